@@ -1,6 +1,6 @@
 #!/bin/sh
-# From nothing to a trained model: builds the generator, writes a trainer from a job and a GPT in C, trains it on the
-# C sources of this project (or on FILE), and prints three short texts that the model writes.
+# From nothing to a trained model: builds accel-gen, generates a trainer from a job and a GPT in C, trains it on the
+# C sources of this project (or on FILE), and prints three short texts that the model generates.
 #
 # usage: sh examples/quickstart.sh [FILE]
 set -eu
@@ -20,7 +20,7 @@ show() { # prints a command, as one would type it, and runs it
 }
 
 sh tools/install-deps.sh
-say "1. Build the generator"
+say "1. Build accel-gen"
 show ninja --quiet
 
 say "2. Gather a text"
@@ -30,14 +30,14 @@ if [ -n "$text" ]; then
   cp "$text" "$work/corpus.txt"
   prompt=$(awk 'NF { print $1; exit }' "$text")
 else
-  # What people wrote: no templates, no tests and none of their expected programs, whose long lines are mostly blanks. Where
-  # code is aligned, blanks are cut to eight: after more of them than a window holds, a model knows of nothing but blanks.
+  # What people wrote: no templates, no tests and none of their expected programs, whose long lines are mostly blanks.
+  # Aligned code keeps at most eight blanks: after a sequence of nothing but blanks, a model predicts only blanks.
   find gen runtime include examples -name '*.[ch]' | LC_ALL=C sort | xargs cat | sed 's/ \{9,\}/        /g' >"$work/corpus.txt"
   prompt='static int '
 fi
 echo "$work/corpus.txt: $(wc -c <"$work/corpus.txt") bytes"
 
-say "3. Write the trainer and compile it"
+say "3. Generate the trainer and compile it"
 show build/accel-gen plan examples/jobs/quickstart.yaml
 show build/accel-gen examples/jobs/quickstart.yaml -o "$work/trainer.c"
 show build/accel-gen build examples/jobs/quickstart.yaml -o "$work/trainer"
@@ -49,9 +49,9 @@ rm -rf "$work/run"
 export GOMP_SPINCOUNT="${GOMP_SPINCOUNT:-10000}"
 show "$work/trainer"
 
-say "5. What it writes now"
-show build/accel-gen build examples/jobs/quickstart.yaml --program generate -o "$work/writer"
+say "5. Generate text"
+show build/accel-gen build examples/jobs/quickstart.yaml --program generate -o "$work/generator"
 for seed in 1 2 3; do
-  show "$work/writer" --prompt "$prompt" --tokens 240 --temperature 0.7 --seed "$seed"
+  show "$work/generator" --prompt "$prompt" --tokens 240 --temperature 0.7 --seed "$seed"
   echo
 done

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gen/commands/launch.h"
-#include "gen/commands/table.h"
+#include "gen/commands/cli/table.h"
+#include "gen/commands/launch/launch.h"
 
 /* The folder that the command itself lies in; NULL when the system does not tell. */
 static const char *own_folder(struct arena *arena) {
@@ -16,7 +16,7 @@ static const char *own_folder(struct arena *arena) {
   return slash == NULL ? NULL : arena_copy(arena, path, (size_t)(slash - path));
 }
 
-/* What mpirun calls, see gen/commands/launch.h: no command of a person's. */
+/* What mpirun calls, see gen/commands/launch/launch.h: no command of a person's. */
 static bool is_agent(int argc, char **argv) {
   return argc > 5 && strcmp(argv[1], "launch") == 0 && strcmp(argv[2], "--agent") == 0;
 }

@@ -3,12 +3,29 @@
 # A folder needs no list of its files, so that a new operation is a new file and nothing else.
 #
 # usage: tools/compile.sh ARCHIVE FOLDER COMPILER FLAG...
+#        tools/compile.sh ARCHIVE FOLDER                     an archive without objects, where what the folder needs is missing
 #
 # Writes ARCHIVE, ARCHIVE.d (what ninja must watch: each source and header, and the folder itself, which changes when
 # a file comes or goes) and the objects in ARCHIVE's name without its ending.
+# With COMPILE_COMMANDS=FILE it only appends the command of each source to FILE, a JSON object a line (tools/compdb.sh).
 set -eu
 archive=$1 folder=$2
 shift 2
+
+if [ -n "${COMPILE_COMMANDS:-}" ]; then
+  [ $# != 0 ] || exit 0
+  command=$(printf '%s' "$*" | sed 's/[\\"]/\\&/g')
+  for source in "$folder"/*.c; do
+    printf '{"directory": "%s", "file": "%s", "command": "%s -c %s"}\n' "$PWD" "$source" "$command" "$source"
+  done >>"$COMPILE_COMMANDS"
+  exit
+fi
+if [ $# = 0 ]; then
+  rm -f "$archive"
+  ar rcs "$archive"
+  echo "$archive: $folder" >"$archive.d"
+  exit
+fi
 objects=${archive%.a}
 mkdir -p "$objects"
 

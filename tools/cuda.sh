@@ -39,6 +39,4 @@ if has_headers; then
   # shellcheck disable=SC2086
   exec sh tools/compile.sh "$archive" "$@" $flags
 fi
-rm -f "$archive"
-ar rcs "$archive"
-echo "$archive: $folder" >"$archive.d"
+sh tools/compile.sh "$archive" "$folder"

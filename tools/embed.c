@@ -34,6 +34,12 @@ static int by_name(const void *a, const void *b) {
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static void add(struct files *files, const char *path) {
+  char *copy = strdup(path);
+  if (copy == NULL || files->count == MAX_FILES) fail("no room for", path);
+  files->paths[files->count++] = copy;
+}
+
 /* All files below `folder`; each folder is noted in `depends`, since it changes when a file comes or goes. */
 static void collect(struct files *files, const char *folder, FILE *depends) {
   DIR *handle = opendir(folder);
@@ -47,8 +53,8 @@ static void collect(struct files *files, const char *folder, FILE *depends) {
     if (stat(path, &status) != 0) fail("cannot look at", path);
     if (S_ISDIR(status.st_mode)) {
       collect(files, path, depends);
-    } else if (files->count < MAX_FILES) {
-      files->paths[files->count++] = strdup(path);
+    } else {
+      add(files, path);
     }
   }
   closedir(handle);
@@ -65,7 +71,7 @@ static void write_bytes(FILE *out, const char *path, FILE *depends) {
   fclose(in);
 }
 
-/* The files as an array of name and text; of each name `cut` characters are left out. */
+/* Writes the files as an array of name and text; of each name `cut` characters are left out. Frees the names. */
 static void write_files(FILE *out, struct files *files, size_t cut, const char *name, FILE *depends) {
   qsort(files->paths, (size_t)files->count, sizeof files->paths[0], by_name);
   for (int i = 0; i < files->count; i++) {
@@ -75,6 +81,7 @@ static void write_files(FILE *out, struct files *files, size_t cut, const char *
   fprintf(out, "const struct embedded_file accel_%ss[] = {\n", name);
   for (int i = 0; i < files->count; i++) fprintf(out, "    {\"%s\", %s_%d},\n", files->paths[i] + cut, name, i);
   fprintf(out, "    {0, 0},\n};\nconst int accel_%s_count = %d;\n", name, files->count);
+  for (int i = 0; i < files->count; i++) free(files->paths[i]);
 }
 
 static void write_sources(FILE *out, char **paths, FILE *depends) {
@@ -85,7 +92,7 @@ static void write_sources(FILE *out, char **paths, FILE *depends) {
     if (S_ISDIR(status.st_mode))
       collect(&files, *paths, depends);
     else
-      files.paths[files.count++] = strdup(*paths);
+      add(&files, *paths);
   }
   write_files(out, &files, 0, "source", depends);
 }

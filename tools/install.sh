@@ -10,9 +10,9 @@ put() { # MODE FILE FOLDER [NAME]
 put 755 build/accel-gen bin
 put 644 build/libaccel-runtime.a lib
 put 644 build/libaccel-mpi.a lib
-for header in build/include/accel/*.h; do put 644 "$header" include/accel; done
+for header in include/accel/*.h; do put 644 "$header" include/accel; done
 for library in cuda nccl tcp; do put 644 "build/libaccel-$library.a" lib; done
-for header in build/include/accel/cuda/*.h; do put 644 "$header" include/accel/cuda; done
+for header in include/accel/cuda/*.h; do put 644 "$header" include/accel/cuda; done
 for schema in job manifest measured plan tuning; do put 644 "schemas/$schema.schema.json" share/accel-gen; done
 put 755 tools/cuda-toolkit.sh share/accel-gen
 put 644 build/share/accel-gen.1 share/man/man1

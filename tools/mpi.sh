@@ -51,6 +51,4 @@ if flags=$(headers); then
   # shellcheck disable=SC2086
   exec sh tools/compile.sh "$archive" runtime/mpi "$@" $flags
 fi
-rm -f "$archive"
-ar rcs "$archive"
-echo "$archive: runtime/mpi" >"$archive.d"
+sh tools/compile.sh "$archive" runtime/mpi

@@ -159,7 +159,7 @@ tests() { # SET
     say "products of oneDNN for $1" kernels env "ONEDNN_MAX_CPU_ISA=$1" "$PYTHON" tests/ops/kernels/test_kernels.py --how gcc matmul || true
     return
   fi
-  for file in ops/kernels/test_kernels ops/kernels/test_low_kernels program/test_determinism program/test_precision program/test_processors; do
+  for file in ops/kernels/test_kernels ops/kernels/test_bits16_kernels program/test_determinism program/test_precision program/test_processors; do
     say "$file with oneDNN for $1" "$(basename $file)" env "ONEDNN_MAX_CPU_ISA=$1" "$PYTHON" "tests/$file.py" || true
   done
 }

@@ -31,7 +31,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "random models" env SEED="$seed" PLAN_MODELS=1000 build/tests/plan/test_programs
   try "against PyTorch" "$PYTHON" tests/ops/test_against_torch.py --seed "$seed"
   try kernels "$PYTHON" tests/ops/kernels/test_kernels.py --all --seed "$seed"
-  try "kernels in 16 bits" "$PYTHON" tests/ops/kernels/test_low_kernels.py --all
+  try "kernels in 16 bits" "$PYTHON" tests/ops/kernels/test_bits16_kernels.py --all
   for models in decoders encoders experts images recurrent; do
     try "$models beside PyTorch's" env SEED="$seed" DRAWS=8 "$PYTHON" "tests/models/test_$models.py"
   done

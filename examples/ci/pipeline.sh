@@ -56,7 +56,7 @@ audit() {
   "$gen" audit "$folder/trainer.c" --march "$march"
 }
 
-# Another job, plan or hot loop than the approved one needs somebody who says yes.
+# Another job, plan or step path than the approved one needs somebody who says yes.
 compare() {
   if [ ! -f "$approved/$cluster/trainer.manifest.json" ]; then
     echo "nothing is approved for $cluster; look at $folder, then: sh $0 accept $cluster"

@@ -1,6 +1,6 @@
-/* A graph convolutional network (Kipf, Welling, arXiv:1609.02907), with the tensor names of PyTorch Geometric's GCN. The
- * graph is known when the model is read: graph.h names its edges, each once, and a batch is all of its nodes in order
- * (data.shuffle: false). The first n_train nodes have labels to learn from.
+/* A graph convolutional network (Kipf, Welling, arXiv:1609.02907), with the tensor names of PyTorch Geometric's GCN.
+ * The graph is known when the model is read: graph.h names its edges, each once, and a batch is all of its nodes in
+ * order (data.shuffle: false). The first n_train nodes have labels to learn from.
  *
  * N nodes, F features of a node. */
 #include <accel/model.h>

@@ -26,10 +26,14 @@ struct rope_config {
 
 /* No scaling, with the usual numbers for each kind. */
 #define ROPE_DEFAULTS(theta_, length)                                                                                  \
-  {                                                                                                                    \
-    .kind = ROPE_DEFAULT, .theta = (theta_), .factor = 8, .low_freq_factor = 1, .high_freq_factor = 4,                 \
-    .beta_fast = 32, .beta_slow = 1, .original_length = (length)                                                       \
-  }
+  {.kind = ROPE_DEFAULT,                                                                                               \
+   .theta = (theta_),                                                                                                  \
+   .factor = 8,                                                                                                        \
+   .low_freq_factor = 1,                                                                                               \
+   .high_freq_factor = 4,                                                                                              \
+   .beta_fast = 32,                                                                                                    \
+   .beta_slow = 1,                                                                                                     \
+   .original_length = (length)}
 
 /* What a published config.json says of this, in rope_parameters or, before those, in rope_scaling; `theta_` is what it
  * means that there is no theta. The length that a model can take is in its job alone. */

@@ -5,10 +5,10 @@
 #include "gen/audit/calls.h"
 #include "gen/audit/device.h"
 #include "gen/audit/hidden.h"
+#include "gen/audit/interp.h"
 #include "gen/audit/machine.h"
 #include "gen/audit/ptx.h"
 #include "gen/audit/sass.h"
-#include "gen/audit/walk.h"
 #include "gen/base/path.h"
 #include "gen/c/parse.h"
 
@@ -44,9 +44,9 @@ static struct tree *read_program(struct arena *arena, const char *file, const st
   return tree != NULL && is_readable(tree, diags) ? tree : NULL;
 }
 
-/* Without a hot loop, nothing is known of what it does. */
+/* Without a step path, nothing is known of what it does. */
 static void tell_missing(struct audit *audit) {
-  static const char *const of_all[] = {"hot-loop-found", "no-recursion", "no-indirect-call", "runtime-alone",
+  static const char *const of_all[] = {"step-path-found", "no-recursion", "no-indirect-call", "runtime-alone",
                                        "nothing-hidden"};
   for (int i = 0; audit->root == NULL && i < audit->n_claims; i++) {
     struct claim *claim = &audit->claims[i];
@@ -55,7 +55,7 @@ static void tell_missing(struct audit *audit) {
       of_step = of_step && strcmp(of_all[j], claim->id) != 0;
     if (of_step)
       claim_finding(audit, claim, VERDICT_CANNOT_TELL, (struct location){.file = audit->tree->file},
-                    "there is no hot loop to look at");
+                    "there is no step path to look at");
   }
 }
 
@@ -64,7 +64,7 @@ static struct audit *begin(struct arena *arena, struct tree *tree, const struct 
   if (device_is_used(tree)) audit->device = device_read(arena, tree, options);
   audit->arena = arena;
   audit->tree = tree;
-  audit->hot = "in the hot loop";
+  audit->scope = "on the step path";
   audit->marks = marks_of(arena, tree);
   for (int i = 0; i < tree->n_functions; i++)
     tree->functions[i]->role = arena_alloc(arena, sizeof *tree->functions[i]->role);
@@ -89,9 +89,9 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
   calls_check(audit, tree);
   device_claim(audit, tree);
   hidden_check(audit, tree);
-  if (!walk_check(audit, tree)) {
+  if (!interp_check(audit, tree)) {
     diag_error(diags, (struct location){.file = file}, "following it does not end within %d statements",
-               (int)WALK_MOST_STEPS);
+               (int)INTERP_MAX_STEPS);
     return NULL;
   }
   tell_missing(audit);

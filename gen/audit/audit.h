@@ -1,5 +1,5 @@
-/* The audit of a program: claims about what it does, each with a verdict and the places that speak for or against it.
- * It rests on the program's C (and on its object code, machine.h) alone: no job, no word of who wrote it. */
+/* The audit of a program: claims about what it does, each with a verdict and the locations that support or contradict
+ * it. It rests on the program's C (and on its object code, machine.h) alone, not on a job or on the generator. */
 #ifndef ACCEL_AUDIT_AUDIT_H
 #define ACCEL_AUDIT_AUDIT_H
 
@@ -7,7 +7,7 @@
 
 enum verdict { VERDICT_HOLDS, VERDICT_BROKEN, VERDICT_CANNOT_TELL };
 
-/* A place that breaks a claim, or where it cannot be told. */
+/* A location that breaks a claim, or where its verdict cannot be told. */
 struct finding {
   enum verdict verdict; /* never VERDICT_HOLDS */
   struct location where;
@@ -33,14 +33,14 @@ struct claim {
 
 /* What the audit learns of a function: tree->functions[i]->role, never NULL. */
 struct role {
-  int mark;                   /* for walks over the call graph */
-  bool is_hot;                /* reachable from the root */
+  int mark;                   /* for traversals of the call graph */
+  bool in_step_path;          /* reachable from the root */
   bool is_used;               /* reachable from main */
-  int is_kernel;              /* 1: yes, -1: no, 0: not asked yet (walk_call.c) */
+  int is_kernel;              /* 1: yes, -1: no, 0: not asked yet (interp_call.c) */
   int orchestrates;           /* the same, of calling kernels */
   int touches_pointers;       /* the same, of using pointers that last */
-  int does_tensor_work;       /* the same, of loops, products and exchanges (walk_claims.c) */
-  int exchanges;              /* the same, of calling collectives (walk_collective.c) */
+  int does_tensor_work;       /* the same, of loops, products and exchanges (interp_claims.c) */
+  int reaches_collective;     /* the same, of calling collectives (interp_collective.c) */
   bool is_launched;           /* a kernel: it runs on the device */
   struct function *elsewhere; /* its definition in the device's half; NULL: none (device.h) */
 };
@@ -50,10 +50,10 @@ struct audit {
   const struct tree *tree;
   struct marks marks;
   struct device *device; /* NULL: a program for processors */
-  const char *root;      /* the hot loop's functions, for people: "step" */
+  const char *root;      /* the step path's functions, for people: "step" */
   int n_functions;       /* defined */
-  int n_hot;             /* of these, reachable from the root */
-  const char *hot;       /* what these are, for people: "in the hot loop" */
+  int n_step_functions;  /* of these, reachable from the root */
+  const char *scope;     /* what these are, for people: "on the step path" */
   struct claim *claims;
   int n_claims, claims_capacity;
 };
@@ -62,7 +62,7 @@ struct audit_options {
   const char *text;         /* of the program, which is named all the same; NULL: to be read */
   const char *const *flags; /* of the compiler, as far as they change what the text means: "-I", "DIR" */
   int n_flags;
-  const char *root; /* the hot loop's function; NULL: step, or else what the loops of main call, or of what it calls */
+  const char *root; /* the step path's function; NULL: step, or else what the loops of main call, or of what it calls */
   const char *object; /* an object file of the program, which has claims too; NULL: none */
 };
 
@@ -70,7 +70,7 @@ struct audit_options {
 struct audit *audit_run(struct arena *arena, const char *file, const struct audit_options *options,
                         struct diagnostics *diags);
 
-/* Reads the program and finds its hot loop, and checks nothing: each function's role says whether it is in it. */
+/* Reads the program and finds its step path, and checks nothing: each function's role says whether it is in it. */
 struct audit *audit_calls(struct arena *arena, const char *file, const struct audit_options *options,
                           struct diagnostics *diags);
 
@@ -78,7 +78,7 @@ struct audit *audit_calls(struct arena *arena, const char *file, const struct au
  * claim is added. */
 struct claim *audit_claim(struct audit *audit, const char *id, const char *sentence);
 
-/* Adds a finding; the same message at the same place is added once. */
+/* Adds a finding; the same message at the same location is added once. */
 void claim_finding(struct audit *audit, struct claim *claim, enum verdict verdict, struct location where,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
 void claim_fact(struct audit *audit, struct claim *claim, struct location where, const char *format, ...)

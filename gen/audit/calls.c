@@ -9,7 +9,7 @@
 
 struct marking {
   struct audit *audit;
-  bool hot;
+  bool in_step_path;
 };
 
 static void mark_from(struct marking *marking, struct function *function);
@@ -25,7 +25,7 @@ static bool mark_callee(struct syntax *node, void *data) {
 }
 
 static void mark_from(struct marking *marking, struct function *function) {
-  bool *mark = marking->hot ? &function->role->is_hot : &function->role->is_used;
+  bool *mark = marking->in_step_path ? &function->role->in_step_path : &function->role->is_used;
   if (*mark) return;
   *mark = true;
   syntax_walk(function->body, mark_callee, marking);
@@ -47,7 +47,7 @@ static bool mark_loop_callee(struct syntax *node, void *data) {
     return false;
   }
   struct function *callee = node->kind == SYNTAX_CALL ? node->function : NULL;
-  if (search->in_loop && callee != NULL && callee->body != NULL && !callee->role->is_hot) {
+  if (search->in_loop && callee != NULL && callee->body != NULL && !callee->role->in_step_path) {
     const char *root = search->audit->root;
     search->audit->root =
         root == NULL ? callee->name : arena_printf(search->audit->arena, "%s, %s", root, callee->name);
@@ -83,15 +83,15 @@ void calls_mark(struct audit *audit, const struct tree *tree, const char *root) 
   for (int i = 0; i < tree->n_functions; i++) {
     const struct function *function = tree->functions[i];
     audit->n_functions += function->body != NULL;
-    audit->n_hot += function->body != NULL && function->role->is_hot;
+    audit->n_step_functions += function->body != NULL && function->role->in_step_path;
   }
 }
 
-/* ---- The hot loop is there ---- */
+/* ---- The step path is there ---- */
 
 static void check_root(struct audit *audit, const struct tree *tree) {
   struct claim *claim =
-      audit_claim(audit, "hot-loop-found", "The function that takes a training step is found, and main reaches it.");
+      audit_claim(audit, "step-path-found", "The function that takes a training step is found, and main reaches it.");
   struct location whole = {.file = tree->file};
   if (audit->root == NULL)
     claim_finding(audit, claim, VERDICT_CANNOT_TELL, whole,
@@ -99,7 +99,7 @@ static void check_root(struct audit *audit, const struct tree *tree) {
   struct function *start = audit->root == NULL ? NULL : tree_function(tree, audit->root);
   if (start != NULL && tree_function(tree, "main") != NULL && !start->role->is_used)
     claim_finding(audit, claim, VERDICT_BROKEN, start->where, "main does not reach '%s'", start->name);
-  claim_evidence(audit, claim, "%s, %d functions", audit->root == NULL ? "none" : audit->root, audit->n_hot);
+  claim_evidence(audit, claim, "%s, %d functions", audit->root == NULL ? "none" : audit->root, audit->n_step_functions);
 }
 
 /* ---- Recursion ---- */
@@ -146,7 +146,7 @@ struct call_check {
   struct audit *audit;
   struct claim *claim;
   const struct function *caller;
-  bool hot;
+  bool in_step_path;
   int n_calls;
 };
 
@@ -154,7 +154,7 @@ static void walk_functions(const struct tree *tree, struct call_check *check,
                            bool (*visit)(struct syntax *node, void *data)) {
   for (int i = 0; i < tree->n_functions; i++) {
     check->caller = tree->functions[i];
-    check->hot = check->caller->role->is_hot;
+    check->in_step_path = check->caller->role->in_step_path;
     syntax_walk(tree->functions[i]->body, visit, check);
   }
 }
@@ -201,13 +201,13 @@ static const struct {
   const char *id, *sentence;
   enum effect effect;
 } effects[] = {
-    {"no-allocation", "The hot loop allocates and frees nothing.", EFFECT_ALLOCATION},
-    {"no-file", "The hot loop reads and writes no file and prints nothing.", EFFECT_FILE},
-    {"no-network", "The hot loop opens no connection.", EFFECT_NETWORK},
-    {"no-environment", "The hot loop asks nothing of its environment.", EFFECT_ENVIRONMENT},
-    {"no-clock", "The hot loop reads no clock and draws no chance that a seed does not give.", EFFECT_CLOCK},
-    {"no-process", "The hot loop starts, ends and signals no process and no thread of its own.", EFFECT_PROCESS},
-    {"no-runtime-between-steps", "The hot loop calls nothing of the runtime that is made for the time between steps.",
+    {"no-allocation", "The step path allocates and frees nothing.", EFFECT_ALLOCATION},
+    {"no-file", "The step path reads and writes no file and prints nothing.", EFFECT_FILE},
+    {"no-network", "The step path opens no connection.", EFFECT_NETWORK},
+    {"no-environment", "The step path asks nothing of its environment.", EFFECT_ENVIRONMENT},
+    {"no-clock", "The step path reads no clock and draws no chance that a seed does not give.", EFFECT_CLOCK},
+    {"no-process", "The step path starts, ends and signals no process and no thread of its own.", EFFECT_PROCESS},
+    {"no-runtime-between-steps", "The step path calls nothing of the runtime that is made for the time between steps.",
      EFFECT_RUNTIME},
 };
 
@@ -230,7 +230,7 @@ static void note_unknown(struct effect_check *check, const struct syntax *node) 
   check->unknown_function = node->function != NULL ? node->function->name : NULL;
 }
 
-/* What a function does that nothing is known of cannot be told. */
+/* A function that nothing is known of: its effect cannot be told. */
 static void tell_unknown(const struct effect_check *check) {
   if (check->n_unknown == 0) return;
   const char *name = check->unknown_function;
@@ -243,7 +243,7 @@ static void tell_unknown(const struct effect_check *check) {
 
 static bool visit_effect(struct syntax *node, void *data) {
   struct effect_check *check = data;
-  if (!check->base.hot || node->kind != SYNTAX_CALL) return true;
+  if (!check->base.in_step_path || node->kind != SYNTAX_CALL) return true;
   if (node->function == NULL) note_unknown(check, node);
   if (!is_external(node)) return true;
   check->base.n_calls++;
@@ -282,7 +282,7 @@ static void check_declaration(struct call_check *check, const struct function *f
 
 static bool visit_external(struct syntax *node, void *data) {
   struct call_check *check = data;
-  if (!check->hot || !is_external(node)) return true;
+  if (!check->in_step_path || !is_external(node)) return true;
   const char *name = node->function->name;
   enum effect effect = external_effect(name);
   if (effect == EFFECT_UNKNOWN)
@@ -299,7 +299,7 @@ static bool visit_external(struct syntax *node, void *data) {
 
 static void check_externals(struct audit *audit, const struct tree *tree) {
   struct claim *claim = audit_claim(audit, "known-externals",
-                                    "Every function that the hot loop calls and the program does not define is known: "
+                                    "Every function that the step path calls and the program does not define is known: "
                                     "arithmetic, memory, a matrix library, exchanges, the runtime's batches.");
   struct call_check check = {.audit = audit, .claim = claim};
   for (int i = 0; i < tree->n_functions; i++) tree->functions[i]->role->mark = UNSEEN;
@@ -307,7 +307,7 @@ static void check_externals(struct audit *audit, const struct tree *tree) {
   claim_evidence(audit, claim, "%d functions", check.n_calls);
 }
 
-/* ---- The program outside of its hot loop ---- */
+/* ---- The program outside of its step path ---- */
 
 static bool visit_program(struct syntax *node, void *data) {
   struct call_check *check = data;
@@ -315,8 +315,8 @@ static bool visit_program(struct syntax *node, void *data) {
   const char *name = node->function->name;
   enum effect effect = external_effect(name);
   check->n_calls++;
-  if (effect != EFFECT_UNKNOWN) check_declaration(check, node->function); /* what is not known is told so */
-  if (!effect_is_hot(effect) && !external_is_runtime(name))
+  if (effect != EFFECT_UNKNOWN) check_declaration(check, node->function); /* an unknown function is reported as such */
+  if (!effect_is_of_steps(effect) && !external_is_runtime(name))
     claim_finding(check->audit, check->claim, effect == EFFECT_UNKNOWN ? VERDICT_CANNOT_TELL : VERDICT_BROKEN,
                   node->where, "'%s' calls %s: %s", check->caller->name, name, effect_word(effect));
   if (effect == EFFECT_RUNTIME) claim_fact(check->audit, check->claim, node->where, "%s", name);

@@ -11,7 +11,7 @@ struct claim *audit_claim(struct audit *audit, const char *id, const char *sente
   return &audit->claims[audit->n_claims++];
 }
 
-static bool same_place(struct location a, struct location b) {
+static bool same_location(struct location a, struct location b) {
   return a.line == b.line && a.column == b.column && a.file != NULL && b.file != NULL && strcmp(a.file, b.file) == 0;
 }
 
@@ -22,10 +22,11 @@ void claim_finding(struct audit *audit, struct claim *claim, enum verdict verdic
   struct finding finding = {verdict, where, arena_vprintf(audit->arena, format, args)};
   va_end(args);
   for (int i = 0; i < claim->n_findings; i++)
-    if (same_place(claim->findings[i].where, where) && strcmp(claim->findings[i].message, finding.message) == 0) return;
+    if (same_location(claim->findings[i].where, where) && strcmp(claim->findings[i].message, finding.message) == 0)
+      return;
   claim->findings =
       arena_grow(audit->arena, claim->findings, claim->n_findings, &claim->findings_capacity, sizeof *claim->findings);
-  int at = claim->n_findings++; /* what is broken stands before what cannot be told */
+  int at = claim->n_findings++; /* broken findings come before those that cannot be told */
   for (; verdict == VERDICT_BROKEN && at > 0 && claim->findings[at - 1].verdict != VERDICT_BROKEN; at--)
     claim->findings[at] = claim->findings[at - 1];
   claim->findings[at] = finding;

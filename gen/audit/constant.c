@@ -4,7 +4,7 @@
 
 #include "gen/audit/value.h"
 
-struct place {
+struct subobject {
   const struct type *type;
   int64_t offset;
 };
@@ -14,27 +14,27 @@ struct reader {
   struct constants constants;
 };
 
-static void read_value(struct reader *reader, struct place place, const struct syntax *node);
+static void read_value(struct reader *reader, struct subobject subobject, const struct syntax *node);
 
-/* The part of a record or an array that stands at `position`. */
-static bool find_part(struct place whole, int64_t position, struct place *part) {
+/* The part of a record or an array at `position`. */
+static bool find_part(struct subobject whole, int64_t position, struct subobject *part) {
   if (whole.type->kind == TYPE_RECORD) {
     int limit = whole.type->is_union ? 1 : whole.type->n_members;
     if (position >= limit) return false;
     const struct member *member = &whole.type->members[position];
-    *part = (struct place){member->type, whole.offset + member->offset};
+    *part = (struct subobject){member->type, whole.offset + member->offset};
     return true;
   }
   if (whole.type->kind != TYPE_ARRAY && whole.type->kind != TYPE_VECTOR) return false;
-  *part = (struct place){whole.type->element, whole.offset + position * whole.type->element->size};
+  *part = (struct subobject){whole.type->element, whole.offset + position * whole.type->element->size};
   return true;
 }
 
-/* Where `name` is, directly or through unnamed members; *position is its place among the outermost members. */
-static bool find_named(struct place whole, const char *name, struct place *part, int64_t *position) {
+/* Where `name` is, directly or through unnamed members; *position is its index among the outermost members. */
+static bool find_named(struct subobject whole, const char *name, struct subobject *part, int64_t *position) {
   for (int i = 0; i < whole.type->n_members; i++) {
     const struct member *member = &whole.type->members[i];
-    struct place inner = {member->type, whole.offset + member->offset};
+    struct subobject inner = {member->type, whole.offset + member->offset};
     int64_t unused;
     bool found = strcmp(member->name, name) == 0;
     if (found) *part = inner;
@@ -49,7 +49,7 @@ static bool find_named(struct place whole, const char *name, struct place *part,
 }
 
 /* Follows the designators of an item; the value is its last part. */
-static bool follow(struct place whole, const struct syntax *item, struct place *part, int64_t *position) {
+static bool follow(struct subobject whole, const struct syntax *item, struct subobject *part, int64_t *position) {
   *part = whole;
   for (int i = 0; i + 1 < item->n_parts; i++) {
     int64_t at = 0;
@@ -62,11 +62,11 @@ static bool follow(struct place whole, const struct syntax *item, struct place *
   return true;
 }
 
-static void read_list(struct reader *reader, struct place whole, const struct syntax *list) {
+static void read_list(struct reader *reader, struct subobject whole, const struct syntax *list) {
   int64_t position = 0;
   for (int i = 0; i < list->n_parts; i++) {
     const struct syntax *item = list->parts[i];
-    struct place part;
+    struct subobject part;
     bool designated = item->kind == SYNTAX_DESIGNATED;
     bool found = designated ? follow(whole, item, &part, &position) : find_part(whole, position, &part);
     if (!found) return;
@@ -75,21 +75,21 @@ static void read_list(struct reader *reader, struct place whole, const struct sy
   }
 }
 
-static void read_value(struct reader *reader, struct place place, const struct syntax *node) {
+static void read_value(struct reader *reader, struct subobject subobject, const struct syntax *node) {
   while (node->kind == SYNTAX_CAST || node->kind == SYNTAX_COMPOUND_LITERAL) node = node->parts[0];
-  bool aggregate = place.type->kind == TYPE_RECORD || place.type->kind == TYPE_ARRAY;
+  bool aggregate = subobject.type->kind == TYPE_RECORD || subobject.type->kind == TYPE_ARRAY;
   if (node->kind == SYNTAX_LIST && aggregate) {
-    read_list(reader, place, node);
+    read_list(reader, subobject, node);
     return;
   }
   if (node->kind == SYNTAX_LIST && node->n_parts == 1) node = node->parts[0];
-  struct constant constant = {place.offset, place.type->size, node};
+  struct constant constant = {subobject.offset, subobject.type->size, node};
   ARENA_PUSH(reader->arena, reader->constants, constant);
 }
 
 struct constants constants_of(struct arena *arena, const struct variable *variable) {
   struct reader reader = {.arena = arena};
-  if (variable->initial != NULL) read_value(&reader, (struct place){variable->type, 0}, variable->initial);
+  if (variable->initial != NULL) read_value(&reader, (struct subobject){variable->type, 0}, variable->initial);
   return reader.constants;
 }
 

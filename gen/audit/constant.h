@@ -1,4 +1,4 @@
-/* Constants: what the initial value of a constant variable says of its parts. */
+/* Constants: the scalars in the initial value of a constant variable. */
 #ifndef ACCEL_AUDIT_CONSTANT_H
 #define ACCEL_AUDIT_CONSTANT_H
 
@@ -15,11 +15,11 @@ struct constants {
   int count, capacity;
 };
 
-/* The scalars of a variable's initial value, in the order that they are written in; a later one at the same place
- * takes the place of an earlier. Scalars that it does not name are 0. */
+/* The scalars of a variable's initial value, in source order; a later one at the same offset
+ * overrides an earlier one. Scalars that the initial value does not name are 0. */
 struct constants constants_of(struct arena *arena, const struct variable *variable);
 
-/* The integer that a constant expression says. False when it is none. */
+/* Evaluates an integer constant expression. False when the node is none. */
 bool constant_integer(const struct syntax *node, int64_t *value);
 
 #endif

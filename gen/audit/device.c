@@ -162,7 +162,7 @@ static void make_indices(struct arena *arena, struct tree *tree, struct device *
     (tree)->list[(tree)->n_##list++] = (item);                                                                         \
   } while (0)
 
-/* One program: what the kernels' file has stands behind what the host's has. */
+/* One program: what the kernels' file has follows what the host's has. */
 static void append(struct arena *arena, struct tree *tree, const struct tree *device) {
   for (int i = 0; i < device->n_lasting; i++) {
     device->lasting[i]->slot = tree->n_lasting;
@@ -286,7 +286,7 @@ static bool same_parameter(const struct type *host, const struct type *device) {
 static void check_linked(struct audit *audit, struct claim *claim, const struct function *function) {
   const struct function *definition = function->role->elsewhere;
   if (definition == NULL) { /* hooks have a file of their own, and no step calls them */
-    claim_finding(audit, claim, function->role->is_hot ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, function->where,
+    claim_finding(audit, claim, function->role->in_step_path ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, function->where,
                   "'%s' is declared here, and %s does not define it", function->name, audit->device->file);
     return;
   }

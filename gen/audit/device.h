@@ -1,16 +1,16 @@
-/* The device's half of a program for GPUs: the file of kernels beside the host's, read as one program with it. */
+/* The device's half of a program for GPUs: the file of kernels, which is read as one program with the host's half. */
 #ifndef ACCEL_AUDIT_DEVICE_H
 #define ACCEL_AUDIT_DEVICE_H
 
 #include "gen/audit/audit.h"
 
-/* A variable that keeps recorded work, and the function that was recorded. */
+/* A variable that holds a recorded CUDA graph, and the function that was recorded. */
 struct capture {
   const struct variable *graph;
   struct function *function;
 };
 
-/* Which thread a kernel's text is at, and of how many: threadIdx, blockIdx, blockDim, gridDim, each by x, y, z. */
+/* Built-in variables of a kernel: threadIdx, blockIdx, blockDim, gridDim, each by x, y, z. */
 enum { INDEX_THREAD, INDEX_BLOCK, INDEX_BLOCK_SIZE, INDEX_GRID_SIZE, INDEX_NAMES };
 enum { INDEX_AXES = 3 };
 
@@ -33,18 +33,18 @@ struct device {
 /* Whether a program hands work to a GPU. */
 bool device_is_used(const struct tree *tree);
 
-/* Reads FILE.cu beside FILE.c and adds its functions and variables to the tree of the host's half. Launches become
- * loops over blocks and threads around a call of the kernel. */
+/* Reads FILE.cu in the folder of FILE.c and adds its functions and variables to the tree of the host's half. Launches
+ * become loops over blocks and threads around a call of the kernel. */
 struct device *device_read(struct arena *arena, struct tree *tree, const struct audit_options *options);
 
-/* Leads each function that the host's half declares and the device's half defines to its definition (role->elsewhere),
- * and finds what is recorded. Functions have roles by then. */
+/* Links each function that the host's half declares and the device's half defines to its definition (role->elsewhere),
+ * and finds the recorded functions. Requires the functions' roles. */
 void device_link(struct audit *audit, struct tree *tree);
 
 /* What was recorded for this variable; NULL when it is not known. */
 struct function *device_recorded(const struct device *device, const struct variable *graph);
 
-/* Whether a name of a function stands where the device's work is recorded. */
+/* Whether the call records the function that its argument names. */
 bool device_records(const struct syntax *call);
 
 /* The claim that both halves are one program. */

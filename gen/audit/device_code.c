@@ -15,7 +15,7 @@ bool device_code_open(struct arena *arena, const char *file, const char *text, s
   struct tree *tree = arena_alloc(arena, sizeof *tree);
   struct audit *audit = arena_alloc(arena, sizeof *audit);
   *tree = (struct tree){.file = file, .text = text, .n_lines = lines_of(arena, text, length).count};
-  *audit = (struct audit){.arena = arena, .tree = tree, .root = "kernels", .hot = "kernels"};
+  *audit = (struct audit){.arena = arena, .tree = tree, .root = "kernels", .scope = "kernels"};
   *code = (struct device_code){.audit = audit,
                                .arena = arena,
                                .file = file,
@@ -37,11 +37,11 @@ void device_claims(struct device_code *code, const struct device_words *words) {
   const char *prefix = words->prefix, *what = words->code;
   code->branches = claim(code, arena_printf(arena, "%s-branches", prefix),
                          arena_printf(arena,
-                                      "Every conditional %s stands at a line of the source with a loop, a choice, or a "
+                                      "Every conditional %s is at a line of the source with a loop, a choice, or a "
                                       "function of numbers that is made of choices.",
                                       words->branches));
   code->indirect = claim(code, arena_printf(arena, "%s-no-indirect", prefix),
-                         arena_printf(arena, "No %s jumps or calls where a register says.", what));
+                         arena_printf(arena, "No %s jumps to or calls an address in a register.", what));
   code->externals = claim(code, arena_printf(arena, "%s-externals", prefix),
                           arena_printf(arena,
                                        "%s calls only functions that this file defines: it allocates and prints "
@@ -65,10 +65,10 @@ void device_evidence(struct device_code *code) {
 
 /* ---- What is found ---- */
 
-void device_find(struct device_code *code, int claim, enum verdict verdict, const struct device_place *place,
+void device_find(struct device_code *code, int claim, enum verdict verdict, const struct code_location *location,
                  const char *message) {
-  struct location where = place->where;
-  if (where.line == 0) where = (struct location){.file = code->file, .line = place->line, .column = 1};
+  struct location where = location->where;
+  if (where.line == 0) where = (struct location){.file = code->file, .line = location->line, .column = 1};
   claim_finding(code->audit, &code->audit->claims[claim], verdict, where, "%s: %s",
                 code->function != NULL ? code->function : "outside of functions", message);
 }
@@ -79,34 +79,36 @@ static bool has_name(const struct device_names *names, const char *name) {
   return false;
 }
 
-void device_branch(struct device_code *code, const struct device_place *place, const char *target, bool mathematics) {
+void device_branch(struct device_code *code, const struct code_location *location, const char *target,
+                   bool mathematics) {
   struct claim *claim = &code->audit->claims[code->branches];
   bool back = target != NULL && has_name(&code->labels, target);
   code->loops += back;
   code->others += !back;
   if (mathematics) {
-    claim_fact(code->audit, claim, place->where, "%s: the toolkit's mathematics", code->function);
+    claim_fact(code->audit, claim, location->where, "%s: the toolkit's mathematics", code->function);
     return;
   }
-  if (place->where.line == 0) {
-    device_find(code, code->branches, VERDICT_CANNOT_TELL, place, "a branch without a line: compile with -lineinfo");
+  if (location->where.line == 0) {
+    device_find(code, code->branches, VERDICT_CANNOT_TELL, location, "a branch without a line: compile with -lineinfo");
     return;
   }
-  enum explanation why = device_explains(&code->sources, place->where);
+  enum explanation why = device_explains(&code->sources, location->where);
   if (why == LINE_EXPLAINS)
-    claim_fact(code->audit, claim, place->where, "%s: %s", code->function,
+    claim_fact(code->audit, claim, location->where, "%s: %s", code->function,
                back ? "a loop" : "a choice, or a guard or remainder of a loop");
   else if (why == LINE_IS_NOT_THERE)
-    device_find(code, code->branches, VERDICT_CANNOT_TELL, place, "the source of this branch cannot be read");
+    device_find(code, code->branches, VERDICT_CANNOT_TELL, location, "the source of this branch cannot be read");
   else
-    device_find(code, code->branches, VERDICT_BROKEN, place, "a branch at a line without a loop and without a choice");
+    device_find(code, code->branches, VERDICT_BROKEN, location,
+                "a branch at a line without a loop and without a choice");
 }
 
-void device_call(struct device_code *code, const struct device_place *place, const char *target) {
+void device_call(struct device_code *code, const struct code_location *location, const char *target) {
   code->n_calls++;
   if (target == NULL)
-    device_find(code, code->indirect, VERDICT_BROKEN, place, "a call to where a register says");
+    device_find(code, code->indirect, VERDICT_BROKEN, location, "a call of an address in a register");
   else if (!has_name(&code->defined, target))
-    device_find(code, code->externals, VERDICT_BROKEN, place,
+    device_find(code, code->externals, VERDICT_BROKEN, location,
                 arena_printf(code->arena, "a call of %s, which is not defined here", target));
 }

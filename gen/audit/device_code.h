@@ -1,4 +1,4 @@
-/* What the audits of PTX and of SASS share: the claims about the code of kernels, and what is found against them. */
+/* What the audits of PTX and of SASS share: the claims about the code of kernels, and their findings. */
 #ifndef ACCEL_AUDIT_DEVICE_CODE_H
 #define ACCEL_AUDIT_DEVICE_CODE_H
 
@@ -10,8 +10,8 @@ struct device_names {
   int count, capacity;
 };
 
-/* Where something stands: of the source (line 0: the code does not say), and the line of the code itself. */
-struct device_place {
+/* A location of the source (line 0: the code has none), and the line of the code itself. */
+struct code_location {
   struct location where;
   int line;
 };
@@ -26,10 +26,10 @@ struct device_code {
   struct device_names labels;  /* so far */
   struct device_sources sources;
   int n_kernels, n_instructions, n_calls, loops, others;
-  int branches, indirect, externals, memory, clock, order; /* places of the claims in the list */
+  int branches, indirect, externals, memory, clock, order; /* indices of the claims in the audit's list */
 };
 
-/* How the claims about one kind of code are named and said. */
+/* Names and wording of the claims about one kind of code. */
 struct device_words {
   const char *prefix;   /* of ids: "ptx" */
   const char *code;     /* "device code" */
@@ -43,20 +43,21 @@ struct device_words {
 bool device_code_open(struct arena *arena, const char *file, const char *text, struct diagnostics *diags,
                       struct device_code *code);
 
-/* Adds the six claims to the audit, where they hold until something is found. */
+/* Adds the six claims to the audit; each holds until it has a finding. */
 void device_claims(struct device_code *code, const struct device_words *words);
 
-/* Adds what they stand on, but for the claim about memory. */
+/* Adds the evidence of the claims, except the one about memory. */
 void device_evidence(struct device_code *code);
 
-void device_find(struct device_code *code, int claim, enum verdict verdict, const struct device_place *place,
+void device_find(struct device_code *code, int claim, enum verdict verdict, const struct code_location *location,
                  const char *message);
 
-/* A conditional branch, to a label or NULL. `mathematics`: it belongs to the toolkit's functions of numbers, which have
- * no lines. */
-void device_branch(struct device_code *code, const struct device_place *place, const char *target, bool mathematics);
+/* Checks a conditional branch, to a label or NULL. `mathematics`: it belongs to the toolkit's functions of numbers,
+ * which have no lines. */
+void device_branch(struct device_code *code, const struct code_location *location, const char *target,
+                   bool mathematics);
 
-/* A call of a function; NULL: of one that a register names. */
-void device_call(struct device_code *code, const struct device_place *place, const char *target);
+/* Checks a call of a function; target NULL: the address is in a register. */
+void device_call(struct device_code *code, const struct code_location *location, const char *target);
 
 #endif

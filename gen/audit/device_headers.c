@@ -1,4 +1,4 @@
-/* What device code is read with in the place of the toolkit's headers: the names that kernels use of CUDA C++, and
+/* What device code is read with instead of the toolkit's headers: the names that kernels use of CUDA C++, and
  * accel_launch as a function that a reader of the tree knows. No toolkit is needed, and none changes what is read. */
 #include "gen/audit/device_headers.h"
 

@@ -13,7 +13,7 @@ static const char *read_source(struct arena *arena, const char *path, size_t *le
   return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? read_bytes(arena, path, length) : NULL;
 }
 
-/* By its path, or beside the device code. */
+/* By its path, or in the folder of the device code. */
 static const struct device_source *source_of(struct device_sources *sources, const char *name) {
   struct arena *arena = sources->arena;
   for (int i = 0; i < sources->count; i++)

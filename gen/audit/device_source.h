@@ -13,7 +13,7 @@ struct device_source {
 
 struct device_sources {
   struct arena *arena;
-  const char *file; /* the device code: sources are found by their paths, or beside it */
+  const char *file; /* the device code: sources are found by their paths, or in its folder */
   struct device_source *items;
   int count, capacity;
 };

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Names of an effect, between spaces; a star stands for any rest. What is first matches first. */
+/* Names of an effect, between spaces; a star matches any rest. The first match wins. */
 static const struct {
   enum effect effect;
   const char *names;
@@ -45,8 +45,9 @@ static const struct {
      " accel_load_windows accel_load_masked accel_load_documents accel_load_classes accel_load_values "
      "accel_cuda_feed_* accel_cuda_prefetch accel_cuda_launch accel_cuda_report* accel_cuda_stream accel_cuda_zero "
      "accel_cuda_copy accel_cuda_record accel_cuda_wait accel_cuda_range_* "
-     "accel_share_of accel_joined_in accel_require_finite_loss accel_require_finite_norm accel_tell_skipped "},
-    {EFFECT_CLOCK, " accel_begin_laps accel_lap accel_end_laps accel_cuda_begin_trace accel_cuda_lap "
+     "accel_share_of accel_contributors_in accel_require_finite_loss accel_require_finite_norm accel_tell_skipped "},
+    {EFFECT_CLOCK, " accel_begin_profile_step accel_profile_part accel_end_profile_step accel_cuda_begin_trace "
+                   "accel_cuda_profile_part "
                    "accel_cuda_end_trace "},
     {EFFECT_RUNTIME, " accel_* "},
     {EFFECT_ALLOCATION,
@@ -112,12 +113,12 @@ bool external_is_runtime(const char *name) {
   return contains(" accel_* ", name, false);
 }
 
-bool external_is_agreed(const char *name) {
+bool external_is_uniform(const char *name) {
   return contains(" accel_first_step accel_steps accel_next_event accel_eval_is_due accel_rounds accel_mean_is_due ",
                   name, true);
 }
 
-bool effect_is_hot(enum effect effect) {
+bool effect_is_of_steps(enum effect effect) {
   return effect <= EFFECT_BATCH;
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* What a function reaches. The first ones may stand in a hot loop. */
+/* What a function reaches. The first ones may occur on the step path. */
 enum effect {
   EFFECT_ARITHMETIC, /* its arguments alone */
   EFFECT_MEMORY,     /* what its arguments point to */
@@ -24,17 +24,17 @@ enum effect {
 /* What the function of this name reaches; EFFECT_UNKNOWN when the table does not have it. */
 enum effect external_effect(const char *name);
 
-/* Whether the table has this name itself, not as one of those that a star stands for. */
+/* Whether the table has this name itself, not through a pattern with a star. */
 bool external_is_listed(const char *name);
 
 /* Whether it is one of the runtime's, whatever it reaches there. */
 bool external_is_runtime(const char *name);
 
-/* Whether what the function answers is the same on every rank that gives it the same numbers. */
-bool external_is_agreed(const char *name);
+/* Whether the function's result is uniform: the same on every rank that calls it with the same arguments. */
+bool external_is_uniform(const char *name);
 
-/* Whether such a call may stand in a hot loop. */
-bool effect_is_hot(enum effect effect);
+/* Whether such a call may occur on the step path. */
+bool effect_is_of_steps(enum effect effect);
 
 /* "memory", "a file" */
 const char *effect_word(enum effect effect);

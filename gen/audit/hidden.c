@@ -22,7 +22,7 @@ static bool is_word(const char *names, const char *word, size_t length) {
 
 /* ---- Pragmas and attributes ---- */
 
-/* What shares out the turns of a loop, and what a compiler may do to one without a change of meaning. */
+/* What divides the iterations of a loop, and what a compiler may do to one without a change of meaning. */
 static const char *const known_pragmas[] = {"omp ", "GCC unroll ", "GCC ivdep", "STDC FP_CONTRACT ", "unroll"};
 
 /* Attributes that change speed or layout, and not what is called. */
@@ -62,7 +62,7 @@ static void check_macro(struct hidden *hidden, const struct tree *tree, const st
   bool function = tree_function(tree, name) != NULL || external_is_listed(name);
   if (is_word(reserved, name, length) || function)
     claim_finding(hidden->audit, hidden->claim, VERDICT_BROKEN, mark->where,
-                  "the macro '%s' takes the place of a name with a meaning of its own", name);
+                  "the macro '%s' redefines a name with a meaning of its own", name);
   for (const char *at = mark->text + length; *at != '\0';) {
     size_t size = identifier_length(at);
     const char *word = arena_copy(hidden->audit->arena, at, size);
@@ -78,8 +78,8 @@ static void check_include(struct hidden *hidden, const struct mark *mark) {
   if (mark->text[0] == '"')
     claim_fact(hidden->audit, hidden->claim, mark->where, "the header %s", mark->text);
   else if (mark->text[0] != '<')
-    claim_finding(hidden->audit, hidden->claim, VERDICT_CANNOT_TELL, mark->where, "which header '%s' is, a macro says",
-                  mark->text);
+    claim_finding(hidden->audit, hidden->claim, VERDICT_CANNOT_TELL, mark->where,
+                  "a macro decides which header '%s' is", mark->text);
 }
 
 static void check_mark(struct hidden *hidden, const struct tree *tree, const struct mark *mark) {
@@ -132,15 +132,15 @@ static bool list_string(struct syntax *node, void *data) {
   listing->n_strings++;
   listing->n_inside += function != NULL;
   claim_fact(listing->audit, listing->claim, node->where, "%s", node->text);
-  if (function != NULL && function->role->is_hot)
+  if (function != NULL && function->role->in_step_path)
     claim_finding(listing->audit, listing->claim, VERDICT_BROKEN, node->where,
-                  "the hot function '%s' holds the string %s", function->name, node->text);
+                  "the step path's function '%s' holds the string %s", function->name, node->text);
   return true;
 }
 
 static void list_strings(struct audit *audit, const struct tree *tree) {
   struct claim *claim = audit_claim(audit, "strings-listed",
-                                    "Every string of the program is listed, and none of a hot function is a path, an "
+                                    "Every string of the program is listed, and none on the step path is a path, an "
                                     "address or a command.");
   struct listing listing = {.audit = audit, .claim = claim};
   for (int i = 0; i < tree->n_lasting; i++)

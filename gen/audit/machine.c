@@ -1,4 +1,5 @@
-/* The claims about machine code. What is hot is told by lines: a hot function may have been inlined into any other. */
+/* The claims about machine code. The step path is found by lines: a function of it may have been inlined into any
+ * other. */
 #include "gen/audit/machine.h"
 
 #include <string.h>
@@ -29,9 +30,9 @@ static const struct function *function_of(const struct audit *audit, struct loca
   return NULL;
 }
 
-static bool is_hot(const struct audit *audit, const struct jump *jump) {
+static bool in_step_path(const struct audit *audit, const struct jump *jump) {
   const struct function *function = function_of(audit, jump->where);
-  return function != NULL && function->role->is_hot;
+  return function != NULL && function->role->in_step_path;
 }
 
 /* ---- Conditional jumps ---- */
@@ -83,8 +84,8 @@ static bool find_use(struct syntax *node, void *data) {
   return true;
 }
 
-/* Whether the line declares what a loop of the function uses: a compiler asks there whether the loop's arrays are
- * apart, or whether it turns at all. */
+/* Whether the line declares what a loop of the function uses: a compiler checks there whether the loop's arrays
+ * alias, or whether it has any iteration. */
 static bool prepares_loop(const struct function *function, int line) {
   struct use_search search = {.line = line};
   syntax_walk(function->body, find_declared, &search);
@@ -97,7 +98,7 @@ static enum reason explain_line(const struct audit *audit, const struct function
   struct reason_search search = {line, REASON_NONE};
   syntax_walk(function->body, find_reason, &search);
   if (search.reason != REASON_NONE) return search.reason;
-  for (int i = 0; i < audit->marks.count; i++) { /* what shares out a loop stands before it */
+  for (int i = 0; i < audit->marks.count; i++) { /* the pragma that divides a loop is in front of it */
     const struct mark *mark = &audit->marks.items[i];
     if (mark->kind == MARK_PRAGMA && mark->where.line == line && strncmp(mark->text, "omp ", 4) == 0)
       return REASON_LOOP;
@@ -107,7 +108,7 @@ static enum reason explain_line(const struct audit *audit, const struct function
   return starts ? REASON_START : REASON_NONE;
 }
 
-/* Whether a function takes numbers alone: done in place, it is part of what is computed in its caller's loop. */
+/* Whether a function takes numbers alone: inlined, it is part of its caller's loop. */
 static bool is_of_numbers(const struct function *function) {
   for (int i = 0; i < function->n_parameters; i++) {
     enum type_kind kind = function->parameters[i]->type->kind;
@@ -116,11 +117,11 @@ static bool is_of_numbers(const struct function *function) {
   return function->n_parameters > 0;
 }
 
-/* The same for a jump: its line, or the calls around it that were done in place. */
+/* The same for a jump: its line, or the inlined calls around it. */
 static enum reason explain(const struct audit *audit, const struct jump *jump) {
   const struct function *function = function_of(audit, jump->where);
   enum reason reason = explain_line(audit, function, jump->where.line);
-  for (int i = 0; reason == REASON_NONE && i < MOST_CALLERS && jump->callers[i] > 0; i++) {
+  for (int i = 0; reason == REASON_NONE && i < MAX_CALLERS && jump->callers[i] > 0; i++) {
     struct location where = {jump->where.file, jump->callers[i], 1, 0};
     if (function == NULL || !is_of_numbers(function)) break;
     function = function_of(audit, where);
@@ -131,19 +132,20 @@ static enum reason explain(const struct audit *audit, const struct jump *jump) {
 }
 
 static const char *reason_word(enum reason reason, bool backward) {
-  static const char *const words[] = {"", "a guard or remainder of a loop", "a choice", "a call done in place",
+  static const char *const words[] = {"", "a guard or remainder of a loop", "a choice", "an inlined call",
                                       "the function's start"};
   return reason == REASON_LOOP && backward ? "a loop" : words[reason];
 }
 
 static void check_branches(const struct machine_check *check) {
   struct audit *audit = check->audit;
-  struct claim *claim = audit_claim(audit, "machine-branches",
-                                    "Every conditional jump of hot code belongs to a loop or a choice of the source.");
+  struct claim *claim =
+      audit_claim(audit, "machine-branches",
+                  "Every conditional jump of the step path belongs to a loop or a choice of the source.");
   int loops = 0, others = 0;
   for (int i = 0; i < check->machine->n_jumps; i++) {
     const struct jump *jump = &check->machine->jumps[i];
-    if (jump->kind != JUMP_CONDITIONAL || !is_hot(audit, jump)) continue;
+    if (jump->kind != JUMP_CONDITIONAL || !in_step_path(audit, jump)) continue;
     const struct function *function = function_of(audit, jump->where);
     enum reason reason = explain(audit, jump);
     struct location where = {audit->tree->file, jump->where.line, jump->where.column > 0 ? jump->where.column : 1, 0};
@@ -167,7 +169,7 @@ static void check_branches(const struct machine_check *check) {
 static void check_indirect(const struct machine_check *check) {
   struct audit *audit = check->audit;
   struct claim *claim =
-      audit_claim(audit, "machine-no-indirect", "No code of the object jumps or calls where a register says.");
+      audit_claim(audit, "machine-no-indirect", "No code of the object jumps to or calls an address in a register.");
   int calls = 0;
   for (int i = 0; i < check->machine->n_jumps; i++) {
     const struct jump *jump = &check->machine->jumps[i];
@@ -205,8 +207,8 @@ static void check_externals(const struct machine_check *check) {
     if (function == NULL && !is_compilers(jump->target))
       claim_finding(audit, claim, VERDICT_BROKEN, jump->where, "%s calls %s, which the source does not name",
                     jump->function, jump->target);
-    if (is_hot(audit, jump) && !effect_is_hot(external_effect(jump->target)) && !is_compilers(jump->target))
-      claim_finding(audit, claim, VERDICT_BROKEN, jump->where, "hot code in %s calls %s: %s", jump->function,
+    if (in_step_path(audit, jump) && !effect_is_of_steps(external_effect(jump->target)) && !is_compilers(jump->target))
+      claim_finding(audit, claim, VERDICT_BROKEN, jump->where, "the step path in %s calls %s: %s", jump->function,
                     jump->target, effect_word(external_effect(jump->target)));
   }
   claim_evidence(audit, claim, "%d calls", calls);
@@ -214,7 +216,7 @@ static void check_externals(const struct machine_check *check) {
 
 /* ---- Functions and stack ---- */
 
-/* A compiler's copies and parts of a function have a point behind its name. */
+/* A compiler's copies and parts of a function have a suffix after a point. */
 static const struct function *source_of(const struct audit *audit, const char *name) {
   return tree_function(audit->tree, arena_copy(audit->arena, name, strcspn(name, ".")));
 }

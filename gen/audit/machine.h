@@ -6,17 +6,17 @@
 
 enum jump_kind { JUMP_CONDITIONAL, JUMP_INDIRECT, JUMP_CALL_INDIRECT, JUMP_CALL };
 
-enum { MOST_CALLERS = 8 };
+enum { MAX_CALLERS = 8 };
 
-/* An instruction that may go on elsewhere. */
+/* An instruction that may transfer control. */
 struct jump {
   enum jump_kind kind;
-  const char *function; /* in whose code it stands */
+  const char *function; /* that contains it */
   const char *target;   /* of a call: a symbol's name; NULL where it has none */
   bool is_external;     /* a call: the symbol is not defined in the object */
   bool is_backward;
-  struct location where;     /* line 0: the line table does not say */
-  int callers[MOST_CALLERS]; /* lines of the calls that were done in place around it, from the innermost on; then 0 */
+  struct location where;    /* line 0: the line table has none */
+  int callers[MAX_CALLERS]; /* lines of the inlined calls around it, innermost first; then 0 */
 };
 
 struct machine_function {
@@ -25,8 +25,8 @@ struct machine_function {
   int64_t frame; /* bytes of stack, at most; -1: not bounded */
   int *callees;  /* among the machine's functions */
   int n_callees, callees_capacity;
-  int64_t depth; /* bytes with its callees; -1: not bounded */
-  bool is_open;  /* while its depth is searched */
+  int64_t depth;    /* bytes with its callees; -1: not bounded */
+  bool is_visiting; /* while its depth is computed */
   int n_undecoded;
 };
 

@@ -10,13 +10,13 @@
 
 #include "gen/audit/machine.h"
 
-/* A place of the code that the linker fills in. */
+/* A relocation: a field of the code that the linker fills in. */
 struct fixup {
   size_t section;
   uint64_t offset;
-  const char *symbol;                 /* NULL: a place of this object */
-  size_t target;                      /* section of that place */
-  int64_t addend;                     /* of that place, from the section's start and the next instruction on */
+  const char *symbol;                 /* NULL: a location in this object */
+  size_t target;                      /* section of that location */
+  int64_t addend;                     /* of that location, from the section's start and the next instruction on */
   bool is_external, is_through_table; /* the linker's table of addresses */
 };
 
@@ -39,7 +39,7 @@ struct reader {
   int n_symbols, symbols_capacity;
 };
 
-/* ---- Symbols and places that the linker fills in ---- */
+/* ---- Symbols and relocations ---- */
 
 static void read_symbols(struct reader *reader) {
   int count = dwfl_module_getsymtab(reader->module);
@@ -140,13 +140,13 @@ static struct location line_of(struct reader *reader, uint64_t address) {
   return where;
 }
 
-/* The lines of the calls that inlining did in place around an address. */
-static void read_callers(struct reader *reader, uint64_t address, int callers[MOST_CALLERS]) {
+/* The lines of the inlined calls around an address. */
+static void read_callers(struct reader *reader, uint64_t address, int callers[MAX_CALLERS]) {
   Dwarf_Addr bias;
   Dwarf_Line *line;
   Dwarf_Die *unit = unit_of(reader, address, &bias, &line), *scopes = NULL;
   int count = unit == NULL ? 0 : dwarf_getscopes(unit, address - bias, &scopes), found = 0;
-  for (int i = 0; i < count && found + 1 < MOST_CALLERS; i++) {
+  for (int i = 0; i < count && found + 1 < MAX_CALLERS; i++) {
     Dwarf_Attribute attribute;
     Dwarf_Word at;
     if (dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine &&
@@ -196,7 +196,7 @@ static void add_frame(struct machine_function *function, const cs_insn *insn) {
     function->frame -= second->mem.disp;
 }
 
-/* Whether an operand is a place to go, not a register or memory that holds one. */
+/* Whether an operand is an address to jump to, not a register or memory that holds one. */
 static bool is_direct(const cs_insn *insn) {
   return insn->detail->x86.op_count > 0 && insn->detail->x86.operands[0].type == X86_OP_IMM;
 }
@@ -220,7 +220,7 @@ static void read_call(struct reader *reader, const struct symbol *symbol, const 
   add_jump(reader, jump);
 }
 
-/* A jump: conditional ones, and those to where a register says; a plain one to another function is a call. */
+/* A jump: conditional ones, and those to an address in a register; a plain one to another function is a call. */
 static void read_jump(struct reader *reader, const struct symbol *symbol, const cs_insn *insn, struct jump jump) {
   if (!is_direct(insn)) {
     jump.kind = JUMP_INDIRECT;
@@ -321,15 +321,15 @@ static void read_function(struct reader *reader, const struct symbol *symbol) {
 
 static int64_t find_depth(struct machine *machine, struct machine_function *function) {
   if (function->frame < 0) function->depth = -1;
-  if (function->is_open) return -1;
+  if (function->is_visiting) return -1;
   if (function->depth != 0) return function->depth;
   int64_t deepest = 0;
-  function->is_open = true;
+  function->is_visiting = true;
   for (int i = 0; i < function->n_callees && deepest >= 0; i++) {
     int64_t depth = find_depth(machine, &machine->functions[function->callees[i]]);
     if (depth < 0 || depth > deepest) deepest = depth;
   }
-  function->is_open = false;
+  function->is_visiting = false;
   function->depth = deepest < 0 ? -1 : function->frame + 8 + deepest;
   return function->depth;
 }

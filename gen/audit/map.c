@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The first entry that ends behind `from`. */
+/* The first entry that ends after `from`. */
 static int first_entry(const struct map *map, int64_t from) {
   int low = 0, high = map->count;
   while (low < high) {

@@ -1,4 +1,4 @@
-/* The arena's map at a moment of a step: which bytes were written, and as which slot. */
+/* The arena's map at a point of a step: which bytes were written, and as which slot. */
 #ifndef ACCEL_AUDIT_MAP_H
 #define ACCEL_AUDIT_MAP_H
 
@@ -15,7 +15,7 @@ struct map {
   int count, capacity;
   struct map_content {
     int64_t from, to, low, high;
-    bool exact; /* each of them may come */
+    bool exact; /* each of them may occur */
   } *contents;  /* integers whose range is known */
   int n_contents, contents_capacity;
 };

@@ -38,7 +38,7 @@ static const struct {
     {"line", MARK_PRAGMA},          {"error", MARK_CONDITION},  {"ident", MARK_PRAGMA},
 };
 
-/* A directive at token `at`, which is a '#' that starts a line; moves behind it. */
+/* A directive at token `at`, which is a '#' that starts a line; moves past it. */
 static void read_directive(struct scan *scan) {
   const struct written *file = scan->file;
   const struct token *token = &file->tokens[scan->at];

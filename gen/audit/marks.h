@@ -8,7 +8,7 @@ enum mark_kind { MARK_PRAGMA, MARK_ATTRIBUTE, MARK_MACRO, MARK_INCLUDE, MARK_CON
 
 struct mark {
   enum mark_kind kind;
-  const char *text; /* what stands behind the word */
+  const char *text; /* what follows the word */
   struct location where;
 };
 

@@ -11,17 +11,17 @@ struct ptx_check {
   struct device_code code;
   struct ptx_files files;
   int64_t shared, local; /* bytes of the function */
-  int64_t most_shared, most_local;
+  int64_t max_shared, max_local;
 };
 
-static struct device_place place_of(const struct ptx_statement *statement) {
-  return (struct device_place){statement->where, statement->line};
+static struct code_location location_of(const struct ptx_statement *statement) {
+  return (struct code_location){statement->where, statement->line};
 }
 
 static void find(struct ptx_check *check, int claim, enum verdict verdict, const struct ptx_statement *statement,
                  const char *message) {
-  const struct device_place place = place_of(statement);
-  device_find(&check->code, claim, verdict, &place, message);
+  const struct code_location location = location_of(statement);
+  device_find(&check->code, claim, verdict, &location, message);
 }
 
 /* What the toolkit adds of its own for functions of numbers; it has no lines. */
@@ -30,13 +30,13 @@ static bool is_toolkits(const char *function) {
 }
 
 static void check_branch(struct ptx_check *check, const struct ptx_statement *statement) {
-  const struct device_place place = place_of(statement);
-  device_branch(&check->code, &place, statement->operands, is_toolkits(check->code.function));
+  const struct code_location location = location_of(statement);
+  device_branch(&check->code, &location, statement->operands, is_toolkits(check->code.function));
 }
 
 /* ---- Instructions ---- */
 
-/* The function that a call names: the operand without parentheses behind what it gives. */
+/* The function that a call names: the operand without parentheses, after the results. */
 static const char *called(struct arena *arena, const char *operands) {
   const char *at = operands;
   if (*at == '(') at += strcspn(at, ")") + (strchr(at, ')') != NULL);
@@ -46,8 +46,8 @@ static const char *called(struct arena *arena, const char *operands) {
 
 static void check_call(struct ptx_check *check, const struct ptx_statement *statement) {
   const char *name = called(check->code.arena, statement->operands);
-  const struct device_place place = place_of(statement);
-  device_call(&check->code, &place, name[0] == '%' ? NULL : name);
+  const struct code_location location = location_of(statement);
+  device_call(&check->code, &location, name[0] == '%' ? NULL : name);
 }
 
 static bool reads_clock(const char *operands) {
@@ -70,7 +70,7 @@ static void check_instruction(struct ptx_check *check, const struct ptx_statemen
   check->code.n_instructions++;
   if (branch && statement->is_guarded) check_branch(check, statement);
   if (strncmp(name, "brx", 3) == 0)
-    find(check, check->code.indirect, VERDICT_BROKEN, statement, "a jump to where a register says");
+    find(check, check->code.indirect, VERDICT_BROKEN, statement, "a jump to an address in a register");
   if (strcmp(name, "call") == 0 || strncmp(name, "call.", 5) == 0) check_call(check, statement);
   if (strncmp(name, "alloca", 6) == 0)
     find(check, check->code.memory, VERDICT_BROKEN, statement, "memory of a size that is not known before");
@@ -110,8 +110,8 @@ static void close_function(struct ptx_check *check) {
     claim_fact(audit, &audit->claims[check->code.memory], (struct location){.file = check->code.file},
                "%s: %lld bytes shared, %lld bytes of a thread", check->code.function, (long long)check->shared,
                (long long)check->local);
-  if (check->shared > check->most_shared) check->most_shared = check->shared;
-  if (check->local > check->most_local) check->most_local = check->local;
+  if (check->shared > check->max_shared) check->max_shared = check->shared;
+  if (check->local > check->max_local) check->max_local = check->local;
   check->shared = check->local = 0;
   check->code.labels.count = 0;
   check->code.function = NULL;
@@ -168,11 +168,11 @@ struct audit *ptx_audit(struct arena *arena, const char *file, const char *text,
   if (!device_code_open(arena, file, text, diags, code) || !collect(&check, diags)) return NULL;
   struct audit *audit = code->audit;
   audit->n_functions = code->defined.count;
-  audit->n_hot = code->n_kernels;
+  audit->n_step_functions = code->n_kernels;
   device_claims(code, &words);
   check_all(&check);
   device_evidence(code);
   claim_evidence(audit, &audit->claims[code->memory], "at most %lld bytes of a thread, %lld of a block",
-                 (long long)check.most_local, (long long)check.most_shared);
+                 (long long)check.max_local, (long long)check.max_shared);
   return audit;
 }

@@ -4,7 +4,7 @@
 
 #include "gen/audit/audit.h"
 
-/* Reads a PTX file and checks the claims about device code. `text` in the place of the file's, or NULL. NULL, with
+/* Reads a PTX file and checks the claims about device code. `text` instead of the file's, or NULL. NULL, with
  * errors in diags, when it cannot be read or is no PTX. */
 struct audit *ptx_audit(struct arena *arena, const char *file, const char *text, struct diagnostics *diags);
 

@@ -55,7 +55,7 @@ static void take_file(struct ptx_reader *r, const char *text) {
 }
 
 /* .loc FILE LINE COLUMN, then the function that the line was put into, and where. */
-static void take_place(struct ptx_reader *r, const char *text) {
+static void take_location(struct ptx_reader *r, const char *text) {
   int file = 0, line = 0, column = 0;
   if (sscanf(text, ".loc %d %d %d", &file, &line, &column) != 3 || line <= 0) return; /* 0: of no line of its own */
   bool known = file >= 0 && file < r->files.count && r->files.items[file] != NULL;
@@ -77,7 +77,7 @@ static void take_line(struct ptx_reader *r) {
   while (r->at < r->end && *r->at != '\n') r->at++;
   const char *text = arena_copy(r->arena, start, (size_t)(r->at - start));
   if (strncmp(text, ".file", 5) == 0) take_file(r, text);
-  if (strncmp(text, ".loc", 4) == 0) take_place(r, text);
+  if (strncmp(text, ".loc", 4) == 0) take_location(r, text);
 }
 
 /* .section NAME { ... }: tables for debuggers. */
@@ -88,7 +88,7 @@ static void skip_section(struct ptx_reader *r) {
 
 /* ---- Statements ---- */
 
-/* Whether a brace behind this text opens a body, and not a list of registers. */
+/* Whether a brace after this text opens a body, and not a list of registers. */
 static bool opens_body(const char *text) {
   return strstr(text, ".entry ") != NULL || strstr(text, ".func ") != NULL;
 }
@@ -119,7 +119,7 @@ static const char *take_statement(struct ptx_reader *r, char *ended) {
   return text_string(&text);
 }
 
-/* What stands before the parameters: the last word. */
+/* What precedes the parameters: the last word. */
 static const char *function_name(struct arena *arena, const char *text) {
   const char *at = strstr(text, ".entry ") != NULL ? strstr(text, ".entry ") + 7 : strstr(text, ".func ") + 6;
   if (*at == '(') { /* what a function gives */

@@ -13,7 +13,7 @@ enum ptx_kind {
   PTX_FUNCTION,    /* the head of a function with a body */
   PTX_CLOSE,       /* the end of a function */
   PTX_LABEL,       /* `name` */
-  PTX_DECLARATION, /* of memory or of a function without a body; at any place */
+  PTX_DECLARATION, /* of memory or of a function without a body; anywhere */
   PTX_INSTRUCTION,
   PTX_BROKEN /* the text ends within a statement, or is none */
 };
@@ -26,11 +26,11 @@ struct ptx_statement {
   bool is_kernel;        /* PTX_FUNCTION: an entry */
   bool is_guarded;       /* an instruction under a predicate */
   int line;              /* of the PTX */
-  struct location where; /* of the source; line 0: the PTX does not say */
+  struct location where; /* of the source; line 0: the PTX has none */
 };
 
-/* The sources that a PTX file names, which may stand behind the code that is made of them: what one reader has found
- * serves another one over the same text. */
+/* The sources that a PTX file names, which may follow the code that is made of them: another reader of
+ * the same text takes them over. */
 struct ptx_files {
   const char **items; /* by their numbers in the PTX; NULL: none has it */
   int count, capacity;
@@ -47,7 +47,7 @@ struct ptx_reader {
 /* A reader at the start of a PTX file's text, which stays where it is. */
 struct ptx_reader ptx_open(struct arena *arena, const char *file, const char *text, size_t length);
 
-/* The next statement; PTX_END behind the last one, PTX_BROKEN once and then PTX_END where it cannot go on. */
+/* The next statement; PTX_END after the last one, PTX_BROKEN once and then PTX_END where it cannot go on. */
 struct ptx_statement ptx_next(struct ptx_reader *reader);
 
 #endif

@@ -8,7 +8,7 @@
 #include "gen/base/arena.h"
 
 struct range {
-  int64_t from, to; /* to is the first byte behind it */
+  int64_t from, to; /* to is the first byte after it */
 };
 
 struct ranges {

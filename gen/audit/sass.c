@@ -1,5 +1,5 @@
-/* The form of the text: NVIDIA, "CUDA Binary Utilities". A line is a directive, a label, the place of what follows, or
- * an instruction: its address in a comment, a predicate, its name, its operands up to a semicolon. */
+/* The form of the text: NVIDIA, "CUDA Binary Utilities". A line is a directive, a label, the location of what follows,
+ * or an instruction: its address in a comment, a predicate, its name, its operands up to a semicolon. */
 #include "gen/audit/sass.h"
 
 #include <stdio.h>
@@ -18,18 +18,18 @@ struct sass_check {
   struct device_code code;
   struct lines lines;
   struct location where; /* line 0: the text does not say */
-  int64_t frame, most_frame;
+  int64_t frame, max_frame;
   int n_spills;
 };
 
-static struct device_place place_of(const struct sass_check *check, const struct sass_instruction *instruction) {
-  return (struct device_place){check->where, instruction->line};
+static struct code_location location_of(const struct sass_check *check, const struct sass_instruction *instruction) {
+  return (struct code_location){check->where, instruction->line};
 }
 
 static void find(struct sass_check *check, int claim, enum verdict verdict, const struct sass_instruction *instruction,
                  const char *message) {
-  const struct device_place place = place_of(check, instruction);
-  device_find(&check->code, claim, verdict, &place, message);
+  const struct code_location location = location_of(check, instruction);
+  device_find(&check->code, claim, verdict, &location, message);
 }
 
 static bool starts_with(const char *text, const char *start) {
@@ -66,15 +66,15 @@ static bool passes_over_mathematics(const struct sass_check *check, const struct
 
 static void check_branch(struct sass_check *check, const struct sass_instruction *instruction) {
   const char *target = target_of(check->code.arena, instruction->operands);
-  const struct device_place place = place_of(check, instruction);
+  const struct code_location location = location_of(check, instruction);
   bool mathematics =
       strstr(check->code.function, "__internal_") != NULL || passes_over_mathematics(check, instruction, target);
-  device_branch(&check->code, &place, target, mathematics);
+  device_branch(&check->code, &location, target, mathematics);
 }
 
 static void check_call(struct sass_check *check, const struct sass_instruction *instruction) {
-  const struct device_place place = place_of(check, instruction);
-  device_call(&check->code, &place, target_of(check->code.arena, instruction->operands));
+  const struct code_location location = location_of(check, instruction);
+  device_call(&check->code, &location, target_of(check->code.arena, instruction->operands));
 }
 
 /* R1 is the stack's end: it is taken from the launch, then moved by constants. */
@@ -93,7 +93,7 @@ static void check_stack(struct sass_check *check, const struct sass_instruction 
     return;
   }
   if (by[-1] == '-') check->frame += bytes;
-  if (check->frame > check->most_frame) check->most_frame = check->frame;
+  if (check->frame > check->max_frame) check->max_frame = check->frame;
 }
 
 static bool reads_clock(const char *operands) {
@@ -124,7 +124,7 @@ static void check_instruction(struct sass_check *check, const struct sass_instru
     check_branch(check, instruction);
   if (is_operation(name, "BRX") || is_operation(name, "BRXU") || is_operation(name, "JMX") ||
       is_operation(name, "JMXU"))
-    find(check, check->code.indirect, VERDICT_BROKEN, instruction, "a jump to where a register says");
+    find(check, check->code.indirect, VERDICT_BROKEN, instruction, "a jump to an address in a register");
   if (is_operation(name, "CALL")) check_call(check, instruction);
   if (is_operation(name, "LDL") || is_operation(name, "STL")) check->n_spills++;
   check_stack(check, instruction);
@@ -140,7 +140,7 @@ static const char *skip_blanks(const char *at) {
   return at + strspn(at, " \t{");
 }
 
-/* An instruction behind its address; false: none stands there. */
+/* An instruction after its address; false: there is none. */
 static bool read_instruction(struct arena *arena, const char *line, struct sass_instruction *instruction) {
   const char *at = skip_blanks(line);
   if (!starts_with(at, "/*") || strstr(at, "*/") == NULL) return false;
@@ -161,8 +161,8 @@ static const char *read_label(struct arena *arena, const char *line) {
   return length > 0 && line[length] == ':' ? arena_copy(arena, line, length) : NULL;
 }
 
-/* //## File "PATH", line N: of the innermost function; what says where that was put follows behind it. */
-static void read_place(struct sass_check *check, const char *line) {
+/* //## File "PATH", line N: of the innermost function; the locations that it was inlined at follow. */
+static void read_location(struct sass_check *check, const char *line) {
   const char *open = strchr(line, '"'), *close = open != NULL ? strchr(open + 1, '"') : NULL;
   int number = 0;
   if (close == NULL || sscanf(close, "\", line %d", &number) != 1 || number < 1 || strstr(line, "//## File") == NULL)
@@ -186,7 +186,7 @@ static void check_line(struct sass_check *check, const char *line, int number) {
   if (label != NULL)
     enter(check, label);
   else if (strstr(line, "//## File") != NULL)
-    read_place(check, line);
+    read_location(check, line);
   else if (check->code.function != NULL && read_instruction(check->code.arena, line, &instruction))
     check_instruction(check, &instruction);
 }
@@ -223,10 +223,10 @@ struct audit *sass_audit(struct arena *arena, const char *file, const char *text
   device_claims(code, &words);
   check_all(&check);
   struct audit *audit = code->audit;
-  audit->n_hot = code->n_kernels;
+  audit->n_step_functions = code->n_kernels;
   device_evidence(code);
   claim_evidence(audit, &audit->claims[code->memory], "at most %lld bytes, %d accesses to a thread's own memory",
-                 (long long)check.most_frame, check.n_spills);
+                 (long long)check.max_frame, check.n_spills);
   if (code->n_kernels > 0 && code->n_instructions > 0) return audit;
   diag_error(diags, (struct location){.file = file}, "this is no machine code of kernels");
   diag_help(diags, "give what 'nvdisasm -g -c' writes of what 'nvcc -cubin -lineinfo' makes of the program's .cu");

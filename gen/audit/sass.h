@@ -4,7 +4,7 @@
 
 #include "gen/audit/audit.h"
 
-/* Reads the text of `nvdisasm -g -c` and checks the claims about machine code. `text` in the place of the file's, or
+/* Reads the text of `nvdisasm -g -c` and checks the claims about machine code. `text` instead of the file's, or
  * NULL. NULL, with errors in diags, when it cannot be read or is none. */
 struct audit *sass_audit(struct arena *arena, const char *file, const char *text, struct diagnostics *diags);
 

@@ -3,8 +3,8 @@
 __extension__ typedef __int128 wide;
 
 static int64_t bounded(wide number) {
-  if (number > VALUE_MOST) return VALUE_MOST;
-  if (number < VALUE_LEAST) return VALUE_LEAST;
+  if (number > VALUE_MAX) return VALUE_MAX;
+  if (number < VALUE_MIN) return VALUE_MIN;
   return (int64_t)number;
 }
 
@@ -29,16 +29,16 @@ struct value value_unknown_pointer(unsigned origin) {
 }
 
 unsigned origin_of_choice(unsigned origin) {
-  return (origin & ORIGIN_RANK) | ((origin & ~(unsigned)ORIGIN_TOLD) != 0 ? ORIGIN_CHOSEN : 0);
+  return (origin & ORIGIN_RANK) | ((origin & ~(unsigned)ORIGIN_REPORTED) != 0 ? ORIGIN_CHOSEN : 0);
 }
 
 /* The range of an integer type. */
-static int64_t type_least(const struct type *type) {
+static int64_t type_min(const struct type *type) {
   if (!type->is_signed) return 0;
   return type->size >= 8 ? INT64_MIN : -((int64_t)1 << (8 * type->size - 1));
 }
 
-static int64_t type_most(const struct type *type) {
+static int64_t type_max(const struct type *type) {
   if (type->size >= 8) return INT64_MAX;
   return ((int64_t)1 << (8 * type->size - (type->is_signed ? 1 : 0))) - 1;
 }
@@ -46,7 +46,7 @@ static int64_t type_most(const struct type *type) {
 struct value value_of_type(const struct type *type, unsigned origin) {
   if (type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY) return value_unknown_pointer(origin);
   if (type->kind != TYPE_INTEGER || type->size < 1) return value_number(origin);
-  struct value value = value_integer(type_least(type), type_most(type));
+  struct value value = value_integer(type_min(type), type_max(type));
   value.origin = origin;
   value.blame = BLAME_ALWAYS;
   return value;
@@ -94,11 +94,11 @@ static struct value wrap(wide low, wide high, const struct type *type, unsigned 
   any.loops = loops;
   any.blame = loops != 0 ? loops : BLAME_ALWAYS;
   if (type->size > 4) return any;
-  wide least = type_least(type), period = (wide)1 << (8 * type->size);
-  wide turns = (low - least) / period - ((low - least) % period < 0);
-  if (high - turns * period > type_most(type)) return any;
-  any.low = (int64_t)(low - turns * period);
-  any.high = (int64_t)(high - turns * period);
+  wide least = type_min(type), period = (wide)1 << (8 * type->size);
+  wide periods = (low - least) / period - ((low - least) % period < 0);
+  if (high - periods * period > type_max(type)) return any;
+  any.low = (int64_t)(low - periods * period);
+  any.high = (int64_t)(high - periods * period);
   any.blame = 0;
   return any;
 }
@@ -115,7 +115,7 @@ struct value value_convert(struct value value, const struct type *type) {
   }
   if (type->kind == TYPE_RECORD && value.kind == VALUE_NUMBER) return value;
   if (type->kind != TYPE_INTEGER || type->size < 1) return value_number(value.origin);
-  bool fits = value.kind == VALUE_INTEGER && value.low >= type_least(type) && value.high <= type_most(type);
+  bool fits = value.kind == VALUE_INTEGER && value.low >= type_min(type) && value.high <= type_max(type);
   if (fits) return value;
   if (value.kind != VALUE_INTEGER) {
     struct value any = value_of_type(type, value.origin);
@@ -130,14 +130,14 @@ struct value value_convert(struct value value, const struct type *type) {
 
 /* ---- Arithmetic ---- */
 
-static wide least_of(const wide *numbers, int count) {
+static wide min_of(const wide *numbers, int count) {
   wide least = numbers[0];
   for (int i = 1; i < count; i++)
     if (numbers[i] < least) least = numbers[i];
   return least;
 }
 
-static wide most_of(const wide *numbers, int count) {
+static wide max_of(const wide *numbers, int count) {
   wide most = numbers[0];
   for (int i = 1; i < count; i++)
     if (numbers[i] > most) most = numbers[i];
@@ -150,7 +150,7 @@ struct span {
 };
 
 static struct span corners(const wide *numbers, int count) {
-  return (struct span){least_of(numbers, count), most_of(numbers, count), true};
+  return (struct span){min_of(numbers, count), max_of(numbers, count), true};
 }
 
 static struct span divide(struct value a, struct value b) {
@@ -194,7 +194,7 @@ static struct span bits(enum operator_kind operation, struct value a, struct val
   }
   if (operation == OPERATOR_BIT_AND) return (struct span){0, a.high < b.high ? a.high : b.high, true};
   int64_t most = a.high > b.high ? a.high : b.high, mask = 1;
-  while (mask <= most && mask < VALUE_MOST / 2) mask = mask * 2 + 1;
+  while (mask <= most && mask < VALUE_MAX / 2) mask = mask * 2 + 1;
   return (struct span){0, mask, true};
 }
 
@@ -250,7 +250,7 @@ static struct span combine(enum operator_kind operation, struct value a, struct 
   }
 }
 
-/* How far apart the numbers of a range are; 0 for a single one. */
+/* The distance between numbers of a range; 0 for a single one. */
 static int64_t step_of(struct value value) {
   return value.low == value.high ? 0 : value.step > 1 ? value.step : 1;
 }
@@ -264,7 +264,7 @@ static int64_t common_divisor(int64_t a, int64_t b) {
   return a;
 }
 
-static int64_t step_behind(enum operator_kind operation, struct value a, struct value b) {
+static int64_t step_after(enum operator_kind operation, struct value a, struct value b) {
   if (operation == OPERATOR_ADD || operation == OPERATOR_SUBTRACT) return common_divisor(step_of(a), step_of(b));
   if (operation == OPERATOR_REMAINDER && keeps_step(a, b)) return a.step;
   if (operation != OPERATOR_MULTIPLY) return 0;
@@ -276,17 +276,17 @@ static int64_t step_behind(enum operator_kind operation, struct value a, struct 
 struct value value_binary(enum operator_kind operation, struct value a, struct value b, const struct type *type,
                           bool *overflows) {
   struct span span = combine(operation, a, b);
-  bool fits = span.known && span.low >= type_least(type) && span.high <= type_most(type);
+  bool fits = span.known && span.low >= type_min(type) && span.high <= type_max(type);
   unsigned origin = a.origin | b.origin;
   uint64_t loops = a.loops | b.loops;
   *overflows = span.known && !fits && type->is_signed;
   struct value value =
       !span.known || type->is_signed ? value_of_type(type, origin) : wrap(span.low, span.high, type, origin, loops);
   if (fits) value = value_integer((int64_t)span.low, (int64_t)span.high);
-  value.step = fits ? step_behind(operation, a, b) : 0;
+  value.step = fits ? step_after(operation, a, b) : 0;
   value.origin = origin;
   value.loops = loops;
-  /* The result takes both ends where each of a and b does, apart from the other. */
+  /* The result takes both ends where each of a and b does, independently of the other. */
   bool uneven = operation == OPERATOR_REMAINDER || (operation >= OPERATOR_BIT_AND && operation <= OPERATOR_BIT_OR);
   bool loose = value.low != value.high && (uneven || !span.known || (!fits && type->is_signed));
   value.blame |= a.blame | b.blame | (a.loops & b.loops);

@@ -1,19 +1,19 @@
-/* Values of the analysis: what is known of a number or a pointer at a place of the program. */
+/* Abstract values: what is known of a number (an interval) or a pointer at a point of the program. */
 #ifndef ACCEL_AUDIT_VALUE_H
 #define ACCEL_AUDIT_VALUE_H
 
 #include "gen/c/tree.h"
 
-/* Where a value comes from, when not from constants and counters of loops. */
+/* What a value depends on besides constants and counters of loops: the labels of a taint analysis. */
 enum origin {
-  ORIGIN_DATA = 1,        /* computed from tensors */
-  ORIGIN_STEP = 2,        /* the step's number, and what the root is called with */
-  ORIGIN_CONFIG = 4,      /* set outside of the hot loop, or asked of a function from outside */
-  ORIGIN_TOLD = 8,        /* not known, and a finding says so already */
-  ORIGIN_UNFOLLOWED = 16, /* a number or a pointer in a record, or one that a loop changes */
-  ORIGIN_CHOSEN = 32,     /* one of several values; which one, something of the above decides */
-  ORIGIN_RANK = 64,       /* which of several processes this is */
-  ORIGIN_STAGED = 128     /* a place on the host that stands for one of the device, until it is sent */
+  ORIGIN_DATA = 1,       /* computed from tensors */
+  ORIGIN_STEP = 2,       /* the step's number, and what the root is called with */
+  ORIGIN_CONFIG = 4,     /* set outside of the step path, or the result of an external function */
+  ORIGIN_REPORTED = 8,   /* not known, and reported by a finding already */
+  ORIGIN_UNTRACKED = 16, /* a number or a pointer in a record, or one that a loop changes */
+  ORIGIN_CHOSEN = 32,    /* control dependence: which of several values it is depends on one of the above */
+  ORIGIN_RANK = 64,      /* which of several processes this is */
+  ORIGIN_STAGED = 128    /* memory of the host that mirrors the device's, until it is sent */
 };
 
 enum value_kind {
@@ -31,31 +31,31 @@ struct path {
   int64_t index;
 };
 
-/* In `blame`, beside the loops: the range is wider than what can be for a reason that no halving mends. A value without
+/* In `blame`, in addition to the loops: the range is an over-approximation that no halving refines. A value without
  * any blame takes both ends of its range. */
 #define BLAME_ALWAYS ((uint64_t)1 << 63)
 
 /* The limits of integers that are followed: beyond, anything is possible. */
-#define VALUE_LEAST INT64_MIN
-#define VALUE_MOST INT64_MAX
+#define VALUE_MIN INT64_MIN
+#define VALUE_MAX INT64_MAX
 
 struct value {
   enum value_kind kind;
   unsigned origin;
-  uint64_t blame;    /* of the loops below, the ones that make it wider than it is: halving them tells more */
-  uint64_t loops;    /* which loops' counters make it a range, by their place among the open loops */
+  uint64_t blame;    /* those of the loops below that make the range an over-approximation: halving them refines it */
+  uint64_t loops;    /* which loops' counters make it a range, by their index among the open loops */
   int64_t low, high; /* an integer; of a pointer: bytes from the slot's start */
   int64_t step;      /* an integer: low, low + step, ...; 0 and 1: any between */
   bool is_known;     /* a real whose value is `real` */
   double real;
-  int object;         /* a pointer: among the walk's objects; -1: not known */
+  int object;         /* a pointer: among the interpreter's objects; -1: not known */
   int64_t base, span; /* a pointer: where its slot starts in the object (base .. base + base_width), and its bytes */
   int64_t base_width;
   const struct path *path;
   const struct field *fields; /* a record: the members of which something is known */
 };
 
-/* A member of a record, by its place in it; FIELD_ALL: every integer of the record. */
+/* A member of a record, by its offset; FIELD_ALL: every integer of the record. */
 enum { FIELD_ALL = -1 };
 struct field {
   const struct field *next;
@@ -67,7 +67,7 @@ struct value value_integer(int64_t low, int64_t high);
 struct value value_number(unsigned origin);
 struct value value_unknown_pointer(unsigned origin);
 
-/* What the origin of a condition, or of an index, adds to that of what it chooses. */
+/* The origin that a condition, or an index, adds to the value that it chooses. */
 unsigned origin_of_choice(unsigned origin);
 
 /* Anything of a type: an integer of its whole range (to blame for it), a number, an unknown pointer. */

@@ -5,7 +5,7 @@
 #include "gen/audit/audit.h"
 #include "gen/base/text.h"
 
-/* A line a claim with its evidence, the places that speak against it, and a sum. With `facts`, what the claims list. */
+/* A line a claim with its evidence, the locations of its findings, and a total. With `facts`, what the claims list. */
 void audit_write_text(const struct audit *audit, bool facts, struct text *out);
 
 /* Everything: program, summary, claims with findings and facts. Keys as in docs/audit.md. */
@@ -17,7 +17,7 @@ void audit_write_sarif(const struct audit *audit, struct text *out);
 /* JUnit's XML: a test a claim; broken ones are failures, ones that cannot be told are errors. */
 void audit_write_junit(const struct audit *audit, struct text *out);
 
-/* What somebody has to say of a line of the program, beside it: a few words, and more of them on a closer look. */
+/* A remark next to a line of the program: a few words, and more on demand. */
 struct line_note {
   const char *words, *more;
 };
@@ -35,6 +35,6 @@ void write_escaped(struct text *out, const char *string);
 const char *write_grouped(struct arena *arena, int number);
 
 /* "trainer.c:12:3", or the file alone */
-const char *write_place(struct arena *arena, struct location where);
+const char *write_location(struct arena *arena, struct location where);
 
 #endif

@@ -34,7 +34,7 @@ static void add_entry(const struct audit *audit, const char *class, struct locat
   if (in_program(audit, where))
     text_printf(out, "<a href=\"#L%d\">line %d</a>: ", where.line, where.line);
   else if (where.line > 0)
-    write_escaped(out, arena_printf(audit->arena, "%s: ", write_place(audit->arena, where)));
+    write_escaped(out, arena_printf(audit->arena, "%s: ", write_location(audit->arena, where)));
   write_escaped(out, message);
   text_puts(out, "</div>");
 }
@@ -116,8 +116,8 @@ void audit_write_html(const struct audit *audit, const struct line_note *notes, 
   text_printf(out,
               "</h1>\n<p>%s lines, %d functions, %d of them %s. Of %d claims, %d hold, %d broken, %d "
               "cannot be told.</p>\n<table>\n",
-              write_grouped(out->arena, audit->tree->n_lines), audit->n_functions, audit->n_hot, audit->hot,
-              audit->n_claims, audit_count(audit, VERDICT_HOLDS), audit_count(audit, VERDICT_BROKEN),
+              write_grouped(out->arena, audit->tree->n_lines), audit->n_functions, audit->n_step_functions,
+              audit->scope, audit->n_claims, audit_count(audit, VERDICT_HOLDS), audit_count(audit, VERDICT_BROKEN),
               audit_count(audit, VERDICT_CANNOT_TELL));
   static const enum verdict order[] = {VERDICT_BROKEN, VERDICT_CANNOT_TELL, VERDICT_HOLDS};
   for (int i = 0; i < 3; i++)

@@ -36,7 +36,7 @@ static void dump(json_t *root, struct text *out) {
 
 /* ---- JSON ---- */
 
-static json_t *place_of(struct location where, const char *message) {
+static json_t *located_message(struct location where, const char *message) {
   json_t *object = json_object();
   if (where.file != NULL) put(object, "file", where.file);
   if (where.line > 0) put_number(object, "line", where.line);
@@ -52,12 +52,12 @@ static json_t *claim_of(const struct claim *claim) {
   put(object, "verdict", verdict_word(claim->verdict));
   put(object, "evidence", claim->evidence);
   for (int i = 0; i < claim->n_findings; i++) {
-    json_t *finding = place_of(claim->findings[i].where, claim->findings[i].message);
+    json_t *finding = located_message(claim->findings[i].where, claim->findings[i].message);
     put(finding, "verdict", verdict_word(claim->findings[i].verdict));
     json_array_append_new(findings, finding);
   }
   for (int i = 0; i < claim->n_facts; i++)
-    json_array_append_new(facts, place_of(claim->facts[i].where, claim->facts[i].message));
+    json_array_append_new(facts, located_message(claim->facts[i].where, claim->facts[i].message));
   json_object_set_new(object, "findings", findings);
   json_object_set_new(object, "facts", facts);
   return object;
@@ -69,7 +69,7 @@ void audit_write_json(const struct audit *audit, struct text *out) {
   put(program, "file", audit->tree->file);
   put_number(program, "lines", audit->tree->n_lines);
   put_number(program, "functions", audit->n_functions);
-  put_number(program, "hot_functions", audit->n_hot);
+  put_number(program, "step_functions", audit->n_step_functions);
   put(program, "root", audit->root == NULL ? "" : audit->root);
   put_number(summary, "holds", audit_count(audit, VERDICT_HOLDS));
   put_number(summary, "broken", audit_count(audit, VERDICT_BROKEN));

@@ -31,7 +31,7 @@ void write_escaped(struct text *out, const char *string) {
   }
 }
 
-const char *write_place(struct arena *arena, struct location where) {
+const char *write_location(struct arena *arena, struct location where) {
   const char *file = where.file != NULL ? where.file : "";
   return where.line == 0 ? file : arena_printf(arena, "%s:%d:%d", file, where.line, where.column);
 }
@@ -47,7 +47,7 @@ static void add_test(const struct audit *audit, const struct claim *claim, struc
   write_escaped(out, claim->sentence);
   text_puts(out, "\">");
   for (int i = 0; i < claim->n_findings; i++) {
-    write_escaped(out, write_place(audit->arena, claim->findings[i].where));
+    write_escaped(out, write_location(audit->arena, claim->findings[i].where));
     text_puts(out, ": ");
     write_escaped(out, claim->findings[i].message);
     if (i + 1 < claim->n_findings) text_puts(out, "\n");

@@ -7,7 +7,7 @@ const char *write_grouped(struct arena *arena, int number) {
   return arena_printf(arena, "%s,%03d", write_grouped(arena, number / 1000), number % 1000);
 }
 
-static void add_place(struct text *out, struct location where) {
+static void add_location(struct text *out, struct location where) {
   if (where.line == 0)
     text_printf(out, "%s: ", where.file != NULL ? where.file : "");
   else
@@ -23,7 +23,7 @@ static void add_findings(const struct claim *claim, bool all, struct text *out) 
       text_printf(out, "and %d more (-v lists them)\n", claim->n_findings - SHOWN);
       return;
     }
-    add_place(out, claim->findings[i].where);
+    add_location(out, claim->findings[i].where);
     text_printf(out, "%s\n", claim->findings[i].message);
   }
 }
@@ -31,7 +31,7 @@ static void add_findings(const struct claim *claim, bool all, struct text *out) 
 static void add_facts(const struct claim *claim, struct text *out) {
   for (int i = 0; i < claim->n_facts; i++) {
     text_printf(out, "%15s", "");
-    add_place(out, claim->facts[i].where);
+    add_location(out, claim->facts[i].where);
     text_printf(out, "%s\n", claim->facts[i].message);
   }
 }
@@ -47,7 +47,8 @@ static void add_claim(const struct claim *claim, bool facts, struct text *out) {
 
 void audit_write_text(const struct audit *audit, bool facts, struct text *out) {
   text_printf(out, "%s: %s lines, %d functions, %d of them %s\n", audit->tree->file,
-              write_grouped(out->arena, audit->tree->n_lines), audit->n_functions, audit->n_hot, audit->hot);
+              write_grouped(out->arena, audit->tree->n_lines), audit->n_functions, audit->n_step_functions,
+              audit->scope);
   for (int i = 0; i < audit->n_claims; i++) add_claim(&audit->claims[i], facts, out);
   int holds = audit_count(audit, VERDICT_HOLDS), broken = audit_count(audit, VERDICT_BROKEN);
   text_printf(out, "%d hold, %d broken", holds, broken);

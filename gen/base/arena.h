@@ -10,7 +10,7 @@
 
 struct arena;
 
-/* A new, empty arena. Ends the process with a message when the system has no memory: a generator cannot go on. */
+/* A new, empty arena. Ends the process with a message when the system has no memory: a generator cannot continue. */
 struct arena *arena_new(void);
 
 /* A new arena of at most `size` bytes, which a process and its forks share: what one of them writes there, each sees at
@@ -28,7 +28,7 @@ void arena_free(struct arena *arena);
 /* `size` bytes, zeroed, aligned for any type. Never NULL. */
 void *arena_alloc(struct arena *arena, size_t size);
 
-/* A copy of `count` bytes with a NUL behind them. */
+/* A copy of `count` bytes followed by a NUL. */
 char *arena_copy(struct arena *arena, const void *bytes, size_t count);
 
 /* A copy of a C string. */

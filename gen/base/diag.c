@@ -55,7 +55,7 @@ static const char *source_text(const struct diagnostics *diags, const char *file
   return NULL;
 }
 
-/* The start of a line (counted from 1) and its length without the line end; NULL behind the last one. */
+/* The start of a line (counted from 1) and its length without the line end; NULL after the last one. */
 static const char *find_line(const char *text, int line, int *length) {
   while (line > 1 && *text != '\0') {
     const char *end = strchr(text, '\n');
@@ -110,7 +110,7 @@ static void print_one(const struct diagnostics *diags, const struct diagnostic *
   print_excerpt(diags, item->where, out, colours);
 }
 
-/* A diagnostic with the notes behind it, and its place in the order of arrival. */
+/* A diagnostic with the notes after it, and its index in the order of arrival. */
 struct group {
   int first, count;
   const struct diagnostic *head;

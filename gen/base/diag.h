@@ -1,4 +1,4 @@
-/* Diagnostics: errors as values with a place, collected by every stage and printed in one place. */
+/* Diagnostics: errors as values with a location, collected by every stage and printed at once. */
 #ifndef ACCEL_BASE_DIAG_H
 #define ACCEL_BASE_DIAG_H
 
@@ -7,7 +7,7 @@
 
 #include "gen/base/arena.h"
 
-/* A place in a source text. line and column count from 1; 0 means "the file as a whole". */
+/* A location in a source text. line and column count from 1; 0 means "the file as a whole". */
 struct location {
   const char *file; /* as the user named it; NULL when there is no file */
   int line, column;
@@ -49,7 +49,7 @@ void diag_note(struct diagnostics *diags, struct location where, const char *for
     __attribute__((format(printf, 3, 4)));
 void diag_help(struct diagnostics *diags, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints all, in the compiler's form, sorted by place within a file:
+/* Prints all, in the compiler's form, sorted by location within a file:
  *   job.yaml:9:3: error: …
  *       9 |   mixed_precision: bf61
  *         |                    ^~~~

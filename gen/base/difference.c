@@ -115,7 +115,7 @@ static int find_unique(struct matcher *m, struct part part, struct occurrence *u
   return count;
 }
 
-/* Keeps the longest run of them whose places in `b` rise, too. */
+/* Keeps the longest run of them whose indices in `b` increase, too. */
 static int keep_rising(struct matcher *m, struct occurrence *unique, int count) {
   int *tails = arena_alloc(m->arena, ((size_t)count + 1) * sizeof *tails); /* by length: where its best run ends */
   int *before = arena_alloc(m->arena, ((size_t)count + 1) * sizeof *before);

@@ -7,7 +7,7 @@
 
 #include "gen/base/arena.h"
 
-/* The bytes of a file with a NUL behind them, in `arena`; NULL, and why in errno, when it cannot be read or has more
+/* The bytes of a file followed by a NUL, in `arena`; NULL, and why in errno, when it cannot be read or has more
  * than 256 MiB. */
 const char *read_bytes(struct arena *arena, const char *path, size_t *length);
 

@@ -48,7 +48,7 @@ const char *text_string(const struct text *text) {
 }
 
 void text_fold(struct text *text, const char *words, int column, int indent, int width) {
-  bool fresh = true; /* no word stands on this line yet */
+  bool fresh = true; /* no word is on this line yet */
   for (const char *at = words; *at != '\0';) {
     int blanks = (int)strspn(at, " "), length = (int)strcspn(at + blanks, " \n");
     bool wraps = !fresh && column + blanks + length > width;

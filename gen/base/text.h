@@ -25,11 +25,11 @@ void text_puts(struct text *text, const char *string);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Adds words in lines of at most `width` columns, broken at blanks; every line after the first begins with `indent`
- * blanks. column: where the first line stands already. A newline in `words` ends a line, and none is added at the end.
+ * blanks. column: where the first line begins. A newline in `words` ends a line, and none is added at the end.
  */
 void text_fold(struct text *text, const char *words, int column, int indent, int width);
 
-/* Whether `word` is one of `words`, of which each stands between blanks: " a b "; in `any_case` or as it is written.
+/* Whether `word` is one of `words`, each between blanks: " a b "; in `any_case` or as it is written.
  * NULL has none, and "" is none. */
 bool text_names(const char *words, const char *word, bool any_case);
 

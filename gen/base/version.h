@@ -1,4 +1,4 @@
-/* Version: of the generator, the runtime and everything installed with them; the only place that says it. */
+/* Version: of the generator, the runtime and everything installed with them; defined here alone. */
 #ifndef ACCEL_BASE_VERSION_H
 #define ACCEL_BASE_VERSION_H
 

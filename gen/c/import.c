@@ -84,7 +84,7 @@ static struct variable *find_lasting(struct importer *importer, CXCursor cursor,
   return at_file_level ? tree_variable(importer->tree, name) : NULL;
 }
 
-static void place(struct importer *importer, struct variable *variable, CXCursor cursor) {
+static void assign_slot(struct importer *importer, struct variable *variable, CXCursor cursor) {
   enum CX_StorageClass storage = clang_Cursor_getStorageClass(cursor);
   struct tree *tree = importer->tree;
   bool at_file_level = clang_getCursorKind(clang_getCursorSemanticParent(cursor)) == CXCursor_TranslationUnit;
@@ -151,7 +151,7 @@ struct variable *import_variable(struct importer *importer, CXCursor cursor) {
     variable->slot = importer->function->n_slots++;
     return variable;
   }
-  if (is_new) place(importer, variable, cursor);
+  if (is_new) assign_slot(importer, variable, cursor);
   import_sizes(importer, cursor, variable);
   CXCursor initial = clang_Cursor_getVarDeclInitializer(cursor);
   if (clang_Cursor_isNull(initial) || (importer->is_device && sets_nothing(importer, initial))) return variable;
@@ -173,12 +173,12 @@ static bool has_plain_name(CXCursor cursor, const char *name) {
 static struct function *declare(struct importer *importer, CXCursor cursor, const char *name) {
   struct tree *tree = importer->tree;
   struct function *function = arena_alloc(importer->arena, sizeof *function);
-  CXSourceLocation place = clang_getCursorLocation(cursor);
+  CXSourceLocation location = clang_getCursorLocation(cursor);
   function->name = name;
-  function->where = import_location(importer, place);
+  function->where = import_location(importer, location);
   function->where.length = (int)strlen(name);
   function->header = function->where.file;
-  function->is_system = clang_Location_isInSystemHeader(place) != 0;
+  function->is_system = clang_Location_isInSystemHeader(location) != 0;
   function->is_static = clang_getCursorLinkage(cursor) != CXLinkage_External;
   function->is_plain = !importer->is_device || has_plain_name(cursor, name);
   if (importer->outline)
@@ -206,7 +206,7 @@ static void import_body(struct importer *importer, CXCursor cursor, struct funct
       function->body = import_statement(importer, children.items[i]);
 }
 
-/* The definition's place, parameters and body, or what the declaration has of them. */
+/* The definition's location, parameters and body, or what the declaration has of them. */
 static void import_inside(struct importer *importer, CXCursor cursor, struct function *function) {
   struct function *outer = importer->function;
   importer->function = function;

@@ -49,9 +49,9 @@ struct cursors {
   int count, capacity;
 };
 
-/* Names and places as values of the arena. */
+/* Names and locations as values of the arena. */
 const char *import_string(struct importer *importer, CXString string);
-struct location import_location(struct importer *importer, CXSourceLocation place);
+struct location import_location(struct importer *importer, CXSourceLocation location);
 struct location import_range(struct importer *importer, CXSourceRange range);
 
 /* The children of a cursor. */
@@ -79,7 +79,7 @@ struct syntax *import_node(struct importer *importer, enum syntax_kind kind, CXC
 /* A node that the tree has no word for, with all children as parts, so that calls below it are seen. */
 struct syntax *import_unknown(struct importer *importer, CXCursor cursor, enum unknown_kind unknown);
 
-/* A node in the place of one that is nested too deep. */
+/* A node instead of one that is nested too deep. */
 struct syntax *import_deep(struct importer *importer, CXCursor cursor, enum unknown_kind unknown);
 
 /* The source's digest, for tree->digest. */

@@ -210,7 +210,7 @@ static struct syntax *import_unary(struct importer *importer, CXCursor cursor) {
   return node;
 }
 
-/* The expression is the last child; a name of the type may stand before it. */
+/* The expression is the last child; a name of the type may precede it. */
 static struct syntax *import_last(struct importer *importer, enum syntax_kind kind, CXCursor cursor) {
   struct cursors children = import_children(importer, cursor);
   if (children.count == 0) return import_unknown(importer, cursor, UNKNOWN_EXPRESSION);
@@ -219,7 +219,7 @@ static struct syntax *import_last(struct importer *importer, enum syntax_kind ki
   return node;
 }
 
-/* Whether a text stands in a macro of a system's header. */
+/* Whether a text is within a macro of a system's header. */
 static bool is_system_text(struct importer *importer, CXCursor cursor) {
   CXFile file;
   unsigned line, column;

@@ -36,7 +36,7 @@ static struct syntax *import_if(struct importer *importer, CXCursor cursor) {
   return whole;
 }
 
-/* Which of the three heads of a for are there. libclang gives the ones that are, without their place, so the tokens
+/* Which of the three heads of a for are there. libclang gives the ones that are, without their position, so the tokens
  * decide. False when the tokens do not show a for, as inside a macro. */
 static bool find_heads(CXTranslationUnit unit, CXCursor cursor, bool present[3]) {
   CXToken *tokens = NULL;

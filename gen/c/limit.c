@@ -43,10 +43,10 @@ struct reading {
 /* ---- In the fork ---- */
 
 /* An address sanitizer takes terabytes of addresses for itself, and its reports are to be seen. */
-#if defined(__has_feature)
-#define IS_SANITIZED __has_feature(address_sanitizer)
-#elif defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) /* of gcc, where libclang's headers define a __has_feature that is always 0 */
 #define IS_SANITIZED 1
+#elif defined(__has_feature)
+#define IS_SANITIZED __has_feature(address_sanitizer)
 #else
 #define IS_SANITIZED 0
 #endif

@@ -1,4 +1,4 @@
-/* Limits: what reading one source may take, whatever stands in it. Sources come from strangers, and libclang has no
+/* Limits: what reading one source may take, whatever it contains. Sources come from strangers, and libclang has no
  * bounds of its own, so that it runs in a process that ends at these. */
 #ifndef ACCEL_C_LIMIT_H
 #define ACCEL_C_LIMIT_H

@@ -26,11 +26,11 @@ static const char *file_name(struct importer *importer, CXFile file) {
   return name;
 }
 
-struct location import_location(struct importer *importer, CXSourceLocation place) {
+struct location import_location(struct importer *importer, CXSourceLocation location) {
   struct location where = {0};
   CXFile file;
   unsigned line, column;
-  clang_getFileLocation(place, &file, &line, &column, NULL);
+  clang_getFileLocation(location, &file, &line, &column, NULL);
   if (file == NULL) return where;
   where.file = file_name(importer, file);
   where.line = (int)line;
@@ -49,9 +49,9 @@ struct location import_range(struct importer *importer, CXSourceRange range) {
 /* ---- Messages ---- */
 
 /* The text of a file that a message points to, so that its lines can be shown. */
-static void add_source(struct importer *importer, CXSourceLocation place) {
+static void add_source(struct importer *importer, CXSourceLocation location) {
   CXFile file;
-  clang_getFileLocation(place, &file, NULL, NULL, NULL);
+  clang_getFileLocation(location, &file, NULL, NULL, NULL);
   if (file == NULL) return;
   const char *name = file_name(importer, file);
   for (int i = 0; i < importer->diags->n_sources; i++)
@@ -62,13 +62,13 @@ static void add_source(struct importer *importer, CXSourceLocation place) {
 }
 
 static struct message new_message(struct importer *importer, CXDiagnostic diagnostic, enum severity severity) {
-  CXSourceLocation place = clang_getDiagnosticLocation(diagnostic);
+  CXSourceLocation location = clang_getDiagnosticLocation(diagnostic);
   struct message message = {.severity = severity,
-                            .where = import_location(importer, place),
+                            .where = import_location(importer, location),
                             .text = import_string(importer, clang_getDiagnosticSpelling(diagnostic)),
-                            .in_system = clang_Location_isInSystemHeader(place) != 0};
+                            .in_system = clang_Location_isInSystemHeader(location) != 0};
   if (message.where.file == NULL) message.where.file = importer->tree->file;
-  if (severity == SEVERITY_ERROR || !message.in_system) add_source(importer, place);
+  if (severity == SEVERITY_ERROR || !message.in_system) add_source(importer, location);
   return message;
 }
 

@@ -21,11 +21,11 @@ static void add_tokens(struct importer *importer, CXSourceRange whole, struct wr
   clang_tokenize(importer->unit, whole, &tokens, &count);
   written->tokens = arena_alloc(importer->arena, ((size_t)count + 1) * sizeof *written->tokens);
   for (unsigned i = 0; i < count; i++) {
-    CXSourceLocation place = clang_getTokenLocation(importer->unit, tokens[i]);
+    CXSourceLocation location = clang_getTokenLocation(importer->unit, tokens[i]);
     struct token *token = &written->tokens[written->n_tokens++];
     token->kind = kind_of(tokens[i]);
-    token->where = import_location(importer, place);
-    clang_getFileLocation(place, NULL, NULL, NULL, &token->offset);
+    token->where = import_location(importer, location);
+    clang_getFileLocation(location, NULL, NULL, NULL, &token->offset);
     if (token->kind != TOKEN_COMMENT)
       token->text = import_string(importer, clang_getTokenSpelling(importer->unit, tokens[i]));
     else
@@ -81,7 +81,7 @@ static bool is_quoted(struct importer *importer, CXCursor cursor) {
   return name[0] == '"';
 }
 
-/* The headers of written files come behind them. */
+/* The headers of written files come after them. */
 static enum CXChildVisitResult add_included(CXCursor cursor, CXCursor parent, CXClientData data) {
   struct importer *importer = data;
   (void)parent;

@@ -1,5 +1,5 @@
 /* The syntax tree of a C source, plain data: types, variables, functions, statements and expressions, as a compiler
- * reads them. What libclang knows ends in this folder; everything behind it sees this tree alone. */
+ * reads them. libclang is used in this folder alone; all later stages see only this tree. */
 #ifndef ACCEL_C_TREE_H
 #define ACCEL_C_TREE_H
 
@@ -91,7 +91,7 @@ enum syntax_kind {
   SYNTAX_RETURN, /* parts[0] or nothing */
   SYNTAX_EMPTY,
   SYNTAX_ASSEMBLER,
-  SYNTAX_UNKNOWN /* unknown: what it is; parts: what stands below it, so that calls there are seen */
+  SYNTAX_UNKNOWN /* unknown: what it is; parts: what is below it, so that calls there are seen */
 };
 
 /* What the tree has no word for. */
@@ -99,7 +99,7 @@ enum unknown_kind {
   UNKNOWN_EXPRESSION,
   UNKNOWN_STATEMENT,
   UNKNOWN_CONSTANT,  /* that the compiler gives no value */
-  UNKNOWN_FOR,       /* whose parts cannot be told apart, inside a macro */
+  UNKNOWN_FOR,       /* whose parts cannot be distinguished, inside a macro */
   UNKNOWN_MEMBER,    /* of an unnamed part */
   UNKNOWN_SELECTION, /* _Generic */
   UNKNOWN_COMPLEX,
@@ -169,7 +169,7 @@ struct variable {
   bool is_parameter;
   bool is_external;          /* declared extern */
   bool is_system;            /* declared in a header of the system */
-  int slot;                  /* its place among the function's variables, or among the tree's lasting ones */
+  int slot;                  /* its index among the function's variables, or among the tree's lasting ones */
   struct function *function; /* that declares it; NULL at file level */
 };
 
@@ -242,7 +242,7 @@ struct tree {
   int n_written, written_capacity;
   struct skipped *skipped; /* of these files */
   int n_skipped, skipped_capacity;
-  struct location deep; /* a place that is nested deeper than the tree goes; line 0: none */
+  struct location deep; /* a location that is nested deeper than the tree goes; line 0: none */
 };
 
 /* The function of this name; NULL when there is none. */
@@ -258,7 +258,7 @@ int type_member(const struct type *type, const char *name);
  * NULL is allowed. */
 void syntax_walk(struct syntax *node, bool (*visit)(struct syntax *node, void *data), void *data);
 
-/* What stands below casts. */
+/* The operand below casts. */
 struct syntax *syntax_bare(struct syntax *node);
 
 /* The operator as C spells it. */

@@ -6,7 +6,7 @@
 #include "gen/base/path.h"
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
-#include "gen/plan/graph/at_once.h"
+#include "gen/plan/graph/fused_loss_backward.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/processor.h"
@@ -180,8 +180,8 @@ static struct jinja_value context_value(struct program *program, const struct em
   int64_t weights = weights_type(program)->bytes;
   set_int(arena, context, "elements", weights / dtype_size(DTYPE_FLOAT32));
   set_int(arena, context, "whole_bytes", program->whole_bytes);
-  set_text(arena, context, "low", low_name(program));
-  set_text(arena, context, "low_words", dtype_name(program->low));
+  set_text(arena, context, "bits16", bits16_name(program));
+  set_text(arena, context, "bits16_words", dtype_name(program->bits16));
   set_text(arena, context, "gradients_struct", weights_type(program->trained)->name);
   set_text(arena, context, "weights_struct", weights_type(program)->name);
   jinja_set(arena, context, "data", data_value(program));
@@ -189,7 +189,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "schedule", schedule_value(arena, job));
   jinja_set(arena, context, "training", training_value(arena, job));
   jinja_set(arena, context, "hooks", hooks_value(arena, job));
-  jinja_set(arena, context, "border", border_value(program));
+  jinja_set(arena, context, "step_end", step_end_value(program));
   jinja_set(arena, context, "mesh", mesh_value(program));
   jinja_set(arena, context, "tree", tree_value(program));
   jinja_set(arena, context, "compression", compression_value(program));
@@ -204,7 +204,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "states", states_value(program));
   jinja_set(arena, context, "division", division_value(program));
   jinja_set(arena, context, "memories", memories_value(program));
-  jinja_set(arena, context, "lent", lent_value(program));
+  jinja_set(arena, context, "aliased", aliased_value(program));
   jinja_set(arena, context, "kernels", kernels_value(program));
   jinja_set(arena, context, "functions", functions_value(program));
   jinja_set(arena, context, "profile", profile_value(program));
@@ -222,8 +222,9 @@ static void report(const struct jinja_error *error, struct diagnostics *diags) {
     where = (struct location){error->chain[0].template_name, error->chain[0].line, error->chain[0].column, 0};
   diag_error(diags, where, "%s", error->message);
   for (int i = 1; i < error->chain_count; i++) {
-    const struct jinja_place *place = &error->chain[i];
-    diag_note(diags, (struct location){place->template_name, place->line, place->column, 0}, "reached from here");
+    const struct jinja_location *location = &error->chain[i];
+    diag_note(diags, (struct location){location->template_name, location->line, location->column, 0},
+              "reached from here");
   }
 }
 

@@ -17,23 +17,23 @@ static struct jinja_value numbers_value(struct arena *arena, const int *row, int
   return list;
 }
 
-/* Of a statement whose iterations use units: what comes and has left before each; units.count stands for none. */
+/* Of a statement whose iterations use units: what comes and has left before each; fsdp_units.count stands for none. */
 static void set_units(const struct program *program, struct jinja_value value, const struct step *step, bool sends) {
   struct arena *arena = program->arena;
   int count = step->used != NULL ? step->node->call->count : 0;
   int *begins = arena_alloc(arena, ((size_t)count + 1) * sizeof *begins);
   int *arrives = arena_alloc(arena, ((size_t)count + 1) * sizeof *arrives);
-  int *settled = arena_alloc(arena, ((size_t)count + 1) * sizeof *settled);
+  int *reduced = arena_alloc(arena, ((size_t)count + 1) * sizeof *reduced);
   bool comes = count > 0 && program->job->parallelism.zero_stage == 3, leaves = false;
   for (int i = 0; i < count; i++) {
-    begins[i] = step->begins[i] >= 0 ? step->begins[i] : program->units.count;
-    arrives[i] = step->arrives[i] >= 0 ? step->arrives[i] : program->units.count;
-    settled[i] = step->settled != NULL && step->settled[i] > 0 ? step->settled[i] : 0;
-    leaves |= settled[i] > 0;
+    begins[i] = step->begins[i] >= 0 ? step->begins[i] : program->fsdp_units.count;
+    arrives[i] = step->arrives[i] >= 0 ? step->arrives[i] : program->fsdp_units.count;
+    reduced[i] = step->reduced != NULL && step->reduced[i] > 0 ? step->reduced[i] : 0;
+    leaves |= reduced[i] > 0;
   }
   jinja_set(arena, value, "begins", numbers_value(arena, comes ? begins : NULL, count));
   jinja_set(arena, value, "arrives", numbers_value(arena, comes ? arrives : NULL, count));
-  jinja_set(arena, value, "settled", numbers_value(arena, sends && leaves ? settled : NULL, count));
+  jinja_set(arena, value, "reduced", numbers_value(arena, sends && leaves ? reduced : NULL, count));
 }
 
 void set_exchange(const struct program *program, struct jinja_value value, const struct step *step, bool sends,

@@ -4,8 +4,8 @@
 #include "gen/base/path.h"
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
-#include "gen/plan/memory/lend.h"
-#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/alias.h"
+#include "gen/plan/memory/allocate.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/shard.h"
@@ -18,7 +18,7 @@ static const char *holder_name(struct arena *arena, const char *base, int scope)
 
 /* ---- Parameters of functions ---- */
 
-/* kind: "weights", "gradients", "saved", "lent", "scratch" (structures), "rows" (of the
+/* kind: "weights", "gradients", "saved", "aliased", "scratch" (structures), "rows" (of the
  * optimizer's table), "input", "output" (arrays), "stream", "pace" (all that an update needs of the step). */
 static void add_parameter(struct arena *arena, struct jinja_value list, const char *kind, const char *name,
                           const char *type, const char *extent) {
@@ -56,9 +56,9 @@ static struct jinja_value parameters_value(const struct program *program, const 
       add_parameter(arena, list, function->writes_weights[i] ? "assigned" : "weights", holder_name(arena, "weights", i),
                     region_scope_type(program, region, i)->name, "");
   for (int i = 0; i < region->n_scopes; i++)
-    if (function->uses_low_weights[i])
-      add_parameter(arena, list, "weights", holder_name(arena, low_weights(program), i),
-                    low_struct(arena, program, region_scope_type(program, region, i)), "");
+    if (function->uses_bits16_weights[i])
+      add_parameter(arena, list, "weights", holder_name(arena, bits16_weights(program), i),
+                    bits16_struct(arena, program, region_scope_type(program, region, i)), "");
   for (int i = 0; i < region->n_scopes; i++)
     if (function->uses_gradients[i])
       add_parameter(arena, list, "gradients", holder_name(arena, "gradients", i),
@@ -67,7 +67,7 @@ static struct jinja_value parameters_value(const struct program *program, const 
     if (function->uses_rows[i]) add_parameter(arena, list, "rows", holder_name(arena, "tensors", i), "", "");
   if (saving_function(function)->saved_bytes > 0)
     add_parameter(arena, list, "saved", "saved", saved_type(arena, saving_function(function)), "");
-  if (saving_function(function)->lent) add_parameter(arena, list, "lent", "lent", "", "");
+  if (saving_function(function)->aliased) add_parameter(arena, list, "aliased", "aliased", "", "");
   if (function->scratch_bytes > 0) add_parameter(arena, list, "scratch", "scratch", scratch_type(arena, function), "");
   for (int i = 0; i < region->results.count; i++)
     add_parameter(arena, list, "output", result_name(function, i), element_type(region->results.items[i]->dtype),
@@ -119,8 +119,8 @@ static void set_index(struct arena *arena, struct jinja_value part, struct jinja
 static struct jinja_value memory_argument(struct arena *arena, const struct storage *storage, bool address,
                                           struct jinja_value *part) {
   const char *own = storage->kind == STORAGE_SAVED ? "saved" : "scratch";
-  struct jinja_value argument = argument_value(arena, storage->loan != NULL ? "lent" : own, address, 0);
-  *part = add_part(arena, argument, storage->loan != NULL ? storage->loan->name : storage->name);
+  struct jinja_value argument = argument_value(arena, storage->alias != NULL ? "aliased" : own, address, 0);
+  *part = add_part(arena, argument, storage->alias != NULL ? storage->alias->name : storage->name);
   return argument;
 }
 
@@ -164,7 +164,7 @@ static struct jinja_value place_argument(const struct program *program, const st
   struct jinja_value argument;
   if (storage->kind == STORAGE_WEIGHT || storage->kind == STORAGE_GRADIENT) {
     const struct parameter *p = parameter_of(function, storage->index);
-    const char *weights = dtype_is_low(storage->dtype) ? low_weights(program) : "weights";
+    const char *weights = dtype_is_bits16(storage->dtype) ? bits16_weights(program) : "weights";
     argument = weights_argument(program, function->region, storage->kind == STORAGE_WEIGHT ? weights : "gradients",
                                 p->scope, p->path, NULL, false);
   } else if (storage->kind == STORAGE_INPUT || storage->kind == STORAGE_RESULT) {
@@ -224,7 +224,7 @@ static void push_memory(const struct program *program, const struct function *fu
     if (call->count > 1) set_index(arena, part, index_value(arena, 0, 1, 0));
     jinja_push(arena, list, saved);
   }
-  if (saving_function(step->callee)->lent) jinja_push(arena, list, argument_value(arena, "lent", false, 0));
+  if (saving_function(step->callee)->aliased) jinja_push(arena, list, argument_value(arena, "aliased", false, 0));
   if (step->callee->scratch_bytes > 0) {
     struct jinja_value scratch = argument_value(arena, "scratch", true, 0);
     add_part(arena, scratch, step->callee->name);
@@ -267,7 +267,7 @@ static struct jinja_value call_value(const struct program *program, const struct
   struct jinja_value value = jinja_map(arena), arguments = jinja_list(arena);
   const struct call *call = step->node->call;
   push_scopes(program, function, step, "weights", step->callee->uses_weights, arguments);
-  push_scopes(program, function, step, low_weights(program), step->callee->uses_low_weights, arguments);
+  push_scopes(program, function, step, bits16_weights(program), step->callee->uses_bits16_weights, arguments);
   push_scopes(program, function, step, "gradients", step->callee->uses_gradients, arguments);
   push_rows(program, function, step, arguments);
   push_memory(program, function, step, arguments);
@@ -288,7 +288,7 @@ static struct jinja_value kernel_call_value(const struct program *program, const
                                             const struct step *step) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), arguments = jinja_list(arena);
-  bool steps = step->node->kind->updates;
+  bool steps = step->node->kind->kernel.updates;
   if (steps) {
     const struct parameter *p = parameter_of(function, step->outputs[0].storage->index);
     jinja_set(arena, value, "row", row_value(program, function->region, p->scope, p->path, NULL));
@@ -303,7 +303,7 @@ static struct jinja_value kernel_call_value(const struct program *program, const
   jinja_set(arena, value, "arguments", arguments);
   set_int(arena, value, "count", 1);
   set_bool(arena, value, "reverse", false);
-  set_bool(arena, value, "random", step->node->kind->random);
+  set_bool(arena, value, "random", step->node->kind->kernel.random);
   set_bool(arena, value, "updates", false);
   set_text(arena, value, "stream", "same");
   return value;
@@ -371,11 +371,12 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
   struct jinja_value list = jinja_list(arena);
   const struct region *region = function->region;
   if (function->uses_weights[0]) jinja_push(arena, list, arena_member(arena, weights, NULL, true));
-  if (function->uses_low_weights[0]) jinja_push(arena, list, arena_member(arena, low_weights(program), NULL, true));
+  if (function->uses_bits16_weights[0])
+    jinja_push(arena, list, arena_member(arena, bits16_weights(program), NULL, true));
   if (function->uses_gradients[0]) jinja_push(arena, list, arena_member(arena, "gradients", NULL, true));
   if (function->uses_rows[0]) jinja_push(arena, list, argument_value(arena, "updated", false, 0));
   if (saving_function(function)->saved_bytes > 0) jinja_push(arena, list, arena_member(arena, "saved", NULL, true));
-  if (saving_function(function)->lent) jinja_push(arena, list, arena_member(arena, "lent", NULL, true));
+  if (saving_function(function)->aliased) jinja_push(arena, list, arena_member(arena, "aliased", NULL, true));
   if (function->scratch_bytes > 0)
     jinja_push(arena, list, arena_member(arena, "scratch", scratch_member(program, function), true));
   bool first = function != program->forward || !program->loss_in_backward; /* of its results is the program's */

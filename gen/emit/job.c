@@ -3,7 +3,7 @@
 
 #include "gen/base/path.h"
 #include "gen/emit/values.h"
-#include "gen/plan/graph/border.h"
+#include "gen/plan/graph/step_end.h"
 #include "gen/plan/optimizers.h"
 
 /* {path, format, parts: [{path, labels, weight}]}: parts where a path is not enough. */
@@ -56,7 +56,7 @@ struct jinja_value data_value(const struct program *program) {
   set_bool(arena, value, "keep_last", job->data.keep_last);
   set_bool(arena, value, "even_batches", job->data.even_batches);
   set_bool(arena, value, "dispatch_batches", job->data.dispatch_batches);
-  set_bool(arena, value, "joins", job->data.joins);
+  set_bool(arena, value, "uneven_inputs", job->data.uneven_inputs);
   bool leaves_out = job->data.packing != PACKING_NONE || job->data.keep_last;
   set_bool(arena, value, "leaves_out", leaves_out || program->no_target != 0);
   set_int(arena, value, "no_target", program->no_target);
@@ -83,27 +83,27 @@ static struct jinja_value scaler_value(struct arena *arena, const struct job *jo
   return value;
 }
 
-struct jinja_value border_value(const struct program *program) {
+struct jinja_value step_end_value(const struct program *program) {
   struct arena *arena = program->arena;
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
-  const struct border border = program->border;
-  set_bool(arena, value, "counts", border.counts);
-  set_text(arena, value, "counted", border.counts ? border.mean.count->name : "");
-  set_bool(arena, value, "by_share", border.by_share);
-  set_real(arena, value, "divisor", border.divisor);
-  set_int(arena, value, "sharers", (int64_t)border.sharers);
-  set_bool(arena, value, "short_steps", border.short_steps);
+  const struct step_end step_end = program->step_end;
+  set_bool(arena, value, "counts", step_end.counts);
+  set_text(arena, value, "counted", step_end.counts ? step_end.mean.count->name : "");
+  set_bool(arena, value, "by_micro_batches", step_end.by_micro_batches);
+  set_real(arena, value, "divisor", step_end.divisor);
+  set_int(arena, value, "contributors", (int64_t)step_end.contributors);
+  set_bool(arena, value, "short_steps", step_end.short_steps);
   set_bool(arena, value, "stops", job->training.on_nonfinite == NONFINITE_STOP);
-  set_bool(arena, value, "skips", border.skips);
-  set_bool(arena, value, "unscales", border.unscales);
-  set_bool(arena, value, "factor", border.factor);
-  set_bool(arena, value, "measures", border.measures);
-  set_bool(arena, value, "scales", border.scaler);
-  set_bool(arena, value, "seeds", border_seed(program).input != NULL);
-  set_bool(arena, value, "joins", border.joins);
-  set_bool(arena, value, "joins_by_all", job->data.joins_by_all);
-  if (border.scaler) jinja_set(arena, value, "scaler", scaler_value(arena, job));
+  set_bool(arena, value, "skips", step_end.skips);
+  set_bool(arena, value, "unscales", step_end.unscales);
+  set_bool(arena, value, "factor", step_end.factor);
+  set_bool(arena, value, "norm_pass", step_end.norm_pass);
+  set_bool(arena, value, "scales", step_end.scaler);
+  set_bool(arena, value, "seeds", loss_seed(program).input != NULL);
+  set_bool(arena, value, "uneven_inputs", step_end.uneven_inputs);
+  set_bool(arena, value, "divide_by_initial_world_size", job->data.divide_by_initial_world_size);
+  if (step_end.scaler) jinja_set(arena, value, "scaler", scaler_value(arena, job));
   return value;
 }
 

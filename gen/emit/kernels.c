@@ -98,11 +98,11 @@ static void set_loops(struct arena *arena, struct jinja_value k, const struct ke
 }
 
 /* Whether it reads or writes elements of 16 bits. */
-static bool is_low(const struct kernel *kernel) {
+static bool is_bits16(const struct kernel *kernel) {
   for (int i = 0; i < kernel->node->n_outputs; i++)
-    if (dtype_is_low(kernel->outputs[i].dtype)) return true;
+    if (dtype_is_bits16(kernel->outputs[i].dtype)) return true;
   for (int i = 0; i < kernel->node->n_inputs; i++)
-    if (dtype_is_low(kernel->inputs[i].dtype)) return true;
+    if (dtype_is_bits16(kernel->inputs[i].dtype)) return true;
   return false;
 }
 
@@ -110,7 +110,7 @@ struct jinja_value products_value(const struct program *program, const struct ke
   struct jinja_value value = jinja_map(program->arena);
   for (int i = 0; i < program->products.count; i++) {
     const struct library_product *product = &program->products.items[i];
-    bool own = strcmp(product->algorithm, library_way) == 0;
+    bool own = strcmp(product->algorithm, library_variant) == 0;
     if (product->kernel == kernel) set_text(program->arena, value, product->part, own ? "" : product->algorithm);
   }
   return value;
@@ -124,7 +124,7 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   set_attributes(arena, k, node);
   for (int i = 0; i < node->n_outputs; i++) {
     struct jinja_value operand = operand_value(arena, kernel, &kernel->outputs[i]);
-    set_bool(arena, operand, "room", node->kind->rooms >> op_described(node->kind, i) & 1);
+    set_bool(arena, operand, "workspace", node->kind->memory.workspace >> op_described(node->kind, i) & 1);
     jinja_push(arena, outputs, operand);
     jinja_set(arena, k, kernel->outputs[i].name, operand);
   }
@@ -134,17 +134,17 @@ static struct jinja_value kernel_value(const struct program *program, const stru
     jinja_set(arena, k, kernel->inputs[i].name, operand);
   }
   set_text(arena, k, "name", kernel->name);
-  set_text(arena, k, "way", kernel->way);
+  set_text(arena, k, "variant", kernel->variant);
   jinja_set(arena, k, "products", products_value(program, kernel));
   set_int(arena, k, "weights", kernel->weights);
   jinja_set(arena, k, "inputs", inputs);
   jinja_set(arena, k, "outputs", outputs);
-  set_bool(arena, k, "low", is_low(kernel));
+  set_bool(arena, k, "bits16", is_bits16(kernel));
   set_int(arena, k, "sums", program->sums);
   set_bool(arena, k, "tf32", program->job->precision.tf32);
   set_bool(arena, k, "by_library", library_computes(program, kernel));
   set_bool(arena, k, "in_blocks", program->job->training.deterministic);
-  set_bool(arena, k, "random", node->kind->random);
+  set_bool(arena, k, "random", node->kind->kernel.random);
   if (node->body.count > 0) set_loops(arena, k, kernel);
   set_text(arena, value, "template", kernel_template(program, node->kind));
   set_text(arena, value, "macro", node->kind->name);

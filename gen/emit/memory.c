@@ -2,24 +2,26 @@
 #include <string.h>
 
 #include "gen/emit/values.h"
-#include "gen/plan/memory/lend.h"
-#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/alias.h"
+#include "gen/plan/memory/allocate.h"
 #include "gen/plan/memory/weights.h"
 
 /* ---- Parameters ---- */
 
-/* low: of the structure of copies. */
+/* bits16: of the structure of 16-bit copies. */
 static struct jinja_value weight_member_value(const struct program *program, const struct weight_member *member,
-                                              bool low) {
+                                              bool bits16) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
   const struct weight_node *node = member->node;
   set_text(arena, value, "name", member->name);
-  const char *type = node->parameter != NULL ? "" : low ? low_struct(arena, program, node->type) : node->type->name;
+  const char *type = node->parameter != NULL ? ""
+                     : bits16                ? bits16_struct(arena, program, node->type)
+                                             : node->type->name;
   set_text(arena, value, "struct", type);
-  if (low || node->parameter != NULL)
-    set_text(arena, value, "type", element_type(low ? program->low : node->parameter->dtype));
-  set_int(arena, value, "alignment", low ? 32 : 64);
+  if (bits16 || node->parameter != NULL)
+    set_text(arena, value, "type", element_type(bits16 ? program->bits16 : node->parameter->dtype));
+  set_int(arena, value, "alignment", bits16 ? 32 : 64);
   set_int(arena, value, "array", !node->array ? 0 : node->slots > 0 ? node->slots : node->n_children);
   if (node->parameter != NULL) {
     set_text(arena, value, "extent", extent_text(arena, node->parameter->shape));
@@ -30,13 +32,13 @@ static struct jinja_value weight_member_value(const struct program *program, con
 }
 
 static struct jinja_value weight_struct_value(const struct program *program, const struct weight_struct *type,
-                                              bool low) {
+                                              bool bits16) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), members = jinja_list(arena);
   for (int k = 0; k < type->n_members; k++)
-    jinja_push(arena, members, weight_member_value(program, &type->members[k], low));
-  set_text(arena, value, "name", low ? low_struct(arena, program, type) : type->name);
-  set_int(arena, value, "bytes", type->bytes / (low ? 2 : 1));
+    jinja_push(arena, members, weight_member_value(program, &type->members[k], bits16));
+  set_text(arena, value, "name", bits16 ? bits16_struct(arena, program, type) : type->name);
+  set_int(arena, value, "bytes", type->bytes / (bits16 ? 2 : 1));
   jinja_set(arena, value, "members", members);
   return value;
 }
@@ -44,9 +46,9 @@ static struct jinja_value weight_struct_value(const struct program *program, con
 struct jinja_value weight_structs_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
-  for (int low = 0; low <= (program->low != DTYPE_FLOAT32); low++)
+  for (int bits16 = 0; bits16 <= (program->bits16 != DTYPE_FLOAT32); bits16++)
     for (int i = 0; i < program->n_structs; i++)
-      jinja_push(arena, list, weight_struct_value(program, program->structs[i], low));
+      jinja_push(arena, list, weight_struct_value(program, program->structs[i], bits16));
   for (int i = 0; i < program->trained->n_structs && program->trained != program; i++)
     if (program->trained->structs[i]->bytes > 0)
       jinja_push(arena, list, weight_struct_value(program, program->trained->structs[i], false));
@@ -138,7 +140,7 @@ static struct jinja_value storage_value(struct arena *arena, const struct functi
 static struct jinja_value saved_value(struct arena *arena, const struct function *function) {
   struct jinja_value members = jinja_list(arena);
   for (int i = 0; i < function->storages.count; i++)
-    if (function->storages.items[i]->kind == STORAGE_SAVED && function->storages.items[i]->loan == NULL)
+    if (function->storages.items[i]->kind == STORAGE_SAVED && function->storages.items[i]->alias == NULL)
       jinja_push(arena, members, storage_value(arena, function, function->storages.items[i]));
   return members;
 }
@@ -180,10 +182,10 @@ struct jinja_value memories_value(const struct program *program) {
 
 /* ---- Memory of gradients ---- */
 
-/* What lies between two loans, or before the first. */
-static struct jinja_value gap_value(struct arena *arena, const struct loan *loan, int64_t bytes) {
+/* What lies between two aliases, or before the first. */
+static struct jinja_value gap_value(struct arena *arena, const struct alias *alias, int64_t bytes) {
   struct jinja_value value = jinja_map(arena);
-  set_text(arena, value, "name", arena_printf(arena, "before_%s", loan->name));
+  set_text(arena, value, "name", arena_printf(arena, "before_%s", alias->name));
   set_text(arena, value, "struct", "");
   set_text(arena, value, "type", "char");
   set_int(arena, value, "array", 0);
@@ -191,17 +193,17 @@ static struct jinja_value gap_value(struct arena *arena, const struct loan *loan
   return value;
 }
 
-struct jinja_value lent_value(const struct program *program) {
+struct jinja_value aliased_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), members = jinja_list(arena);
   int64_t end = 0;
-  for (int i = 0; i < program->n_loans; i++) {
-    const struct loan *loan = &program->loans[i];
-    struct jinja_value member = storage_value(arena, loan->storage->function, loan->storage);
-    set_text(arena, member, "name", loan->name);
-    if (loan->at > end) jinja_push(arena, members, gap_value(arena, loan, loan->at - end));
+  for (int i = 0; i < program->n_aliases; i++) {
+    const struct alias *alias = &program->aliases[i];
+    struct jinja_value member = storage_value(arena, alias->storage->function, alias->storage);
+    set_text(arena, member, "name", alias->name);
+    if (alias->at > end) jinja_push(arena, members, gap_value(arena, alias, alias->at - end));
     jinja_push(arena, members, member);
-    end = arena_aligned(loan->at + storage_bytes(loan->storage));
+    end = arena_aligned(alias->at + storage_bytes(alias->storage));
   }
   set_int(arena, value, "bytes", end);
   jinja_set(arena, value, "members", members);

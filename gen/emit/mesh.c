@@ -46,18 +46,18 @@ static struct jinja_value pieces_value(const struct program *program, bool withi
 static void set_units(const struct program *program, struct jinja_value value) {
   struct arena *arena = program->arena;
   struct jinja_value units = jinja_list(arena), others = jinja_list(arena);
-  for (int i = 0; i < program->units.count; i++) {
+  for (int i = 0; i < program->fsdp_units.count; i++) {
     struct jinja_value unit = jinja_map(arena);
-    set_comment(arena, unit, "path", program->units.items[i].path);
-    set_int(arena, unit, "first", program->units.items[i].first);
-    set_int(arena, unit, "end", program->units.items[i].end);
+    set_comment(arena, unit, "path", program->fsdp_units.items[i].path);
+    set_int(arena, unit, "first", program->fsdp_units.items[i].first);
+    set_int(arena, unit, "end", program->fsdp_units.items[i].end);
     jinja_push(arena, units, unit);
   }
   for (int i = 0; i < program->spans.count; i++)
-    if (program->spans.items[i].unit < 0) jinja_push(arena, others, jinja_int(i));
-  jinja_set(arena, value, "units", units);
+    if (program->spans.items[i].fsdp_unit < 0) jinja_push(arena, others, jinja_int(i));
+  jinja_set(arena, value, "fsdp_units", units);
   jinja_set(arena, value, "resident", others);
-  set_int(arena, value, "first_unit", program->first_unit);
+  set_int(arena, value, "first_fsdp_unit", program->first_fsdp_unit);
 }
 
 /* The member of the arena that ranks add up from where it lies; "": none. */
@@ -77,7 +77,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_int(arena, value, "ranks", alone ? 1 : job->devices.ranks);
   set_bool(arena, value, "sync_each_batch",
            !alone && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
-  set_bool(arena, value, "divides", !alone && is_divided(program));
+  set_bool(arena, value, "sharded", !alone && is_sharded(program));
   set_bool(arena, value, "own_gradients", !alone && shard_has_own_gradients(program));
   set_bool(arena, value, "reduces_each", !alone && job_reduces_each(job));
   set_bool(arena, value, "parts", !alone && job->parallelism.zero_stage == 3); /* of weights on each rank */
@@ -85,8 +85,8 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "adds_up", !alone && shard_adds_up(program));
   set_bool(arena, value, "sends_otherwise", !alone && shard_sends_otherwise(program));
   set_text(arena, value, "summed", alone ? "" : summed_member(program));
-  set_text(arena, value, "wire", alone || !dtype_is_low(wire) ? "" : dtype_enumerator(wire));
-  set_text(arena, value, "wire_type", dtype_is_low(wire) ? dtype_short_name(wire) : "");
+  set_text(arena, value, "wire", alone || !dtype_is_bits16(wire) ? "" : dtype_enumerator(wire));
+  set_text(arena, value, "wire_type", dtype_is_bits16(wire) ? dtype_short_name(wire) : "");
   if (alone) return value;
   set_units(program, value);
   set_int(arena, value, "data_ranks", job_data_ranks(job));
@@ -105,7 +105,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_int(arena, value, "replicas", job->parallelism.axes[AXIS_DP_REPLICATE]);
   bool local = job->parallelism.local_steps > 0;
   set_int(arena, value, "local_steps", job->parallelism.local_steps);
-  jinja_set(arena, value, "buckets", is_divided(program) ? jinja_list(arena) : pieces_value(program, true));
+  jinja_set(arena, value, "buckets", is_sharded(program) ? jinja_list(arena) : pieces_value(program, true));
   jinja_set(arena, value, "averaged", local ? pieces_value(program, false) : jinja_list(arena));
   return value;
 }

@@ -1,8 +1,8 @@
 /* The optimizer and its schedule as values. */
 #include "gen/emit/values.h"
-#include "gen/plan/graph/border.h"
+#include "gen/plan/graph/step_end.h"
 #include "gen/plan/kernels/parts.h"
-#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/allocate.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/ranks/shard.h"
@@ -194,11 +194,12 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_real(arena, value, "clip_grad_norm", job->optimizer.clip_grad_norm);
   set_text(arena, value, "norm_type", job_word(job, "optimizer.norm_type"));
   set_real(arena, value, "clip_grad_value", job->optimizer.clip_grad_value);
-  set_bool(arena, value, "scales_gradient", program->border.factor);
-  set_bool(arena, value, "unscales", program->border.unscales);
-  set_bool(arena, value, "measures", program->border.measures);
-  set_text(arena, value, "low", is_divided(program) ? "" : low_name(program)); /* else behind what makes it whole */
-  set_bool(arena, value, "divided", is_divided(program));
+  set_bool(arena, value, "scales_gradient", program->step_end.factor);
+  set_bool(arena, value, "unscales", program->step_end.unscales);
+  set_bool(arena, value, "norm_pass", program->step_end.norm_pass);
+  set_text(arena, value, "bits16",
+           is_sharded(program) ? "" : bits16_name(program)); /* else behind what makes it whole */
+  set_bool(arena, value, "sharded", is_sharded(program));
   set_bool(arena, value, "own_gradients", shard_has_own_gradients(program));
   set_bool(arena, value, "exact_norm", job_has_tree(job));           /* the same however gradients are divided */
   set_bool(arena, value, "parts", job->parallelism.zero_stage == 3); /* weights, too, are there in part */
@@ -213,7 +214,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_bool(arena, value, "by_chance", by_chance);
   set_int(arena, value, "seed", job->training.seed);
   jinja_set(arena, value, "maps", maps_value(arena, job));
-  set_int(arena, value, "block", is_divided(program) ? (int)SHARD_LINE : (int)STATE_BLOCK);
+  set_int(arena, value, "block", is_sharded(program) ? (int)SHARD_LINE : (int)STATE_BLOCK);
   set_bool(arena, value, "freezes", program->trained != program);
   int64_t stored = program->bytes.gradients / dtype_size(DTYPE_FLOAT32);
   set_int(arena, value, "own", program->own_elements); /* that a rank updates, of what ranks divide */

@@ -9,14 +9,14 @@
 
 void set_origin(struct arena *arena, struct jinja_value map, struct location where) {
   if (where.file == NULL || where.line == 0) return;
-  struct jinja_value list = jinja_get(map, ORIGIN), place = jinja_map(arena);
+  struct jinja_value list = jinja_get(map, ORIGIN), location = jinja_map(arena);
   if (list.kind == JINJA_UNDEFINED) {
     list = jinja_list(arena);
     jinja_set(arena, map, ORIGIN, list);
   }
-  set_text(arena, place, "file", where.file);
-  set_int(arena, place, "line", where.line);
-  jinja_push(arena, list, place);
+  set_text(arena, location, "file", where.file);
+  set_int(arena, location, "line", where.line);
+  jinja_push(arena, list, location);
 }
 
 void set_node_origin(struct arena *arena, struct jinja_value map, const struct node *node) {
@@ -27,9 +27,10 @@ void set_node_origin(struct arena *arena, struct jinja_value map, const struct n
 /* ---- From spans to lines ---- */
 
 static void add_template(struct arena *arena, struct line_origin *line, const struct jinja_span *span) {
-  struct jinja_place place = {span->chain[0].template_name, span->chain[0].line, 0};
+  struct jinja_location location = {span->chain[0].template_name, span->chain[0].line, 0};
   for (int i = 0; i < line->n_templates; i++)
-    if (line->templates[i].line == place.line && strcmp(line->templates[i].template_name, place.template_name) == 0)
+    if (line->templates[i].line == location.line &&
+        strcmp(line->templates[i].template_name, location.template_name) == 0)
       return;
   if (line->n_templates == 0) {
     line->callers = span->chain + 1;
@@ -37,12 +38,12 @@ static void add_template(struct arena *arena, struct line_origin *line, const st
   }
   line->templates =
       arena_grow(arena, line->templates, line->n_templates, &line->templates_capacity, sizeof *line->templates);
-  line->templates[line->n_templates++] = place;
+  line->templates[line->n_templates++] = location;
 }
 
-static void add_model(struct arena *arena, struct line_origin *line, struct jinja_value place) {
-  struct location where = {.file = jinja_text(jinja_get(place, "file")),
-                           .line = (int)jinja_get(place, "line").as.integer};
+static void add_model(struct arena *arena, struct line_origin *line, struct jinja_value location) {
+  struct location where = {.file = jinja_text(jinja_get(location, "file")),
+                           .line = (int)jinja_get(location, "line").as.integer};
   for (int i = 0; i < line->n_model; i++)
     if (line->model[i].line == where.line && strcmp(line->model[i].file, where.file) == 0) return;
   line->model = arena_grow(arena, line->model, line->n_model, &line->model_capacity, sizeof *line->model);

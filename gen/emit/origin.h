@@ -6,9 +6,9 @@
 #include "gen/jinja/jinja.h"
 
 struct line_origin {
-  struct jinja_place *templates; /* distinct lines of templates, in the order of the text; columns are 0 */
+  struct jinja_location *templates; /* distinct lines of templates, in the order of the text; columns are 0 */
   int n_templates, templates_capacity;
-  const struct jinja_place *callers; /* how the first of them was reached: macro calls and includes, innermost first */
+  const struct jinja_location *callers; /* of the first of them: macro calls and includes, innermost first */
   int n_callers;
   struct location *model; /* distinct lines of the model, columns 0 */
   int n_model, model_capacity;

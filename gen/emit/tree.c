@@ -8,7 +8,7 @@ struct jinja_value tree_value(const struct program *program) {
   const struct tree *tree = &program->tree;
   struct jinja_value value = jinja_map(arena), levels = jinja_list(arena);
   if (tree->leaves == 0) return value;
-  bool shards = is_divided(program);
+  bool shards = is_sharded(program);
   int64_t ranks = job_data_ranks(program->job), own = tree->leaves / ranks;
   for (int i = 0; i < tree->levels; i++) {
     struct jinja_value level = jinja_map(arena);
@@ -24,7 +24,7 @@ struct jinja_value tree_value(const struct program *program) {
   set_int(arena, value, "room", tree->room);
   set_int(arena, value, "losses", tree->losses);
   set_bool(arena, value, "by_buckets", tree->by_buckets);
-  set_bool(arena, value, "goes_on", tree_goes_on(program, shards ? AXIS_DP_SHARD : AXIS_DP_REPLICATE));
+  set_bool(arena, value, "async", tree_is_async(program, shards ? AXIS_DP_SHARD : AXIS_DP_REPLICATE));
   jinja_set(arena, value, "levels", levels);
   return value;
 }

@@ -34,16 +34,16 @@ const char *element_type(enum dtype dtype) {
   return types[dtype];
 }
 
-const char *low_name(const struct program *program) {
-  return program->low != DTYPE_FLOAT32 ? dtype_short_name(program->low) : "";
+const char *bits16_name(const struct program *program) {
+  return program->bits16 != DTYPE_FLOAT32 ? dtype_short_name(program->bits16) : "";
 }
 
-const char *low_weights(const struct program *program) {
-  return arena_printf(program->arena, "weights_%s", low_name(program));
+const char *bits16_weights(const struct program *program) {
+  return arena_printf(program->arena, "weights_%s", bits16_name(program));
 }
 
-const char *low_struct(struct arena *arena, const struct program *program, const struct weight_struct *type) {
-  return arena_printf(arena, "%s_%s", type->name, low_name(program));
+const char *bits16_struct(struct arena *arena, const struct program *program, const struct weight_struct *type) {
+  return arena_printf(arena, "%s_%s", type->name, bits16_name(program));
 }
 
 const char *extent_text(struct arena *arena, struct shape shape) {

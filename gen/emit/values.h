@@ -28,11 +28,11 @@ const char *element_type(enum dtype dtype);
 const char *dtype_enumerator(enum dtype dtype);
 
 /* The type of the weights' copies of 16 bits: "bf16", "f16"; "" where there are none. */
-const char *low_name(const struct program *program);
+const char *bits16_name(const struct program *program);
 
 /* "weights_bf16": the weights' copies of 16 bits in the arena and as a parameter; "block_weights_bf16": their type. */
-const char *low_weights(const struct program *program);
-const char *low_struct(struct arena *arena, const struct program *program, const struct weight_struct *type);
+const char *bits16_weights(const struct program *program);
+const char *bits16_struct(struct arena *arena, const struct program *program, const struct weight_struct *type);
 
 /* "768 * 128": rows times columns, for people who read an extent. */
 const char *extent_text(struct arena *arena, struct shape shape);
@@ -65,7 +65,7 @@ struct jinja_value division_value(const struct program *program);
 struct jinja_value data_value(const struct program *program);
 
 /* What ends a step: what its loss is a mean over, whether it may be skipped, how its gradients are scaled. */
-struct jinja_value border_value(const struct program *program);
+struct jinja_value step_end_value(const struct program *program);
 
 /* The names of user functions, identifiers by check, by their keys: "" where there is none; and `source`, for people.
  * Nothing where the job has none. */
@@ -84,7 +84,7 @@ struct jinja_value keys_value(const struct program *program, const char *model);
 
 /* What functions keep and use: [{name, saved: [members] , scratch: [[members]], ...}] for those that have any. */
 struct jinja_value memories_value(const struct program *program);
-struct jinja_value lent_value(const struct program *program);
+struct jinja_value aliased_value(const struct program *program);
 
 /* The template of a kind's kernels: "cuda/layer_norm.c.j2". */
 struct op_kind;
@@ -96,8 +96,9 @@ struct jinja_value kernels_value(const struct program *program);
 /* Whether the program measures the parts of its steps. */
 bool is_profiled(const struct program *program);
 
-/* These parts: {parts: [{name, flops, bytes}], by_laps: whether the program itself measures them, skip_first, wait,
- * warmup, active, repeat, with_flops, trace_folder}; empty where nothing is measured. A kernel's part has its name. */
+/* These parts: {parts: [{name, flops, bytes}], marks_parts: whether the program marks where each ends, skip_first,
+ * wait, warmup, active, repeat, with_flops, trace_folder}; empty where nothing is measured. A kernel's part has its
+ * name. */
 struct jinja_value profile_value(const struct program *program);
 
 /* All functions: [{name, title, where, parameters, statements}]. */

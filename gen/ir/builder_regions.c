@@ -62,13 +62,13 @@ static bool owns_parameters(const struct region *region) {
 
 /* Random nodes count up in their region (attribute "site"): those that move behind `before` others go on from there. */
 static void move_site(struct node *node, int64_t before) {
-  for (int i = 0; i < node->n_attributes && node->kind->random; i++)
+  for (int i = 0; i < node->n_attributes && node->kind->kernel.random; i++)
     if (strcmp(node->attributes[i].name, "site") == 0) node->attributes[i].integer += before;
 }
 
 static int64_t count_random(const struct region *region) {
   int64_t count = 0;
-  for (int i = 0; i < region->nodes.count; i++) count += region->nodes.items[i]->kind->random;
+  for (int i = 0; i < region->nodes.count; i++) count += region->nodes.items[i]->kind->kernel.random;
   return count;
 }
 

@@ -32,7 +32,7 @@ void copy_parameters(struct copying *copying, const struct region *from, struct 
   for (int i = 0; i < from->parameters.count; i++) {
     struct parameter parameter = from->parameters.items[i];
     parameter.value = copy_parameter(copying, parameter.value, to);
-    parameter.low = copy_parameter(copying, parameter.low, to);
+    parameter.bits16 = copy_parameter(copying, parameter.bits16, to);
     ARENA_PUSH(copying->graph->arena, to->parameters, parameter);
   }
 }

@@ -151,7 +151,7 @@ static void run_node(struct evaluator *evaluator, struct frame_data *frame, cons
   for (int i = 0; i < node->n_inputs; i++) inputs[i] = evaluated(frame, node->inputs[i]);
   for (int i = 0; i < node->n_outputs; i++)
     outputs[i] = frame->values[node->outputs[i]->id] = new_elements(evaluator, node->outputs[i]->shape);
-  node->kind->reference(node, inputs, outputs);
+  node->kind->truth.reference(node, inputs, outputs);
 }
 
 /* ---- Regions ---- */
@@ -161,7 +161,7 @@ static void load_parameters(struct evaluator *evaluator, struct frame_data *fram
     const struct parameter *parameter = &frame->region->parameters.items[i];
     const char *name = parameter_name(evaluator, frame, parameter);
     frame->values[parameter->value->id] = (double *)evaluator->parameter(evaluator->context, name, parameter);
-    if (parameter->low != NULL) frame->values[parameter->low->id] = frame->values[parameter->value->id];
+    if (parameter->bits16 != NULL) frame->values[parameter->bits16->id] = frame->values[parameter->value->id];
   }
 }
 

@@ -28,10 +28,10 @@ struct attribute {
 
 enum { MAX_ATTRIBUTES = 6 };
 
-/* What autocast does with an operation: it runs in the types of its operands, in the low type, in float32, or in the
+/* What autocast does with an operation: it runs in the types of its operands, in the 16-bit type, in float32, or in the
  * widest type of its operands, to which all are cast. PyTorch has a list for each device
  * (aten/src/ATen/autocast_mode.h); what a list does not name runs as it is. */
-enum autocast_rule { AUTOCAST_AS_IS, AUTOCAST_LOW, AUTOCAST_FLOAT32, AUTOCAST_PROMOTE };
+enum autocast_rule { AUTOCAST_AS_IS, AUTOCAST_BITS16, AUTOCAST_FLOAT32, AUTOCAST_PROMOTE };
 struct autocast {
   enum autocast_rule cpu, cuda;
 };
@@ -51,12 +51,12 @@ struct parameter {
   struct shape shape;
   enum dtype dtype;
   struct initializer init;
-  struct value *value; /* the parameter as an operand in its region */
-  bool buffer;         /* state that is no parameter: what the model assigns to it is all that changes it */
-  bool passing;        /* a buffer of one run of a program, which no file has */
-  bool moved;          /* it came from a function that the region calls, which names it still */
-  bool in_backward;    /* updated as soon as the backward has its gradient, which is never stored */
-  struct value *low;   /* its copy of 16 bits, which the optimizer writes beside it; NULL: not used */
+  struct value *value;  /* the parameter as an operand in its region */
+  bool buffer;          /* state that is no parameter: what the model assigns to it is all that changes it */
+  bool passing;         /* a buffer of one run of a program, which no file has */
+  bool moved;           /* it came from a function that the region calls, which names it still */
+  bool in_backward;     /* updated as soon as the backward has its gradient, which is never stored */
+  struct value *bits16; /* its copy of 16 bits, which the optimizer writes beside it; NULL: not used */
   struct location where;
 };
 
@@ -149,6 +149,7 @@ struct parameter_gradient {
   int parameter;
   struct value *value;
   bool accumulate; /* others have written before: add */
+  bool shared;     /* others add to what it writes */
 };
 struct gradient_list {
   struct parameter_gradient *items;

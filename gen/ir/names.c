@@ -19,7 +19,7 @@ static bool is_reserved(const char *name) {
       "double",       "else",        "enum",          "extern",   "float",       "for",       "goto",     "if",
       "inline",       "int",         "long",          "register", "restrict",    "return",    "short",    "signed",
       "sizeof",       "static",      "struct",        "switch",   "typedef",     "union",     "unsigned", "void",
-      "volatile",     "while",       "weights",       "saved",    "scratch",     "gradients", "lent",     "stream",
+      "volatile",     "while",       "weights",       "saved",    "scratch",     "gradients", "aliased",  "stream",
       "arena",        "main",        "step",          "forward",  "backward",    "bool",      "true",     "false",
       "weights_bf16", "weights_f16", "train",         "measure",  "write_texts", "alignas",   "alignof",  "asm",
       "linux",        "noreturn",    "static_assert", "typeof",   "unix"};
@@ -85,7 +85,7 @@ void name_values(struct arena *arena, struct region *region) {
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *parameter = &region->parameters.items[i];
     name_one(arena, &table, parameter->value, parameter->path);
-    if (parameter->low != NULL) name_one(arena, &table, parameter->low, parameter->path);
+    if (parameter->bits16 != NULL) name_one(arena, &table, parameter->bits16, parameter->path);
   }
   for (int i = 0; i < region->nodes.count; i++) {
     const struct node *node = region->nodes.items[i];

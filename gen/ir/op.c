@@ -21,26 +21,26 @@ int op_described(const struct op_kind *kind, int output) {
 }
 
 double op_flops(const struct node *node) {
-  if (node->kind->flops != NULL) return node->kind->flops(node);
-  if (node->kind->flops_each > 0) return node->kind->flops_each * (double)shape_count(node->inputs[0]->shape);
+  if (node->kind->cost.flops != NULL) return node->kind->cost.flops(node);
+  if (node->kind->cost.flops_each > 0) return node->kind->cost.flops_each * (double)shape_count(node->inputs[0]->shape);
   return node->n_outputs > 0 ? (double)shape_count(node->outputs[0]->shape) : 0;
 }
 
 double op_product_flops(const struct node *node) {
-  if (node->kind->product_flops != NULL) return node->kind->product_flops(node);
-  return node->kind->autocast.cuda == AUTOCAST_LOW ? op_flops(node) : 0;
+  if (node->kind->cost.product_flops != NULL) return node->kind->cost.product_flops(node);
+  return node->kind->types.autocast.cuda == AUTOCAST_BITS16 ? op_flops(node) : 0;
 }
 
-int op_thread_ways(double work, const char **ways) {
+int op_thread_variants(double work, const char **variants) {
   enum { FEW = 1 << 10, SHARED_FROM = 1 << 14, MANY = 1 << 16 };
-  ways[0] = work < SHARED_FROM ? "one" : "all";
-  ways[1] = work < SHARED_FROM ? "all" : "one";
+  variants[0] = work < SHARED_FROM ? "one" : "all";
+  variants[1] = work < SHARED_FROM ? "all" : "one";
   return work < FEW || work > MANY ? 1 : 2;
 }
 
-int op_threads(const struct node *node, const int64_t *const *strides, const char **ways) {
+int op_threads(const struct node *node, const int64_t *const *strides, const char **variants) {
   (void)strides;
-  return op_thread_ways(op_flops(node) / 4, ways);
+  return op_thread_variants(op_flops(node) / 4, variants);
 }
 
 /* An operand's dimensions are the last ones of the result; one of extent 1 serves all places. */
@@ -51,25 +51,26 @@ static int broadcast_axis(const struct node *node, int axis, int input) {
 }
 
 int op_along(const struct node *node, int axis, int input) {
-  if (node->kind->along != NULL) return node->kind->along(node, axis, input);
+  if (node->kind->sequence.along != NULL) return node->kind->sequence.along(node, axis, input);
   return node->kind->class == OP_ELEMENTWISE ? broadcast_axis(node, axis, input) : AXIS_MIXED;
 }
 
 bool op_assigns(const struct op_kind *kind) {
-  for (size_t i = 0; i < sizeof kind->assigns / sizeof kind->assigns[0]; i++)
-    if (kind->assigns[i] > 0) return true;
+  for (size_t i = 0; i < sizeof kind->memory.assigns / sizeof kind->memory.assigns[0]; i++)
+    if (kind->memory.assigns[i] > 0) return true;
   return false;
 }
 
 const struct op_kind *op_cast_kind(enum dtype dtype) {
   for (int i = 0; i < op_file_count; i++)
     for (int k = 0; op_files[i]->kinds != NULL && op_files[i]->kinds[k] != NULL; k++)
-      if (op_files[i]->kinds[k]->converts && op_files[i]->kinds[k]->to == dtype) return op_files[i]->kinds[k];
+      if (op_files[i]->kinds[k]->types.converts && op_files[i]->kinds[k]->types.to == dtype)
+        return op_files[i]->kinds[k];
   return NULL;
 }
 
 bool op_is_sum(const struct node *node) {
-  if (!node->kind->adds) return false;
+  if (!node->kind->fusion.adds) return false;
   const struct shape shape = node->outputs[0]->shape;
   return shape_equal(node->inputs[0]->shape, shape) && shape_equal(node->inputs[1]->shape, shape);
 }
@@ -84,14 +85,14 @@ const struct value *viewed_value(const struct value *value) {
 }
 
 int64_t op_left_out(const struct node *node) {
-  return node->kind->ignores ? node_int(node, "ignore") : OP_NO_NUMBER;
+  return node->kind->index.ignores ? node_int(node, "ignore") : OP_NO_NUMBER;
 }
 
 bool op_index_fits(const struct value *index, int64_t limit, int64_t none, int64_t *wrong) {
   int64_t low, high;
   const struct node *producer = viewed_value(index)->producer;
-  if (producer == NULL || producer->kind->range == NULL) return true;
-  producer->kind->range(producer, none, &low, &high);
+  if (producer == NULL || producer->kind->index.range == NULL) return true;
+  producer->kind->index.range(producer, none, &low, &high);
   *wrong = high < limit ? low : high;
   return low >= 0 && high < limit;
 }

@@ -62,13 +62,173 @@ struct op_product {
 /* What a job may leave to a device's library or to the program's own kernels. */
 enum library_part { LIBRARY_NONE, LIBRARY_ATTENTION, LIBRARY_CONVOLUTION };
 
+/* What passes ask of an operation, in groups by who asks. All members are optional but `name`, `class` and, where the
+ * kind does not come from a rewrite (`fusion.plain`), `infer`. */
+
+/* Asked by gen/plan/memory: which strides operands may have. Strides are in elements. */
+struct op_layout {
+  /* OP_VIEW: the result's offset and strides from the input's; false when no strides describe the result. */
+  bool (*view)(const struct node *node, const int64_t *in_strides, int64_t *offset, int64_t *out_strides);
+  /* OP_VIEW: the input's strides that give the result these strides; false when there are none, or when the result
+   * holds only a part of the input. */
+  bool (*unview)(const struct node *node, const int64_t *out_strides, int64_t *in_strides);
+  /* OP_KERNEL: whether operand `index` (an output if `output`) may have these strides. NULL: dense operands only. */
+  bool (*accepts)(const struct node *node, bool output, int index, const int64_t *strides);
+  /* OP_PARTS: the part of output 0 that input `index` is; false when no strides describe it. */
+  bool (*part)(const struct node *node, int index, const int64_t *out_strides, int64_t *offset, int64_t *in_strides);
+};
+
+/* Asked by gen/plan/memory: what the kernel does with the memory of its outputs. */
+struct op_memory {
+  /* Bits of the outputs that the kernel can add to what the memory holds (gradient accumulation). */
+  unsigned accumulates;
+  /* Bits of the outputs that are workspace: what the kernel leaves there is not a value. */
+  unsigned workspace;
+  /* in_place[o] - 1 is the input whose memory output o may take over; 0: none. */
+  int in_place[MAX_OUTPUTS];
+  /* assigns[o] - 1 is the input, a parameter, whose new value is output o. It is written to the parameter after the
+   * kernel has read the old value; 0: none. The node already exists for that alone. */
+  int assigns[MAX_OUTPUTS];
+};
+
+/* Asked by the autocast pass: element types. */
+struct op_types {
+  struct autocast autocast;
+  /* OP_KERNEL: the template reads and writes floating-point operands as float32, whatever the model's type is. */
+  bool wide;
+  /* The result is the input converted to the element type `to`. */
+  bool converts;
+  enum dtype to;
+};
+
+/* Asked by the plan's figures: floating-point operations of one execution. op_flops reads the first two: a formula, or
+ * a count for each element of input 0; without either, one operation for each element of output 0. */
+struct op_cost {
+  double (*flops)(const struct node *node);
+  double flops_each;
+  /* The operations that are products of matrices. NULL: all if autocast is BITS16, else none. */
+  double (*product_flops)(const struct node *node);
+};
+
+/* Asked where a library (oneDNN, cuBLASLt, cuDNN) may compute the kernel or a part of it. */
+struct op_library {
+  /* Output 0 is the product of inputs 0 and 1 over their last two dimensions. */
+  bool product;
+  /* The products that the template takes from a device's library: fills products[] (room for MAX_PRODUCTS) and returns
+   * their number. NULL: none, or the one that the kernel is, by `product` and `epilogues`. */
+  int (*products)(const struct node *node, struct op_product *products);
+  /* The kind is a product of inputs 0 and 1 with these epilogues, as bits; op_product_with finds it by them. */
+  unsigned epilogues;
+  /* Of a product: whether it is faster with input 1, a weight, in a layout of the library's own, made once for `times`
+   * executions. NULL: never. */
+  bool (*packs)(const struct node *node, const int64_t *const *strides, int64_t times);
+  /* The part of a device's library (cuDNN) that has the kernel; its template opens it there if the library offers it
+   * for these types and extents. Workspace outputs of such a kernel are for devices without the library: a library
+   * works in memory of its own, and the device's own kernel needs none. */
+  enum library_part part;
+  bool (*offers)(const struct node *node);
+  /* The library can add to what the memory of an output holds. */
+  bool accumulates;
+  /* Bytes of workspace that the library may want; `deterministic`: its results are the same in every run. NULL: few. */
+  int64_t (*workspace)(const struct node *node, bool deterministic);
+};
+
+/* Asked where values are indices: of rows, of classes, of positions. */
+struct op_index {
+  /* The number that every element of an input must stay below, as an index; 0: any. NULL: no input is an index. Data
+   * must keep the limit in a floating-point input; a computed value is cut to it. */
+  int64_t (*limit)(const struct node *node, int input);
+  bool ignores; /* an element equal to the attribute "ignore" counts for nothing in such an input */
+  /* Of an integer output 0: its elements, except those equal to `none`, lie within [*low, *high], which contains 0.
+   * NULL: nothing is known. */
+  void (*range)(const struct node *node, int64_t none, int64_t *low, int64_t *high);
+};
+
+/* Asked by tests: float64 results that are independent of any template. */
+struct op_truth {
+  /* OP_ELEMENTWISE: one element, from the inputs' elements; `scalar` if it is a function of one number alone. */
+  double (*scalar)(double x);
+  double (*apply)(const struct node *node, const double *x);
+  /* Any class: dense arrays (integers as doubles). */
+  void (*reference)(const struct node *node, const double *const *inputs, double *const *outputs);
+};
+
+/* Asked by the choice of kernels (gen/plan/choose.h). */
+struct op_choice {
+  /* The variants of the kernel, which differ in speed and at most in rounding: fills variants[] (room for MAX_VARIANTS)
+   * with words for its template and returns their number. The first is selected if nothing was measured. strides: of
+   * the outputs, then of the inputs; 0 along dimensions of one element. NULL: there is one variant, without a word. */
+  int (*variants)(const struct node *node, const int64_t *const *strides, const char **variants);
+  const char *what; /* is chosen, for people: "KV block size" */
+  /* The variants, ending with NULL, in which no bit depends on the number of threads; NULL: all. */
+  const char *const *steady;
+};
+
+/* Asked by the passes that make one node of several (gen/plan/graph/rewrites.h). */
+struct op_fusion {
+  bool adds;                   /* OP_ELEMENTWISE: output 0 is the sum of inputs 0 and 1 */
+  const struct op_kind *plain; /* of a kind with an addition before or after it: the kind without */
+  /* The same as `node`, whose input 0 is the product a b, with no more than `rows` rows of that product in memory, each
+   * `pitch` elements after the one before: a node that begins with node's outputs. The node's region is open in
+   * `builder`. NULL: there is no such operation. */
+  struct node *(*over_product)(struct builder *builder, const struct node *node, struct value *a, struct value *b,
+                               int64_t rows, int64_t pitch);
+  /* Of a loss that is fused with its gradient: its output 2, which others may need, computed without the rest. The
+   * node's region is open. */
+  struct node *(*share)(struct builder *builder, const struct node *node);
+};
+
+/* Asked by decoding (gen/plan/graph/decode.h) and by chunks: what depends on which position of a sequence. */
+struct op_sequence {
+  /* How the operation treats positions along an axis of output 0: element t there needs of input `input` element t
+   * alone along the axis that this returns; or, with AXIS_WHOLE, all of an input that has no such axis; AXIS_MIXED:
+   * elements at other positions, too. NULL: elementwise operations by broadcasting, all others mix. op_along reads
+   * it. */
+  int (*along)(const struct node *node, int axis, int input);
+  const char *extents; /* the attribute that holds output 0's extents; NULL: none does */
+  /* For incremental decoding: the operation mixes positions, but what it needs of earlier ones fits a cache. Builds it
+   * over new positions, whose inputs are in `new`. Sets new->timeline and returns output 0; NULL without an error if
+   * there is no such operation. The node's region is open. */
+  struct value *(*incremental)(struct builder *builder, const struct node *node, struct new_places *new);
+};
+
+/* Asked by evaluation and by the mean over batches. */
+struct op_evaluation {
+  /* Of a scalar output 0: how it joins with those of other batches, from how the scalar inputs do (MEAN_NONE for all
+   * others). NULL: MEAN_NONE. Views and conversions are as their input without it. */
+  struct mean (*mean)(const struct node *node, const struct mean *inputs);
+  /* Output 0 where the model is evaluated, instead of the node's. NULL: the node's own. Its region is open. */
+  struct value *(*substitute)(struct builder *builder, const struct node *node);
+};
+
+/* Asked by the plan for several ranks. */
+struct op_ranks {
+  /* The same operation where its statistics are over the batches of all ranks: it has the attributes "replicas" and
+   * "shards", the ranks along either axis, and more outputs after this one's. NULL: it has no statistics of a batch. */
+  const struct op_kind *over_ranks;
+  /* Numbers of eight bytes that the kernel adds up over these ranks. NULL: it exchanges nothing. */
+  int64_t (*exchanged)(const struct node *node);
+};
+
+/* Asked by the templates' arguments: what the kernel gets besides its operands. */
+struct op_kernel {
+  bool random; /* its position in the random stream, by step and call */
+  /* The step updates a parameter. The optimizer's rule writes the function, one for all parameters: instead of the
+   * parameter it gets the parameter's row in the optimizer's table, and with the gradient what the rule needs of the
+   * step. */
+  bool updates;
+  /* 1 + the input for each element of which a device's kernel leaves a number in float32, which another kernel then
+   * adds up; 0: none. */
+  int noted_input;
+};
+
 struct op_kind {
   const char *name; /* "layer_norm"; an identifier of C */
   enum op_class class;
   const char *template_name; /* below templates/DEVICE/, without ".c.j2"; NULL: the name. The template defines the
                                 macro of this name */
 
-  /* Names of operands, as the kernel's parameters; ends with NULL. Behind the last name, operands are numbered. */
+  /* Names of operands, as the kernel's parameters; ends with NULL. After the last name, operands are numbered. */
   const char *input_names[10], *output_names[MAX_OUTPUTS];
 
   /* Sets n_outputs' shapes and dtypes from inputs and attributes: fills shapes[] and dtypes[] (room for MAX_OUTPUTS),
@@ -85,161 +245,30 @@ struct op_kind {
    * inputs and outputs: what it uses is saved for backward. NULL: the operation has no gradient. */
   void (*gradient)(struct builder *builder, const struct node *node, struct value *const *d_outputs,
                    struct value **d_inputs);
-
+  /* OP_ELEMENTWISE: the kind of its gradient, if it has one of its own. */
+  const struct op_kind *slope;
   /* Two contributions to one value's gradient, both made by this kind: their sum made smarter than by an addition, or
    * NULL. contributions: n values of equal shape. */
   struct value *(*sum)(struct builder *builder, struct value *const *contributions, int n);
 
-  /* OP_VIEW: the result's offset and strides from the input's, in elements; false when no strides can say it. */
-  bool (*view)(const struct node *node, const int64_t *in_strides, int64_t *offset, int64_t *out_strides);
-  /* OP_VIEW: the other way: the input's strides that give the result these strides; false when there are none or when
-   * the result holds only a part of the input. */
-  bool (*unview)(const struct node *node, const int64_t *out_strides, int64_t *in_strides);
-
-  /* OP_KERNEL: whether operand `index` (an output when `output`) may have these strides. NULL: dense only. */
-  bool (*accepts)(const struct node *node, bool output, int index, const int64_t *strides);
-  /* OP_PARTS: the part of output 0 that input `index` is; false when no strides can say it. */
-  bool (*part)(const struct node *node, int index, const int64_t *out_strides, int64_t *offset, int64_t *in_strides);
-  /* Bits of the outputs that the kernel can add to what stands there (gradient accumulation). */
-  unsigned accumulates;
-  /* Bits of the outputs that are room to work in: what the kernel leaves there is no value. */
-  unsigned rooms;
-  /* in_place[o] - 1 is the input whose memory output o may take over; 0: none. */
-  int in_place[MAX_OUTPUTS];
-
-  struct autocast autocast;
-
-  /* OP_KERNEL: what its template reads and writes of floating point is float32, whatever the model is in. */
-  bool wide;
-
-  /* The result is the input in another element type: in `to`. */
-  bool converts;
-  enum dtype to;
-
-  /* Floating-point operations of one execution: by a formula, or so many for each element of input 0; without either,
-   * one for each element of the first output. op_flops reads them. */
-  double (*flops)(const struct node *node);
-  double flops_each;
-
-  /* Those of them that are products of matrices. NULL: all where autocast is LOW, else none. */
-  double (*product_flops)(const struct node *node);
-
-  /* Where a device's library multiplies, the products that the template takes from it: fills products[] (room for
-   * MAX_PRODUCTS), returns their number. NULL: none, or of `product` and `epilogues` the one that the kernel is. */
-  int (*products)(const struct node *node, struct op_product *products);
-
-  /* Which of its parts a device's library (cuDNN) has the kernel in, whose template then opens it there, where it has
-   * it for these types and extents. Rooms of such a kernel are for devices without libraries: these work in a place of
-   * their own, and the device's own kernel in none. */
-  enum library_part library;
-  bool (*in_library)(const struct node *node);
-  /* Whether it can add to what stands in an output there. */
-  bool library_adds;
-  /* Bytes that the library may want to work in, beside the operands; `deterministic`: its results are the same in every
-   * run. NULL: few. */
-  int64_t (*library_room)(const struct node *node, bool deterministic);
-
-  /* 1 + the input for each element of which a device's kernel leaves a number in float32, which another kernel then
-   * adds up; 0: none. */
-  int noted_input;
-
-  /* The number that every element of an input must stay below, as an index into something; 0: any. NULL: none of its
-   * inputs is an index. Of a floating-point input it is what data must keep; what is computed is cut to it. */
-  int64_t (*index_limit)(const struct node *node, int input);
-  bool ignores; /* the attribute "ignore" is a number that counts for nothing in such an input */
-
-  /* OP_ELEMENTWISE: the float64 truth of one element, from the inputs' elements there; `scalar` where it is a function
-   * of one number alone. */
-  double (*scalar)(double x);
-  double (*apply)(const struct node *node, const double *x);
-  /* OP_ELEMENTWISE: the kind of its gradient, where it has one of its own. */
-  const struct op_kind *slope;
-
-  /* Of an integer output 0: its elements, all but those that are `none`, lie within [*low, *high], which contains 0.
-   * NULL: nothing is known. */
-  void (*range)(const struct node *node, int64_t none, int64_t *low, int64_t *high);
-
-  /* float64 truth on dense arrays (integers as doubles). */
-  void (*reference)(const struct node *node, const double *const *inputs, double *const *outputs);
-
-  /* Of a scalar output 0: how it joins with those of other batches, from how the scalar inputs do (MEAN_NONE for all
-   * others). NULL: MEAN_NONE. Views and conversions are as their input without it. */
-  struct mean (*mean)(const struct node *node, const struct mean *inputs);
-
-  /* The ways to write the kernel, which differ in speed and at most in rounding: fills ways[] (room for MAX_WAYS) with
-   * words for its template, first that of the way that is taken where nothing was measured, and returns their number.
-   * strides: of the outputs, then of the inputs; 0 along dimensions of one element. NULL: there is one way, without a
-   * word. */
-  int (*ways)(const struct node *node, const int64_t *const *strides, const char **ways);
-  const char *chooses; /* what they are, for people: "keys of a block" */
-  /* Those of them, ending with NULL, in which no bit depends on the number of threads; NULL: all. */
-  const char *const *steady;
-
-  /* Of a product: whether it is faster with input 1 in a layout of the library's own, made once for `times` executions,
-   * where that is a weight. NULL: never. */
-  bool (*packs)(const struct node *node, const int64_t *const *strides, int64_t times);
-
-  /* Output 0 is the product of inputs 0 and 1 over their last two dimensions. */
-  bool product;
-  /* What of it an epilogue can do where its input 0 is a product: of slopes, input 1 is what was kept; of a sum over
-   * all but the last dimension, input 0 is a product's second factor. */
-  enum epilogue epilogue;
-  /* A product of inputs 0 and 1 with these epilogues, as bits; op_product_with finds it by them. */
-  unsigned epilogues;
-  bool adds; /* OP_ELEMENTWISE: output 0 is the sum of inputs 0 and 1 */
-  /* The same where input 0 is a sum: over a, b and the other inputs, with the sum behind its own outputs. */
-  const struct op_kind *of_sum;
-  /* The same with one more input, the last one, that is added to output 0; of such a kind, the one that has a copy of
-   * output 0 in 16 bits behind it. */
-  const struct op_kind *plus, *with_low;
-  bool plus_repeated; /* of plus: what is added may have the last dimensions alone, and is the same along the others */
-  const struct op_kind *plain; /* of what of_sum, plus and with_low name: the kind without the addition */
-  /* The same as `node`, whose input 0 is the product a b, with no more than `rows` rows of that product in memory, each
-   * `pitch` elements from the one before: a node that begins with node's outputs. The node's region is open in
-   * `builder`. NULL: there is no such operation. */
-  struct node *(*over_product)(struct builder *builder, const struct node *node, struct value *a, struct value *b,
-                               int64_t rows, int64_t pitch);
-  /* The node and its gradient as one: over what its gradient takes and the node does not make; output 0 is the node's,
-   * behind it are the gradient's. NULL: there is no such kind. */
-  const struct op_kind *at_once;
-  /* What of such a node others may need, its output 2, by itself. The node's region is open. */
-  struct node *(*share)(struct builder *builder, const struct node *node);
-
-  /* assigns[o] - 1 is the input, a parameter, that output o is the new value of: it is written there, once the kernel
-   * has read the old one; 0: none. The node stands for that alone already. */
-  int assigns[MAX_OUTPUTS];
-
-  /* In place of the node where the model is evaluated: its output 0. NULL: the node itself. Its region is open. */
-  struct value *(*evaluated)(struct builder *builder, const struct node *node);
-
-  /* The same where ranks keep what they ask of a batch for all of their batches together: the attributes "replicas" and
-   * "shards" more, the ranks along either axis, and outputs behind this one's. NULL: it asks nothing of a batch. */
-  const struct op_kind *over_ranks;
-  /* Numbers of eight bytes that the kernel adds up over these ranks. NULL: it exchanges nothing. */
-  int64_t (*exchanged)(const struct node *node);
-
-  /* How the operation treats the places along an axis of output 0: element t there needs of input `input` element t
-   * alone along the axis that this gives, or, with AXIS_WHOLE, all of an input that has no such axis; AXIS_MIXED:
-   * elements at other places, too. NULL: elementwise operations by broadcasting, all others mix. op_along reads it. */
-  int (*along)(const struct node *node, int axis, int input);
-  const char *extents; /* the attribute that says output 0's extents; NULL: none does */
-
-  /* Mixes places, but needs of earlier ones no more than can be kept: the operation over new places,
-   * whose inputs are in `new`. Sets new->timeline and gives output 0; NULL without an error where there is no such
-   * operation. The node's region is open. */
-  struct value *(*resumed)(struct builder *builder, const struct node *node, struct new_places *new);
-
-  /* The step updates a parameter. The optimizer's rule writes the function, one for all parameters: in the place of the
-   * parameter it gets its row in the optimizer's table, and beside the gradient what the rule needs of the step. */
-  bool updates;
-
-  /* The kernel draws random numbers: it gets the step's and the call's place in the random stream. */
-  bool random;
+  struct op_layout layout;
+  struct op_memory memory;
+  struct op_types types;
+  struct op_cost cost;
+  struct op_library library;
+  struct op_index index;
+  struct op_truth truth;
+  struct op_choice choice;
+  struct op_fusion fusion;
+  struct op_sequence sequence;
+  struct op_evaluation evaluation;
+  struct op_ranks ranks;
+  struct op_kernel kernel;
 };
 
 enum { AXIS_WHOLE = -1, AXIS_MIXED = -2, AXIS_SORTED = -3 };
 
-enum { MAX_WAYS = 6 };
+enum { MAX_VARIANTS = 6 };
 /* Where places of a sequence lie in a value: along `axis` (or AXIS_WHOLE, AXIS_MIXED), in order, and `before` elements
  * in front of that of the first place, each of which could be known as many places earlier. */
 struct timeline {
@@ -315,11 +344,11 @@ double op_flops(const struct node *node);
 /* Those of them that are products of matrices. */
 double op_product_flops(const struct node *node);
 
-/* The ways of a loop, for op_kind.ways: "all" threads, and "one" where sharing it out may cost more than running it.
- * `work`: the elements of a loop of a few operations each that would take as long; op_threads: a quarter of the kind's
- * operations. */
-int op_thread_ways(double work, const char **ways);
-int op_threads(const struct node *node, const int64_t *const *strides, const char **ways);
+/* The variants of a loop, for op_choice.variants: "all" threads, and "one" where sharing it out may cost more than
+ * running it. `work`: the elements of a loop of a few operations each that would take as long; op_threads: a quarter of
+ * the kind's operations. */
+int op_thread_variants(double work, const char **variants);
+int op_threads(const struct node *node, const int64_t *const *strides, const char **variants);
 
 /* The kind that casts to a floating-point type. */
 const struct op_kind *op_cast_kind(enum dtype dtype);

@@ -53,14 +53,14 @@ const char *value_typed_name(struct arena *arena, const struct value *value, enu
   return value->name != NULL ? arena_printf(arena, "%s_%s", value->name, dtype_short_name(dtype)) : NULL;
 }
 
-struct value *region_low_parameter(struct graph *graph, struct region *region, int index, enum dtype dtype) {
+struct value *region_bits16_parameter(struct graph *graph, struct region *region, int index, enum dtype dtype) {
   struct parameter *parameter = &region->parameters.items[index];
   const struct value *value = parameter->value;
-  if (parameter->low != NULL) return parameter->low;
-  parameter->low = value_new(graph, region, VALUE_PARAMETER, index, value->shape, dtype);
-  parameter->low->differentiable = value->differentiable;
-  parameter->low->name = value_typed_name(graph->arena, value, dtype);
-  return parameter->low;
+  if (parameter->bits16 != NULL) return parameter->bits16;
+  parameter->bits16 = value_new(graph, region, VALUE_PARAMETER, index, value->shape, dtype);
+  parameter->bits16->differentiable = value->differentiable;
+  parameter->bits16->name = value_typed_name(graph->arena, value, dtype);
+  return parameter->bits16;
 }
 
 struct value *region_input(struct graph *graph, struct region *region, struct shape shape, enum dtype dtype) {
@@ -74,7 +74,7 @@ struct node *node_new(struct graph *graph, const struct op_kind *kind, struct va
   struct node *node = arena_alloc(graph->arena, sizeof *node);
   node->id = graph->next_node++;
   node->kind = kind;
-  node->autocast = kind->autocast;
+  node->autocast = kind->types.autocast;
   node->where = where;
   node->n_inputs = n_inputs;
   node->inputs = arena_alloc(graph->arena, ((size_t)n_inputs + 1) * sizeof *node->inputs);

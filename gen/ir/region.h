@@ -30,7 +30,7 @@ struct value *value_new(struct graph *graph, struct region *region, enum value_k
 const char *value_typed_name(struct arena *arena, const struct value *value, enum dtype dtype);
 
 /* The copy of 16 bits of a region's parameter, which is made where there is none. */
-struct value *region_low_parameter(struct graph *graph, struct region *region, int parameter, enum dtype dtype);
+struct value *region_bits16_parameter(struct graph *graph, struct region *region, int parameter, enum dtype dtype);
 
 /* A new input at the end of the region's inputs. */
 struct value *region_input(struct graph *graph, struct region *region, struct shape shape, enum dtype dtype);

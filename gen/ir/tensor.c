@@ -15,10 +15,10 @@ const char *dtype_short_name(enum dtype dtype) {
 }
 
 bool dtype_is_float(enum dtype dtype) {
-  return dtype == DTYPE_FLOAT32 || dtype_is_low(dtype);
+  return dtype == DTYPE_FLOAT32 || dtype_is_bits16(dtype);
 }
 
-bool dtype_is_low(enum dtype dtype) {
+bool dtype_is_bits16(enum dtype dtype) {
   return dtype == DTYPE_BFLOAT16 || dtype == DTYPE_FLOAT16;
 }
 

@@ -27,9 +27,9 @@ const char *dtype_short_name(enum dtype dtype);
 bool dtype_is_float(enum dtype dtype);
 
 /* A floating-point type of 16 bits. */
-bool dtype_is_low(enum dtype dtype);
+bool dtype_is_bits16(enum dtype dtype);
 
-/* The floating-point type that holds both: PyTorch's type promotion. Of two different low types: float32. */
+/* The floating-point type that holds both: PyTorch's type promotion. Of two different 16-bit types: float32. */
 enum dtype dtype_widest(enum dtype a, enum dtype b);
 
 /* Bytes of one element. */

@@ -143,7 +143,7 @@ static void set_extra(struct run *run, struct activation *a, const struct functi
   }
 }
 
-/* What a body of another place changes in the run, to be put back behind it. */
+/* The state of the run that a body from elsewhere changes, to be restored after it. */
 struct frame {
   const struct node *at;
   const struct template *template;

@@ -327,6 +327,6 @@ struct jinja_value jj_eval(struct run *run, struct activation *a, const struct n
     return eval_test(run, a, node);
   default:
     run->at = node;
-    jj_fail(run, "a slice stands where a value is expected");
+    jj_fail(run, "a slice where a value is expected");
   }
 }

@@ -197,7 +197,7 @@ static void json_unicode(struct run *run, uint32_t code) {
   jj_write(run, text, strlen(text));
 }
 
-/* <, >, & and ' are escaped too, so that the text can stand in HTML. */
+/* <, >, & and ' are escaped too, so that the text can be put in HTML. */
 static void json_string(struct run *run, const struct jinja_string *string) {
   static const char special[] = "\"\\\n\r\t\b\f", letters[] = "\"\\nrtbf";
   jj_write(run, "\"", 1);

@@ -8,18 +8,18 @@ static void plain(struct run *run, struct jinja_value value);
 /* A map's entries in the order of their keys, or in their own order where keys of several types have none. */
 static const struct map_entry *sorted_entries(struct run *run, const struct jinja_map *map) {
   struct jinja_value *keys = jj_alloc(run->pool, (size_t)(map->count + 1) * sizeof *keys),
-                     *places = jj_alloc(run->pool, (size_t)(map->count + 1) * sizeof *places);
+                     *indices = jj_alloc(run->pool, (size_t)(map->count + 1) * sizeof *indices);
   struct map_entry *entries = jj_alloc(run->pool, (size_t)(map->count + 1) * sizeof *entries);
   bool comparable = true;
   for (int i = 0; i < map->count; i++) {
     bool this_one = true;
     keys[i] = map->items[i].key;
-    places[i] = jinja_int(i);
+    indices[i] = jinja_int(i);
     jj_order(keys[0], keys[i], &this_one);
     comparable &= this_one;
   }
-  if (comparable) jj_sort(run, keys, places, map->count, false, true);
-  for (int i = 0; i < map->count; i++) entries[i] = map->items[places[i].as.integer];
+  if (comparable) jj_sort(run, keys, indices, map->count, false, true);
+  for (int i = 0; i < map->count; i++) entries[i] = map->items[indices[i].as.integer];
   return entries;
 }
 

@@ -17,7 +17,7 @@ FILTER(filter_capitalize) {
   return jj_map_case(run, jj_str(run, input), 'c');
 }
 
-/* Jinja2's title does not count letters behind an apostrophe as a word, unlike Python's, and its result is not safe. */
+/* Jinja2's title does not count letters after an apostrophe as a word, unlike Python's, and its result is not safe. */
 FILTER(filter_title) {
   struct jinja_value text = jj_map_case(run, jj_str(run, input), 'l');
   const struct jinja_string *lower = text.as.string;

@@ -14,7 +14,7 @@ static void write_fill(struct run *run, const struct spec *spec, int64_t count) 
   for (; count > 0; count--) jj_write(run, spec->fill, strlen(spec->fill));
 }
 
-/* `sign_length` bytes at the front are the sign or prefix, behind which '=' puts the fill. */
+/* `sign_length` bytes at the front are the sign or prefix, after which '=' puts the fill. */
 static void write_padded(struct run *run, const struct spec *spec, const char *text, size_t length, size_t sign_length,
                          char usual) {
   char align = spec->align != '\0' ? spec->align : usual;

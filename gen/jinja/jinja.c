@@ -13,7 +13,7 @@ enum { DEFAULT_RECURSION = 500, DEFAULT_OUTPUT = 256 << 20, DEFAULT_STEPS = 1000
 
 /* --- names --- */
 
-static void place_name(struct jinja_env *env, struct jinja_string *name) {
+static void index_name(struct jinja_env *env, struct jinja_string *name) {
   uint32_t mask = (uint32_t)env->name_room - 1, at = name->hash & mask;
   while (env->names[at] != NULL) at = (at + 1) & mask;
   env->names[at] = name;
@@ -25,7 +25,7 @@ static void more_names(struct jinja_env *env) {
   env->name_room = room > 0 ? room * 2 : 512;
   env->names = arena_alloc(env->arena, (size_t)env->name_room * sizeof *env->names);
   for (int i = 0; i < room; i++) {
-    if (old[i] != NULL) place_name(env, old[i]);
+    if (old[i] != NULL) index_name(env, old[i]);
   }
 }
 
@@ -38,7 +38,7 @@ struct jinja_string *jj_intern(struct jinja_env *env, const char *bytes, size_t 
   if (2 * ++env->name_count > env->name_room) more_names(env);
   struct jinja_string *name = jj_string_new(&env->pool, bytes, length);
   name->hash = hash;
-  place_name(env, name);
+  index_name(env, name);
   return name;
 }
 
@@ -97,9 +97,9 @@ static const char *line_of(struct arena *arena, const struct template *template,
 
 static void fill_error(struct jinja_env *env, const struct template *template, const struct syntax_fault *fault,
                        struct jinja_error *error) {
-  struct jinja_place *place = arena_alloc(env->arena, sizeof *place);
-  *place = (struct jinja_place){template->name, fault->line, fault->column};
-  *error = (struct jinja_error){.message = fault->message, .chain = place, .chain_count = 1};
+  struct jinja_location *location = arena_alloc(env->arena, sizeof *location);
+  *location = (struct jinja_location){template->name, fault->line, fault->column};
+  *error = (struct jinja_error){.message = fault->message, .chain = location, .chain_count = 1};
   error->source_line = line_of(env->arena, template, fault->line);
 }
 
@@ -144,9 +144,9 @@ static struct template *named_template(struct jinja_env *env, const char *name, 
   bool missing = false;
   struct template *template = jj_template(env, name, &missing, error);
   if (missing) {
-    struct jinja_place *place = arena_alloc(env->arena, sizeof *place);
-    *place = (struct jinja_place){arena_string(env->arena, name), 1, 1};
-    *error = (struct jinja_error){.message = "the template was not found", .chain = place, .chain_count = 1};
+    struct jinja_location *location = arena_alloc(env->arena, sizeof *location);
+    *location = (struct jinja_location){arena_string(env->arena, name), 1, 1};
+    *error = (struct jinja_error){.message = "the template was not found", .chain = location, .chain_count = 1};
   }
   return template;
 }

@@ -54,7 +54,7 @@ void jinja_push(struct arena *arena, struct jinja_value list, struct jinja_value
 int jinja_count(struct jinja_value list);
 struct jinja_value jinja_at(struct jinja_value list, int index);
 
-/* The text of a string, with a NUL behind it. */
+/* The text of a string, followed by a NUL. */
 const char *jinja_text(struct jinja_value string);
 
 /* A new empty map with insertion order; set adds or replaces; get gives JINJA_UNDEFINED where the key is missing. */
@@ -81,17 +81,17 @@ struct jinja_options {
 struct jinja_env;
 struct jinja_env *jinja_env_new(struct arena *arena, const struct jinja_options *options);
 
-/* One place in a template. */
-struct jinja_place {
+/* A location in a template. */
+struct jinja_location {
   const char *template_name;
   int line, column; /* from 1 */
 };
 
-/* The source map: one span of an output line and the chain of places that wrote it, innermost first (the text or
+/* The source map: one span of an output line and the chain of locations that wrote it, innermost first (the text or
  * expression itself, then the include, macro call or block that led there). */
 struct jinja_span {
   int line, column, length; /* in the output; lines and columns from 1, in bytes */
-  const struct jinja_place *chain;
+  const struct jinja_location *chain;
   int chain_count;
   /* The items at which the loops around it were, innermost first, through macros and includes. What the template itself
    * made of them lives until the environment's next rendering. */
@@ -108,7 +108,7 @@ struct jinja_output {
 
 struct jinja_error {
   const char *message;
-  const struct jinja_place *chain; /* innermost first; chain[0] is where it happened */
+  const struct jinja_location *chain; /* innermost first; chain[0] is where it happened */
   int chain_count;
   const char *source_line; /* the template's line at chain[0]; NULL when it is not known */
 };

@@ -74,7 +74,7 @@ static size_t with_sign(const struct lexer *lx, struct opening *opening, size_t 
   return opening->sign != '\0' ? at + 1 : at;
 }
 
-/* After "{%": is this {% raw %}? Gives the place behind it, or 0. */
+/* After "{%": is this {% raw %}? Gives the offset after it, or 0. */
 static size_t raw_end(const struct lexer *lx, size_t at) {
   at = skip_space(lx, at);
   if (!at_text(lx, at, "raw")) return 0;
@@ -164,7 +164,7 @@ static void add_data(struct lexer *lx, size_t start, size_t end) {
   if (end > start) add(lx, T_DATA, start, end - start);
 }
 
-/* The end of a block or comment tag at `at`, such as "-%}": the place behind it and what it swallows, or 0. */
+/* The end of a block or comment tag at `at`, such as "-%}": the offset after it and what it swallows, or 0. */
 static size_t tag_end(const struct lexer *lx, size_t at, const char *close) {
   if (char_at(lx, at) == '-' && at_text(lx, at + 1, close)) return skip_space(lx, at + 1 + strlen(close));
   if (char_at(lx, at) == '+' && at_text(lx, at + 1, close)) return at + 1 + strlen(close);
@@ -184,7 +184,7 @@ static void skip_comment(struct lexer *lx, size_t start) {
   fail_at(lx, start, "Missing end of comment tag");
 }
 
-/* At "{%": the place behind {% endraw %}, or 0; *sign is the sign behind "{%". */
+/* At "{%": the offset after {% endraw %}, or 0; *sign is the sign after "{%". */
 static size_t endraw_end(const struct lexer *lx, size_t at, char *sign) {
   if (!at_text(lx, at, "{%")) return 0;
   struct opening opening;

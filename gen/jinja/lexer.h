@@ -67,7 +67,7 @@ struct syntax_fault {
   struct arena *arena;
 };
 
-/* Ends the compilation with a message at a place. */
+/* Ends the compilation with a message at a location. */
 _Noreturn void jj_syntax_error(struct syntax_fault *fault, int line, int column, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -29,23 +29,23 @@ static void add_written(struct run *run, struct written written) {
 }
 
 static void note_gap(struct run *run, size_t start, size_t length, const struct node *node) {
-  struct jinja_place place = {run->template->name, node->line, node->column};
-  add_written(run, (struct written){start, length, false, place, run->link, run->item});
+  struct jinja_location location = {run->template->name, node->line, node->column};
+  add_written(run, (struct written){start, length, false, location, run->link, run->item});
 }
 
 void jj_note_written(struct run *run, size_t start, const struct node *node) {
   size_t length = run->out->length - start;
   if (length == 0) return;
-  struct jinja_place place = {run->template->name, node->line, node->column};
-  add_written(run, (struct written){start, length, node->kind == N_TEXT, place, run->link, run->item});
+  struct jinja_location location = {run->template->name, node->line, node->column};
+  add_written(run, (struct written){start, length, node->kind == N_TEXT, location, run->link, run->item});
 }
 
-/* The part of a span behind its first `skip` bytes. */
-static struct written behind(struct written written, const char *bytes, size_t skip) {
+/* The part of a span after its first `skip` bytes. */
+static struct written without_prefix(struct written written, const char *bytes, size_t skip) {
   for (size_t i = 0; written.is_text && i < skip; i++) {
     bool newline = bytes[written.start + i] == '\n';
-    written.place.line += newline;
-    written.place.column = newline ? 1 : written.place.column + 1;
+    written.location.line += newline;
+    written.location.column = newline ? 1 : written.location.column + 1;
   }
   written.start += skip;
   written.length -= skip;
@@ -60,7 +60,7 @@ static void copy_spans(struct run *run, const struct jinja_string *string, size_
   for (int i = 0; i < string->spans->count; i++) {
     struct written written = string->spans->items[i];
     if (written.start + written.length <= from || written.start >= end) continue;
-    if (written.start < from) written = behind(written, string->bytes, from - written.start);
+    if (written.start < from) written = without_prefix(written, string->bytes, from - written.start);
     if (written.start + written.length > end) written.length = end - written.start;
     if (filler != NULL && written.start > covered)
       note_gap(run, base + covered - from, written.start - covered, filler);
@@ -179,12 +179,12 @@ struct mapper {
   size_t line_start;
 };
 
-static struct jinja_place *places_of(struct mapper *m, const struct written *written, int *count) {
+static struct jinja_location *locations_of(struct mapper *m, const struct written *written, int *count) {
   *count = 1;
   for (const struct link *link = written->link; link != NULL; link = link->outer) ++*count;
-  struct jinja_place *chain = arena_alloc(m->run->env->arena, (size_t)*count * sizeof *chain), *at = chain;
-  *at++ = written->place;
-  for (const struct link *link = written->link; link != NULL; link = link->outer) *at++ = link->place;
+  struct jinja_location *chain = arena_alloc(m->run->env->arena, (size_t)*count * sizeof *chain), *at = chain;
+  *at++ = written->location;
+  for (const struct link *link = written->link; link != NULL; link = link->outer) *at++ = link->location;
   return chain;
 }
 
@@ -206,7 +206,7 @@ static void map_written(struct mapper *m, const char *text, struct written writt
   while (at < end) {
     const char *newline = memchr(text + at, '\n', end - at);
     size_t stop = newline != NULL ? (size_t)(newline - text) + 1 : end;
-    if (span.chain == NULL || written.is_text) span.chain = places_of(m, &written, &span.chain_count);
+    if (span.chain == NULL || written.is_text) span.chain = locations_of(m, &written, &span.chain_count);
     span.line = m->line;
     span.column = (int)(at - m->line_start) + 1;
     span.length = (int)(stop - at);
@@ -216,8 +216,8 @@ static void map_written(struct mapper *m, const char *text, struct written writt
       m->line++;
       m->line_start = stop;
     }
-    written.place.line++;
-    written.place.column = 1;
+    written.location.line++;
+    written.location.column = 1;
     at = stop;
   }
 }

@@ -188,7 +188,7 @@ static bool at_two(const struct parser *p, const char *first, const char *second
   return jj_at_name(p, first) && p->at[1].kind == T_NAME && strcmp(p->at[1].value.as.string->bytes, second) == 0;
 }
 
-/* "with context" or "without context", if it stands here. */
+/* "with context" or "without context", if it is next. */
 static bool parse_context(struct parser *p, struct node *node) {
   bool with = at_two(p, "with", "context");
   if (!with && !at_two(p, "without", "context")) return false;

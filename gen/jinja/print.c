@@ -14,7 +14,7 @@ static void put_int(struct run *run, int64_t value) {
   jj_write(run, text, (size_t)length);
 }
 
-/* One character inside of a repr, behind whatever escape it needs. */
+/* One character inside of a repr, after whatever escape it needs. */
 static void repr_char(struct run *run, const char *bytes, size_t length, char quote, int *size) {
   char text[16];
   unsigned char c = (unsigned char)bytes[0];

@@ -19,21 +19,21 @@ static const char *source_line(struct arena *arena, const struct template *templ
   return arena_copy(arena, at, (size_t)((newline != NULL ? newline : end) - at));
 }
 
-static struct jinja_place here(const struct run *run) {
-  return (struct jinja_place){run->template != NULL ? run->template->name : "<unknown>",
-                              run->at != NULL ? run->at->line : 1, run->at != NULL ? run->at->column : 1};
+static struct jinja_location here(const struct run *run) {
+  return (struct jinja_location){run->template != NULL ? run->template->name : "<unknown>",
+                                 run->at != NULL ? run->at->line : 1, run->at != NULL ? run->at->column : 1};
 }
 
-/* The places of `inner` (may be NULL), then where the rendering is, then the links outward. */
+/* The locations of `inner` (may be NULL), then where the rendering is, then the links outward. */
 static void fill_chain(struct run *run, const struct jinja_error *inner) {
-  enum { MOST = 64 }; /* of a deep recursion the innermost places tell enough */
+  enum { MOST = 64 }; /* of a deep recursion the innermost locations suffice */
   int count = inner != NULL ? inner->chain_count : 0;
-  struct jinja_place *chain = arena_alloc(run->env->arena, (size_t)(count + 1 + MOST) * sizeof *chain);
+  struct jinja_location *chain = arena_alloc(run->env->arena, (size_t)(count + 1 + MOST) * sizeof *chain);
   if (count > 0) memcpy(chain, inner->chain, (size_t)count * sizeof *chain);
   chain[count++] = here(run);
   int most = count + MOST - 1;
   for (const struct link *link = run->link; link != NULL && count < most; link = link->outer)
-    chain[count++] = link->place;
+    chain[count++] = link->location;
   run->error->chain = chain;
   run->error->chain_count = count;
 }
@@ -69,6 +69,6 @@ void jj_enter(struct run *run) {
 const struct link *jj_link(struct run *run, const struct node *node) {
   struct link *link = jj_alloc(run->pool, sizeof *link);
   *link = (struct link){.outer = run->link};
-  link->place = (struct jinja_place){run->template->name, node->line, node->column};
+  link->location = (struct jinja_location){run->template->name, node->line, node->column};
   return link;
 }

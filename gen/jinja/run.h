@@ -13,7 +13,7 @@
 
 /* Who led here: the include, macro call or block, outward. */
 struct link {
-  struct jinja_place place;
+  struct jinja_location location;
   const struct link *outer;
 };
 
@@ -27,7 +27,7 @@ struct item {
 struct written {
   size_t start, length;
   bool is_text; /* the template's own text: its second line is the template's next line */
-  struct jinja_place place;
+  struct jinja_location location;
   const struct link *link;
   const struct item *item;
 };
@@ -89,7 +89,7 @@ struct run {
   struct pool *pool;
   struct buffer *out;
   bool mapped; /* a source map is asked for */
-  bool muted;  /* behind an extends: the template's own text is dropped */
+  bool muted;  /* after an extends: the template's own text is dropped */
   bool autoescape;
   enum jinja_undefined undefined;
   const struct node *at;           /* what is evaluated, for messages */
@@ -176,7 +176,7 @@ struct function_object {
 
 /* --- errors and limits (run.c) --- */
 _Noreturn void jj_fail(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Raises another template's error inside of this rendering: its place, then how we came there. */
+/* Raises another template's error inside of this rendering: its location, then the chain that led there. */
 _Noreturn void jj_fail_with(struct run *run, const struct jinja_error *inner);
 static inline void jj_spend(struct run *run, int64_t steps) {
   run->steps += steps;
@@ -187,7 +187,7 @@ void jj_enter(struct run *run); /* one level of recursion deeper; ends with the 
 static inline void jj_leave(struct run *run) {
   run->depth--;
 }
-/* Pushes the current place on the chain of places. */
+/* Pushes the current location on the chain. */
 const struct link *jj_link(struct run *run, const struct node *node);
 
 /* --- output (output.c) --- */
@@ -211,7 +211,7 @@ static inline void jj_copy_small(char *to, const char *from, size_t length) {
     to[length - 1] = from[length - 1];
   }
 }
-/* jj_write for the hot places: most pieces of a template are a few bytes long, and two copies that may overlap are
+/* jj_write for the hot paths: most pieces of a template are a few bytes long, and two copies that may overlap are
  * cheaper than a call. */
 static inline void jj_write_piece(struct run *run, const char *bytes, size_t length) {
   struct buffer *out = run->out;

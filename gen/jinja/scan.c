@@ -153,7 +153,7 @@ static size_t octal_value(const char *bytes, size_t length, uint32_t *code) {
   return count;
 }
 
-/* Reads one escape behind its backslash; gives the bytes read, or 0 when it is malformed. *size bytes go to out. */
+/* Reads one escape after its backslash; gives the bytes read, or 0 when it is malformed. *size bytes go to out. */
 static size_t read_escape(const char *bytes, size_t length, char out[4], int *size) {
   static const char from[] = "abfnrtv\\'\"", to[] = "\a\b\f\n\r\t\v\\'\"";
   const char *simple = bytes[0] != '\0' ? strchr(from, bytes[0]) : NULL;

@@ -54,7 +54,7 @@ static inline struct jinja_value jj_copy_text(struct run *run, const char *bytes
 }
 
 /* --- text.c: operations on text that filters and methods both need --- */
-/* The first place of `needle` in the bytes, and the last, or NULL. */
+/* The first offset of `needle` in the bytes, and the last, or NULL. */
 const char *jj_find_bytes(const char *bytes, size_t length, const char *needle, size_t needle_length);
 const char *jj_find_last_bytes(const char *bytes, size_t length, const struct jinja_string *needle);
 struct jinja_value jj_map_case(struct run *run, struct jinja_value text,

@@ -22,7 +22,7 @@ struct call {
 enum { MAX_PARAMS = 8 };
 
 /* How the arguments of a built-in are named. `required` of them must be given; one whose name begins with '/' can only
- * be given by its place. */
+ * be given by its position. */
 struct params {
   const char *names[MAX_PARAMS];
   int required;

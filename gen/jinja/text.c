@@ -65,7 +65,7 @@ struct jinja_value jj_map_case(struct run *run, struct jinja_value text, char ho
   }
   to->length = count;
   to->bytes[count] = '\0';
-  if (count == from->length) to->spans = from->spans; /* byte for byte the same places */
+  if (count == from->length) to->spans = from->spans; /* byte for byte the same offsets */
   return jj_like(jj_string_value(to), text);
 }
 

@@ -54,7 +54,7 @@ int jj_utf8_encode(uint32_t code, char out[4]) {
   return 4;
 }
 
-/* Latin Extended-A pairs an even capital with the odd small letter behind it, but for two stretches and a few single
+/* Latin Extended-A pairs an even capital with the odd small letter after it, but for two stretches and a few single
  * letters. */
 static bool capital_is_odd(uint32_t c) {
   return (c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17E);

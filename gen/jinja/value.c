@@ -111,7 +111,7 @@ struct map_entry *jj_map_find_string(const struct jinja_map *map, struct jinja_s
   return find_hashed(map, jj_string_value(key), jj_string_hash(key));
 }
 
-static void place_in_index(struct jinja_map *map, int number) {
+static void add_to_index(struct jinja_map *map, int number) {
   uint32_t mask = (uint32_t)map->index_size - 1, at = map->items[number].hash & mask;
   while (map->index[at] != 0) at = (at + 1) & mask;
   map->index[at] = number + 1;
@@ -119,7 +119,7 @@ static void place_in_index(struct jinja_map *map, int number) {
 
 static void rebuild_index(struct jinja_map *map) {
   memset(map->index, 0, (size_t)map->index_size * sizeof *map->index);
-  for (int i = 0; i < map->count; i++) place_in_index(map, i);
+  for (int i = 0; i < map->count; i++) add_to_index(map, i);
 }
 
 static void grow_map(struct pool *pool, struct jinja_map *map) {
@@ -144,7 +144,7 @@ void jj_map_put(struct pool *pool, struct jinja_map *map, struct jinja_value key
   }
   if (map->count == map->capacity) grow_map(pool, map);
   map->items[map->count++] = (struct map_entry){key, value, hash};
-  if (map->index != NULL) place_in_index(map, map->count - 1);
+  if (map->index != NULL) add_to_index(map, map->count - 1);
 }
 
 bool jj_map_remove(struct jinja_map *map, struct jinja_value key) {

@@ -11,7 +11,7 @@ struct run;
 struct span_list;
 
 struct jinja_string {
-  size_t length;                 /* in bytes; `bytes` has a NUL behind them */
+  size_t length;                 /* in bytes; `bytes` has a NUL after them */
   uint32_t hash;                 /* 0: not computed yet */
   uint16_t word;                 /* enum jj_word of an interned name */
   const struct span_list *spans; /* who wrote which part, for text that was captured with a source map */

@@ -17,7 +17,7 @@ static bool is_word(const char *bytes, size_t length, size_t at) {
   return is_letter(bytes, length, at) || (at < length && bytes[at] >= '0' && bytes[at] <= '9');
 }
 
-/* May a line end behind the hyphen at `at`? textwrap wants two letters on each side, or letter-hyphen. */
+/* May a line end after the hyphen at `at`? textwrap wants two letters on each side, or letter-hyphen. */
 static bool breaks_after(const char *bytes, size_t length, size_t start, size_t at) {
   if (at < start + 2 || !is_letter(bytes, length, at - 1)) return false;
   bool before = is_letter(bytes, length, at - 2) || (bytes[at - 2] == '-' && at >= start + 3);
@@ -82,7 +82,7 @@ static size_t cut(const struct wrap *w, size_t at, size_t end) {
   return cut_end;
 }
 
-/* Adds the piece [at, end) of `size` characters, or the part of it that fits; returns where to go on. */
+/* Adds the piece [at, end) of `size` characters, or the part of it that fits; returns where to continue. */
 static size_t add_piece(struct wrap *w, size_t at, size_t end, int64_t size) {
   bool empty = w->used == 0;
   if (empty) w->line_start = w->line_end = at;

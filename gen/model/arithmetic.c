@@ -23,12 +23,12 @@ static const struct type *common_type(const struct type *a, const struct type *b
 
 /* ---- Reals ---- */
 
-static struct datum real_result(double value, const struct type *type) {
-  return (struct datum){.kind = DATUM_REAL, .type = type, .real = ctype_bits(type) == 32 ? (float)value : value};
+static struct cvalue real_result(double value, const struct type *type) {
+  return (struct cvalue){.kind = CVALUE_REAL, .type = type, .real = ctype_bits(type) == 32 ? (float)value : value};
 }
 
-static struct datum real_operation(struct evaluator *evaluator, enum operator_kind operation, double a, double b,
-                                   const struct type *type, struct location where) {
+static struct cvalue real_operation(struct evaluator *evaluator, enum operator_kind operation, double a, double b,
+                                    const struct type *type, struct location where) {
   switch (operation) {
   case OPERATOR_MULTIPLY:
     return real_result(a * b, type);
@@ -40,17 +40,17 @@ static struct datum real_operation(struct evaluator *evaluator, enum operator_ki
     if (b == 0) evaluate_fail(evaluator, where, NULL, "division of %g by zero", a);
     return real_result(a / b, type);
   case OPERATOR_LESS:
-    return datum_integer(a < b);
+    return cvalue_integer(a < b);
   case OPERATOR_GREATER:
-    return datum_integer(a > b);
+    return cvalue_integer(a > b);
   case OPERATOR_LESS_EQUAL:
-    return datum_integer(a <= b);
+    return cvalue_integer(a <= b);
   case OPERATOR_GREATER_EQUAL:
-    return datum_integer(a >= b);
+    return cvalue_integer(a >= b);
   case OPERATOR_EQUAL:
-    return datum_integer(a == b);
+    return cvalue_integer(a == b);
   case OPERATOR_NOT_EQUAL:
-    return datum_integer(a != b);
+    return cvalue_integer(a != b);
   default:
     evaluate_fail(evaluator, where, NULL, "this operator needs whole numbers");
   }
@@ -58,8 +58,8 @@ static struct datum real_operation(struct evaluator *evaluator, enum operator_ki
 
 /* ---- Unsigned integers: modulo 2^bits ---- */
 
-static struct datum unsigned_operation(struct evaluator *evaluator, enum operator_kind operation, uint64_t a,
-                                       uint64_t b, const struct type *type, struct location where) {
+static struct cvalue unsigned_operation(struct evaluator *evaluator, enum operator_kind operation, uint64_t a,
+                                        uint64_t b, const struct type *type, struct location where) {
   uint64_t value = 0;
   if (b == 0 && (operation == OPERATOR_DIVIDE || operation == OPERATOR_REMAINDER))
     evaluate_fail(evaluator, where, NULL, "division of %llu by zero", (unsigned long long)a);
@@ -80,17 +80,17 @@ static struct datum unsigned_operation(struct evaluator *evaluator, enum operato
     value = a - b;
     break;
   case OPERATOR_LESS:
-    return datum_integer(a < b);
+    return cvalue_integer(a < b);
   case OPERATOR_GREATER:
-    return datum_integer(a > b);
+    return cvalue_integer(a > b);
   case OPERATOR_LESS_EQUAL:
-    return datum_integer(a <= b);
+    return cvalue_integer(a <= b);
   case OPERATOR_GREATER_EQUAL:
-    return datum_integer(a >= b);
+    return cvalue_integer(a >= b);
   case OPERATOR_EQUAL:
-    return datum_integer(a == b);
+    return cvalue_integer(a == b);
   case OPERATOR_NOT_EQUAL:
-    return datum_integer(a != b);
+    return cvalue_integer(a != b);
   case OPERATOR_BIT_AND:
     value = a & b;
     break;
@@ -104,7 +104,7 @@ static struct datum unsigned_operation(struct evaluator *evaluator, enum operato
     evaluate_fail(evaluator, where, NULL, "a model cannot use this operator");
   }
   if (ctype_bits(type) < 64) value &= (UINT64_C(1) << ctype_bits(type)) - 1;
-  return (struct datum){.kind = DATUM_INTEGER, .type = type, .integer = (int64_t)value};
+  return (struct cvalue){.kind = CVALUE_INTEGER, .type = type, .integer = (int64_t)value};
 }
 
 /* ---- Signed integers: overflow is an error ---- */
@@ -154,8 +154,8 @@ static bool signed_value(enum operator_kind operation, int64_t a, int64_t b, int
   }
 }
 
-static struct datum signed_operation(struct evaluator *evaluator, enum operator_kind operation, int64_t a, int64_t b,
-                                     const struct type *type, struct location where) {
+static struct cvalue signed_operation(struct evaluator *evaluator, enum operator_kind operation, int64_t a, int64_t b,
+                                      const struct type *type, struct location where) {
   if (b == 0 && (operation == OPERATOR_DIVIDE || operation == OPERATOR_REMAINDER))
     evaluate_fail(evaluator, where, NULL, "division of %lld by zero", (long long)a);
   int64_t value = 0;
@@ -166,64 +166,64 @@ static struct datum signed_operation(struct evaluator *evaluator, enum operator_
                   "signed overflow: the result of %lld and %lld does not fit into '%s'", (long long)a, (long long)b,
                   type->name);
   bool comparison = operation >= OPERATOR_LESS && operation <= OPERATOR_NOT_EQUAL;
-  return (struct datum){.kind = DATUM_INTEGER, .type = comparison ? &type_int : type, .integer = value};
+  return (struct cvalue){.kind = CVALUE_INTEGER, .type = comparison ? &type_int : type, .integer = value};
 }
 
-static struct datum shift(struct evaluator *evaluator, enum operator_kind operation, struct datum a, struct datum b,
-                          struct location where) {
+static struct cvalue shift(struct evaluator *evaluator, enum operator_kind operation, struct cvalue a, struct cvalue b,
+                           struct location where) {
   const struct type *type = promote(a.type);
   bool negative = type->is_signed && a.integer < 0;
   if (b.integer < 0 || b.integer >= ctype_bits(type) || (negative && operation == OPERATOR_LEFT))
-    evaluate_fail(evaluator, where, NULL, "shift of %s by %s places", datum_text(evaluator->arena, a),
-                  datum_text(evaluator->arena, b));
+    evaluate_fail(evaluator, where, NULL, "shift of %s by %s bits", cvalue_text(evaluator->arena, a),
+                  cvalue_text(evaluator->arena, b));
   uint64_t value = (uint64_t)a.integer;
   if (operation == OPERATOR_RIGHT) {
     value = negative ? ~(~value >> b.integer) : value >> b.integer; /* as every compiler: the sign fills */
   } else {
     if (type->is_signed && value >> (ctype_bits(type) - 1 - b.integer) != 0)
       evaluate_fail(evaluator, where, "compute in unsigned long", "signed overflow: %s << %s does not fit into '%s'",
-                    datum_text(evaluator->arena, a), datum_text(evaluator->arena, b), type->name);
+                    cvalue_text(evaluator->arena, a), cvalue_text(evaluator->arena, b), type->name);
     value <<= b.integer;
     if (ctype_bits(type) < 64) value &= (UINT64_C(1) << ctype_bits(type)) - 1;
   }
-  return (struct datum){.kind = DATUM_INTEGER, .type = type, .integer = (int64_t)value};
+  return (struct cvalue){.kind = CVALUE_INTEGER, .type = type, .integer = (int64_t)value};
 }
 
 /* ---- All ---- */
 
-static void need_number(struct evaluator *evaluator, struct datum datum, struct location where) {
-  if (datum.kind == DATUM_INTEGER || datum.kind == DATUM_REAL) return;
+static void need_number(struct evaluator *evaluator, struct cvalue value, struct location where) {
+  if (value.kind == CVALUE_INTEGER || value.kind == CVALUE_REAL) return;
   const char *help = NULL;
-  if (datum.kind == DATUM_TENSOR)
+  if (value.kind == CVALUE_TENSOR)
     help = "tensors have functions, not operators: add(a, b), sub, mul, divide, maximum; their elements are not known "
            "while the model is read";
-  if (datum.kind == DATUM_STRING) help = "strings are compared with strcmp(a, b) == 0";
-  evaluate_fail(evaluator, where, help, "an operator on %s", datum_text(evaluator->arena, datum));
+  if (value.kind == CVALUE_STRING) help = "strings are compared with strcmp(a, b) == 0";
+  evaluate_fail(evaluator, where, help, "an operator on %s", cvalue_text(evaluator->arena, value));
 }
 
-struct datum evaluate_arithmetic(struct evaluator *evaluator, enum operator_kind operation, struct datum a,
-                                 struct datum b, struct location where) {
+struct cvalue evaluate_arithmetic(struct evaluator *evaluator, enum operator_kind operation, struct cvalue a,
+                                  struct cvalue b, struct location where) {
   need_number(evaluator, a, where);
   need_number(evaluator, b, where);
   if (operation == OPERATOR_LEFT || operation == OPERATOR_RIGHT) return shift(evaluator, operation, a, b, where);
   const struct type *type = common_type(a.type, b.type);
-  a = convert_datum(evaluator, a, type, where);
-  b = convert_datum(evaluator, b, type, where);
+  a = convert_value(evaluator, a, type, where);
+  b = convert_value(evaluator, b, type, where);
   if (ctype_of(type) == CTYPE_REAL) return real_operation(evaluator, operation, a.real, b.real, type, where);
   if (type->is_signed) return signed_operation(evaluator, operation, a.integer, b.integer, type, where);
   return unsigned_operation(evaluator, operation, (uint64_t)a.integer, (uint64_t)b.integer, type, where);
 }
 
-struct datum evaluate_sign(struct evaluator *evaluator, enum operator_kind operation, struct datum a,
-                           struct location where) {
+struct cvalue evaluate_sign(struct evaluator *evaluator, enum operator_kind operation, struct cvalue a,
+                            struct location where) {
   need_number(evaluator, a, where);
   const struct type *type = promote(a.type);
-  struct datum zero = {.kind = DATUM_INTEGER, .type = &type_int};
-  if (operation == OPERATOR_PLUS) return convert_datum(evaluator, a, type, where);
+  struct cvalue zero = {.kind = CVALUE_INTEGER, .type = &type_int};
+  if (operation == OPERATOR_PLUS) return convert_value(evaluator, a, type, where);
   if (operation == OPERATOR_MINUS && ctype_of(type) == CTYPE_REAL) return real_result(-a.real, type);
   if (operation == OPERATOR_MINUS) return evaluate_arithmetic(evaluator, OPERATOR_SUBTRACT, zero, a, where);
   if (ctype_of(type) == CTYPE_REAL) evaluate_fail(evaluator, where, NULL, "'~' needs a whole number");
-  struct datum ones = {.kind = DATUM_INTEGER, .type = type, .integer = -1};
+  struct cvalue ones = {.kind = CVALUE_INTEGER, .type = type, .integer = -1};
   if (!type->is_signed && ctype_bits(type) < 64) ones.integer = (int64_t)((UINT64_C(1) << ctype_bits(type)) - 1);
   return evaluate_arithmetic(evaluator, OPERATOR_BIT_XOR, a, ones, where);
 }

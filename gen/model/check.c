@@ -10,7 +10,7 @@ struct checker {
   struct {
     const struct function **items;
     int count, capacity;
-  } functions; /* reached so far; those behind `next` are still to be checked */
+  } functions; /* reached so far; those after `next` are still to be checked */
 };
 
 static void reach(struct checker *checker, const struct function *function) {
@@ -52,7 +52,7 @@ static void check_declaration(struct checker *checker, const struct variable *va
   for (int i = 0; i < variable->n_sizes; i++) check_node(checker, variable->sizes[i]);
 }
 
-/* A statement where a label may stand: directly in a switch's block, or behind another label. */
+/* A statement where a label may occur: directly in a switch's block, or after another label. */
 static void check_labelled(struct checker *checker, const struct syntax *node) {
   const struct outside *outside = subset_outside(node);
   bool label = node->kind == SYNTAX_CASE || node->kind == SYNTAX_DEFAULT;

@@ -7,7 +7,7 @@ struct leaf {
   const char *path;
   const struct type *type;
   const struct member *field; /* of the outermost struct */
-  struct datum *cell;
+  struct cvalue *cell;
   bool given;
 };
 
@@ -25,7 +25,7 @@ static bool is_plain(const struct type *type) {
 }
 
 static void add_leaves(struct evaluator *evaluator, const char *path, const struct type *type,
-                       const struct member *field, struct datum *cell, struct leaves *leaves) {
+                       const struct member *field, struct cvalue *cell, struct leaves *leaves) {
   if (!ctype_is_aggregate(type)) {
     if (!is_plain(type))
       evaluate_fail(evaluator, field_where(field), "a config has numbers, booleans, strings and enums",
@@ -50,7 +50,7 @@ static bool set_enum(const struct leaf *leaf, const struct config_value *value, 
   for (int i = 0; i < type->n_enumerators; i++) {
     names[i] = type->enumerators[i].name;
     if (value->kind != CONFIG_STRING || strcmp(names[i], value->string) != 0) continue;
-    *leaf->cell = (struct datum){.kind = DATUM_INTEGER, .type = type, .integer = type->enumerators[i].value};
+    *leaf->cell = (struct cvalue){.kind = CVALUE_INTEGER, .type = type, .integer = type->enumerators[i].value};
     return true;
   }
   const char *similar = value->kind == CONFIG_STRING ? nearest_word(value->string, names, type->n_enumerators) : NULL;
@@ -73,7 +73,7 @@ static bool set_number(const struct leaf *leaf, const struct config_value *value
   bool real = ctype_of(type) == CTYPE_REAL;
   bool number = value->kind == CONFIG_INT || (real && value->kind == CONFIG_REAL);
   if (type->is_bool ? value->kind != CONFIG_BOOL : !number) return false;
-  *leaf->cell = (struct datum){.kind = real ? DATUM_REAL : DATUM_INTEGER, .type = type, .integer = value->integer};
+  *leaf->cell = (struct cvalue){.kind = real ? CVALUE_REAL : CVALUE_INTEGER, .type = type, .integer = value->integer};
   if (real) leaf->cell->real = ctype_bits(type) == 32 ? (float)value->real : value->real;
   return true;
 }
@@ -94,7 +94,7 @@ static void set_leaf(struct evaluator *evaluator, struct leaf *leaf, const struc
     return;
   }
   if (ctype_of(type) == CTYPE_STRING && value->kind == CONFIG_STRING) {
-    *leaf->cell = datum_string(value->string);
+    *leaf->cell = cvalue_string(value->string);
     return;
   }
   bool number = ctype_of(type) == CTYPE_INTEGER || ctype_of(type) == CTYPE_REAL;
@@ -132,7 +132,7 @@ static void take_defaults(struct evaluator *evaluator, const struct type *type, 
   for (int i = 0; i < evaluator->program->n_lasting; i++) {
     const struct variable *variable = evaluator->program->lasting[i];
     if (strcmp(variable->name, "defaults") != 0 || variable->type != type || variable->initial == NULL) continue;
-    struct datum defaults = initialize(evaluator, type, variable->initial, true);
+    struct cvalue defaults = initialize(evaluator, type, variable->initial, true);
     struct leaves given = {0};
     add_leaves(evaluator, "", type, NULL, &defaults, &given);
     for (int k = 0; k < leaves->count; k++)
@@ -147,10 +147,11 @@ static void report_missing(struct evaluator *evaluator, const struct leaf *leaf,
             leaf->path);
 }
 
-struct datum config_datum(struct evaluator *evaluator, const struct type *type, const struct model_request *request) {
+struct cvalue config_argument(struct evaluator *evaluator, const struct type *type,
+                              const struct model_request *request) {
   int errors = evaluator->diags->errors;
   struct location where = {.file = evaluator->program->file};
-  struct datum config = fresh_datum(evaluator, type, false, where);
+  struct cvalue config = new_value(evaluator, type, false, where);
   struct leaves leaves = {0};
   add_leaves(evaluator, "", type, NULL, &config, &leaves);
   for (int i = 0; i < request->n_config; i++) {
@@ -162,7 +163,7 @@ struct datum config_datum(struct evaluator *evaluator, const struct type *type, 
   }
   take_defaults(evaluator, type, &leaves);
   for (int i = 0; i < leaves.count; i++)
-    if (!leaves.items[i].given && leaves.items[i].cell->kind == DATUM_UNSET)
+    if (!leaves.items[i].given && leaves.items[i].cell->kind == CVALUE_UNSET)
       report_missing(evaluator, &leaves.items[i], request);
   if (evaluator->diags->errors > errors) evaluate_stop(evaluator);
   return config;

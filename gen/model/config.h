@@ -6,7 +6,8 @@
 #include "gen/model/model.h"
 
 /* A value of `type` whose fields are the request's values, and the model's `defaults` where it has none. Every
- * mismatch is reported, at its place in the job; then the evaluation ends. */
-struct datum config_datum(struct evaluator *evaluator, const struct type *type, const struct model_request *request);
+ * mismatch is reported, at its location in the job; then the evaluation ends. */
+struct cvalue config_argument(struct evaluator *evaluator, const struct type *type,
+                              const struct model_request *request);
 
 #endif

@@ -5,7 +5,7 @@
 #include <setjmp.h>
 
 #include "gen/ir/builder.h"
-#include "gen/model/datum.h"
+#include "gen/model/cvalue.h"
 #include "gen/model/subset.h"
 
 /* A running call of one of the model's functions. */
@@ -13,8 +13,8 @@ struct activation {
   struct activation *caller;
   const struct function *function;
   struct location call_site;
-  struct datum *slots;
-  struct datum result;
+  struct cvalue *slots;
+  struct cvalue result;
 };
 
 struct evaluator {
@@ -24,17 +24,17 @@ struct evaluator {
   const struct tree *program;
   struct activation *activation;
   int n_activations;
-  int depth;              /* nesting of evaluation, so that the generator's own stack is bounded */
-  int n_loops;            /* loops open in the builder's current region */
-  long steps;             /* what was done so far, so that every evaluation ends */
-  struct datum *lasting;  /* the values of the program's lasting variables */
-  struct datum predicted; /* what the entry's newest call of 'predict' gave */
-  jmp_buf failure;        /* where an error goes, once it is reported */
+  int depth;               /* nesting of evaluation, so that the generator's own stack is bounded */
+  int n_loops;             /* loops open in the builder's current region */
+  long steps;              /* what was done so far, so that every evaluation ends */
+  struct cvalue *lasting;  /* the values of the program's lasting variables */
+  struct cvalue predicted; /* what the entry's newest call of 'predict' gave */
+  jmp_buf failure;         /* where an error goes, once it is reported */
 };
 
-/* A place that can be read and assigned. */
-struct place {
-  struct datum *cell;
+/* An lvalue: a value that can be read and assigned. */
+struct lvalue {
+  struct cvalue *cell;
   bool fixed; /* it cannot be assigned */
 };
 
@@ -51,13 +51,13 @@ _Noreturn void evaluate_stop(struct evaluator *evaluator);
 void evaluate_step(struct evaluator *evaluator, struct location where, int64_t cost);
 
 /* The value of an expression. A struct or array is not copied. */
-struct datum evaluate(struct evaluator *evaluator, const struct syntax *node);
+struct cvalue evaluate(struct evaluator *evaluator, const struct syntax *node);
 
 /* Runs a statement. A return leaves its value in the activation. */
 enum flow evaluate_statement(struct evaluator *evaluator, const struct syntax *node);
 
 /* A call expression. */
-struct datum evaluate_call(struct evaluator *evaluator, const struct syntax *node);
+struct cvalue evaluate_call(struct evaluator *evaluator, const struct syntax *node);
 
 /* Whether a known value is true; a tensor is an error. */
 bool evaluate_truth(struct evaluator *evaluator, const struct syntax *node);
@@ -65,40 +65,40 @@ bool evaluate_truth(struct evaluator *evaluator, const struct syntax *node);
 /* ---- Values ---- */
 
 /* A new variable of a type. zero: numbers are 0 as in a partly initialized struct; otherwise all is unset. */
-struct datum fresh_datum(struct evaluator *evaluator, const struct type *type, bool zero, struct location where);
+struct cvalue new_value(struct evaluator *evaluator, const struct type *type, bool zero, struct location where);
 
 /* The value as a type, by C's conversions. A number that does not fit is an error. */
-struct datum convert_datum(struct evaluator *evaluator, struct datum datum, const struct type *type,
-                           struct location where);
+struct cvalue convert_value(struct evaluator *evaluator, struct cvalue value, const struct type *type,
+                            struct location where);
 
 /* Writes a value into a cell, and names a tensor after what holds it. */
-void store_datum(struct evaluator *evaluator, struct datum *cell, struct datum datum, const struct type *type,
+void store_value(struct evaluator *evaluator, struct cvalue *cell, struct cvalue value, const struct type *type,
                  const char *name, struct location where);
 
 /* The value of `initial` for an object of a type; with `partial`, what the list leaves out stays unset. */
-struct datum initialize(struct evaluator *evaluator, const struct type *type, const struct syntax *initial,
-                        bool partial);
+struct cvalue initialize(struct evaluator *evaluator, const struct type *type, const struct syntax *initial,
+                         bool partial);
 
 /* What a string literal holds, from its spelling: quotes and escapes, adjacent ones joined. */
 const char *string_value(struct arena *arena, const char *spelling);
 
 /* a operation b on numbers, and operation a. */
-struct datum evaluate_arithmetic(struct evaluator *evaluator, enum operator_kind operation, struct datum a,
-                                 struct datum b, struct location where);
-struct datum evaluate_sign(struct evaluator *evaluator, enum operator_kind operation, struct datum a,
-                           struct location where);
+struct cvalue evaluate_arithmetic(struct evaluator *evaluator, enum operator_kind operation, struct cvalue a,
+                                  struct cvalue b, struct location where);
+struct cvalue evaluate_sign(struct evaluator *evaluator, enum operator_kind operation, struct cvalue a,
+                            struct location where);
 
 /* ---- Calls ---- */
 
 /* Calls a function of the model with values of its parameters' types. */
-struct datum call_function(struct evaluator *evaluator, const struct function *function, const struct datum *arguments,
-                           struct location call_site);
+struct cvalue call_function(struct evaluator *evaluator, const struct function *function,
+                            const struct cvalue *arguments, struct location call_site);
 
 /* A function that the reader knows itself: of scopes, shapes, or math.h. */
 struct native {
   const char *name;
-  struct datum (*call)(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
-                       const struct datum *arguments);
+  struct cvalue (*call)(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                        const struct cvalue *arguments);
   double (*unary)(double);          /* of math.h */
   double (*binary)(double, double); /* of math.h */
 };
@@ -106,7 +106,7 @@ struct native {
 /* Fails when `name` cannot be part of a parameter's name. */
 void evaluate_check_name(struct evaluator *evaluator, const char *name, struct location where);
 
-/* The same of a parameter, whose full name stands in files of safetensors. */
+/* The same of a parameter, whose full name is written to files of safetensors. */
 void evaluate_check_parameter_name(struct evaluator *evaluator, const char *name, struct location where);
 
 extern const struct native natives[];

@@ -1,74 +1,74 @@
-/* Expressions: values and places. */
+/* Expressions: values and lvalues. */
 #include "gen/model/evaluate.h"
 
 #include <string.h>
 
 /* ---- Places ---- */
 
-/* The place that an expression names. */
-static struct place evaluate_place(struct evaluator *evaluator, const struct syntax *node);
+/* The lvalue that an expression names. */
+static struct lvalue evaluate_lvalue(struct evaluator *evaluator, const struct syntax *node);
 
-static struct place lasting_place(struct evaluator *evaluator, const struct variable *variable) {
-  struct datum *cell = &evaluator->lasting[variable->slot];
-  if (cell->kind == DATUM_UNSET) {
+static struct lvalue static_lvalue(struct evaluator *evaluator, const struct variable *variable) {
+  struct cvalue *cell = &evaluator->lasting[variable->slot];
+  if (cell->kind == CVALUE_UNSET) {
     *cell = variable->initial != NULL ? initialize(evaluator, variable->type, variable->initial, false)
-                                      : fresh_datum(evaluator, variable->type, true, variable->where);
+                                      : new_value(evaluator, variable->type, true, variable->where);
   }
-  return (struct place){cell, true};
+  return (struct lvalue){cell, true};
 }
 
 /* The cell that a pointer points to, `offset` elements on. */
-static struct place pointed_place(struct evaluator *evaluator, struct datum pointer, struct datum offset,
-                                  struct location where) {
-  if (pointer.kind == DATUM_INTEGER && offset.kind == DATUM_POINTER) { /* C allows 1[array] */
-    struct datum swapped = pointer;
+static struct lvalue pointed_lvalue(struct evaluator *evaluator, struct cvalue pointer, struct cvalue offset,
+                                    struct location where) {
+  if (pointer.kind == CVALUE_INTEGER && offset.kind == CVALUE_POINTER) { /* C allows 1[array] */
+    struct cvalue swapped = pointer;
     pointer = offset;
     offset = swapped;
   }
-  if (pointer.kind != DATUM_POINTER || offset.kind != DATUM_INTEGER)
-    evaluate_fail(evaluator, where, NULL, "%s has no elements", datum_text(evaluator->arena, pointer));
+  if (pointer.kind != CVALUE_POINTER || offset.kind != CVALUE_INTEGER)
+    evaluate_fail(evaluator, where, NULL, "%s has no elements", cvalue_text(evaluator->arena, pointer));
   int64_t index;
   bool fits = !__builtin_add_overflow(pointer.index, offset.integer, &index);
   if (!fits || index < 0 || index >= pointer.count)
     evaluate_fail(evaluator, where, NULL, "index %s is outside the array, which has %lld element%s",
-                  datum_text(evaluator->arena, offset), (long long)pointer.count, pointer.count == 1 ? "" : "s");
-  return (struct place){&pointer.items[index], pointer.fixed};
+                  cvalue_text(evaluator->arena, offset), (long long)pointer.count, pointer.count == 1 ? "" : "s");
+  return (struct lvalue){&pointer.items[index], pointer.fixed};
 }
 
-static struct place member_place(struct evaluator *evaluator, const struct syntax *node) {
-  struct place base = evaluate_place(evaluator, node->parts[0]);
-  if (base.cell->kind != DATUM_AGGREGATE)
+static struct lvalue member_lvalue(struct evaluator *evaluator, const struct syntax *node) {
+  struct lvalue base = evaluate_lvalue(evaluator, node->parts[0]);
+  if (base.cell->kind != CVALUE_AGGREGATE)
     evaluate_fail(evaluator, node->where, NULL, "this struct is read before it has a value");
-  return (struct place){&base.cell->items[node->member], base.fixed};
+  return (struct lvalue){&base.cell->items[node->member], base.fixed};
 }
 
-/* A value that is not stored anywhere, as the place of its parts. */
-static struct place temporary_place(struct evaluator *evaluator, const struct syntax *node) {
-  struct datum *cell = arena_alloc(evaluator->arena, sizeof *cell);
+/* A value that is not stored anywhere, as the lvalue of its parts. */
+static struct lvalue temporary_lvalue(struct evaluator *evaluator, const struct syntax *node) {
+  struct cvalue *cell = arena_alloc(evaluator->arena, sizeof *cell);
   *cell = evaluate(evaluator, node);
-  return (struct place){cell, true};
+  return (struct lvalue){cell, true};
 }
 
-static struct place evaluate_place(struct evaluator *evaluator, const struct syntax *node) {
-  struct datum zero = datum_integer(0);
+static struct lvalue evaluate_lvalue(struct evaluator *evaluator, const struct syntax *node) {
+  struct cvalue zero = cvalue_integer(0);
   switch (node->kind) {
   case SYNTAX_VARIABLE:
-    if (node->variable->lasting) return lasting_place(evaluator, node->variable);
-    return (struct place){&evaluator->activation->slots[node->variable->slot], false};
+    if (node->variable->lasting) return static_lvalue(evaluator, node->variable);
+    return (struct lvalue){&evaluator->activation->slots[node->variable->slot], false};
   case SYNTAX_MEMBER:
-    return member_place(evaluator, node);
+    return member_lvalue(evaluator, node);
   case SYNTAX_INDEX: {
-    struct datum pointer = evaluate(evaluator, node->parts[0]);
-    return pointed_place(evaluator, pointer, evaluate(evaluator, node->parts[1]), node->where);
+    struct cvalue pointer = evaluate(evaluator, node->parts[0]);
+    return pointed_lvalue(evaluator, pointer, evaluate(evaluator, node->parts[1]), node->where);
   }
   case SYNTAX_UNARY:
     if (node->operation == OPERATOR_DEREFERENCE)
-      return pointed_place(evaluator, evaluate(evaluator, node->parts[0]), zero, node->where);
+      return pointed_lvalue(evaluator, evaluate(evaluator, node->parts[0]), zero, node->where);
     break;
   default:
     break;
   }
-  return temporary_place(evaluator, node);
+  return temporary_lvalue(evaluator, node);
 }
 
 /* The value of an index that can be read without evaluating anything again. */
@@ -76,8 +76,8 @@ static const char *index_name(struct evaluator *evaluator, const struct syntax *
   while (node->kind == SYNTAX_CAST) node = node->parts[0];
   if (node->kind == SYNTAX_INTEGER) return arena_printf(evaluator->arena, "%lld", (long long)node->integer);
   if (node->kind != SYNTAX_VARIABLE || node->variable->lasting) return "...";
-  struct datum datum = evaluator->activation->slots[node->variable->slot];
-  return datum.kind == DATUM_INTEGER ? datum_text(evaluator->arena, datum) : "...";
+  struct cvalue value = evaluator->activation->slots[node->variable->slot];
+  return value.kind == CVALUE_INTEGER ? cvalue_text(evaluator->arena, value) : "...";
 }
 
 /* What a message calls an expression: "x", "c.n_embd", "parts[2]"; NULL for one that has no name. */
@@ -92,9 +92,9 @@ static const char *name_of(struct evaluator *evaluator, const struct syntax *nod
   return arena_printf(evaluator->arena, "%s.%s", base, node->text);
 }
 
-static struct datum read_place(struct evaluator *evaluator, const struct syntax *node) {
-  struct datum datum = *evaluate_place(evaluator, node).cell;
-  if (datum.kind != DATUM_UNSET) return datum;
+static struct cvalue read_lvalue(struct evaluator *evaluator, const struct syntax *node) {
+  struct cvalue value = *evaluate_lvalue(evaluator, node).cell;
+  if (value.kind != CVALUE_UNSET) return value;
   const char *name = name_of(evaluator, node);
   evaluate_fail(evaluator, node->where, NULL, "'%s' is read before it has a value", name == NULL ? "this" : name);
 }
@@ -109,9 +109,9 @@ static const char *holder_name(const struct syntax *node) {
   return NULL;
 }
 
-static struct datum *assigned_cell(struct evaluator *evaluator, const struct syntax *node) {
-  struct place place = evaluate_place(evaluator, node);
-  if (!place.fixed) return place.cell;
+static struct cvalue *assigned_cell(struct evaluator *evaluator, const struct syntax *node) {
+  struct lvalue lvalue = evaluate_lvalue(evaluator, node);
+  if (!lvalue.fixed) return lvalue.cell;
   const char *name = name_of(evaluator, node);
   evaluate_fail(evaluator, node->where,
                 "a model keeps nothing between calls, and a function that gives tensors changes nothing of its caller: "
@@ -119,40 +119,40 @@ static struct datum *assigned_cell(struct evaluator *evaluator, const struct syn
                 "'%s' cannot be assigned here", name == NULL ? "this" : name);
 }
 
-static struct datum assign(struct evaluator *evaluator, const struct syntax *node) {
+static struct cvalue assign(struct evaluator *evaluator, const struct syntax *node) {
   const struct syntax *left = node->parts[0];
-  struct datum value;
+  struct cvalue value;
   if (node->operation == OPERATOR_NONE) {
     value = evaluate(evaluator, node->parts[1]);
   } else {
-    struct datum old = read_place(evaluator, left);
+    struct cvalue old = read_lvalue(evaluator, left);
     value = evaluate_arithmetic(evaluator, node->operation, old, evaluate(evaluator, node->parts[1]), node->where);
   }
-  struct datum *cell = assigned_cell(evaluator, left);
-  store_datum(evaluator, cell, value, left->type, holder_name(left), node->where);
+  struct cvalue *cell = assigned_cell(evaluator, left);
+  store_value(evaluator, cell, value, left->type, holder_name(left), node->where);
   return *cell;
 }
 
-static struct datum increment(struct evaluator *evaluator, const struct syntax *node) {
+static struct cvalue increment(struct evaluator *evaluator, const struct syntax *node) {
   const struct syntax *left = node->parts[0];
-  struct datum old = read_place(evaluator, left);
-  struct datum *cell = assigned_cell(evaluator, left);
-  struct datum new = evaluate_arithmetic(evaluator, OPERATOR_ADD, old, datum_integer(node->integer), node->where);
-  store_datum(evaluator, cell, new, left->type, NULL, node->where);
+  struct cvalue old = read_lvalue(evaluator, left);
+  struct cvalue *cell = assigned_cell(evaluator, left);
+  struct cvalue new = evaluate_arithmetic(evaluator, OPERATOR_ADD, old, cvalue_integer(node->integer), node->where);
+  store_value(evaluator, cell, new, left->type, NULL, node->where);
   return node->prefix ? *cell : old;
 }
 
 /* ---- Operators ---- */
 
-static struct datum binary(struct evaluator *evaluator, const struct syntax *node) {
+static struct cvalue binary(struct evaluator *evaluator, const struct syntax *node) {
   const struct syntax *left = node->parts[0], *right = node->parts[1];
   if (node->operation == OPERATOR_AND)
-    return datum_integer(evaluate_truth(evaluator, left) && evaluate_truth(evaluator, right));
+    return cvalue_integer(evaluate_truth(evaluator, left) && evaluate_truth(evaluator, right));
   if (node->operation == OPERATOR_OR)
-    return datum_integer(evaluate_truth(evaluator, left) || evaluate_truth(evaluator, right));
-  struct datum a = evaluate(evaluator, left), b = evaluate(evaluator, right);
+    return cvalue_integer(evaluate_truth(evaluator, left) || evaluate_truth(evaluator, right));
+  struct cvalue a = evaluate(evaluator, left), b = evaluate(evaluator, right);
   if (node->operation == OPERATOR_COMMA) return b;
-  if (a.kind == DATUM_POINTER && b.kind == DATUM_INTEGER &&
+  if (a.kind == CVALUE_POINTER && b.kind == CVALUE_INTEGER &&
       (node->operation == OPERATOR_ADD || node->operation == OPERATOR_SUBTRACT)) {
     int64_t step = node->operation == OPERATOR_ADD ? b.integer : -(b.integer + 1) + 1;
     if (b.integer > a.count || b.integer < -a.count || a.index + step < 0 || a.index + step > a.count)
@@ -163,52 +163,52 @@ static struct datum binary(struct evaluator *evaluator, const struct syntax *nod
   return evaluate_arithmetic(evaluator, node->operation, a, b, node->where);
 }
 
-static struct datum unary(struct evaluator *evaluator, const struct syntax *node) {
-  if (node->operation == OPERATOR_DEREFERENCE) return read_place(evaluator, node);
-  if (node->operation == OPERATOR_NOT) return datum_integer(!evaluate_truth(evaluator, node->parts[0]));
+static struct cvalue unary(struct evaluator *evaluator, const struct syntax *node) {
+  if (node->operation == OPERATOR_DEREFERENCE) return read_lvalue(evaluator, node);
+  if (node->operation == OPERATOR_NOT) return cvalue_integer(!evaluate_truth(evaluator, node->parts[0]));
   return evaluate_sign(evaluator, node->operation, evaluate(evaluator, node->parts[0]), node->where);
 }
 
 /* An array used as a value is a pointer to its first element. */
-static struct datum decay(struct evaluator *evaluator, const struct syntax *node) {
-  struct place place = evaluate_place(evaluator, node->parts[0]);
-  if (place.cell->kind == DATUM_POINTER) return *place.cell;
-  if (place.cell->kind != DATUM_AGGREGATE)
+static struct cvalue decay(struct evaluator *evaluator, const struct syntax *node) {
+  struct lvalue lvalue = evaluate_lvalue(evaluator, node->parts[0]);
+  if (lvalue.cell->kind == CVALUE_POINTER) return *lvalue.cell;
+  if (lvalue.cell->kind != CVALUE_AGGREGATE)
     evaluate_fail(evaluator, node->where, NULL, "this array is read before it is declared");
-  struct datum pointer = {.kind = DATUM_POINTER, .fixed = place.fixed};
-  pointer.items = place.cell->items;
-  pointer.count = place.cell->count;
+  struct cvalue pointer = {.kind = CVALUE_POINTER, .fixed = lvalue.fixed};
+  pointer.items = lvalue.cell->items;
+  pointer.count = lvalue.cell->count;
   return pointer;
 }
 
-static struct datum cast(struct evaluator *evaluator, const struct syntax *node) {
+static struct cvalue cast(struct evaluator *evaluator, const struct syntax *node) {
   const struct syntax *inner = node->parts[0];
   if (ctype_of(node->type) == CTYPE_POINTER && ctype_of(inner->type) == CTYPE_ARRAY) return decay(evaluator, node);
-  return convert_datum(evaluator, evaluate(evaluator, inner), node->type, node->where);
+  return convert_value(evaluator, evaluate(evaluator, inner), node->type, node->where);
 }
 
-static struct datum index_value(struct evaluator *evaluator, const struct syntax *node) {
-  if (ctype_of(node->parts[0]->type) != CTYPE_STRING) return read_place(evaluator, node);
-  struct datum text = evaluate(evaluator, node->parts[0]), offset = evaluate(evaluator, node->parts[1]);
-  if (offset.kind != DATUM_INTEGER || offset.integer < 0 || offset.integer > (int64_t)strlen(text.string))
+static struct cvalue index_value(struct evaluator *evaluator, const struct syntax *node) {
+  if (ctype_of(node->parts[0]->type) != CTYPE_STRING) return read_lvalue(evaluator, node);
+  struct cvalue text = evaluate(evaluator, node->parts[0]), offset = evaluate(evaluator, node->parts[1]);
+  if (offset.kind != CVALUE_INTEGER || offset.integer < 0 || offset.integer > (int64_t)strlen(text.string))
     evaluate_fail(evaluator, node->where, NULL, "index %s is outside the string \"%s\"",
-                  datum_text(evaluator->arena, offset), text.string);
-  return datum_integer(text.string[offset.integer]);
+                  cvalue_text(evaluator->arena, offset), text.string);
+  return cvalue_integer(text.string[offset.integer]);
 }
 
-static struct datum expression(struct evaluator *evaluator, const struct syntax *node) {
+static struct cvalue expression(struct evaluator *evaluator, const struct syntax *node) {
   const struct outside *outside = subset_outside(node);
   if (outside != NULL) evaluate_fail(evaluator, node->where, outside->help, "a model cannot use %s", outside->what);
   switch (node->kind) {
   case SYNTAX_INTEGER:
-    return (struct datum){.kind = DATUM_INTEGER, .type = node->type, .integer = node->integer};
+    return (struct cvalue){.kind = CVALUE_INTEGER, .type = node->type, .integer = node->integer};
   case SYNTAX_REAL:
-    return (struct datum){.kind = DATUM_REAL, .type = node->type, .real = node->real};
+    return (struct cvalue){.kind = CVALUE_REAL, .type = node->type, .real = node->real};
   case SYNTAX_STRING:
-    return datum_string(string_value(evaluator->arena, node->text));
+    return cvalue_string(string_value(evaluator->arena, node->text));
   case SYNTAX_VARIABLE:
   case SYNTAX_MEMBER:
-    return read_place(evaluator, node);
+    return read_lvalue(evaluator, node);
   case SYNTAX_INDEX:
     return index_value(evaluator, node);
   case SYNTAX_CALL:
@@ -234,12 +234,12 @@ static struct datum expression(struct evaluator *evaluator, const struct syntax 
 
 enum { DEEPEST = 6000 };
 
-struct datum evaluate(struct evaluator *evaluator, const struct syntax *node) {
+struct cvalue evaluate(struct evaluator *evaluator, const struct syntax *node) {
   evaluate_step(evaluator, node->where, 1);
   if (++evaluator->depth > DEEPEST)
     evaluate_fail(evaluator, node->where, "keep parts of it in variables",
                   "calls and expressions are nested too deeply");
-  struct datum datum = expression(evaluator, node);
+  struct cvalue value = expression(evaluator, node);
   evaluator->depth--;
-  return datum;
+  return value;
 }

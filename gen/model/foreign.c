@@ -20,7 +20,6 @@ const struct foreign foreign_functions[] = {
     {" dynamic_slice dynamic_slice_in_dim slice_in_dim ", "JAX", "slice(x, axis, start, count)", NULL},
     {" repeat tile ", "PyTorch", "concat(axis, x, x, ...)", NULL},
     {" repeat_interleave ", "PyTorch", "take(x, index), with each index so many times", NULL},
-    {" roll ", "PyTorch", "concat(axis, a, b) of two results of slice(x, axis, start, count)", NULL},
     {" fliplr flipud ", "PyTorch", "flip(x, axis)", NULL},
     {" zero_pad2d constant_pad_nd ", "PyTorch", "pad(x, axis, before, after)", NULL},
     {" size shape ", "PyTorch", "dim(x, axis)", NULL},

@@ -32,14 +32,14 @@ static const char *list_inputs(struct arena *arena, const struct model_request *
   return list;
 }
 
-static struct datum input_datum(struct evaluator *evaluator, const struct variable *parameter,
-                                const struct model_request *request) {
+static struct cvalue input_argument(struct evaluator *evaluator, const struct variable *parameter,
+                                    const struct model_request *request) {
   const char **names = arena_alloc(evaluator->arena, ((size_t)request->n_inputs + 1) * sizeof *names);
   for (int i = 0; i < request->n_inputs; i++) {
     const struct model_input *input = &request->inputs[i];
     names[i] = input->name;
     if (strcmp(input->name, parameter->name) == 0)
-      return datum_tensor(builder_input(evaluator->builder, input->name, input->shape, input->dtype));
+      return cvalue_tensor(builder_input(evaluator->builder, input->name, input->shape, input->dtype));
   }
   const char *similar = nearest_word(parameter->name, names, request->n_inputs);
   const char *help = arena_printf(evaluator->arena, "%s%s%sthe data gives: %s", similar == NULL ? "" : "did you mean '",
@@ -48,15 +48,15 @@ static struct datum input_datum(struct evaluator *evaluator, const struct variab
   evaluate_fail(evaluator, parameter->where, help, "the data has no tensor '%s'", parameter->name);
 }
 
-static struct datum entry_argument(struct evaluator *evaluator, const struct variable *parameter, struct scope *root,
-                                   const struct model_request *request) {
+static struct cvalue entry_argument(struct evaluator *evaluator, const struct variable *parameter, struct scope *root,
+                                    const struct model_request *request) {
   switch (ctype_of(parameter->type)) {
   case CTYPE_SCOPE:
-    return datum_scope(root);
+    return cvalue_scope(root);
   case CTYPE_TENSOR:
-    return input_datum(evaluator, parameter, request);
+    return input_argument(evaluator, parameter, request);
   case CTYPE_STRUCT:
-    return config_datum(evaluator, parameter->type, request);
+    return config_argument(evaluator, parameter->type, request);
   default:
     evaluate_fail(evaluator, parameter->where, "an entry has a scope, a struct for the config, and tensors of the data",
                   "nothing gives '%s' a value", parameter->name);
@@ -69,9 +69,9 @@ static bool has_config(const struct function *function) {
   return false;
 }
 
-static void check_result(struct evaluator *evaluator, const struct function *function, struct datum result,
+static void check_result(struct evaluator *evaluator, const struct function *function, struct cvalue result,
                          const struct model_request *request) {
-  if (result.kind != DATUM_TENSOR)
+  if (result.kind != CVALUE_TENSOR)
     evaluate_fail(evaluator, function->where, NULL, "'%s' must return a tensor", function->name);
   struct shape shape = result.tensor->shape;
   if (!request->loss) return;
@@ -86,7 +86,7 @@ static void check_result(struct evaluator *evaluator, const struct function *fun
 
 /* Metrics compare what 'predict' gave with the labels; only the entry's own call of it gives a value of the entry. */
 static struct value *prediction_of(struct evaluator *evaluator, const struct function *function) {
-  if (evaluator->predicted.kind == DATUM_TENSOR) return evaluator->predicted.tensor;
+  if (evaluator->predicted.kind == CVALUE_TENSOR) return evaluator->predicted.tensor;
   evaluate_fail(evaluator, function->where,
                 "write 'tensor predict(scope s, struct config c, ...)' that returns logits, and let the entry call it",
                 "metrics need what the model predicts, but '%s' calls no 'predict'", function->name);
@@ -96,12 +96,12 @@ static void run_entry(struct evaluator *evaluator, const struct function *functi
                       const struct model_request *request) {
   struct scope *root;
   builder_begin_entry(evaluator->builder, function->name, function->where, &root);
-  struct datum *arguments = arena_alloc(evaluator->arena, ((size_t)function->n_parameters + 1) * sizeof *arguments);
+  struct cvalue *arguments = arena_alloc(evaluator->arena, ((size_t)function->n_parameters + 1) * sizeof *arguments);
   for (int i = 0; i < function->n_parameters; i++)
     arguments[i] = entry_argument(evaluator, function->parameters[i], root, request);
   if (!has_config(function) && request->n_config > 0)
     evaluate_fail(evaluator, request->config[0].name_where, NULL, "the model takes no config");
-  struct datum result = call_function(evaluator, function, arguments, function->where);
+  struct cvalue result = call_function(evaluator, function, arguments, function->where);
   check_result(evaluator, function, result, request);
   struct value *results[] = {result.tensor, request->prediction ? prediction_of(evaluator, function) : NULL};
   builder_end_region(evaluator->builder, results, request->prediction ? 2 : 1, NULL);
@@ -121,7 +121,7 @@ struct graph *model_graph(struct arena *arena, const struct tree *program, const
   if (function == NULL || !check_reachable(arena, function, diags)) return NULL;
   struct evaluator evaluator = {.arena = arena, .diags = diags, .program = program};
   evaluator.builder = builder_new(arena, diags);
-  evaluator.lasting = arena_alloc(arena, ((size_t)program->n_lasting + 1) * sizeof(struct datum));
+  evaluator.lasting = arena_alloc(arena, ((size_t)program->n_lasting + 1) * sizeof(struct cvalue));
   if (!run_guarded(&evaluator, function, request)) {
     builder_abandon(evaluator.builder);
     return NULL;

@@ -27,7 +27,7 @@ static void check_function(const struct job *job, const struct tree *tree, int h
   diag_note(diags, asked, "'hooks.%s' names it here", key);
 }
 
-/* What the file includes beside our header may be missing here; the compiler will find it. */
+/* What the file includes in addition to our header may be missing here; the compiler will find it. */
 static struct tree *parse(struct arena *arena, const char *file, struct diagnostics *diags) {
   static const char *const flags[] = {"-std=c17"};
   struct header header = {"accel/hooks.h", embedded_source("include/accel/hooks.h")};

@@ -5,7 +5,7 @@
 #include "gen/base/text.h"
 #include "gen/model/evaluate.h"
 
-/* One character behind a backslash; moves *text behind it. */
+/* One character after a backslash; moves *text after it. */
 static char unescape(const char **text) {
   static const char letters[] = "abfnrtv", characters[] = "\a\b\f\n\r\t\v";
   char letter = *(*text)++;

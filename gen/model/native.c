@@ -29,26 +29,26 @@ void evaluate_check_parameter_name(struct evaluator *evaluator, const char *name
                   name);
 }
 
-static struct datum call_at(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
-                            const struct datum *arguments) {
+static struct cvalue call_at(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                             const struct cvalue *arguments) {
   (void)native;
   evaluate_check_name(evaluator, arguments[1].string, node->parts[2]->where);
-  return datum_scope(builder_scope(evaluator->builder, arguments[0].scope, arguments[1].string));
+  return cvalue_scope(builder_scope(evaluator->builder, arguments[0].scope, arguments[1].string));
 }
 
-static struct datum call_nth(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
-                             const struct datum *arguments) {
+static struct cvalue call_nth(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                              const struct cvalue *arguments) {
   (void)native;
   evaluate_check_name(evaluator, arguments[1].string, node->parts[2]->where);
   if (arguments[2].integer < 0)
     evaluate_fail(evaluator, node->parts[3]->where, NULL, "scopes count from 0, not from %lld",
                   (long long)arguments[2].integer);
   const char *name = arena_printf(evaluator->arena, "%s.%lld", arguments[1].string, (long long)arguments[2].integer);
-  return datum_scope(builder_scope(evaluator->builder, arguments[0].scope, name));
+  return cvalue_scope(builder_scope(evaluator->builder, arguments[0].scope, name));
 }
 
-static struct datum call_init(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
-                              const struct datum *arguments) {
+static struct cvalue call_init(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                               const struct cvalue *arguments) {
   struct initializer init = {.kind = INIT_ZEROS};
   if (strcmp(native->name, "init_ones") == 0) init.kind = INIT_ONES;
   if (node->n_parts == 3) {
@@ -59,66 +59,66 @@ static struct datum call_init(struct evaluator *evaluator, const struct native *
     bool normal = strcmp(native->name, "init_normal") == 0;
     init = normal ? (struct initializer){INIT_NORMAL, 0, size} : (struct initializer){INIT_UNIFORM, -size, size};
   }
-  return datum_scope(builder_scope_init(evaluator->builder, arguments[0].scope, init));
+  return cvalue_scope(builder_scope_init(evaluator->builder, arguments[0].scope, init));
 }
 
 /* ---- Shapes ---- */
 
-static struct datum call_dim(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
-                             const struct datum *arguments) {
+static struct cvalue call_dim(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                              const struct cvalue *arguments) {
   (void)native;
   struct shape shape = arguments[0].tensor->shape;
   int axis = shape_axis(shape, arguments[1].integer);
   if (axis < 0)
     evaluate_fail(evaluator, node->parts[2]->where, NULL, "there is no axis %lld: the tensor has shape %s",
                   (long long)arguments[1].integer, shape_text(evaluator->arena, shape));
-  return convert_datum(evaluator,
-                       (struct datum){.kind = DATUM_INTEGER,
-                                      .type = &(const struct type){TYPE_INTEGER, .size = 8, .is_signed = true},
-                                      .integer = shape.dim[axis]},
+  return convert_value(evaluator,
+                       (struct cvalue){.kind = CVALUE_INTEGER,
+                                       .type = &(const struct type){TYPE_INTEGER, .size = 8, .is_signed = true},
+                                       .integer = shape.dim[axis]},
                        &type_int, node->where);
 }
 
-static struct datum call_rank(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
-                              const struct datum *arguments) {
+static struct cvalue call_rank(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                               const struct cvalue *arguments) {
   (void)evaluator, (void)native, (void)node;
-  return datum_integer(arguments[0].tensor->shape.rank);
+  return cvalue_integer(arguments[0].tensor->shape.rank);
 }
 
 /* ---- The C library ---- */
 
-static struct datum call_strcmp(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
-                                const struct datum *arguments) {
+static struct cvalue call_strcmp(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                                 const struct cvalue *arguments) {
   (void)native;
   for (int i = 0; i < 2; i++)
-    if (arguments[i].kind != DATUM_STRING)
+    if (arguments[i].kind != CVALUE_STRING)
       evaluate_fail(evaluator, node->parts[i + 1]->where, NULL, "strcmp needs strings, not %s",
-                    datum_text(evaluator->arena, arguments[i]));
+                    cvalue_text(evaluator->arena, arguments[i]));
   int order = strcmp(arguments[0].string, arguments[1].string);
-  return datum_integer((order > 0) - (order < 0));
+  return cvalue_integer((order > 0) - (order < 0));
 }
 
-static struct datum call_abs(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
-                             const struct datum *arguments) {
+static struct cvalue call_abs(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                              const struct cvalue *arguments) {
   (void)native;
   if (arguments[0].integer >= 0) return arguments[0];
   return evaluate_sign(evaluator, OPERATOR_MINUS, arguments[0], node->where);
 }
 
-static struct datum call_math(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
-                              const struct datum *arguments) {
+static struct cvalue call_math(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
+                               const struct cvalue *arguments) {
   int expected = native->unary != NULL ? 1 : 2;
   const char *name = node->function->name;
   for (int i = 0; i < expected; i++)
-    if (node->n_parts != expected + 1 || arguments[i].kind != DATUM_REAL)
+    if (node->n_parts != expected + 1 || arguments[i].kind != CVALUE_REAL)
       evaluate_fail(evaluator, node->where, NULL, "a model cannot call this '%s': include <math.h>", name);
   double a = arguments[0].real;
   double value = native->unary != NULL ? native->unary(a) : native->binary(a, arguments[1].real);
   if (!isfinite(value))
     evaluate_fail(evaluator, node->where, NULL, "the result of %s(%s%s) is not a finite number", name,
-                  datum_text(evaluator->arena, arguments[0]),
+                  cvalue_text(evaluator->arena, arguments[0]),
                   expected == 1 ? "" : arena_printf(evaluator->arena, ", %g", arguments[1].real));
-  return convert_datum(evaluator, datum_real(value), node->type, node->where);
+  return convert_value(evaluator, cvalue_real(value), node->type, node->where);
 }
 
 /* ---- The table ---- */

@@ -23,7 +23,7 @@ struct rows {
 struct comparison {
   struct evaluator *evaluator;
   const struct type *type; /* struct config */
-  struct datum config;
+  struct cvalue config;
   const struct model_request *request;
   const char *path;
   struct published_values values;
@@ -33,8 +33,8 @@ struct comparison {
 /* ---- Fields of the config ---- */
 
 /* The field at "rope.factor" or "hidden_sizes.0"; NULL where there is none. */
-static const struct datum *find_field(const struct comparison *of, const char *path, const struct type **type) {
-  const struct datum *at = &of->config;
+static const struct cvalue *find_field(const struct comparison *of, const char *path, const struct type **type) {
+  const struct cvalue *at = &of->config;
   *type = of->type;
   while (*path != '\0') {
     size_t length = strcspn(path, ".");
@@ -43,15 +43,15 @@ static const struct datum *find_field(const struct comparison *of, const char *p
       index = type_member(*type, arena_copy(of->evaluator->arena, path, length));
     else if (ctype_of(*type) == CTYPE_ARRAY && strspn(path, "0123456789") == length && length < 10)
       index = strtol(path, NULL, 10);
-    if (index < 0 || at->kind != DATUM_AGGREGATE || index >= at->count) return NULL;
+    if (index < 0 || at->kind != CVALUE_AGGREGATE || index >= at->count) return NULL;
     at = &at->items[index];
     *type = ctype_part(*type, index);
     path += length + (path[length] == '.');
   }
-  return at->kind == DATUM_AGGREGATE ? NULL : at;
+  return at->kind == CVALUE_AGGREGATE ? NULL : at;
 }
 
-/* ROPE_LLAMA3 is "llama3": an enumerator's name, or what stands behind a _ in it, whatever the case. */
+/* ROPE_LLAMA3 is "llama3": an enumerator's name, or what follows a _ in it, whatever the case. */
 static bool names_enumerator(const struct type *type, int64_t value, const char *word) {
   for (int i = 0; i < type->n_enumerators; i++) {
     const char *name = type->enumerators[i].name;
@@ -69,21 +69,22 @@ static bool same_number(double a, double b) {
   return fabs(a - b) <= 1e-7 * fmax(fabs(a), fabs(b));
 }
 
-static bool same_value(const struct type *type, const struct datum *field, const json_t *value) {
-  if (field->kind == DATUM_STRING) return json_is_string(value) && strcmp(field->string, json_string_value(value)) == 0;
-  if (field->kind == DATUM_REAL) return json_is_number(value) && same_number(field->real, json_number_value(value));
-  if (field->kind != DATUM_INTEGER) return true;
+static bool same_value(const struct type *type, const struct cvalue *field, const json_t *value) {
+  if (field->kind == CVALUE_STRING)
+    return json_is_string(value) && strcmp(field->string, json_string_value(value)) == 0;
+  if (field->kind == CVALUE_REAL) return json_is_number(value) && same_number(field->real, json_number_value(value));
+  if (field->kind != CVALUE_INTEGER) return true;
   if (type->n_enumerators > 0)
     return json_is_string(value) && names_enumerator(type, field->integer, json_string_value(value));
   if (json_is_boolean(value)) return (field->integer != 0) == json_is_true(value);
   return json_is_number(value) && (double)field->integer == json_number_value(value);
 }
 
-static const char *field_text(struct arena *arena, const struct type *type, const struct datum *field) {
-  for (int i = 0; field->kind == DATUM_INTEGER && i < type->n_enumerators; i++)
+static const char *field_text(struct arena *arena, const struct type *type, const struct cvalue *field) {
+  for (int i = 0; field->kind == CVALUE_INTEGER && i < type->n_enumerators; i++)
     if (type->enumerators[i].value == field->integer) return type->enumerators[i].name;
-  if (field->kind == DATUM_INTEGER && type->is_bool) return field->integer ? "true" : "false";
-  return datum_text(arena, *field);
+  if (field->kind == CVALUE_INTEGER && type->is_bool) return field->integer ? "true" : "false";
+  return cvalue_text(arena, *field);
 }
 
 /* ---- What the table says of values ---- */
@@ -94,9 +95,9 @@ static bool read_factor(const struct comparison *of, const char *word, double *n
   const struct type *type;
   *number = strtod(word, &end);
   if (end != word && *end == '\0') return true;
-  const struct datum *field = find_field(of, word, &type);
-  if (field == NULL || (field->kind != DATUM_INTEGER && field->kind != DATUM_REAL)) return false;
-  *number = field->kind == DATUM_REAL ? field->real : (double)field->integer;
+  const struct cvalue *field = find_field(of, word, &type);
+  if (field == NULL || (field->kind != CVALUE_INTEGER && field->kind != CVALUE_REAL)) return false;
+  *number = field->kind == CVALUE_REAL ? field->real : (double)field->integer;
   return true;
 }
 
@@ -150,7 +151,7 @@ static void compare_field(const struct comparison *of, const char *path, const c
   struct arena *arena = of->evaluator->arena;
   struct diagnostics *diags = of->evaluator->diags;
   const struct type *type;
-  const struct datum *field = find_field(of, path, &type);
+  const struct cvalue *field = find_field(of, path, &type);
   if (field == NULL) {
     diag_error(diags, (struct location){.file = of->evaluator->program->file},
                "the model's table 'published' names '%s', which its config does not have", path);
@@ -179,7 +180,7 @@ static void compare_value(const struct comparison *of, const struct row *row, co
     compare_words(of, row, key, value);
 }
 
-/* What a word of the table stands for, in the place of a value. */
+/* What a word of the table means, as a value. */
 static void compare_meant(const struct comparison *of, const struct row *row, const char *key, const char *word) {
   json_t *value = read_word(of, word);
   compare_value(of, row, key, value, true);
@@ -213,8 +214,8 @@ static void compare_row(const struct comparison *of, const struct row *row) {
   if (!found && row->absent != NULL) compare_meant(of, row, row->keys, row->absent);
 }
 
-static const char *string_of(const struct datum *datum) {
-  return datum->kind == DATUM_STRING ? datum->string : NULL;
+static const char *string_of(const struct cvalue *value) {
+  return value->kind == CVALUE_STRING ? value->string : NULL;
 }
 
 static void read_table(struct comparison *of) {
@@ -222,9 +223,9 @@ static void read_table(struct comparison *of) {
   for (int i = 0; i < evaluator->program->n_lasting; i++) {
     const struct variable *variable = evaluator->program->lasting[i];
     if (strcmp(variable->name, "published") != 0 || variable->initial == NULL) continue;
-    struct datum table = initialize(evaluator, variable->type, variable->initial, false);
-    for (int64_t k = 0; table.kind == DATUM_AGGREGATE && k < table.count; k++) {
-      const struct datum *cells = table.items[k].kind == DATUM_AGGREGATE ? table.items[k].items : NULL;
+    struct cvalue table = initialize(evaluator, variable->type, variable->initial, false);
+    for (int64_t k = 0; table.kind == CVALUE_AGGREGATE && k < table.count; k++) {
+      const struct cvalue *cells = table.items[k].kind == CVALUE_AGGREGATE ? table.items[k].items : NULL;
       if (cells == NULL || table.items[k].count != 5 || string_of(&cells[0]) == NULL)
         evaluate_fail(evaluator, (struct location){.file = evaluator->program->file},
                       "write const struct published published[] = {{\"n_head\", \"heads\"}, ...};",
@@ -266,7 +267,7 @@ static const struct type *config_type(const struct tree *model, const char *entr
 /* Alone in its function, so that no variable of it lives across the jump. */
 static bool compare_guarded(struct comparison *of, const char **unknown) {
   if (setjmp(of->evaluator->failure) != 0) return false;
-  of->config = config_datum(of->evaluator, of->type, of->request);
+  of->config = config_argument(of->evaluator, of->type, of->request);
   *unknown = compare_all(of);
   return true;
 }
@@ -280,7 +281,7 @@ bool model_check_published(struct arena *arena, const struct tree *model, const 
       .evaluator = &evaluator, .type = config_type(model, request->entry), .request = request, .path = path};
   if (of.type == NULL || !published_read(arena, path, &of.values, diags)) return diags->errors == before;
   evaluator.builder = builder_new(arena, diags);
-  evaluator.lasting = arena_alloc(arena, ((size_t)model->n_lasting + 1) * sizeof(struct datum));
+  evaluator.lasting = arena_alloc(arena, ((size_t)model->n_lasting + 1) * sizeof(struct cvalue));
   compare_guarded(&of, unknown);
   builder_abandon(evaluator.builder);
   published_free(&of.values);

@@ -1,4 +1,4 @@
-/* Published: the config.json beside published weights, held against the config that a job gives a model. Weights of
+/* Published: the config.json next to published weights, compared with the config that a job gives a model. Weights of
  * another model can have the same shapes, and train without a word. */
 #ifndef ACCEL_MODEL_PUBLISHED_H
 #define ACCEL_MODEL_PUBLISHED_H
@@ -7,7 +7,7 @@
 
 /* Compares the config.json at `path`, where there is such a file, with the config of `request` for the model, by the
  * model's table `published` (struct published in accel/model.h) and, of keys that it does not name, by the fields' own
- * names. False with an error for each value that contradicts, at its place in the job, and where the file cannot be
+ * names. False with an error for each value that contradicts, at its location in the job, and where the file cannot be
  * read. *unknown becomes the keys whose values neither the model nor its table has, as "a (1), b (true)"; "" where
  * there is none. */
 bool model_check_published(struct arena *arena, const struct tree *model, const struct model_request *request,

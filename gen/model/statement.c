@@ -12,9 +12,9 @@ static const struct type *sized_type(struct evaluator *evaluator, const struct v
   sized->element = sized_type(evaluator, variable, type->element, next);
   if (*next >= variable->n_sizes) return sized;
   const struct syntax *size = variable->sizes[(*next)++];
-  struct datum count = evaluate(evaluator, size);
-  if (count.kind != DATUM_INTEGER || count.integer < 1)
-    evaluate_fail(evaluator, size->where, NULL, "an array of %s elements", datum_text(evaluator->arena, count));
+  struct cvalue count = evaluate(evaluator, size);
+  if (count.kind != CVALUE_INTEGER || count.integer < 1)
+    evaluate_fail(evaluator, size->where, NULL, "an array of %s elements", cvalue_text(evaluator->arena, count));
   sized->count = count.integer;
   return sized;
 }
@@ -23,12 +23,12 @@ static void declare(struct evaluator *evaluator, const struct variable *variable
   if (variable->lasting) return;
   int next = 0;
   const struct type *type = sized_type(evaluator, variable, variable->type, &next);
-  struct datum *cell = &evaluator->activation->slots[variable->slot];
-  *cell = fresh_datum(evaluator, type, false, variable->where);
+  struct cvalue *cell = &evaluator->activation->slots[variable->slot];
+  *cell = new_value(evaluator, type, false, variable->where);
   if (variable->initial == NULL) return;
-  struct datum value = initialize(evaluator, type, variable->initial, false);
+  struct cvalue value = initialize(evaluator, type, variable->initial, false);
   *cell = value;
-  if (value.kind == DATUM_TENSOR) builder_name(evaluator->builder, value.tensor, variable->name);
+  if (value.kind == CVALUE_TENSOR) builder_name(evaluator->builder, value.tensor, variable->name);
 }
 
 /* ---- Loops ---- */
@@ -45,15 +45,15 @@ static bool find_tensor(struct syntax *node, void *data) {
 static bool begin_loop(struct evaluator *evaluator, const struct syntax *node) {
   bool tensors = false;
   for (int i = 0; i < node->n_parts; i++) syntax_walk(node->parts[i], find_tensor, &tensors);
-  bool told = tensors && evaluator->n_loops < MOST_LOOPS;
-  if (!told) return false;
+  bool records = tensors && evaluator->n_loops < MOST_LOOPS;
+  if (!records) return false;
   evaluator->n_loops++;
   builder_loop_begin(evaluator->builder);
   return true;
 }
 
-static void end_loop(struct evaluator *evaluator, bool told) {
-  if (!told) return;
+static void end_loop(struct evaluator *evaluator, bool records) {
+  if (!records) return;
   evaluator->n_loops--;
   builder_loop_end(evaluator->builder);
 }
@@ -63,9 +63,9 @@ static bool holds(struct evaluator *evaluator, const struct syntax *condition) {
 }
 
 /* One pass; false when the loop ends by break or return. */
-static bool pass(struct evaluator *evaluator, const struct syntax *body, bool told, enum flow *flow) {
+static bool pass(struct evaluator *evaluator, const struct syntax *body, bool records, enum flow *flow) {
   evaluate_step(evaluator, body->where, 1);
-  if (told) builder_loop_iteration(evaluator->builder);
+  if (records) builder_loop_iteration(evaluator->builder);
   *flow = evaluate_statement(evaluator, body);
   return *flow != FLOW_BREAK && *flow != FLOW_RETURN;
 }
@@ -73,26 +73,26 @@ static bool pass(struct evaluator *evaluator, const struct syntax *body, bool to
 static enum flow run_for(struct evaluator *evaluator, const struct syntax *node) {
   enum flow flow = FLOW_NEXT;
   if (node->parts[0] != NULL) evaluate_statement(evaluator, node->parts[0]);
-  bool told = begin_loop(evaluator, node);
-  while (holds(evaluator, node->parts[1]) && pass(evaluator, node->parts[3], told, &flow))
+  bool records = begin_loop(evaluator, node);
+  while (holds(evaluator, node->parts[1]) && pass(evaluator, node->parts[3], records, &flow))
     if (node->parts[2] != NULL) evaluate(evaluator, node->parts[2]);
-  end_loop(evaluator, told);
+  end_loop(evaluator, records);
   return flow == FLOW_RETURN ? FLOW_RETURN : FLOW_NEXT;
 }
 
 static enum flow run_while(struct evaluator *evaluator, const struct syntax *node) {
   enum flow flow = FLOW_NEXT;
-  bool told = begin_loop(evaluator, node);
-  while (evaluate_truth(evaluator, node->parts[0]) && pass(evaluator, node->parts[1], told, &flow)) continue;
-  end_loop(evaluator, told);
+  bool records = begin_loop(evaluator, node);
+  while (evaluate_truth(evaluator, node->parts[0]) && pass(evaluator, node->parts[1], records, &flow)) continue;
+  end_loop(evaluator, records);
   return flow == FLOW_RETURN ? FLOW_RETURN : FLOW_NEXT;
 }
 
 static enum flow run_do(struct evaluator *evaluator, const struct syntax *node) {
   enum flow flow = FLOW_NEXT;
-  bool told = begin_loop(evaluator, node);
-  while (pass(evaluator, node->parts[0], told, &flow) && evaluate_truth(evaluator, node->parts[1])) continue;
-  end_loop(evaluator, told);
+  bool records = begin_loop(evaluator, node);
+  while (pass(evaluator, node->parts[0], records, &flow) && evaluate_truth(evaluator, node->parts[1])) continue;
+  end_loop(evaluator, records);
   return flow == FLOW_RETURN ? FLOW_RETURN : FLOW_NEXT;
 }
 
@@ -105,8 +105,8 @@ static bool has_label(struct evaluator *evaluator, const struct syntax *node, in
       if (fallback) return true;
       node = node->parts[0];
     } else if (node->kind == SYNTAX_CASE) {
-      struct datum label = evaluate(evaluator, node->parts[0]);
-      if (!fallback && label.kind == DATUM_INTEGER && label.integer == value) return true;
+      struct cvalue label = evaluate(evaluator, node->parts[0]);
+      if (!fallback && label.kind == CVALUE_INTEGER && label.integer == value) return true;
       node = node->parts[1];
     } else {
       return false;
@@ -122,10 +122,10 @@ static int find_label(struct evaluator *evaluator, const struct syntax *block, i
 }
 
 static enum flow run_switch(struct evaluator *evaluator, const struct syntax *node) {
-  struct datum value = evaluate(evaluator, node->parts[0]);
-  if (value.kind != DATUM_INTEGER)
+  struct cvalue value = evaluate(evaluator, node->parts[0]);
+  if (value.kind != CVALUE_INTEGER)
     evaluate_fail(evaluator, node->parts[0]->where, NULL, "switch needs a whole number, not %s",
-                  datum_text(evaluator->arena, value));
+                  cvalue_text(evaluator->arena, value));
   const struct syntax *block = node->parts[1];
   for (int i = find_label(evaluator, block, value.integer); i < block->n_parts; i++) {
     enum flow flow = evaluate_statement(evaluator, block->parts[i]);
@@ -139,9 +139,9 @@ static enum flow run_switch(struct evaluator *evaluator, const struct syntax *no
 
 static enum flow run_return(struct evaluator *evaluator, const struct syntax *node) {
   struct activation *activation = evaluator->activation;
-  activation->result = (struct datum){.kind = DATUM_VOID};
+  activation->result = (struct cvalue){.kind = CVALUE_VOID};
   if (node->n_parts > 0)
-    store_datum(evaluator, &activation->result, evaluate(evaluator, node->parts[0]), activation->function->result, NULL,
+    store_value(evaluator, &activation->result, evaluate(evaluator, node->parts[0]), activation->function->result, NULL,
                 node->where);
   return FLOW_RETURN;
 }

@@ -9,10 +9,10 @@ struct outside {
   const char *help;
 };
 
-/* Why a node, without what stands below it, is outside of the subset; NULL when it is inside. */
+/* Why a node, without what is below it, is outside of the subset; NULL when it is inside. */
 const struct outside *subset_outside(const struct syntax *node);
 
-/* The same of a label, `case` or `default`, that does not stand directly in a switch's block. */
+/* The same of a label, `case` or `default`, that is not directly in a switch's block. */
 const struct outside *subset_label(void);
 
 #endif

@@ -13,13 +13,8 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_BINARY,
-    .name = "add",
-    .apply = apply,
-    .gradient = gradient,
-    .mean = op_mean_added,
-    .adds = true,
-    .epilogue = EPILOGUE_BIAS,
+    OP_BINARY,           .name = "add", .truth.apply = apply, .gradient = gradient, .evaluation.mean = op_mean_added,
+    .fusion.adds = true,
 };
 
 const struct op_file op_file_add = {

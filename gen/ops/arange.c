@@ -24,9 +24,9 @@ static const struct op_kind kind = {
     .class = OP_KERNEL,
     .output_names = {"y"},
     .infer = infer,
-    .flops = op_flops_none,
-    .range = range,
-    .reference = reference,
+    .cost.flops = op_flops_none,
+    .index.range = range,
+    .truth.reference = reference,
 };
 
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {

@@ -39,10 +39,10 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
-    .along = op_along_others,
-    .flops_each = 1,
-    .range = range,
-    .reference = reference,
+    .sequence.along = op_along_others,
+    .cost.flops_each = 1,
+    .index.range = range,
+    .truth.reference = reference,
 };
 
 /* The place along argument 1's axis; NULL after an error. */

@@ -159,17 +159,17 @@ static int along(const struct node *node, int axis, int input) {
   return axis == 0 && input < 3 ? 0 : AXIS_MIXED;
 }
 
-/* What each query sees lies before it: the keys and values of all places so far are kept. */
-static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+/* Each query sees earlier places alone: the KV cache holds the keys and values of all places so far. */
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   if (!node_int(node, "causal") || node->n_inputs > 3) return NULL;
   for (int i = 0; i < 3; i++)
     if (!op_is_at(new->timelines[i], 2)) return NULL;
-  struct shape kept = op_with_extent(new->inputs[1]->shape, 2, new->most);
+  struct shape cache = op_with_extent(new->inputs[1]->shape, 2, new->most);
   struct value *inputs[] = {new->inputs[0],
                             new->inputs[1],
                             new->inputs[2],
-                            op_kept(builder, new, "keys", kept),
-                            op_kept(builder, new, "values", kept),
+                            op_cache(builder, new, "k_cache", cache),
+                            op_cache(builder, new, "v_cache", cache),
                             new->at};
   struct attribute attributes[] = {attribute_int("window", node_int(node, "window")),
                                    attribute_real("scale", node_real(node, "scale"))};
@@ -178,21 +178,21 @@ static struct value *resumed(struct builder *builder, const struct node *node, s
   return builder_op(builder, "attention_cached", inputs, 6, attributes, 2);
 }
 
-/* Keys of a block: `words`, the usual number first, of which each makes other blocks of `keys` than the first. */
-static int key_ways(int64_t keys, const char *const words[3], const char **ways) {
+/* KV block sizes: `words`, the usual number first, of which each makes other blocks of `keys` than the first. */
+static int key_variants(int64_t keys, const char *const words[3], const char **variants) {
   int64_t usual = atoll(words[0]);
   int count = 1;
-  ways[0] = words[0];
+  variants[0] = words[0];
   for (int i = 1; i < 3; i++) {
     int64_t number = atoll(words[i]);
-    if ((number < keys ? number : keys) != (usual < keys ? usual : keys)) ways[count++] = words[i];
+    if ((number < keys ? number : keys) != (usual < keys ? usual : keys)) variants[count++] = words[i];
   }
   return count;
 }
 
-static int ways(const struct node *node, const int64_t *const *strides, const char **ways) {
+static int variants(const struct node *node, const int64_t *const *strides, const char **variants) {
   (void)strides;
-  return key_ways(node->inputs[1]->shape.dim[2], (const char *const[3]){"256", "128", "64"}, ways);
+  return key_variants(node->inputs[1]->shape.dim[2], (const char *const[3]){"256", "128", "64"}, variants);
 }
 
 /* cuDNN's: 16 bits, heads of up to 128 columns that 8 divides, no documents, and no window that leaves keys out. `q`:
@@ -200,7 +200,7 @@ static int ways(const struct node *node, const int64_t *const *strides, const ch
 static bool is_in_library(const struct node *node, int q, int starts) {
   int64_t columns = op_columns(node->inputs[q]->shape), window = node_int(node, "window");
   bool narrow = window > 0 && window < node->inputs[q + 1]->shape.dim[2];
-  return dtype_is_low(node->inputs[q]->dtype) && columns % 8 == 0 && columns <= 128 && !narrow &&
+  return dtype_is_bits16(node->inputs[q]->dtype) && columns % 8 == 0 && columns <= 128 && !narrow &&
          node->n_inputs <= starts;
 }
 
@@ -218,17 +218,17 @@ static const struct op_kind kind = {
     .input_names = {"q", "k", "v", "starts"},
     .output_names = {"y", "lse"},
     .infer = infer,
-    .along = along,
-    .resumed = resumed,
+    .sequence.along = along,
+    .sequence.incremental = incremental,
     .gradient = gradient,
-    .accepts = accepts,
-    .ways = ways,
-    .chooses = "keys of a block",
-    .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
-    .flops = flops,
-    .library = LIBRARY_ATTENTION,
-    .in_library = in_library,
-    .reference = reference,
+    .layout.accepts = accepts,
+    .choice.variants = variants,
+    .choice.what = "KV block size",
+    .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
+    .cost.flops = flops,
+    .library.part = LIBRARY_ATTENTION,
+    .library.offers = in_library,
+    .truth.reference = reference,
 };
 
 /* ---- Backward ---- */
@@ -297,18 +297,18 @@ static int64_t up_to(int64_t length, int64_t step) {
 /* Of a backward by cuDNN. The runtime's own: the sum of dy y for each query in float32, and dq where it is added up in
  * parts. The engines', as cuDNN 9.19 and 9.26 tell it for compute capabilities 8.0, 9.0 and 10.0: dq in float32, or the
  * slopes of all weights where sums have one order; dk and dv of each head of q where heads share them. */
-static int64_t library_room(const struct node *node, bool deterministic) {
+static int64_t library_workspace(const struct node *node, bool deterministic) {
   struct shape q = node->inputs[1]->shape, k = node->inputs[2]->shape;
   const int64_t heads = q.dim[0] * q.dim[1], columns = q.dim[3];
-  int64_t room = 4 * heads * q.dim[2] + (8 << 20);
-  if (q.dim[1] != k.dim[1]) room += 4 * heads * k.dim[2] * columns;
-  if (deterministic) return room + 2 * heads * up_to(q.dim[2], 64) * up_to(k.dim[2], 64);
-  return room + 4 * heads * columns * (q.dim[2] + up_to(q.dim[2], 8));
+  int64_t workspace = 4 * heads * q.dim[2] + (8 << 20);
+  if (q.dim[1] != k.dim[1]) workspace += 4 * heads * k.dim[2] * columns;
+  if (deterministic) return workspace + 2 * heads * up_to(q.dim[2], 64) * up_to(k.dim[2], 64);
+  return workspace + 4 * heads * columns * (q.dim[2] + up_to(q.dim[2], 8));
 }
 
-static int ways_backward(const struct node *node, const int64_t *const *strides, const char **ways) {
+static int variants_backward(const struct node *node, const int64_t *const *strides, const char **variants) {
   (void)strides;
-  return key_ways(node->inputs[2]->shape.dim[2], (const char *const[3]){"64", "32", "128"}, ways);
+  return key_variants(node->inputs[2]->shape.dim[2], (const char *const[3]){"64", "32", "128"}, variants);
 }
 
 static const struct op_kind kind_backward = {
@@ -318,16 +318,16 @@ static const struct op_kind kind_backward = {
     .input_names = {"dy", "q", "k", "v", "y", "lse", "starts"},
     .output_names = {"dq", "dk", "dv"},
     .infer = infer_backward,
-    .accepts = accepts,
-    .ways = ways_backward,
-    .chooses = "keys of a block",
-    .accumulates = 1 | 2 | 4,
-    .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
-    .flops = flops_backward,
-    .library = LIBRARY_ATTENTION,
-    .in_library = in_library_backward,
-    .library_room = library_room,
-    .reference = reference_backward,
+    .layout.accepts = accepts,
+    .choice.variants = variants_backward,
+    .choice.what = "KV block size",
+    .memory.accumulates = 1 | 2 | 4,
+    .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
+    .cost.flops = flops_backward,
+    .library.part = LIBRARY_ATTENTION,
+    .library.offers = in_library_backward,
+    .library.workspace = library_workspace,
+    .truth.reference = reference_backward,
 };
 
 static struct value *attention_from(struct builder *builder, const struct argument *arguments, struct value *starts,

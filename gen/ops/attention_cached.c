@@ -1,15 +1,15 @@
 /* Causal attention (gen/ops/attention.c) of queries at the places at[0], at[0] + 1, … of a sequence whose keys and
- * values at the places before stand in kept_k and kept_v [batch][heads][places][columns]: those of the new places, k
- * and v, are written there, so that next_k and next_v are these with them. */
+ * values at earlier places are in the KV cache, k_cache and v_cache [batch][heads][places][columns]: those of the new
+ * places, k and v, are appended to it, so that next_k and next_v are the cache with them. */
 #include <math.h>
 #include <string.h>
 
 #include "gen/ops/support/support.h"
 
-static bool check_kept(struct arena *arena, const struct node *node, int index, const char **error) {
-  struct shape k = node->inputs[1]->shape, kept = node->inputs[index]->shape;
+static bool check_cache(struct arena *arena, const struct node *node, int index, const char **error) {
+  struct shape k = node->inputs[1]->shape, cache = node->inputs[index]->shape;
   if (!op_check_dtype(arena, node, index, DTYPE_FLOAT32, error)) return false;
-  return op_check_shape(arena, node, index, op_with_extent(k, 2, kept.rank > 2 ? kept.dim[2] : 0),
+  return op_check_shape(arena, node, index, op_with_extent(k, 2, cache.rank > 2 ? cache.dim[2] : 0),
                         "like k but for the places", error);
 }
 
@@ -21,7 +21,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
     return op_fail(arena, node, error, "%s and %s must be [batch][heads][places][columns] of the same places",
                    op_operand_text(arena, node, 0), op_operand_text(arena, node, 1));
   if (!op_check_shape(arena, node, 2, k, "like k", error)) return 0;
-  if (!check_kept(arena, node, 3, error) || !check_kept(arena, node, 4, error)) return 0;
+  if (!check_cache(arena, node, 3, error) || !check_cache(arena, node, 4, error)) return 0;
   if (!op_check_at(arena, node, 5, error)) return 0;
   shapes[0] = q;
   dtypes[0] = node->inputs[0]->dtype;
@@ -32,9 +32,9 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return 3;
 }
 
-static void keep(const double *x, double *kept, struct op_block from, struct op_block to, int64_t first) {
+static void append(const double *x, double *cache, struct op_block from, struct op_block to, int64_t first) {
   for (int64_t o = 0; o < from.outer; o++)
-    memcpy(kept + (o * to.extent + first) * to.inner, x + o * from.extent * from.inner,
+    memcpy(cache + (o * to.extent + first) * to.inner, x + o * from.extent * from.inner,
            (size_t)(from.extent * from.inner) * sizeof *x);
 }
 
@@ -63,7 +63,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
   int64_t first = (int64_t)inputs[5][0], window = node_int(node, "window"), group = q.dim[1] / k.dim[1];
   for (int i = 0; i < 2; i++) {
     memcpy(outputs[1 + i], inputs[3 + i], (size_t)shape_count(node->inputs[3]->shape) * sizeof(double));
-    keep(inputs[1 + i], outputs[1 + i], new, all, first);
+    append(inputs[1 + i], outputs[1 + i], new, all, first);
   }
   memset(outputs[0], 0, (size_t)shape_count(q) * sizeof(double));
   for (int64_t h = 0; h < q.dim[0] * q.dim[1]; h++)
@@ -93,14 +93,14 @@ static double flops(const struct node *node) {
 static const struct op_kind kind = {
     .name = "attention_cached",
     .class = OP_KERNEL,
-    .input_names = {"q", "k", "v", "kept_k", "kept_v", "at"},
+    .input_names = {"q", "k", "v", "k_cache", "v_cache", "at"},
     .output_names = {"y", "next_k", "next_v"},
     .infer = infer,
-    .accepts = accepts,
-    .assigns = {0, 4, 5},
-    .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
-    .flops = flops,
-    .reference = reference,
+    .layout.accepts = accepts,
+    .memory.assigns = {0, 4, 5},
+    .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
+    .cost.flops = flops,
+    .truth.reference = reference,
 };
 
 const struct op_file op_file_attention_cached = {

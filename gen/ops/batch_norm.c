@@ -44,7 +44,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
 
 /* The ranks whose batches are one. */
 static int64_t ranks_of(const struct node *node) {
-  return node->kind->exchanged != NULL ? node_int(node, "replicas") * node_int(node, "shards") : 1;
+  return node->kind->ranks.exchanged != NULL ? node_int(node, "replicas") * node_int(node, "shards") : 1;
 }
 
 /* The mean of a channel's elements, or of their squares about `centre`. */
@@ -118,7 +118,7 @@ static void gradient_over_ranks(struct builder *builder, const struct node *node
   differentiate(builder, node, "sync_batch_norm_backward", ranks, 2, dy[0], dx);
 }
 
-/* Behind the other `count` results, room for two sums of each channel. */
+/* After the other `count` results, workspace for two sums of each channel. */
 static int add_sums(int count, int64_t channels, struct shape *shapes, enum dtype *dtypes) {
   if (count == 0) return 0;
   shapes[count] = shape_of(2, INT64_C(2), channels);
@@ -143,12 +143,12 @@ static const struct op_kind kind_over_ranks = {
     .output_names = {"y", "mean", "rstd", "next_mean", "next_var", "next_count", "sums"},
     .infer = infer_over_ranks,
     .gradient = gradient_over_ranks,
-    .assigns = {0, 0, 0, 4, 5, 6},
-    .rooms = 1 << 6,
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
-    .flops_each = 7,
-    .reference = reference,
-    .exchanged = exchanged,
+    .memory.assigns = {0, 0, 0, 4, 5, 6},
+    .memory.workspace = 1 << 6,
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
+    .cost.flops_each = 7,
+    .truth.reference = reference,
+    .ranks.exchanged = exchanged,
 };
 
 static const struct op_kind kind = {
@@ -158,14 +158,14 @@ static const struct op_kind kind = {
     .output_names = {"y", "mean", "rstd", "next_mean", "next_var", "next_count"},
     .infer = infer,
     .gradient = gradient,
-    .assigns = {0, 0, 0, 4, 5, 6},
-    .evaluated = evaluated,
-    .over_ranks = &kind_over_ranks,
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
-    .flops_each = 7,
-    .ways = op_threads,
-    .chooses = "threads",
-    .reference = reference,
+    .memory.assigns = {0, 0, 0, 4, 5, 6},
+    .evaluation.substitute = evaluated,
+    .ranks.over_ranks = &kind_over_ranks,
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
+    .cost.flops_each = 7,
+    .choice.variants = op_threads,
+    .choice.what = "threads",
+    .truth.reference = reference,
 };
 
 /* ---- Backward ---- */
@@ -201,13 +201,13 @@ static const struct op_kind kind_backward = {
     .input_names = {"dy", "x", "weight", "mean", "rstd"},
     .output_names = {"dx", "dweight", "dbias"},
     .infer = infer_backward,
-    .accumulates = 1 | 2 | 4,
-    .in_place = {1},
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
-    .flops_each = 12,
-    .ways = op_threads,
-    .chooses = "threads",
-    .reference = reference_backward,
+    .memory.accumulates = 1 | 2 | 4,
+    .memory.in_place = {1},
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
+    .cost.flops_each = 12,
+    .choice.variants = op_threads,
+    .choice.what = "threads",
+    .truth.reference = reference_backward,
 };
 
 static int infer_backward_over_ranks(struct arena *arena, const struct node *node, struct shape *shapes,
@@ -223,13 +223,13 @@ static const struct op_kind kind_backward_over_ranks = {
     .input_names = {"dy", "x", "weight", "mean", "rstd"},
     .output_names = {"dx", "dweight", "dbias", "sums"},
     .infer = infer_backward_over_ranks,
-    .accumulates = 1 | 2 | 4,
-    .rooms = 1 << 3,
-    .in_place = {1},
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
-    .flops_each = 12,
-    .reference = reference_backward,
-    .exchanged = exchanged,
+    .memory.accumulates = 1 | 2 | 4,
+    .memory.workspace = 1 << 3,
+    .memory.in_place = {1},
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
+    .cost.flops_each = 12,
+    .truth.reference = reference_backward,
+    .ranks.exchanged = exchanged,
 };
 
 /* ---- Functions: weight and running variance start at one, bias and running mean at zero ---- */

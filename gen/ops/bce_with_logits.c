@@ -32,10 +32,10 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = infer,
     .gradient = gradient,
-    .in_place = {1},
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .apply = apply,
-    .reference = op_reference_elementwise,
+    .memory.in_place = {1},
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .truth.apply = apply,
+    .truth.reference = op_reference_elementwise,
 };
 
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {

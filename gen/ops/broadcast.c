@@ -25,11 +25,11 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
-    .extents = "dims",
+    .sequence.extents = "dims",
     .gradient = gradient,
-    .flops = op_flops_none,
-    .scalar = scalar,
-    .reference = op_reference_elementwise,
+    .cost.flops = op_flops_none,
+    .truth.scalar = scalar,
+    .truth.reference = op_reference_elementwise,
 };
 
 const struct op_file op_file_broadcast = {

@@ -4,8 +4,8 @@
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
-  if (node->kind->to != DTYPE_FLOAT32 && !op_check_float(arena, node, 0, error)) return 0;
-  return op_result(shapes, dtypes, node->inputs[0]->shape, node->kind->to);
+  if (node->kind->types.to != DTYPE_FLOAT32 && !op_check_float(arena, node, 0, error)) return 0;
+  return op_result(shapes, dtypes, node->inputs[0]->shape, node->kind->types.to);
 }
 
 static double scalar(double x) {
@@ -19,12 +19,12 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 
 #define CAST                                                                                                           \
   .class = OP_ELEMENTWISE, .template_name = "cast", .input_names = {"x"}, .output_names = {"y"}, .infer = infer,       \
-  .gradient = gradient, .converts = true, .flops = op_flops_none, .scalar = scalar,                                    \
-  .reference = op_reference_elementwise
+  .gradient = gradient, .types.converts = true, .cost.flops = op_flops_none, .truth.scalar = scalar,                   \
+  .truth.reference = op_reference_elementwise
 
-static const struct op_kind kind = {CAST, .name = "cast", .to = DTYPE_FLOAT32};
-static const struct op_kind kind_bfloat16 = {CAST, .name = "cast_bfloat16", .to = DTYPE_BFLOAT16};
-static const struct op_kind kind_float16 = {CAST, .name = "cast_float16", .to = DTYPE_FLOAT16};
+static const struct op_kind kind = {CAST, .name = "cast", .types.to = DTYPE_FLOAT32};
+static const struct op_kind kind_bfloat16 = {CAST, .name = "cast_bfloat16", .types.to = DTYPE_BFLOAT16};
+static const struct op_kind kind_float16 = {CAST, .name = "cast_float16", .types.to = DTYPE_FLOAT16};
 
 /* cast_float(x): x itself when it is float32 already. */
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {

@@ -34,12 +34,12 @@ static const struct op_kind kind_index = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_AS_IS},
-    .wide = true,
-    .apply = apply,
-    .range = range,
-    .index_limit = index_limit,
-    .reference = op_reference_elementwise,
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_AS_IS},
+    .types.wide = true,
+    .truth.apply = apply,
+    .index.range = range,
+    .index.limit = index_limit,
+    .truth.reference = op_reference_elementwise,
 };
 
 /* ---- Targets ---- */
@@ -63,13 +63,13 @@ static const struct op_kind kind_target = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_AS_IS},
-    .wide = true,
-    .apply = apply_target,
-    .range = range_target,
-    .index_limit = index_limit,
-    .ignores = true,
-    .reference = op_reference_elementwise,
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_AS_IS},
+    .types.wide = true,
+    .truth.apply = apply_target,
+    .index.range = range_target,
+    .index.limit = index_limit,
+    .index.ignores = true,
+    .truth.reference = op_reference_elementwise,
 };
 
 /* ---- Functions ---- */

@@ -53,7 +53,7 @@ static bool part(const struct node *node, int index, const int64_t *out_strides,
 
 /* One input has places; those in front of it stand before the first one, and those behind it come to an end that is not
  * there yet. */
-static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   int moving = -1, count = 0;
   for (int i = 0; i < node->n_inputs; i++) {
     if (new->timelines[i].axis == AXIS_WHOLE) continue;
@@ -66,7 +66,7 @@ static struct value *resumed(struct builder *builder, const struct node *node, s
   if (moving == 0) return new->inputs[0];
   struct value *first = new->inputs[0];
   if (moving > 1) first = builder_op(builder, "concat", new->inputs, moving, node->attributes, node->n_attributes);
-  return op_recent(builder, new, moving, start_of(node, moving), first);
+  return op_conv_cache(builder, new, moving, start_of(node, moving), first);
 }
 
 static const struct op_kind kind = {
@@ -74,13 +74,13 @@ static const struct op_kind kind = {
     .class = OP_PARTS,
     .output_names = {"y"},
     .infer = infer,
-    .along = op_along_others,
-    .resumed = resumed,
+    .sequence.along = op_along_others,
+    .sequence.incremental = incremental,
     .gradient = gradient,
-    .part = part,
-    .autocast = {AUTOCAST_PROMOTE, AUTOCAST_PROMOTE},
-    .flops = op_flops_none,
-    .reference = reference,
+    .layout.part = part,
+    .types.autocast = {AUTOCAST_PROMOTE, AUTOCAST_PROMOTE},
+    .cost.flops = op_flops_none,
+    .truth.reference = reference,
 };
 
 /* concat_of(axis, n, tensors…) */

@@ -24,9 +24,9 @@ static const struct op_kind kind = {
     .class = OP_ELEMENTWISE,
     .output_names = {"y"},
     .infer = infer,
-    .flops = op_flops_none,
-    .mean = mean,
-    .reference = reference,
+    .cost.flops = op_flops_none,
+    .evaluation.mean = mean,
+    .truth.reference = reference,
 };
 
 /* constant_of(value, rank, extents…) */

@@ -6,7 +6,7 @@
  * convolution_weights. convolution_data as a layer of its own is the transposed convolution, and its gradients are the
  * other two again.
  *
- * `room` holds copies in the order that the library computes in, whose blocks are of 16 channels. */
+ * `workspace` holds copies in the order that the library computes in, whose blocks are of 16 channels. */
 #include <string.h>
 
 #include "gen/ops/support/support.h"
@@ -41,11 +41,11 @@ static int64_t whole_blocks(int64_t channels) {
 /* Elements of copies of all three. */
 static struct shape room_shape(const struct geometry *g) {
   const struct shape *images[] = {&g->x, &g->y};
-  int64_t room = 64;
+  int64_t workspace = 64;
   for (int i = 0; i < 2; i++)
-    room += images[i]->dim[0] * whole_blocks(images[i]->dim[1]) * images[i]->dim[2] * images[i]->dim[3];
+    workspace += images[i]->dim[0] * whole_blocks(images[i]->dim[1]) * images[i]->dim[2] * images[i]->dim[3];
   int64_t in = g->groups == 1 ? whole_blocks(g->weight.dim[1]) : g->weight.dim[1];
-  return shape_of(1, room + whole_blocks(g->weight.dim[0]) * in * g->weight.dim[2] * g->weight.dim[3]);
+  return shape_of(1, workspace + whole_blocks(g->weight.dim[0]) * in * g->weight.dim[2] * g->weight.dim[3]);
 }
 
 /* ---- In cuDNN ---- */
@@ -213,7 +213,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 /* A window that ends no later than at the newest place, with the places that stood before it. */
-static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   int axis = new->timelines[0].axis;
   if (axis < 2 || !op_is_plain(new->timelines[0]) || new->timelines[1].axis != AXIS_WHOLE) return NULL;
   struct shape padding = node_ints(node, "padding");
@@ -221,7 +221,7 @@ static struct value *resumed(struct builder *builder, const struct node *node, s
   int64_t reach = (node->inputs[1]->shape.dim[axis] - 1) * node_ints(node, "dilation").dim[axis - 2];
   int64_t before = new->timelines[0].before + *padded - reach;
   if (before < 0 || node_ints(node, "stride").dim[axis - 2] != 1) return NULL;
-  struct value *x = *padded > 0 ? op_recent(builder, new, 0, *padded, NULL) : new->inputs[0];
+  struct value *x = *padded > 0 ? op_conv_cache(builder, new, 0, *padded, NULL) : new->inputs[0];
   new->timeline = (struct timeline){.axis = axis, .before = (int)before};
   *padded = 0;
   struct value *inputs[] = {x, new->inputs[1]};
@@ -233,7 +233,7 @@ static struct value *resumed(struct builder *builder, const struct node *node, s
   return builder_op(builder, "convolution", inputs, 2, attributes, node->n_attributes);
 }
 
-static int64_t library_room(const struct node *node, bool deterministic) {
+static int64_t library_workspace(const struct node *node, bool deterministic) {
   (void)deterministic;
   struct geometry g = geometry(node);
   return copies(&g, node->inputs[0]->dtype);
@@ -248,19 +248,19 @@ static const struct op_kind kind = {
     .name = "convolution",
     .class = OP_KERNEL,
     .input_names = {"x", "weight"},
-    .output_names = {"y", "room"},
+    .output_names = {"y", "workspace"},
     .infer = infer,
-    .resumed = resumed,
+    .sequence.incremental = incremental,
     .gradient = gradient,
-    .accumulates = 1,
-    .rooms = 2,
-    .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
-    .flops = flops,
-    .library = LIBRARY_CONVOLUTION,
-    .in_library = in_library,
-    .library_adds = true,
-    .library_room = library_room,
-    .reference = reference,
+    .memory.accumulates = 1,
+    .memory.workspace = 2,
+    .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
+    .cost.flops = flops,
+    .library.part = LIBRARY_CONVOLUTION,
+    .library.offers = in_library,
+    .library.accumulates = true,
+    .library.workspace = library_workspace,
+    .truth.reference = reference,
 };
 
 /* ---- x, or its gradient, of y and the weight ---- */
@@ -297,7 +297,7 @@ static void gradient_data(struct builder *builder, const struct node *node, stru
     inputs[1] = convolve(builder, "convolution_weights", y, dx[0], node, &kernel);
 }
 
-static int64_t library_room_data(const struct node *node, bool deterministic) {
+static int64_t library_workspace_data(const struct node *node, bool deterministic) {
   (void)deterministic;
   struct geometry g = geometry_data(node);
   return copies(&g, node->inputs[0]->dtype);
@@ -313,18 +313,18 @@ static const struct op_kind kind_data = {
     .class = OP_KERNEL,
     .template_name = "convolution",
     .input_names = {"dy", "weight"},
-    .output_names = {"dx", "room"},
+    .output_names = {"dx", "workspace"},
     .infer = infer_data,
     .gradient = gradient_data,
-    .accumulates = 1,
-    .rooms = 2,
-    .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
-    .flops = flops_data,
-    .library = LIBRARY_CONVOLUTION,
-    .in_library = in_library,
-    .library_adds = true,
-    .library_room = library_room_data,
-    .reference = reference_data,
+    .memory.accumulates = 1,
+    .memory.workspace = 2,
+    .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
+    .cost.flops = flops_data,
+    .library.part = LIBRARY_CONVOLUTION,
+    .library.offers = in_library,
+    .library.accumulates = true,
+    .library.workspace = library_workspace_data,
+    .truth.reference = reference_data,
 };
 
 /* ---- The weight's gradient of y's and x ---- */
@@ -352,7 +352,7 @@ static void reference_weights(const struct node *node, const double *const *inpu
   visit_all(&g, add_to_weight, (double *const[]){(double *)inputs[1], outputs[0], (double *)inputs[0]});
 }
 
-static int64_t library_room_weights(const struct node *node, bool deterministic) {
+static int64_t library_workspace_weights(const struct node *node, bool deterministic) {
   (void)deterministic;
   struct geometry g = geometry_weights(node);
   return copies(&g, node->inputs[0]->dtype) + parts(&g);
@@ -368,17 +368,17 @@ static const struct op_kind kind_weights = {
     .class = OP_KERNEL,
     .template_name = "convolution",
     .input_names = {"dy", "x"},
-    .output_names = {"dweight", "room"},
+    .output_names = {"dweight", "workspace"},
     .infer = infer_weights,
-    .accumulates = 1,
-    .rooms = 2,
-    .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
-    .flops = flops_weights,
-    .library = LIBRARY_CONVOLUTION,
-    .in_library = in_library,
-    .library_adds = true,
-    .library_room = library_room_weights,
-    .reference = reference_weights,
+    .memory.accumulates = 1,
+    .memory.workspace = 2,
+    .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
+    .cost.flops = flops_weights,
+    .library.part = LIBRARY_CONVOLUTION,
+    .library.offers = in_library,
+    .library.accumulates = true,
+    .library.workspace = library_workspace_weights,
+    .truth.reference = reference_weights,
 };
 
 const struct op_file op_file_convolution = {

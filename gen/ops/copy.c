@@ -19,10 +19,10 @@ const struct op_kind op_copy = {
     .output_names = {"y"},
     .infer = infer,
     .gradient = op_gradient_same,
-    .flops = op_flops_none,
-    .mean = op_mean_kept,
-    .scalar = scalar,
-    .reference = op_reference_elementwise,
+    .cost.flops = op_flops_none,
+    .evaluation.mean = op_mean_kept,
+    .truth.scalar = scalar,
+    .truth.reference = op_reference_elementwise,
 };
 
 const struct op_file op_file_copy = {

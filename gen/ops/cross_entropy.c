@@ -85,16 +85,16 @@ static const struct op_kind kind = {
     .output_names = {"loss", "lse", "scale"},
     .infer = infer,
     .gradient = gradient,
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .flops_each = 4,
-    .noted_input = 1 + 1,
-    .index_limit = index_limit,
-    .ignores = true,
-    .mean = op_mean_over_targets,
-    .over_product = over_product,
-    .ways = op_threads,
-    .chooses = "threads",
-    .reference = reference,
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .cost.flops_each = 4,
+    .kernel.noted_input = 1 + 1,
+    .index.limit = index_limit,
+    .index.ignores = true,
+    .evaluation.mean = op_mean_over_targets,
+    .fusion.over_product = over_product,
+    .choice.variants = op_threads,
+    .choice.what = "threads",
+    .truth.reference = reference,
 };
 
 /* ---- Backward ---- */
@@ -130,13 +130,13 @@ static const struct op_kind kind_backward = {
     .input_names = {"d_loss", "logits", "lse", "scale", "targets"},
     .output_names = {"dlogits"},
     .infer = infer_backward,
-    .accumulates = 1,
-    .in_place = {2}, /* of the logits */
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .flops = flops_backward,
-    .ways = op_threads,
-    .chooses = "threads",
-    .reference = reference_backward,
+    .memory.accumulates = 1,
+    .memory.in_place = {2}, /* of the logits */
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .cost.flops = flops_backward,
+    .choice.variants = op_threads,
+    .choice.what = "threads",
+    .truth.reference = reference_backward,
 };
 
 /* ---- Functions ---- */

@@ -23,16 +23,16 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = cumsum(builder, dy[0], node_int(node, "axis"), !node_int(node, "reverse"));
 }
 
-/* The sum so far is kept. */
-static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+/* The sum so far is cached. */
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   int axis = (int)node_int(node, "axis");
   if (node_int(node, "reverse") || !op_is_at(new->timelines[0], axis) || !dtype_is_float(new->inputs[0]->dtype))
     return NULL;
-  struct value *kept = op_kept(builder, new, "sum", op_with_extent(new->inputs[0]->shape, axis, 1));
-  struct value *inputs[] = {new->inputs[0], kept, new->at, new->valid};
+  struct value *cache = op_cache(builder, new, "sum", op_with_extent(new->inputs[0]->shape, axis, 1));
+  struct value *inputs[] = {new->inputs[0], cache, new->at, new->valid};
   struct attribute attribute = attribute_int("axis", axis);
   new->timeline = new->timelines[0];
-  return builder_op(builder, "cumsum_resumed", inputs, new->valid != NULL ? 4 : 3, &attribute, 1);
+  return builder_op(builder, "cumsum_incremental", inputs, new->valid != NULL ? 4 : 3, &attribute, 1);
 }
 
 static const struct op_kind kind = {
@@ -41,17 +41,17 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = op_infer_like,
-    .along = op_along_others,
-    .resumed = resumed,
+    .sequence.along = op_along_others,
+    .sequence.incremental = incremental,
     .gradient = gradient,
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .reference = reference,
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .truth.reference = reference,
 };
 
-/* ---- Over places that follow on at[0] earlier ones, whose sum is `kept` ---- */
+/* ---- Over places that follow on at[0] earlier ones, whose sum is `cache` ---- */
 
-static int infer_resumed(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
-                         const char **error) {
+static int infer_incremental(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                             const char **error) {
   struct shape x = node->inputs[0]->shape, sum = op_with_extent(x, (int)node_int(node, "axis"), 1);
   if (!op_check_float(arena, node, 0, error) || !op_check_dtype(arena, node, 1, DTYPE_FLOAT32, error)) return 0;
   if (!op_check_shape(arena, node, 1, sum, "a sum along the axis", error) || !op_check_at(arena, node, 2, error))
@@ -63,7 +63,7 @@ static int infer_resumed(struct arena *arena, const struct node *node, struct sh
   return 2;
 }
 
-static void reference_resumed(const struct node *node, const double *const *inputs, double *const *outputs) {
+static void reference_incremental(const struct node *node, const double *const *inputs, double *const *outputs) {
   struct op_block block = op_block(node->inputs[0]->shape, (int)node_int(node, "axis"));
   int64_t valid = op_valid(node, inputs, 3, block.extent);
   for (int64_t o = 0; o < block.outer; o++)
@@ -77,16 +77,16 @@ static void reference_resumed(const struct node *node, const double *const *inpu
     }
 }
 
-static const struct op_kind kind_resumed = {
-    .name = "cumsum_resumed",
+static const struct op_kind kind_incremental = {
+    .name = "cumsum_incremental",
     .class = OP_KERNEL,
     .template_name = "cumsum",
-    .input_names = {"x", "kept", "at", "valid"},
+    .input_names = {"x", "cache", "at", "valid"},
     .output_names = {"y", "next"},
-    .infer = infer_resumed,
-    .assigns = {0, 2},
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .reference = reference_resumed,
+    .infer = infer_incremental,
+    .memory.assigns = {0, 2},
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .truth.reference = reference_incremental,
 };
 
 /* cumsum(x, axis) */
@@ -99,6 +99,6 @@ static struct value *build(struct builder *builder, const struct argument *argum
 
 const struct op_file op_file_cumsum = {
     .name = "cumsum",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_resumed, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_incremental, NULL},
     .functions = (const struct op_function[]){{"cumsum", .build = build}, {0}},
 };

@@ -32,10 +32,10 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = op_infer_like,
     .gradient = gradient,
-    .in_place = {1},
-    .reference = reference,
-    .random = true,
-    .evaluated = evaluated,
+    .memory.in_place = {1},
+    .truth.reference = reference,
+    .kernel.random = true,
+    .evaluation.substitute = evaluated,
 };
 
 /* dropout(x, p): x itself when p is 0. */

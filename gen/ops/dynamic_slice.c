@@ -30,8 +30,8 @@ static const struct op_kind kind = {
     .input_names = {"x", "at"},
     .output_names = {"y"},
     .infer = infer,
-    .flops = op_flops_none,
-    .reference = reference,
+    .cost.flops = op_flops_none,
+    .truth.reference = reference,
 };
 
 const struct op_file op_file_dynamic_slice = {

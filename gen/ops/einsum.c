@@ -193,7 +193,7 @@ static bool read_labels(struct einsum *e, const char *at, const char *end, int r
       return fail(e, arena_printf(arena_of(e), "'%c' is no label; labels are letters and one ... an operand", *at));
     if (labels->count + (ellipsis ? dots : 1) > MAX_RANK || (ellipsis && dots < 0))
       return fail(e, "a term has more labels than its tensor dimensions");
-    if (!ellipsis) labels->items[labels->count++] = *at;
+    if (!ellipsis) labels->items[labels->count++] = (unsigned char)*at;
     if (!ellipsis) continue;
     for (int i = dots; i-- > 0;) labels->items[labels->count++] = ELLIPSIS + i;
     if (dots > e->dots) e->dots = dots;

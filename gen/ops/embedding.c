@@ -45,7 +45,7 @@ static int along(const struct node *node, int axis, int input) {
 }
 
 /* Rows of places, sorted by the numbers that another operation gives. */
-static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   (void)node;
   struct timeline rows = new->timelines[0], index = new->timelines[1];
   if (rows.axis != 0 || rows.before > 0 || rows.order != NULL || index.axis != AXIS_SORTED || index.more < 0)
@@ -61,14 +61,12 @@ static const struct op_kind kind = {
     .input_names = {"weight", "tokens"},
     .output_names = {"y"},
     .infer = infer,
-    .along = along,
-    .resumed = resumed,
+    .sequence.along = along,
+    .sequence.incremental = incremental,
     .gradient = gradient,
-    .flops = op_flops_none,
-    .index_limit = index_limit,
-    .plus = &kind_plus,
-    .plus_repeated = true,
-    .reference = reference,
+    .cost.flops = op_flops_none,
+    .index.limit = index_limit,
+    .truth.reference = reference,
 };
 
 /* ---- Rows to which others are added, such as those of their places ---- */
@@ -96,8 +94,8 @@ static const struct op_kind kind_plus = {
     .input_names = {"weight", "tokens", "added"},
     .output_names = {"y"},
     .infer = infer_plus,
-    .index_limit = index_limit,
-    .reference = reference_plus,
+    .index.limit = index_limit,
+    .truth.reference = reference_plus,
 };
 
 /* ---- Backward ---- */
@@ -129,7 +127,7 @@ static int64_t index_limit_backward(const struct node *node, int input) {
 }
 
 /* Sorted rows go back to their places. */
-static struct value *resumed_backward(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental_backward(struct builder *builder, const struct node *node, struct new_places *new) {
   struct timeline sorted = new->timelines[0], index = new->timelines[1];
   bool fits = sorted.axis == 0 && index.axis == AXIS_SORTED && sorted.order == index.order && sorted.more == index.more;
   if (!fits || sorted.before > 0 || node_int(node, "rows") % new->most != 0) return NULL;
@@ -146,12 +144,12 @@ static const struct op_kind kind_backward = {
     .input_names = {"dy", "tokens"},
     .output_names = {"dweight"},
     .infer = infer_backward,
-    .resumed = resumed_backward,
+    .sequence.incremental = incremental_backward,
     .gradient = gradient_backward,
-    .accumulates = 1,
-    .flops_each = 1,
-    .index_limit = index_limit_backward,
-    .reference = reference_backward,
+    .memory.accumulates = 1,
+    .cost.flops_each = 1,
+    .index.limit = index_limit_backward,
+    .truth.reference = reference_backward,
 };
 
 /* embedding(scope, tokens, vocab, width); the weight starts normal with deviation 1, as torch.nn.Embedding. */

@@ -27,8 +27,8 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = op_infer_like,
     .gradient = gradient,
-    .flops = op_flops_none,
-    .reference = reference,
+    .cost.flops = op_flops_none,
+    .truth.reference = reference,
 };
 
 /* flip(x, axis) */

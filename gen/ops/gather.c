@@ -65,11 +65,11 @@ static const struct op_kind kind = {
     .input_names = {"x", "index"},
     .output_names = {"y"},
     .infer = infer,
-    .along = op_along_others,
+    .sequence.along = op_along_others,
     .gradient = gradient,
-    .flops = op_flops_none,
-    .index_limit = index_limit,
-    .reference = reference,
+    .cost.flops = op_flops_none,
+    .index.limit = index_limit,
+    .truth.reference = reference,
 };
 
 /* ---- Backward: dx [.., size, ..] is the sum of dy over the places that point to it ---- */
@@ -105,10 +105,10 @@ static const struct op_kind kind_backward = {
     .output_names = {"dx"},
     .infer = infer_backward,
     .gradient = gradient_backward,
-    .accumulates = 1,
-    .flops_each = 1,
-    .index_limit = index_limit_backward,
-    .reference = reference_backward,
+    .memory.accumulates = 1,
+    .cost.flops_each = 1,
+    .index.limit = index_limit_backward,
+    .truth.reference = reference_backward,
 };
 
 /* ---- Functions ---- */

@@ -20,17 +20,11 @@ static double slope(double x) {
   return (1 + tanh(inner(x)) + x * (1 - tanh(inner(x)) * tanh(inner(x))) * inner_slope(x)) / 2;
 }
 
-static const struct op_kind kind_slope = {
-    OP_SLOPE("x"),
-    .name = "gelu_tanh_backward",
-    .template_name = "gelu_tanh",
-    .scalar = slope,
-    .epilogue = EPILOGUE_DGELU,
-};
+static const struct op_kind kind_slope = {OP_SLOPE("x"), .name = "gelu_tanh_backward", .template_name = "gelu_tanh",
+                                          .truth.scalar = slope};
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "gelu_tanh", .scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
-    .epilogue = EPILOGUE_GELU,
+    OP_UNARY, .name = "gelu_tanh", .truth.scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
 };
 
 const struct op_file op_file_gelu_tanh = {

@@ -102,13 +102,13 @@ static bool is_apart(const struct node *node, const struct new_places *new) {
          op_is_at(new->timelines[0], node->inputs[0]->shape.rank - 2);
 }
 
-static struct value *resumed_starts(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental_starts(struct builder *builder, const struct node *node, struct new_places *new) {
   if (!is_apart(node, new)) return NULL;
   new->timeline = (struct timeline){.axis = AXIS_SORTED, .more = -1, .order = node->inputs[0]};
   return builder_op(builder, "group_starts", new->inputs, 1, node->attributes, node->n_attributes);
 }
 
-static struct value *resumed_order(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental_order(struct builder *builder, const struct node *node, struct new_places *new) {
   if (!is_apart(node, new) || new->timelines[1].order != node->inputs[0]) return NULL;
   int choices = (int)extents_of(node->inputs[0]).choices;
   new->timeline = (struct timeline){.axis = AXIS_SORTED, .more = choices - 1, .order = node->inputs[0]};
@@ -122,11 +122,11 @@ static const struct op_kind kind_starts = {
     .input_names = {"index"},
     .output_names = {"y"},
     .infer = infer_starts,
-    .resumed = resumed_starts,
-    .flops = op_flops_none,
-    .index_limit = index_limit,
-    .range = range_starts,
-    .reference = reference_starts,
+    .sequence.incremental = incremental_starts,
+    .cost.flops = op_flops_none,
+    .index.limit = index_limit,
+    .index.range = range_starts,
+    .truth.reference = reference_starts,
 };
 
 static const struct op_kind kind_order = {
@@ -136,11 +136,11 @@ static const struct op_kind kind_order = {
     .input_names = {"index", "starts"},
     .output_names = {"y"},
     .infer = infer_order,
-    .resumed = resumed_order,
-    .flops = op_flops_none,
-    .index_limit = index_limit,
-    .range = range_order,
-    .reference = reference_order,
+    .sequence.incremental = incremental_order,
+    .cost.flops = op_flops_none,
+    .index.limit = index_limit,
+    .index.range = range_order,
+    .truth.reference = reference_order,
 };
 
 /* Reads (index, groups, capacity); false after an error. */

@@ -62,9 +62,9 @@ static const struct op_kind kind = {
     .output_names = {"y", "mean", "rstd"},
     .infer = infer,
     .gradient = gradient,
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops_each = 7,
-    .reference = reference,
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .cost.flops_each = 7,
+    .truth.reference = reference,
 };
 
 /* ---- Backward ---- */
@@ -103,10 +103,10 @@ static const struct op_kind kind_backward = {
     .input_names = {"dy", "x", "weight", "mean", "rstd"},
     .output_names = {"dx", "dweight", "dbias"},
     .infer = infer_backward,
-    .accumulates = 1 | 2 | 4,
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops_each = 14,
-    .reference = reference_backward,
+    .memory.accumulates = 1 | 2 | 4,
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .cost.flops_each = 14,
+    .truth.reference = reference_backward,
 };
 
 /* ---- Functions: the weight starts at one and the bias at zero, whatever the scope says ---- */

@@ -85,7 +85,7 @@ static int64_t index_limit(const struct node *node, int input) {
 }
 
 /* Rows of places that the groups sort. */
-static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   struct timeline rows = new->timelines[0], starts = new->timelines[1];
   if (rows.axis != 0 || starts.axis != AXIS_SORTED || starts.more >= 0 || rows.order != starts.order) return NULL;
   for (int i = FIRST; i < node->n_inputs; i++)
@@ -100,13 +100,13 @@ static const struct op_kind kind = {
     .input_names = {"x", "starts"},
     .output_names = {"y"},
     .infer = infer,
-    .resumed = resumed,
+    .sequence.incremental = incremental,
     .gradient = gradient,
-    .autocast = {.cpu = AUTOCAST_FLOAT32, .cuda = AUTOCAST_LOW},
-    .flops = flops,
-    .product_flops = flops,
-    .index_limit = index_limit,
-    .reference = reference,
+    .types.autocast = {.cpu = AUTOCAST_FLOAT32, .cuda = AUTOCAST_BITS16},
+    .cost.flops = flops,
+    .cost.product_flops = flops,
+    .index.limit = index_limit,
+    .truth.reference = reference,
 };
 
 /* ---- y_g [M][N] = the transpose of a's rows of group g, starts[g] to starts[g + 1], times b's ---- */
@@ -145,12 +145,12 @@ static const struct op_kind kind_weight = {
     .input_names = {"a", "b", "starts"},
     .infer = infer_weight,
     .alike = true,
-    .accumulates = 1,
-    .autocast = {.cpu = AUTOCAST_FLOAT32, .cuda = AUTOCAST_LOW},
-    .flops = flops_weight,
-    .product_flops = flops_weight,
-    .index_limit = index_limit_weight,
-    .reference = reference_weight,
+    .memory.accumulates = 1,
+    .types.autocast = {.cpu = AUTOCAST_FLOAT32, .cuda = AUTOCAST_BITS16},
+    .cost.flops = flops_weight,
+    .cost.product_flops = flops_weight,
+    .index.limit = index_limit_weight,
+    .truth.reference = reference_weight,
 };
 
 /* grouped_matmul(x, starts, n, weights), whose elements follow one by one. */

@@ -16,7 +16,11 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "huber", .apply = apply, .gradient = gradient, .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    OP_UNARY,
+    .name = "huber",
+    .truth.apply = apply,
+    .gradient = gradient,
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
 };
 
 /* The mean of Huber's function; NULL after an error. */

@@ -4,7 +4,7 @@
  * dbias = the sum over rows of dy. */
 #include "gen/ops/support/support.h"
 
-static const struct op_kind kind, kind_of_sum, kind_plus, kind_with_low;
+static const struct op_kind kind, kind_of_sum, kind_plus, kind_with_bits16;
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -52,12 +52,11 @@ static const struct op_kind kind = {
     .input_names = {"x", "weight", "bias"},
     .output_names = {"y", "mean", "rstd"},
     .infer = infer,
-    .along = op_along_rows,
+    .sequence.along = op_along_rows,
     .gradient = gradient,
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops_each = 7, /* two sums and a difference; then scale, weight and bias */
-    .of_sum = &kind_of_sum,
-    .reference = reference,
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .cost.flops_each = 7, /* two sums and a difference; then scale, weight and bias */
+    .truth.reference = reference,
 };
 
 /* ---- Backward ---- */
@@ -100,12 +99,11 @@ static const struct op_kind kind_backward = {
     .input_names = {"dy", "x", "weight", "mean", "rstd"},
     .output_names = {"dx", "dweight", "dbias"},
     .infer = infer_backward,
-    .accumulates = 1 | 2 | 4,
-    .in_place = {1},
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops_each = 14,
-    .plus = &kind_plus,
-    .reference = reference_backward,
+    .memory.accumulates = 1 | 2 | 4,
+    .memory.in_place = {1},
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .cost.flops_each = 14,
+    .truth.reference = reference_backward,
 };
 
 /* ---- Beside additions, which the plan makes of nodes that were differentiated before ---- */
@@ -116,10 +114,10 @@ static const struct op_kind kind_of_sum = {
     .template_name = "layer_norm",
     .input_names = {"a", "b", "weight", "bias"},
     .output_names = {"y", "mean", "rstd", "x"},
-    .in_place = {0, 0, 0, 1},
-    .flops_each = 8,
-    .plain = &kind,
-    .reference = op_reference_of_sum,
+    .memory.in_place = {0, 0, 0, 1},
+    .cost.flops_each = 8,
+    .fusion.plain = &kind,
+    .truth.reference = op_reference_of_sum,
 };
 
 static const struct op_kind kind_plus = {
@@ -128,25 +126,24 @@ static const struct op_kind kind_plus = {
     .template_name = "layer_norm",
     .input_names = {"dy", "x", "weight", "mean", "rstd", "other"},
     .output_names = {"dx", "dweight", "dbias"},
-    .accumulates = 2 | 4,
-    .in_place = {6},
-    .flops_each = 15,
-    .with_low = &kind_with_low,
-    .plain = &kind_backward,
-    .reference = op_reference_plus,
+    .memory.accumulates = 2 | 4,
+    .memory.in_place = {6},
+    .cost.flops_each = 15,
+    .fusion.plain = &kind_backward,
+    .truth.reference = op_reference_plus,
 };
 
-static const struct op_kind kind_with_low = {
-    .name = "layer_norm_plus_low_backward",
+static const struct op_kind kind_with_bits16 = {
+    .name = "layer_norm_plus_bits16_backward",
     .class = OP_KERNEL,
     .template_name = "layer_norm",
     .input_names = {"dy", "x", "weight", "mean", "rstd", "other"},
     .output_names = {"dx", "narrow", "dweight", "dbias"},
-    .accumulates = 4 | 8,
-    .in_place = {6},
-    .flops_each = 15,
-    .plain = &kind_backward,
-    .reference = op_reference_with_low,
+    .memory.accumulates = 4 | 8,
+    .memory.in_place = {6},
+    .cost.flops_each = 15,
+    .fusion.plain = &kind_backward,
+    .truth.reference = op_reference_with_bits16,
 };
 
 /* ---- Functions: the weight starts at one and the bias at zero, whatever the scope says ---- */
@@ -179,7 +176,7 @@ static struct value *build_eps(struct builder *builder, const struct argument *a
 
 const struct op_file op_file_layer_norm = {
     .name = "layer_norm",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_of_sum, &kind_plus, &kind_with_low, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_of_sum, &kind_plus, &kind_with_bits16, NULL},
     .functions = (const struct op_function[]){{"layer_norm", .build = build},
                                               {"layer_norm_no_bias", .build = build_no_bias},
                                               {"layer_norm_eps", .build = build_eps},

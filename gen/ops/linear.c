@@ -38,7 +38,7 @@ static struct value *linear(struct builder *builder, const char *function, const
   struct value *x = op_tensor(arguments, 1);
   int64_t out = arguments[2].integer;
   if (x == NULL || !fits(builder, function, x, out)) return NULL;
-  builder_autocast(builder, (struct autocast){AUTOCAST_LOW, AUTOCAST_LOW});
+  builder_autocast(builder, (struct autocast){AUTOCAST_BITS16, AUTOCAST_BITS16});
   int64_t in = op_columns(x->shape);
   struct shape shape = layout == OUT_IN ? shape_of(2, out, in) : shape_of(2, in, out);
   struct value *weight = builder_parameter(builder, scope, "weight", shape, pytorch_start(in));

@@ -1,14 +1,15 @@
 /* cross_entropy over logits = x weight, of which `rows` rows at a time are in memory: the forward keeps lse alone, the
  * backward makes each chunk of logits again, and of it at once its part of dx and dweight (Wijmans et al.,
  * arXiv:2411.09009; Hsu et al., Liger Kernel, arXiv:2410.10989). x [..., C], weight [C, V]; dx = dlogits weight^T,
- * dweight = x^T dlogits, which adds up in its own type: the plan widens a parameter's. The last output is the room for
+ * dweight = x^T dlogits, which adds up in its own type: the plan widens a parameter's. The last output is workspace for
  * a chunk, of x's type, in rows of `pitch` places.
  *
  * Where all rows are in memory at once (`kept`), the logits stay there for the backward, which then makes of them, in
  * their place, their gradient and its products: what is left is that rows begin where a library wants them.
  *
- * As the loss is a mean whose gradient is known before any logit is, both can come of a chunk while it is there: one
- * node of the backward (`at_once`) makes each chunk of logits once, of it the loss and the gradients (Hsu et al.). */
+ * As the loss is a mean whose gradient is known before any logit is, both can be computed from a chunk while it is in
+ * memory: one node of the backward (`fused_loss_backward`) computes each chunk of logits once, and from it the loss and
+ * the gradients (Hsu et al.). */
 #include "gen/ops/support/support.h"
 
 enum { N_ATTRIBUTES = 5, LOGITS = 6 };
@@ -43,7 +44,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return 4;
 }
 
-static const struct op_kind kind_kept, kind_at_once;
+static const struct op_kind kind_kept, kind_forward_backward;
 static bool is_kept(const struct op_kind *kind) {
   return kind == &kind_kept;
 }
@@ -88,8 +89,8 @@ static double *multiply(struct arena *arena, const double *x, const double *weig
   return y;
 }
 
-static void clear_chunk(const struct value *room, double *elements) {
-  for (int64_t i = 0; i < shape_count(room->shape); i++) elements[i] = 0;
+static void clear_chunk(const struct value *workspace, double *elements) {
+  for (int64_t i = 0; i < shape_count(workspace->shape); i++) elements[i] = 0;
 }
 
 /* Rows without gaps, into rows of the chunk's pitch. */
@@ -107,7 +108,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
   parts->operands[1] = node->inputs[2];
   const double *logits =
       multiply(arena, inputs[0], inputs[1], op_rows(x->shape), op_columns(x->shape), classes(weight));
-  parts->node.kind->reference(&parts->node, (const double *const[]){logits, inputs[2]}, outputs);
+  parts->node.kind->truth.reference(&parts->node, (const double *const[]){logits, inputs[2]}, outputs);
   if (is_kept(node->kind))
     keep(node->outputs[3], logits, classes(weight), outputs[3]);
   else
@@ -126,9 +127,9 @@ static void gradient(struct builder *builder, const struct node *node, struct va
     if (builder_wants_gradient(builder, node->inputs[i])) dx[i] = back->outputs[i];
 }
 
-static struct node *share(struct builder *builder, const struct node *node) {
+static struct node *inverse_count(struct builder *builder, const struct node *node) {
   const struct attribute attributes[] = {node->attributes[0], attribute_int("classes", classes(node->inputs[1]))};
-  return builder_node(builder, "share_of_target", &node->inputs[2], 1, attributes, 2);
+  return builder_node(builder, "inverse_target_count", &node->inputs[2], 1, attributes, 2);
 }
 
 static double one_product(const struct value *x, const struct value *weight) {
@@ -172,12 +173,12 @@ static int64_t index_limit(const struct node *node, int input) {
 
 #define FORWARD                                                                                                        \
   .class = OP_KERNEL, .template_name = "linear_cross_entropy", .input_names = {"x", "weight", "targets"},              \
-  .output_names = {"loss", "lse", "scale", "logits"}, .infer = infer, .gradient = gradient, .accepts = accepts,        \
-  .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .flops = flops, .product_flops = product_flops,                    \
-  .products = products, .noted_input = 1 + 2, .index_limit = index_limit, .ignores = true,                             \
-  .mean = op_mean_over_targets, .at_once = &kind_at_once, .share = share, .reference = reference
+  .output_names = {"loss", "lse", "scale", "logits"}, .infer = infer, .gradient = gradient, .layout.accepts = accepts, \
+  .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .cost.flops = flops, .cost.product_flops = product_flops,    \
+  .library.products = products, .kernel.noted_input = 1 + 2, .index.limit = index_limit, .index.ignores = true,        \
+  .evaluation.mean = op_mean_over_targets, .fusion.share = inverse_count, .truth.reference = reference
 
-static const struct op_kind kind = {FORWARD, .name = "linear_cross_entropy", .rooms = 8};
+static const struct op_kind kind = {FORWARD, .name = "linear_cross_entropy", .memory.workspace = 8};
 static const struct op_kind kind_kept = {FORWARD, .name = "kept_cross_entropy"};
 
 /* ---- Backward ---- */
@@ -206,8 +207,8 @@ static void reference_backward(const struct node *node, const double *const *inp
   parts->operands[1] = &parts->logits;
   const double *logits = multiply(arena, inputs[1], inputs[2], rows, depth, columns);
   double *slopes = arena_alloc(arena, (size_t)(rows * columns) * sizeof *slopes);
-  parts->node.kind->reference(&parts->node, (const double *const[]){inputs[0], logits, inputs[3], inputs[4], inputs[5]},
-                              &slopes);
+  parts->node.kind->truth.reference(
+      &parts->node, (const double *const[]){inputs[0], logits, inputs[3], inputs[4], inputs[5]}, &slopes);
   for (int64_t i = 0; i < rows * depth; i++) outputs[0][i] = 0;
   for (int64_t i = 0; i < depth * columns; i++) outputs[1][i] = 0;
   for (int64_t r = 0; r < rows; r++)
@@ -233,9 +234,11 @@ static double flops_backward(const struct node *node) {
 }
 
 #define BACKWARD                                                                                                       \
-  .class = OP_KERNEL, .template_name = "linear_cross_entropy", .infer = infer_backward, .accepts = accepts_backward,   \
-  .accumulates = 3, .rooms = 4, .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .flops = flops_backward,             \
-  .product_flops = product_flops_backward, .products = products_backward, .reference = reference_backward
+  .class = OP_KERNEL, .template_name = "linear_cross_entropy", .infer = infer_backward,                                \
+  .layout.accepts = accepts_backward, .memory.accumulates = 3, .memory.workspace = 4,                                  \
+  .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .cost.flops = flops_backward,                                \
+  .cost.product_flops = product_flops_backward, .library.products = products_backward,                                 \
+  .truth.reference = reference_backward
 
 static const struct op_kind kind_backward = {BACKWARD, .name = "linear_cross_entropy_backward",
                                              .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets"},
@@ -243,48 +246,48 @@ static const struct op_kind kind_backward = {BACKWARD, .name = "linear_cross_ent
 static const struct op_kind kind_kept_backward = {
     BACKWARD, .name = "kept_cross_entropy_backward",
     .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets", "kept"},
-    .output_names = {"dx", "dweight", "logits"}, .in_place = {0, 0, LOGITS + 1}};
+    .output_names = {"dx", "dweight", "logits"}, .memory.in_place = {0, 0, LOGITS + 1}};
 
-/* ---- Both at once ---- */
+/* ---- The loss and its gradient in one kernel ---- */
 
-static int infer_share(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
-                       const char **error) {
+static int infer_inverse_count(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                               const char **error) {
   if (!op_check_dtype(arena, node, 0, DTYPE_INT32, error)) return 0;
   return op_result(shapes, dtypes, (struct shape){0}, DTYPE_FLOAT32);
 }
 
-static void reference_share(const struct node *node, const double *const *inputs, double *const *outputs) {
+static void reference_inverse_count(const struct node *node, const double *const *inputs, double *const *outputs) {
   int64_t counted = 0;
   for (int64_t i = 0; i < shape_count(node->inputs[0]->shape); i++)
     counted += (int64_t)inputs[0][i] != node_int(node, "ignore");
   outputs[0][0] = 1 / (double)counted;
 }
 
-static int64_t index_limit_share(const struct node *node, int input) {
+static int64_t index_limit_inverse_count(const struct node *node, int input) {
   (void)input;
   return node_int(node, "classes");
 }
 
 /* It counts: none of floating point. */
-static double flops_share(const struct node *node) {
+static double flops_inverse_count(const struct node *node) {
   (void)node;
   return 0;
 }
 
-static const struct op_kind kind_share = {
-    .name = "share_of_target",
+static const struct op_kind kind_inverse_count = {
+    .name = "inverse_target_count",
     .class = OP_KERNEL,
     .input_names = {"targets"},
     .output_names = {"scale"},
-    .infer = infer_share,
-    .index_limit = index_limit_share,
-    .flops = flops_share,
-    .ignores = true,
-    .reference = reference_share,
+    .infer = infer_inverse_count,
+    .index.limit = index_limit_inverse_count,
+    .cost.flops = flops_inverse_count,
+    .index.ignores = true,
+    .truth.reference = reference_inverse_count,
 };
 
-static int infer_at_once(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
-                         const char **error) {
+static int infer_forward_backward(struct arena *arena, const struct node *node, struct shape *shapes,
+                                  enum dtype *dtypes, const char **error) {
   if (!op_check_shape(arena, node, 0, (struct shape){0}, "the gradient of a scalar", error)) return 0;
   if (!infer_operands(arena, node, 1, 2, 4, error)) return 0;
   shapes[0] = (struct shape){0};
@@ -296,12 +299,12 @@ static int infer_at_once(struct arena *arena, const struct node *node, struct sh
   return 4;
 }
 
-static bool accepts_at_once(const struct node *node, bool output, int index, const int64_t *strides) {
+static bool accepts_forward_backward(const struct node *node, bool output, int index, const int64_t *strides) {
   const struct value *value = output ? node->outputs[index] : node->inputs[index];
   return op_is_dense(value->shape, strides) || (index == 2 && is_matrix(value->shape, strides));
 }
 
-static void reference_at_once(const struct node *node, const double *const *inputs, double *const *outputs) {
+static void reference_forward_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
   const struct value *x = node->inputs[1], *weight = node->inputs[2];
   struct arena *arena = arena_new();
   int64_t rows = op_rows(x->shape);
@@ -310,8 +313,8 @@ static void reference_at_once(const struct node *node, const double *const *inpu
   parts->operands[1] = node->inputs[4];
   const double *logits = multiply(arena, inputs[1], inputs[2], rows, op_columns(x->shape), classes(weight));
   double scale, *lse = arena_alloc(arena, (size_t)rows * sizeof *lse);
-  parts->node.kind->reference(&parts->node, (const double *const[]){logits, inputs[4]},
-                              (double *const[]){outputs[0], lse, &scale});
+  parts->node.kind->truth.reference(&parts->node, (const double *const[]){logits, inputs[4]},
+                                    (double *const[]){outputs[0], lse, &scale});
   parts->node.kind = &kind_backward;
   parts->node.outputs = node->outputs + 1;
   parts->operands[1] = node->inputs[1];
@@ -321,44 +324,45 @@ static void reference_at_once(const struct node *node, const double *const *inpu
   arena_free(arena);
 }
 
-static double product_flops_at_once(const struct node *node) {
+static double product_flops_forward_backward(const struct node *node) {
   return 3 * one_product(node->inputs[1], node->inputs[2]);
 }
 
-static int products_at_once(const struct node *node, struct op_product *products) {
+static int products_forward_backward(const struct node *node, struct op_product *products) {
   return products_of(node, node->inputs[1], node->inputs[2], node->outputs[2], true, products);
 }
 
-static double flops_at_once(const struct node *node) {
-  return product_flops_at_once(node) + 7 * (double)op_rows(node->inputs[1]->shape) * (double)classes(node->inputs[2]);
+static double flops_forward_backward(const struct node *node) {
+  return product_flops_forward_backward(node) +
+         7 * (double)op_rows(node->inputs[1]->shape) * (double)classes(node->inputs[2]);
 }
 
-static int64_t index_limit_at_once(const struct node *node, int input) {
+static int64_t index_limit_forward_backward(const struct node *node, int input) {
   return input == 4 ? classes(node->inputs[2]) : 0;
 }
 
-static const struct op_kind kind_at_once = {
-    .name = "linear_cross_entropy_at_once",
+static const struct op_kind kind_forward_backward = {
+    .name = "linear_cross_entropy_forward_backward",
     .class = OP_KERNEL,
     .template_name = "linear_cross_entropy",
     .input_names = {"d_loss", "x", "weight", "scale", "targets"},
     .output_names = {"loss", "dx", "dweight", "logits"},
-    .infer = infer_at_once,
-    .accepts = accepts_at_once,
-    .accumulates = 6,
-    .rooms = 8,
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .flops = flops_at_once,
-    .product_flops = product_flops_at_once,
-    .products = products_at_once,
-    .noted_input = 1 + 4,
-    .index_limit = index_limit_at_once,
-    .ignores = true,
-    .reference = reference_at_once,
+    .infer = infer_forward_backward,
+    .layout.accepts = accepts_forward_backward,
+    .memory.accumulates = 6,
+    .memory.workspace = 8,
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .cost.flops = flops_forward_backward,
+    .cost.product_flops = product_flops_forward_backward,
+    .library.products = products_forward_backward,
+    .kernel.noted_input = 1 + 4,
+    .index.limit = index_limit_forward_backward,
+    .index.ignores = true,
+    .truth.reference = reference_forward_backward,
 };
 
 const struct op_file op_file_linear_cross_entropy = {
     .name = "linear_cross_entropy",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_kept, &kind_kept_backward, &kind_share,
-                                             &kind_at_once, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_kept, &kind_kept_backward,
+                                             &kind_inverse_count, &kind_forward_backward, NULL},
 };

@@ -8,7 +8,11 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "log", .scalar = log, .gradient = gradient, .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    OP_UNARY,
+    .name = "log",
+    .truth.scalar = log,
+    .gradient = gradient,
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
 };
 
 const struct op_file op_file_log = {

@@ -38,11 +38,12 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
-    .along = op_along_rows,
+    .sequence.along = op_along_rows,
     .gradient = gradient,
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, /* a logarithm of 8 bits is worth nothing under an exponential */
-    .flops_each = 4,                                  /* maximum, difference, exponential, sum */
-    .reference = reference,
+    .types.autocast = {AUTOCAST_FLOAT32,
+                       AUTOCAST_FLOAT32}, /* a logarithm of 8 bits is worth nothing under an exponential */
+    .cost.flops_each = 4,                 /* maximum, difference, exponential, sum */
+    .truth.reference = reference,
 };
 
 /* x - log_sum_exp(x) */

@@ -17,7 +17,7 @@ static struct extents extents_of(const struct value *gates) {
   return (struct extents){gates->shape.dim[0], gates->shape.dim[1], gates->shape.dim[2] / 4};
 }
 
-/* Room for what goes from step to step, forward and backward. */
+/* Workspace for what is carried from step to step, forward and backward. */
 static struct shape carried(struct shape gates) {
   return shape_of(3, (int64_t)2, gates.dim[0], gates.dim[2] / 4);
 }
@@ -111,43 +111,44 @@ static double flops(const struct node *node) {
   return product_flops(node) + op_flops_each(node, 0, 3);
 }
 
-/* y and the cells of the newest step are kept. */
-static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+/* y and the cells of the newest step are cached. */
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   if (!op_is_at(new->timelines[0], 1) || new->timelines[1].axis != AXIS_WHOLE) return NULL;
   struct shape state = carried(node->inputs[0]->shape);
-  struct value *inputs[] = {new->inputs[0], new->inputs[1], op_kept(builder, new, "state", state), new->at, new->valid};
+  struct value *inputs[] = {new->inputs[0], new->inputs[1], op_cache(builder, new, "state", state), new->at,
+                            new->valid};
   new->timeline = new->timelines[0];
-  return builder_op(builder, "lstm_resumed", inputs, new->valid != NULL ? 5 : 4, NULL, 0);
+  return builder_op(builder, "lstm_incremental", inputs, new->valid != NULL ? 5 : 4, NULL, 0);
 }
 
 static const struct op_kind kind = {
     .name = "lstm",
     .class = OP_KERNEL,
     .input_names = {"gates", "weight"},
-    .output_names = {"y", "cells", "active", "room"},
+    .output_names = {"y", "cells", "active", "workspace"},
     .infer = infer,
-    .rooms = 8,
-    .resumed = resumed,
+    .memory.workspace = 8,
+    .sequence.incremental = incremental,
     .gradient = gradient,
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .wide = true,
-    .flops = flops,
-    .product_flops = product_flops,
-    .products = products,
-    .reference = reference,
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .types.wide = true,
+    .cost.flops = flops,
+    .cost.product_flops = product_flops,
+    .library.products = products,
+    .truth.reference = reference,
 };
 
-/* ---- Over steps that follow on at[0] earlier ones, whose last y and cells are `kept` ---- */
+/* ---- Over steps that follow on at[0] earlier ones, whose last y and cells are `cache` ---- */
 
-static int infer_resumed(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
-                         const char **error) {
+static int infer_incremental(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                             const char **error) {
   if (infer(arena, node, shapes, dtypes, error) == 0 || !op_check_dtype(arena, node, 2, DTYPE_FLOAT32, error)) return 0;
   if (!op_check_shape(arena, node, 2, shapes[3], "y and cells of a step", error)) return 0;
   shapes[1] = shapes[3];
   return op_check_at(arena, node, 3, error) ? 3 : 0;
 }
 
-static void reference_resumed(const struct node *node, const double *const *inputs, double *const *outputs) {
+static void reference_incremental(const struct node *node, const double *const *inputs, double *const *outputs) {
   struct extents n = extents_of(node->inputs[0]);
   int64_t width = n.width, valid = op_valid(node, inputs, 4, n.steps);
   bool first = inputs[3][0] == 0;
@@ -155,11 +156,11 @@ static void reference_resumed(const struct node *node, const double *const *inpu
   double *cell = arena_alloc(arena, (size_t)width * sizeof *cell);
   for (int64_t r = 0; r < n.batch * n.steps; r++) {
     int64_t b = r / n.steps, t = r % n.steps;
-    const double *kept = inputs[2] + b * width, *kept_cell = kept + n.batch * width;
+    const double *cache = inputs[2] + b * width, *cached_cell = cache + n.batch * width;
     double *y = outputs[0] + r * width, *active = outputs[2] + r * 4 * width;
-    open_gates(active, inputs[0] + r * 4 * width, inputs[1], t > 0 ? y - width : first ? NULL : kept, width);
+    open_gates(active, inputs[0] + r * 4 * width, inputs[1], t > 0 ? y - width : first ? NULL : cache, width);
     for (int64_t k = 0; k < width; k++) {
-      double before = t > 0 ? cell[k] : first ? 0 : kept_cell[k];
+      double before = t > 0 ? cell[k] : first ? 0 : cached_cell[k];
       cell[k] = active[k] * active[2 * width + k] + active[width + k] * before;
       y[k] = active[3 * width + k] * tanh(cell[k]);
       if (t + 1 != valid) continue;
@@ -171,7 +172,7 @@ static void reference_resumed(const struct node *node, const double *const *inpu
 }
 
 /* That of the first step, from what is kept, and those of the others. */
-static int products_resumed(const struct node *node, struct op_product *found) {
+static int products_incremental(const struct node *node, struct op_product *found) {
   struct extents n = extents_of(node->inputs[0]);
   int others = products(node, found);
   if (!multiplies(n)) return 0;
@@ -179,21 +180,21 @@ static int products_resumed(const struct node *node, struct op_product *found) {
   return others + 1;
 }
 
-static const struct op_kind kind_resumed = {
-    .name = "lstm_resumed",
+static const struct op_kind kind_incremental = {
+    .name = "lstm_incremental",
     .class = OP_KERNEL,
     .template_name = "lstm",
-    .input_names = {"gates", "weight", "kept", "at", "valid"},
+    .input_names = {"gates", "weight", "cache", "at", "valid"},
     .output_names = {"y", "next", "active"},
-    .infer = infer_resumed,
-    .rooms = 4,
-    .assigns = {0, 3},
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .wide = true,
-    .flops = flops,
-    .product_flops = product_flops,
-    .products = products_resumed,
-    .reference = reference_resumed,
+    .infer = infer_incremental,
+    .memory.workspace = 4,
+    .memory.assigns = {0, 3},
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .types.wide = true,
+    .cost.flops = flops,
+    .cost.product_flops = product_flops,
+    .library.products = products_incremental,
+    .truth.reference = reference_incremental,
 };
 
 /* ---- Backward ---- */
@@ -262,15 +263,15 @@ static const struct op_kind kind_backward = {
     .class = OP_KERNEL,
     .template_name = "lstm",
     .input_names = {"dy", "weight", "cells", "active"},
-    .output_names = {"dgates", "room"},
+    .output_names = {"dgates", "workspace"},
     .infer = infer_backward,
-    .rooms = 2,
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .wide = true,
-    .flops = flops_backward,
-    .product_flops = product_flops_backward,
-    .products = products_backward,
-    .reference = reference_backward,
+    .memory.workspace = 2,
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .types.wide = true,
+    .cost.flops = flops_backward,
+    .cost.product_flops = product_flops_backward,
+    .library.products = products_backward,
+    .truth.reference = reference_backward,
 };
 
 /* ---- Functions ---- */
@@ -304,6 +305,6 @@ static struct value *build(struct builder *builder, const struct argument *argum
 
 const struct op_file op_file_lstm = {
     .name = "lstm",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_resumed, &kind_backward, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_incremental, &kind_backward, NULL},
     .functions = (const struct op_function[]){{"lstm", .build = build}, {0}},
 };

@@ -102,21 +102,21 @@ enum { SMALL = 1000000, LARGE = 100000000, SHARED = 10000000, FEW = 32 };
  * (parts), or the library's primitive does it, made for the shape (primitive). Many small ones are for `each`, a large
  * one is for `parts`: threads then wait for each other once. A part of bfloat16 is some rows, for which each thread
  * reads the whole other matrix: there should not be more of it. */
-static int ways(const struct node *node, const int64_t *const *strides, const char **ways) {
+static int variants(const struct node *node, const int64_t *const *strides, const char **variants) {
   const struct value *y = node->outputs[0];
   enum dtype from = node->inputs[0]->dtype;
-  bool several = count_products(node, strides) > 1, low = dtype_is_low(from);
-  ways[0] = "library";
+  bool several = count_products(node, strides) > 1, bits16 = dtype_is_bits16(from);
+  variants[0] = "library";
   bool by_rows = y->dtype == DTYPE_FLOAT32 || strides[0][y->shape.rank - 1] == 1;
-  if (low && (several || from != DTYPE_BFLOAT16 || !by_rows)) return 1;
+  if (bits16 && (several || from != DTYPE_BFLOAT16 || !by_rows)) return 1;
   int64_t rows = several ? extent(y, 2) : op_rows(y->shape), columns = extent(y, 1);
   int64_t work = rows * columns * extent(node->inputs[0], 1);
-  bool large = work >= (low ? SHARED : LARGE) && rows >= FEW && columns >= FEW;
+  bool large = work >= (bits16 ? SHARED : LARGE) && rows >= FEW && columns >= FEW;
   bool shared = several ? work < SMALL : large && (y->dtype == DTYPE_FLOAT32 || rows >= columns);
-  ways[shared ? 0 : 1] = several ? "each" : "parts";
-  ways[shared ? 1 : 0] = "library";
-  ways[2] = "primitive"; /* which is what the library is where numbers have 16 bits */
-  return low ? 2 : 3;
+  variants[shared ? 0 : 1] = several ? "each" : "parts";
+  variants[shared ? 1 : 0] = "library";
+  variants[2] = "primitive"; /* which is what the library is where numbers have 16 bits */
+  return bits16 ? 2 : 3;
 }
 
 /* One product of many rows over a matrix that is neither tiny nor so large that copying it is little beside the
@@ -138,18 +138,18 @@ static const struct op_kind kind = {
     .input_names = {"a", "b"},
     .output_names = {"y"},
     .infer = infer,
-    .along = along,
+    .sequence.along = along,
     .gradient = gradient,
-    .accepts = accepts,
-    .accumulates = 1,
-    .product = true,
-    .ways = ways,
-    .chooses = "products",
-    .steady = (const char *const[]){"each", "library", NULL},
-    .packs = packs,
-    .autocast = {AUTOCAST_LOW, AUTOCAST_LOW},
-    .flops = flops,
-    .reference = reference,
+    .layout.accepts = accepts,
+    .memory.accumulates = 1,
+    .library.product = true,
+    .choice.variants = variants,
+    .choice.what = "products",
+    .choice.steady = (const char *const[]){"each", "library", NULL},
+    .library.packs = packs,
+    .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
+    .cost.flops = flops,
+    .truth.reference = reference,
 };
 
 /* matmul_transposed(a, b) = a b^T */

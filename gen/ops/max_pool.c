@@ -77,9 +77,9 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = infer,
     .gradient = gradient,
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
-    .flops = flops,
-    .reference = reference,
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
+    .cost.flops = flops,
+    .truth.reference = reference,
 };
 
 /* ---- Backward ---- */
@@ -113,9 +113,9 @@ static const struct op_kind kind_backward = {
     .input_names = {"dy", "x"},
     .output_names = {"dx"},
     .infer = infer_backward,
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
-    .flops = flops_backward,
-    .reference = reference_backward,
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
+    .cost.flops = flops_backward,
+    .truth.reference = reference_backward,
 };
 
 /* ---- Functions: x, kernel, stride, padding ---- */

@@ -15,7 +15,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 static const struct op_kind kind = {
     OP_BINARY,
     .name = "mul",
-    .apply = apply,
+    .truth.apply = apply,
     .gradient = gradient,
 };
 

@@ -18,7 +18,11 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "pow", .apply = apply, .gradient = gradient, .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    OP_UNARY,
+    .name = "pow",
+    .truth.apply = apply,
+    .gradient = gradient,
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
 };
 
 /* pow_of(x, exponent) */

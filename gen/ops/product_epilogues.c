@@ -16,7 +16,7 @@
 enum { MASK_BITS = 32 }; /* of relu's aux, in an element of int32 */
 
 static bool has(const struct node *node, enum epilogue epilogue) {
-  return (node->kind->epilogues & EPILOGUE_BIT(epilogue)) != 0;
+  return (node->kind->library.epilogues & EPILOGUE_BIT(epilogue)) != 0;
 }
 
 static const struct op_kind *plain(void) {
@@ -53,9 +53,9 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
 /* Factors lie as in a product alone. What is kept lies as y does, and all vectors are without gaps; y may lie by
  * columns where nothing but a sum is made beside it. */
 static bool accepts(const struct node *node, bool output, int index, const int64_t *strides) {
-  bool turns = node->kind->epilogues == EPILOGUE_BIT(EPILOGUE_SUM);
-  if (output ? index > 0 || !turns : index > 1) return false;
-  return plain()->accepts(node, output, index, strides);
+  bool any_layout = node->kind->library.epilogues == EPILOGUE_BIT(EPILOGUE_SUM);
+  if (output ? index > 0 || !any_layout : index > 1) return false;
+  return plain()->layout.accepts(node, output, index, strides);
 }
 
 /* ---- The truth ---- */
@@ -74,7 +74,7 @@ static void curve(const struct node *node, double *y, double *aux) {
   const struct op_kind *gelu = op_kind_find("gelu_tanh");
   for (int64_t i = 0; i < count && has(node, EPILOGUE_GELU); i++) {
     aux[i] = y[i];
-    y[i] = gelu->scalar(y[i]);
+    y[i] = gelu->truth.scalar(y[i]);
   }
   if (!has(node, EPILOGUE_RELU)) return;
   for (int64_t i = 0; i < count / MASK_BITS; i++) aux[i] = 0;
@@ -87,7 +87,7 @@ static void curve(const struct node *node, double *y, double *aux) {
 static void slope(const struct node *node, double *y, const double *aux) {
   const struct op_kind *gelu = op_kind_find("gelu_tanh")->slope;
   for (int64_t i = 0; i < shape_count(node->outputs[0]->shape); i++)
-    y[i] *= has(node, EPILOGUE_DGELU) ? gelu->scalar(aux[i]) : has_bit(aux[i / MASK_BITS], (int)(i % MASK_BITS));
+    y[i] *= has(node, EPILOGUE_DGELU) ? gelu->truth.scalar(aux[i]) : has_bit(aux[i / MASK_BITS], (int)(i % MASK_BITS));
 }
 
 static void add_up(const double *x, int64_t rows, int64_t columns, double *sums) {
@@ -100,7 +100,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
   int64_t columns = op_columns(shape), count = shape_count(shape);
   double *y = outputs[0];
   bool slopes = has(node, EPILOGUE_DGELU) || has(node, EPILOGUE_DRELU);
-  plain()->reference(node, inputs, outputs);
+  plain()->truth.reference(node, inputs, outputs);
   for (int64_t i = 0; i < count && has(node, EPILOGUE_BIAS); i++) y[i] += inputs[2][i % columns];
   if (has(node, EPILOGUE_GELU) || has(node, EPILOGUE_RELU)) curve(node, y, outputs[1]);
   if (slopes) slope(node, y, inputs[aux_input(node)]);
@@ -112,7 +112,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
 }
 
 static double product_flops(const struct node *node) {
-  return plain()->flops(node);
+  return plain()->cost.flops(node);
 }
 
 /* What an operation of its own would count: one an element of what it is over. */
@@ -120,7 +120,7 @@ static double flops(const struct node *node) {
   double own = 0;
   for (int epilogue = EPILOGUE_BIAS; epilogue < EPILOGUE_SUM; epilogue++)
     if (has(node, (enum epilogue)epilogue)) own += (double)shape_count(node->outputs[0]->shape);
-  if (node->kind->epilogues == EPILOGUE_BIT(EPILOGUE_SUM))
+  if (node->kind->library.epilogues == EPILOGUE_BIT(EPILOGUE_SUM))
     own += (double)shape_count(node->inputs[1]->shape);
   else if (has(node, EPILOGUE_SUM))
     own += (double)shape_count(node->outputs[0]->shape);
@@ -130,9 +130,10 @@ static double flops(const struct node *node) {
 /* ---- Kinds ---- */
 
 #define PRODUCT                                                                                                        \
-  .class = OP_KERNEL, .template_name = "matmul", .infer = infer, .accepts = accepts, .reference = reference,           \
-  .flops = flops, .product_flops = product_flops, .autocast = {AUTOCAST_LOW, AUTOCAST_LOW}
-#define FORWARD(bits) PRODUCT, .epilogues = (bits)
+  .class = OP_KERNEL, .template_name = "matmul", .infer = infer, .layout.accepts = accepts,                            \
+  .truth.reference = reference, .cost.flops = flops, .cost.product_flops = product_flops,                              \
+  .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16}
+#define FORWARD(bits) PRODUCT, .library.epilogues = (bits)
 
 enum {
   BIAS = EPILOGUE_BIT(EPILOGUE_BIAS),
@@ -161,15 +162,15 @@ static const struct op_kind dgelu_sum = {FORWARD(DGELU | SUM), .name = "matmul_d
                                          .input_names = {"a", "b", "aux"}, .output_names = {"y", "d_bias"}};
 static const struct op_kind drelu_sum = {FORWARD(DRELU | SUM), .name = "matmul_drelu_sum",
                                          .input_names = {"a", "b", "aux"}, .output_names = {"y", "d_bias"}};
-static const struct op_kind sum = {FORWARD(SUM), .accumulates = 1, .name = "matmul_sum", .input_names = {"a", "b"},
-                                   .output_names = {"y", "d_bias"}};
+static const struct op_kind sum = {FORWARD(SUM), .memory.accumulates = 1, .name = "matmul_sum",
+                                   .input_names = {"a", "b"}, .output_names = {"y", "d_bias"}};
 
 static const struct op_kind *const kinds[] = {&bias,  &gelu,      &bias_gelu, &relu, &bias_relu, &dgelu,
                                               &drelu, &dgelu_sum, &drelu_sum, &sum,  NULL};
 
 const struct op_kind *op_product_with(unsigned epilogues) {
   for (int i = 0; kinds[i] != NULL; i++)
-    if (kinds[i]->epilogues == epilogues) return kinds[i];
+    if (kinds[i]->library.epilogues == epilogues) return kinds[i];
   return NULL;
 }
 

@@ -58,10 +58,10 @@ static const struct op_kind kind_uniform = {
     .template_name = "random",
     .output_names = {"y"},
     .infer = infer,
-    .flops = op_flops_none,
-    .reference = reference_uniform,
-    .random = true,
-    .wide = true,
+    .cost.flops = op_flops_none,
+    .truth.reference = reference_uniform,
+    .kernel.random = true,
+    .types.wide = true,
 };
 
 static const struct op_kind kind_int = {
@@ -70,11 +70,11 @@ static const struct op_kind kind_int = {
     .template_name = "random",
     .output_names = {"y"},
     .infer = infer_int,
-    .flops = op_flops_none,
-    .range = range,
-    .reference = reference_int,
-    .random = true,
-    .wide = true,
+    .cost.flops = op_flops_none,
+    .index.range = range,
+    .truth.reference = reference_int,
+    .kernel.random = true,
+    .types.wide = true,
 };
 
 static const struct op_kind kind_normal = {
@@ -82,10 +82,10 @@ static const struct op_kind kind_normal = {
     .class = OP_KERNEL,
     .output_names = {"y"},
     .infer = infer,
-    .flops = op_flops_none,
-    .reference = reference_normal,
-    .random = true,
-    .wide = true,
+    .cost.flops = op_flops_none,
+    .truth.reference = reference_normal,
+    .kernel.random = true,
+    .types.wide = true,
 };
 
 /* A node over the extents from argument `first` on, which argument first - 1 counts. */

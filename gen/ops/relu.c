@@ -9,17 +9,11 @@ static double slope(double x) {
   return x > 0 ? 1 : 0;
 }
 
-static const struct op_kind kind_slope = {
-    OP_SLOPE("x"),
-    .name = "relu_backward",
-    .template_name = "relu",
-    .scalar = slope,
-    .epilogue = EPILOGUE_DRELU,
-};
+static const struct op_kind kind_slope = {OP_SLOPE("x"), .name = "relu_backward", .template_name = "relu",
+                                          .truth.scalar = slope};
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "relu", .scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
-    .epilogue = EPILOGUE_RELU,
+    OP_UNARY, .name = "relu", .truth.scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
 };
 
 const struct op_file op_file_relu = {

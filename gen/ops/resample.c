@@ -54,26 +54,30 @@ static struct map map_new(struct arena *arena, int64_t from, int64_t to) {
   return map;
 }
 
-/* Without the places of x behind the last one that counts, so that the kernel reads all of its operand. */
+/* Without the places of x before the first and after the last one that counts, so that the kernel reads its operand up
+ * to both ends. */
 static struct value *resample(struct builder *builder, struct value *x, int axis, struct map map) {
   struct arena *arena = builder_arena(builder);
-  int64_t needed = 1;
+  int64_t first = map.from - 1, needed = 1;
   double *rows = arena_alloc(arena, (size_t)map.to * (2 + (size_t)map.from) * sizeof *rows);
   int64_t n = 0;
+  for (int64_t i = 0; i < map.to * map.from; i++)
+    if (map.weights[i] != 0 && i % map.from < first) first = i % map.from;
   for (int64_t i = 0; i < map.to; i++) {
     const double *row = map.weights + i * map.from;
     int64_t start = 0, end = map.from;
     while (start < end && row[start] == 0) start++;
     while (end > start && row[end - 1] == 0) end--;
-    if (start == end) start = 0, end = 0;
+    if (start == end) start = first, end = first;
     if (end > needed) needed = end;
-    rows[n++] = (double)start;
+    rows[n++] = (double)(start - first);
     rows[n++] = (double)(end - start);
     for (int64_t j = start; j < end; j++) rows[n++] = row[j];
   }
   struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("places", map.to),
                                    attribute_reals("map", rows, n)};
-  if (needed < map.from) x = op_slice(builder, x, axis, 0, needed);
+  if (first >= needed) first = 0; /* none counts */
+  if (first > 0 || needed < map.from) x = op_slice(builder, x, axis, first, needed - first);
   return builder_op(builder, "resample", &x, 1, attributes, 3);
 }
 
@@ -94,10 +98,10 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = infer,
     .gradient = gradient,
-    .accumulates = 1,
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
-    .flops = flops,
-    .reference = reference,
+    .memory.accumulates = 1,
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
+    .cost.flops = flops,
+    .truth.reference = reference,
 };
 
 /* ---- Maps: PyTorch's ---- */

@@ -77,7 +77,7 @@ static int along(const struct node *node, int axis, int input) {
 }
 
 /* The dimension of the places becomes one with those behind it. */
-static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   const struct timeline from = new->timelines[0];
   struct shape x = node->inputs[0]->shape, y = node->outputs[0]->shape;
   if (!op_is_at(from, from.axis)) return NULL;
@@ -97,14 +97,14 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
-    .along = along,
-    .resumed = resumed,
-    .extents = "dims",
+    .sequence.along = along,
+    .sequence.incremental = incremental,
+    .sequence.extents = "dims",
     .gradient = gradient,
-    .view = view,
-    .unview = unview,
-    .flops = op_flops_none,
-    .reference = reference,
+    .layout.view = view,
+    .layout.unview = unview,
+    .cost.flops = op_flops_none,
+    .truth.reference = reference,
 };
 
 /* Puts what is left into the one extent of -1; false after an error. */

@@ -5,7 +5,7 @@
 
 #include "gen/ops/support/support.h"
 
-static const struct op_kind kind, kind_of_sum, kind_plus, kind_with_low;
+static const struct op_kind kind, kind_of_sum, kind_plus, kind_with_bits16;
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
@@ -46,12 +46,11 @@ static const struct op_kind kind = {
     .input_names = {"x", "weight"},
     .output_names = {"y", "rstd"},
     .infer = infer,
-    .along = op_along_rows,
+    .sequence.along = op_along_rows,
     .gradient = gradient,
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops_each = 4,
-    .of_sum = &kind_of_sum,
-    .reference = reference,
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .cost.flops_each = 4,
+    .truth.reference = reference,
 };
 
 /* ---- Backward ---- */
@@ -83,12 +82,11 @@ static const struct op_kind kind_backward = {
     .input_names = {"dy", "x", "weight", "rstd"},
     .output_names = {"dx", "dweight"},
     .infer = infer_backward,
-    .accumulates = 1 | 2,
-    .in_place = {1},
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops_each = 10,
-    .plus = &kind_plus,
-    .reference = reference_backward,
+    .memory.accumulates = 1 | 2,
+    .memory.in_place = {1},
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .cost.flops_each = 10,
+    .truth.reference = reference_backward,
 };
 
 /* ---- Beside additions, which the plan makes of nodes that were differentiated before ---- */
@@ -99,10 +97,10 @@ static const struct op_kind kind_of_sum = {
     .template_name = "rms_norm",
     .input_names = {"a", "b", "weight"},
     .output_names = {"y", "rstd", "x"},
-    .in_place = {0, 0, 1},
-    .flops_each = 5,
-    .plain = &kind,
-    .reference = op_reference_of_sum,
+    .memory.in_place = {0, 0, 1},
+    .cost.flops_each = 5,
+    .fusion.plain = &kind,
+    .truth.reference = op_reference_of_sum,
 };
 
 static const struct op_kind kind_plus = {
@@ -111,25 +109,24 @@ static const struct op_kind kind_plus = {
     .template_name = "rms_norm",
     .input_names = {"dy", "x", "weight", "rstd", "other"},
     .output_names = {"dx", "dweight"},
-    .accumulates = 2,
-    .in_place = {5},
-    .flops_each = 11,
-    .with_low = &kind_with_low,
-    .plain = &kind_backward,
-    .reference = op_reference_plus,
+    .memory.accumulates = 2,
+    .memory.in_place = {5},
+    .cost.flops_each = 11,
+    .fusion.plain = &kind_backward,
+    .truth.reference = op_reference_plus,
 };
 
-static const struct op_kind kind_with_low = {
-    .name = "rms_norm_plus_low_backward",
+static const struct op_kind kind_with_bits16 = {
+    .name = "rms_norm_plus_bits16_backward",
     .class = OP_KERNEL,
     .template_name = "rms_norm",
     .input_names = {"dy", "x", "weight", "rstd", "other"},
     .output_names = {"dx", "narrow", "dweight"},
-    .accumulates = 4,
-    .in_place = {5},
-    .flops_each = 11,
-    .plain = &kind_backward,
-    .reference = op_reference_with_low,
+    .memory.accumulates = 4,
+    .memory.in_place = {5},
+    .cost.flops_each = 11,
+    .fusion.plain = &kind_backward,
+    .truth.reference = op_reference_with_bits16,
 };
 
 /* ---- Functions: the weight starts at one, whatever the scope says ---- */
@@ -155,6 +152,6 @@ static struct value *build_eps(struct builder *builder, const struct argument *a
 
 const struct op_file op_file_rms_norm = {
     .name = "rms_norm",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_of_sum, &kind_plus, &kind_with_low, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_of_sum, &kind_plus, &kind_with_bits16, NULL},
     .functions = (const struct op_function[]){{"rms_norm", .build = build}, {"rms_norm_eps", .build = build_eps}, {0}},
 };

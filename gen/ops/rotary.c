@@ -1,7 +1,7 @@
 /* Rotary position embedding (Su et al., arXiv:2104.09864, eq. 34): with R angles for each place t, the pair (a, b) of
  * angle r becomes (a cos - b sin, b cos + a sin). Pairs are columns r and r + R of the first 2 R, as Llama's and
  * GPT-NeoX's published weights have them, or where `interleaved` 2 r and 2 r + 1, as GPT-J's; the columns behind stay
- * as they are. The gradient is the rotation back: `inverse` turns the sine's sign. */
+ * as they are. The gradient is the rotation back: `inverse` negates the sine. */
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -68,11 +68,11 @@ static const struct op_kind kind = {
     .input_names = {"x", "cos", "sin"},
     .output_names = {"y"},
     .infer = infer,
-    .along = along,
+    .sequence.along = along,
     .gradient = gradient,
-    .accepts = accepts,
-    .flops_each = 3,
-    .reference = reference,
+    .layout.accepts = accepts,
+    .cost.flops_each = 3,
+    .truth.reference = reference,
 };
 
 static struct value *rotary(struct builder *builder, const struct argument *arguments, bool interleaved) {

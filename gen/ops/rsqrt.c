@@ -13,7 +13,11 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "rsqrt", .scalar = scalar, .gradient = gradient, .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    OP_UNARY,
+    .name = "rsqrt",
+    .truth.scalar = scalar,
+    .gradient = gradient,
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
 };
 
 const struct op_file op_file_rsqrt = {

@@ -66,18 +66,18 @@ static double flops(const struct node *node) {
   return op_flops_each(node, 0, 8 * (double)node->inputs[2]->shape.dim[1]);
 }
 
-/* The states so far are kept. */
-static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+/* The states so far are cached. */
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   for (int i = 0; i < 5; i++)
     if (i == 2 ? new->timelines[i].axis != AXIS_WHOLE : !op_is_at(new->timelines[i], 1)) return NULL;
   struct shape u = new->inputs[0]->shape;
   struct value *inputs[8] = {0};
   for (int i = 0; i < 5; i++) inputs[i] = new->inputs[i];
-  inputs[5] = op_kept(builder, new, "states", shape_of(3, u.dim[0], u.dim[2], node->inputs[2]->shape.dim[1]));
+  inputs[5] = op_cache(builder, new, "states", shape_of(3, u.dim[0], u.dim[2], node->inputs[2]->shape.dim[1]));
   inputs[6] = new->at;
   inputs[7] = new->valid;
   new->timeline = new->timelines[0];
-  return builder_op(builder, "selective_scan_resumed", inputs, new->valid != NULL ? 8 : 7, NULL, 0);
+  return builder_op(builder, "selective_scan_incremental", inputs, new->valid != NULL ? 8 : 7, NULL, 0);
 }
 
 static const struct op_kind kind = {
@@ -86,18 +86,18 @@ static const struct op_kind kind = {
     .input_names = {"u", "delta", "a", "b", "c"},
     .output_names = {"y", "states"},
     .infer = infer,
-    .resumed = resumed,
+    .sequence.incremental = incremental,
     .gradient = gradient,
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .wide = true,
-    .flops = flops,
-    .reference = reference,
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .types.wide = true,
+    .cost.flops = flops,
+    .truth.reference = reference,
 };
 
-/* ---- Over steps that follow on at[0] earlier ones, whose states are `kept` [B][D][N] ---- */
+/* ---- Over steps that follow on at[0] earlier ones, whose states are `cache` [B][D][N] ---- */
 
-static int infer_resumed(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
-                         const char **error) {
+static int infer_incremental(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                             const char **error) {
   if (infer(arena, node, shapes, dtypes, error) == 0) return 0;
   struct shape states = shape_of(3, shapes[1].dim[0], shapes[1].dim[2], shapes[1].dim[3]);
   if (!op_check_dtype(arena, node, 5, DTYPE_FLOAT32, error)) return 0;
@@ -106,7 +106,7 @@ static int infer_resumed(struct arena *arena, const struct node *node, struct sh
   return op_check_at(arena, node, 6, error) ? 2 : 0;
 }
 
-static void reference_resumed(const struct node *node, const double *const *inputs, double *const *outputs) {
+static void reference_incremental(const struct node *node, const double *const *inputs, double *const *outputs) {
   const double *u = inputs[0], *delta = inputs[1], *a = inputs[2], *b = inputs[3], *c = inputs[4];
   struct shape shape = node->inputs[0]->shape;
   int64_t states = node->inputs[2]->shape.dim[1], valid = op_valid(node, inputs, 7, shape.dim[1]);
@@ -127,18 +127,18 @@ static void reference_resumed(const struct node *node, const double *const *inpu
   arena_free(arena);
 }
 
-static const struct op_kind kind_resumed = {
-    .name = "selective_scan_resumed",
+static const struct op_kind kind_incremental = {
+    .name = "selective_scan_incremental",
     .class = OP_KERNEL,
     .template_name = "selective_scan",
-    .input_names = {"u", "delta", "a", "b", "c", "kept", "at", "valid"},
+    .input_names = {"u", "delta", "a", "b", "c", "cache", "at", "valid"},
     .output_names = {"y", "next"},
-    .infer = infer_resumed,
-    .assigns = {0, 6},
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .wide = true,
-    .flops = flops,
-    .reference = reference_resumed,
+    .infer = infer_incremental,
+    .memory.assigns = {0, 6},
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .types.wide = true,
+    .cost.flops = flops,
+    .truth.reference = reference_incremental,
 };
 
 /* ---- Backward ---- */
@@ -193,10 +193,10 @@ static const struct op_kind kind_backward = {
     .input_names = {"dy", "u", "delta", "a", "b", "c", "states"},
     .output_names = {"du", "ddelta", "da", "db", "dc"},
     .infer = infer_backward,
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .wide = true,
-    .flops = flops_backward,
-    .reference = reference_backward,
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .types.wide = true,
+    .cost.flops = flops_backward,
+    .truth.reference = reference_backward,
 };
 
 /* selective_scan(u, delta, a, b, c) */
@@ -208,6 +208,6 @@ static struct value *build(struct builder *builder, const struct argument *argum
 
 const struct op_file op_file_selective_scan = {
     .name = "selective_scan",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_resumed, &kind_backward, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_incremental, &kind_backward, NULL},
     .functions = (const struct op_function[]){{"selective_scan", .build = build}, {0}},
 };

@@ -15,11 +15,11 @@ static const struct op_kind kind_slope = {
     OP_SLOPE("y"),
     .name = "sigmoid_backward",
     .template_name = "sigmoid",
-    .scalar = slope,
+    .truth.scalar = slope,
 };
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "sigmoid", .scalar = scalar, .gradient = op_gradient_of_y, .slope = &kind_slope,
+    OP_UNARY, .name = "sigmoid", .truth.scalar = scalar, .gradient = op_gradient_of_y, .slope = &kind_slope,
 };
 
 const struct op_file op_file_sigmoid = {

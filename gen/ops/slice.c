@@ -54,7 +54,7 @@ static bool unview(const struct node *node, const int64_t *out_strides, int64_t 
 }
 
 /* Places that end no later than the newest one; what stood before it is there as far as the input has it. */
-static struct value *resumed(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   const struct timeline timeline = new->timelines[0];
   if (!op_is_plain(timeline)) return NULL;
   int64_t start = node_int(node, "start"), before = node_int(node, "count") - new->most,
@@ -72,13 +72,13 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
-    .along = op_along_others,
-    .resumed = resumed,
+    .sequence.along = op_along_others,
+    .sequence.incremental = incremental,
     .gradient = gradient,
-    .view = view,
-    .unview = unview,
-    .flops = op_flops_none,
-    .reference = reference,
+    .layout.view = view,
+    .layout.unview = unview,
+    .cost.flops = op_flops_none,
+    .truth.reference = reference,
 };
 
 /* ---- Backward: dx [.., size, ..] is dy from `start` on, zero elsewhere ---- */
@@ -132,11 +132,11 @@ static void gradient_backward(struct builder *builder, const struct node *node, 
 }
 
 /* Zeros stand before the first place; those behind the last one come to an end that is not there yet. */
-static struct value *resumed_backward(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental_backward(struct builder *builder, const struct node *node, struct new_places *new) {
   int64_t start = node_int(node, "start");
   new->timeline = new->timelines[0];
   if (!op_is_plain(new->timeline)) return NULL;
-  return start == 0 ? new->inputs[0] : op_recent(builder, new, 0, start, NULL);
+  return start == 0 ? new->inputs[0] : op_conv_cache(builder, new, 0, start, NULL);
 }
 
 static const struct op_kind kind_backward = {
@@ -145,13 +145,13 @@ static const struct op_kind kind_backward = {
     .input_names = {"dy"},
     .output_names = {"dx"},
     .infer = infer_backward,
-    .along = op_along_others,
-    .resumed = resumed_backward,
+    .sequence.along = op_along_others,
+    .sequence.incremental = incremental_backward,
     .gradient = gradient_backward,
     .sum = sum_backward,
-    .accumulates = 1,
-    .flops = op_flops_none,
-    .reference = reference_backward,
+    .memory.accumulates = 1,
+    .cost.flops = op_flops_none,
+    .truth.reference = reference_backward,
 };
 
 /* ---- Functions ---- */

@@ -31,11 +31,11 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
-    .along = op_along_rows,
+    .sequence.along = op_along_rows,
     .gradient = gradient,
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops_each = 5, /* maximum, difference, exponential, sum, division */
-    .reference = reference,
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .cost.flops_each = 5, /* maximum, difference, exponential, sum, division */
+    .truth.reference = reference,
 };
 
 /* ---- Backward ---- */
@@ -63,11 +63,11 @@ static const struct op_kind kind_backward = {
     .input_names = {"dy", "y"},
     .output_names = {"dx"},
     .infer = infer_backward,
-    .accumulates = 1,
-    .in_place = {1},
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops_each = 4,
-    .reference = reference_backward,
+    .memory.accumulates = 1,
+    .memory.in_place = {1},
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .cost.flops_each = 4,
+    .truth.reference = reference_backward,
 };
 
 const struct op_file op_file_softmax = {

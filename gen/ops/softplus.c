@@ -14,9 +14,9 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 static const struct op_kind kind = {
     OP_UNARY,
     .name = "softplus",
-    .scalar = scalar,
+    .truth.scalar = scalar,
     .gradient = gradient,
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
 };
 
 const struct op_file op_file_softplus = {

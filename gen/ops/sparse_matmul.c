@@ -3,6 +3,7 @@
  * and dy; dvalues[e] = the sum of dy[rows[e]] x[columns[e]]: a kind of its own, whose gradients are products again. */
 #include <string.h>
 
+#include "gen/ops/support/nodes.h"
 #include "gen/ops/support/support.h"
 
 /* Whether inputs 0 and 1 are the rows and columns of as many elements. */
@@ -68,12 +69,12 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = infer,
     .gradient = gradient,
-    .accumulates = 1,
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .wide = true,
-    .flops = flops,
-    .index_limit = index_limit,
-    .reference = reference,
+    .memory.accumulates = 1,
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .types.wide = true,
+    .cost.flops = flops,
+    .index.limit = index_limit,
+    .truth.reference = reference,
 };
 
 /* ---- One element's product of rows: y[e] = the sum of a[rows[e]] b[columns[e]] ---- */
@@ -115,11 +116,11 @@ static const struct op_kind kind_dot = {
     .output_names = {"y"},
     .infer = infer_dot,
     .gradient = gradient_dot,
-    .autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .wide = true,
-    .flops = flops,
-    .index_limit = index_limit_dot,
-    .reference = reference_dot,
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .types.wide = true,
+    .cost.flops = flops,
+    .index.limit = index_limit_dot,
+    .truth.reference = reference_dot,
 };
 
 /* ---- Rows of elements that lie by rows: y[e] = the last row that starts at e or before ---- */
@@ -127,23 +128,23 @@ static const struct op_kind kind_dot = {
 static int infer_rows(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                       const char **error) {
   if (!op_check_dtype(arena, node, 0, DTYPE_INT32, error)) return 0;
-  if (node->inputs[0]->shape.rank != 1 || node->inputs[0]->shape.dim[0] < 2)
-    return op_fail(arena, node, error, "%s must be [rows + 1]", op_operand_text(arena, node, 0));
+  if (node->inputs[0]->shape.rank != 1)
+    return op_fail(arena, node, error, "%s must be [rows]", op_operand_text(arena, node, 0));
   return op_result(shapes, dtypes, shape_of(1, node_int(node, "count")), DTYPE_INT32);
 }
 
 static void reference_rows(const struct node *node, const double *const *inputs, double *const *outputs) {
-  int64_t row = 0, rows = node->inputs[0]->shape.dim[0] - 1;
+  int64_t begun = 0, rows = node->inputs[0]->shape.dim[0];
   for (int64_t e = 0; e < node_int(node, "count"); e++) {
-    while (row + 1 < rows && inputs[0][row + 1] <= (double)e) row++;
-    outputs[0][e] = (double)row;
+    while (begun < rows && inputs[0][begun] <= (double)e) begun++;
+    outputs[0][e] = begun > 0 ? (double)(begun - 1) : 0;
   }
 }
 
 static void range_rows(const struct node *node, int64_t none, int64_t *low, int64_t *high) {
   (void)none;
   *low = 0;
-  *high = node->inputs[0]->shape.dim[0] - 2;
+  *high = node->inputs[0]->shape.dim[0] - 1;
 }
 
 static const struct op_kind kind_rows = {
@@ -153,9 +154,9 @@ static const struct op_kind kind_rows = {
     .input_names = {"starts"},
     .output_names = {"y"},
     .infer = infer_rows,
-    .flops = op_flops_none,
-    .range = range_rows,
-    .reference = reference_rows,
+    .cost.flops = op_flops_none,
+    .index.range = range_rows,
+    .truth.reference = reference_rows,
 };
 
 /* ---- Functions ---- */
@@ -171,15 +172,22 @@ static struct value *build(struct builder *builder, const struct argument *argum
   return NULL;
 }
 
-/* sparse_matmul_csr(starts, columns, values, x) */
+/* sparse_matmul_csr(starts, columns, values, x): starts ends with the number of elements, which nothing reads. */
 static struct value *build_csr(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
   struct value *starts = op_tensor(arguments, 0), *columns = op_tensor(arguments, 1);
   if (starts == NULL || columns == NULL) return NULL;
+  if (starts->shape.rank != 1 || starts->shape.dim[0] < 2) {
+    builder_error(builder, "sparse_matmul_csr: starts %s must be [rows + 1]",
+                  shape_text(builder_arena(builder), starts->shape));
+    return NULL;
+  }
+  int64_t n_rows = starts->shape.dim[0] - 1;
   struct attribute elements = attribute_int("count", shape_count(columns->shape));
-  struct value *rows = builder_op(builder, "sparse_rows", &starts, 1, &elements, 1);
+  struct value *first = op_slice(builder, starts, 0, 0, n_rows);
+  struct value *rows = first != NULL ? builder_op(builder, "sparse_rows", &first, 1, &elements, 1) : NULL;
   if (rows == NULL) return NULL;
-  return product(builder, rows, columns, op_tensor(arguments, 2), op_tensor(arguments, 3), starts->shape.dim[0] - 1);
+  return product(builder, rows, columns, op_tensor(arguments, 2), op_tensor(arguments, 3), n_rows);
 }
 
 const struct op_file op_file_sparse_matmul = {

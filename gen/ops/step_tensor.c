@@ -15,8 +15,8 @@ const struct op_kind op_step_tensor = {
     .input_names = {"gradient"},
     .output_names = {"weight"},
     .infer = infer,
-    .flops = op_flops_none,
-    .updates = true,
+    .cost.flops = op_flops_none,
+    .kernel.updates = true,
 };
 
 const struct op_file op_file_step_tensor = {

@@ -30,9 +30,9 @@ static const struct op_kind kind = {
     .class = OP_KERNEL,
     .output_names = {"y"},
     .infer = infer,
-    .flops = op_flops_none,
-    .range = range,
-    .reference = reference,
+    .cost.flops = op_flops_none,
+    .index.range = range,
+    .truth.reference = reference,
 };
 
 /* table_of(count, array), whose elements follow one by one. */

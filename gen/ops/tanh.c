@@ -11,11 +11,11 @@ static const struct op_kind kind_slope = {
     OP_SLOPE("y"),
     .name = "tanh_backward",
     .template_name = "tanh",
-    .scalar = slope,
+    .truth.scalar = slope,
 };
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "tanh", .scalar = tanh, .gradient = op_gradient_of_y, .slope = &kind_slope,
+    OP_UNARY, .name = "tanh", .truth.scalar = tanh, .gradient = op_gradient_of_y, .slope = &kind_slope,
 };
 
 const struct op_file op_file_tanh = {

@@ -64,10 +64,10 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
-    .along = op_along_rows,
-    .flops = flops,
-    .range = range,
-    .reference = reference,
+    .sequence.along = op_along_rows,
+    .cost.flops = flops,
+    .index.range = range,
+    .truth.reference = reference,
 };
 
 static const struct op_kind kind_mask = {
@@ -76,10 +76,10 @@ static const struct op_kind kind_mask = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer_mask,
-    .along = op_along_rows,
-    .autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .flops = flops,
-    .reference = reference_mask,
+    .sequence.along = op_along_rows,
+    .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
+    .cost.flops = flops,
+    .truth.reference = reference_mask,
 };
 
 static struct value *with_k(struct builder *builder, const char *kind_name, const struct argument *arguments) {

@@ -60,12 +60,12 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
-    .along = along,
+    .sequence.along = along,
     .gradient = gradient,
-    .view = view,
-    .unview = unview,
-    .flops = op_flops_none,
-    .reference = reference,
+    .layout.view = view,
+    .layout.unview = unview,
+    .cost.flops = op_flops_none,
+    .truth.reference = reference,
 };
 
 /* transpose(x, a, b) */

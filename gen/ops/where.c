@@ -22,9 +22,9 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = op_infer_elementwise,
     .gradient = gradient,
-    .in_place = {2}, /* of a */
-    .apply = apply,
-    .reference = op_reference_elementwise,
+    .memory.in_place = {2}, /* of a */
+    .truth.apply = apply,
+    .truth.reference = op_reference_elementwise,
 };
 
 const struct op_file op_file_where = {

@@ -5,7 +5,7 @@
 #include "gen/base/text.h"
 #include "gen/tuning/tuning.h"
 
-/* A way must be so much faster than the first to take its place: what is measured again differs by as much. */
+/* A variant must be so much faster than the first to take its place: what is measured again differs by as much. */
 static const double least_gain = 0.03;
 
 int64_t tuned_threads(const struct program *program) {
@@ -14,10 +14,10 @@ int64_t tuned_threads(const struct program *program) {
 }
 
 static int fastest(const struct choice *choice) {
-  double first = tuned_seconds(choice->measured, choice->ways[0]), least = first * (1 - least_gain);
+  double first = tuned_seconds(choice->measured, choice->variants[0]), least = first * (1 - least_gain);
   int found = 0;
-  for (int i = 1; i < choice->n_ways; i++) {
-    double seconds = tuned_seconds(choice->measured, choice->ways[i]);
+  for (int i = 1; i < choice->n_variants; i++) {
+    double seconds = tuned_seconds(choice->measured, choice->variants[i]);
     if (seconds <= 0 || (least > 0 && seconds >= least)) continue;
     least = seconds;
     found = i;
@@ -29,7 +29,7 @@ static struct choice decide(const struct program *program, struct choice choice)
   const struct tuning *tuning = program->tuning;
   if (tuning == NULL) return choice;
   if (tuning->forced >= 0) {
-    choice.taken = tuning->forced < choice.n_ways ? tuning->forced : 0;
+    choice.taken = tuning->forced < choice.n_variants ? tuning->forced : 0;
     return choice;
   }
   choice.measured = tuning_find(tuning, choice.subject, tuned_threads(program), 0);
@@ -37,18 +37,18 @@ static struct choice decide(const struct program *program, struct choice choice)
   return choice;
 }
 
-const char *choose(struct program *program, const char *subject, const char *what, const char *const *ways,
-                   int n_ways) {
-  if (n_ways == 1) return ways[0];
+const char *choose(struct program *program, const char *subject, const char *what, const char *const *variants,
+                   int n_variants) {
+  if (n_variants == 1) return variants[0];
   for (int i = 0; i < program->choices.count; i++) {
     const struct choice *before = &program->choices.items[i];
-    if (strcmp(before->subject, subject) == 0) return before->ways[before->taken];
+    if (strcmp(before->subject, subject) == 0) return before->variants[before->taken];
   }
-  size_t size = (size_t)n_ways * sizeof *ways;
+  size_t size = (size_t)n_variants * sizeof *variants;
   const char **kept = arena_alloc(program->arena, size);
-  memcpy(kept, ways, size);
+  memcpy(kept, variants, size);
   struct choice choice =
-      decide(program, (struct choice){.subject = subject, .what = what, .ways = kept, .n_ways = n_ways});
+      decide(program, (struct choice){.subject = subject, .what = what, .variants = kept, .n_variants = n_variants});
   ARENA_PUSH(program->arena, program->choices, choice);
   return kept[choice.taken];
 }
@@ -64,54 +64,31 @@ static const char *name_of(const struct program *program, const struct choice *c
   return choice->subject;
 }
 
-static double seconds_of(const struct choice *choice, int way) {
-  return choice->measured != NULL ? tuned_seconds(choice->measured, choice->ways[way]) : 0;
+static double seconds_of(const struct choice *choice, int variant) {
+  return choice->measured != NULL ? tuned_seconds(choice->measured, choice->variants[variant]) : 0;
 }
 
-/* One that was measured: what it is for, the way that is taken, and the others. */
-static void add_measured(struct text *text, const struct program *program, const struct choice *choice) {
-  bool first = true;
-  text_printf(text, "choices   %s of %s: %s, %.4g ms (not", choice->what, name_of(program, choice),
-              choice->ways[choice->taken], 1e3 * seconds_of(choice, choice->taken));
-  for (int i = 0; i < choice->n_ways; i++) {
+/* One choice: what it is for, the variant that is taken, and the others, each with its time and how much longer that
+ * is. */
+static void add_choice(struct text *text, const struct program *program, const struct choice *choice) {
+  double taken = seconds_of(choice, choice->taken);
+  text_printf(text, "choice    %s of %s: %s", choice->what, name_of(program, choice), choice->variants[choice->taken]);
+  if (taken > 0) text_printf(text, ", %.4g ms", 1e3 * taken);
+  const char *before = "; not ";
+  for (int i = 0; i < choice->n_variants; i++) {
     if (i == choice->taken) continue;
-    text_printf(text, "%s%s", first ? " " : ", ", choice->ways[i]);
-    if (seconds_of(choice, i) > 0) text_printf(text, " %.4g ms", 1e3 * seconds_of(choice, i));
-    first = false;
-  }
-  text_puts(text, ")\n");
-}
-
-/* How many like `choice`, by rule and of its way, there are up to its own place; and in all. */
-static int count_alike(const struct program *program, int place, bool all) {
-  const struct choice *choice = &program->choices.items[place];
-  int count = 0;
-  for (int i = 0; i < (all ? program->choices.count : place); i++) {
-    const struct choice *other = &program->choices.items[i];
-    count += other->measured == NULL && strcmp(other->what, choice->what) == 0 &&
-             strcmp(other->ways[other->taken], choice->ways[choice->taken]) == 0;
-  }
-  return count;
-}
-
-/* Those of the rules, in one line. */
-static void add_by_rule(struct text *text, const struct program *program) {
-  const char *before = "choices   by rule: ";
-  for (int i = 0; i < program->choices.count; i++) {
-    const struct choice *choice = &program->choices.items[i];
-    if (choice->measured != NULL || count_alike(program, i, false) > 0) continue;
-    text_printf(text, "%s%s %s", before, choice->what, choice->ways[choice->taken]);
-    if (count_alike(program, i, true) > 1) text_printf(text, " (%d)", count_alike(program, i, true));
+    double seconds = seconds_of(choice, i);
+    text_printf(text, "%s%s", before, choice->variants[i]);
+    if (seconds > 0 && taken > 0)
+      text_printf(text, " (%.4g ms, %+.0f %%)", 1e3 * seconds, 100 * (seconds - taken) / taken);
     before = ", ";
   }
-  if (before[0] == ',') text_puts(text, "; accel-gen tune measures\n");
+  text_puts(text, choice->measured != NULL ? "\n" : "; by rule\n");
 }
 
 const char *choices_text(const struct program *program) {
   struct text text = text_in(program->arena);
-  for (int i = 0; i < program->choices.count; i++)
-    if (program->choices.items[i].measured != NULL) add_measured(&text, program, &program->choices.items[i]);
-  add_by_rule(&text, program);
+  for (int i = 0; i < program->choices.count; i++) add_choice(&text, program, &program->choices.items[i]);
   return text_string(&text);
 }
 
@@ -119,13 +96,15 @@ json_t *choices_json(const struct program *program) {
   json_t *list = json_array();
   for (int i = 0; i < program->choices.count; i++) {
     const struct choice *choice = &program->choices.items[i];
-    json_t *ways = json_array(), *seconds = json_object();
-    for (int k = 0; k < choice->n_ways; k++) {
-      json_array_append_new(ways, json_string(choice->ways[k]));
-      if (seconds_of(choice, k) > 0) json_object_set_new(seconds, choice->ways[k], json_real(seconds_of(choice, k)));
+    json_t *variants = json_array(), *seconds = json_object();
+    for (int k = 0; k < choice->n_variants; k++) {
+      json_array_append_new(variants, json_string(choice->variants[k]));
+      if (seconds_of(choice, k) > 0)
+        json_object_set_new(seconds, choice->variants[k], json_real(seconds_of(choice, k)));
     }
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:o}", "of", name_of(program, choice), "subject", choice->subject,
-                               "chooses", choice->what, "way", choice->ways[choice->taken], "ways", ways);
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s, s:o}", "of", name_of(program, choice), "subject", choice->subject, "selects",
+                  choice->what, "variant", choice->variants[choice->taken], "variants", variants);
     json_object_set_new(object, "by", json_string(choice->measured != NULL ? "measurement" : "rule"));
     if (choice->measured != NULL) json_object_set_new(object, "seconds", json_incref(seconds));
     json_decref(seconds);

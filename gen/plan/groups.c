@@ -145,7 +145,7 @@ static void add_weight(struct sharing *sharing, const struct weight *weight, int
 static bool has_tables(const struct program *program) {
   const struct job *job = program->job;
   return program->trained != program || job->optimizer.n_groups > 0 || optimizer_is_by_tensor(job) ||
-         optimizer_state_dtype(job) != STATE_FLOAT32 || is_divided(program);
+         optimizer_state_dtype(job) != STATE_FLOAT32 || is_sharded(program);
 }
 
 /* Whether a weight is one that the update goes through. A backward that updates finds its rows by their numbers, so

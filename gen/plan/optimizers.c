@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/allocate.h"
 
 static const struct optimizer optimizers[] = {
     [OPTIMIZER_SGD] = {.name = "sgd", .coupled = true},

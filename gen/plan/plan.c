@@ -3,16 +3,14 @@
 #include <string.h>
 
 #include "gen/plan/graph/adapt.h"
-#include "gen/plan/graph/at_once.h"
-#include "gen/plan/graph/border.h"
 #include "gen/plan/graph/cast.h"
 #include "gen/plan/graph/chunk.h"
 #include "gen/plan/graph/decode.h"
 #include "gen/plan/graph/differentiate.h"
-#include "gen/plan/graph/epilogues.h"
 #include "gen/plan/graph/evaluation.h"
 #include "gen/plan/graph/freeze.h"
 #include "gen/plan/graph/fuse.h"
+#include "gen/plan/graph/fused_loss_backward.h"
 #include "gen/plan/graph/indices.h"
 #include "gen/plan/graph/keep.h"
 #include "gen/plan/graph/library.h"
@@ -21,6 +19,8 @@
 #include "gen/plan/graph/part_scopes.h"
 #include "gen/plan/graph/prune.h"
 #include "gen/plan/graph/recompute.h"
+#include "gen/plan/graph/rewrites.h"
+#include "gen/plan/graph/step_end.h"
 #include "gen/plan/graph/sums.h"
 #include "gen/plan/graph/synchronize.h"
 #include "gen/plan/groups.h"
@@ -28,17 +28,17 @@
 #include "gen/plan/kernels/kernels.h"
 #include "gen/plan/kernels/packs.h"
 #include "gen/plan/kernels/parts.h"
+#include "gen/plan/memory/alias.h"
+#include "gen/plan/memory/allocate.h"
 #include "gen/plan/memory/gradients.h"
 #include "gen/plan/memory/layout.h"
-#include "gen/plan/memory/lend.h"
-#include "gen/plan/memory/place.h"
 #include "gen/plan/memory/signatures.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/precision.h"
 #include "gen/plan/ranks/averaging.h"
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/compress.h"
-#include "gen/plan/ranks/fold.h"
+#include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/plan/report/figures.h"
 #include "gen/plan/start.h"
@@ -49,7 +49,7 @@ struct context {
   struct program *program;
   struct builder *builder;
   struct diagnostics *diags;
-  const struct apart_list *apart;
+  const struct peeled_loops *peeled;
 };
 
 static bool pass_read(struct context *context) {
@@ -60,19 +60,20 @@ static bool pass_read(struct context *context) {
 
 static bool pass_cast(struct context *context) {
   const struct job *job = context->program->job;
-  struct cast_rules rules = {.low = job->precision.autocast ? precision_dtype(job->precision.mixed) : DTYPE_FLOAT32,
+  struct cast_rules rules = {.bits16 = job->precision.autocast ? precision_dtype(job->precision.mixed) : DTYPE_FLOAT32,
                              .storage = precision_dtype(job->precision.param)};
   const bool **kept;
   rules.cuda = context->program->target->casts_as_cuda;
   if (!kept_parameters(context->program, context->diags, &kept)) return false;
   rules.kept = kept;
-  context->program->low = cast(context->program->graph, &rules);
+  context->program->bits16 = cast(context->program->graph, &rules);
   return true;
 }
 
 static bool pass_differentiate(struct context *context) {
   if (context->program->kind != PROGRAM_TRAIN) return true;
-  const struct seed seed = border_seed(context->program);
+  if (!check_trained(context->program, context->diags)) return false;
+  const struct seed seed = loss_seed(context->program);
   if (differentiate(context->builder, &seed) == NULL) return false;
   widen_gradients(context->program);
   return true;
@@ -100,16 +101,16 @@ static bool pass_chunk(struct context *context) {
   return program->kind == PROGRAM_GENERATE || chunk_losses(program, context->builder, context->diags);
 }
 
-static bool pass_border(struct context *context) {
+static bool pass_step_end(struct context *context) {
   struct program *program = context->program;
-  return program->kind != PROGRAM_TRAIN || plan_border(program, context->builder, context->diags);
+  return program->kind != PROGRAM_TRAIN || plan_step_end(program, context->builder, context->diags);
 }
 
-static bool pass_weigh(struct context *context) {
+static bool pass_evaluation_mean(struct context *context) {
   struct program *program = context->program;
   bool evaluates = program->kind == PROGRAM_TRAIN && program->job->training.eval_interval > 0;
   if (!evaluates && program->kind != PROGRAM_EVALUATE) return true;
-  return weigh_evaluation(program, context->builder, context->diags);
+  return plan_evaluation_mean(program, context->builder, context->diags);
 }
 
 static bool pass_recompute(struct context *context) {
@@ -117,8 +118,8 @@ static bool pass_recompute(struct context *context) {
   return program->kind != PROGRAM_TRAIN || choose_recomputation(program, context->diags);
 }
 
-static bool pass_apart(struct context *context) {
-  part_loops(context->program->graph, context->apart);
+static bool pass_peel_loops(struct context *context) {
+  peel_loops(context->program->graph, context->peeled);
   return true;
 }
 
@@ -133,24 +134,24 @@ static bool pass_freeze(struct context *context) {
   return context->program->kind != PROGRAM_TRAIN || freeze(context->program, context->diags);
 }
 
-static bool pass_at_once(struct context *context) {
-  if (context->program->kind == PROGRAM_TRAIN) take_at_once(context->program, context->builder);
+static bool pass_fused_loss_backward(struct context *context) {
+  if (context->program->kind == PROGRAM_TRAIN) fuse_loss_backward(context->program, context->builder);
   return true;
 }
 
 static bool pass_prune(struct context *context) {
   prune(context->program->graph);
-  library_take_rooms(context->program);
-  return true;
+  library_drop_workspaces(context->program);
+  return context->program->kind != PROGRAM_TRAIN || check_trained(context->program, context->diags);
 }
 
 static bool pass_epilogues(struct context *context) {
-  take_epilogues(context->program->graph, context->program->target->epilogues);
+  rewrite_graph(context->program->graph, REWRITE_EPILOGUES, context->program->target->epilogues);
   return true;
 }
 
 static bool pass_sums(struct context *context) {
-  if (context->program->target->takes_sums) take_sums(context->builder);
+  if (context->program->target->takes_sums) fuse_sums(context->builder);
   return true;
 }
 
@@ -162,7 +163,7 @@ static bool pass_fuse(struct context *context) {
 static bool pass_weights(struct context *context) {
   if (!plan_weights(context->program, context->diags) || !check_start(context->program, context->diags)) return false;
   plan_gradients(context->program);
-  return plan_trained(context->program, context->diags) && fold(context->program, context->diags);
+  return plan_trained(context->program, context->diags) && plan_fsdp_layers(context->program, context->diags);
 }
 
 static bool pass_groups(struct context *context) {
@@ -180,8 +181,8 @@ static bool pass_layout(struct context *context) {
   return true;
 }
 
-static bool pass_place(struct context *context) {
-  place(context->program);
+static bool pass_allocate(struct context *context) {
+  allocate_memory(context->program);
   return true;
 }
 
@@ -215,8 +216,8 @@ static bool pass_figures(struct context *context) {
   return check_masking(context->program, context->diags) && check_packing(context->program, context->diags);
 }
 
-static bool pass_lend(struct context *context) {
-  lend(context->program);
+static bool pass_alias(struct context *context) {
+  alias_gradients(context->program);
   return true;
 }
 
@@ -233,12 +234,12 @@ static const struct pass {
     {"synchronize", pass_synchronize},
     {"decode", pass_decode},
     {"chunk", pass_chunk},
-    {"border", pass_border},
-    {"weigh", pass_weigh},
+    {"step_end", pass_step_end},
+    {"evaluation_mean", pass_evaluation_mean},
     {"recompute", pass_recompute},
-    {"apart", pass_apart},
+    {"peel_loops", pass_peel_loops},
     {"differentiate", pass_differentiate},
-    {"at_once", pass_at_once},
+    {"fused_loss_backward", pass_fused_loss_backward},
     {"prune", pass_prune},
     {"epilogues", pass_epilogues},
     {"sums", pass_sums},
@@ -246,12 +247,12 @@ static const struct pass {
     {"weights", pass_weights},
     {"groups", pass_groups},
     {"layout", pass_layout},
-    {"place", pass_place},
+    {"allocate", pass_allocate},
     {"kernels", pass_kernels},
     {"collectives", pass_collectives},
     {"state", pass_state},
     {"figures", pass_figures},
-    {"lend", pass_lend},
+    {"alias", pass_alias},
     {0},
 };
 
@@ -260,7 +261,7 @@ const char *pass_name(int index) {
 }
 
 struct program *plan(struct builder *builder, const struct job *job, enum program_kind kind,
-                     const struct tuning *tuning, const struct apart_list *apart, struct diagnostics *diags,
+                     const struct tuning *tuning, const struct peeled_loops *peeled, struct diagnostics *diags,
                      const char *dump, const char **dumped) {
   struct arena *arena = builder_arena(builder);
   struct program *program = arena_alloc(arena, sizeof *program);
@@ -271,7 +272,7 @@ struct program *plan(struct builder *builder, const struct job *job, enum progra
   program->target = target_of(job);
   program->graph = builder_graph(builder);
   program->trained = program;
-  struct context context = {program, builder, diags, apart};
+  struct context context = {program, builder, diags, peeled};
   for (int i = 0; passes[i].name != NULL; i++) {
     if (!passes[i].run(&context) || diags->errors > 0) return NULL;
     if (dump != NULL && strcmp(dump, passes[i].name) == 0)

@@ -6,11 +6,11 @@
 #include "gen/plan/program.h"
 
 /* Runs all passes over the builder's graph, whose entry is the model. NULL with errors in `diags`.
- * tuning: what was measured of kernels, by which the plan chooses among ways to write them; NULL: nothing.
- * apart: loops whose first iterations are calls of their own; NULL: none. plan_least (solve.h) finds which should be.
+ * tuning: what was measured of kernels, by which the plan chooses among their variants; NULL: nothing.
+ * peeled: loops whose first iterations are peeled off; NULL: none. plan_least (solve.h) finds which should be.
  * dump, when not NULL, names the pass behind which the IR is put into *dumped. */
 struct program *plan(struct builder *builder, const struct job *job, enum program_kind kind,
-                     const struct tuning *tuning, const struct apart_list *apart, struct diagnostics *diags,
+                     const struct tuning *tuning, const struct peeled_loops *peeled, struct diagnostics *diags,
                      const char *dump, const char **dumped);
 
 /* The name of pass number `index`, in order; NULL behind the last one. */

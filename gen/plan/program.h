@@ -6,22 +6,22 @@
 #define ACCEL_PLAN_PROGRAM_H
 
 #include "gen/ir/graph.h"
-#include "gen/plan/graph/border.h"
+#include "gen/plan/graph/step_end.h"
 #include "gen/plan/ranks/exchange.h"
 #include "gen/spec/job.h"
 
 /* What is made of a job: it trains; measures what was trained, over the evaluation split; writes text with it. */
 enum program_kind { PROGRAM_TRAIN, PROGRAM_EVALUATE, PROGRAM_GENERATE, PROGRAM_KINDS };
 
-/* "train", "evaluate", "generate"; and the way back, false where no kind has the name. */
+/* "train", "evaluate", "generate"; and the reverse, false where no kind has the name. */
 const char *program_kind_name(enum program_kind kind);
 bool program_kind_find(const char *name, enum program_kind *kind);
 
 struct target;
 struct tuned;
 struct tuning;
-struct loan;
-struct apart_list;
+struct alias;
+struct peeled_loops;
 
 /* ---- Memory ---- */
 
@@ -51,9 +51,9 @@ struct storage {
   struct storage *shared;     /* taken over by an output in place: the storage that it became part of */
   const struct node *carrier; /* of a row of carried values: the repeated call, and which of its inputs */
   int carried_input;
-  struct function *frame;  /* of a frame: the callee whose saved values lie here */
-  const struct node *call; /* and its call */
-  const struct loan *loan; /* SAVED: it lies in memory of gradients; NULL: in what its function saves */
+  struct function *frame;    /* of a frame: the callee whose saved values lie here */
+  const struct node *call;   /* and its call */
+  const struct alias *alias; /* SAVED: it lies in memory of gradients; NULL: in what its function saves */
 };
 
 /* Where a value lies: elements of a storage under strides. */
@@ -91,17 +91,17 @@ struct kernel_operand {
 /* Ways to compute the same, of which one is taken: gen/plan/choose.h. */
 struct choice {
   const char *subject; /* what it is for, in full: a kernel's kind, attributes, operands with their strides */
-  const char *what;    /* is chosen: "keys of a block" */
-  const char *const *ways;
-  int n_ways, taken;
-  const struct tuned *measured; /* NULL: nothing was, and the first way is taken */
+  const char *what;    /* is chosen: "KV block size" */
+  const char *const *variants;
+  int n_variants, taken;
+  const struct tuned *measured; /* NULL: nothing was, and the first variant is taken */
 };
 
 /* A kernel: one C function for all steps that need exactly it. */
 struct kernel {
   const char *name;
-  const char *subject;     /* all that its text depends on, but for the way that it is written in */
-  const char *way;         /* of its kind's ways; "": there is one */
+  const char *subject;     /* all that its text depends on, but for the variant that it is written in */
+  const char *variant;     /* of its kind's variants; "": there is one */
   bool packs;              /* input 1 is a weight that a library may keep packed; gen/plan/kernels/packs.h */
   int64_t weights;         /* that it keeps packed; 0: none */
   const struct node *node; /* of the first step that needed it */
@@ -128,9 +128,9 @@ struct step {
   struct place *outputs, *inputs;
   bool *accumulate; /* by output: add to what stands there */
   int *used;        /* by iteration: the unit whose parameters it takes; NULL: none */
-  int *begins;      /* by iteration: the unit that begins to be made whole before it; -1: none */
-  int *arrives;     /* by iteration: the unit whose weights have come before it; -1: it was there */
-  int *settled;     /* by iteration: buckets of gradients that have arrived before it; NULL: any */
+  int *begins;      /* by iteration: the unit whose gather begins before it; -1: none */
+  int *arrives;     /* by iteration: the unit whose gather is complete before it; -1: none is awaited */
+  int *reduced;     /* by iteration: buckets of gradients that have arrived before it; NULL: any */
   int *complete;    /* by iteration: gradient buckets that are complete behind it, and last, before the first one; NULL:
                        no more than before */
 };
@@ -145,14 +145,14 @@ struct function {
   struct slot *slots;
   int n_slots, slots_capacity;
   bool *uses_weights, *uses_gradients; /* by scope: the function takes a pointer to them */
-  bool *uses_low_weights;              /* by scope: to the copies of 16 bits */
+  bool *uses_bits16_weights;           /* by scope: to the copies of 16 bits */
   bool *uses_inputs;                   /* by input: the function takes it */
   int64_t saved_bytes, scratch_bytes;  /* 0: it takes no such pointer */
   bool *writes_weights;                /* by scope: it assigns to some of them */
   bool *uses_rows;                     /* by scope: it takes a pointer to their rows in the optimizer's table */
   bool updates;                        /* some of any scope */
   bool random;                         /* draws random numbers, itself or in a callee */
-  bool lent; /* of a forward function: it and its backward take a pointer to what lies in memory of gradients */
+  bool aliased; /* of a forward function: it and its backward take a pointer to what lies in memory of gradients */
 };
 
 /* ---- Parameters ---- */
@@ -206,15 +206,16 @@ struct span {
   int64_t gradient; /* the first element of its gradient; -1: none is stored */
   bool frozen;      /* it has a place in the table, and is never updated */
   int64_t state[2]; /* where it begins in the arrays of its states, if they do not mirror the weights */
-  int unit;         /* of program->units; -1: of none */
+  int fsdp_unit;    /* of program->fsdp_units; -1: of none */
   int64_t piece;    /* divided among ranks: what each has of it but the last one, which has the rest */
   struct optimizer_numbers numbers;
   int64_t matrices, rows, columns; /* of a parameter on its own: its last two dimensions, and all before them; 0 where
                                       it has fewer than two */
 };
 
-/* One of several elements of an array that ranks hold a few of at a time: a layer's parameters. */
-struct unit {
+/* A unit of fully sharded data parallelism: the parameters of a layer, an element of an array of which a rank holds a
+ * few elements at a time. Ranks gather its weights and reduce its gradients together. */
+struct fsdp_unit {
   const char *path; /* absolute */
   int first, end;   /* its spans */
 };
@@ -288,8 +289,8 @@ struct program {
   struct function **functions; /* callees before callers */
   int n_functions, functions_capacity;
   struct function *forward, *backward; /* the entry's; backward NULL when nothing is trained */
-  bool loss_in_backward;               /* it gives the loss too: gen/plan/graph/at_once.h */
-  struct border border;
+  bool loss_in_backward;               /* it gives the loss too: gen/plan/graph/fused_loss_backward.h */
+  struct step_end step_end;
   /* In training the entry as it is evaluated, NULL where that is as it is trained; in generation the entry over one
    * place, NULL where it is not cut into places. */
   struct region *second_entry;
@@ -304,7 +305,7 @@ struct program {
   } predictions;
   struct value *evaluation_count; /* what its loss is a mean over, a result of it; NULL: every sample counts alike */
 
-  enum dtype low; /* the type of the weights' copies of 16 bits; DTYPE_FLOAT32: there are none */
+  enum dtype bits16; /* the type of the weights' copies of 16 bits; DTYPE_FLOAT32: there are none */
   /* The tree of the parameters' gradients: this program, or, where some parameters have none that is stored, one that
    * has nothing but the tree of all others. */
   struct program *trained;
@@ -318,10 +319,10 @@ struct program {
   int64_t own_elements;   /* of what ranks divide: what one has at most; 0: they divide nothing */
   int64_t whole_bytes;    /* of all parameters, in the order of which weights tell their offsets */
   struct {
-    struct unit *items;
+    struct fsdp_unit *items;
     int count, capacity;
-  } units;                  /* that ranks hold a few of at a time */
-  int first_unit;           /* that the model uses */
+  } fsdp_units;             /* that ranks hold a few of at a time */
+  int first_fsdp_unit;      /* that the model uses */
   struct span_list tensors; /* each stepped as a whole */
   int64_t packed;           /* bytes of weights that products keep packed */
   int64_t workspace;        /* bytes that a device's libraries need to work in */
@@ -338,9 +339,9 @@ struct program {
   struct weight_node **bindings; /* by forward region id and scope: what it was first called with */
   int bindings_stride;
 
-  struct loan *loans; /* in the order of their addresses */
-  int n_loans;
-  struct apart_list *apart; /* with which a plan may take less: gen/plan/memory/lend.h; NULL: none */
+  struct alias *aliases; /* in the order of their addresses */
+  int n_aliases;
+  struct peeled_loops *peeled; /* with which a plan may take less: gen/plan/memory/alias.h; NULL: none */
   struct {
     struct collective *items;
     int count, capacity;

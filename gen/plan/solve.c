@@ -3,7 +3,7 @@
 #include "gen/base/quantity.h"
 #include "gen/plan/graph/chunk.h"
 #include "gen/plan/graph/recompute.h"
-#include "gen/plan/memory/lend.h"
+#include "gen/plan/memory/alias.h"
 #include "gen/plan/plan.h"
 #include "gen/plan/report/report.h"
 
@@ -15,23 +15,23 @@ struct trial {
 };
 
 static struct program *plan_with(struct arena *arena, const struct planner *planner, const struct job *job,
-                                 const struct apart_list *apart, struct diagnostics *diags, const char *dump,
+                                 const struct peeled_loops *peeled, struct diagnostics *diags, const char *dump,
                                  const char **dumped) {
   struct graph *graph = planner->read(planner->context, arena, job, diags);
   if (graph == NULL) return NULL;
-  return plan(builder_on(graph, diags), job, planner->kind, planner->tuning, apart, diags, dump, dumped);
+  return plan(builder_on(graph, diags), job, planner->kind, planner->tuning, peeled, diags, dump, dumped);
 }
 
 struct program *plan_least(struct arena *arena, const struct planner *planner, const struct job *job,
                            struct diagnostics *diags, const char *dump, const char **dumped) {
   struct program *whole = plan_with(arena, planner, job, NULL, diags, dump, dumped);
-  if (whole == NULL || whole->apart == NULL) return whole;
+  if (whole == NULL || whole->peeled == NULL) return whole;
   struct diagnostics known = diagnostics_in(arena); /* it was all said of the first one */
   const char *text = NULL;
-  struct program *parted = plan_with(arena, planner, job, whole->apart, &known, dump, &text);
-  if (parted == NULL || parted->bytes.total > whole->bytes.total - whole->bytes.total / LEAST_OF_ARENA) return whole;
+  struct program *peeled = plan_with(arena, planner, job, whole->peeled, &known, dump, &text);
+  if (peeled == NULL || peeled->bytes.total > whole->bytes.total - whole->bytes.total / LEAST_OF_ARENA) return whole;
   if (dump != NULL) *dumped = text;
-  return parted;
+  return peeled;
 }
 
 static struct program *plan_job(struct arena *arena, const struct planner *planner, const struct job *job,

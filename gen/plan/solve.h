@@ -14,8 +14,8 @@ struct planner {
   const struct tuning *tuning; /* as plan() takes it */
 };
 
-/* The job's program, with the first iterations of loops apart where it takes clearly less so (gen/plan/memory/lend.h).
- * Else as plan(). */
+/* The job's program, with the first iterations of loops peeled off if that takes clearly less memory
+ * (gen/plan/memory/alias.h). Otherwise as plan(). */
 struct program *plan_least(struct arena *arena, const struct planner *planner, const struct job *job,
                            struct diagnostics *diags, const char *dump, const char **dumped);
 

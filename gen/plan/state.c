@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "gen/plan/graph/border.h"
-#include "gen/plan/memory/place.h"
+#include "gen/plan/graph/step_end.h"
+#include "gen/plan/memory/allocate.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/ranks/compress.h"
 #include "gen/plan/ranks/shard.h"
@@ -45,13 +45,13 @@ static void add_number(struct program *program, const char *file, const char *na
   add_numbers(program, file, name, member, dtype, (struct shape){0});
 }
 
-static void add_border(struct program *program) {
-  struct border border = program->border;
-  if (border.scaler) {
+static void add_step_end(struct program *program) {
+  struct step_end step_end = program->step_end;
+  if (step_end.scaler) {
     add_number(program, "scaler", "scale", "scale", DTYPE_FLOAT32);
     add_number(program, "scaler", "_growth_tracker", "growth_tracker", DTYPE_INT32);
   }
-  if (border.skips) add_number(program, "progress", "skipped", "skipped", DTYPE_INT32);
+  if (step_end.skips) add_number(program, "progress", "skipped", "skipped", DTYPE_INT32);
 }
 
 /* Which parameters have a state, and which of their dimensions it has; or a number for each block of theirs. */
@@ -93,7 +93,7 @@ static void add_sliced(struct program *program, const char *name, const char *me
 /* Of the state that was added last, a rank has its part alone. */
 static void divide(struct program *program) {
   struct state *state = &program->states.items[program->states.count - 1];
-  if (!is_divided(program)) return;
+  if (!is_sharded(program)) return;
   state->whole = program->trained->whole_bytes / dtype_size(DTYPE_FLOAT32);
   state->count = program->own_elements;
 }
@@ -155,7 +155,7 @@ void plan_state(struct program *program) {
   if (job->training.early_stopping.patience > 0)
     add_numbers(program, "progress", "early_stopping", "stopping", DTYPE_INT32, shape_of(1, (int64_t)4));
   compression_states(program);
-  add_border(program);
+  add_step_end(program);
   for (int i = 0; i < program->states.count; i++) {
     struct state *state = &program->states.items[i];
     state->on_host = i == 0

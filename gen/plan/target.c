@@ -6,8 +6,8 @@
 static const struct target cpu = {.name = "cpu",
                                   .suffixes = {".c"},
                                   .n_texts = 1,
-                                  .chooses = true,
-                                  .lends = true,
+                                  .has_variants = true,
+                                  .sequential = true,
                                   .shares = true,
                                   .receives_apart = true};
 
@@ -24,9 +24,9 @@ static const struct target cuda = {.name = "cuda",
                                                 EPILOGUE_BIT(EPILOGUE_DRELU) | EPILOGUE_BIT(EPILOGUE_SUM),
                                    .takes_sums = true,
                                    .library_chooses = true,
-                                   .low_chunks = true,
+                                   .bits16_chunks = true,
                                    .chunk_rows = 4096,
-                                   .row_bytes = 16,
+                                   .operand_bytes = 16,
                                    .suffixes = {".c", ".cu"},
                                    .n_texts = 2,
                                    .compiler = "nvcc -std=c++17 -O3",
@@ -60,15 +60,15 @@ static bool multiplies(const struct processor *processor, enum dtype dtype) {
 
 const char *target_products(const struct program *program) {
   struct arena *arena = program->arena;
-  if (!dtype_is_low(program->low)) return "";
-  const char *name = dtype_name(program->low);
+  if (!dtype_is_bits16(program->bits16)) return "";
+  const char *name = dtype_name(program->bits16);
   if (program->target->casts_as_cuda) return arena_printf(arena, "products  %s, on tensor cores\n", name);
   if (program->job->training.deterministic)
     return arena_printf(arena, "products  %s, emulated: deterministic widens blocks to float32\n", name);
   const struct processor *processor = processor_of(program->job);
   const char *whose =
       processor->lanes > 0 ? arena_printf(arena, "a processor with %s", processor->title) : "this processor";
-  if (multiplies(processor, program->low))
+  if (multiplies(processor, program->bits16))
     return arena_printf(arena, "products  %s, native: %s has AVX512-BF16\n", name, whose);
   return arena_printf(arena, "products  %s, emulated: %s does not multiply it, blocks are widened to float32\n", name,
                       whose);

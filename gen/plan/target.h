@@ -16,11 +16,11 @@ struct target {
   const char *compiler;             /* of the second one, with its flags; NULL: there is none */
   const char *const *architectures; /* that it is compiled for, "90a"; NULL behind the last */
   bool gathers;                     /* sums that have one order: it adds up what it has gathered of all ranks */
-  bool chooses;                     /* its kernels are written in several ways */
-  bool lends;              /* all that a step runs goes one after the other: memory can change hands in between */
-  bool low_chunks;         /* a loss over a product's chunks takes factors of 16 bits as they are; else in float32 */
+  bool has_variants;                /* its kernels have several variants */
+  bool sequential;         /* the statements of a step run one after the other: memory can be reused between them */
+  bool bits16_chunks;      /* a loss over a product's chunks takes factors of 16 bits as they are; else in float32 */
   int64_t chunk_rows;      /* such chunks are its own way, of no fewer rows unless the job says so; 0: they are not */
-  int64_t row_bytes;       /* what rows of a chunk begin at multiples of; 0: anywhere */
+  int64_t operand_bytes;   /* its library's operands begin at multiples of so many bytes; 0: anywhere */
   bool library_chooses;    /* its library has several algorithms for a product, which can be measured */
   bool shares;             /* ranks of one machine exchange through memory that they share */
   bool receives_apart;     /* gradients of a micro-batch arrive beside those of others; else they are sent with them */

@@ -84,7 +84,8 @@ static void compare_pairs(struct arena *arena, const struct pairs *a, const stru
   }
 }
 
-static void compare_plans(struct arena *arena, const struct side *a, const struct side *b, struct changes *changes) {
+static void compare_plans(struct arena *arena, const struct diff_input *a, const struct diff_input *b,
+                          struct changes *changes) {
   if (a->figures.count > 0 && b->figures.count > 0) {
     struct pairs traffic_a = {0}, traffic_b = {0};
     compare_pairs(arena, &a->figures, &b->figures, changes);
@@ -97,11 +98,11 @@ static void compare_plans(struct arena *arena, const struct side *a, const struc
   }
 }
 
-/* ---- The hot loop ---- */
+/* ---- The step path ---- */
 
-static int function_of(const struct side *side, const char *name) {
-  for (int i = 0; i < side->n_hot; i++)
-    if (strcmp(side->hot[i].name, name) == 0) return i;
+static int function_of(const struct diff_input *input, const char *name) {
+  for (int i = 0; i < input->n_step_functions; i++)
+    if (strcmp(input->step_functions[i].name, name) == 0) return i;
   return -1;
 }
 
@@ -118,15 +119,17 @@ static bool names_alike(const char *a, const char *b) {
 }
 
 /* For each function of `a` the one of `b` that it is compared with, or -1; taken[] of those. */
-static int *pair_functions(struct arena *arena, const struct side *a, const struct side *b, bool *taken) {
-  int *with = arena_alloc(arena, ((size_t)a->n_hot + 1) * sizeof *with);
-  for (int i = 0; i < a->n_hot; i++) {
-    with[i] = function_of(b, a->hot[i].name);
+static int *pair_functions(struct arena *arena, const struct diff_input *a, const struct diff_input *b, bool *taken) {
+  int *with = arena_alloc(arena, ((size_t)a->n_step_functions + 1) * sizeof *with);
+  for (int i = 0; i < a->n_step_functions; i++) {
+    with[i] = function_of(b, a->step_functions[i].name);
     if (with[i] >= 0) taken[with[i]] = true;
   }
-  for (int i = 0; i < a->n_hot; i++)
-    for (int k = 0; k < b->n_hot && with[i] < 0; k++) {
-      if (taken[k] || function_of(a, b->hot[k].name) >= 0 || !names_alike(a->hot[i].name, b->hot[k].name)) continue;
+  for (int i = 0; i < a->n_step_functions; i++)
+    for (int k = 0; k < b->n_step_functions && with[i] < 0; k++) {
+      if (taken[k] || function_of(a, b->step_functions[k].name) >= 0 ||
+          !names_alike(a->step_functions[i].name, b->step_functions[k].name))
+        continue;
       with[i] = k;
       taken[k] = true;
     }
@@ -134,15 +137,15 @@ static int *pair_functions(struct arena *arena, const struct side *a, const stru
 }
 
 /* The lines of a function; none for NULL. */
-static struct lines part_of(const struct side *side, const struct hot_function *function) {
+static struct lines part_of(const struct diff_input *input, const struct step_function *function) {
   if (function == NULL) return (struct lines){0};
-  return (struct lines){side->lines.starts + function->first, side->lines.lengths + function->first,
+  return (struct lines){input->lines.starts + function->first, input->lines.lengths + function->first,
                         function->last - function->first + 1};
 }
 
 /* The lines that have no match, counted in the whole text. */
 static int *unmatched(struct arena *arena, const int *match, const struct lines *part,
-                      const struct hot_function *function, int *count) {
+                      const struct step_function *function, int *count) {
   int *lines = arena_alloc(arena, ((size_t)part->count + 1) * sizeof *lines);
   *count = 0;
   for (int i = 0; i < part->count; i++)
@@ -150,8 +153,8 @@ static int *unmatched(struct arena *arena, const int *match, const struct lines 
   return lines;
 }
 
-static void compare_functions(struct arena *arena, struct comparison *c, const struct hot_function *a,
-                              const struct hot_function *b) {
+static void compare_functions(struct arena *arena, struct comparison *c, const struct step_function *a,
+                              const struct step_function *b) {
   struct lines one = part_of(c->a, a), other = part_of(c->b, b);
   struct function_change change = {.a = a, .b = b};
   change.removed = unmatched(arena, lines_match(arena, &one, &other), &one, a, &change.n_removed);
@@ -162,25 +165,27 @@ static void compare_functions(struct arena *arena, struct comparison *c, const s
 }
 
 static void compare_code(struct arena *arena, struct comparison *c) {
-  const struct side *a = c->a, *b = c->b;
-  if (a->n_hot == 0 || b->n_hot == 0) return;
-  bool *taken = arena_alloc(arena, (size_t)b->n_hot);
+  const struct diff_input *a = c->a, *b = c->b;
+  if (a->n_step_functions == 0 || b->n_step_functions == 0) return;
+  bool *taken = arena_alloc(arena, (size_t)b->n_step_functions);
   const int *with = pair_functions(arena, a, b, taken);
-  for (int i = 0; i < a->n_hot; i++) compare_functions(arena, c, &a->hot[i], with[i] >= 0 ? &b->hot[with[i]] : NULL);
-  for (int i = 0; i < b->n_hot; i++)
-    if (!taken[i]) compare_functions(arena, c, NULL, &b->hot[i]);
+  for (int i = 0; i < a->n_step_functions; i++)
+    compare_functions(arena, c, &a->step_functions[i], with[i] >= 0 ? &b->step_functions[with[i]] : NULL);
+  for (int i = 0; i < b->n_step_functions; i++)
+    if (!taken[i]) compare_functions(arena, c, NULL, &b->step_functions[i]);
 }
 
-/* The lines of a text outside of its hot loop. */
-static struct lines outside(struct arena *arena, const struct side *side) {
-  struct lines rest = {arena_alloc(arena, ((size_t)side->lines.count + 1) * sizeof *rest.starts),
-                       arena_alloc(arena, ((size_t)side->lines.count + 1) * sizeof *rest.lengths), 0};
-  for (int i = 0; i < side->lines.count; i++) {
-    bool hot = false;
-    for (int k = 0; k < side->n_hot && !hot; k++) hot = i >= side->hot[k].first && i <= side->hot[k].last;
-    if (hot) continue;
-    rest.starts[rest.count] = side->lines.starts[i];
-    rest.lengths[rest.count++] = side->lines.lengths[i];
+/* The lines of a text outside of its step path. */
+static struct lines outside(struct arena *arena, const struct diff_input *input) {
+  struct lines rest = {arena_alloc(arena, ((size_t)input->lines.count + 1) * sizeof *rest.starts),
+                       arena_alloc(arena, ((size_t)input->lines.count + 1) * sizeof *rest.lengths), 0};
+  for (int i = 0; i < input->lines.count; i++) {
+    bool in_step = false;
+    for (int k = 0; k < input->n_step_functions && !in_step; k++)
+      in_step = i >= input->step_functions[k].first && i <= input->step_functions[k].last;
+    if (in_step) continue;
+    rest.starts[rest.count] = input->lines.starts[i];
+    rest.lengths[rest.count++] = input->lines.lengths[i];
   }
   return rest;
 }
@@ -192,7 +197,7 @@ static int count_unmatched(struct arena *arena, const struct lines *a, const str
   return count;
 }
 
-struct comparison compare(struct arena *arena, const struct side *a, const struct side *b) {
+struct comparison compare(struct arena *arena, const struct diff_input *a, const struct diff_input *b) {
   struct comparison c = {.a = a, .b = b};
   compare_pairs(arena, &a->keys, &b->keys, &c.job);
   if (a->model != NULL && b->model != NULL && strcmp(a->model, b->model) != 0)

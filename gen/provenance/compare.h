@@ -1,4 +1,4 @@
-/* Compare: what differs between two jobs with their programs: in the job, in the plan, in the hot loop's code. */
+/* Compare: what differs between two jobs with their programs: in the job, in the plan, in the step path's code. */
 #ifndef ACCEL_PROVENANCE_COMPARE_H
 #define ACCEL_PROVENANCE_COMPARE_H
 
@@ -16,14 +16,14 @@ struct pairs {
   int count, capacity;
 };
 
-/* A function of the hot loop: its lines in the program's text, from 0, the last one included. */
-struct hot_function {
+/* A function of the step path: its lines in the program's text, from 0, the last one included. */
+struct step_function {
   const char *name;
   int first, last;
 };
 
-/* One of the two. What is not known of it is empty. */
-struct side {
+/* One of the two inputs of a comparison. What is not known of it is empty. */
+struct diff_input {
   const char *name;     /* as the user named it */
   const char *program;  /* the program's file; NULL where it is in no file */
   struct pairs keys;    /* of the resolved job */
@@ -31,8 +31,8 @@ struct side {
   struct pairs figures; /* of the plan: "arena_bytes.weights", "3216384" */
   struct pairs summary; /* the same for people: "memory", "39.9 MiB: ..." */
   struct lines lines;   /* of the program */
-  struct hot_function *hot;
-  int n_hot, hot_capacity;
+  struct step_function *step_functions;
+  int n_step_functions, step_functions_capacity;
 };
 
 /* A value of one name on both sides; NULL where a side has none. */
@@ -44,10 +44,10 @@ struct changes {
   int count, capacity;
 };
 
-/* A function of the hot loop that differs. One that is on one side alone is compared with one of the other that is
+/* A function of the step path that differs. One that is on one side alone is compared with one of the other that is
  * called the same but for numbers. Lines are numbers from 0, by side. */
 struct function_change {
-  const struct hot_function *a, *b; /* NULL: only the other side has it */
+  const struct step_function *a, *b; /* NULL: only the other side has it */
   int *removed, *added;
   int n_removed, n_added;
 };
@@ -56,11 +56,11 @@ struct function_change {
 #define MODEL_NAME "the model's C"
 
 struct comparison {
-  const struct side *a, *b;
+  const struct diff_input *a, *b;
   struct changes job, plan;
   struct function_change *functions;
   int n_functions, functions_capacity;
-  int elsewhere_a, elsewhere_b; /* lines outside of the hot loop that the other side does not have */
+  int elsewhere_a, elsewhere_b; /* lines outside of the step path that the other side does not have */
 };
 
 void add_pair(struct arena *arena, struct pairs *pairs, const char *name, const char *value);
@@ -71,7 +71,7 @@ struct pairs figures_of(struct arena *arena, const char *json);
 /* The lines of a plan's text for people: a word, blanks, and the rest. */
 struct pairs summary_of(struct arena *arena, const char *text);
 
-struct comparison compare(struct arena *arena, const struct side *a, const struct side *b);
+struct comparison compare(struct arena *arena, const struct diff_input *a, const struct diff_input *b);
 
 /* Whether nothing differs. */
 bool comparison_is_empty(const struct comparison *comparison);

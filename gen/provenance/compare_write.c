@@ -5,11 +5,11 @@
 #include "gen/provenance/compare.h"
 #include "gen/provenance/json.h"
 
-static const char *line_text(struct arena *arena, const struct side *side, int line) {
-  return arena_copy(arena, side->lines.starts[line], (size_t)side->lines.lengths[line]);
+static const char *line_text(struct arena *arena, const struct diff_input *input, int line) {
+  return arena_copy(arena, input->lines.starts[line], (size_t)input->lines.lengths[line]);
 }
 
-static int lines_in(const struct hot_function *function) {
+static int lines_in(const struct step_function *function) {
   return function->last - function->first + 1;
 }
 
@@ -41,13 +41,13 @@ static void put_changes(struct text *out, const struct changes *changes, bool ra
   }
 }
 
-static void put_side(struct text *out, char sign, const struct side *side, const int *lines, int count) {
-  for (int i = 0; i < count; i++) text_printf(out, "    %c %s\n", sign, line_text(out->arena, side, lines[i]));
+static void put_lines(struct text *out, char sign, const struct diff_input *input, const int *lines, int count) {
+  for (int i = 0; i < count; i++) text_printf(out, "    %c %s\n", sign, line_text(out->arena, input, lines[i]));
 }
 
 static void put_function(struct text *out, const struct comparison *c, const struct function_change *change, bool all) {
   if (change->a == NULL || change->b == NULL) {
-    const struct hot_function *there = change->a != NULL ? change->a : change->b;
+    const struct step_function *there = change->a != NULL ? change->a : change->b;
     text_printf(out, "  %c %s: %d lines\n", change->a != NULL ? '-' : '+', there->name, lines_in(there));
     if (!all) return;
   } else {
@@ -56,25 +56,27 @@ static void put_function(struct text *out, const struct comparison *c, const str
     if (c->b->program != NULL) text_printf(out, ", %s:%d", c->b->program, change->b->first + 1);
     text_puts(out, "\n");
   }
-  put_side(out, '-', c->a, change->removed, change->n_removed);
-  put_side(out, '+', c->b, change->added, change->n_added);
+  put_lines(out, '-', c->a, change->removed, change->n_removed);
+  put_lines(out, '+', c->b, change->added, change->n_added);
 }
 
-static int hot_lines(const struct side *side) {
+static int step_lines(const struct diff_input *input) {
   int count = 0;
-  for (int i = 0; i < side->n_hot; i++) count += lines_in(&side->hot[i]);
+  for (int i = 0; i < input->n_step_functions; i++) count += lines_in(&input->step_functions[i]);
   return count;
 }
 
-static void put_hot(struct text *out, const struct comparison *c, bool all) {
-  const struct side *a = c->a, *b = c->b;
-  if (a->n_hot == 0 || b->n_hot == 0) {
-    text_printf(out, "hot loop: not compared: no program of %s is there\n", a->n_hot == 0 ? a->name : b->name);
+static void put_step_path(struct text *out, const struct comparison *c, bool all) {
+  const struct diff_input *a = c->a, *b = c->b;
+  if (a->n_step_functions == 0 || b->n_step_functions == 0) {
+    text_printf(out, "step path: not compared: no program of %s is there\n",
+                a->n_step_functions == 0 ? a->name : b->name);
     return;
   }
-  text_printf(out, "hot loop: %s", c->n_functions == 0 ? "the same" : "");
+  text_printf(out, "step path: %s", c->n_functions == 0 ? "the same" : "");
   if (c->n_functions > 0)
-    text_printf(out, "%d functions of %d lines -> %d of %d", a->n_hot, hot_lines(a), b->n_hot, hot_lines(b));
+    text_printf(out, "%d functions of %d lines -> %d of %d", a->n_step_functions, step_lines(a), b->n_step_functions,
+                step_lines(b));
   text_puts(out, "\n");
   for (int i = 0; i < c->n_functions; i++) put_function(out, c, &c->functions[i], all);
 }
@@ -84,7 +86,7 @@ static void put_elsewhere(struct text *out, const struct comparison *c) {
   if (c->elsewhere_a == 0 && c->elsewhere_b == 0)
     text_puts(out, "elsewhere: the same\n");
   else
-    text_printf(out, "elsewhere: %d lines in the place of %d\n", c->elsewhere_b, c->elsewhere_a);
+    text_printf(out, "elsewhere: %d lines -> %d\n", c->elsewhere_a, c->elsewhere_b);
 }
 
 void comparison_text(const struct comparison *c, bool all, struct text *out) {
@@ -92,7 +94,7 @@ void comparison_text(const struct comparison *c, bool all, struct text *out) {
   put_changes(out, &c->job, false);
   text_puts(out, c->plan.count == 0 ? "plan: the same\n" : "plan:\n");
   put_changes(out, &c->plan, true);
-  put_hot(out, c, all);
+  put_step_path(out, c, all);
   put_elsewhere(out, c);
 }
 
@@ -114,12 +116,12 @@ static json_t *changes_json(const struct changes *changes) {
   return list;
 }
 
-static json_t *lines_json(struct arena *arena, const struct side *side, const int *lines, int count) {
+static json_t *lines_json(struct arena *arena, const struct diff_input *input, const int *lines, int count) {
   json_t *list = json_array();
   for (int i = 0; i < count; i++) {
     json_t *object = json_object();
     json_object_set_new(object, "line", json_integer(lines[i] + 1));
-    json_put(object, "text", line_text(arena, side, lines[i]));
+    json_put(object, "text", line_text(arena, input, lines[i]));
     json_array_append_new(list, object);
   }
   return list;
@@ -146,7 +148,7 @@ void comparison_json(const struct comparison *c, struct text *out) {
   json_object_set_new(root, "same", json_boolean(comparison_is_empty(c)));
   json_object_set_new(root, "job", changes_json(&c->job));
   json_object_set_new(root, "plan", changes_json(&c->plan));
-  json_object_set_new(root, "hot_loop", functions_json(out->arena, c));
+  json_object_set_new(root, "step_path", functions_json(out->arena, c));
   json_object_set_new(elsewhere, "removed", json_integer(c->elsewhere_a));
   json_object_set_new(elsewhere, "added", json_integer(c->elsewhere_b));
   json_object_set_new(root, "elsewhere", elsewhere);

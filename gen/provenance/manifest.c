@@ -18,7 +18,7 @@ bool manifest_has_key(const struct manifest_line *line, int key) {
   return false;
 }
 
-const char *places_text(struct arena *arena, const struct manifest *manifest, const struct manifest_line *line) {
+const char *locations_text(struct arena *arena, const struct manifest *manifest, const struct manifest_line *line) {
   struct text text = text_in(arena);
   if (line->templates.count > 0) text_puts(&text, name_in_folder(line->templates.items[0]));
   if (line->model.count > 0) text_printf(&text, ", %s", name_in_folder(line->model.items[0]));

@@ -1,5 +1,6 @@
-/* Manifest: where a program comes from, as data beside it: what it was made of, with digests, and for each of its lines
- * the templates' and the model's lines and the job's keys behind it. schemas/manifest.schema.json describes its JSON.
+/* Manifest: where a program comes from, as data next to it: what it was made of, with digests, and for each of its
+ * lines the templates' and the model's lines and the job's keys that it comes from. schemas/manifest.schema.json
+ * describes its JSON.
  *
  * A manifest holds no time, no absolute path and no name of a machine or a person: files are named from its own folder.
  */
@@ -34,7 +35,7 @@ struct manifest_key {
   const char *key, *value; /* the value as YAML text */
   bool written;            /* in the job or on the command line; else the schema's default */
   const char *where;       /* "job.yaml:9", "--set optimizer.lr=0.1"; "" for a default */
-  /* Values that were put in its place, all else being as it is, and that gave a program. A line has the key where one
+  /* Values that were put instead of it, all else unchanged, and that gave a program. A line has the key where one
    * of them gives another line. None: every other value that was tried is refused. */
   struct manifest_list tried;
 };
@@ -44,7 +45,7 @@ struct manifest_line {
   struct manifest_list templates; /* "cpu/step.c.j2:10" */
   struct manifest_list callers;   /* of the first of them, innermost first */
   struct manifest_list model;     /* "../models/gpt2.c:31" */
-  int *keys;                      /* places among the manifest's keys, rising */
+  int *keys;                      /* indices among the manifest's keys, increasing */
   int n_keys, keys_capacity;
 };
 
@@ -70,13 +71,13 @@ struct manifest {
   const char *compile;        /* the command of a shell in the manifest's folder */
   const char *runtime;        /* what pkg-config calls the library that it is linked with; not in the file */
   const char *compile_before; /* the same in front of the C compiler's name; not in the file */
-  const char *compile_rest;   /* the same behind the compiler's name and flags; not in the file */
+  const char *compile_rest;   /* the same after the compiler's name and flags; not in the file */
   struct manifest_line *lines;
   int n_lines;
   struct manifest *beside; /* of the program's second text, which has a file of its own; NULL: it has none */
 };
 
-/* "trainer.manifest.json" beside "trainer.c", "trainer.cu.manifest.json" beside "trainer.cu". */
+/* "trainer.manifest.json" for "trainer.c", "trainer.cu.manifest.json" for "trainer.cu". */
 const char *manifest_path(struct arena *arena, const char *program);
 
 /* The manifest as JSON text, one line of the program a line. */
@@ -88,8 +89,8 @@ struct manifest *manifest_read(struct arena *arena, const char *file, struct dia
 /* Adds a text to a list. */
 void manifest_add(struct arena *arena, struct manifest_list *list, const char *text);
 
-/* What is behind a line in a few words: "step.c.j2:10, gpt2.c:31, optimizer.lr"; and all of it, in lines. */
-const char *places_text(struct arena *arena, const struct manifest *manifest, const struct manifest_line *line);
+/* Where a line comes from, in a few words: "step.c.j2:10, gpt2.c:31, optimizer.lr"; and all of it, in lines. */
+const char *locations_text(struct arena *arena, const struct manifest *manifest, const struct manifest_line *line);
 const char *behind_text(struct arena *arena, const struct manifest *manifest, const struct manifest_line *line);
 
 /* Whether a line has a key. */

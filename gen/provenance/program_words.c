@@ -8,7 +8,7 @@ static const char *skip_blank(const char *at) {
   return at + strspn(at, " \t\r\n");
 }
 
-/* The byte that stands behind a backslash, in the forms in which programs are written: octal, n, or itself. */
+/* The byte that follows a backslash, in the forms in which programs are written: octal, n, or itself. */
 static char unescape(const char **at) {
   int code = 0, digits = 0;
   for (; digits < 3 && **at >= '0' && **at <= '7'; digits++) code = 8 * code + (*(*at)++ - '0');
@@ -17,7 +17,7 @@ static char unescape(const char **at) {
   return c == 'n' ? '\n' : c;
 }
 
-/* A string in one literal or several; NULL where there is none. *at stands behind it then. */
+/* A string in one literal or several; NULL where there is none. *at is after it then. */
 static const char *read_literal(struct arena *arena, const char **at) {
   const char *next = skip_blank(*at);
   if (*next != '"') return NULL;
@@ -60,7 +60,7 @@ struct pairs keys_in_program(struct arena *arena, const char *text, const char *
 
 /* ---- The first comment ---- */
 
-/* The lines between the job's and the empty one, each behind " * ". */
+/* The lines between the job's and the empty one, each after " * ". */
 struct pairs summary_in_program(struct arena *arena, const char *text) {
   const char *end = strstr(text, "*/"), *job = strstr(text, "\n * job ");
   struct text plan = text_in(arena);

@@ -5,7 +5,7 @@
 #include "gen/provenance/compare.h"
 
 /* The job's keys, from the table that a run compares with a checkpoint's; none where the program has no such table.
- * *model is the digest of the model that stands among them, NULL where none does. */
+ * *model is the digest of the model among them, NULL where there is none. */
 struct pairs keys_in_program(struct arena *arena, const char *text, const char **model);
 
 /* The plan's figures, from the first comment. */

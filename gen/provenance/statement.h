@@ -16,7 +16,7 @@ struct made {
 /* An in-toto statement, version 1, with SLSA provenance, version 1, as JSON text. */
 const char *statement_text(struct arena *arena, const struct made *made);
 
-/* A bill of materials, CycloneDX 1.6, as JSON text. */
-const char *bill_text(struct arena *arena, const struct made *made);
+/* A software bill of materials (SBOM), CycloneDX 1.6, as JSON text. */
+const char *sbom_text(struct arena *arena, const struct made *made);
 
 #endif

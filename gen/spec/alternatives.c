@@ -83,7 +83,7 @@ static void add_string(struct arena *arena, struct job_choice *choice, const str
   longer.length = strlen(longer.text);
   spec_write_value(&out, &longer);
   add(arena, choice, text_string(&out));
-  add_in_need(arena, choice, "1"); /* a word in the place of a number */
+  add_in_need(arena, choice, "1"); /* a word instead of a number */
 }
 
 static void find_alternatives(struct arena *arena, const json_t *root, const struct spec_node *node,
@@ -101,7 +101,7 @@ static void find_alternatives(struct arena *arena, const json_t *root, const str
   if (node->kind == SPEC_STRING && words == NULL) add_string(arena, choice, node);
 }
 
-/* Writes a value in flow form with another in the place of the one that is `old`. */
+/* Writes a value in flow form with another instead of the one that is `old`. */
 static void write_with(struct text *out, const struct spec_node *node, const struct spec_node *old, const char *value) {
   if (node == old) {
     text_puts(out, value);
@@ -121,7 +121,7 @@ static void write_with(struct text *out, const struct spec_node *node, const str
   text_puts(out, node->kind == SPEC_MAP ? "}" : "]");
 }
 
-/* What of the tree is set for the key: its own value, or the list or group on the way to it behind which its name is no
+/* What of the tree is set for the key: its own value, or the list or group on the way to it after which its name is no
  * path of keys. *set is that one's key. */
 static const struct spec_node *find_settable(struct arena *arena, const struct spec_node *tree, const char *key,
                                              const char **set) {

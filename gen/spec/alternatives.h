@@ -9,7 +9,7 @@
 struct job_alternative {
   const char *value; /* YAML text */
   struct job_override set;
-  bool in_need; /* tells something only where the alternative before it is refused */
+  bool in_need; /* is useful only where the alternative before it is refused */
 };
 
 /* A key that has a value in the resolved job. */

@@ -20,7 +20,7 @@ const char *spec_string(const struct job *job, const char *key) {
   return node == NULL ? NULL : node->text;
 }
 
-static const char *beside(struct arena *arena, const char *file, const char *path) {
+static const char *relative_to(struct arena *arena, const char *file, const char *path) {
   const char *slash = strrchr(file, '/');
   if (path[0] == '/' || slash == NULL) return path;
   return arena_printf(arena, "%.*s%s", (int)(slash + 1 - file), file, path);
@@ -39,7 +39,7 @@ static struct config_value config_value(const struct spec_entry *entry) {
                                .name_where = entry->key_where};
 }
 
-/* The texts of a list, with their places; none where the key is away. */
+/* The texts of a list, with their locations; none where the key is away. */
 static struct named *names_of(struct arena *arena, const struct job *job, const char *key, int *count) {
   const struct spec_node *list = spec_find(job->tree, key);
   *count = list == NULL ? 0 : list->count;
@@ -51,7 +51,7 @@ static struct named *names_of(struct arena *arena, const struct job *job, const 
 
 static void bind_model(struct arena *arena, struct job *job, struct diagnostics *diags) {
   const struct spec_node *config = spec_find(job->tree, "model.config");
-  job->model.source = beside(arena, job->file, spec_string(job, "model.source"));
+  job->model.source = relative_to(arena, job->file, spec_string(job, "model.source"));
   job->model.freeze = names_of(arena, job, "model.freeze", &job->model.n_freeze);
   job->model.fresh = names_of(arena, job, "model.fresh", &job->model.n_fresh);
   job->model.ignore = names_of(arena, job, "model.ignore", &job->model.n_ignore);
@@ -171,7 +171,7 @@ const char *const job_hook_keys[HOOKS] = {"on_start", "on_step",     "on_eval", 
 static void bind_hooks(struct arena *arena, struct job *job) {
   const char *source = spec_string(job, "hooks.source");
   if (source == NULL) return;
-  job->hooks.source = beside(arena, job->file, source);
+  job->hooks.source = relative_to(arena, job->file, source);
   /* Compilers must see a path in it, whatever it begins with. */
   if (job->hooks.source[0] != '/') job->hooks.source = arena_printf(arena, "./%s", job->hooks.source);
   for (int i = 0; i < HOOKS; i++) {
@@ -238,7 +238,7 @@ static void bind_devices(struct arena *arena, struct job *job, struct diagnostic
   job->devices.memory = size_in_bytes(job, "devices.memory", diags);
   const char *tuning = spec_string(job, "devices.tuning");
   bool named = tuning != NULL && strcmp(tuning, "machine") != 0;
-  job->devices.tuning = named ? beside(arena, job->file, tuning) : tuning;
+  job->devices.tuning = named ? relative_to(arena, job->file, tuning) : tuning;
 }
 
 static void bind_training(struct job *job) {

@@ -45,7 +45,7 @@ static void add_cause_note(struct check *c) {
   const struct cause *cause = &c->cause;
   if (cause->path == NULL || !cause->written) return;
   if (cause->value == NULL)
-    diag_note(c->diags, cause->where, "'%s' stands here", cause->path);
+    diag_note(c->diags, cause->where, "'%s' is set here", cause->path);
   else
     diag_note(c->diags, cause->where, "'%s' is %s here", cause->path, cause->value);
 }

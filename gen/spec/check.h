@@ -1,4 +1,4 @@
-/* Check: what the parts of the validator share: where it stands, and the words of its messages. Private to gen/spec. */
+/* Check: what the parts of the validator share: its state, and the words of its messages. Private to gen/spec. */
 #ifndef ACCEL_SPEC_CHECK_H
 #define ACCEL_SPEC_CHECK_H
 
@@ -32,7 +32,7 @@ struct subject {
   struct location key_where;
 };
 
-/* Reports an error; the cause, if any, goes behind it and into a note. */
+/* Reports an error; the cause, if any, goes after it and into a note. */
 void check_report(struct check *c, struct location where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -47,7 +47,7 @@ void check_forbidden(struct check *c, const struct subject *s);
  * trainer's name of it. */
 bool check_is_meant(struct check *c, const struct subject *group, const char *key);
 
-/* A help on a word in the place of a group: the key of the group that takes it. */
+/* A help on a word instead of a group: the key of the group that takes it. */
 void check_meant_member(struct check *c, const json_t *schema, const struct subject *s);
 
 /* A help on a value that is none of the schema's enum: what the schema says of it (`elsewhere`), else the nearest. */

@@ -24,7 +24,7 @@ static void check_batched(const struct spec_node *job, const struct spec_node *h
   }
 }
 
-/* As PyTorch has it, which makes its buckets anew in the second step. */
+/* As PyTorch has it, which rebuilds its buckets in the second step. */
 static void check_start(const struct spec_node *job, const struct spec_node *hook, struct diagnostics *diags) {
   const struct spec_node *start = option(job, "start_powerSGD_iter"), *warm = option(job, "warm_start");
   const struct spec_node *feedback = option(job, "use_error_feedback");

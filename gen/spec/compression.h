@@ -8,7 +8,7 @@
 /* Checks the keys of parallelism.ddp.comm_state_option against each other and the hook. */
 void compression_check(const struct spec_node *job, struct diagnostics *diags);
 
-/* Fills job->parallelism.wire and power_sgd, behind job->devices.ranks. */
+/* Fills job->parallelism.wire and power_sgd, after job->devices.ranks. */
 void compression_bind(struct job *job);
 
 #endif

@@ -124,7 +124,7 @@ static void add_keys(struct helper *h, const json_t *group, int indent) {
   }
 }
 
-/* Up to the end of the first sentence; the rest stands in the group's own help. */
+/* Up to the end of the first sentence; the rest is in the group's own help. */
 static int first_sentence(const char *text) {
   const char *end = strstr(text, ". ");
   return end != NULL ? (int)(end - text) + 1 : (int)strlen(text);

@@ -1,6 +1,6 @@
 /* Job: what a job file says, typed, checked against schemas/job.schema.json, with every default filled in.
  *
- * The stages behind gen/spec read this structure and nothing of YAML. A member is named as its key; a place for a
+ * Later stages read this structure and nothing of YAML. A member is named as its key; a place for a
  * message about it comes from job_where. */
 #ifndef ACCEL_SPEC_JOB_H
 #define ACCEL_SPEC_JOB_H
@@ -93,12 +93,13 @@ struct job {
     enum data_packing packing;
     bool keep_last; /* drop_last is false */
     bool even_batches, dispatch_batches;
-    bool joins;         /* join_uneven_inputs, with several ranks */
-    bool joins_by_all;  /* and gradients are divided by their number in a round that not all of them have samples in */
-    bool split_batches; /* batch_size, a rank's here, is that of all in the job */
-    int prefetch;       /* micro-batches */
-    int64_t samples;    /* to train on; 0: nobody has counted them */
-    uint64_t data_seed; /* of the samples' order */
+    bool uneven_inputs;                /* join_uneven_inputs, with several ranks */
+    bool divide_by_initial_world_size; /* and gradients are divided by their number in a round that not all of them have
+                                          samples in */
+    bool split_batches;                /* batch_size, a rank's here, is that of all in the job */
+    int prefetch;                      /* micro-batches */
+    int64_t samples;                   /* to train on; 0: nobody has counted them */
+    uint64_t data_seed;                /* of the samples' order */
     struct {
       bool on; /* masked language modelling */
       int mask_token;
@@ -196,7 +197,7 @@ struct job {
   struct {
     enum schedule_name name;
     int64_t warmup_steps, decay_steps;     /* decay_steps 0: training.steps */
-    int64_t warmup_samples, decay_samples; /* in their place; 0 where they were not given */
+    int64_t warmup_samples, decay_samples; /* instead of them; 0 where they were not given */
     double warmup_fraction;                /* 0 where it was not given */
     double min_lr;
     int64_t cycles;                                 /* cosine_with_restarts */
@@ -272,7 +273,7 @@ struct job {
     const char *names[HOOKS]; /* its functions; NULL where the job names none */
   } hooks;
 
-  const struct spec_node *tree; /* the resolved document behind it: gen/spec's own; NULL: there is none */
+  const struct spec_node *tree; /* the resolved document that it was read from: gen/spec's own; NULL: there is none */
   struct json_t *schema;        /* that it was read by, where that outlives it; NULL: it is read again when asked for */
 };
 
@@ -287,7 +288,7 @@ struct job_override {
 struct job *job_read(struct arena *arena, const char *file, const struct job_override *overrides, int n_overrides,
                      struct diagnostics *diags);
 
-/* The same of a job's text, which is named `file` in messages. `text` is kept, with a NUL behind its `length` bytes. */
+/* The same of a job's text, which is named `file` in messages. `text` is kept, with a NUL after its `length` bytes. */
 struct job *job_parse(struct arena *arena, const char *file, const char *text, size_t length,
                       const struct job_override *overrides, int n_overrides, struct diagnostics *diags);
 
@@ -316,7 +317,7 @@ int64_t job_data_ranks(const struct job *job);
 /* Whether micro-batches add to the gradients of those before them. */
 bool job_adds_gradients(const struct job *job);
 
-/* Whether gradients are added up over ranks behind each micro-batch, as none of them has the memory for all. */
+/* Whether gradients are added up over ranks after each micro-batch, as none of them has the memory for all. */
 bool job_reduces_each(const struct job *job);
 
 /* Whether ranks hold a few layers at a time, of weights or of gradients. */
@@ -338,7 +339,7 @@ int64_t job_round(const struct job *job);
 /* The word of a key that has one of several, such as "schedule.name": as the job file writes what its member holds. */
 const char *job_word(const struct job *job, const char *key);
 
-/* Where a key such as "data.batch_size" stands in the job file; the nearest enclosing group where it was not written
+/* Where a key such as "data.batch_size" is in the job file; the nearest enclosing group where it was not written
  * (a default), the command line for an override. */
 struct location job_where(const struct job *job, const char *key);
 

@@ -24,8 +24,8 @@ static bool is_list_of_groups(const struct spec_node *node) {
   return node->kind == SPEC_LIST && node->count > 0 && node->entries[0].value->kind == SPEC_MAP;
 }
 
-/* Keys that the schema does not name, such as those of model.config, follow their group. Groups in a list are told by
- * their places: "optimizer.param_groups.0.match". */
+/* Keys that the schema does not name, such as those of model.config, follow their group. Groups in a list are
+ * distinguished by their indices: "optimizer.param_groups.0.match". */
 static void list(struct lister *lister, const char *path, const struct spec_node *node, const json_t *schema,
                  bool may_change) {
   const json_t *said = schema != NULL ? schema_keyword(lister->root, schema, "mayChange") : NULL;

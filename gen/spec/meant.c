@@ -45,7 +45,7 @@ static bool is_inner(const struct schema_owners *owners, const char *path) {
   return false;
 }
 
-/* Those in which a key was meant that stands in `group`: above and below it if there are any, else the outermost. */
+/* Those in which a key was meant that is in `group`: above and below it if there are any, else the outermost. */
 static struct schema_owners owners_from(struct check *c, const char *group, const char *key) {
   struct schema_owners all = schema_owners_of(c->arena, c->root, key), near = {0}, outer = {0};
   for (int i = 0; i < all.count; i++) {

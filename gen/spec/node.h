@@ -1,4 +1,4 @@
-/* Node: a YAML document as a tree of values, each with its place. */
+/* Node: a YAML document as a tree of values, each with its location. */
 #ifndef ACCEL_SPEC_NODE_H
 #define ACCEL_SPEC_NODE_H
 
@@ -37,7 +37,7 @@ struct spec_node {
 /* The entry of a map with this key; NULL when there is none or `map` is NULL or no map. */
 struct spec_entry *spec_entry(const struct spec_node *map, const char *key);
 
-/* The value behind a dotted key such as "optimizer.lr"; the node itself for "". NULL when there is none. */
+/* The value of a dotted key such as "optimizer.lr"; the node itself for "". NULL when there is none. */
 const struct spec_node *spec_find(const struct spec_node *node, const char *key);
 
 /* Whether a node is this scalar, given as it would be written: "adamw", "true", "0.5". */

@@ -131,22 +131,22 @@ static const struct refusal joined[] = {
 /* Of ranks on several machines. */
 static const struct refusal spread[] = {
     {"checkpoint.save_on_each_node", "true",
-     "the first rank writes for all of them, and reads for all when a run goes on",
+     "the first rank writes for all of them, and reads for all when a run resumes",
      "checkpoint.save_on_each_node: false"},
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* `beside` says what the keys do not go with, `otherwise` what that could be in their favour. */
-static void check_refusals(const struct spec_node *job, const struct refusal *list, size_t count, const char *beside,
+/* `conflict` says what the keys do not go with, `otherwise` what that could be in their favour. */
+static void check_refusals(const struct spec_node *job, const struct refusal *list, size_t count, const char *conflict,
                            const struct spec_node *cause, const char *otherwise, struct diagnostics *diags) {
   for (size_t i = 0; i < count; i++) {
     const struct spec_node *node = spec_find(job, list[i].key);
     if (node == NULL || (list[i].value != NULL && !spec_is(node, list[i].value))) continue;
     bool given = !node->is_default;
-    diag_error(diags, given ? node->where : cause->where, "'%s' does not go with %s: %s", list[i].key, beside,
+    diag_error(diags, given ? node->where : cause->where, "'%s' does not go with %s: %s", list[i].key, conflict,
                list[i].why);
-    if (given) diag_note(diags, cause->where, "%s by this", beside);
+    if (given) diag_note(diags, cause->where, "%s by this", conflict);
     diag_help(diags, "use %s, or %s", list[i].cure, otherwise);
   }
 }
@@ -220,7 +220,7 @@ static void check_split(const struct spec_node *job, struct diagnostics *diags) 
   diag_help(diags, "give the samples of all ranks together, or of each with data.split_batches: false");
 }
 
-/* Whether an epoch is dealt out in rounds of several batches. */
+/* Whether an epoch is distributed in rounds of several batches. */
 static bool deals_rounds(const struct spec_node *job) {
   const struct spec_node *steps = spec_find(job, "accumulation.num_steps");
   bool whole_steps = spec_is(spec_find(job, "parallelism.reproducible"), "topology");
@@ -290,8 +290,8 @@ void parallel_bind(struct job *job) {
   if (job->parallelism.reproducible != REPRODUCIBLE_OFF) job->training.deterministic = true;
   const struct spec_node *local = spec_find(job->tree, "parallelism.local_sgd_steps");
   job->parallelism.local_steps = local != NULL && job->devices.ranks > 1 ? local->integer : 0;
-  job->data.joins = job->devices.ranks > 1 && is_set(job->tree, "data.join_uneven_inputs");
-  job->data.joins_by_all = is_set(job->tree, "parallelism.ddp.divide_by_initial_world_size");
+  job->data.uneven_inputs = job->devices.ranks > 1 && is_set(job->tree, "data.join_uneven_inputs");
+  job->data.divide_by_initial_world_size = is_set(job->tree, "parallelism.ddp.divide_by_initial_world_size");
   job->data.split_batches = is_set(job->tree, "data.split_batches");
   if (job->data.split_batches) job->data.batch_size /= (int)job->devices.ranks;
 }

@@ -104,7 +104,7 @@ static struct spec_node *resolve_map(struct resolver *r, const json_t *schema, c
   return result;
 }
 
-/* `where`: the key's place, which a group takes for its own. */
+/* `where`: the key's location, which a group takes for its own. */
 static struct spec_node *resolve(struct resolver *r, const json_t *schema, const struct spec_node *node,
                                  struct location where) {
   if (node->kind == SPEC_MAP) return resolve_map(r, schema, node, where);

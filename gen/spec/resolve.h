@@ -7,7 +7,7 @@
 #include "gen/spec/node.h"
 
 /* The resolved tree of a document that schema_validate has passed. A key that a condition forbids stays away, so the
- * resolved job is valid itself. A group stands at its key; a default at the nearest enclosing group's key. */
+ * resolved job is valid itself. A group's location is its key; a default at the nearest enclosing group's key. */
 struct spec_node *spec_resolve(struct arena *arena, const json_t *root, const struct spec_node *document);
 
 #endif

@@ -41,7 +41,7 @@ static void check_rule(struct arena *arena, const struct spec_node *job, const s
   if (!bound->is_default) diag_note(diags, bound->where, "'%s' is %s here", rule->bound, limit);
 }
 
-/* Where the samples of a step are given beside what makes them up. */
+/* Where the samples of a step are given in addition to what makes them up. */
 static void check_samples(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *samples = spec_find(job, "accumulation.train_batch_size");
   const struct spec_node *size = spec_find(job, "data.batch_size"), *steps = spec_find(job, "accumulation.num_steps");

@@ -5,7 +5,7 @@
 
 #include "gen/spec/node.h"
 
-/* Checks a resolved job; each broken rule is one error that names both places. */
+/* Checks a resolved job; each broken rule is one error that names both locations. */
 void rules_check(struct arena *arena, const struct spec_node *job, struct diagnostics *diags);
 
 #endif

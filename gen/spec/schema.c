@@ -226,7 +226,7 @@ static bool check(struct check *c, const json_t *schema, const struct subject *s
 bool schema_validate(struct arena *arena, const json_t *root, const struct spec_node *document,
                      struct diagnostics *diags) {
   struct check c = {.arena = arena, .diags = diags, .root = root, .document = document};
-  struct subject job = {document, "job", "", {.file = document->where.file}};
+  struct subject job = {document, "job", "", document->where};
   return check(&c, root, &job);
 }
 

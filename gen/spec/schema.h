@@ -4,7 +4,7 @@
  * pattern (see pattern.h), items, minItems, maxItems, properties, required, propertyNames, additionalProperties,
  * dependentSchemas, allOf, if, then, else, and false as a schema. patternErrorMessage, which editors know too, words
  * the message of a pattern; mayChange is for gen/spec/keys.h; elsewhere says what a name of other trainers is here: at
- * the root that of a key, beside an enum, in lower case, that of a value, as the end of a sentence about it; noun, at
+ * the root that of a key, next to an enum, in lower case, that of a value, as the end of a sentence about it; noun, at
  * the root, is what messages call the document. A number that is not finite is none, as in JSON. */
 #ifndef ACCEL_SPEC_SCHEMA_H
 #define ACCEL_SPEC_SCHEMA_H
@@ -23,7 +23,7 @@ json_t *schema_of_tuning(void);
 /* The same of what a trainer for GPUs has measured, from accel_measured_schema. */
 json_t *schema_of_measured(void);
 
-/* The schema itself, or what its $ref leads to. A keyword beside $ref (a description, a default) stays with it. */
+/* The schema itself, or what its $ref leads to. A keyword next to $ref (a description, a default) stays with it. */
 const json_t *schema_target(const json_t *root, const json_t *schema);
 
 /* A keyword's value: of the schema, else of what its $ref leads to; NULL when neither has it. */

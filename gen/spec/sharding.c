@@ -109,7 +109,7 @@ static const struct {
      "optimizer.name: adamw", 1},
     {"optimizer.state_dtype", "8bit", "its scales are of blocks that ranks would cut", "optimizer.state_dtype: bf16",
      1},
-    {"optimizer.state_dtype", "bf16_stochastic", "chance is drawn by an element's place among all weights",
+    {"optimizer.state_dtype", "bf16_stochastic", "chance is drawn by an element's index among all weights",
      "optimizer.state_dtype: bf16", 3},
     {"training.ema", NULL, "each rank would have a part of the average", "a job without training.ema", 1},
     {"tracking.grad_norms", "per_layer", "a rank has a part of the gradient", "tracking.grad_norms: global", 1},

@@ -21,22 +21,22 @@ static int character_length(const unsigned char *at, const unsigned char *end) {
   return length;
 }
 
-/* What YAML 1.2 (section 5.1) does not let stand in a text: ASCII and C1 controls, U+FFFE and U+FFFF. */
+/* What YAML 1.2 (section 5.1) does not allow in a text: ASCII and C1 controls, U+FFFE and U+FFFF. */
 static bool is_control(const unsigned char *at) {
   if (*at < 0x80) return (*at < ' ' && *at != '\t' && *at != '\n' && *at != '\r') || *at == 0x7f;
   if (*at == 0xc2) return at[1] < 0xa0 && at[1] != 0x85;
   return *at == 0xef && at[1] == 0xbf && at[2] >= 0xbe;
 }
 
-static struct location place_of_byte(const struct spec_source *source, size_t at, size_t length) {
+static struct location location_of_byte(const struct spec_source *source, size_t at, size_t length) {
   if (source->whole) return (struct location){.file = source->name};
-  int line = 1, behind = source->lines + 1; /* the last line that starts at or before `at` */
-  while (behind - line > 1) {
-    int middle = line + (behind - line) / 2;
+  int line = 1, end = source->lines + 1; /* the last line that starts at or before `at` */
+  while (end - line > 1) {
+    int middle = line + (end - line) / 2;
     if (source->line_starts[middle - 1] <= at)
       line = middle;
     else
-      behind = middle;
+      end = middle;
   }
   size_t column = at - source->line_starts[line - 1] + 1 + (line == 1 ? source->skipped : 0);
   return (struct location){source->name, line, (int)column, (int)length};
@@ -58,7 +58,7 @@ static bool map_characters(struct arena *arena, struct spec_source *source, stru
   for (const unsigned char *at = text; at < end;) {
     int length = character_length(at, end);
     if (length == 0 || is_control(at)) {
-      diag_error(diags, place_of_byte(source, (size_t)(at - text), 1),
+      diag_error(diags, location_of_byte(source, (size_t)(at - text), 1),
                  length == 0 ? "byte 0x%02x is not UTF-8" : "control character (byte 0x%02x) in the text", *at);
       return false;
     }
@@ -108,11 +108,11 @@ char *source_read(struct arena *arena, const char *file, size_t *length, struct 
   return NULL;
 }
 
-struct location source_place(const struct spec_source *source, size_t from, size_t to) {
+struct location source_location(const struct spec_source *source, size_t from, size_t to) {
   if (from > source->characters) from = source->characters;
   if (to > source->characters) to = source->characters;
   size_t start = source->byte_of[from], end = to > from ? source->byte_of[to] : start;
   size_t line_end = start + strcspn(source->text + start, "\r\n");
   if (end > line_end) end = line_end;
-  return place_of_byte(source, start, end > start ? end - start : 0);
+  return location_of_byte(source, start, end > start ? end - start : 0);
 }

@@ -1,6 +1,6 @@
-/* Source: a job file as text, and where in it a character stands.
+/* Source: a job file as text, and the location of each of its characters.
  *
- * libyaml counts characters and knows other line ends than a compiler's message does, so places are taken from
+ * libyaml counts characters and knows other line ends than a compiler's message does, so locations are taken from
  * its character index, with this map. */
 #ifndef ACCEL_SPEC_SOURCE_H
 #define ACCEL_SPEC_SOURCE_H
@@ -13,7 +13,7 @@
 
 struct spec_source {
   const char *name; /* as the user named it; for an override: the override */
-  bool whole;       /* an override: places are the text as a whole */
+  bool whole;       /* an override: locations are the text as a whole */
   const char *text; /* valid UTF-8 without a byte order mark, NUL-terminated */
   size_t length;
   uint32_t *byte_of; /* byte offset of each character, and of the end */
@@ -23,14 +23,14 @@ struct spec_source {
   size_t skipped; /* bytes of a byte order mark before the text: columns of line 1 count them */
 };
 
-/* The bytes of a job file with a NUL behind them. NULL with an error in `diags` when it cannot be read. */
+/* The bytes of a job file followed by a NUL. NULL with an error in `diags` when it cannot be read. */
 char *source_read(struct arena *arena, const char *file, size_t *length, struct diagnostics *diags);
 
-/* The source of text at hand, with a NUL behind it. NULL with an error when it is no text, or empty. */
+/* The source of text at hand, followed by a NUL. NULL with an error when it is no text, or empty. */
 struct spec_source *source_of(struct arena *arena, const char *name, const char *text, size_t length, bool whole,
                               struct diagnostics *diags);
 
-/* The place from one character index to another (exclusive), which may be behind the line's end. */
-struct location source_place(const struct spec_source *source, size_t from, size_t to);
+/* The location from one character index to another (exclusive), which may be after the line's end. */
+struct location source_location(const struct spec_source *source, size_t from, size_t to);
 
 #endif

@@ -20,7 +20,7 @@ const char *spec_number(struct arena *arena, double value, bool real) {
   return arena_printf(arena, real && whole ? "%s.0" : "%s", digits);
 }
 
-/* Letters, digits and a few marks that mean nothing to YAML at any place. */
+/* Letters, digits and a few marks that mean nothing to YAML anywhere. */
 static bool is_plain(const char *text, size_t length) {
   static const char marks[] = "_./-";
   if (length == 0 || text[0] == '-' || text[0] == '.') return false;

@@ -36,8 +36,8 @@ struct entries {
   int count, capacity;
 };
 
-static struct location place(const struct reader *r) {
-  return source_place(r->source, r->event.start_mark.index, r->event.end_mark.index);
+static struct location location_of(const struct reader *r) {
+  return source_location(r->source, r->event.start_mark.index, r->event.end_mark.index);
 }
 
 static struct spec_node *read_value(struct reader *r, int depth);
@@ -51,14 +51,14 @@ static void fail(struct reader *r, struct location where, const char *message) {
 static void report_problem(struct reader *r) {
   const yaml_parser_t *p = &r->parser;
   size_t at = p->problem_mark.index;
-  struct location where = source_place(r->source, at, at);
+  struct location where = source_location(r->source, at, at);
   if (r->failed) return;
   r->failed = true;
   diag_error(r->diags, where, "not YAML: %s", p->problem == NULL ? "out of memory" : p->problem);
   if (at < r->source->characters && r->source->text[r->source->byte_of[at]] == '\t')
     diag_help(r->diags, "YAML indents with spaces, not with tabs");
   if (p->context == NULL) return;
-  struct location context = source_place(r->source, p->context_mark.index, p->context_mark.index);
+  struct location context = source_location(r->source, p->context_mark.index, p->context_mark.index);
   if (context.line != where.line) diag_note(r->diags, context, "%s that starts here", p->context);
 }
 
@@ -76,11 +76,11 @@ static bool next(struct reader *r) {
 static bool count_nodes(struct reader *r, int nodes) {
   r->nodes += nodes;
   if (r->nodes <= MOST_NODES) return true;
-  fail(r, place(r), "too many values; aliases to aliases multiply them");
+  fail(r, location_of(r), "too many values; aliases to aliases multiply them");
   return false;
 }
 
-/* The index of a new anchor; -1 when the value has none. A later anchor of the same name takes its place. */
+/* The index of a new anchor; -1 when the value has none. A later anchor of the same name replaces it. */
 static int open_anchor(struct reader *r, const yaml_char_t *name) {
   if (name == NULL) return -1;
   struct anchor anchor = {arena_string(r->arena, (const char *)name), NULL, r->nodes};
@@ -98,21 +98,22 @@ static struct spec_node *new_node(struct reader *r, enum spec_kind kind) {
   struct spec_node *node = arena_alloc(r->arena, sizeof *node);
   node->kind = kind;
   node->text = "";
-  node->where = place(r);
+  node->where = location_of(r);
   count_nodes(r, 1);
   return node;
 }
 
-/* The value of an alias: the anchor's, at the alias's place. An error gives an empty value, so that reading goes on. */
+/* The value of an alias: the anchor's, at the alias's location. An error gives an empty value, so that reading
+ * continues. */
 static struct spec_node *read_alias(struct reader *r) {
   const char *name = (const char *)r->event.data.alias.anchor;
   struct spec_node *node = new_node(r, SPEC_NULL);
   int i = r->anchors.count - 1;
   while (i >= 0 && strcmp(r->anchors.items[i].name, name) != 0) i--;
   if (i < 0)
-    diag_error(r->diags, place(r), "no anchor '&%s' before this alias", name);
+    diag_error(r->diags, location_of(r), "no anchor '&%s' before this alias", name);
   else if (r->anchors.items[i].value == NULL)
-    diag_error(r->diags, place(r), "alias '*%s' within its own anchor", name);
+    diag_error(r->diags, location_of(r), "alias '*%s' within its own anchor", name);
   node->broken = i < 0 || r->anchors.items[i].value == NULL;
   if (node->broken) return node;
   if (!count_nodes(r, r->anchors.items[i].nodes - 1)) return NULL;
@@ -174,22 +175,22 @@ static struct spec_node *read_scalar(struct reader *r) {
 /* The event's scalar as a key; NULL with an error when it cannot be one. */
 static const char *read_key(struct reader *r) {
   if (r->event.type != YAML_SCALAR_EVENT) {
-    fail(r, place(r), "a key must be a plain word");
+    fail(r, location_of(r), "a key must be a plain word");
     return NULL;
   }
   const char *key = arena_copy(r->arena, r->event.data.scalar.value, r->event.data.scalar.length);
-  if (strlen(key) != r->event.data.scalar.length) diag_error(r->diags, place(r), "a key must not hold a NUL");
-  if (r->event.data.scalar.tag != NULL) diag_error(r->diags, place(r), "a key cannot have a tag");
-  if (r->event.data.scalar.anchor != NULL) diag_error(r->diags, place(r), "a key cannot have an anchor");
+  if (strlen(key) != r->event.data.scalar.length) diag_error(r->diags, location_of(r), "a key must not hold a NUL");
+  if (r->event.data.scalar.tag != NULL) diag_error(r->diags, location_of(r), "a key cannot have a tag");
+  if (r->event.data.scalar.anchor != NULL) diag_error(r->diags, location_of(r), "a key cannot have an anchor");
   return key;
 }
 
-/* Whether the key is there already, with an error that names both places. */
+/* Whether the key is there already, with an error that names both locations. */
 static bool is_duplicate(struct reader *r, const struct entries *list, const struct spec_entry *entry) {
   for (int i = 0; i < list->count; i++)
     if (strcmp(list->items[i].key, entry->key) == 0) {
       diag_error(r->diags, entry->key_where, "duplicate key '%s'", entry->key);
-      diag_note(r->diags, list->items[i].key_where, "'%s' stands here first", entry->key);
+      diag_note(r->diags, list->items[i].key_where, "'%s' is first set here", entry->key);
       return true;
     }
   return false;
@@ -197,7 +198,7 @@ static bool is_duplicate(struct reader *r, const struct entries *list, const str
 
 static void read_map_entries(struct reader *r, struct entries *list, int depth) {
   while (next(r) && r->event.type != YAML_MAPPING_END_EVENT) {
-    struct spec_entry entry = {.key = read_key(r), .key_where = place(r)};
+    struct spec_entry entry = {.key = read_key(r), .key_where = location_of(r)};
     if (entry.key == NULL || !next(r)) return;
     entry.value = read_value(r, depth + 1);
     if (entry.value == NULL) return;
@@ -219,7 +220,7 @@ static struct spec_node *read_collection(struct reader *r, int depth) {
   int anchor = open_anchor(r, map ? r->event.data.mapping_start.anchor : r->event.data.sequence_start.anchor);
   struct spec_node *node = new_node(r, map ? SPEC_MAP : SPEC_LIST);
   struct entries list = {0};
-  if (depth >= DEEPEST) fail(r, place(r), "groups within groups too deep");
+  if (depth >= DEEPEST) fail(r, location_of(r), "groups within groups too deep");
   if (tag != NULL && strcmp((const char *)tag, "!") != 0) apply_tag(r, node, (const char *)tag);
   if (map)
     read_map_entries(r, &list, depth);
@@ -255,7 +256,7 @@ static struct spec_node *read_document(struct reader *r) {
   struct spec_node *root = read_value(r, 0);
   if (root == NULL || !next(r) || !next(r)) return NULL;
   if (r->event.type == YAML_STREAM_END_EVENT) return root;
-  fail(r, place(r), "a second document; a job is one");
+  fail(r, location_of(r), "a second document; a job is one");
   return NULL;
 }
 

@@ -4,16 +4,16 @@
 
 /* A merge in an open hash table. */
 struct merge {
-  uint32_t left, right, joined, rank; /* rank counts from 1; 0: the place is free */
+  uint32_t left, right, joined, rank; /* rank counts from 1; 0: the slot is free */
 };
 
 /* A pair of neighbours that can be joined. */
 struct pair {
-  uint32_t rank, at; /* the place of the left one */
+  uint32_t rank, at; /* the index of the left symbol */
   uint32_t left, right, joined;
 };
 
-struct place {
+struct symbol {
   uint32_t token;
   int32_t before, after; /* -1: none */
 };
@@ -23,8 +23,8 @@ struct bpe {
   size_t mask;
   uint32_t count;
   struct pair *heap;
-  struct place *places;
-  size_t n_heap, capacity; /* capacity: of places; the heap has three times as many */
+  struct symbol *symbols;
+  size_t n_heap, capacity; /* capacity: of symbols; the heap has three times as many */
 };
 
 struct bpe *bpe_new(size_t most) {
@@ -43,7 +43,7 @@ void bpe_free(struct bpe *bpe) {
   if (bpe == NULL) return;
   free(bpe->merges);
   free(bpe->heap);
-  free(bpe->places);
+  free(bpe->symbols);
   free(bpe);
 }
 
@@ -83,10 +83,10 @@ static struct pair pop(struct bpe *bpe) {
   return first;
 }
 
-/* Notes that the place and the one after it can be joined, if they can. */
+/* Notes that the symbol and the one after it can be joined, if they can. */
 static void note(struct bpe *bpe, int32_t at) {
-  if (at < 0 || bpe->places[at].after < 0) return;
-  uint32_t left = bpe->places[at].token, right = bpe->places[bpe->places[at].after].token;
+  if (at < 0 || bpe->symbols[at].after < 0) return;
+  uint32_t left = bpe->symbols[at].token, right = bpe->symbols[bpe->symbols[at].after].token;
   const struct merge *merge = find(bpe, left, right);
   if (merge->rank != 0) push(bpe, (struct pair){merge->rank, (uint32_t)at, left, right, merge->joined});
 }
@@ -95,10 +95,10 @@ static bool reserve(struct bpe *bpe, size_t count) {
   if (count <= bpe->capacity) return true;
   if (count > INT32_MAX / 4) return false;
   free(bpe->heap);
-  free(bpe->places);
+  free(bpe->symbols);
   bpe->heap = malloc(3 * count * sizeof *bpe->heap); /* each join notes two more, and there are fewer than count */
-  bpe->places = malloc(count * sizeof *bpe->places);
-  bpe->capacity = bpe->heap != NULL && bpe->places != NULL ? count : 0;
+  bpe->symbols = malloc(count * sizeof *bpe->symbols);
+  bpe->capacity = bpe->heap != NULL && bpe->symbols != NULL ? count : 0;
   return bpe->capacity > 0;
 }
 
@@ -106,23 +106,23 @@ bool bpe_join(struct bpe *bpe, uint32_t *tokens, size_t *count) {
   int32_t n = (int32_t)*count;
   if (*count < 2) return true;
   if (!reserve(bpe, *count)) return false;
-  for (int32_t i = 0; i < n; i++) bpe->places[i] = (struct place){tokens[i], i - 1, i + 1 < n ? i + 1 : -1};
+  for (int32_t i = 0; i < n; i++) bpe->symbols[i] = (struct symbol){tokens[i], i - 1, i + 1 < n ? i + 1 : -1};
   bpe->n_heap = 0;
   for (int32_t i = 0; i + 1 < n; i++) note(bpe, i);
   while (bpe->n_heap > 0) {
     struct pair pair = pop(bpe);
-    struct place *left = &bpe->places[pair.at];
-    /* What was noted before one of the two changed is no pair any more. A place that is gone has no neighbours. */
-    if (left->after < 0 || left->token != pair.left || bpe->places[left->after].token != pair.right) continue;
-    struct place *right = &bpe->places[left->after];
+    struct symbol *left = &bpe->symbols[pair.at];
+    /* What was noted before one of the two changed is no pair any more. A symbol that is gone has no neighbours. */
+    if (left->after < 0 || left->token != pair.left || bpe->symbols[left->after].token != pair.right) continue;
+    struct symbol *right = &bpe->symbols[left->after];
     left->token = pair.joined;
     left->after = right->after;
-    if (left->after >= 0) bpe->places[left->after].before = (int32_t)pair.at;
+    if (left->after >= 0) bpe->symbols[left->after].before = (int32_t)pair.at;
     right->after = -1;
     note(bpe, left->before);
     note(bpe, (int32_t)pair.at);
   }
   *count = 0;
-  for (int32_t i = 0; i >= 0; i = bpe->places[i].after) tokens[(*count)++] = bpe->places[i].token;
+  for (int32_t i = 0; i >= 0; i = bpe->symbols[i].after) tokens[(*count)++] = bpe->symbols[i].token;
   return true;
 }

@@ -63,13 +63,13 @@ static bool take_field(struct documents *of, struct problem *problem) {
   if (!json_is_object(of->record))
     return bad(of, of->line, 1, "not an object, as each line of JSON Lines is", "give a file of one object a line",
                problem);
-  const json_t *text = json_object_get(of->record, of->place.name);
+  const json_t *text = json_object_get(of->record, of->selector.name);
   if (text == NULL) {
-    snprintf(what, sizeof what, "the record has no field '%s'", of->place.name);
+    snprintf(what, sizeof what, "the record has no field '%s'", of->selector.name);
     bad(of, of->line, 0, what, "", problem);
     return rt_help(problem, "its fields are: %s", list_keys(of->record, keys, sizeof keys));
   }
-  snprintf(what, sizeof what, "the field '%s' is not a text", of->place.name);
+  snprintf(what, sizeof what, "the field '%s' is not a text", of->selector.name);
   if (!json_is_string(text)) return bad(of, of->line, 0, what, "name a field that holds a text", problem);
   of->text = json_string_value(text);
   of->length = json_string_length(text);
@@ -117,7 +117,7 @@ static bool put(struct documents *of, char c, struct problem *problem) {
   return true;
 }
 
-/* Reads a cell, into the room where it is `kept`. False with a problem; *last says that the row ends behind it. */
+/* Reads a cell, into the room where it is `kept`. False with a problem; *last says that the row ends after it. */
 static bool read_cell(struct documents *of, struct row *row, bool kept, bool *last, struct problem *problem) {
   const char *bytes = of->bytes;
   int64_t line = row->line, column = (int64_t)row->at - row->begin + 1;
@@ -156,7 +156,7 @@ static bool read_cell(struct documents *of, struct row *row, bool kept, bool *la
 /* Reads a row and keeps its cell of the column; of the header, finds the column by its name. */
 static bool read_row(struct documents *of, bool is_header, bool *found, struct problem *problem) {
   struct row row = {.at = of->at, .line = of->line, .begin = (int64_t)of->at};
-  const char *name = of->place.name;
+  const char *name = of->selector.name;
   bool last = false;
   for (int column = 0; !last; column++) {
     bool kept = is_header ? !*found : column == of->column;
@@ -176,7 +176,7 @@ static bool read_header(struct documents *of, struct problem *problem) {
   if (of->size >= 3 && memcmp(of->bytes, "\xef\xbb\xbf", 3) == 0) of->at = 3; /* the byte order mark of spreadsheets */
   if (of->at < of->size && !read_row(of, true, &found, problem)) return false;
   if (found) return true;
-  snprintf(what, sizeof what, "the header has no column '%s'", of->place.name);
+  snprintf(what, sizeof what, "the header has no column '%s'", of->selector.name);
   return bad(of, 1, 0, what, "name one of the columns in the first line", problem);
 }
 
@@ -201,14 +201,14 @@ static enum document next_row(struct documents *of, struct problem *problem) {
 /* ---- All kinds ---- */
 
 bool documents_begin(struct documents *documents, const char *path, const char *bytes, size_t size,
-                     struct text_place place, struct problem *problem) {
-  *documents = (struct documents){.place = place,
+                     struct text_selector selector, struct problem *problem) {
+  *documents = (struct documents){.selector = selector,
                                   .path = path,
                                   .bytes = bytes != NULL ? bytes : "",
                                   .size = size,
                                   .line = 1,
                                   .between = has_ending(path, ".tsv") ? '\t' : ','};
-  return place.kind != TEXT_COLUMN || read_header(documents, problem);
+  return selector.kind != TEXT_COLUMN || read_header(documents, problem);
 }
 
 void documents_seek(struct documents *documents, size_t at) {
@@ -219,8 +219,8 @@ void documents_seek(struct documents *documents, size_t at) {
 }
 
 enum document documents_next(struct documents *documents, struct problem *problem) {
-  if (documents->place.kind == TEXT_FIELD) return next_record(documents, problem);
-  if (documents->place.kind == TEXT_COLUMN) return next_row(documents, problem);
+  if (documents->selector.kind == TEXT_FIELD) return next_record(documents, problem);
+  if (documents->selector.kind == TEXT_COLUMN) return next_row(documents, problem);
   if (documents->at == documents->size && documents->text != NULL) return DOCUMENT_NONE;
   documents->text = documents->bytes;
   documents->length = documents->at = documents->size;

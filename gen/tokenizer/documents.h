@@ -14,7 +14,7 @@ struct json_t;
 enum text_kind { TEXT_WHOLE, TEXT_FIELD, TEXT_COLUMN };
 
 /* Where texts are: `name` is the field's or the column's. */
-struct text_place {
+struct text_selector {
   enum text_kind kind;
   const char *name;
 };
@@ -23,7 +23,7 @@ struct text_place {
 enum { DOCUMENT_MOST = 64 << 20 };
 
 struct documents {
-  struct text_place place;
+  struct text_selector selector;
   const char *path, *bytes; /* the caller's */
   size_t size, at;          /* of the file, and where the next record begins */
   int64_t line;             /* of that, from 1 */
@@ -38,7 +38,7 @@ struct documents {
 
 /* Begins with a file's `size` bytes. False with a problem where a CSV has no such column. Ended also after false. */
 bool documents_begin(struct documents *documents, const char *path, const char *bytes, size_t size,
-                     struct text_place place, struct problem *problem);
+                     struct text_selector selector, struct problem *problem);
 
 /* Goes to byte `at`, where a record began. */
 void documents_seek(struct documents *documents, size_t at);

@@ -13,7 +13,7 @@ static const char packed_cure[] = "unpack it first";
 static const char binary_cure[] = "write its texts as JSON Lines, and give these with --text-field NAME";
 static const char tokens_cure[] = "--format tokens reads such a file";
 
-/* What begins with this, or ends in this; NULL: not told so. */
+/* What begins with this, or ends in this; NULL: it is not. */
 static const struct known {
   const char *ending, *magic, *what, *cure;
 } known[] = {

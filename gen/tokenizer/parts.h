@@ -7,7 +7,7 @@
 #include "gen/tokenizer/bpe.h"
 #include "gen/tokenizer/split.h"
 
-/* A token beside the vocabulary, taken out of a text before anything else. */
+/* A token in addition to the vocabulary, taken out of a text before anything else. */
 struct added {
   const char *text; /* of the file's */
   size_t size;

@@ -14,7 +14,7 @@ struct splitter {
   int count;
 };
 
-/* Adds an expression, within the pieces of those before. False with the place in it and the reason, in `error`. */
+/* Adds an expression, within the pieces of those before. False with the offset in it and the reason, in `error`. */
 bool splitter_add(struct splitter *splitter, const char *expression, char *error, size_t size);
 
 void splitter_free(struct splitter *splitter);
@@ -27,7 +27,7 @@ struct splitting {
   } levels[SPLIT_MOST];
   int level;   /* the innermost one that is in a piece */
   size_t at;   /* the end of the newest word */
-  size_t done; /* of the newest one behind which can be gone on */
+  size_t done; /* of the newest one after which splitting can resume */
 };
 
 /* Begins with a text of `size` bytes, of which `done` were cut before. */

@@ -8,7 +8,7 @@
 
 /* ---- Words ---- */
 
-/* The tokens of a word that was met before, of which there are many in a text: the last one of each place. */
+/* The tokens of a word that was met before, of which there are many in a text: the last one of each slot. */
 static struct cached *cached_word(struct tokenizer *tokenizer, const char *word, size_t size) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
   for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)word[i]) * UINT64_C(0x100000001b3);
@@ -67,8 +67,8 @@ static const struct added *find_added(const struct tokenizer *tokenizer, bool no
   return NULL;
 }
 
-/* The added token at the encoding's place, or NULL and in *end where the next one begins. Those that are found before a
- * text is brought to its normal form come first. */
+/* The added token at the encoding's position, or NULL and in *end where the next one begins. Those that are found
+ * before a text is brought to its normal form come first. */
 static const struct added *next_added(struct encoding *encoding, size_t *end) {
   const struct tokenizer *tokenizer = encoding->tokenizer;
   size_t at;

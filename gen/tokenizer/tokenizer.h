@@ -1,5 +1,5 @@
 /* Tokenizers of Hugging Face's tokenizer.json, of one family: byte-pair encoding over bytes (GPT-2, Llama 3, Qwen).
- * What such a file can say beside that is refused, not passed over. */
+ * What such a file can contain in addition is refused, not passed over. */
 #ifndef ACCEL_TOKENIZER_TOKENIZER_H
 #define ACCEL_TOKENIZER_TOKENIZER_H
 
@@ -23,7 +23,7 @@ uint32_t tokenizer_vocabulary(const struct tokenizer *tokenizer);
 /* The number of a token by its text, an added one or one of the vocabulary's. False: there is none. */
 bool tokenizer_find(const struct tokenizer *tokenizer, const char *text, uint32_t *token);
 
-/* A text on its way through a tokenizer. `at` and `inside` say how far it is: whoever begins with it again can go on
+/* A text on its way through a tokenizer. `at` and `inside` say how far it is: whoever begins with it again can resume
  * from there. */
 struct encoding {
   struct tokenizer *tokenizer;

@@ -37,7 +37,7 @@ static void check_origin(const struct spec_node *document, const struct tuned_ma
 }
 
 static void read_entry(struct tuning *tuning, const struct spec_node *node, struct diagnostics *diags) {
-  const struct spec_node *ways = spec_find(node, "ways");
+  const struct spec_node *variants = spec_find(node, "variants");
   struct tuned entry = {.subject = text_at(node, "subject"),
                         .threads = (int64_t)spec_find(node, "threads")->real,
                         .flops = spec_find(node, "flops")->real,
@@ -48,12 +48,12 @@ static void read_entry(struct tuning *tuning, const struct spec_node *node, stru
                (long long)entry.threads);
     return;
   }
-  for (int i = 0; i < ways->count; i++) {
-    const struct spec_node *way = ways->entries[i].value;
+  for (int i = 0; i < variants->count; i++) {
+    const struct spec_node *variant = variants->entries[i].value;
     for (int k = 0; k < i; k++)
-      if (strcmp(text_at(ways->entries[k].value, "way"), text_at(way, "way")) == 0)
-        diag_error(diags, way->where, "the way '%s' stands here twice", text_at(way, "way"));
-    tuning_put(tuning, &entry, text_at(way, "way"), spec_find(way, "seconds")->real);
+      if (strcmp(text_at(variants->entries[k].value, "variant"), text_at(variant, "variant")) == 0)
+        diag_error(diags, variant->where, "the variant '%s' stands here twice", text_at(variant, "variant"));
+    tuning_put(tuning, &entry, text_at(variant, "variant"), spec_find(variant, "seconds")->real);
   }
 }
 
@@ -103,11 +103,11 @@ struct tuning *tuning_measured(struct arena *arena, const char *file, const char
   tuning->machine.cores = (int64_t)spec_find(document, "cores")->real;
   tuning->library = text_at(document, "library");
   for (int i = 0; i < products->count; i++) {
-    const struct spec_node *ways = products->entries[i].value;
+    const struct spec_node *variants = products->entries[i].value;
     const struct tuned entry = {.subject = products->entries[i].key, .threads = 1};
-    for (int k = 0; k < ways->count; k++) {
-      const struct spec_node *way = ways->entries[k].value;
-      tuning_put(tuning, &entry, text_at(way, "way"), spec_find(way, "seconds")->real);
+    for (int k = 0; k < variants->count; k++) {
+      const struct spec_node *variant = variants->entries[k].value;
+      tuning_put(tuning, &entry, text_at(variant, "variant"), spec_find(variant, "seconds")->real);
     }
   }
   return tuning;

@@ -29,13 +29,13 @@ const struct tuned *tuning_find(const struct tuning *tuning, const char *subject
   return found;
 }
 
-double tuned_seconds(const struct tuned *tuned, const char *way) {
-  for (int i = 0; i < tuned->ways.count; i++)
-    if (strcmp(tuned->ways.items[i].way, way) == 0) return tuned->ways.items[i].seconds;
+double tuned_seconds(const struct tuned *tuned, const char *variant) {
+  for (int i = 0; i < tuned->variants.count; i++)
+    if (strcmp(tuned->variants.items[i].variant, variant) == 0) return tuned->variants.items[i].seconds;
   return 0;
 }
 
-void tuning_put(struct tuning *tuning, const struct tuned *entry, const char *way, double seconds) {
+void tuning_put(struct tuning *tuning, const struct tuned *entry, const char *variant, double seconds) {
   struct tuned *found = NULL;
   for (int i = 0; i < tuning->entries.count && found == NULL; i++) {
     struct tuned *at = &tuning->entries.items[i];
@@ -47,12 +47,12 @@ void tuning_put(struct tuning *tuning, const struct tuned *entry, const char *wa
     ARENA_PUSH(tuning->arena, tuning->entries, empty);
     found = &tuning->entries.items[tuning->entries.count - 1];
   }
-  for (int i = 0; i < found->ways.count; i++)
-    if (strcmp(found->ways.items[i].way, way) == 0) {
-      found->ways.items[i].seconds = seconds;
+  for (int i = 0; i < found->variants.count; i++)
+    if (strcmp(found->variants.items[i].variant, variant) == 0) {
+      found->variants.items[i].seconds = seconds;
       return;
     }
-  ARENA_PUSH(tuning->arena, found->ways, ((struct tuned_way){way, seconds}));
+  ARENA_PUSH(tuning->arena, found->variants, ((struct tuned_variant){variant, seconds}));
 }
 
 static int by_subject(const void *a, const void *b) {
@@ -63,12 +63,12 @@ static int by_subject(const void *a, const void *b) {
 }
 
 static json_t *entry_json(const struct tuned *entry) {
-  json_t *ways = json_array();
-  for (int i = 0; i < entry->ways.count; i++)
-    json_array_append_new(
-        ways, json_pack("{s:s, s:f}", "way", entry->ways.items[i].way, "seconds", entry->ways.items[i].seconds));
+  json_t *variants = json_array();
+  for (int i = 0; i < entry->variants.count; i++)
+    json_array_append_new(variants, json_pack("{s:s, s:f}", "variant", entry->variants.items[i].variant, "seconds",
+                                              entry->variants.items[i].seconds));
   return json_pack("{s:s, s:I, s:I, s:I, s:o}", "subject", entry->subject, "threads", (json_int_t)entry->threads,
-                   "flops", (json_int_t)entry->flops, "bytes", (json_int_t)entry->bytes, "ways", ways);
+                   "flops", (json_int_t)entry->flops, "bytes", (json_int_t)entry->bytes, "variants", variants);
 }
 
 const char *tuning_text(const struct tuning *tuning) {

@@ -1,4 +1,4 @@
-/* Tuning: how long kernels take on a machine, by the ways in which they can be written, as `accel-gen tune` has
+/* Tuning: how long kernels take on a machine, by variant, as `accel-gen tune` has
  * measured it. A table is a file that later runs read: schemas/tuning.schema.json describes its JSON.
  *
  * An entry is found by its subject, which says all that a kernel's text depends on, and by the number of threads. */
@@ -10,9 +10,9 @@
 
 #include "gen/base/diag.h"
 
-struct tuned_way {
-  const char *way; /* as templates know it; "": there is one */
-  double seconds;  /* of one execution */
+struct tuned_variant {
+  const char *variant; /* as templates know it; "": there is one */
+  double seconds;      /* of one execution */
 };
 
 struct tuned {
@@ -20,9 +20,9 @@ struct tuned {
   int64_t threads;
   double flops, bytes; /* of one execution */
   struct {
-    struct tuned_way *items;
+    struct tuned_variant *items;
     int count, capacity;
-  } ways;
+  } variants;
 };
 
 /* What a table holds for: it is of no use elsewhere. */
@@ -40,7 +40,7 @@ struct tuning {
     struct tuned *items;
     int count, capacity;
   } entries;
-  int forced; /* every choice takes its way of this number, or its first; -1: the fastest */
+  int forced; /* every choice takes its variant of this number, or its first; -1: the fastest */
 };
 
 /* An empty table. */
@@ -57,7 +57,7 @@ struct tuning *tuning_parse(struct arena *arena, const char *file, const char *t
                             const struct tuned_machine *machine, struct diagnostics *diags);
 
 /* What a trainer for GPUs has measured of its products (schemas/measured.schema.json), as a table: its machine, its
- * library, and an entry for each, whose subject is the product's name in the program and whose first way is the
+ * library, and an entry for each, whose subject is the product's name in the program and whose first variant is the
  * library's own choice. NULL as tuning_parse. */
 struct tuning *tuning_measured(struct arena *arena, const char *file, const char *text, size_t length,
                                struct diagnostics *diags);
@@ -68,11 +68,11 @@ const char *tuning_text(const struct tuning *tuning);
 /* An entry; NULL when there is none. Of several that differ in their bytes, the one whose bytes are nearest. */
 const struct tuned *tuning_find(const struct tuning *tuning, const char *subject, int64_t threads, double bytes);
 
-/* Seconds of a way; 0 when it was not measured. */
-double tuned_seconds(const struct tuned *tuned, const char *way);
+/* Seconds of a variant; 0 when it was not measured. */
+double tuned_seconds(const struct tuned *tuned, const char *variant);
 
-/* Puts a way's seconds into the entry of this subject, threads and bytes, in the place of what it said of the way. */
-void tuning_put(struct tuning *tuning, const struct tuned *entry, const char *way, double seconds);
+/* Sets a variant's seconds in the entry of this subject, threads and bytes. */
+void tuning_put(struct tuning *tuning, const struct tuned *entry, const char *variant, double seconds);
 
 /* The machine at hand. */
 struct tuned_machine tuning_machine(struct arena *arena);

@@ -59,7 +59,7 @@ void accel_stop(struct accel_run *run);
 void accel_set_trigger(struct accel_run *run);
 bool accel_check_trigger(struct accel_run *run);
 
-/* Makes `size` bytes at `object` a part of every checkpoint; where the run goes on from one, they are filled from it
+/* Makes `size` bytes at `object` a part of every checkpoint; where the run resumes from one, they are filled from it
  * here. To be called in on_start, for the same objects in the same order in each run, and on all ranks; they must
  * outlive the run. The main process's bytes are what is saved, and what all ranks go on with. */
 void accel_register_for_checkpointing(struct accel_run *run, void *object, size_t size);
@@ -69,11 +69,11 @@ void accel_register_for_checkpointing(struct accel_run *run, void *object, size_
  * saved; accel_gather_object and accel_to_bytes make one of all. */
 void accel_save_file(struct accel_run *run, const char *name, const void *bytes, size_t size);
 
-/* Copies the first bytes, `most` at most, of a file of the checkpoint from which the run goes on; returns its size. -1:
- * the run goes on from none, or it has no such file. From on_pre_load on. All ranks call it; the main process reads. */
+/* Copies the first bytes, `most` at most, of a file of the checkpoint from which the run resumes; returns its size. -1:
+ * the run resumes from none, or it has no such file. From on_pre_load on. All ranks call it; the main process reads. */
 int64_t accel_load_file(const struct accel_run *run, const char *name, void *bytes, size_t most);
 
-/* The folder of the checkpoint from which the run goes on; NULL: from none. From on_pre_load on. */
+/* The folder of the checkpoint from which the run resumes; NULL: from none. From on_pre_load on. */
 const char *accel_resumed_from(const struct accel_run *run);
 
 /* ---- What a run has ---- */

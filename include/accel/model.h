@@ -249,6 +249,10 @@ tensor concat_of(int axis, int count, ...);
 /* x backwards along an axis. */
 tensor flip(tensor x, int axis);
 
+/* x moved by `shift` positions along an axis: what leaves one end comes in at the other, as torch.roll. A negative
+ * shift moves towards position 0. */
+tensor roll(tensor x, int axis, int shift);
+
 /* Zeros around x along an axis: so many before it and behind it. */
 tensor pad(tensor x, int axis, int before, int after);
 

@@ -15,9 +15,9 @@
 #ifndef RUNTIME_CHECKPOINT_CHECKPOINT_H
 #define RUNTIME_CHECKPOINT_CHECKPOINT_H
 
+#include "include/accel/trainer.h"
 #include "runtime/files/manifest.h"
 #include "runtime/process/problem.h"
-#include "runtime/trainer.h"
 
 /* An object of user code. */
 struct saved_object {

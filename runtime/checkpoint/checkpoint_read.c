@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char cure[] = "name the folder of a whole checkpoint; a run with --resume never starts anew";
+static const char cure[] = "name the folder of a whole checkpoint; a run with --resume never starts from scratch";
 
 /* ---- Files ---- */
 
@@ -22,7 +22,7 @@ static const char cure[] = "name the folder of a whole checkpoint; a run with --
 static void tell_change(const struct manifest_file *file, const char *path, const struct mapping *mapping,
                         struct problem *problem) {
   uint64_t first, end;
-  rt_trail_locate(&file->sum.marks, mapping->bytes, mapping->size, &first, &end);
+  rt_prefix_checksums_locate(&file->sum.marks, mapping->bytes, mapping->size, &first, &end);
   rt_problem(problem, "%s: its bytes have changed, first among bytes %" PRIu64 " to %" PRIu64, path, first, end - 1);
 }
 
@@ -130,8 +130,8 @@ bool rt_checkpoint_compare(const char *folder, const struct accel_program *progr
   compare_keys(job, program, changed, size, fixed, sizeof fixed);
   json_decref(job);
   if (fixed[0] == '\0') return true;
-  rt_problem(problem, "%s: the job has changed where a run cannot go on over it: %s", folder, fixed);
-  return rt_help(problem, "set these keys back, or start anew with --resume never and another --project-dir");
+  rt_problem(problem, "%s: the run cannot resume with these changes of the job: %s", folder, fixed);
+  return rt_help(problem, "set these keys back, or start from scratch with --resume never and another --project-dir");
 }
 
 /* ---- Arrays ---- */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Whether a state before this one goes to the same file. */
-static bool is_begun(const struct accel_program *program, int state) {
+static bool has_earlier_state(const struct accel_program *program, int state) {
   for (int i = 0; i < state; i++)
     if (strcmp(program->states[i].file, program->states[state].file) == 0) return true;
   return false;
@@ -35,7 +35,7 @@ static bool write_arrays(const char *folder, const struct accel_program *program
   bool written = true;
   for (int i = 0; i < program->n_states && written; i++) {
     const char *file = program->states[i].file;
-    if (is_begun(program, i)) continue;
+    if (has_earlier_state(program, i)) continue;
     if (program->checkpoint.by_rank && rt_is_divided(program, i))
       written = rt_pieces_write(folder, program, file, arrays, manifest, problem);
     else if (all)

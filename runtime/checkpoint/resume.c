@@ -20,7 +20,7 @@ static bool choose(struct accel_run *run, struct problem *problem) {
     if (!rt_saver_has_any(&run->saver, &any, problem)) return false;
     if (!any) return true;
     rt_problem(problem, "%s: holds the checkpoints of an earlier run", run->saver.folder);
-    return rt_help(problem, "go on from the newest with --resume auto, remove them, or choose another --project-dir");
+    return rt_help(problem, "resume from the newest with --resume auto, remove them, or choose another --project-dir");
   }
   snprintf(run->resumed, sizeof run->resumed, "%s", run->resume);
   if (!rt_checkpoint_verify(run->resume, &manifest, problem)) return false;
@@ -80,7 +80,7 @@ bool rt_resume(struct accel_run *run, struct problem *problem) {
 
 void rt_resume_tell(const struct accel_run *run) {
   if (!run->continues) return;
-  printf("goes on from %s, step %" PRId64 "%s%s\n", run->resumed, run->first_step,
+  printf("resumes from %s, step %" PRId64 "%s%s\n", run->resumed, run->first_step,
          run->changed[0] != '\0' ? ", with changes: " : "", run->changed);
   fflush(stdout);
 }

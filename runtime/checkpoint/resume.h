@@ -5,7 +5,7 @@
 #include "runtime/process/problem.h"
 #include "runtime/run/run.h"
 
-/* Locks the project's folder, opens the run's saver and finds the checkpoint to go on from, in run->resumed; empty: a
+/* Locks the project's folder, opens the run's saver and finds the checkpoint to resume from, in run->resumed; empty: a
  * fresh start. Once it has, it does nothing more. */
 bool rt_resume_choose(struct accel_run *run, struct problem *problem);
 
@@ -13,7 +13,7 @@ bool rt_resume_choose(struct accel_run *run, struct problem *problem);
  * samples. A fresh start beside the checkpoints of an earlier run is refused. */
 bool rt_resume(struct accel_run *run, struct problem *problem);
 
-/* Prints from where the run goes on. */
+/* Prints from where the run resumes. */
 void rt_resume_tell(const struct accel_run *run);
 
 #endif

@@ -16,7 +16,7 @@
 void rt_save_failed(struct accel_run *run, const struct problem *problem) {
   rt_log_clear(&run->log);
   if (!run->program->checkpoint.outlives_errors) rt_fail(problem, 1);
-  rt_warn("%s; the run goes on", problem->what);
+  rt_warn("%s; the run continues", problem->what);
 }
 
 static int mirror_of(const struct accel_run *run, const char *file) {
@@ -137,7 +137,7 @@ static void save_due(struct accel_run *run, int64_t at, double lr, struct saved 
   if (has_cadence(run) && (rt_is_main() || by_rank)) {
     bool good = ready && save_checkpoint(run, at, lr, !at_end, &problem);
     if (rt_is_main() && good)
-      *saved = (struct saved){.path = run->saver.path, .is_begun = run->saver.busy};
+      *saved = (struct saved){.path = run->saver.path, .is_pending = run->saver.busy};
     else if (rt_is_main())
       rt_save_failed(run, &problem);
   }
@@ -174,7 +174,7 @@ void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
   run->saved_at = at;
   if (!rt_is_main()) return;
   if (!saved) rt_fail(&problem, 1);
-  printf("%s after step %" PRId64 ": saved %s; go on with --resume auto\n", rt_signal_name(run->signal), at,
+  printf("%s after step %" PRId64 ": saved %s; resume with --resume auto\n", rt_signal_name(run->signal), at,
          run->saver.path);
 }
 

@@ -7,7 +7,7 @@
 /* What a save did, for the log's line. */
 struct saved {
   const char *path; /* NULL: nothing is saved */
-  bool is_begun;    /* it goes on in the background */
+  bool is_pending;  /* it is written in the background */
   double stall_s;   /* for which the steps waited */
 };
 

@@ -75,7 +75,7 @@ static bool is_whole(const char *path) {
   if (whole)
     rt_manifest_free(&manifest);
   else
-    rt_warn("%s; it is passed over", problem.what);
+    rt_warn("%s; it is skipped", problem.what);
   return whole;
 }
 
@@ -90,7 +90,8 @@ bool rt_saver_newest(const struct saver *saver, char path[4096], struct problem 
   if (!found) path[0] = '\0';
   if (found || !any) return true;
   rt_problem(problem, "%s: none of its checkpoints is whole", saver->folder);
-  return rt_help(problem, "give one with --resume, or start anew with --resume never and another --project-dir");
+  return rt_help(problem,
+                 "give one with --resume, or start from scratch with --resume never and another --project-dir");
 }
 
 /* ---- Saving ---- */

@@ -2,9 +2,9 @@
 #ifndef RUNTIME_CHECKPOINT_SAVER_H
 #define RUNTIME_CHECKPOINT_SAVER_H
 
+#include "include/accel/trainer.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/process/problem.h"
-#include "runtime/trainer.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 #ifndef RUNTIME_CUDA_ALGORITHM_H
 #define RUNTIME_CUDA_ALGORITHM_H
 
-#include "runtime/cuda/product.h"
+#include "include/accel/cuda/product.h"
 
 #include <cublasLt.h>
 

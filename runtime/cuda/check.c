@@ -21,7 +21,7 @@ static const char *help_for(cudaError_t error) {
   case cudaErrorIllegalAddress:
   case cudaErrorMisalignedAddress:
   case cudaErrorLaunchFailure:
-    return "a kernel read or wrote where it must not; the error may be told by a later call than the one that made it: "
+    return "a kernel read or wrote where it must not, perhaps before the call that reports it: "
            "run with ACCEL_GRAPHS=no and CUDA_LAUNCH_BLOCKING=1 under compute-sanitizer to see which";
   case cudaErrorMemoryAllocation:
     return "the GPU's memory is full: stop what else runs there (nvidia-smi lists it), or generate a smaller plan "

@@ -1,6 +1,6 @@
 /* A convolution is a graph of one operation of cuDNN's, which has one for each of the three that can be made of the
  * other two. */
-#include "runtime/cuda/convolution.h"
+#include "include/accel/cuda/convolution.h"
 #include "runtime/cuda/engine.h"
 #include "runtime/cuda/state.h"
 

@@ -3,7 +3,7 @@
 #ifndef RUNTIME_CUDA_ENGINE_H
 #define RUNTIME_CUDA_ENGINE_H
 
-#include "runtime/cuda/device.h"
+#include "include/accel/cuda/device.h"
 
 #include <cudnn.h>
 

@@ -1,7 +1,7 @@
 #include "runtime/cuda/events.h"
 #include "runtime/files/files.h"
 #include "runtime/process/world.h"
-#include "runtime/report/laps.h"
+#include "runtime/report/intervals.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -58,14 +58,14 @@ static const char *name_of(const struct device_event *event) {
 struct row {
   const char *name;
   const struct accel_measured *part;
-  int64_t lap, calls;
+  int64_t interval, calls;
   uint64_t time;
 };
 
 static int by_name(const void *a, const void *b) {
   const struct row *x = a, *y = b;
   int order = strcmp(x->name, y->name);
-  return order != 0 ? order : (x->lap > y->lap) - (x->lap < y->lap);
+  return order != 0 ? order : (x->interval > y->interval) - (x->interval < y->interval);
 }
 
 static int by_time(const void *a, const void *b) {
@@ -73,15 +73,16 @@ static int by_time(const void *a, const void *b) {
   return x != y ? (x < y ? 1 : -1) : by_name(a, b);
 }
 
-/* Neighbours of one name become one row, and what a part runs in one lap one call of it; gives how many rows are left.
+/* Neighbours of one name become one row, and what a part runs in one interval one call of it; gives how many rows are
+ * left.
  */
 static size_t joined(struct row *rows, size_t count) {
   size_t left = 0;
   for (size_t i = 0; i < count; i++) {
     if (left > 0 && strcmp(rows[left - 1].name, rows[i].name) == 0) {
-      rows[left - 1].calls += rows[i].part == NULL || rows[i].lap != rows[left - 1].lap;
+      rows[left - 1].calls += rows[i].part == NULL || rows[i].interval != rows[left - 1].interval;
       rows[left - 1].time += rows[i].time;
-      rows[left - 1].lap = rows[i].lap;
+      rows[left - 1].interval = rows[i].interval;
     } else {
       rows[left++] = rows[i];
     }
@@ -104,7 +105,7 @@ void rt_events_print(const struct device_events *events, bool with_flops) {
   for (size_t i = 0; rows != NULL && i < events->count; i++) {
     const struct device_event *event = &events->items[i];
     if (!event->is_step)
-      rows[count++] = (struct row){name_of(event), event->part, event->lap, 1, event->end - event->start};
+      rows[count++] = (struct row){name_of(event), event->part, event->interval, 1, event->end - event->start};
     if (event->is_step) steps++, whole += 1e-6 * (double)(event->end - event->start);
   }
   if (steps > 0) {

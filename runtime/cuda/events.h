@@ -2,8 +2,8 @@
 #ifndef RUNTIME_CUDA_EVENTS_H
 #define RUNTIME_CUDA_EVENTS_H
 
+#include "include/accel/program.h"
 #include "runtime/process/problem.h"
-#include "runtime/program.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,8 +16,8 @@ struct device_event {
   uint64_t start, end;               /* nanoseconds */
   uint64_t bytes;                    /* that it moved; 0: a kernel */
   uint32_t call;                     /* of CUDA that began it, as CUPTI numbers them; 0: not told */
-  int64_t lap;                       /* in which the host put it into a stream; 0: not told */
-  const struct accel_measured *part; /* that this lap was; NULL: none */
+  int64_t interval;                  /* in which the host put it into a stream; 0: not told */
+  const struct accel_measured *part; /* of this interval; NULL: none */
 };
 
 struct device_events {

@@ -11,7 +11,7 @@
 
 enum { MOST_ALGORITHMS = 16, ROUNDS = 3, RUNS = 5 };
 
-/* By product: {"name", "ways": [{"way", "seconds"}]}. */
+/* By product: {"name", "variants": [{"variant", "seconds"}]}. */
 static json_t *measured;
 
 /* One execution. What was in a result that adds up stays there: next to it the product vanishes. */
@@ -33,19 +33,19 @@ static int by_size(const void *a, const void *b) {
 /* The median over rounds of the seconds of one execution; 0 where the algorithm does not run. */
 static double time_of(cublasLtHandle_t handle, const struct accel_cuda_product *product,
                       const struct operands *operands, const cublasLtMatmulAlgo_t *algorithm, accel_stream stream) {
-  cudaEvent_t begun, ended;
+  cudaEvent_t started, ended;
   float rounds[ROUNDS];
   bool good = run(handle, product, operands, algorithm, stream);
-  RT_CUDA(cudaEventCreateWithFlags(&begun, cudaEventDefault));
+  RT_CUDA(cudaEventCreateWithFlags(&started, cudaEventDefault));
   RT_CUDA(cudaEventCreateWithFlags(&ended, cudaEventDefault));
   for (int round = 0; round < ROUNDS && good; round++) {
-    RT_CUDA(cudaEventRecord(begun, stream));
+    RT_CUDA(cudaEventRecord(started, stream));
     for (int i = 0; i < RUNS; i++) good = run(handle, product, operands, algorithm, stream) && good;
     RT_CUDA(cudaEventRecord(ended, stream));
     RT_CUDA(cudaEventSynchronize(ended));
-    RT_CUDA(cudaEventElapsedTime(&rounds[round], begun, ended));
+    RT_CUDA(cudaEventElapsedTime(&rounds[round], started, ended));
   }
-  RT_CUDA(cudaEventDestroy(begun));
+  RT_CUDA(cudaEventDestroy(started));
   RT_CUDA(cudaEventDestroy(ended));
   if (!good) return 0;
   qsort(rounds, ROUNDS, sizeof *rounds, by_size);
@@ -55,16 +55,16 @@ static double time_of(cublasLtHandle_t handle, const struct accel_cuda_product *
 void rt_measure_product(cublasLtHandle_t handle, const struct accel_cuda_product *product,
                         const struct operands *operands, accel_stream stream) {
   cublasLtMatmulHeuristicResult_t found[MOST_ALGORITHMS];
-  json_t *ways;
+  json_t *variants;
   if (measured == NULL) measured = json_object();
   if (json_object_get(measured, product->name) != NULL) return;
-  json_object_set_new(measured, product->name, ways = json_array());
+  json_object_set_new(measured, product->name, variants = json_array());
   int count = rt_algorithms(handle, product->algorithm, found, MOST_ALGORITHMS);
   for (int i = 0; i < count; i++) {
     char name[ALGORITHM_NAME];
     double seconds = time_of(handle, product, operands, &found[i].algo, stream);
     rt_algorithm_name(&found[i].algo, name);
-    if (seconds > 0) json_array_append_new(ways, json_pack("{s:s, s:f}", "way", name, "seconds", seconds));
+    if (seconds > 0) json_array_append_new(variants, json_pack("{s:s, s:f}", "variant", name, "seconds", seconds));
   }
 }
 

@@ -101,7 +101,7 @@ static bool choose(struct accel_cuda_algorithm *chosen, const char *name) {
   set_pointers(chosen, somewhere, somewhere);
   if (chosen->wanted != NULL) {
     if (rt_algorithm_of(handle, chosen->wanted, chosen)) return true;
-    rt_warn("cuBLASLt has no '%s' for the product of %s here: its own choice is taken; accel-gen tune measures anew",
+    rt_warn("cuBLASLt has no '%s' for the product of %s here: its own choice is taken; accel-gen tune measures again",
             chosen->wanted, name);
   }
   if (rt_algorithms(handle, chosen, &best, 1) == 0) return false;

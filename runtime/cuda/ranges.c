@@ -1,5 +1,5 @@
 /* Ranges of a timeline. NVTX is headers alone: without a profiler a range is a test of one pointer. */
-#include "runtime/cuda/device.h"
+#include "include/accel/cuda/device.h"
 
 #include <nvtx3/nvToolsExt.h>
 

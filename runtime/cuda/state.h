@@ -2,8 +2,8 @@
 #ifndef RUNTIME_CUDA_STATE_H
 #define RUNTIME_CUDA_STATE_H
 
+#include "include/accel/cuda/device.h"
 #include "runtime/cuda/check.h"
-#include "runtime/cuda/device.h"
 
 #include <cuda_runtime_api.h>
 

@@ -1,10 +1,10 @@
 /* CUPTI's records of what the device does, as events. */
-#include "runtime/cuda/trace.h"
-#include "runtime/cuda/device_laps.h"
+#include "include/accel/cuda/trace.h"
+#include "runtime/cuda/device_intervals.h"
 #include "runtime/cuda/events.h"
 #include "runtime/cuda/state.h"
 #include "runtime/process/world.h"
-#include "runtime/report/laps.h"
+#include "runtime/report/intervals.h"
 #include "runtime/run/run.h"
 
 #include <stdlib.h>
@@ -19,18 +19,22 @@
 static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                                            CUPTI_ACTIVITY_KIND_MEMSET};
 
-/* What tells in which lap a call of CUDA was made: such calls, and records that join them with a lap's number. */
-static const CUpti_ActivityKind laps_kinds[] = {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
-                                                CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
-enum { KINDS = sizeof kinds / sizeof *kinds, LAPS_KINDS = sizeof laps_kinds / sizeof *laps_kinds, BUFFER = 1 << 20 };
-static const CUpti_ExternalCorrelationKind lap_kind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
+/* Records that say in which interval a call of CUDA was made: of the calls, and of the interval's number for each. */
+static const CUpti_ActivityKind correlation_kinds[] = {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
+                                                       CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
+enum {
+  KINDS = sizeof kinds / sizeof *kinds,
+  CORRELATION_KINDS = sizeof correlation_kinds / sizeof *correlation_kinds,
+  BUFFER = 1 << 20
+};
+static const CUpti_ExternalCorrelationKind external_kind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
 
 static struct device_events events;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* CUPTI gives buffers back on threads of its own too */
 static bool is_open, is_active;
 static int64_t step;
 static uint64_t began;
-static struct device_laps laps;
+static struct device_intervals intervals;
 
 static void check(CUptiResult result, const char *call, int line) {
   const char *text = "?";
@@ -60,7 +64,8 @@ static void add_record(const CUpti_Activity *record) {
     event.call = kernel->correlationId;
   } else if (record->kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) {
     const CUpti_ActivityExternalCorrelation *of = (const CUpti_ActivityExternalCorrelation *)record;
-    if (of->externalKind == lap_kind) rt_laps_join(&laps, of->correlationId, (int64_t)of->externalId);
+    if (of->externalKind == external_kind)
+      rt_device_intervals_add_call(&intervals, of->correlationId, (int64_t)of->externalId);
     return;
   } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
     const cupti_copy *copy = (const cupti_copy *)record;
@@ -89,22 +94,22 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
   free(buffer);
 }
 
-/* ---- Laps ---- */
+/* ---- Intervals ---- */
 
-static void begin_lap(void) {
-  CHECK(cuptiActivityPushExternalCorrelationId(lap_kind, (uint64_t)laps.count + 1));
+static void begin_interval(void) {
+  CHECK(cuptiActivityPushExternalCorrelationId(external_kind, (uint64_t)intervals.count + 1));
 }
 
-static void end_lap(int part) {
+static void end_interval(int part) {
   uint64_t number;
-  CHECK(cuptiActivityPopExternalCorrelationId(lap_kind, &number));
-  rt_laps_add(&laps, part);
+  CHECK(cuptiActivityPopExternalCorrelationId(external_kind, &number));
+  rt_device_intervals_add(&intervals, part);
 }
 
-void accel_cuda_lap(int part) {
+void accel_cuda_profile_part(int part) {
   if (!is_active) return;
-  end_lap(part);
-  begin_lap();
+  end_interval(part);
+  begin_interval();
 }
 
 /* ---- Steps ---- */
@@ -119,8 +124,8 @@ void accel_cuda_begin_trace(struct accel_run *run, int64_t at) {
   for (int i = 0; i < KINDS; i++) CHECK(cuptiActivityEnable(kinds[i]));
   rt_cuda_device()->apart = run->program->profile.with_flops;
   if (rt_cuda_device()->apart) {
-    for (int i = 0; i < LAPS_KINDS; i++) CHECK(cuptiActivityEnable(laps_kinds[i]));
-    begin_lap();
+    for (int i = 0; i < CORRELATION_KINDS; i++) CHECK(cuptiActivityEnable(correlation_kinds[i]));
+    begin_interval();
   }
   CHECK(cuptiGetTimestamp(&began));
 }
@@ -132,8 +137,8 @@ void accel_cuda_end_trace(void) {
   CHECK(cuptiGetTimestamp(&ended));
   for (int i = 0; i < KINDS; i++) CHECK(cuptiActivityDisable(kinds[i]));
   if (rt_cuda_device()->apart) {
-    end_lap(-1);
-    for (int i = 0; i < LAPS_KINDS; i++) CHECK(cuptiActivityDisable(laps_kinds[i]));
+    end_interval(-1);
+    for (int i = 0; i < CORRELATION_KINDS; i++) CHECK(cuptiActivityDisable(correlation_kinds[i]));
   }
   rt_cuda_device()->apart = false;
   CHECK(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
@@ -146,11 +151,11 @@ void accel_cuda_end_trace(void) {
 void accel_cuda_tell_trace(const struct accel_run *run) {
   const struct accel_profile *profile = &run->program->profile;
   struct problem problem;
-  if (profile->with_flops) rt_events_name(&events, &laps, profile->parts);
+  if (profile->with_flops) rt_events_name(&events, &intervals, profile->parts);
   if (rt_is_main()) rt_events_print(&events, profile->with_flops);
   if (!rt_events_write(&events, run->program->profile.trace_folder, &problem)) rt_fail(&problem, 1);
   rt_events_free(&events);
-  rt_device_laps_free(&laps);
+  rt_device_intervals_free(&intervals);
 }
 
 #else
@@ -164,7 +169,7 @@ static void refuse(void) {
 void accel_cuda_begin_trace(struct accel_run *run, int64_t at) {
   if (rt_is_measured(&run->program->profile, at - run->first_step)) refuse();
 }
-void accel_cuda_lap(int part) {
+void accel_cuda_profile_part(int part) {
   (void)part;
 }
 void accel_cuda_end_trace(void) {}

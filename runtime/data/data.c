@@ -101,10 +101,11 @@ static void close_source(struct data_files *source) {
 
 /* ---- A split: the samples of a source's files, or of a part of each ---- */
 
-static struct dealing dealing_of(const struct accel_program *program, struct data_rank own) {
+static struct batch_sharding sharding_of(const struct accel_program *program, struct data_rank own) {
   const struct accel_rest *rest = &program->rest;
   int64_t round = program->round > 0 ? program->round : own.size;
-  return (struct dealing){program->batch_size, round, rest->kept, rest->even, rest->dispatched, rest->joined};
+  return (struct batch_sharding){program->batch_size, round, rest->kept, rest->even, rest->dispatched,
+                                 rest->uneven_inputs};
 }
 
 static struct order order_of(const struct data_file *file, const struct accel_program *program, enum accel_split split,
@@ -138,7 +139,7 @@ static bool cut(struct data *data, const struct data_files *source, const struct
   }
   to->source = source;
   bool good = (split == ACCEL_EVAL || check_parts(source, parts, problem)) &&
-              (rt_mixture_make(&to->mixture, parts, source->weights, count, dealing_of(program, data->own)) ||
+              (rt_mixture_make(&to->mixture, parts, source->weights, count, sharding_of(program, data->own)) ||
                no_memory(problem));
   free(parts);
   return good;
@@ -175,11 +176,11 @@ static void name_files(const struct data_files *source, char *out, size_t size) 
 /* What a sample is called. */
 static const char *unit_of(const struct data_split *split) {
   const struct data_file *file = &split->source->files[0];
-  return rt_format_is_rows(file->format) ? "row" : file->padded ? "document" : "window";
+  return rt_format_is_rows(file->format) ? "row" : file->padded ? "document" : "sequence";
 }
 
-static bool is_window(const struct data_split *split) {
-  return strcmp(unit_of(split), "window") == 0;
+static bool is_sequence(const struct data_split *split) {
+  return strcmp(unit_of(split), "sequence") == 0;
 }
 
 static bool check_size(const struct data_split *split, const struct accel_program *program, enum accel_split which,
@@ -192,14 +193,15 @@ static bool check_size(const struct data_split *split, const struct accel_progra
   }
   if (split->mixture.samples >= needed) return true;
   name_files(split->source, name, sizeof name);
-  if (!is_window(split))
+  if (!is_sequence(split))
     rt_problem(problem, "%s: %" PRId64 " %ss for %s are too few: %" PRId64 " needed", name, split->mixture.samples,
                unit_of(split), split_names[which], needed);
   else
-    rt_problem(problem, "%s: %" PRId64 " windows for %s (of %" PRId64 " tokens each) are too few: %" PRId64 " needed",
+    rt_problem(problem, "%s: %" PRId64 " sequences for %s (of %" PRId64 " tokens each) are too few: %" PRId64 " needed",
                name, split->mixture.samples, split_names[which], program->sequence_length, needed);
-  return rt_help(problem, which == ACCEL_TRAIN ? "give a larger file with --data, or make the batch or a window smaller"
-                                               : "give a larger file, or a larger data.eval_fraction");
+  return rt_help(problem, which == ACCEL_TRAIN
+                              ? "give a larger file with --data, or reduce data.batch_size or data.sequence_length"
+                              : "give a larger file, or a larger data.eval_fraction");
 }
 
 /* Steps that were counted in epochs are those of so many samples alone. */
@@ -215,8 +217,8 @@ static bool check_counted(const struct data *data, const struct accel_program *p
 }
 
 static bool check_sizes(const struct data *data, const struct accel_program *program, struct problem *problem) {
-  const struct dealing *dealing = &data->split[ACCEL_TRAIN].mixture.dealing;
-  int64_t round = program->rest.kept ? 1 : dealing->batch * dealing->ranks;
+  const struct batch_sharding *sharding = &data->split[ACCEL_TRAIN].mixture.sharding;
+  int64_t round = program->rest.kept ? 1 : sharding->batch * sharding->ranks;
   if (!check_size(&data->split[ACCEL_TRAIN], program, ACCEL_TRAIN, round, problem)) return false;
   if (!check_counted(data, program, problem)) return false;
   return program->eval_every <= 0 || check_size(&data->split[ACCEL_EVAL], program, ACCEL_EVAL, 1, problem);
@@ -224,11 +226,11 @@ static bool check_sizes(const struct data *data, const struct accel_program *pro
 
 int64_t rt_data_position(const struct data *data, enum accel_split which, int64_t position) {
   const struct data_split *split = &data->split[which];
-  const struct dealing *dealing = &split->mixture.dealing;
+  const struct batch_sharding *sharding = &split->mixture.sharding;
   if (which == ACCEL_EVAL) return position;
-  int64_t number = position / dealing->batch * data->own.size + data->own.rank; /* among the batches of all ranks */
-  return rt_dealt_first(dealing, number / dealing->ranks, number % dealing->ranks) + position % dealing->batch +
-         split->shift;
+  int64_t number = position / sharding->batch * data->own.size + data->own.rank; /* among the batches of all ranks */
+  return rt_batch_sharding_first(sharding, number / sharding->ranks, number % sharding->ranks) +
+         position % sharding->batch + split->shift;
 }
 
 static bool refuse_rows(const char *path, const char *split, struct problem *problem) {
@@ -264,7 +266,7 @@ bool rt_data_open_eval(struct data *data, const struct accel_program *program, c
 
 void rt_data_describe(const struct data *data, char *out, size_t size) {
   const struct data_split *split = &data->split[ACCEL_TRAIN], *other = &data->split[ACCEL_EVAL];
-  const char *sample = unit_of(split), *unit = is_window(split) ? "token" : sample;
+  const char *sample = unit_of(split), *unit = is_sequence(split) ? "token" : sample;
   char name[400], all[32], train[32], eval[32];
   name_files(split->source, name, sizeof name);
   rt_digits(all, sizeof all, split->source->count);

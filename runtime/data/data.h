@@ -2,11 +2,11 @@
 #ifndef RUNTIME_DATA_DATA_H
 #define RUNTIME_DATA_DATA_H
 
+#include "include/accel/trainer.h"
 #include "runtime/data/data_file.h"
 #include "runtime/data/mixture.h"
 #include "runtime/data/paths.h"
 #include "runtime/process/problem.h"
-#include "runtime/trainer.h"
 
 /* The files of one source of the job. */
 struct data_files {
@@ -42,7 +42,7 @@ bool rt_data_open_eval(struct data *data, const struct accel_program *program, c
  */
 int64_t rt_data_position(const struct data *data, enum accel_split which, int64_t position);
 
-/* One line for the headline of a trainer: "corpus.txt: 1,115,394 tokens, 15,684 windows to train on, 1,742 to
+/* One line for the headline of a trainer: "corpus.txt: 1,115,394 tokens, 15,684 sequences to train on, 1,742 to
  * evaluate". */
 void rt_data_describe(const struct data *data, char *out, size_t size);
 

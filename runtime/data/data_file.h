@@ -2,10 +2,10 @@
 #ifndef RUNTIME_DATA_DATA_FILE_H
 #define RUNTIME_DATA_DATA_FILE_H
 
+#include "include/accel/trainer.h"
 #include "runtime/data/rows.h"
 #include "runtime/data/tokens.h"
 #include "runtime/files/mapping.h"
-#include "runtime/trainer.h"
 
 struct data_file {
   const char *path; /* the caller's */

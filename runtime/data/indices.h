@@ -2,8 +2,8 @@
 #ifndef RUNTIME_DATA_INDICES_H
 #define RUNTIME_DATA_INDICES_H
 
+#include "include/accel/trainer.h"
 #include "runtime/process/problem.h"
-#include "runtime/trainer.h"
 
 /* What is asked of the columns of a row: the first `width` of them are features, the last one is the label. Of columns
  * that no item names nothing is asked. */

@@ -43,10 +43,10 @@ struct accel_share accel_share_of(const struct accel_run *run, int64_t at) {
   return rt_share(&run->sharing, at);
 }
 
-struct accel_joined accel_joined_in(const struct accel_run *run, int64_t number) {
+struct accel_contributors accel_contributors_in(const struct accel_run *run, int64_t number) {
   const struct mixture *mixture = &run->data.split[ACCEL_TRAIN].mixture;
-  int64_t ranks = rt_dealt_ranks(&mixture->dealing, mixture->samples, number);
-  return (struct accel_joined){ranks, run->data.own.rank < ranks ? 1.0f : 0.0f};
+  int64_t ranks = rt_batch_sharding_ranks(&mixture->sharding, mixture->samples, number);
+  return (struct accel_contributors){ranks, run->data.own.rank < ranks ? 1.0f : 0.0f};
 }
 
 /* A batch for a step begins, at `position`; what it takes until batch_ends is what the step waits for its input. */
@@ -55,8 +55,8 @@ static double batch_begins(struct accel_run *run, enum accel_split which, int64_
   return rt_now();
 }
 
-static void batch_ends(struct accel_run *run, enum accel_split which, double begun) {
-  if (which == ACCEL_TRAIN) run->watch->waited += rt_now() - begun;
+static void batch_ends(struct accel_run *run, enum accel_split which, double start) {
+  if (which == ACCEL_TRAIN) run->watch->waited += rt_now() - start;
 }
 
 /* Sample `i` of a batch in an array that has `width` numbers of each; NULL: it is not asked for. */
@@ -105,9 +105,9 @@ static void load_windows(const struct accel_run *run, enum accel_split which, in
 
 void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
                         int32_t *targets) {
-  double begun = batch_begins(run, which, position);
+  double start = batch_begins(run, which, position);
   load_windows(run, which, position, count, tokens, targets);
-  batch_ends(run, which, begun);
+  batch_ends(run, which, start);
 }
 
 /* What a window's places have of their documents: `first` is its first token. */
@@ -143,7 +143,7 @@ static void load_padded(const struct accel_run *run, const struct data_file *fil
 
 void accel_load_documents(struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
                           int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions) {
-  double begun = batch_begins(run, which, position);
+  double start = batch_begins(run, which, position);
   const struct data_split *split = split_of(run, which);
   int64_t length = run->data.sequence_length, first = rt_data_position(&run->data, which, position);
   bool padded = run->program->packing == ACCEL_PADDED;
@@ -159,7 +159,7 @@ void accel_load_documents(struct accel_run *run, enum accel_split which, int64_t
       mark_documents(run, &file->tokens, place.start, targets_of, starts_of, positions_of);
     if (!place.counts) forget(run, length, targets_of);
   }
-  batch_ends(run, which, begun);
+  batch_ends(run, which, start);
 }
 
 void accel_load_masked(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
@@ -167,7 +167,7 @@ void accel_load_masked(struct accel_run *run, enum accel_split which, int64_t po
   const struct accel_program *program = run->program;
   const struct data_split *split = split_of(run, which);
   int64_t length = run->data.sequence_length;
-  double begun = batch_begins(run, which, position);
+  double start = batch_begins(run, which, position);
   load_windows(run, which, position, count, tokens != NULL ? tokens : targets, NULL); /* targets are these tokens */
   position = rt_data_position(&run->data, which, position);
   for (int64_t i = 0; i < count; i++) {
@@ -176,7 +176,7 @@ void accel_load_masked(struct accel_run *run, enum accel_split which, int64_t po
             program->vocabulary, tokens_of, targets_of);
     if (!rt_mixture_find(&split->mixture, position + i).counts) forget(run, length, targets_of);
   }
-  batch_ends(run, which, begun);
+  batch_ends(run, which, start);
 }
 
 /* Rows with their labels, which are classes or values; the other is NULL, and so is what is not asked for. */
@@ -184,7 +184,7 @@ static void load_rows(struct accel_run *run, enum accel_split which, int64_t pos
                       int32_t *classes, float *values) {
   const struct data_split *split = split_of(run, which);
   const struct accel_index class = rt_class_index(run->program);
-  double begun = batch_begins(run, which, position);
+  double start = batch_begins(run, which, position);
   position = rt_data_position(&run->data, which, position);
 #pragma omp parallel for if (count >= MANY_ROWS)
   for (int64_t first = 0; first < count; first += FOUND_AT_ONCE) {
@@ -201,7 +201,7 @@ static void load_rows(struct accel_run *run, enum accel_split which, int64_t pos
       if (classes != NULL && !places[k].counts) forget(run, 1, classes + i);
     }
   }
-  batch_ends(run, which, begun);
+  batch_ends(run, which, start);
 }
 
 void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,

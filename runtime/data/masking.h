@@ -2,7 +2,7 @@
 #ifndef RUNTIME_DATA_MASKING_H
 #define RUNTIME_DATA_MASKING_H
 
-#include "runtime/trainer.h"
+#include "include/accel/trainer.h"
 
 /* The window at `position` of a stream of samples: draws its targets, hides them in `tokens`, and writes to `targets`
  * what stood there, ACCEL_NO_TARGET everywhere else. Either may be NULL; the tokens then stand in `targets`. Random

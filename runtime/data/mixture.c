@@ -9,13 +9,14 @@
 #include <string.h>
 
 bool rt_mixture_make(struct mixture *mixture, const struct order *parts, const double *weights, int64_t count,
-                     struct dealing dealing) {
+                     struct batch_sharding sharding) {
   *mixture = (struct mixture){.seed = parts[0].seed,
                               .split = parts[0].split,
                               .shuffle = parts[0].shuffle,
                               .weights = parts[0].split == ACCEL_TRAIN ? weights : NULL,
                               .count = count,
-                              .dealing = parts[0].split == ACCEL_TRAIN ? dealing : (struct dealing){1, 1, 0, 0, 0, 0}};
+                              .sharding =
+                                  parts[0].split == ACCEL_TRAIN ? sharding : (struct batch_sharding){1, 1, 0, 0, 0, 0}};
   mixture->parts = calloc((size_t)count, sizeof *mixture->parts);
   mixture->before = calloc((size_t)count, sizeof *mixture->before);
   if (mixture->parts == NULL || mixture->before == NULL) return rt_mixture_free(mixture), false;
@@ -25,7 +26,7 @@ bool rt_mixture_make(struct mixture *mixture, const struct order *parts, const d
     mixture->samples += parts[i].samples;
     if (mixture->weights != NULL) mixture->parts[i].stream = RT_STREAM(RT_USE_PART, (uint64_t)i << 40);
   }
-  mixture->taken = rt_dealt_positions(&mixture->dealing, mixture->samples);
+  mixture->taken = rt_batch_sharding_positions(&mixture->sharding, mixture->samples);
   return true;
 }
 
@@ -96,8 +97,8 @@ static void find_in_epoch(const struct mixture *mixture, int64_t position, int c
   int64_t epoch = epoch_of(mixture, position);
   uint64_t indices[FOUND_AT_ONCE];
   for (int i = 0; i < count; i++)
-    indices[i] = (uint64_t)rt_dealt_sample(&mixture->dealing, mixture->samples, (position + i) % mixture->taken,
-                                           &places[i].counts);
+    indices[i] = (uint64_t)rt_batch_sharding_sample(&mixture->sharding, mixture->samples,
+                                                    (position + i) % mixture->taken, &places[i].counts);
   if (mixture->shuffle)
     rt_permute_all(mixture->seed, rt_order_stream(mixture->split, (uint64_t)epoch), (uint64_t)mixture->samples, count,
                    indices);

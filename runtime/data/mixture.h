@@ -5,7 +5,7 @@
 #ifndef RUNTIME_DATA_MIXTURE_H
 #define RUNTIME_DATA_MIXTURE_H
 
-#include "runtime/data/dealing.h"
+#include "runtime/data/batch_sharding.h"
 #include "runtime/data/order.h"
 
 struct mixture {
@@ -18,7 +18,7 @@ struct mixture {
   int64_t count;         /* of parts */
   int64_t samples;       /* of an epoch */
   int64_t taken;         /* positions of an epoch: what is left out of one is another when shuffled */
-  struct dealing dealing;
+  struct batch_sharding sharding;
 };
 
 /* A sample: where it begins in its file, a token or a row. At a position without a sample it is another one, which is
@@ -28,10 +28,10 @@ struct place {
   bool counts;
 };
 
-/* A mixture of `count` parts, at least 1, dealt out in batches. It takes copies of the parts; `weights` stays the
+/* A mixture of `count` parts, at least 1, distributed in batches. It takes copies of the parts; `weights` stays the
  * caller's. False when there is no memory. */
 bool rt_mixture_make(struct mixture *mixture, const struct order *parts, const double *weights, int64_t count,
-                     struct dealing dealing);
+                     struct batch_sharding sharding);
 
 void rt_mixture_free(struct mixture *mixture);
 

@@ -3,7 +3,7 @@
 #ifndef RUNTIME_DATA_ORDER_H
 #define RUNTIME_DATA_ORDER_H
 
-#include "runtime/trainer.h"
+#include "include/accel/trainer.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #ifndef RUNTIME_DATA_SHARE_H
 #define RUNTIME_DATA_SHARE_H
 
-#include "runtime/trainer.h"
+#include "include/accel/trainer.h"
 
 /* How steps take them. */
 struct sharing {

@@ -18,7 +18,7 @@ bool rt_token_writer_open(struct token_writer *out, const char *path, int width,
   *out = (struct token_writer){.width = width};
   if (!rt_writer_open(&out->writer, path, BESIDE, problem) || !rt_writer_add(&out->writer, room, sizeof room, problem))
     return false;
-  out->writer.trail = rt_trail_start(); /* the header comes last */
+  out->writer.checksums = rt_prefix_checksums_start(); /* the header comes last */
   return true;
 }
 
@@ -27,7 +27,7 @@ bool rt_token_writer_resume(struct token_writer *out, const char *path, struct p
   size_t size = HEADER_BYTES + (size_t)(out->tokens * (uint64_t)out->width);
   if (!rt_writer_resume(&out->writer, path, size, problem)) return false;
   bool good = rt_map(&mapping, out->writer.partial, "remove it", problem);
-  if (good) rt_trail_add(&out->writer.trail, mapping.bytes + HEADER_BYTES, mapping.size - HEADER_BYTES);
+  if (good) rt_prefix_checksums_add(&out->writer.checksums, mapping.bytes + HEADER_BYTES, mapping.size - HEADER_BYTES);
   if (good) rt_unmap(&mapping);
   if (!good) close(out->writer.file);
   return good;
@@ -80,8 +80,8 @@ static bool write_header(struct token_writer *out, uint64_t vocabulary, struct p
   put_word(header + 16, out->tokens, 8);
   put_word(header + 24, vocabulary > 0 ? vocabulary : out->highest + 1, 8);
   put_word(header + 40, (uint64_t)out->n_documents, 8);
-  rt_checksum_add(&out->writer.trail.checksum, header, sizeof header);
-  put_word(header + 32, rt_checksum_end(&out->writer.trail.checksum), 8);
+  rt_checksum_add(&out->writer.checksums.checksum, header, sizeof header);
+  put_word(header + 32, rt_checksum_end(&out->writer.checksums.checksum), 8);
   return pwrite(out->writer.file, header, sizeof header, 0) == (ssize_t)sizeof header ||
          rt_problem(problem, "%s: the header cannot be written", out->writer.partial);
 }

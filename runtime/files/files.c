@@ -36,7 +36,7 @@ bool rt_writer_open(struct writer *writer, const char *path, enum placing placin
   int length = snprintf(writer->path, sizeof writer->path, "%s", path);
   if (length < 0 || (size_t)length >= sizeof writer->path) return too_long(problem, path);
   snprintf(writer->partial, sizeof writer->partial, "%s%s", writer->path, placing == BESIDE ? ".partial" : "");
-  writer->trail = rt_trail_start();
+  writer->checksums = rt_prefix_checksums_start();
   writer->stream = NULL;
   writer->file = create(writer->partial);
   return writer->file >= 0 || cannot(problem, writer->partial, "cannot be created", errno);
@@ -47,7 +47,7 @@ bool rt_writer_resume(struct writer *writer, const char *path, size_t size, stru
   int length = snprintf(writer->path, sizeof writer->path, "%s", path);
   if (length < 0 || (size_t)length >= sizeof writer->path) return too_long(problem, path);
   snprintf(writer->partial, sizeof writer->partial, "%s.partial", writer->path);
-  writer->trail = rt_trail_start();
+  writer->checksums = rt_prefix_checksums_start();
   writer->stream = NULL;
   writer->file = open(writer->partial, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
   if (writer->file < 0) return cannot(problem, writer->partial, "cannot be opened", errno);
@@ -94,7 +94,7 @@ bool rt_writer_add(struct writer *writer, const void *bytes, size_t size, struct
   static const size_t most = (size_t)1 << 20; /* what is summed is still in the cache when it is written */
   for (const char *at = bytes; size > 0;) {
     size_t part = size < most ? size : most;
-    rt_trail_add(&writer->trail, at, part);
+    rt_prefix_checksums_add(&writer->checksums, at, part);
     if (!write_all(writer, at, part)) return rt_writer_give_up(writer, "cannot be written", problem);
     at += part;
     size -= part;
@@ -124,8 +124,8 @@ static bool sync_folder_of(const char *path, struct problem *problem) {
 }
 
 struct file_sum rt_writer_sum(const struct writer *writer) {
-  const struct trail *trail = &writer->trail;
-  return (struct file_sum){trail->checksum.total, rt_checksum_end(&trail->checksum), trail->marks};
+  const struct prefix_checksums *checksums = &writer->checksums;
+  return (struct file_sum){checksums->checksum.total, rt_checksum_end(&checksums->checksum), checksums->marks};
 }
 
 bool rt_write_file(const char *path, enum placing placing, const void *bytes, size_t size, struct file_sum *sum,

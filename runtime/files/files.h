@@ -2,8 +2,8 @@
 #ifndef RUNTIME_FILES_FILES_H
 #define RUNTIME_FILES_FILES_H
 
+#include "runtime/files/prefix_checksums.h"
 #include "runtime/files/stream.h"
-#include "runtime/files/trail.h"
 #include "runtime/process/problem.h"
 
 #include <stddef.h>
@@ -21,8 +21,8 @@ struct writer {
   char path[4096];    /* where the file will stand */
   char partial[4112]; /* where it is written until then: BESIDE, the same name with ".partial" */
   int file;
-  struct stream *stream; /* through which it is written; NULL: none */
-  struct trail trail;    /* of what was added */
+  struct stream *stream;             /* through which it is written; NULL: none */
+  struct prefix_checksums checksums; /* of what was added */
 };
 
 /* Begins to write `path`; a partial file that a killed run left is removed before, of a link of its name the link

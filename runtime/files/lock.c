@@ -106,7 +106,7 @@ bool rt_lock_folder(const char *folder, struct problem *problem) {
   enum outcome outcome = AGAIN;
   held.had = length_that_is(folder);
   if (!rt_join(held.path, sizeof held.path, folder, "run.lock", problem)) return false;
-  rt_problem(problem, "%s: is taken away again and again", held.path);
+  rt_problem(problem, "%s: is removed again and again", held.path);
   while (outcome != TAKEN) {
     if (outcome == REFUSED || rt_now() > until) return false;
     if (outcome == HELD) nanosleep(&pause, NULL);

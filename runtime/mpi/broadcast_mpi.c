@@ -1,5 +1,5 @@
 /* What one rank has goes to all along an axis, over MPI. */
-#include "runtime/collectives.h"
+#include "include/accel/collectives.h"
 #include "runtime/mpi/channel.h"
 
 void accel_broadcast_values(enum accel_axis axis, float *values, size_t count) {

@@ -2,8 +2,8 @@
 #ifndef RUNTIME_MPI_CHANNEL_H
 #define RUNTIME_MPI_CHANNEL_H
 
+#include "include/accel/trainer.h"
 #include "runtime/mpi/waiting.h"
-#include "runtime/trainer.h"
 
 #include <mpi.h>
 

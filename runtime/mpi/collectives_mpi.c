@@ -1,9 +1,9 @@
 /* Collectives over MPI. */
-#include "runtime/collectives.h"
+#include "include/accel/collectives.h"
 
 #include "runtime/mpi/algorithm.h"
-#include "runtime/mpi/begun.h"
 #include "runtime/mpi/channel.h"
+#include "runtime/mpi/in_flight.h"
 #include "runtime/process/problem.h"
 #include "runtime/values/half.h"
 
@@ -71,8 +71,8 @@ void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count
 /* ---- Beside other work ---- */
 
 /* Begins it among the ranks of one machine; false: they are on several. */
-static bool share(struct begun_list *list, enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count,
-                  struct begun item) {
+static bool share(struct in_flight_list *list, enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count,
+                  struct in_flight item) {
   enum { LINE = 64 };
   struct shared *shared = rt_shared_along(axis, SHARED_SUMS, values);
   if (shared == NULL) return false;
@@ -84,15 +84,15 @@ static bool share(struct begun_list *list, enum accel_axis axis, enum accel_dtyp
                                                              .values = values,
                                                              .piece = piece,
                                                              .last = count - piece * (ranks - 1)});
-  rt_begun_add(list, MPI_REQUEST_NULL, item);
+  rt_in_flight_add(list, MPI_REQUEST_NULL, item);
   return true;
 }
 
-static void start(struct begun_list *list, enum accel_axis axis, MPI_Comm channel, float *values, size_t count) {
-  if (share(list, axis, ACCEL_FLOAT32, values, count, (struct begun){0})) return;
+static void start(struct in_flight_list *list, enum accel_axis axis, MPI_Comm channel, float *values, size_t count) {
+  if (share(list, axis, ACCEL_FLOAT32, values, count, (struct in_flight){0})) return;
   for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
     size_t n = count - at < MOST_AT_ONCE ? count - at : MOST_AT_ONCE;
-    rt_begun_add(list, begin(channel, values + at, n, MPI_FLOAT, MPI_SUM, list->what), (struct begun){0});
+    rt_in_flight_add(list, begin(channel, values + at, n, MPI_FLOAT, MPI_SUM, list->what), (struct in_flight){0});
   }
 }
 
@@ -100,12 +100,12 @@ void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
   start(&rt_sums, axis, rt_channel_along(axis), values, count);
 }
 
-static void start_behind(const struct begun *item) {
+static void start_behind(const struct in_flight *item) {
   start(&rt_sums_behind, item->next_axis, rt_channel_behind(item->next_axis), item->next_values, item->next_count);
 }
 
 void accel_start_all_reduce_behind(enum accel_axis axis, float *values, size_t count) {
-  struct begun *last = &rt_sums.items[rt_sums.count - 1];
+  struct in_flight *last = &rt_sums.items[rt_sums.count - 1];
   last->next = start_behind;
   last->next_axis = axis;
   last->next_values = values;
@@ -116,9 +116,9 @@ void accel_start_all_reduce_behind(enum accel_axis axis, float *values, size_t c
 
 void accel_advance_collectives(void) {
   rt_shared_advance();
-  rt_begun_advance(&rt_sums);
-  rt_begun_advance(&rt_sums_behind);
-  rt_begun_advance(&rt_gathers);
+  rt_in_flight_advance(&rt_sums);
+  rt_in_flight_advance(&rt_sums_behind);
+  rt_in_flight_advance(&rt_gathers);
 }
 
 /* ---- In 16 bits ---- */
@@ -153,7 +153,7 @@ static void narrow(enum accel_dtype dtype, const float *values, uint16_t *wire, 
     for (size_t i = 0; i < count; i++) wire[i] = rt_narrow_bfloat16(values[i]);
 }
 
-static void widen(const struct begun *item) {
+static void widen(const struct in_flight *item) {
   const uint16_t *wire = item->arrived;
   if (item->dtype == ACCEL_FLOAT16)
     for (size_t i = 0; i < item->count; i++) item->values[i] = rt_widen_float16(wire[i]);
@@ -164,24 +164,25 @@ static void widen(const struct begun *item) {
 void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, float *values, uint16_t *wire,
                                size_t count) {
   narrow(dtype, values, wire, count);
-  struct begun whole = {.end = widen, .dtype = dtype, .values = values, .arrived = wire, .count = count};
+  struct in_flight whole = {.end = widen, .dtype = dtype, .values = values, .arrived = wire, .count = count};
   if (share(&rt_sums, axis, dtype, wire, count, whole)) return;
   for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
     size_t n = count - at < MOST_AT_ONCE ? count - at : MOST_AT_ONCE;
-    rt_begun_add(&rt_sums, begin(rt_channel_along(axis), wire + at, n, MPI_UINT16_T, sum_of(dtype), rt_sums.what),
-                 (struct begun){.end = widen, .dtype = dtype, .values = values + at, .arrived = wire + at, .count = n});
+    rt_in_flight_add(
+        &rt_sums, begin(rt_channel_along(axis), wire + at, n, MPI_UINT16_T, sum_of(dtype), rt_sums.what),
+        (struct in_flight){.end = widen, .dtype = dtype, .values = values + at, .arrived = wire + at, .count = n});
   }
 }
 
 void accel_wait_collectives(void) {
-  rt_begun_wait_all(&rt_sums);
-  rt_begun_wait_all(&rt_sums_behind);
+  rt_in_flight_wait_all(&rt_sums);
+  rt_in_flight_wait_all(&rt_sums_behind);
 }
 
 void accel_wait_reductions(size_t count) {
-  rt_begun_wait(&rt_sums, (int)count);
+  rt_in_flight_wait(&rt_sums, (int)count);
 }
 
 void accel_wait_gathers(void) {
-  rt_begun_wait_all(&rt_gathers);
+  rt_in_flight_wait_all(&rt_gathers);
 }

@@ -1,8 +1,8 @@
 /* Collectives of pieces, of which each rank has one. */
-#include "runtime/collectives.h"
+#include "include/accel/collectives.h"
 
-#include "runtime/mpi/begun.h"
 #include "runtime/mpi/channel.h"
+#include "runtime/mpi/in_flight.h"
 
 static int ranks_along(enum accel_axis axis) {
   int ranks;
@@ -11,7 +11,7 @@ static int ranks_along(enum accel_axis axis) {
 }
 
 static void begin_sum(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last,
-                      struct begun item) {
+                      struct in_flight item) {
   MPI_Request request;
   item.shared = rt_shared_along(axis, SHARED_SUMS, values);
   if (item.shared != NULL) {
@@ -20,20 +20,20 @@ static void begin_sum(enum accel_axis axis, const float *values, float *own, siz
                                                                     .own = (char *)own,
                                                                     .piece = piece,
                                                                     .last = last});
-    rt_begun_add(&rt_sums, MPI_REQUEST_NULL, item);
+    rt_in_flight_add(&rt_sums, MPI_REQUEST_NULL, item);
     return;
   }
-  int *counts = rt_begun_counts(&rt_sums, ranks_along(axis), piece, last);
+  int *counts = rt_in_flight_counts(&rt_sums, ranks_along(axis), piece, last);
   rt_mpi_check(MPI_Ireduce_scatter(values, own, counts, MPI_FLOAT, MPI_SUM, rt_channel_along(axis), &request),
                rt_sums.what);
-  rt_begun_add(&rt_sums, request, item);
+  rt_in_flight_add(&rt_sums, request, item);
 }
 
 void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last) {
-  begin_sum(axis, values, own, piece, last, (struct begun){0});
+  begin_sum(axis, values, own, piece, last, (struct in_flight){0});
 }
 
-static void add_arrived(const struct begun *item) {
+static void add_arrived(const struct in_flight *item) {
   const float *arrived = item->arrived;
   for (size_t i = 0; i < item->count; i++) item->values[i] += arrived[i];
 }
@@ -44,28 +44,28 @@ void accel_start_reduce_scatter_onto(enum accel_axis axis, const float *values, 
   MPI_Comm_rank(rt_channel_along(axis), &along);
   size_t count = along + 1 < ranks_along(axis) ? piece : last;
   begin_sum(axis, values, arriving, piece, last,
-            (struct begun){.end = add_arrived, .values = own, .arrived = arriving, .count = count});
+            (struct in_flight){.end = add_arrived, .values = own, .arrived = arriving, .count = count});
 }
 
 /* `own`: NULL: it is in its place among the values. */
 static void begin_gather(enum accel_axis axis, const float *own, float *values, size_t piece, size_t last) {
   MPI_Request request;
-  struct begun item = {.shared = rt_shared_along(axis, SHARED_GATHERS, values)};
+  struct in_flight item = {.shared = rt_shared_along(axis, SHARED_GATHERS, values)};
   if (item.shared != NULL) {
     item.number = rt_shared_begin(item.shared, (struct shared_item){.kind = SHARED_ALL_GATHER,
                                                                     .values = (char *)values,
                                                                     .own = (char *)(uintptr_t)own,
                                                                     .piece = piece,
                                                                     .last = last});
-    rt_begun_add(&rt_gathers, MPI_REQUEST_NULL, item);
+    rt_in_flight_add(&rt_gathers, MPI_REQUEST_NULL, item);
     return;
   }
-  int along, ranks = ranks_along(axis), *counts = rt_begun_counts(&rt_gathers, ranks, piece, last);
+  int along, ranks = ranks_along(axis), *counts = rt_in_flight_counts(&rt_gathers, ranks, piece, last);
   MPI_Comm_rank(rt_channel_along(axis), &along);
   rt_mpi_check(MPI_Iallgatherv(own != NULL ? (const void *)own : MPI_IN_PLACE, counts[along], MPI_FLOAT, values, counts,
                                counts + ranks, MPI_FLOAT, rt_channel_along(axis), &request),
                rt_gathers.what);
-  rt_begun_add(&rt_gathers, request, (struct begun){0});
+  rt_in_flight_add(&rt_gathers, request, (struct in_flight){0});
 }
 
 void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last) {

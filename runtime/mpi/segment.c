@@ -42,7 +42,7 @@ static struct address make(size_t bytes, struct segment *own, char *arena, struc
   clock_gettime(CLOCK_REALTIME, &now);
   struct address address = {getpid(), -1, ((uint64_t)getpid() << 40) ^ (uint64_t)now.tv_nsec};
   if (file >= 0 && ftruncate(file, (off_t)(HEAD + bytes)) == 0 && map(file, bytes, own) && place(file, arena, placed)) {
-    own->told->key = address.key;
+    own->progress->key = address.key;
     address.file = file;
   } else if (file >= 0) {
     close(file);
@@ -58,7 +58,7 @@ static bool find(const struct address *address, size_t bytes, struct segment *se
   if (file < 0) return false;
   bool mapped = map(file, bytes, segment);
   close(file);
-  return mapped && segment->told->key == address->key;
+  return mapped && segment->progress->key == address->key;
 }
 
 static bool all_agree(MPI_Comm channel, bool good) {
@@ -93,5 +93,5 @@ bool rt_segments_open(MPI_Comm channel, struct segment *segments, char *arena, s
 
 void rt_segments_close(struct segment *segments, int count, size_t bytes) {
   for (int r = 0; r < count; r++)
-    if (segments[r].told != NULL) munmap(segments[r].told, HEAD + bytes);
+    if (segments[r].progress != NULL) munmap(segments[r].progress, HEAD + bytes);
 }

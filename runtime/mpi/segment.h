@@ -11,14 +11,14 @@
 #include <stdint.h>
 
 /* How far a rank is, for the others: numbers of collectives. Each on a line of the cache of its own. */
-struct told {
+struct progress_line {
   uint64_t key;                           /* says whose segment it is */
   _Alignas(64) _Atomic uint64_t posted;   /* its values are in its segment */
   _Alignas(64) _Atomic uint64_t finished; /* it has done its part, and reads nothing of others any more */
 };
 
 struct segment {
-  struct told *told;
+  struct progress_line *progress;
   char *values;
 };
 

@@ -23,7 +23,7 @@ struct shared {
   struct shared_item *items;
   uint64_t before; /* the first item's number is the next one */
   size_t capacity;
-  uint64_t begun, worked, ended;
+  uint64_t started, worked, ended;
   struct place *places;
   size_t n_places;
   struct accel_place placed; /* what is the arena's own memory: whole pages */
@@ -73,13 +73,13 @@ static struct shared_item *item_of(const struct shared *shared, uint64_t number)
 
 static bool all_have_finished(const struct shared *shared, uint64_t number) {
   bool all = true;
-  for (int r = 0; r < shared->ranks; r++) all = all && atomic_load(&shared->segments[r].told->finished) >= number;
+  for (int r = 0; r < shared->ranks; r++) all = all && atomic_load(&shared->segments[r].progress->finished) >= number;
   return all;
 }
 
 static bool all_have_posted(const struct shared *shared, uint64_t number) {
   bool all = true;
-  for (int r = 0; r < shared->ranks; r++) all = all && atomic_load(&shared->segments[r].told->posted) >= number;
+  for (int r = 0; r < shared->ranks; r++) all = all && atomic_load(&shared->segments[r].progress->posted) >= number;
   return all;
 }
 
@@ -170,18 +170,18 @@ static void post(const struct shared *shared, const struct shared_item *item) {
 }
 
 uint64_t rt_shared_begin(struct shared *shared, struct shared_item item) {
-  uint64_t number = shared->begun + 1;
+  uint64_t number = shared->started + 1;
   if (item.own == NULL) item.own = item.values + start_of(&item, shared->own);
   if (!is_placed(shared, &item)) make_room(shared, &item, number);
-  if (shared->ended == shared->begun) shared->before = shared->begun;
+  if (shared->ended == shared->started) shared->before = shared->started;
   if (number - shared->before > shared->capacity) {
     shared->capacity = shared->capacity > 0 ? 2 * shared->capacity : 64;
     shared->items = grown(shared->items, shared->capacity, sizeof *shared->items);
   }
-  shared->begun = number;
+  shared->started = number;
   *item_of(shared, number) = item;
   post(shared, &item);
-  atomic_store(&shared->segments[shared->own].told->posted, number);
+  atomic_store(&shared->segments[shared->own].progress->posted, number);
   rt_shared_advance();
   return number;
 }
@@ -228,13 +228,13 @@ static void take(const struct shared *shared, const struct shared_item *item) {
 }
 
 static void advance(struct shared *shared) {
-  for (; shared->worked < shared->begun && all_have_posted(shared, shared->worked + 1); shared->worked++) {
+  for (; shared->worked < shared->started && all_have_posted(shared, shared->worked + 1); shared->worked++) {
     const struct shared_item *item = item_of(shared, shared->worked + 1);
     if (item->kind == SHARED_ALL_GATHER)
       gather(shared, item);
     else
       add_up(shared, item);
-    atomic_store(&shared->segments[shared->own].told->finished, shared->worked + 1);
+    atomic_store(&shared->segments[shared->own].progress->finished, shared->worked + 1);
   }
   for (; shared->ended < shared->worked; shared->ended++) {
     const struct shared_item *item = item_of(shared, shared->ended + 1);
@@ -248,7 +248,8 @@ static void advance(struct shared *shared) {
 void rt_shared_advance(void) {
   for (int axis = 0; axis < ACCEL_AXES; axis++)
     for (int use = 0; use < SHARED_USES; use++)
-      if (groups[axis][use] != NULL && groups[axis][use]->ended < groups[axis][use]->begun) advance(groups[axis][use]);
+      if (groups[axis][use] != NULL && groups[axis][use]->ended < groups[axis][use]->started)
+        advance(groups[axis][use]);
 }
 
 bool rt_shared_is_placed(const struct shared *shared) {

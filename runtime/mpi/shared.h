@@ -4,8 +4,8 @@
 #ifndef RUNTIME_MPI_SHARED_H
 #define RUNTIME_MPI_SHARED_H
 
+#include "include/accel/trainer.h"
 #include "runtime/process/world.h"
-#include "runtime/trainer.h"
 
 #include <stdint.h>
 
@@ -46,7 +46,7 @@ struct shared_item {
 /* Begins it; the number by which it is waited for. Nothing of its values is touched until it has ended. */
 uint64_t rt_shared_begin(struct shared *shared, struct shared_item item);
 
-/* Does of all that has begun, everywhere, what the other ranks are ready for. */
+/* Does of all that is in flight, everywhere, what the other ranks are ready for. */
 void rt_shared_advance(void);
 
 /* Whether the collective of that number has ended. */

@@ -2,7 +2,7 @@
 #ifndef RUNTIME_MPI_SUM_H
 #define RUNTIME_MPI_SUM_H
 
-#include "runtime/dtype.h"
+#include "include/accel/dtype.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* Sums over ranks in the order of a tree, over MPI. */
-#include "runtime/collectives.h"
-#include "runtime/mpi/begun.h"
+#include "include/accel/collectives.h"
 #include "runtime/mpi/channel.h"
+#include "runtime/mpi/in_flight.h"
 
 #include <string.h>
 
@@ -32,7 +32,7 @@ static struct range half_of(struct range all, bool upper) {
   return upper ? (struct range){all.first + lower, all.count - lower} : (struct range){all.first, lower};
 }
 
-void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room) {
+void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace) {
   MPI_Comm channel = rt_channel_along(axis);
   struct range kept[LEVELS] = {{0, count}}, given[LEVELS];
   int rank, ranks, level = 0;
@@ -41,8 +41,8 @@ void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count,
   for (int apart = ranks / 2; apart > 0; apart /= 2, level++) {
     bool upper = (rank & apart) != 0;
     const struct range own = half_of(kept[level], upper), other = half_of(kept[level], !upper);
-    exchange(channel, rank ^ apart, values + other.first, other.count, room, own.count);
-    for (size_t i = 0; i < own.count; i++) values[own.first + i] += room[i];
+    exchange(channel, rank ^ apart, values + other.first, other.count, workspace, own.count);
+    for (size_t i = 0; i < own.count; i++) values[own.first + i] += workspace[i];
     kept[level + 1] = own;
     given[level] = other;
   }
@@ -59,7 +59,8 @@ static struct range pieces(int first, int count, int ranks, size_t piece, size_t
   return (struct range){(size_t)first * piece, (size_t)count * piece + longer};
 }
 
-static void reduce_scatter(enum accel_axis axis, float *values, float *own, size_t piece, size_t last, float *room) {
+static void reduce_scatter(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
+                           float *workspace) {
   MPI_Comm channel = rt_channel_along(axis);
   int rank, ranks;
   MPI_Comm_rank(channel, &rank);
@@ -68,8 +69,8 @@ static void reduce_scatter(enum accel_axis axis, float *values, float *own, size
     int kept_first = rank & ~(apart - 1), given_first = kept_first ^ apart;
     const struct range kept = pieces(kept_first, apart, ranks, piece, last);
     const struct range given = pieces(given_first, apart, ranks, piece, last);
-    exchange(channel, rank ^ apart, values + given.first, given.count, room, kept.count);
-    for (size_t i = 0; i < kept.count; i++) values[kept.first + i] += room[i];
+    exchange(channel, rank ^ apart, values + given.first, given.count, workspace, kept.count);
+    for (size_t i = 0; i < kept.count; i++) values[kept.first + i] += workspace[i];
   }
   const struct range kept = pieces(rank, 1, ranks, piece, last);
   memcpy(own, values + kept.first, kept.count * sizeof *own);
@@ -85,18 +86,19 @@ static struct shared *carrier(enum accel_axis axis, const float *values) {
 
 static void begin(struct shared *shared, struct shared_item item) {
   item.by_tree = true;
-  rt_begun_add(&rt_sums, MPI_REQUEST_NULL, (struct begun){.shared = shared, .number = rt_shared_begin(shared, item)});
+  rt_in_flight_add(&rt_sums, MPI_REQUEST_NULL,
+                   (struct in_flight){.shared = shared, .number = rt_shared_begin(shared, item)});
 }
 
 static void has_ended(void) {
-  rt_begun_add(&rt_sums, MPI_REQUEST_NULL, (struct begun){0});
+  rt_in_flight_add(&rt_sums, MPI_REQUEST_NULL, (struct in_flight){0});
 }
 
-void accel_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room) {
+void accel_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace) {
   enum { LINE = 16 };
   struct shared *shared = carrier(axis, values);
   if (shared == NULL) {
-    accel_all_reduce_by_tree(axis, values, count, room);
+    accel_all_reduce_by_tree(axis, values, count, workspace);
     has_ended();
     return;
   }
@@ -107,10 +109,10 @@ void accel_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t 
 }
 
 void accel_start_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
-                                        float *room) {
+                                        float *workspace) {
   struct shared *shared = carrier(axis, values);
   if (shared == NULL) {
-    reduce_scatter(axis, values, own, piece, last, room);
+    reduce_scatter(axis, values, own, piece, last, workspace);
     has_ended();
     return;
   }

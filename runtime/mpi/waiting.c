@@ -1,6 +1,6 @@
 #include "runtime/mpi/waiting.h"
 
-#include "runtime/collectives.h"
+#include "include/accel/collectives.h"
 #include "runtime/process/problem.h"
 #include "runtime/process/world.h"
 #include "runtime/report/stopwatch.h"

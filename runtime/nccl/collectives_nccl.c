@@ -1,5 +1,5 @@
 /* Collectives over NCCL, in the traffic stream. */
-#include "runtime/cuda/collectives.h"
+#include "include/accel/cuda/collectives.h"
 #include "runtime/cuda/state.h"
 #include "runtime/nccl/groups.h"
 #include "runtime/process/world.h"
@@ -11,13 +11,14 @@
 
 /* ---- In streams ---- */
 
-/* One stream carries all that has begun, in its order, so that who waits for one waits for those before it. What is
- * gathered, and sums that are waited for one by one, have events of their own: what has begun behind them goes on. */
+/* One stream carries all collectives in flight, in their order, so that who waits for one waits for those before it.
+ * What is gathered, and sums that are waited for one by one, have events of their own: what was started after them
+ * continues. */
 static struct {
   cudaEvent_t fork, join, gathered, fetched;
   cudaEvent_t *summed; /* of the first sums since all were waited for */
   size_t n_summed;
-  size_t sums;  /* that have begun since then */
+  size_t sums;  /* started since then */
   bool gathers; /* some are not waited for */
 } order;
 
@@ -69,13 +70,13 @@ void accel_cuda_prefetch(void *to, const void *from, size_t bytes) {
   RT_CUDA(cudaStreamWaitEvent(accel_cuda_stream(ACCEL_TRAFFIC), order.fetched, 0));
 }
 
-/* Behind the beginning of a sum, or of what is gathered. */
-static void sum_has_begun(void) {
+/* Records the event after which the sum, or the gather, that was started last has ended. */
+static void record_sum(void) {
   if (order.sums < order.n_summed) RT_CUDA(cudaEventRecord(order.summed[order.sums], accel_cuda_stream(ACCEL_TRAFFIC)));
   order.sums++;
 }
 
-static void gather_has_begun(void) {
+static void record_gather(void) {
   RT_CUDA(cudaEventRecord(order.gathered, accel_cuda_stream(ACCEL_TRAFFIC)));
   order.gathers = true;
 }
@@ -93,11 +94,11 @@ void accel_wait_collectives(void) {
 }
 
 void accel_wait_reductions(size_t count) {
-  size_t begun = count < order.sums ? count : order.sums;
-  if (begun > order.n_summed)
+  size_t started = count < order.sums ? count : order.sums;
+  if (started > order.n_summed)
     accel_wait_collectives();
-  else if (begun > 0)
-    wait_for(order.summed[begun - 1]);
+  else if (started > 0)
+    wait_for(order.summed[started - 1]);
 }
 
 void accel_wait_gathers(void) {
@@ -118,7 +119,7 @@ static ncclDataType_t type_of(enum accel_dtype dtype) {
 
 static void start(enum accel_axis axis, ncclDataType_t type, void *values, size_t count) {
   RT_NCCL(ncclAllReduce(values, values, count, type, ncclSum, rt_nccl_along(axis), traffic()));
-  sum_has_begun();
+  record_sum();
 }
 
 void accel_cuda_start_all_reduce(enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count) {
@@ -129,7 +130,7 @@ void accel_cuda_start_all_reduce_doubles(enum accel_axis axis, double *values, s
   start(axis, ncclFloat64, values, count);
 }
 
-/* It is waited for by itself: what has begun before is counted on. */
+/* It is waited for by itself: what was started before is counted on. */
 void accel_cuda_all_reduce_doubles(enum accel_axis axis, double *values, size_t count) {
   RT_NCCL(ncclAllReduce(values, values, count, ncclFloat64, ncclSum, rt_nccl_along(axis), traffic()));
   RT_CUDA(cudaEventRecord(order.join, accel_cuda_stream(ACCEL_TRAFFIC)));
@@ -140,7 +141,7 @@ void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
   start(axis, ncclFloat32, values, count);
 }
 
-/* In the stream, it begins behind what has begun before. */
+/* In the stream, it starts after what was started before. */
 void accel_start_all_reduce_behind(enum accel_axis axis, float *values, size_t count) {
   RT_NCCL(ncclAllReduce(values, values, count, ncclFloat32, ncclSum, rt_nccl_along(axis),
                         accel_cuda_stream(ACCEL_TRAFFIC)));
@@ -155,25 +156,25 @@ void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
 void accel_cuda_start_all_reduce_largest(enum accel_axis axis, double *values, size_t count) {
   static_assert(sizeof(double) == sizeof(int64_t), "bits of one are those of the other");
   RT_NCCL(ncclAllReduce(values, values, count, ncclInt64, ncclMax, rt_nccl_along(axis), traffic()));
-  sum_has_begun();
+  record_sum();
 }
 
 void accel_broadcast_values(enum accel_axis axis, float *values, size_t count) {
   RT_NCCL(ncclBroadcast(values, values, count, ncclFloat32, 0, rt_nccl_along(axis), traffic()));
-  gather_has_begun();
+  record_gather();
   accel_wait_gathers();
 }
 
 void accel_cuda_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtype, const void *values, void *own,
                                      size_t count) {
   RT_NCCL(ncclReduceScatter(values, own, count, type_of(dtype), ncclSum, rt_nccl_along(axis), traffic()));
-  sum_has_begun();
+  record_sum();
 }
 
 void accel_cuda_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, const void *own, void *all,
                                  size_t count) {
   RT_NCCL(ncclAllGather(own, all, count, type_of(dtype), rt_nccl_along(axis), traffic()));
-  gather_has_begun();
+  record_gather();
 }
 
 /* Equal pieces are one call, what the last one has more is another. */
@@ -185,7 +186,7 @@ void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float
   const float *rest = values + (size_t)ranks * piece;
   if (piece > 0) RT_NCCL(ncclReduceScatter(values, own, piece, ncclFloat32, ncclSum, comm, stream));
   if (last > piece) RT_NCCL(ncclReduce(rest, own + piece, last - piece, ncclFloat32, ncclSum, ranks - 1, comm, stream));
-  sum_has_begun();
+  record_sum();
 }
 
 /* A rank among those along an axis, and how it is reached. */
@@ -229,28 +230,28 @@ static void gather(const struct seat *seat, const float *own, float *values, siz
   }
 }
 
-void accel_cuda_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room,
+void accel_cuda_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace,
                                          accel_add_pieces *add) {
   const struct seat seat = seat_along(axis, traffic());
   size_t piece = count / (size_t)seat.ranks, last = count - piece * (size_t)(seat.ranks - 1);
-  exchange(&seat, values, room, piece, last);
-  add(room, room, own_count(&seat, piece, last), last);
-  gather(&seat, room, values, piece, last);
-  sum_has_begun();
+  exchange(&seat, values, workspace, piece, last);
+  add(workspace, workspace, own_count(&seat, piece, last), last);
+  gather(&seat, workspace, values, piece, last);
+  record_sum();
 }
 
 void accel_cuda_start_reduce_scatter_by_tree(enum accel_axis axis, const float *values, float *own, size_t piece,
-                                             size_t last, float *room, accel_add_pieces *add) {
+                                             size_t last, float *workspace, accel_add_pieces *add) {
   const struct seat seat = seat_along(axis, traffic());
-  exchange(&seat, values, room, piece, last);
-  add(own, room, own_count(&seat, piece, last), last);
-  sum_has_begun();
+  exchange(&seat, values, workspace, piece, last);
+  add(own, workspace, own_count(&seat, piece, last), last);
+  record_sum();
 }
 
 void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t piece, size_t last) {
   const struct seat seat = seat_along(axis, traffic());
   gather(&seat, own, values, piece, last);
-  gather_has_begun();
+  record_gather();
 }
 
 void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last) {

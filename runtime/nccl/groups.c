@@ -1,6 +1,6 @@
 #include "runtime/nccl/groups.h"
 
-#include "runtime/cuda/collectives.h"
+#include "include/accel/cuda/collectives.h"
 #include "runtime/cuda/state.h"
 #include "runtime/process/world.h"
 

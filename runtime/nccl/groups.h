@@ -2,7 +2,7 @@
 #ifndef RUNTIME_NCCL_GROUPS_H
 #define RUNTIME_NCCL_GROUPS_H
 
-#include "runtime/trainer.h"
+#include "include/accel/trainer.h"
 
 #include <nccl.h>
 

@@ -17,7 +17,7 @@ static bool is_whole(const struct block *b) {
   return b->words == WORDS && b->columns == COLUMNS;
 }
 
-static void turn(const struct block *b) {
+static void transpose(const struct block *b) {
   if (!is_whole(b)) memset(b->to, 0, WORDS * COLUMNS * sizeof *b->to);
   for (int64_t n = 0; n < b->columns; n++) {
     uint32_t row[WORDS];
@@ -69,7 +69,7 @@ void rt_pack_blocks(const struct accel_product *p, void *to, const void *from) {
                                 .columns = least(COLUMNS, p->columns - n),
                                 .step = (p->b_row == 1 ? p->b_column : p->b_row) * size};
     if (p->b_row == 1)
-      turn(&block);
+      transpose(&block);
     else
       pair(&block, depth);
   }

@@ -2,8 +2,8 @@
 #ifndef RUNTIME_ONEDNN_BLOCKS_H
 #define RUNTIME_ONEDNN_BLOCKS_H
 
+#include "include/accel/product.h"
 #include "runtime/onednn/onednn.h"
-#include "runtime/product.h"
 
 /* Whether `working` is that layout of the weights of a product, and rt_pack_blocks knows how they lie. */
 bool rt_has_blocks(const struct accel_product *product, rt_described working);

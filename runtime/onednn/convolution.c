@@ -1,4 +1,4 @@
-#include "runtime/convolution.h"
+#include "include/accel/convolution.h"
 
 #include "runtime/onednn/lines.h"
 #include "runtime/onednn/onednn.h"
@@ -16,7 +16,7 @@ struct operand {
   int64_t elements;
   enum accel_element type;    /* in the program */
   bool widened;               /* `plain` is a copy in float32 */
-  size_t wide_at, working_at; /* bytes from the start of the room */
+  size_t wide_at, working_at; /* bytes from the start of the workspace */
 };
 
 struct accel_prepared {
@@ -24,7 +24,7 @@ struct accel_prepared {
   dnnl_memory_t scratchpad;
   struct operand operands[OPERANDS];
   size_t scratchpad_at, bytes;
-  char *own; /* in place of a room that is too small */
+  char *own; /* in place of a workspace that is too small */
 };
 
 static const dnnl_data_type_t types[] = {dnnl_f32, dnnl_bf16, dnnl_f16};
@@ -128,7 +128,7 @@ static dnnl_primitive_desc_t chosen(const struct accel_convolution *c, dnnl_data
 
 /* ---- Preparing ---- */
 
-/* Where the next piece of the room begins. */
+/* Where the next piece of the workspace begins. */
 static size_t take(struct accel_prepared *to, size_t bytes) {
   size_t at = to->bytes;
   to->bytes += (bytes + 63) / 64 * 64;
@@ -219,7 +219,7 @@ bool accel_open_convolution(struct accel_convolution *c) {
   struct accel_prepared *made = way != NULL ? calloc(1, sizeof *made) : NULL;
   if (made == NULL || prepare(c, made, way, !native) != dnnl_success) fail("oneDNN has no way to compute it");
   dnnl_primitive_desc_destroy(way);
-  if (made->bytes > (size_t)c->room * sizeof(float)) {
+  if (made->bytes > (size_t)c->workspace * sizeof(float)) {
     made->own = aligned_alloc(64, made->bytes);
     if (made->own == NULL) fail("out of memory");
   }
@@ -236,10 +236,10 @@ static void reorder(const struct operand *operand, dnnl_memory_t from, dnnl_memo
 }
 
 /* Where oneDNN finds an operand, the program's at `plain`. */
-static void place(const struct operand *operand, void *plain, char *room) {
-  rt_onednn_note(dnnl_memory_set_data_handle(operand->plain, operand->widened ? room + operand->wide_at : plain));
+static void place(const struct operand *operand, void *plain, char *workspace) {
+  rt_onednn_note(dnnl_memory_set_data_handle(operand->plain, operand->widened ? workspace + operand->wide_at : plain));
   if (operand->reorder != NULL)
-    rt_onednn_note(dnnl_memory_set_data_handle(operand->working, room + operand->working_at));
+    rt_onednn_note(dnnl_memory_set_data_handle(operand->working, workspace + operand->working_at));
 }
 
 enum { CHUNK = 1 << 14 }; /* elements that a thread converts at a time */
@@ -248,9 +248,9 @@ static int64_t chunk_at(const struct operand *operand, int64_t first) {
   return operand->elements - first < CHUNK ? operand->elements - first : CHUNK;
 }
 
-static void give(const struct operand *operand, const void *plain, char *room) {
-  place(operand, (void *)(uintptr_t)plain, room);
-  float *wide = (float *)(room + operand->wide_at);
+static void give(const struct operand *operand, const void *plain, char *workspace) {
+  place(operand, (void *)(uintptr_t)plain, workspace);
+  float *wide = (float *)(workspace + operand->wide_at);
   if (operand->widened)
 #pragma omp parallel for
     for (int64_t i = 0; i < operand->elements; i += CHUNK)
@@ -258,9 +258,9 @@ static void give(const struct operand *operand, const void *plain, char *room) {
   if (operand->reorder != NULL) reorder(operand, operand->plain, operand->working);
 }
 
-static void receive(const struct operand *operand, void *plain, char *room, bool accumulate) {
+static void receive(const struct operand *operand, void *plain, char *workspace, bool accumulate) {
   if (operand->reorder != NULL) reorder(operand, operand->working, operand->plain);
-  const float *wide = (const float *)(room + operand->wide_at);
+  const float *wide = (const float *)(workspace + operand->wide_at);
   if (operand->widened)
 #pragma omp parallel for
     for (int64_t i = 0; i < operand->elements; i += CHUNK)
@@ -269,14 +269,14 @@ static void receive(const struct operand *operand, void *plain, char *room, bool
 
 void accel_convolve(const struct accel_convolution *c, void *to, const void *a, const void *b, float *given) {
   const struct accel_prepared *made = c->prepared;
-  char *room = made->own != NULL ? made->own : (char *)given;
+  char *workspace = made->own != NULL ? made->own : (char *)given;
   int result = made_operand(c), first = c->makes == ACCEL_MAKES_Y ? X : Y;
   int second = c->makes == ACCEL_MAKES_WEIGHTS ? X : WEIGHTS;
   int threads = c->one_thread ? rt_set_threads(1) : 0;
-  give(&made->operands[first], a, room);
-  give(&made->operands[second], b, room);
-  place(&made->operands[result], to, room);
-  rt_onednn_note(dnnl_memory_set_data_handle(made->scratchpad, room + made->scratchpad_at));
+  give(&made->operands[first], a, workspace);
+  give(&made->operands[second], b, workspace);
+  place(&made->operands[result], to, workspace);
+  rt_onednn_note(dnnl_memory_set_data_handle(made->scratchpad, workspace + made->scratchpad_at));
   const int read[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
   const int gradient[] = {DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST};
   dnnl_exec_arg_t arguments[OPERANDS + 1] = {{DNNL_ARG_SCRATCHPAD, made->scratchpad}};
@@ -285,6 +285,6 @@ void accel_convolve(const struct accel_convolution *c, void *to, const void *a, 
     arguments[i + 1] = (dnnl_exec_arg_t){is_gradient ? gradient[i] : read[i], made->operands[i].working};
   }
   rt_onednn_note(dnnl_primitive_execute(made->primitive, rt_onednn_stream(), OPERANDS + 1, arguments));
-  receive(&made->operands[result], to, room, c->accumulate);
+  receive(&made->operands[result], to, workspace, c->accumulate);
   if (c->one_thread) rt_set_threads(threads);
 }

@@ -1,7 +1,7 @@
 #include "runtime/onednn/onednn.h"
 
+#include "include/accel/product.h"
 #include "runtime/process/problem.h"
-#include "runtime/product.h"
 
 #include <omp.h>
 

@@ -4,7 +4,7 @@
 #ifndef RUNTIME_ONEDNN_PACKED_H
 #define RUNTIME_ONEDNN_PACKED_H
 
-#include "runtime/product.h"
+#include "include/accel/product.h"
 
 /* Makes a product ready that states how many weights it has, or that is in parts and of 16 bits all through; NULL where
  * it is neither, its rows cannot be shared out evenly and no weight is packed, oneDNN has no layout of its own for

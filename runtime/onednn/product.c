@@ -1,4 +1,4 @@
-#include "runtime/product.h"
+#include "include/accel/product.h"
 
 #include "runtime/onednn/lines.h"
 #include "runtime/onednn/onednn.h"

@@ -2,8 +2,8 @@
 #ifndef RUNTIME_ONEDNN_PRODUCT_H
 #define RUNTIME_ONEDNN_PRODUCT_H
 
+#include "include/accel/product.h"
 #include "runtime/onednn/onednn.h"
-#include "runtime/product.h"
 
 /* By enum accel_element. */
 extern const dnnl_data_type_t rt_product_types[];

@@ -1,6 +1,6 @@
 #include "runtime/process/flags.h"
 
-#include "runtime/accel.h"
+#include "include/accel/accel.h"
 #include "runtime/process/world.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 #ifndef RUNTIME_PROCESS_FLAGS_H
 #define RUNTIME_PROCESS_FLAGS_H
 
+#include "include/accel/trainer.h"
 #include "runtime/process/problem.h"
-#include "runtime/trainer.h"
 
 #include <stdint.h>
 

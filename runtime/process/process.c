@@ -1,4 +1,4 @@
-#include "runtime/process.h"
+#include "include/accel/process.h"
 
 #include "runtime/process/world.h"
 #include "runtime/values/agreement.h"

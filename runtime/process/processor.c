@@ -1,4 +1,4 @@
-#include "runtime/processor.h"
+#include "include/accel/processor.h"
 
 #include "runtime/process/problem.h"
 

@@ -1,14 +1,14 @@
 /* The processes of a run: started together, each with a rank. Which engine carries what they tell each other is chosen
  * when a trainer is linked: world_self.c is one process alone, runtime/mpi is MPI. Both also define what
- * runtime/collectives.h declares.
+ * include/accel/collectives.h declares.
  *
  * What is here runs between steps and on a channel of its own, apart from the collectives of steps. All ranks call it
  * in the same order. */
 #ifndef RUNTIME_PROCESS_WORLD_H
 #define RUNTIME_PROCESS_WORLD_H
 
+#include "include/accel/trainer.h"
 #include "runtime/process/problem.h"
-#include "runtime/trainer.h"
 
 #include <stddef.h>
 #include <stdint.h>

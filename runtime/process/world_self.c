@@ -1,7 +1,7 @@
 /* One process alone. */
 #include "runtime/process/world.h"
 
-#include "runtime/collectives.h"
+#include "include/accel/collectives.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,8 +80,8 @@ void accel_broadcast_values(enum accel_axis axis, float *values, size_t count) {
   (void)axis, (void)values, (void)count;
 }
 
-void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *room) {
-  (void)axis, (void)values, (void)count, (void)room;
+void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace) {
+  (void)axis, (void)values, (void)count, (void)workspace;
 }
 
 void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count) {

@@ -1,7 +1,7 @@
 /* Random numbers that an emitted program asks for by the array. */
+#include "include/accel/trainer.h"
 #include "runtime/random/normal.h"
 #include "runtime/random/philox.h"
-#include "runtime/trainer.h"
 
 #include <string.h>
 

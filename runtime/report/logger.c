@@ -1,4 +1,4 @@
-#include "runtime/logger.h"
+#include "include/accel/logger.h"
 
 #include "runtime/process/world.h"
 #include "runtime/values/agreement.h"

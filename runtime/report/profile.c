@@ -1,19 +1,19 @@
-#include "runtime/profile.h"
+#include "include/accel/profile.h"
 
-#include "runtime/report/laps.h"
+#include "runtime/report/intervals.h"
 #include "runtime/run/run.h"
 
 #include <stdlib.h>
 
-/* Of this process: the hot loop calls accel_lap with nothing in its hands. */
-static struct laps laps;
+/* Of this process: a step calls accel_profile_part without a run to find them in. */
+static struct intervals intervals;
 static bool active;
 static int64_t step;
 static double began, last;
-static size_t longest; /* of the steps so far, in laps */
+static size_t longest; /* of the steps so far, in intervals */
 
-const struct laps *rt_laps(void) {
-  return &laps;
+const struct intervals *rt_intervals(void) {
+  return &intervals;
 }
 
 bool rt_is_measured(const struct accel_profile *profile, int64_t step) {
@@ -22,27 +22,27 @@ bool rt_is_measured(const struct accel_profile *profile, int64_t step) {
   return at % cycle >= profile->wait + profile->warmup;
 }
 
-/* Room for a step as long as the longest so far: then the laps themselves need none. */
+/* Room for a step as long as the longest so far: then the intervals themselves need none. */
 static void make_room(void) {
-  size_t wanted = laps.count + (longest > 0 ? 2 * longest : 4096);
-  if (wanted <= laps.capacity) return;
-  size_t capacity = wanted > 2 * laps.capacity ? wanted : 2 * laps.capacity;
-  struct lap *items = realloc(laps.items, capacity * sizeof *items);
+  size_t wanted = intervals.count + (longest > 0 ? 2 * longest : 4096);
+  if (wanted <= intervals.capacity) return;
+  size_t capacity = wanted > 2 * intervals.capacity ? wanted : 2 * intervals.capacity;
+  struct interval *items = realloc(intervals.items, capacity * sizeof *items);
   if (items == NULL) return;
-  laps.items = items;
-  laps.capacity = capacity;
+  intervals.items = items;
+  intervals.capacity = capacity;
 }
 
 static void add(int part, double start, double end) {
-  if (laps.count == laps.capacity) make_room();
-  if (laps.count == laps.capacity) {
-    laps.lost = true;
+  if (intervals.count == intervals.capacity) make_room();
+  if (intervals.count == intervals.capacity) {
+    intervals.lost = true;
     return;
   }
-  laps.items[laps.count++] = (struct lap){part, step, start, end - start};
+  intervals.items[intervals.count++] = (struct interval){part, step, start, end - start};
 }
 
-void accel_begin_laps(struct accel_run *run, int64_t at) {
+void accel_begin_profile_step(struct accel_run *run, int64_t at) {
   active = rt_is_measured(&run->program->profile, at - run->first_step);
   if (!active) return;
   make_room();
@@ -50,25 +50,25 @@ void accel_begin_laps(struct accel_run *run, int64_t at) {
   began = last = rt_now();
 }
 
-void accel_lap(int part) {
+void accel_profile_part(int part) {
   if (!active) return;
   double now = rt_now();
   add(part, last, now);
   last = now;
 }
 
-void accel_end_laps(void) {
+void accel_end_profile_step(void) {
   if (!active) return;
   double now = rt_now();
   add(PART_REST, last, now);
   add(PART_STEP, began, now);
   size_t of_step = 0;
-  while (of_step < laps.count && laps.items[laps.count - 1 - of_step].step == step) of_step++;
+  while (of_step < intervals.count && intervals.items[intervals.count - 1 - of_step].step == step) of_step++;
   if (of_step > longest) longest = of_step;
   active = false;
 }
 
-void rt_laps_free(void) {
-  free(laps.items);
-  laps = (struct laps){0};
+void rt_intervals_free(void) {
+  free(intervals.items);
+  intervals = (struct intervals){0};
 }

@@ -1,5 +1,5 @@
 /* Metrics of classification. */
-#include "runtime/collectives.h"
+#include "include/accel/collectives.h"
 
 #include <assert.h>
 #include <math.h>

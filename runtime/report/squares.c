@@ -1,5 +1,5 @@
 /* Sums of squares whose bits do not depend on who adds up which. */
-#include "runtime/trainer.h"
+#include "include/accel/trainer.h"
 
 #include <math.h>
 #include <string.h>

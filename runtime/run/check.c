@@ -1,6 +1,6 @@
 /* What a step cannot stop for is looked at between steps. */
+#include "include/accel/trainer.h"
 #include "runtime/process/problem.h"
-#include "runtime/trainer.h"
 
 void accel_check(int status, const char *what) {
   struct problem problem;

@@ -1,5 +1,5 @@
 /* A trained model measured: the functions of evaluator.h. */
-#include "runtime/evaluator.h"
+#include "include/accel/evaluator.h"
 
 #include "runtime/files/mapping.h"
 #include "runtime/process/device.h"

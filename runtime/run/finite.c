@@ -50,12 +50,12 @@ static void require_finite(struct accel_run *run, int64_t at, const char *what, 
     rt_problem(&problem, "step %" PRId64 ": %s is nan: a batch has no target that counts; stopped before its update",
                at + 1, what);
     rt_help(&problem, "leave out samples whose targets are all below 0, raise data.batch_size or "
-                      "data.masking.probability, or go on without such steps: training.on_nonfinite: skip");
+                      "data.masking.probability, or skip such steps: training.on_nonfinite: skip");
   } else {
     rt_problem(&problem, "step %" PRId64 ": %s is %s; stopped before its update", at + 1, what, word_of(value));
     rt_help(&problem,
             "lower optimizer.lr, lengthen schedule.warmup_steps, clip with optimizer.clip_grad_norm, look for "
-            "wrong values in the data, or go on without such steps: training.on_nonfinite: skip");
+            "wrong values in the data, or skip such steps: training.on_nonfinite: skip");
   }
   if (run->program->local_steps > 0) rt_fail(&problem, 1); /* this rank alone knows */
   rt_fail_together(&problem, 1);

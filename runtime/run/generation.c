@@ -1,5 +1,5 @@
 /* Text from a trained model: the functions of generator.h. */
-#include "runtime/generator.h"
+#include "include/accel/generator.h"
 
 #include "runtime/files/files.h"
 #include "runtime/files/mapping.h"
@@ -80,7 +80,7 @@ static void add_prompt(struct accel_generation *run, const struct asked *asked) 
   if (good && asked->stop != NULL)
     good = rt_prompt_tokens(&run->stop, "--stop", asked->stop, strlen(asked->stop), vocabulary, &problem);
   if (!good) rt_fail(&problem, 2);
-  if (prompt.count == 0) fail("the prompt is empty", "the model needs a token to go on from", 2);
+  if (prompt.count == 0) fail("the prompt is empty", "the model needs a token to start from", 2);
   if (asked->tokens > (INT64_C(1) << 40)) fail("--tokens is too large", "ask for fewer", 2);
   run->capacity = prompt.count + asked->tokens;
   run->tokens = malloc((size_t)run->capacity * sizeof *run->tokens);
@@ -102,10 +102,10 @@ static void read_flags(struct accel_generation *run, struct asked *asked, int ar
       {"--prompt", "TEXT", "what the text begins with", FLAG_TEXT, 0, {.text = &asked->prompt}},
       {"--prompt-file", "FILE", "the same from a file; -: from standard input", FLAG_TEXT, 0, {.text = &asked->file}},
       {"--tokens", "N", "how many tokens to add (default: 500)", FLAG_COUNT, 0, {.count = &asked->tokens}},
-      {"--stop", "TEXT", "end behind this: a text, or token numbers in a row", FLAG_TEXT, 0, {.text = &asked->stop}},
+      {"--stop", "TEXT", "end after this: a text, or consecutive token numbers", FLAG_TEXT, 0, {.text = &asked->stop}},
       {"--temperature",
        "T",
-       "below 1 more likely, above 1 more varied text; 0: the likeliest (default: 1)",
+       "below 1: likelier text, above 1: more varied text, 0: the likeliest token (default: 1)",
        FLAG_REAL,
        0,
        {.real = &run->sampler.temperature}},
@@ -117,25 +117,25 @@ static void read_flags(struct accel_generation *run, struct asked *asked, int ar
        {.count = &run->sampler.top_k}},
       {"--top-p",
        "P",
-       "choose among the likeliest whose shares add up to P (default: 1)",
+       "choose among the likeliest whose probabilities add up to P (default: 1)",
        FLAG_SHARE,
        0,
        {.real = &run->sampler.top_p}},
       {"--repetition-penalty",
        "R",
-       "above 1: less of what is in the text already (default: 1)",
+       "above 1: fewer repetitions of the text so far (default: 1)",
        FLAG_REAL,
        0,
        {.real = &run->sampler.penalty}},
       {"--logits",
        "FILE",
-       "write the logits behind each choice there, a row of float32 a token",
+       "write the logits of each token there, a row of float32 each",
        FLAG_TEXT,
        0,
        {.text = &run->logits_path}},
       {"--seed",
        "N",
-       "another text for another number (default: the job's)",
+       "the seed of the random choices (default: the job's)",
        FLAG_SEED,
        0,
        {.seed = &run->sampler.seed}},

@@ -103,7 +103,7 @@ static void tell(struct accel_run *run, struct figures *figures) {
   struct saved saved = rt_save_due(run, figures->step, figures->lr);
   run->stalled = saved.stall_s;
   figures->saved = saved.path;
-  figures->is_saving = saved.is_begun;
+  figures->is_saving = saved.is_pending;
   if (rt_is_main()) rt_log_line(&run->log, figures);
   run->first_step_told = true;
   rt_extras_told(&run->extras);
@@ -114,7 +114,7 @@ static void tell(struct accel_run *run, struct figures *figures) {
 static void save_between_lines(struct accel_run *run, const struct figures *figures) {
   struct saved saved = rt_save_due(run, figures->step, figures->lr);
   run->stalled += saved.stall_s;
-  if (saved.path != NULL) rt_log_saved(&run->log, figures->step, saved.path, saved.is_begun);
+  if (saved.path != NULL) rt_log_saved(&run->log, figures->step, saved.path, saved.is_pending);
 }
 
 void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report report) {

@@ -2,6 +2,7 @@
 #ifndef RUNTIME_RUN_RUN_H
 #define RUNTIME_RUN_RUN_H
 
+#include "include/accel/trainer.h"
 #include "runtime/checkpoint/saver.h"
 #include "runtime/data/data.h"
 #include "runtime/data/prefetch.h"
@@ -11,7 +12,6 @@
 #include "runtime/report/log.h"
 #include "runtime/report/stopwatch.h"
 #include "runtime/run/events.h"
-#include "runtime/trainer.h"
 
 #include "include/accel/hooks.h"
 
@@ -23,7 +23,7 @@ struct accel_run {
   const char *resume;    /* as flags and job say: "auto", "never" or a folder */
   char model_path[4096]; /* where weights are saved */
   struct saver saver;
-  bool continues;        /* it goes on from a checkpoint */
+  bool continues;        /* it resumes from a checkpoint */
   char resumed[4096];    /* that one's folder */
   char changed[700];     /* what of the job is another since: "optimizer.lr: 0.001 -> 0.0005" */
   struct json_t *prints; /* of the data, for checkpoints; on rank 0 */
@@ -31,7 +31,7 @@ struct accel_run {
   double stalled;        /* seconds that saves since the last line kept steps waiting */
   int signal;            /* that came, and asks the run to end; 0: none did */
   bool interrupted;      /* it ended the run before its last step */
-  bool chosen;           /* `resumed` is what the run goes on from */
+  bool chosen;           /* `resumed` is what the run resumes from */
   double saved_time;     /* of the last save, or of the start */
   int64_t asked_at;      /* the step count for which the clock and the signals were asked; -1: none */
   bool is_timely;        /* and then the clock asked for a save */

@@ -11,7 +11,7 @@
 #include "runtime/process/signals.h"
 #include "runtime/process/world.h"
 #include "runtime/report/digits.h"
-#include "runtime/report/laps.h"
+#include "runtime/report/intervals.h"
 #include "runtime/report/terminal.h"
 #include "runtime/run/outputs.h"
 #include "runtime/weights/tensors.h"
@@ -29,7 +29,7 @@ static const char *read_flags(struct accel_run *run, const struct accel_program 
   const struct flag flags[] = {
       {"--data", "FILE", "train on this file instead of the job's", FLAG_TEXT, 0, {.text = &data}},
       {"--project-dir", "DIR", "write metrics and weights here", FLAG_TEXT, 0, {.text = &run->project_dir}},
-      {"--resume", "WHAT", "auto, never, or a checkpoint to go on from", FLAG_TEXT, 0, {.text = &run->resume}},
+      {"--resume", "WHAT", "auto, never, or a checkpoint to resume from", FLAG_TEXT, 0, {.text = &run->resume}},
       {"--steps", "N", "stop after this many steps", FLAG_COUNT, 1, {.count = &run->cadences.steps}},
   };
   rt_flags_read(program, flags, sizeof flags / sizeof *flags, argc, argv);
@@ -243,7 +243,7 @@ static void free_run(struct accel_run *run) {
   rt_saver_close(&run->saver);
   rt_arena_close(&run->arena);
   rt_extras_free(&run->extras);
-  rt_laps_free();
+  rt_intervals_free();
   free(run);
 }
 
@@ -251,8 +251,8 @@ int accel_finish(struct accel_run *run) {
   struct problem problem;
   rt_end_saves(run);
   if (!rt_log_close(&run->log, &problem)) rt_fail(&problem, 1);
-  if (rt_is_main()) rt_laps_print(run->program);
-  if (!rt_laps_write(run->program, &problem)) rt_fail(&problem, 1);
+  if (rt_is_main()) rt_intervals_print(run->program);
+  if (!rt_intervals_write(run->program, &problem)) rt_fail(&problem, 1);
   rt_world_largest(0); /* a rank that fails in its last writes ends all with its status */
   int status = run->interrupted ? rt_signal_status(run->signal) : 0;
   free_run(run);

@@ -1,7 +1,7 @@
 #include "runtime/values/agreement.h"
 
+#include "include/accel/operations.h"
 #include "runtime/files/checksum.h"
-#include "runtime/operations.h"
 #include "runtime/process/problem.h"
 #include "runtime/process/world.h"
 #include "runtime/values/store.h"

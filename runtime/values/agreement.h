@@ -2,7 +2,7 @@
 #ifndef RUNTIME_VALUES_AGREEMENT_H
 #define RUNTIME_VALUES_AGREEMENT_H
 
-#include "runtime/value.h"
+#include "include/accel/value.h"
 
 enum operation {
   OPERATION_GATHER,

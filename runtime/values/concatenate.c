@@ -1,5 +1,5 @@
 /* Tensors one after the other: accel_concatenate of operations.h. */
-#include "runtime/operations.h"
+#include "include/accel/operations.h"
 
 #include "runtime/values/elements.h"
 #include "runtime/values/store.h"

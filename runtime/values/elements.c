@@ -1,6 +1,6 @@
 #include "runtime/values/elements.h"
 
-#include "runtime/value.h"
+#include "include/accel/value.h"
 #include "runtime/values/half.h"
 
 static const struct {

@@ -2,7 +2,7 @@
 #ifndef RUNTIME_VALUES_ELEMENTS_H
 #define RUNTIME_VALUES_ELEMENTS_H
 
-#include "runtime/dtype.h"
+#include "include/accel/dtype.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* What all ranks have, on all of them: accel_gather and its like, of operations.h. */
-#include "runtime/operations.h"
+#include "include/accel/operations.h"
 
 #include "runtime/process/world.h"
 #include "runtime/values/agreement.h"

@@ -1,6 +1,6 @@
 /* Operations of one process alone that go through a value leaf by leaf: operations.h. */
-#include "runtime/operations.h"
-#include "runtime/process.h"
+#include "include/accel/operations.h"
+#include "include/accel/process.h"
 
 #include "runtime/values/elements.h"
 #include "runtime/values/store.h"

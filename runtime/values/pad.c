@@ -1,5 +1,5 @@
 /* Tensors of all ranks as long as each other: accel_pad_across_processes of operations.h. */
-#include "runtime/operations.h"
+#include "include/accel/operations.h"
 
 #include "runtime/process/world.h"
 #include "runtime/values/agreement.h"

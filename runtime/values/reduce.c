@@ -1,5 +1,5 @@
 /* Elements of all ranks as one: accel_reduce of operations.h. */
-#include "runtime/operations.h"
+#include "include/accel/operations.h"
 
 #include "runtime/process/world.h"
 #include "runtime/values/agreement.h"

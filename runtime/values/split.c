@@ -1,5 +1,5 @@
 /* A part for each rank: accel_split_between_processes of operations.h. */
-#include "runtime/operations.h"
+#include "include/accel/operations.h"
 
 #include "runtime/process/world.h"
 #include "runtime/values/store.h"

@@ -2,7 +2,7 @@
 #ifndef RUNTIME_VALUES_STORE_H
 #define RUNTIME_VALUES_STORE_H
 
-#include "runtime/value.h"
+#include "include/accel/value.h"
 
 /* `size` bytes, zeroed, aligned to 64; NULL with a message when there is no memory. */
 void *rt_store_take(struct accel_store *store, size_t size);

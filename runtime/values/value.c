@@ -1,5 +1,5 @@
 /* Values made and read. */
-#include "runtime/value.h"
+#include "include/accel/value.h"
 
 #include "runtime/values/elements.h"
 #include "runtime/values/store.h"

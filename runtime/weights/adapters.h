@@ -3,8 +3,8 @@
 #ifndef RUNTIME_WEIGHTS_ADAPTERS_H
 #define RUNTIME_WEIGHTS_ADAPTERS_H
 
+#include "include/accel/trainer.h"
 #include "runtime/process/problem.h"
-#include "runtime/trainer.h"
 #include "runtime/weights/tensors.h"
 
 /* Writes the folder `folder`: adapter_model.safetensors and adapter_config.json, as PeftModel.from_pretrained reads

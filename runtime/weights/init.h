@@ -2,7 +2,7 @@
 #ifndef RUNTIME_WEIGHTS_INIT_H
 #define RUNTIME_WEIGHTS_INIT_H
 
-#include "runtime/trainer.h"
+#include "include/accel/trainer.h"
 
 /* Fills parameter number `which` at `values` by its initialiser: a value is a function of (seed, which, element). */
 void rt_init_tensor(const struct accel_tensor *tensor, int which, uint64_t seed, float *values);

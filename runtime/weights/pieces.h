@@ -6,8 +6,8 @@
 #ifndef RUNTIME_WEIGHTS_PIECES_H
 #define RUNTIME_WEIGHTS_PIECES_H
 
+#include "include/accel/trainer.h"
 #include "runtime/files/manifest.h"
-#include "runtime/trainer.h"
 #include "runtime/weights/safetensors.h"
 
 /* How the index's name goes on behind that of the whole file. */

@@ -112,7 +112,7 @@ static bool add_part(void *context, const char *path, const struct stored_tensor
   size_t width = elements > 0 ? whole->size / (size_t)elements : 0;
   if (strcmp(part->dtype, whole->dtype) != 0 || end > elements || part->size != (size_t)(end - first) * width ||
       (size_t)first * width != joining->filled[number])
-    return rt_problem(joining->problem, "%s: '%.200s' does not go on where the parts before it end", path, part->name);
+    return rt_problem(joining->problem, "%s: '%.200s' does not begin where the parts before it end", path, part->name);
   memcpy((uint8_t *)joining->joined->memory + (whole->bytes - (const uint8_t *)joining->joined->memory) +
              joining->filled[number],
          part->bytes, part->size);
@@ -188,7 +188,7 @@ static bool fill_part(void *context, const char *path, const struct stored_tenso
     int64_t until = end < wanted->end ? end : wanted->end;
     if (first > wanted->next || strcmp(part->dtype, rt_dtype_name(view->dtype)) != 0 ||
         part->size != (size_t)(end - first) * width)
-      return rt_problem(filling->problem, "%s: '%.200s' does not go on where the parts before it end", path,
+      return rt_problem(filling->problem, "%s: '%.200s' does not begin where the parts before it end", path,
                         part->name);
     memcpy(view->bytes + (size_t)(wanted->next - wanted->first) * width,
            part->bytes + (size_t)(wanted->next - first) * width, (size_t)(until - wanted->next) * width);

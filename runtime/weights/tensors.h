@@ -2,8 +2,8 @@
 #ifndef RUNTIME_WEIGHTS_TENSORS_H
 #define RUNTIME_WEIGHTS_TENSORS_H
 
+#include "include/accel/trainer.h"
 #include "runtime/process/problem.h"
-#include "runtime/trainer.h"
 
 #include <stddef.h>
 #include <stdint.h>

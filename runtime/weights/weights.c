@@ -148,7 +148,7 @@ static bool check_all(const struct accel_program *program, const struct shards *
   struct names missing;
   if (match_all(program, shards, matched, &missing) > 0) {
     rt_problem(problem, "%s: no tensor for the parameters %s", path, missing.text);
-    return rt_help(problem, "give the weights of this model, or name in model.fresh what starts anew");
+    return rt_help(problem, "give the weights of this model, or list in model.fresh what to initialize");
   }
   for (int i = 0; i < program->n_tensors; i++)
     if (matched[i] != NULL && !check_tensor(&program->tensors[i], matched[i], path, problem)) return false;

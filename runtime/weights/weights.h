@@ -2,8 +2,8 @@
 #ifndef RUNTIME_WEIGHTS_WEIGHTS_H
 #define RUNTIME_WEIGHTS_WEIGHTS_H
 
+#include "include/accel/trainer.h"
 #include "runtime/process/problem.h"
-#include "runtime/trainer.h"
 #include "runtime/weights/shards.h"
 
 /* Fills every parameter by its initialiser. */

@@ -33,12 +33,8 @@ fail() {
   exit 1
 }
 
-# The headers of the runtime, as programs name them.
 mkdir -p objects
-rm -rf headers
-mkdir headers
-ln -s ../runtime headers/accel
-include="-I. -Iheaders -Iinclude ${CPPFLAGS:-}"
+include="-I. -Iinclude ${CPPFLAGS:-}"
 command -v "$cc" >/dev/null || fail "no $cc"
 
 # JSON: the machine's jansson, else the one that came along.

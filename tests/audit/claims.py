@@ -146,7 +146,7 @@ CASES = [
     Case("nothing-hidden", functions="static void late(int *x) { (void)x; }",
          step="  __attribute__((cleanup(late))) int x = 0; /*!*/\n  (void)x;\n" + PARTS["step"]),
     Case("nothing-hidden", kernel="  for (size_t i = 0; i < 32; i++) y[i] = ({ x[i]; }); /*!*/"),
-    Case("hot-loop-found", verdict="cannot tell", root="nowhere", open=EFFECTS + WALK + STEP),
+    Case("step-path-found", verdict="cannot tell", root="nowhere", open=EFFECTS + WALK + STEP),
 
     # Collectives.
     of_ranks("", "  for (size_t i = 0; i < 3; i++) accel_start_all_reduce(ACCEL_DP_REPLICATE, arena->y + firsts[i], 8);\n"

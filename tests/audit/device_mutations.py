@@ -6,7 +6,7 @@ import re
 from mutations import include, insert, replace
 
 KERNEL = re.compile(r"^__global__ void __launch_bounds__\(\d+\) (\w+)\([^;{]*\) \{\n", re.M)
-LAST = re.compile(r"^__global__ void __launch_bounds__\(\d+\) (settle|update|sum_squares)\([^;{]*\) \{\n", re.M)
+LAST = re.compile(r"^__global__ void __launch_bounds__\(\d+\) (prepare_update|update|sum_squares)\([^;{]*\) \{\n", re.M)
 # Of a kernel whose result is read: the launch, or of two that go by what memory allows the one in packs, which runs.
 LAUNCHED = r"accel_launch\(device::(?:embedding(?:_plus)?|(?:add_)?(?:layer|rms)_norm|attention)_\d\w+"
 LAUNCH = rf"\n(?:  {LAUNCHED}(?:<1>)?|    {LAUNCHED}<[48]>)"
@@ -76,7 +76,8 @@ DEVICE = {
     "GPU: guard lost": ("in-bounds", replace(GUARD, "")),
     "GPU: guard off by one": ("in-bounds", replace(GUARD, r"\n  if (\1 > \2) return;")),
     "GPU: too few blocks": ("written-before-read", replace(rf"({LAUNCH}, )(\d+),", fewer_blocks)),
-    "GPU: index off by one": ("in-bounds", replace(PLACE, r"\1 \2 * \3 + \4 + 1\5", bodies(KERNEL))),
+    # Past the padding, too, with which copies of what a loop carries begin at multiples of 16 bytes.
+    "GPU: index off by four": ("in-bounds", replace(PLACE, r"\1 \2 * \3 + \4 + 4\5", bodies(KERNEL))),
     "GPU: stride off by one": ("in-bounds", replace(PLACE, wider_rows, bodies(KERNEL))),
     "GPU: shared memory too small": ("in-bounds", replace(r"(__shared__ \w+ \w+\[\w+(?: / 32)?)\]", r"\1 - 1]")),
     "GPU: launcher does nothing": ("written-before-read", lost(rf"{LAUNCH},[^;]*;")),
@@ -88,7 +89,7 @@ DEVICE = {
     "GPU: clock in a kernel": ("no-clock", at_start_of(KERNEL, "(void)clock();", "time.h")),
     "GPU: assembler in a kernel": ("nothing-hidden", at_start_of(KERNEL, '__asm__ volatile("nop");')),
     "GPU: string in a kernel": ("strings-listed", at_start_of(KERNEL, '(void)"curl example.org | sh";')),
-    "GPU: loop without end": ("bounded-loops", at_start_of(LAST, "for (size_t turn = 1; turn != 0; turn = turn * 3 + blockIdx.x) {\n  }")),
+    "GPU: loop without end": ("bounded-loops", at_start_of(LAST, "for (size_t i = 1; i != 0; i = i * 3 + blockIdx.x) {\n  }")),
     "GPU: call through a pointer": ("no-indirect-call", at_start_of(KERNEL, "float (*volatile f)(float) = fabsf;\n  (void)f(1.0f);")),
     "GPU: what the table does not know": ("device-half known-externals", at_start_of(KERNEL, "(void)wcslen(0);", "wchar.h")),
 }

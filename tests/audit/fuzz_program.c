@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   if (memchr(data, '\0', size) != NULL) return 0;
   struct arena *arena = arena_new();
   struct diagnostics diags = diagnostics_in(arena);
-  static const char *const flags[] = {"-I", "build/include"};
+  static const char *const flags[] = {"-I", "include"};
   struct audit_options options = {.text = arena_copy(arena, data, size), .flags = flags, .n_flags = 2};
   if (!includes_others(options.text)) {
     const struct audit *audit = audit_run(arena, "fuzz.c", &options, &diags);

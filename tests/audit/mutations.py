@@ -199,7 +199,7 @@ KINDS = {
     "sums not cleared": ("written-before-read", replace(r"(float sums\[\d+\]) = \{0\.0f\}", r"\1", kernel_spans)),
     "buffers united": ("no-overlap written-before-read", united),
     "gradients cleared over activations": ("no-overlap", lambda t, r: in_function(
-        "backward", "memset(arena->all_gradients, 0, sizeof arena->all_gradients);")(t, r) if "struct lent" in t else None),
+        "backward", "memset(arena->all_gradients, 0, sizeof arena->all_gradients);")(t, r) if "struct aliased" in t else None),
     "product in place": ("no-overlap", replace(r"\n  (matmul_\w+)\((\w[\w>-]*), (saved->\w+),", r"\n  \1(\3, \3,",
                                                regions("forward"))),
     "count by the rank": ("same-collectives", of_ranks(

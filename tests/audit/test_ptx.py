@@ -156,7 +156,7 @@ def compile_kernels(name, folder, nvcc, target, what):
     case, = (case for case in CASES if case.name == name)
     (folder / "job.yaml").write_text(json.dumps({**case.job, "devices": {"kind": "cuda"}}))
     subprocess.run([GENERATOR, "job.yaml", "-o", "program.c"], cwd=folder, check=True)
-    subprocess.run([nvcc, "-std=c++17", f"-arch={target}", "-lineinfo", f"-I{TREE}/build/include", f"-{what}", "program.cu"],
+    subprocess.run([nvcc, "-std=c++17", f"-arch={target}", "-lineinfo", f"-I{TREE}/include", f"-{what}", "program.cu"],
                    cwd=folder, check=True)
 
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "gen/commands/template_values.h"
+#include "gen/commands/render/template_values.h"
 
 static const char *load(void *context, const char *name) {
   return json_string_value(json_object_get(context, name));

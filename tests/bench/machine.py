@@ -51,12 +51,12 @@ def copy_rate():
     return Rate(*map(float, said.split()))
 
 
-def measured_copy_rate(elements=1 << 24, turns=9):
+def measured_copy_rate(elements=1 << 24, rounds=9):
     copy, seconds = copier(elements), []
-    for turn in range(turns + 2):
+    for round in range(rounds + 2):
         begin = time.perf_counter()
         copy()
-        if turn >= 2:
+        if round >= 2:
             seconds.append(time.perf_counter() - begin)
     return Rate(8 * elements / statistics.median(seconds), 8 * elements / min(seconds))
 

@@ -10,7 +10,8 @@
  *            split: one OpenMP region of our own, each thread calling for its part of the result
  *
  * Prints one line: GFLOP/s of all products, of the forward ones, of the input gradients, of the weight gradients, for
- * the fastest of some rounds, and of all products in the median round. tests/bench/matmul.sh interleaves the libraries and takes medians. */
+ * the fastest of some rounds, and of all products in the median round. tests/bench/matmul.sh interleaves the libraries
+ * and takes medians. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <omp.h>

@@ -2,7 +2,7 @@
 PyTorch's AdamW, fused and foreach, in turns within one process. Prints a table of GB/s: bytes that the arithmetic must
 move (AdamW in float32: weight, gradient and two moments read, weight and moments written, 28 a parameter) over time.
 
-ROUNDS=N: turns, 15 by default. THREADS=N: threads for all, by default the cores."""
+ROUNDS=N: rounds, 15 by default. THREADS=N: threads for all, by default the cores."""
 
 import ctypes
 import os
@@ -59,13 +59,13 @@ def main():
     rows["PyTorch's AdamW, fused"] = (theirs(elements, fused=True), 28 * elements)
     rows["PyTorch's AdamW, foreach"] = (theirs(elements, foreach=True), 28 * elements)
     times = {name: [] for name in rows}
-    for turn in range(ROUNDS + 2):
+    for round in range(ROUNDS + 2):
         for name, (run, _) in rows.items():
             begin = time.perf_counter()
             run()
-            if turn >= 2:
+            if round >= 2:
                 times[name].append(time.perf_counter() - begin)
-    print(f"{elements:,} parameters, {THREADS} threads, {ROUNDS} turns: the median, and the quartiles\n")
+    print(f"{elements:,} parameters, {THREADS} threads, {ROUNDS} rounds: the median, and the quartiles\n")
     print("| | GB/s | from | to | ms |\n|---|---|---|---|---|")
     for name, (_, size) in rows.items():
         low, middle, high = statistics.quantiles(times[name], n=4)

@@ -65,7 +65,7 @@ def measure(job, options):
             "by_rules_ms": medians["rules"], "round_medians_ms": round_medians, "off": 1e3 * predicted["seconds"] / medians["tuned"] - 1,
             "fastest_ms": fastest, "off_fastest": 1e3 * predicted["seconds"] / fastest - 1,
             "tuned_over_rules": medians["tuned"] / medians["rules"],
-            "choices": {choice["of"]: choice["way"] for choice in plan["choices"] if choice["way"] != choice["ways"][0]}}
+            "choices": {choice["of"]: choice["variant"] for choice in plan["choices"] if choice["variant"] != choice["variants"][0]}}
 
 
 def main():

@@ -60,7 +60,7 @@ def jobs():
     lines, products = gpu_text.lines_of(texts[0], device, gpu_text.parts_of(texts[2]))
     launches = {line.kernel.split("_bf16")[0]: line.launches for line in lines}
     yield "norms", launches["add_layer_norm"], 2 * layers + 1
-    yield "norms' gradients", launches["layer_norm_plus_low_backward"], 2 * layers
+    yield "norms' gradients", launches["layer_norm_plus_bits16_backward"], 2 * layers
     # Three products of 12 C^2 a layer and of the last one, and causal attention: 2 products forward, 5 backward, of half the square.
     matrices = 3 * 2 * rows * columns * (12 * columns * layers + vocabulary)
     attention = 7 * layers * rows * length * columns
@@ -78,7 +78,7 @@ def main():
         ("instructions", (len(lines), loops), (10, [(1, 8)])),
         ("loads", dict(code.loads), {16: 1, 8: 1, 4: 1, 2: 1}),
         ("stores", dict(code.stores), {4: 1, 16: 1}),
-        ("bytes of a turn over its waits", code.in_flight, 7.0),
+        ("bytes of an iteration over its waits", code.in_flight, 7.0),
         ("calls", dict(found), {"norm": 12, "inner": 9, "layer": 3, "update": 1}),
         ("launches", gpu_text.launches(LAUNCHER), [("norm<4>", 15, 256), ("accel_columns", None, 1024)]),
         # CUDA C++ Programming Guide: 65,536 registers, given to a warp by 256; 2,048 threads; 227 KiB.

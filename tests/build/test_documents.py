@@ -46,9 +46,9 @@ def names(text):
 def folders():
     map_of_tree = (TREE / "docs" / "architecture.md").read_text()
     for part in ("gen", "runtime"):
-        for folder in sorted(path for path in (TREE / part).iterdir() if path.is_dir()):
-            if f"`{part}/{folder.name}`" not in map_of_tree:
-                yield f"docs/architecture.md has no {part}/{folder.name}"
+        for folder in sorted({source.parent.relative_to(TREE) for source in (TREE / part).glob("*/**/*.c")}):
+            if f"`{folder}`" not in map_of_tree:
+                yield f"docs/architecture.md has no {folder}"
 
 
 def sources():

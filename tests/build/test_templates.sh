@@ -1,6 +1,6 @@
 #!/bin/sh
 # fast
-# No template asks which device it is for: what devices spell each in its way is in their spelling.c.j2, all of which have
+# No template asks which device it is for: what differs from device to device is in their device.c.j2, all of which have
 # the same names, and the templates of processors know of no other device.
 set -eu
 failed=0
@@ -13,13 +13,13 @@ say() {
   fi
 }
 names() {
-  sed -nE 's/^\{% (macro|set) ([a-z_]+).*/\2/p' "$1/spelling.c.j2" | sort
+  sed -nE 's/^\{% (macro|set) ([a-z_]+).*/\2/p' "$1/device.c.j2" | sort
 }
 say "no template asks for a device's name" "$(grep -rnE 'device\.name *(==|!=|in )|\[device\.name\]' templates || true)"
 say "templates of processors know of no GPU" "$(grep -rniE 'cuda|gpu' templates/cpu || true)"
 mkdir -p build/tests/templates
 names templates/cpu >build/tests/templates/cpu
 for folder in templates/*/; do
-  say "spelled in ${folder%/} are the same names" "$(names "$folder" | diff - build/tests/templates/cpu || true)"
+  say "${folder%/}/device.c.j2 defines the same names" "$(names "$folder" | diff - build/tests/templates/cpu || true)"
 done
 exit $failed

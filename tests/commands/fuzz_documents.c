@@ -7,13 +7,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-static void read_all(const char *text, size_t size, struct text_place place) {
+static void read_all(const char *text, size_t size, struct text_selector selector) {
   struct problem problem;
   struct documents documents, again;
-  if (documents_begin(&documents, "fuzz.csv", text, size, place, &problem)) {
+  if (documents_begin(&documents, "fuzz.csv", text, size, selector, &problem)) {
     size_t before = documents.at;
     while (documents_next(&documents, &problem) == DOCUMENT_NEXT) {
-      if (!documents_begin(&again, "fuzz.csv", text, size, place, &problem)) __builtin_trap();
+      if (!documents_begin(&again, "fuzz.csv", text, size, selector, &problem)) __builtin_trap();
       if (before >= again.at) documents_seek(&again, before);
       if (documents_next(&again, &problem) != DOCUMENT_NEXT || again.length != documents.length) __builtin_trap();
       if (again.at != documents.at || again.line != documents.line) __builtin_trap();
@@ -30,8 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   char *text = malloc(size + 1);
   if (text == NULL) return 0;
   memcpy(text, bytes, size);
-  read_all(text, size, (struct text_place){TEXT_FIELD, "t"});
-  read_all(text, size, (struct text_place){TEXT_COLUMN, "t"});
+  read_all(text, size, (struct text_selector){TEXT_FIELD, "t"});
+  read_all(text, size, (struct text_selector){TEXT_COLUMN, "t"});
   documents_check_whole("fuzz", text, size, &problem);
   free(text);
   return 0;

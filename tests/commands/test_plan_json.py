@@ -1,5 +1,5 @@
 """What `plan --json` prints of jobs of every kind is what schemas/plan.schema.json says, and the schema says nothing that none of them
-has. predicted_step and measured ways are in test_tune.py, which has a table. TAP."""
+has. predicted_step and measured variants are in test_tune.py, which has a table. TAP."""
 
 import json
 import pathlib

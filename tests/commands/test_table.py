@@ -14,7 +14,7 @@ import termios
 TREE = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = TREE / "build" / "accel-gen"
 DOCUMENT = TREE / "docs" / "commands.md"
-BEGIN, END = "<!-- Written from gen/commands/table.c by tests/commands/test_table.py --accept. -->\n", "<!-- end -->\n"
+BEGIN, END = "<!-- Written from gen/commands/cli/table.c by tests/commands/test_table.py --accept. -->\n", "<!-- end -->\n"
 failed = 0
 
 

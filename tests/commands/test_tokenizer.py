@@ -187,7 +187,7 @@ class Refusals(Folder):
 
 
 class Killed(Folder):
-    def test_goes_on(self):
+    def test_resumes(self):
         text = corpus()
         train("qwen2", text).save(str(self.folder / "tokenizer.json"))
         (self.folder / "a.txt").write_text("e\u0301" + text * 40)
@@ -214,7 +214,7 @@ class Killed(Folder):
     def kill_and_go_on(self, *files):
         words = [*files, "-o", "killed.tok", "--tokenizer", "tokenizer.json", "--end", "<|end|>"]
         self.data(*["whole.tok" if word == "killed.tok" else word for word in words])
-        goes_on = 0
+        resumes = 0
         for _ in range(20):  # one that ends before it is killed proves nothing
             run = subprocess.Popen([GENERATOR, "data", *words], cwd=self.folder, stderr=subprocess.PIPE, text=True)
             note = self.folder / "killed.tok.progress"
@@ -222,10 +222,10 @@ class Killed(Folder):
             while run.poll() is None and (not note.exists() or note.stat().st_mtime_ns == before):
                 time.sleep(0.002)
             run.kill()
-            goes_on += "goes on at byte" in run.communicate()[1]
-            if goes_on == 2:
+            resumes += "goes on at byte" in run.communicate()[1]
+            if resumes == 2:
                 break
-        self.assertGreater(goes_on, 0)
+        self.assertGreater(resumes, 0)
         self.data(*words)
         self.assertEqual((self.folder / "killed.tok").read_bytes(), (self.folder / "whole.tok").read_bytes())
         self.assertFalse((self.folder / "killed.tok.progress").exists())

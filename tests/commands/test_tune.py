@@ -57,18 +57,18 @@ class Tune(unittest.TestCase):
         self.assertEqual(self.table["machine"]["cores"], os.cpu_count())
         self.assertTrue(all(entry["threads"] == 2 for entry in self.table["entries"]))
         names = [entry["subject"].split()[0] for entry in self.table["entries"]]
-        for name in ("matmul", "attention", "attention_backward", "linear_cross_entropy_at_once", "layer_norm", "load_batch", "update"):
+        for name in ("matmul", "attention", "attention_backward", "linear_cross_entropy_forward_backward", "layer_norm", "load_batch", "update"):
             self.assertIn(name, names)
 
     def test_every_way_is_measured(self):
         plan = self.plan("--tuning", "table.json")
-        chosen = {choice["chooses"] for choice in plan["choices"]}
-        self.assertLessEqual({"products", "keys of a block", "threads", "rows of a chunk"}, chosen)
+        chosen = {choice["selects"] for choice in plan["choices"]}
+        self.assertLessEqual({"products", "KV block size", "threads", "rows of a chunk"}, chosen)
         self.assertTrue(any(choice["of"].startswith("update by adamw, ") for choice in plan["choices"]))
         for choice in plan["choices"]:
             self.assertEqual(choice["by"], "measurement", choice)
-            self.assertEqual(set(choice["seconds"]), set(choice["ways"]), choice)
-            self.assertLessEqual(choice["seconds"][choice["way"]], min(choice["seconds"].values()) / 0.96, choice)
+            self.assertEqual(set(choice["seconds"]), set(choice["variants"]), choice)
+            self.assertLessEqual(choice["seconds"][choice["variant"]], min(choice["seconds"].values()) / 0.96, choice)
         self.assertEqual({choice["by"] for choice in self.plan()["choices"]}, {"rule"})
         self.assertIn("products of matmul_", self.said)
 
@@ -93,12 +93,12 @@ class Tune(unittest.TestCase):
         self.assertGreater(other["estimated"], 0)
 
     def fastest(self, number):
-        """The table with another way of each entry the fastest: its way of this number, or its last."""
+        """The table with another variant of each entry the fastest: its variant of this number, or its last."""
         table = json.loads(self.file.read_text())
         for entry in table["entries"]:
-            for at, way in enumerate(entry["ways"]):
-                way["seconds"] = 1e-6 if at == min(number, len(entry["ways"]) - 1) else 1e-3
-        return self.write(f"way{number}.json", table)
+            for at, variant in enumerate(entry["variants"]):
+                variant["seconds"] = 1e-6 if at == min(number, len(entry["variants"]) - 1) else 1e-3
+        return self.write(f"variant{number}.json", table)
 
     def test_ways_train_alike(self):
         losses = []

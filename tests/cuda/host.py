@@ -32,9 +32,9 @@ def headers():
     """A folder <accel/...> with the host's launch.h in the place of the runtime's."""
     folder = OUT / "host" / "include" / "accel"
     (folder / "cuda").mkdir(parents=True)
-    wanted = {path.name: path for path in (TREE / "runtime").glob("*.h")}
-    wanted |= {f"cuda/{path.name}": path for path in (TREE / "runtime" / "cuda").glob("*.h")}
-    wanted["hooks.h"] = TREE / "include" / "accel" / "hooks.h"
+    include = TREE / "include" / "accel"
+    wanted = {path.name: path for path in include.glob("*.h")}
+    wanted |= {f"cuda/{path.name}": path for path in (include / "cuda").glob("*.h")}
     wanted["cuda/launch.h"] = HOST / "accel" / "cuda" / "launch.h"
     for name, path in wanted.items():
         (folder / name).symlink_to(path)

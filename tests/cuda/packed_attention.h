@@ -2,7 +2,7 @@
 #ifndef ACCEL_TESTS_PACKED_ATTENTION_H
 #define ACCEL_TESTS_PACKED_ATTENTION_H
 
-#include "runtime/cuda/attention.h"
+#include "include/accel/cuda/attention.h"
 
 /* q, k, v and their gradients [batch][length][heads + 2 groups][size], y and its gradient [batch][length][heads][size];
  * neither causal nor with lengths. The caller names and scales it. */

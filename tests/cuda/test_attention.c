@@ -1,7 +1,7 @@
 /* Attention by cuDNN's operations, over the stand-in that computes them one by one: that the graphs which the runtime
  * builds are attention and its gradient, against sums in float64 and their central differences. That cuDNN has engines
  * for them can be seen on a GPU alone. */
-#include "runtime/cuda/attention.h"
+#include "include/accel/cuda/attention.h"
 #include "runtime/values/half.h"
 #include "tests/cuda/packed_attention.h"
 #include "tests/cuda/standin/standin.h"

@@ -1,6 +1,6 @@
 /* Collectives of eight ranks over the stand-in of NCCL: what comes out, in and out of graphs, the order of streams, and
  * ranks that do not do the same. */
-#include "runtime/cuda/collectives.h"
+#include "include/accel/cuda/collectives.h"
 #include "runtime/process/world.h"
 #include "tests/cuda/standin/standin.h"
 #include "tests/runtime/cmocka_all.h"

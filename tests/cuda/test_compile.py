@@ -47,8 +47,8 @@ ALL += [(f"{name} --program {program}", [], ["80", "90a", "100"]) for program, n
 # attention, with heads of 256 columns, has 512 threads of a block share its registers.
 SPILLS = {"attention_backward": 850}
 # What a step's time goes into beside products, by how names begin, and whether some program of the suite has them.
-WIDE = dict.fromkeys(("add_layer_norm", "layer_norm_backward", "layer_norm_plus_low_backward", "add_rms_norm", "rms_norm_backward",
-                      "rms_norm_plus_backward", "embedding_plus", "linear_cross_entropy_at_once", "cast"), False)
+WIDE = dict.fromkeys(("add_layer_norm", "layer_norm_backward", "layer_norm_plus_bits16_backward", "add_rms_norm", "rms_norm_backward",
+                      "rms_norm_plus_backward", "embedding_plus", "linear_cross_entropy_forward_backward", "cast"), False)
 
 
 def tool(*arguments):
@@ -60,7 +60,7 @@ def compile_one(folder, job, settings, architectures, nvcc):
     flags = [word for setting in ["devices.kind=cuda", *settings] for word in ("--set", setting)]
     name, *words = job.split()
     subprocess.run([GENERATOR, JOBS / f"{name}.yaml", *words, *flags, "-o", f"{program}.c"], check=True)
-    include = f"-I{TREE / 'build' / 'include'}"
+    include = f"-I{TREE / 'include'}"
     subprocess.run(["cc", "-std=c17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", include, "-c", f"{program}.c",
                     "-o", f"{program}.o"], check=True)
     targets = [f"-gencode=arch=compute_{name},code=sm_{name}" for name in architectures]

@@ -1,7 +1,7 @@
 /* Convolutions by cuDNN's operations, over the stand-in that computes them: that what the runtime describes is the
  * convolution and both its gradients, against sums in float64, and that no engine is taken whose notes say that it
  * gives other numbers. Which engines cuDNN has is asked by test_engines.py. */
-#include "runtime/cuda/convolution.h"
+#include "include/accel/cuda/convolution.h"
 #include "runtime/values/half.h"
 #include "tests/cuda/standin/standin.h"
 #include "tests/runtime/cmocka_all.h"

@@ -1,6 +1,6 @@
 /* The runtime's device part over the stand-ins: start, and what it says when it cannot; feed, report, graphs, products.
  */
-#include "runtime/cuda/product.h"
+#include "include/accel/cuda/product.h"
 #include "tests/cuda/standin/standin.h"
 #include "tests/runtime/cmocka_all.h"
 #include "tests/tcp/children.h"

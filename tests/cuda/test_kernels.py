@@ -77,7 +77,7 @@ def template_of(kind):
 
 def texts(kernel):
     """The kernels of the device, and the host's function where it puts them into the stream."""
-    kernel.sums, kernel.by_library, kernel.low, kernel.tf32 = SUMS, False, "", False
+    kernel.sums, kernel.by_library, kernel.bits16, kernel.tf32 = SUMS, False, "", False
     kernel.products = {part: "" for part in PARTS.get(kernel.kind, lambda _: [])(kernel)}
     op = kit.ENVIRONMENT.get_template(template_of(kernel.kind)).make_module()
     host = str(op.host(kernel.kind, kernel)) if hasattr(op, "host") else ""

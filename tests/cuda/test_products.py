@@ -47,11 +47,11 @@ class Products(unittest.TestCase):
         names = set(re.findall(r'static struct accel_cuda_product \w+ = {\n +\.name = "(\w+)",', self.text))
         self.assertEqual(set(self.measured["products"]), names)
         for part in ("logits", "dx", "dweight", "next_dweight", "last_logits", "last_dx", "last_dweight"):
-            self.assertIn(f"linear_cross_entropy_at_once_add_1_{part}", names)
+            self.assertIn(f"linear_cross_entropy_forward_backward_add_1_{part}", names)
         self.assertLessEqual({"square_64x16", "power_64x16", "turn_64x16"}, names)
-        for name, ways in self.measured["products"].items():
-            self.assertEqual([way["way"] for way in ways][1], FASTEST)
-            np.testing.assert_allclose([way["seconds"] for way in ways], [2e-6, 1e-6, 4e-6], rtol=0.05, err_msg=name)
+        for name, variants in self.measured["products"].items():
+            self.assertEqual([variant["variant"] for variant in variants][1], FASTEST)
+            np.testing.assert_allclose([variant["seconds"] for variant in variants], [2e-6, 1e-6, 4e-6], rtol=0.05, err_msg=name)
 
     def test_table(self):
         jsonschema.validate(self.table, SCHEMAS["tuning"])
@@ -59,7 +59,7 @@ class Products(unittest.TestCase):
         self.assertEqual(self.table["library"], "cuBLASLt 12.8.3")
         self.assertEqual(self.table["machine"]["processor"], self.measured["device"])
         self.assertTrue(all("by the library" in entry["subject"] for entry in self.table["entries"]))
-        self.assertIn("choices   algorithm of matmul_", self.said)
+        self.assertIn("choice    algorithm of matmul_", self.said)
         again = self.trainer.command("tune", "job.yaml", "--measured", "measured.json", "-o", "table.json")
         self.assertIn(f"table.json: {len(self.table['entries'])} entries", again)
 
@@ -79,7 +79,7 @@ class Products(unittest.TestCase):
         plan = json.loads(self.trainer.command("plan", "job.yaml", "--json", "--tuning", "table.json"))
         self.assertEqual({choice["of"] for choice in plan["choices"]}, set(self.measured["products"]))
         for choice in plan["choices"]:
-            self.assertEqual((choice["by"], choice["chooses"], choice["way"]), ("measurement", "algorithm", FASTEST))
+            self.assertEqual((choice["by"], choice["selects"], choice["variant"]), ("measurement", "algorithm", FASTEST))
         other = json.loads(self.trainer.command("plan", "job.yaml", "--json", "--tuning", "table.json", "--set",
                                                 "training.deterministic=true"))
         self.assertNotIn("choices", other, "sums in one order are other measurements")
@@ -87,10 +87,10 @@ class Products(unittest.TestCase):
     def test_refused(self):
         for table, *words in (
                 [self.measured | {"products": {}}, "bad.json holds no measurements of this job's products"],
-                [{}, "bad.json: error: missing key 'format' in the measurements of a trainer"],
+                [{}, "bad.json:1:1: error: missing key 'format' in the measurements of a trainer"],
                 [self.measured | {"cores": -1}, "bad.json:4:11: error: 'cores' must be at least 1"],
-                [self.measured | {"products": {"a": [{"way": "x\",\n.rows = 1", "seconds": 1}]}}, "bad.json:", "'way' must "],
-                [self.measured | {"products": {"a": [{"way": "x", "seconds": "soon"}]}}, "'seconds' must be a number"],
+                [self.measured | {"products": {"a": [{"variant": "x\",\n.rows = 1", "seconds": 1}]}}, "bad.json:", "'variant' must "],
+                [self.measured | {"products": {"a": [{"variant": "x", "seconds": "soon"}]}}, "'seconds' must be a number"],
                 [self.measured | {"products": {"a b": []}}, "bad.json:", "'a b'"]):
             (self.trainer.folder / "bad.json").write_text(json.dumps(table, indent=1))
             said = self.trainer.command("tune", "job.yaml", "--measured", "bad.json", "-o", "x.json", status=2)

@@ -221,7 +221,7 @@ class Sums(unittest.TestCase):
         """What goes back to both the residual and a product of 16 bits is written for both at once, from one block to the
         next too: no kernel of a block copies."""
         names = self.kernels("gpt2", GPT, mixed_precision="bf16")
-        self.assertIn("layer_norm_plus_low_backward", names)
+        self.assertIn("layer_norm_plus_bits16_backward", names)
         self.assertNotIn("layer_norm_plus_backward", names)
         self.assertNotIn("add_cast_bfloat16", names)
         block = self.host[self.host.index("static void block_backward("):].split("\n}\n")[0]
@@ -229,7 +229,7 @@ class Sums(unittest.TestCase):
 
     def test_rms_norm(self):
         names = self.kernels("llama", HEADS, mixed_precision="bf16")
-        self.assertLessEqual({"add_rms_norm", "rms_norm_backward", "rms_norm_plus_low_backward"}, set(names))
+        self.assertLessEqual({"add_rms_norm", "rms_norm_backward", "rms_norm_plus_bits16_backward"}, set(names))
 
 
 class Logits(unittest.TestCase):

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/commands/template_values.h"
+#include "gen/commands/render/template_values.h"
 
 static const char *load(void *context, const char *name) {
   return json_string_value(json_object_get(context, name));
@@ -36,7 +36,7 @@ static struct jinja_options to_options(const json_t *request) {
   return options;
 }
 
-static json_t *chain_json(const struct jinja_place *chain, int count) {
+static json_t *chain_json(const struct jinja_location *chain, int count) {
   json_t *list = json_array();
   for (int i = 0; i < count; i++)
     json_array_append_new(list, json_pack("[sii]", chain[i].template_name, chain[i].line, chain[i].column));

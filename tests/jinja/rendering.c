@@ -32,7 +32,7 @@ bool render(struct bench *bench, bool spans) {
   return jinja_render(bench->env, "main", bench->values, spans, &bench->output, &bench->error);
 }
 
-const char *chain_text(struct arena *arena, const struct jinja_place *chain, int count) {
+const char *chain_text(struct arena *arena, const struct jinja_location *chain, int count) {
   const char *text = "";
   for (int i = 0; i < count; i++) {
     text = arena_printf(arena, "%s%s%s:%d:%d", text, i > 0 ? " < " : "", chain[i].template_name, chain[i].line,

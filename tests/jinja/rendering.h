@@ -33,6 +33,6 @@ void add(struct bench *bench, const char *name, const char *text);
 bool render(struct bench *bench, bool spans);
 
 /* "template:line:column" of each place, innermost first. */
-const char *chain_text(struct arena *arena, const struct jinja_place *chain, int count);
+const char *chain_text(struct arena *arena, const struct jinja_location *chain, int count);
 
 #endif

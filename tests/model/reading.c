@@ -77,7 +77,7 @@ const char *printed(struct arena *arena, const struct diagnostics *diags) {
   FILE *file = tmpfile();
   if (file == NULL) return "no temporary file";
   diag_print(diags, file, false);
-  rewind(file);
+  fseek(file, 0, SEEK_SET);
   size_t length;
   const char *text = read_stream(arena, file, &length);
   fclose(file);

@@ -1,7 +1,7 @@
 """docs/models.md: its models and jobs train, are measured and write text as it says, and its errors are what the tool
 prints of tests/model/bad. TAP.
 
-`python tests/model/test_tutorial.py --accept` writes the errors anew."""
+`python tests/model/test_tutorial.py --accept` writes the errors again."""
 
 import json
 import pathlib
@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = TREE / "build" / "accel-gen"
@@ -17,26 +18,26 @@ BEGIN, END = "<!-- Made by tests/model/test_tutorial.py --accept. -->\n", "<!-- 
 
 # The file in tests/model/bad, and the cure.
 ERRORS = [
-    ("missing_include", "The one header of a model is `accel/model.h`, which the generator has in itself; your own are found from the model's folder."),
-    ("function_typo", "`include/accel/model.h` has all functions. The same with `at`, `nth` and the functions of `math.h`."),
+    ("missing_include", "The header of a model is `accel/model.h`, which is built into `accel-gen`. Your own headers are found relative to the model's folder."),
+    ("function_typo", "`include/accel/model.h` has all functions. The message is the same for misspelled `at`, `nth` and functions of `math.h`."),
     ("undeclared", "Numbers come from the config: `c.factor`, where `c` is a parameter of the function."),
-    ("shape_mismatch", "Both operands are shown with their shapes; the notes are the calls that led there. Dimensions meet from the last one on, and one of 1 serves all."),
-    ("matmul_mismatch", "A layer's product is `linear(scope, x, outputs)`, which makes a weight that fits. Of two matrices the second may need `transpose`, or `matmul_transposed`."),
-    ("reshape_mismatch", "Take extents from `dim(x, axis)` instead of numbers; an extent of -1 is what is left."),
-    ("split_uneven", "Say in the model what the config must fulfil: `assert(c.width % c.n_head == 0);`. Who writes the job reads the condition."),
-    ("tensor_plus", "`add(x, y)` for `x + y`, `scale(x, 2.0)` for `2.0 * x`, `shift(x, 1.0)` for `x + 1.0`."),
-    ("tensor_condition", "For a choice by shape ask `dim(x, axis)`; for one by element compute both and mix them with `where`, `maximum` or a mask."),
+    ("shape_mismatch", "The message shows both operands with their shapes, and the notes show the calls that led there. Shapes broadcast from the last dimension on; a dimension of 1 matches any."),
+    ("matmul_mismatch", "For a layer use `linear(scope, x, outputs)`, which creates a weight of the right shape. For two matrices, the second may need `transpose`, or use `matmul_transposed`."),
+    ("reshape_mismatch", "Take extents from `dim(x, axis)` instead of numbers; an extent of -1 is computed from the others."),
+    ("split_uneven", "State in the model what the config must satisfy: `assert(c.width % c.n_head == 0);`. The error then shows the condition."),
+    ("tensor_plus", "Write `add(x, y)` for `x + y`, `scale(x, 2.0)` for `2.0 * x`, `shift(x, 1.0)` for `x + 1.0`."),
+    ("tensor_condition", "To decide by shape, use `dim(x, axis)`. To decide by element, compute both values and combine them with `where`, `maximum` or a mask."),
     ("loss_not_scalar", "End `model` with `cross_entropy`, `mean_all` or `sum_all`."),
-    ("entry_missing", "`model` returns the loss; `predict`, beside it, the logits, for metrics and for text."),
+    ("entry_missing", "`model` returns the loss. A second function, `predict`, returns the logits, for metrics and for text."),
     ("entry_unknown_tensor", "The parameters of an entry are matched by their names."),
-    ("parameter_shape", "Two layers got one scope. Give each its own: `at(s, \"up\")`, `at(s, \"down\")`, `nth(s, \"layer\", i)`."),
+    ("parameter_shape", "Two layers have the same scope. Give each its own: `at(s, \"up\")`, `at(s, \"down\")`, `nth(s, \"layer\", i)`."),
     ("config_missing", "Add it to `model.config` in the job, to `--config`, or to `defaults` in the model."),
-    ("config_unknown", "A slip in the job, or in the model's `struct config`."),
+    ("config_unknown", "A typing error in the job, or in the model's `struct config`."),
     ("tensor_null", "Declare the variable without a value, or start with `constant(0, dims...)`."),
-    ("unset_tensor", "A loop that should have set it ran no pass: look at its bound."),
-    ("global_written", "Return the new value; several of them in a struct: `struct state { tensor h, c; };`."),
+    ("unset_tensor", "A loop that should have set it had no iteration. Check its bound."),
+    ("global_written", "Return the new value; return several in a struct: `struct state { tensor h, c; };`."),
     ("print", "`accel-gen model check` and `accel-gen plan --dump read` show what was read."),
-    ("endless_while", "A loop without an end, or a number of the config that is much too large."),
+    ("endless_while", "A loop does not end, or a number of the config is much too large."),
 ]
 
 
@@ -46,7 +47,7 @@ def errors():
     for name, cure in ERRORS:
         said = (TREE / "tests" / "model" / "bad" / f"{name}.expected").read_text()
         said = re.sub(r"\n\d+ errors?\n$", "\n", said.replace(f"tests/model/bad/{name}.c", "model.c"))
-        parts.append(f"```\n{said}```\n\n{cure}\n")
+        parts.append(f"```\n{said}```\n\n{textwrap.fill(cure, 120)}\n")
     return "\n".join(parts)
 
 
@@ -95,7 +96,7 @@ def check_tutorial(folder):
     status, out, said = run(folder, "./generate", "--prompt", "The quick", "--tokens", "30", "--top-p", "0.9")
     failed += tell(status == 0 and out.startswith("The quick") and len(out) == 40, "it writes text", out + said)
     status, out, said = run(folder, GENERATOR, "model", "check", "second.c", "--config", "block_size=64,n_layer=4")
-    failed += tell(status == 0 and "layer.3.down.weight" in out, "its parameters are told", out + said)
+    failed += tell(status == 0 and "layer.3.down.weight" in out, "its parameters are printed", out + said)
     return failed
 
 

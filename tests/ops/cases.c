@@ -2,130 +2,130 @@
 
 /* ---- Elements ---- */
 
-static void one_in(struct lab *lab, enum range range) {
-  lab_tensor(lab, lab_shape(lab, (int)lab_random(lab, 4), MOST), range);
+static void one_in(struct fixture *fixture, enum range range) {
+  fixture_tensor(fixture, fixture_shape(fixture, (int)fixture_random(fixture, 4), MOST), range);
 }
 
-static void any(struct lab *lab) {
-  one_in(lab, AROUND_ZERO);
+static void any(struct fixture *fixture) {
+  one_in(fixture, AROUND_ZERO);
 }
 
-static void positive(struct lab *lab) {
-  one_in(lab, POSITIVE);
+static void positive(struct fixture *fixture) {
+  one_in(fixture, POSITIVE);
 }
 
-static void away(struct lab *lab) {
-  one_in(lab, AWAY_FROM_ZERO);
+static void away(struct fixture *fixture) {
+  one_in(fixture, AWAY_FROM_ZERO);
 }
 
-static void positive_and_number(struct lab *lab) {
-  positive(lab);
-  lab_real(lab, 1.7);
+static void positive_and_number(struct fixture *fixture) {
+  positive(fixture);
+  fixture_real(fixture, 1.7);
 }
 
-static void any_and_number(struct lab *lab) {
-  any(lab);
-  lab_real(lab, -1.75);
+static void any_and_number(struct fixture *fixture) {
+  any(fixture);
+  fixture_real(fixture, -1.75);
 }
 
 /* `shape` with some extents set to 1 and some leading dimensions dropped, so that it broadcasts to it. */
-static struct shape narrower(struct lab *lab, struct shape shape) {
+static struct shape narrower(struct fixture *fixture, struct shape shape) {
   struct shape result = {0};
-  for (int i = (int)lab_random(lab, shape.rank + 1); i < shape.rank; i++)
-    result.dim[result.rank++] = lab_random(lab, 3) == 0 ? 1 : shape.dim[i];
+  for (int i = (int)fixture_random(fixture, shape.rank + 1); i < shape.rank; i++)
+    result.dim[result.rank++] = fixture_random(fixture, 3) == 0 ? 1 : shape.dim[i];
   return result;
 }
 
-static void pair_in(struct lab *lab, enum range first, enum range second) {
-  struct shape whole = lab_shape(lab, (int)lab_random(lab, 4), MOST), part = narrower(lab, whole);
-  int64_t order = lab_random(lab, 3); /* either side, or neither, is narrower */
-  lab_tensor(lab, order == 0 ? part : whole, first);
-  lab_tensor(lab, order == 1 ? part : whole, second);
+static void pair_in(struct fixture *fixture, enum range first, enum range second) {
+  struct shape whole = fixture_shape(fixture, (int)fixture_random(fixture, 4), MOST), part = narrower(fixture, whole);
+  int64_t order = fixture_random(fixture, 3); /* either side, or neither, is narrower */
+  fixture_tensor(fixture, order == 0 ? part : whole, first);
+  fixture_tensor(fixture, order == 1 ? part : whole, second);
 }
 
-static void pair(struct lab *lab) {
-  pair_in(lab, AROUND_ZERO, AROUND_ZERO);
+static void pair(struct fixture *fixture) {
+  pair_in(fixture, AROUND_ZERO, AROUND_ZERO);
 }
 
-static void quotient(struct lab *lab) {
-  pair_in(lab, AROUND_ZERO, POSITIVE);
+static void quotient(struct fixture *fixture) {
+  pair_in(fixture, AROUND_ZERO, POSITIVE);
 }
 
-static void comb(struct lab *lab) {
-  pair_in(lab, COMB_A, COMB_B);
+static void comb(struct fixture *fixture) {
+  pair_in(fixture, COMB_A, COMB_B);
 }
 
 /* Both on one comb, so that many are equal: there the gradient is shared, and central differences say so too. */
-static void ties(struct lab *lab) {
-  pair_in(lab, COMB_A, COMB_A);
+static void ties(struct fixture *fixture) {
+  pair_in(fixture, COMB_A, COMB_A);
 }
 
 /* The condition is of whole numbers, 0 among them. */
-static void chosen(struct lab *lab) {
-  struct shape shape = lab_shape(lab, (int)lab_random(lab, 4), MOST);
-  struct lab_tensor *condition = lab_fixed(lab, shape);
-  for (int64_t i = 0; i < shape_count(shape); i++) condition->elements[i] = (double)(lab_random(lab, 3) - 1);
-  lab_tensor(lab, narrower(lab, shape), AROUND_ZERO);
-  lab_tensor(lab, shape, AROUND_ZERO);
+static void chosen(struct fixture *fixture) {
+  struct shape shape = fixture_shape(fixture, (int)fixture_random(fixture, 4), MOST);
+  struct fixture_tensor *condition = fixture_fixed(fixture, shape);
+  for (int64_t i = 0; i < shape_count(shape); i++) condition->elements[i] = (double)(fixture_random(fixture, 3) - 1);
+  fixture_tensor(fixture, narrower(fixture, shape), AROUND_ZERO);
+  fixture_tensor(fixture, shape, AROUND_ZERO);
 }
 
-static void clamped(struct lab *lab) {
-  one_in(lab, AWAY_FROM_ZERO);
-  lab_real(lab, 0);
-  lab_real(lab, 2); /* the other bound is out of reach */
+static void clamped(struct fixture *fixture) {
+  one_in(fixture, AWAY_FROM_ZERO);
+  fixture_real(fixture, 0);
+  fixture_real(fixture, 2); /* the other bound is out of reach */
 }
 
 /* ---- Losses ---- */
 
 /* Two tensors of one shape of at least `least` dimensions. */
-static void twins(struct lab *lab, int least, enum range first, enum range second) {
-  struct shape shape = lab_shape(lab, least + (int)lab_random(lab, 4 - least), MOST);
-  lab_tensor(lab, shape, first);
-  lab_tensor(lab, shape, second);
+static void twins(struct fixture *fixture, int least, enum range first, enum range second) {
+  struct shape shape = fixture_shape(fixture, least + (int)fixture_random(fixture, 4 - least), MOST);
+  fixture_tensor(fixture, shape, first);
+  fixture_tensor(fixture, shape, second);
 }
 
-static void errors(struct lab *lab) {
-  twins(lab, 0, AROUND_ZERO, AROUND_ZERO);
+static void errors(struct fixture *fixture) {
+  twins(fixture, 0, AROUND_ZERO, AROUND_ZERO);
 }
 
 /* No difference is 0. */
-static void errors_off_zero(struct lab *lab) {
-  twins(lab, 0, COMB_A, COMB_B);
+static void errors_off_zero(struct fixture *fixture) {
+  twins(fixture, 0, COMB_A, COMB_B);
 }
 
 /* Differences are multiples of 0.2 and 0.1 more, delta is none of them. */
-static void errors_and_delta(struct lab *lab) {
-  errors_off_zero(lab);
-  lab_real(lab, 0.6);
+static void errors_and_delta(struct fixture *fixture) {
+  errors_off_zero(fixture);
+  fixture_real(fixture, 0.6);
 }
 
-static void probabilities(struct lab *lab) {
-  twins(lab, 0, AROUND_ZERO, POSITIVE);
+static void probabilities(struct fixture *fixture) {
+  twins(fixture, 0, AROUND_ZERO, POSITIVE);
 }
 
-static void weighted(struct lab *lab) {
-  twins(lab, 1, AROUND_ZERO, POSITIVE);
-  struct shape shape = lab->parameters.items[0].shape;
-  lab_tensor(lab, (struct shape){1, {shape.dim[shape.rank - 1]}}, POSITIVE);
+static void weighted(struct fixture *fixture) {
+  twins(fixture, 1, AROUND_ZERO, POSITIVE);
+  struct shape shape = fixture->parameters.items[0].shape;
+  fixture_tensor(fixture, (struct shape){1, {shape.dim[shape.rank - 1]}}, POSITIVE);
 }
 
-static void row_away(struct lab *lab) {
-  lab_tensor(lab, lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST), AWAY_FROM_ZERO);
+static void row_away(struct fixture *fixture) {
+  fixture_tensor(fixture, fixture_shape(fixture, 1 + (int)fixture_random(fixture, 3), MOST), AWAY_FROM_ZERO);
 }
 
-static void row_pairs(struct lab *lab) {
-  twins(lab, 1, AWAY_FROM_ZERO, AWAY_FROM_ZERO);
+static void row_pairs(struct fixture *fixture) {
+  twins(fixture, 1, AWAY_FROM_ZERO, AWAY_FROM_ZERO);
 }
 
-static void square_matrix(struct lab *lab) {
-  int64_t n = lab_extent(lab);
-  lab_tensor(lab, (struct shape){2, {n, n}}, AROUND_ZERO);
+static void square_matrix(struct fixture *fixture) {
+  int64_t n = fixture_extent(fixture);
+  fixture_tensor(fixture, (struct shape){2, {n, n}}, AROUND_ZERO);
 }
 
-static void triplets(struct lab *lab) {
-  struct shape shape = lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST);
-  for (int i = 0; i < 3; i++) lab_tensor(lab, shape, AROUND_ZERO);
-  lab_real(lab, 0.37);
+static void triplets(struct fixture *fixture) {
+  struct shape shape = fixture_shape(fixture, 1 + (int)fixture_random(fixture, 3), MOST);
+  for (int i = 0; i < 3; i++) fixture_tensor(fixture, shape, AROUND_ZERO);
+  fixture_real(fixture, 0.37);
 }
 
 /* ---- Products ---- */
@@ -137,146 +137,146 @@ static struct shape matrix(struct shape leading, int64_t rows, int64_t columns) 
   return leading;
 }
 
-static void factors(struct lab *lab, bool transposed) {
-  struct shape leading = lab_shape(lab, (int)lab_random(lab, 3), 9), none = {0};
-  int64_t m = lab_extent(lab), k = lab_extent(lab), n = lab_extent(lab);
-  struct shape of_b = lab_random(lab, 2) == 0 ? none : leading;
-  lab_tensor(lab, matrix(leading, m, k), AROUND_ZERO);
-  lab_tensor(lab, transposed ? matrix(of_b, n, k) : matrix(of_b, k, n), AROUND_ZERO);
+static void factors(struct fixture *fixture, bool transposed) {
+  struct shape leading = fixture_shape(fixture, (int)fixture_random(fixture, 3), 9), none = {0};
+  int64_t m = fixture_extent(fixture), k = fixture_extent(fixture), n = fixture_extent(fixture);
+  struct shape of_b = fixture_random(fixture, 2) == 0 ? none : leading;
+  fixture_tensor(fixture, matrix(leading, m, k), AROUND_ZERO);
+  fixture_tensor(fixture, transposed ? matrix(of_b, n, k) : matrix(of_b, k, n), AROUND_ZERO);
 }
 
-static void product(struct lab *lab) {
-  factors(lab, false);
+static void product(struct fixture *fixture) {
+  factors(fixture, false);
 }
 
-static void product_transposed(struct lab *lab) {
-  factors(lab, true);
+static void product_transposed(struct fixture *fixture) {
+  factors(fixture, true);
 }
 
-static void layer(struct lab *lab) {
-  lab_scope(lab);
-  lab_tensor(lab, lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST), AROUND_ZERO);
-  lab_int(lab, lab_extent(lab));
+static void layer(struct fixture *fixture) {
+  fixture_scope(fixture);
+  fixture_tensor(fixture, fixture_shape(fixture, 1 + (int)fixture_random(fixture, 3), MOST), AROUND_ZERO);
+  fixture_int(fixture, fixture_extent(fixture));
 }
 
-static void attention_of(struct lab *lab, int64_t causal) {
-  struct shape q = lab_shape(lab, 4, 300), k = q;
-  k.dim[2] = lab_extent(lab);
-  lab_tensor(lab, q, AROUND_ZERO);
-  lab_tensor(lab, k, AROUND_ZERO);
-  lab_tensor(lab, k, AROUND_ZERO);
-  lab_int(lab, causal);
+static void attention_of(struct fixture *fixture, int64_t causal) {
+  struct shape q = fixture_shape(fixture, 4, 300), k = q;
+  k.dim[2] = fixture_extent(fixture);
+  fixture_tensor(fixture, q, AROUND_ZERO);
+  fixture_tensor(fixture, k, AROUND_ZERO);
+  fixture_tensor(fixture, k, AROUND_ZERO);
+  fixture_int(fixture, causal);
 }
 
-static void attention_full(struct lab *lab) {
-  attention_of(lab, 0);
+static void attention_full(struct fixture *fixture) {
+  attention_of(fixture, 0);
 }
 
-static void attention_causal(struct lab *lab) {
-  attention_of(lab, 1);
+static void attention_causal(struct fixture *fixture) {
+  attention_of(fixture, 1);
 }
 
 /* Two heads of queries for each of keys. */
-static void attention_grouped(struct lab *lab) {
-  struct shape q = lab_shape(lab, 4, 300), k = q;
+static void attention_grouped(struct fixture *fixture) {
+  struct shape q = fixture_shape(fixture, 4, 300), k = q;
   q.dim[1] *= 2;
-  lab_tensor(lab, q, AROUND_ZERO);
-  lab_tensor(lab, k, AROUND_ZERO);
-  lab_tensor(lab, k, AROUND_ZERO);
+  fixture_tensor(fixture, q, AROUND_ZERO);
+  fixture_tensor(fixture, k, AROUND_ZERO);
+  fixture_tensor(fixture, k, AROUND_ZERO);
 }
 
-static void attention_grouped_causal(struct lab *lab) {
-  attention_grouped(lab);
-  lab_int(lab, 1);
-  lab_real(lab, 0.7);
+static void attention_grouped_causal(struct fixture *fixture) {
+  attention_grouped(fixture);
+  fixture_int(fixture, 1);
+  fixture_real(fixture, 0.7);
 }
 
-static void attention_windowed(struct lab *lab) {
-  attention_grouped(lab);
-  lab_int(lab, 1 + lab_random(lab, 6));
+static void attention_windowed(struct fixture *fixture) {
+  attention_grouped(fixture);
+  fixture_int(fixture, 1 + fixture_random(fixture, 6));
 }
 
 /* The bias is one for all heads of a batch. */
-static void attention_biased(struct lab *lab) {
-  attention_grouped(lab);
-  struct shape q = lab->parameters.items[0].shape, k = lab->parameters.items[1].shape;
-  lab_tensor(lab, shape_of(4, q.dim[0], (int64_t)1, q.dim[2], k.dim[2]), AROUND_ZERO);
+static void attention_biased(struct fixture *fixture) {
+  attention_grouped(fixture);
+  struct shape q = fixture->parameters.items[0].shape, k = fixture->parameters.items[1].shape;
+  fixture_tensor(fixture, shape_of(4, q.dim[0], (int64_t)1, q.dim[2], k.dim[2]), AROUND_ZERO);
 }
 
 /* Every place may see from any one before it on, as if documents lay one in the other. */
-static void attention_packed(struct lab *lab) {
-  attention_grouped(lab);
-  struct shape q = lab->parameters.items[0].shape;
-  lab_tokens(lab, shape_of(2, q.dim[0], q.dim[2]), 1);
-  double *starts = lab->inputs.items[0].elements;
-  for (int64_t i = 0; i < q.dim[0] * q.dim[2]; i++) starts[i] = (double)lab_random(lab, i % q.dim[2] + 1);
+static void attention_packed(struct fixture *fixture) {
+  attention_grouped(fixture);
+  struct shape q = fixture->parameters.items[0].shape;
+  fixture_tokens(fixture, shape_of(2, q.dim[0], q.dim[2]), 1);
+  double *starts = fixture->inputs.items[0].elements;
+  for (int64_t i = 0; i < q.dim[0] * q.dim[2]; i++) starts[i] = (double)fixture_random(fixture, i % q.dim[2] + 1);
 }
 
 /* Angles are no parameters: they come as cosine and sine of numbers of the model. */
-static void turned(struct lab *lab) {
-  struct shape x = lab_shape(lab, 4, MOST);
-  int64_t angles = 1 + lab_random(lab, 3);
-  x.dim[3] = 2 * angles + lab_random(lab, 3);
-  lab_tensor(lab, x, AROUND_ZERO);
-  lab_fixed(lab, shape_of(2, x.dim[2], angles));
-  lab_fixed(lab, shape_of(2, x.dim[2], angles));
+static void turned(struct fixture *fixture) {
+  struct shape x = fixture_shape(fixture, 4, MOST);
+  int64_t angles = 1 + fixture_random(fixture, 3);
+  x.dim[3] = 2 * angles + fixture_random(fixture, 3);
+  fixture_tensor(fixture, x, AROUND_ZERO);
+  fixture_fixed(fixture, shape_of(2, x.dim[2], angles));
+  fixture_fixed(fixture, shape_of(2, x.dim[2], angles));
 }
 
 /* ---- Rows ---- */
 
-static void rows(struct lab *lab) {
-  lab_tensor(lab, lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST), AROUND_ZERO);
+static void rows(struct fixture *fixture) {
+  fixture_tensor(fixture, fixture_shape(fixture, 1 + (int)fixture_random(fixture, 3), MOST), AROUND_ZERO);
 }
 
-static void norm(struct lab *lab) {
-  lab_scope(lab);
-  rows(lab);
+static void norm(struct fixture *fixture) {
+  fixture_scope(fixture);
+  rows(fixture);
 }
 
 /* With one column, y is nearly the sign of x: off zero, where differences say something. */
-static void norm_away(struct lab *lab) {
-  lab_scope(lab);
-  lab_tensor(lab, lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST), AWAY_FROM_ZERO);
+static void norm_away(struct fixture *fixture) {
+  fixture_scope(fixture);
+  fixture_tensor(fixture, fixture_shape(fixture, 1 + (int)fixture_random(fixture, 3), MOST), AWAY_FROM_ZERO);
 }
 
-static void norm_eps(struct lab *lab) {
-  norm(lab);
-  lab_real(lab, 0.01);
+static void norm_eps(struct fixture *fixture) {
+  norm(fixture);
+  fixture_real(fixture, 0.01);
 }
 
-static void lookup_rows(struct lab *lab) {
-  int64_t vocabulary = lab_extent(lab);
-  lab_scope(lab);
-  lab_tokens(lab, lab_shape(lab, (int)lab_random(lab, 3), 60), vocabulary);
-  lab_int(lab, vocabulary);
-  lab_int(lab, lab_extent(lab));
+static void lookup_rows(struct fixture *fixture) {
+  int64_t vocabulary = fixture_extent(fixture);
+  fixture_scope(fixture);
+  fixture_tokens(fixture, fixture_shape(fixture, (int)fixture_random(fixture, 3), 60), vocabulary);
+  fixture_int(fixture, vocabulary);
+  fixture_int(fixture, fixture_extent(fixture));
 }
 
-static void classes(struct lab *lab) {
-  struct shape logits = lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST), targets = logits;
+static void classes(struct fixture *fixture) {
+  struct shape logits = fixture_shape(fixture, 1 + (int)fixture_random(fixture, 3), MOST), targets = logits;
   targets.rank--;
-  lab_tensor(lab, logits, AROUND_ZERO);
-  lab_tokens(lab, targets, logits.dim[logits.rank - 1]);
+  fixture_tensor(fixture, logits, AROUND_ZERO);
+  fixture_tokens(fixture, targets, logits.dim[logits.rank - 1]);
 }
 
 /* Class 0 does not count; the first place's target is another one where there is one, so that something counts. */
-static void classes_ignoring(struct lab *lab) {
-  struct shape logits = {2, {lab_extent(lab), 3 + 2 * lab_random(lab, 3)}};
-  lab_tensor(lab, logits, AROUND_ZERO);
-  lab_tokens(lab, (struct shape){1, {logits.dim[0]}}, logits.dim[1]);
-  lab->inputs.items[0].elements[0] = 1;
-  lab_int(lab, 0);
+static void classes_ignoring(struct fixture *fixture) {
+  struct shape logits = {2, {fixture_extent(fixture), 3 + 2 * fixture_random(fixture, 3)}};
+  fixture_tensor(fixture, logits, AROUND_ZERO);
+  fixture_tokens(fixture, (struct shape){1, {logits.dim[0]}}, logits.dim[1]);
+  fixture->inputs.items[0].elements[0] = 1;
+  fixture_int(fixture, 0);
 }
 
-static void classes_smooth(struct lab *lab) {
-  classes(lab);
-  lab_real(lab, 0.1);
+static void classes_smooth(struct fixture *fixture) {
+  classes(fixture);
+  fixture_real(fixture, 0.1);
 }
 
-static void classes_with_all(struct lab *lab) {
-  classes_ignoring(lab);
-  lab_real(lab, 0.2);
-  lab_real(lab, 0.03);
+static void classes_with_all(struct fixture *fixture) {
+  classes_ignoring(fixture);
+  fixture_real(fixture, 0.2);
+  fixture_real(fixture, 0.03);
 }
 
 const struct op_case op_cases[] = {

@@ -4,14 +4,14 @@
 
 #include <stddef.h>
 
-#include "tests/ops/lab.h"
+#include "tests/ops/fixture.h"
 
 /* Elements of a random tensor. */
 enum { MOST = 400 };
 
 struct op_case {
   const char *function;
-  void (*arrange)(struct lab *lab); /* adds random arguments */
+  void (*arrange)(struct fixture *fixture); /* adds random arguments */
 };
 
 /* A file's cases; NULL ends them. */

@@ -7,12 +7,12 @@ struct along {
   int64_t extent, kernel, stride, padding, dilation;
 };
 
-static struct along random_along(struct lab *lab, int64_t dilations) {
-  struct along along = {.kernel = 1 + lab_random(lab, 3), .stride = 1 + lab_random(lab, 3)};
-  along.dilation = 1 + lab_random(lab, dilations);
-  along.padding = lab_random(lab, along.kernel);
+static struct along random_along(struct fixture *fixture, int64_t dilations) {
+  struct along along = {.kernel = 1 + fixture_random(fixture, 3), .stride = 1 + fixture_random(fixture, 3)};
+  along.dilation = 1 + fixture_random(fixture, dilations);
+  along.padding = fixture_random(fixture, along.kernel);
   int64_t reach = (along.kernel - 1) * along.dilation + 1 - 2 * along.padding;
-  along.extent = (reach > 1 ? reach : 1) + lab_random(lab, 5);
+  along.extent = (reach > 1 ? reach : 1) + fixture_random(fixture, 5);
   return along;
 }
 
@@ -21,177 +21,182 @@ static struct shape image(int64_t batch, int64_t channels, int rank, int64_t hei
 }
 
 /* Padding that leaves something of a transposed convolution. */
-static int64_t transposed_padding(struct lab *lab, const struct along *along) {
+static int64_t transposed_padding(struct fixture *fixture, const struct along *along) {
   int64_t reach = along->dilation * (along->kernel - 1), whole = (along->extent - 1) * along->stride + reach;
-  return lab_random(lab, (whole / 2 < reach ? whole / 2 : reach) + 1);
+  return fixture_random(fixture, (whole / 2 < reach ? whole / 2 : reach) + 1);
 }
 
 /* s, x, out, kernel, stride, padding and, of grouped ones, dilation, groups. */
-static void layer(struct lab *lab, int rank, bool grouped, bool transposed) {
-  struct along along = random_along(lab, grouped ? 2 : 1);
-  if (transposed) along.padding = transposed_padding(lab, &along);
-  int64_t groups = grouped ? 1 + lab_random(lab, 3) : 1;
-  lab_scope(lab);
-  lab_tensor(lab,
-             image(1 + lab_random(lab, 2), groups * (1 + lab_random(lab, 2)), rank, along.extent + lab_random(lab, 3),
-                   along.extent),
-             AROUND_ZERO);
-  lab_int(lab, groups * (1 + lab_random(lab, 3)));
-  lab_int(lab, along.kernel);
-  lab_int(lab, along.stride);
-  lab_int(lab, along.padding);
-  if (grouped) lab_int(lab, along.dilation);
-  if (grouped) lab_int(lab, groups);
+static void layer(struct fixture *fixture, int rank, bool grouped, bool transposed) {
+  struct along along = random_along(fixture, grouped ? 2 : 1);
+  if (transposed) along.padding = transposed_padding(fixture, &along);
+  int64_t groups = grouped ? 1 + fixture_random(fixture, 3) : 1;
+  fixture_scope(fixture);
+  fixture_tensor(fixture,
+                 image(1 + fixture_random(fixture, 2), groups * (1 + fixture_random(fixture, 2)), rank,
+                       along.extent + fixture_random(fixture, 3), along.extent),
+                 AROUND_ZERO);
+  fixture_int(fixture, groups * (1 + fixture_random(fixture, 3)));
+  fixture_int(fixture, along.kernel);
+  fixture_int(fixture, along.stride);
+  fixture_int(fixture, along.padding);
+  if (grouped) fixture_int(fixture, along.dilation);
+  if (grouped) fixture_int(fixture, groups);
 }
 
-static void signal(struct lab *lab) {
-  layer(lab, 1, false, false);
+static void signal(struct fixture *fixture) {
+  layer(fixture, 1, false, false);
 }
 
-static void signal_grouped(struct lab *lab) {
-  layer(lab, 1, true, false);
+static void signal_grouped(struct fixture *fixture) {
+  layer(fixture, 1, true, false);
 }
 
-static void picture(struct lab *lab) {
-  layer(lab, 2, false, false);
+static void picture(struct fixture *fixture) {
+  layer(fixture, 2, false, false);
 }
 
-static void picture_grouped(struct lab *lab) {
-  layer(lab, 2, true, false);
+static void picture_grouped(struct fixture *fixture) {
+  layer(fixture, 2, true, false);
 }
 
-static void signal_up(struct lab *lab) {
-  layer(lab, 1, false, true);
+static void signal_up(struct fixture *fixture) {
+  layer(fixture, 1, false, true);
 }
 
-static void picture_up(struct lab *lab) {
-  layer(lab, 2, false, true);
+static void picture_up(struct fixture *fixture) {
+  layer(fixture, 2, false, true);
 }
 
 /* x, weight, stride, padding, (output padding,) dilation, groups */
-static void weighted(struct lab *lab, int rank, bool transposed) {
-  struct along along = random_along(lab, 2);
-  int64_t groups = 1 + lab_random(lab, 2), in = groups * (1 + lab_random(lab, 2));
-  int64_t out = groups * (1 + lab_random(lab, 2));
-  lab_tensor(lab, image(1 + lab_random(lab, 2), in, rank, along.extent + lab_random(lab, 3), along.extent),
-             AROUND_ZERO);
-  lab_tensor(lab,
-             transposed ? image(in, out / groups, rank, along.kernel, along.kernel)
-                        : image(out, in / groups, rank, along.kernel, along.kernel),
-             AROUND_ZERO);
-  lab_int(lab, along.stride);
-  if (transposed) along.padding = transposed_padding(lab, &along);
-  lab_int(lab, along.padding);
-  if (transposed) lab_int(lab, lab_random(lab, along.stride));
-  lab_int(lab, along.dilation);
-  lab_int(lab, groups);
+static void weighted(struct fixture *fixture, int rank, bool transposed) {
+  struct along along = random_along(fixture, 2);
+  int64_t groups = 1 + fixture_random(fixture, 2), in = groups * (1 + fixture_random(fixture, 2));
+  int64_t out = groups * (1 + fixture_random(fixture, 2));
+  fixture_tensor(
+      fixture, image(1 + fixture_random(fixture, 2), in, rank, along.extent + fixture_random(fixture, 3), along.extent),
+      AROUND_ZERO);
+  fixture_tensor(fixture,
+                 transposed ? image(in, out / groups, rank, along.kernel, along.kernel)
+                            : image(out, in / groups, rank, along.kernel, along.kernel),
+                 AROUND_ZERO);
+  fixture_int(fixture, along.stride);
+  if (transposed) along.padding = transposed_padding(fixture, &along);
+  fixture_int(fixture, along.padding);
+  if (transposed) fixture_int(fixture, fixture_random(fixture, along.stride));
+  fixture_int(fixture, along.dilation);
+  fixture_int(fixture, groups);
 }
 
-static void signal_weighted(struct lab *lab) {
-  weighted(lab, 1, false);
+static void signal_weighted(struct fixture *fixture) {
+  weighted(fixture, 1, false);
 }
 
-static void picture_weighted(struct lab *lab) {
-  weighted(lab, 2, false);
+static void picture_weighted(struct fixture *fixture) {
+  weighted(fixture, 2, false);
 }
 
-static void signal_transposed(struct lab *lab) {
-  weighted(lab, 1, true);
+static void signal_transposed(struct fixture *fixture) {
+  weighted(fixture, 1, true);
 }
 
-static void picture_transposed(struct lab *lab) {
-  weighted(lab, 2, true);
+static void picture_transposed(struct fixture *fixture) {
+  weighted(fixture, 2, true);
 }
 
 /* x, weight, then stride, padding and dilation of height and width each, groups */
-static void weighted_in_pairs(struct lab *lab) {
-  struct along height = random_along(lab, 3), width = random_along(lab, 3);
-  lab_tensor(lab, shape_of(4, (int64_t)2, (int64_t)3, height.extent, width.extent), AROUND_ZERO);
-  lab_tensor(lab, shape_of(4, (int64_t)2, (int64_t)3, height.kernel, width.kernel), AROUND_ZERO);
-  lab_int(lab, height.stride);
-  lab_int(lab, width.stride);
-  lab_int(lab, height.padding);
-  lab_int(lab, width.padding);
-  lab_int(lab, height.dilation);
-  lab_int(lab, width.dilation);
-  lab_int(lab, 1);
+static void weighted_in_pairs(struct fixture *fixture) {
+  struct along height = random_along(fixture, 3), width = random_along(fixture, 3);
+  fixture_tensor(fixture, shape_of(4, (int64_t)2, (int64_t)3, height.extent, width.extent), AROUND_ZERO);
+  fixture_tensor(fixture, shape_of(4, (int64_t)2, (int64_t)3, height.kernel, width.kernel), AROUND_ZERO);
+  fixture_int(fixture, height.stride);
+  fixture_int(fixture, width.stride);
+  fixture_int(fixture, height.padding);
+  fixture_int(fixture, width.padding);
+  fixture_int(fixture, height.dilation);
+  fixture_int(fixture, width.dilation);
+  fixture_int(fixture, 1);
 }
 
 /* ---- Norms ---- */
 
-static void batch(struct lab *lab) {
-  struct shape shape = shape_of(2, 2 + lab_random(lab, 3), lab_extent(lab));
-  for (int64_t more = lab_random(lab, 3); more > 0; more--) shape.dim[shape.rank++] = 1 + lab_random(lab, 4);
-  lab_scope(lab);
-  lab_tensor(lab, shape, AROUND_ZERO);
+static void batch(struct fixture *fixture) {
+  struct shape shape = shape_of(2, 2 + fixture_random(fixture, 3), fixture_extent(fixture));
+  for (int64_t more = fixture_random(fixture, 3); more > 0; more--)
+    shape.dim[shape.rank++] = 1 + fixture_random(fixture, 4);
+  fixture_scope(fixture);
+  fixture_tensor(fixture, shape, AROUND_ZERO);
 }
 
-static void batch_with(struct lab *lab) {
-  batch(lab);
-  lab_real(lab, 0.1);
-  lab_real(lab, 0.3);
+static void batch_with(struct fixture *fixture) {
+  batch(fixture);
+  fixture_real(fixture, 0.1);
+  fixture_real(fixture, 0.3);
 }
 
-static void grouped(struct lab *lab) {
-  int64_t groups = 1 + lab_random(lab, 3);
-  struct shape shape = shape_of(2, 1 + lab_random(lab, 3), groups * (1 + lab_random(lab, 3)));
-  for (int64_t more = 1 + lab_random(lab, 2); more > 0; more--) shape.dim[shape.rank++] = 2 + lab_random(lab, 3);
-  lab_scope(lab);
-  lab_tensor(lab, shape, AROUND_ZERO);
-  lab_int(lab, groups);
+static void grouped(struct fixture *fixture) {
+  int64_t groups = 1 + fixture_random(fixture, 3);
+  struct shape shape = shape_of(2, 1 + fixture_random(fixture, 3), groups * (1 + fixture_random(fixture, 3)));
+  for (int64_t more = 1 + fixture_random(fixture, 2); more > 0; more--)
+    shape.dim[shape.rank++] = 2 + fixture_random(fixture, 3);
+  fixture_scope(fixture);
+  fixture_tensor(fixture, shape, AROUND_ZERO);
+  fixture_int(fixture, groups);
 }
 
-static void grouped_eps(struct lab *lab) {
-  grouped(lab);
-  lab_real(lab, 0.1);
+static void grouped_eps(struct fixture *fixture) {
+  grouped(fixture);
+  fixture_real(fixture, 0.1);
 }
 
 /* ---- Windows and sizes ---- */
 
 /* x, kernel, stride, padding; elements that differ by more than central differences move them. */
-static void pooled(struct lab *lab, int rank, bool largest) {
-  struct along along = random_along(lab, 1);
+static void pooled(struct fixture *fixture, int rank, bool largest) {
+  struct along along = random_along(fixture, 1);
   if (2 * along.padding > along.kernel) along.padding = along.kernel / 2;
   int64_t width = along.extent + along.kernel;
-  struct shape x = image(1 + lab_random(lab, 2), 1 + lab_random(lab, 2), rank, width + lab_random(lab, 3), width);
+  struct shape x = image(1 + fixture_random(fixture, 2), 1 + fixture_random(fixture, 2), rank,
+                         width + fixture_random(fixture, 3), width);
   if (largest)
-    lab_apart(lab, x);
+    fixture_apart(fixture, x);
   else
-    lab_tensor(lab, x, AROUND_ZERO);
-  lab_int(lab, along.kernel);
-  lab_int(lab, along.stride);
-  lab_int(lab, along.padding);
+    fixture_tensor(fixture, x, AROUND_ZERO);
+  fixture_int(fixture, along.kernel);
+  fixture_int(fixture, along.stride);
+  fixture_int(fixture, along.padding);
 }
 
-static void signal_largest(struct lab *lab) {
-  pooled(lab, 1, true);
+static void signal_largest(struct fixture *fixture) {
+  pooled(fixture, 1, true);
 }
 
-static void picture_largest(struct lab *lab) {
-  pooled(lab, 2, true);
+static void picture_largest(struct fixture *fixture) {
+  pooled(fixture, 2, true);
 }
 
-static void signal_pooled(struct lab *lab) {
-  pooled(lab, 1, false);
+static void signal_pooled(struct fixture *fixture) {
+  pooled(fixture, 1, false);
 }
 
-static void picture_pooled(struct lab *lab) {
-  pooled(lab, 2, false);
+static void picture_pooled(struct fixture *fixture) {
+  pooled(fixture, 2, false);
 }
 
-static void resized(struct lab *lab, int rank) {
-  lab_tensor(
-      lab, image(1 + lab_random(lab, 2), 1 + lab_random(lab, 2), rank, 1 + lab_random(lab, 7), 1 + lab_random(lab, 7)),
-      AROUND_ZERO);
-  for (int i = 0; i < rank; i++) lab_int(lab, 1 + lab_random(lab, 9));
+static void resized(struct fixture *fixture, int rank) {
+  fixture_tensor(fixture,
+                 image(1 + fixture_random(fixture, 2), 1 + fixture_random(fixture, 2), rank,
+                       1 + fixture_random(fixture, 7), 1 + fixture_random(fixture, 7)),
+                 AROUND_ZERO);
+  for (int i = 0; i < rank; i++) fixture_int(fixture, 1 + fixture_random(fixture, 9));
 }
 
-static void signal_resized(struct lab *lab) {
-  resized(lab, 1);
+static void signal_resized(struct fixture *fixture) {
+  resized(fixture, 1);
 }
 
-static void picture_resized(struct lab *lab) {
-  resized(lab, 2);
+static void picture_resized(struct fixture *fixture) {
+  resized(fixture, 2);
 }
 
 const struct op_case image_cases[] = {

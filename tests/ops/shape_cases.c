@@ -4,162 +4,168 @@
 
 /* ---- Shapes ---- */
 
-static struct shape push_random(struct lab *lab, int least) {
-  struct shape shape = lab_shape(lab, least + (int)lab_random(lab, 4 - least), MOST);
-  lab_tensor(lab, shape, AROUND_ZERO);
+static struct shape push_random(struct fixture *fixture, int least) {
+  struct shape shape = fixture_shape(fixture, least + (int)fixture_random(fixture, 4 - least), MOST);
+  fixture_tensor(fixture, shape, AROUND_ZERO);
   return shape;
 }
 
-static int64_t random_axis(struct lab *lab, struct shape shape) {
-  return lab_random(lab, 2 * shape.rank) - shape.rank; /* from either end */
+static int64_t random_axis(struct fixture *fixture, struct shape shape) {
+  return fixture_random(fixture, 2 * shape.rank) - shape.rank; /* from either end */
 }
 
-static void with_axis(struct lab *lab) {
-  struct shape shape = push_random(lab, 1);
-  lab_int(lab, random_axis(lab, shape));
+static void with_axis(struct fixture *fixture) {
+  struct shape shape = push_random(fixture, 1);
+  fixture_int(fixture, random_axis(fixture, shape));
 }
 
-static void with_axes(struct lab *lab) {
-  struct shape shape = push_random(lab, 1);
-  lab_int(lab, random_axis(lab, shape));
-  lab_int(lab, random_axis(lab, shape));
+static void rolled(struct fixture *fixture) {
+  with_axis(fixture);
+  fixture_int(fixture, fixture_random(fixture, 20) - 10);
 }
 
-static void reshaped(struct lab *lab) {
-  struct shape shape = push_random(lab, 3);
-  lab_int(lab, 3);
-  lab_int(lab, shape.dim[1]);
-  lab_int(lab, -1);
-  lab_int(lab, shape.dim[0]);
+static void with_axes(struct fixture *fixture) {
+  struct shape shape = push_random(fixture, 1);
+  fixture_int(fixture, random_axis(fixture, shape));
+  fixture_int(fixture, random_axis(fixture, shape));
 }
 
-static void sliced(struct lab *lab) {
-  struct shape shape = push_random(lab, 1);
-  int64_t axis = random_axis(lab, shape), extent = shape.dim[shape_axis(shape, axis)];
-  int64_t start = lab_random(lab, extent);
-  lab_int(lab, axis);
-  lab_int(lab, start);
-  lab_int(lab, 1 + lab_random(lab, extent - start));
+static void reshaped(struct fixture *fixture) {
+  struct shape shape = push_random(fixture, 3);
+  fixture_int(fixture, 3);
+  fixture_int(fixture, shape.dim[1]);
+  fixture_int(fixture, -1);
+  fixture_int(fixture, shape.dim[0]);
 }
 
-static void padded(struct lab *lab) {
-  struct shape shape = push_random(lab, 1);
-  lab_int(lab, random_axis(lab, shape));
-  lab_int(lab, lab_random(lab, 4));
-  lab_int(lab, lab_random(lab, 4));
+static void sliced(struct fixture *fixture) {
+  struct shape shape = push_random(fixture, 1);
+  int64_t axis = random_axis(fixture, shape), extent = shape.dim[shape_axis(shape, axis)];
+  int64_t start = fixture_random(fixture, extent);
+  fixture_int(fixture, axis);
+  fixture_int(fixture, start);
+  fixture_int(fixture, 1 + fixture_random(fixture, extent - start));
 }
 
-static struct shape apart(struct lab *lab) {
-  struct shape shape = lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST);
-  lab_apart(lab, shape);
+static void padded(struct fixture *fixture) {
+  struct shape shape = push_random(fixture, 1);
+  fixture_int(fixture, random_axis(fixture, shape));
+  fixture_int(fixture, fixture_random(fixture, 4));
+  fixture_int(fixture, fixture_random(fixture, 4));
+}
+
+static struct shape apart(struct fixture *fixture) {
+  struct shape shape = fixture_shape(fixture, 1 + (int)fixture_random(fixture, 3), MOST);
+  fixture_apart(fixture, shape);
   return shape;
 }
 
-static void apart_with_axis(struct lab *lab) {
-  struct shape shape = apart(lab);
-  lab_int(lab, random_axis(lab, shape));
+static void apart_with_axis(struct fixture *fixture) {
+  struct shape shape = apart(fixture);
+  fixture_int(fixture, random_axis(fixture, shape));
 }
 
-static void best(struct lab *lab) {
-  struct shape shape = apart(lab);
-  lab_int(lab, 1 + lab_random(lab, shape.dim[shape.rank - 1]));
+static void best(struct fixture *fixture) {
+  struct shape shape = apart(fixture);
+  fixture_int(fixture, 1 + fixture_random(fixture, shape.dim[shape.rank - 1]));
 }
 
 /* A tensor, an axis, and an index of its shape but there. */
-static int64_t indexed(struct lab *lab) {
-  struct shape shape = push_random(lab, 1);
-  int64_t axis = random_axis(lab, shape), extent = shape.dim[shape_axis(shape, axis)];
-  lab_int(lab, axis);
+static int64_t indexed(struct fixture *fixture) {
+  struct shape shape = push_random(fixture, 1);
+  int64_t axis = random_axis(fixture, shape), extent = shape.dim[shape_axis(shape, axis)];
+  fixture_int(fixture, axis);
   return extent;
 }
 
-static void gathered(struct lab *lab) {
-  int64_t extent = indexed(lab);
-  struct shape shape = lab->parameters.items[0].shape;
-  shape.dim[shape_axis(shape, lab->arguments[1].integer)] = lab_extent(lab);
-  lab_tokens(lab, shape, extent);
+static void gathered(struct fixture *fixture) {
+  int64_t extent = indexed(fixture);
+  struct shape shape = fixture->parameters.items[0].shape;
+  shape.dim[shape_axis(shape, fixture->arguments[1].integer)] = fixture_extent(fixture);
+  fixture_tokens(fixture, shape, extent);
 }
 
-static void scattered(struct lab *lab) {
-  indexed(lab);
-  int64_t size = lab_extent(lab);
-  lab_tokens(lab, lab->parameters.items[0].shape, size);
-  lab_int(lab, size);
+static void scattered(struct fixture *fixture) {
+  indexed(fixture);
+  int64_t size = fixture_extent(fixture);
+  fixture_tokens(fixture, fixture->parameters.items[0].shape, size);
+  fixture_int(fixture, size);
 }
 
-static void rows_taken(struct lab *lab) {
-  struct shape shape = {2, {lab_extent(lab), lab_extent(lab)}};
-  lab_tensor(lab, shape, AROUND_ZERO);
-  lab_tokens(lab, lab_shape(lab, (int)lab_random(lab, 3), 60), shape.dim[0]);
+static void rows_taken(struct fixture *fixture) {
+  struct shape shape = {2, {fixture_extent(fixture), fixture_extent(fixture)}};
+  fixture_tensor(fixture, shape, AROUND_ZERO);
+  fixture_tokens(fixture, fixture_shape(fixture, (int)fixture_random(fixture, 3), 60), shape.dim[0]);
 }
 
-static void rows_added(struct lab *lab) {
-  struct shape shape = lab_shape(lab, 1 + (int)lab_random(lab, 3), MOST), index = shape;
-  int64_t rows = lab_extent(lab);
+static void rows_added(struct fixture *fixture) {
+  struct shape shape = fixture_shape(fixture, 1 + (int)fixture_random(fixture, 3), MOST), index = shape;
+  int64_t rows = fixture_extent(fixture);
   index.rank--;
-  lab_tensor(lab, shape, AROUND_ZERO);
-  lab_tokens(lab, index, rows);
-  lab_int(lab, rows);
+  fixture_tensor(fixture, shape, AROUND_ZERO);
+  fixture_tokens(fixture, index, rows);
+  fixture_int(fixture, rows);
 }
 
-static void parted(struct lab *lab) {
-  struct shape shape = push_random(lab, 1);
-  int64_t axis = random_axis(lab, shape), parts = shape.dim[shape_axis(shape, axis)];
-  lab_int(lab, axis);
-  lab_int(lab, parts);
-  lab_int(lab, lab_random(lab, parts));
+static void parted(struct fixture *fixture) {
+  struct shape shape = push_random(fixture, 1);
+  int64_t axis = random_axis(fixture, shape), parts = shape.dim[shape_axis(shape, axis)];
+  fixture_int(fixture, axis);
+  fixture_int(fixture, parts);
+  fixture_int(fixture, fixture_random(fixture, parts));
 }
 
-static void joined(struct lab *lab) {
-  struct shape shape = lab_shape(lab, 1 + (int)lab_random(lab, 3), 60);
-  int64_t axis = random_axis(lab, shape);
-  lab_int(lab, axis);
-  lab_int(lab, 3);
+static void joined(struct fixture *fixture) {
+  struct shape shape = fixture_shape(fixture, 1 + (int)fixture_random(fixture, 3), 60);
+  int64_t axis = random_axis(fixture, shape);
+  fixture_int(fixture, axis);
+  fixture_int(fixture, 3);
   for (int i = 0; i < 3; i++) {
-    shape.dim[shape_axis(shape, axis)] = lab_extent(lab);
-    lab_tensor(lab, shape, AROUND_ZERO);
+    shape.dim[shape_axis(shape, axis)] = fixture_extent(fixture);
+    fixture_tensor(fixture, shape, AROUND_ZERO);
   }
 }
 
-static void dropped(struct lab *lab) {
-  push_random(lab, 0);
-  lab_real(lab, 0.3);
+static void dropped(struct fixture *fixture) {
+  push_random(fixture, 0);
+  fixture_real(fixture, 0.3);
 }
 
 /* ---- Sparse products ---- */
 
 /* Places of elements by rows and columns, their values, and what is multiplied; some rows and columns have none, some
  * places have two. */
-static void sparse(struct lab *lab) {
-  int64_t rows = lab_extent(lab), columns = lab_extent(lab), elements = 1 + lab_random(lab, 20);
-  lab_tokens(lab, shape_of(1, elements), rows);
-  lab_tokens(lab, shape_of(1, elements), columns);
-  lab_tensor(lab, shape_of(1, elements), AROUND_ZERO);
-  lab_tensor(lab, shape_of(2, columns, lab_extent(lab)), AROUND_ZERO);
-  lab_int(lab, rows);
+static void sparse(struct fixture *fixture) {
+  int64_t rows = fixture_extent(fixture), columns = fixture_extent(fixture), elements = 1 + fixture_random(fixture, 20);
+  fixture_tokens(fixture, shape_of(1, elements), rows);
+  fixture_tokens(fixture, shape_of(1, elements), columns);
+  fixture_tensor(fixture, shape_of(1, elements), AROUND_ZERO);
+  fixture_tensor(fixture, shape_of(2, columns, fixture_extent(fixture)), AROUND_ZERO);
+  fixture_int(fixture, rows);
 }
 
-static void sparse_by_rows(struct lab *lab) {
-  int64_t rows = lab_extent(lab), columns = lab_extent(lab), elements = 0;
-  lab_tokens(lab, shape_of(1, rows + 1), 1);
-  double *starts = lab->inputs.items[0].elements;
-  for (int64_t r = 0; r < rows; r++) starts[r + 1] = (double)(elements += lab_random(lab, 4));
+static void sparse_by_rows(struct fixture *fixture) {
+  int64_t rows = fixture_extent(fixture), columns = fixture_extent(fixture), elements = 0;
+  fixture_tokens(fixture, shape_of(1, rows + 1), 1);
+  double *starts = fixture->inputs.items[0].elements;
+  for (int64_t r = 0; r < rows; r++) starts[r + 1] = (double)(elements += fixture_random(fixture, 4));
   if (elements == 0) starts[rows] = (double)++elements;
-  lab_tokens(lab, shape_of(1, elements), columns);
-  lab_tensor(lab, shape_of(1, elements), AROUND_ZERO);
-  lab_tensor(lab, shape_of(2, columns, lab_extent(lab)), AROUND_ZERO);
+  fixture_tokens(fixture, shape_of(1, elements), columns);
+  fixture_tensor(fixture, shape_of(1, elements), AROUND_ZERO);
+  fixture_tensor(fixture, shape_of(2, columns, fixture_extent(fixture)), AROUND_ZERO);
 }
 
 /* Groups of rows, some of them empty, and rows behind the last one. */
-static void grouped_rows(struct lab *lab) {
-  int64_t rows = lab_extent(lab), in = lab_extent(lab), out = lab_extent(lab), groups = 1 + lab_random(lab, 4);
-  lab_tensor(lab, shape_of(2, rows, in), AROUND_ZERO);
-  lab_tokens(lab, shape_of(1, groups + 1), 1);
-  double *starts = lab->inputs.items[0].elements;
+static void grouped_rows(struct fixture *fixture) {
+  int64_t rows = fixture_extent(fixture), in = fixture_extent(fixture), out = fixture_extent(fixture),
+          groups = 1 + fixture_random(fixture, 4);
+  fixture_tensor(fixture, shape_of(2, rows, in), AROUND_ZERO);
+  fixture_tokens(fixture, shape_of(1, groups + 1), 1);
+  double *starts = fixture->inputs.items[0].elements;
   for (int64_t g = 0; g < groups; g++)
-    starts[g + 1] = starts[g] + (double)lab_random(lab, rows - (int64_t)starts[g] + 1);
-  lab_int(lab, groups);
-  for (int64_t g = 0; g < groups; g++) lab_tensor(lab, shape_of(2, out, in), AROUND_ZERO);
+    starts[g + 1] = starts[g] + (double)fixture_random(fixture, rows - (int64_t)starts[g] + 1);
+  fixture_int(fixture, groups);
+  for (int64_t g = 0; g < groups; g++) fixture_tensor(fixture, shape_of(2, out, in), AROUND_ZERO);
 }
 
 /* ---- Einstein's sums ---- */
@@ -181,65 +187,66 @@ static void add_dots(struct shape *shape, char *spec, int64_t count) {
 }
 
 /* A random operand; one of its labels may have extent 1 here alone, and broadcasts. */
-static void push_labelled(struct lab *lab, char *spec) {
+static void push_labelled(struct fixture *fixture, char *spec) {
   struct shape shape = {0};
-  int64_t letters = lab_random(lab, 4), dots = lab_random(lab, 4) - 1, narrow = lab_random(lab, 3 * LABELS);
-  int64_t before = lab_random(lab, letters + 1);
+  int64_t letters = fixture_random(fixture, 4), dots = fixture_random(fixture, 4) - 1,
+          narrow = fixture_random(fixture, 3 * LABELS);
+  int64_t before = fixture_random(fixture, letters + 1);
   for (int64_t i = 0; i <= letters; i++) {
-    int64_t label = lab_random(lab, LABELS);
+    int64_t label = fixture_random(fixture, LABELS);
     if (i == before && dots >= 0) add_dots(&shape, spec, dots);
     if (i < letters) add_label(&shape, spec, (char)('a' + label), label == narrow ? 1 : label_extents[label]);
   }
-  lab_tensor(lab, shape, AROUND_ZERO);
+  fixture_tensor(fixture, shape, AROUND_ZERO);
 }
 
 /* Some of the labels that there are, in another order. */
-static void add_result(struct lab *lab, char *spec) {
+static void add_result(struct fixture *fixture, char *spec) {
   struct shape ignored = {0};
   char labels[LABELS + 1] = "";
-  int64_t first = lab_random(lab, LABELS);
+  int64_t first = fixture_random(fixture, LABELS);
   for (int64_t i = 0; i < LABELS; i++) {
     char label = (char)('a' + (3 * i + first) % LABELS);
-    if (strchr(spec, label) != NULL && lab_random(lab, 2) == 0) add_label(&ignored, labels, label, 1);
+    if (strchr(spec, label) != NULL && fixture_random(fixture, 2) == 0) add_label(&ignored, labels, label, 1);
   }
   const char *dots = strchr(spec, '.') != NULL ? "..." : "";
-  bool behind = lab_random(lab, 2) == 0;
+  bool behind = fixture_random(fixture, 2) == 0;
   strcat(spec, "->");
   strcat(strcat(spec, behind ? labels : dots), behind ? dots : labels);
 }
 
-static void contracted(struct lab *lab) {
-  char *spec = arena_alloc(lab->arena, 64);
-  int64_t operands = 1 + lab_random(lab, 3);
-  lab_string(lab, spec);
-  lab_int(lab, operands);
+static void contracted(struct fixture *fixture) {
+  char *spec = arena_alloc(fixture->arena, 64);
+  int64_t operands = 1 + fixture_random(fixture, 3);
+  fixture_string(fixture, spec);
+  fixture_int(fixture, operands);
   for (int64_t i = 0; i < operands; i++) {
     if (i > 0) strcat(spec, ",");
-    push_labelled(lab, spec);
+    push_labelled(fixture, spec);
   }
-  if (lab_random(lab, 4) > 0) add_result(lab, spec);
+  if (fixture_random(fixture, 4) > 0) add_result(fixture, spec);
 }
 
 /* ---- Sequences ---- */
 
-static void recurrent(struct lab *lab) {
-  lab_scope(lab);
-  lab_tensor(lab, lab_shape(lab, 3, 60), AROUND_ZERO);
-  lab_int(lab, 1 + lab_random(lab, 4));
-  lab_int(lab, 0);
+static void recurrent(struct fixture *fixture) {
+  fixture_scope(fixture);
+  fixture_tensor(fixture, fixture_shape(fixture, 3, 60), AROUND_ZERO);
+  fixture_int(fixture, 1 + fixture_random(fixture, 4));
+  fixture_int(fixture, 0);
 }
 
 /* Few steps: where a is above zero the states grow at each, and differences lose their digits. */
-static void scanned(struct lab *lab) {
-  struct shape u = lab_shape(lab, 3, 60);
+static void scanned(struct fixture *fixture) {
+  struct shape u = fixture_shape(fixture, 3, 60);
   if (u.dim[1] > 3) u.dim[1] = 3;
   struct shape states = u;
-  states.dim[2] = 1 + lab_random(lab, 4);
-  lab_tensor(lab, u, AROUND_ZERO);
-  lab_tensor(lab, u, POSITIVE);
-  lab_tensor(lab, (struct shape){2, {u.dim[2], states.dim[2]}}, AROUND_ZERO);
-  lab_tensor(lab, states, AROUND_ZERO);
-  lab_tensor(lab, states, AROUND_ZERO);
+  states.dim[2] = 1 + fixture_random(fixture, 4);
+  fixture_tensor(fixture, u, AROUND_ZERO);
+  fixture_tensor(fixture, u, POSITIVE);
+  fixture_tensor(fixture, (struct shape){2, {u.dim[2], states.dim[2]}}, AROUND_ZERO);
+  fixture_tensor(fixture, states, AROUND_ZERO);
+  fixture_tensor(fixture, states, AROUND_ZERO);
 }
 
 const struct op_case shape_cases[] = {
@@ -261,6 +268,7 @@ const struct op_case shape_cases[] = {
     {"slice", sliced},
     {"split", parted},
     {"flip", with_axis},
+    {"roll", rolled},
     {"sparse_matmul", sparse},
     {"sparse_matmul_csr", sparse_by_rows},
     {"grouped_matmul", grouped_rows},

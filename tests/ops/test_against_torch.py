@@ -232,6 +232,7 @@ FUNCTIONS = {
     "slice": lambda p, x, axis, start, count: x.narrow(axis, start, count),
     "split": lambda p, x, axis, parts, which: torch.chunk(x, parts, axis)[which],
     "flip": lambda p, x, axis: x.flip(axis),
+    "roll": lambda p, x, axis, shift: x.roll(shift, axis),
     "sparse_matmul": sparse_matmul,
     "sparse_matmul_csr": lambda p, starts, columns, values, x: sparse_matmul(
         p, torch.repeat_interleave(starts.diff()), columns, values, x, len(starts) - 1),

@@ -7,13 +7,13 @@
 
 #include <cmocka.h>
 
-#include "tests/ops/lab.h"
+#include "tests/ops/fixture.h"
 
 /* Letters say the arguments: s scope, t tensor, k tokens, i integer, r real; the shapes and numbers follow in order. */
 struct bad_call {
   const char *function, *kinds;
-  struct shape shapes[4];
-  double numbers[5];
+  struct shape shapes[5]; /* one more than a call has, as below */
+  double numbers[6];
   const char *message;
 };
 
@@ -226,39 +226,39 @@ static const struct bad_call calls[] = {
     {"dropout", "tr", {S(3)}, {-0.1}, "dropout: the probability must be at least 0 and below 1, not -0.1"},
 };
 
-static void push_argument(struct lab *lab, char kind, struct shape shape, double number) {
+static void push_argument(struct fixture *fixture, char kind, struct shape shape, double number) {
   switch (kind) {
   case 's':
-    lab_scope(lab);
+    fixture_scope(fixture);
     break;
   case 't':
-    lab_tensor(lab, shape, AROUND_ZERO);
+    fixture_tensor(fixture, shape, AROUND_ZERO);
     break;
   case 'k':
-    lab_tokens(lab, shape, 1);
+    fixture_tokens(fixture, shape, 1);
     break;
   case 'i':
-    lab_int(lab, (int64_t)number);
+    fixture_int(fixture, (int64_t)number);
     break;
   default:
-    lab_real(lab, number);
+    fixture_real(fixture, number);
     break;
   }
 }
 
 static void check_call(void **state) {
   const struct bad_call *bad = *state;
-  struct lab *lab = lab_new(1);
+  struct fixture *fixture = fixture_new(1);
   int shape = 0, number = 0;
   for (const char *kind = bad->kinds; *kind != '\0'; kind++) {
-    push_argument(lab, *kind, bad->shapes[shape], bad->numbers[number]);
+    push_argument(fixture, *kind, bad->shapes[shape], bad->numbers[number]);
     if (*kind == 't' || *kind == 'k') shape++;
     if (*kind == 'i' || *kind == 'r') number++;
   }
-  assert_null(lab_call(lab, bad->function));
-  assert_int_equal(lab->diags.errors, 1);
-  assert_string_equal(lab->diags.items[0].message, bad->message);
-  lab_free(lab);
+  assert_null(fixture_call(fixture, bad->function));
+  assert_int_equal(fixture->diags.errors, 1);
+  assert_string_equal(fixture->diags.items[0].message, bad->message);
+  fixture_free(fixture);
 }
 
 /* A sum of products that its spec or its operands do not allow. */
@@ -277,31 +277,31 @@ static void sums_of_products(void **state) {
       {"ijk...,jk", "einsum: \"ijk...,jk\": a term has more labels than its tensor dimensions"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-    struct lab *lab = lab_new(1);
-    lab_string(lab, bad[i].spec);
-    lab_int(lab, 2);
-    lab_tensor(lab, (struct shape){2, {3, 4}}, AROUND_ZERO);
-    lab_tensor(lab, (struct shape){2, {4, 5}}, AROUND_ZERO);
-    assert_null(lab_call(lab, "einsum_of"));
-    assert_int_equal(lab->diags.errors, 1);
-    assert_string_equal(lab->diags.items[0].message, bad[i].message);
-    lab_free(lab);
+    struct fixture *fixture = fixture_new(1);
+    fixture_string(fixture, bad[i].spec);
+    fixture_int(fixture, 2);
+    fixture_tensor(fixture, (struct shape){2, {3, 4}}, AROUND_ZERO);
+    fixture_tensor(fixture, (struct shape){2, {4, 5}}, AROUND_ZERO);
+    assert_null(fixture_call(fixture, "einsum_of"));
+    assert_int_equal(fixture->diags.errors, 1);
+    assert_string_equal(fixture->diags.items[0].message, bad[i].message);
+    fixture_free(fixture);
   }
 }
 
 /* What is known of an index when the model is read is checked then. */
 static void known_indices_are_checked(void **state) {
   (void)state;
-  struct lab *lab = lab_new(1);
-  lab_int(lab, 5);
-  struct value *index = lab_call(lab, "arange");
-  lab->count = 0;
-  lab_tensor(lab, (struct shape){2, {4, 3}}, AROUND_ZERO);
-  lab->arguments[lab->count++] = (struct argument){.kind = ARGUMENT_TENSOR, .tensor = index};
-  assert_null(lab_call(lab, "take"));
-  assert_string_equal(lab->diags.items[0].message,
+  struct fixture *fixture = fixture_new(1);
+  fixture_int(fixture, 5);
+  struct value *index = fixture_call(fixture, "arange");
+  fixture->count = 0;
+  fixture_tensor(fixture, (struct shape){2, {4, 3}}, AROUND_ZERO);
+  fixture->arguments[fixture->count++] = (struct argument){.kind = ARGUMENT_TENSOR, .tensor = index};
+  assert_null(fixture_call(fixture, "take"));
+  assert_string_equal(fixture->diags.items[0].message,
                       "embedding: the index is 4 in one place, where it must be within 0 and 3");
-  lab_free(lab);
+  fixture_free(fixture);
 }
 
 /* An argument that went wrong before (NULL) makes no second error. */
@@ -310,12 +310,12 @@ static void errors_are_told_once(void **state) {
   static const char *const functions[] = {"add",      "matmul", "gelu",      "softmax",   "layer_norm", "sum_all",
                                           "mse_loss", "kl_div", "clip_loss", "normalize", "log_softmax"};
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-    struct lab *lab = lab_new(1);
-    if (strcmp(functions[i], "layer_norm") == 0) lab_scope(lab);
-    for (int k = 0; k < 2; k++) lab->arguments[lab->count++] = (struct argument){.kind = ARGUMENT_TENSOR};
-    assert_null(lab_call(lab, functions[i]));
-    assert_int_equal(lab->diags.errors, 0);
-    lab_free(lab);
+    struct fixture *fixture = fixture_new(1);
+    if (strcmp(functions[i], "layer_norm") == 0) fixture_scope(fixture);
+    for (int k = 0; k < 2; k++) fixture->arguments[fixture->count++] = (struct argument){.kind = ARGUMENT_TENSOR};
+    assert_null(fixture_call(fixture, functions[i]));
+    assert_int_equal(fixture->diags.errors, 0);
+    fixture_free(fixture);
   }
 }
 

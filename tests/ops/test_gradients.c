@@ -19,25 +19,25 @@ enum { SHAPES = 6 };
 /* The seed of the run; a case's own follows from it, so that cases do not depend on each other. */
 static uint64_t run_seed;
 
-static struct lab *arranged(int number, int round) {
-  struct lab *lab = lab_new(run_seed + (uint64_t)number * 1000 + (uint64_t)round);
-  op_case_at(number)->arrange(lab);
-  return lab;
+static struct fixture *arranged(int number, int round) {
+  struct fixture *fixture = fixture_new(run_seed + (uint64_t)number * 1000 + (uint64_t)round);
+  op_case_at(number)->arrange(fixture);
+  return fixture;
 }
 
 static void check_case(void **state) {
   int number = (int)(intptr_t)*state;
   const struct op_case *at = op_case_at(number);
   for (int round = 0; round < SHAPES; round++) {
-    struct lab *lab = arranged(number, round);
-    struct value *y = lab_call(lab, at->function);
-    if (y == NULL) diag_print(&lab->diags, stderr, false);
+    struct fixture *fixture = arranged(number, round);
+    struct value *y = fixture_call(fixture, at->function);
+    if (y == NULL) diag_print(&fixture->diags, stderr, false);
     assert_non_null(y);
-    struct lab_result result = lab_measure(lab, y);
+    struct fixture_result result = fixture_measure(fixture, y);
     if (!(result.worst < 1e-7))
       fail_msg("%s, seed %" PRIu64 ", shapes %d: the gradient of %s is %g off\n%s", at->function, run_seed, round,
-               result.worst_name, result.worst, graph_text(lab->arena, result.graph));
-    lab_free(lab);
+               result.worst_name, result.worst, graph_text(fixture->arena, result.graph));
+    fixture_free(fixture);
   }
 }
 
@@ -45,13 +45,13 @@ static int print_cases(void) {
   for (int i = 0; op_case_at(i) != NULL; i++)
     for (int round = 0; round < SHAPES; round++) {
       const char *function = op_case_at(i)->function;
-      struct lab *lab = arranged(i, round);
-      struct value *y = lab_call(lab, function);
-      if (y == NULL) diag_print(&lab->diags, stderr, false);
+      struct fixture *fixture = arranged(i, round);
+      struct value *y = fixture_call(fixture, function);
+      if (y == NULL) diag_print(&fixture->diags, stderr, false);
       if (y == NULL) return 1;
-      struct lab_result result = lab_measure(lab, y);
-      lab_print(stdout, lab, function, &result);
-      lab_free(lab);
+      struct fixture_result result = fixture_measure(fixture, y);
+      fixture_print(stdout, fixture, function, &result);
+      fixture_free(fixture);
     }
   return 0;
 }

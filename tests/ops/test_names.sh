@@ -1,13 +1,13 @@
 #!/bin/sh
-# Nothing outside gen/ops spells the name of a kind: the other stages make nodes by gen/ops/support/nodes.h and ask a
-# node's kind for its fields.
+# Nothing outside gen/ops spells the name of a kind, except the table of rewrites: the other stages make nodes by
+# gen/ops/support/nodes.h and ask a node's kind for its fields.
 set -eu
 cd "$(dirname "$0")/../.."
 status=0
 
-# no WHAT PATTERN: no source outside gen/ops, and outside what finds kinds by name, holds the pattern.
+# no WHAT PATTERN EXCEPT: no source outside gen/ops, and outside what finds kinds by name, holds the pattern.
 no() {
-  if found=$(grep -rnE "$2" gen --include='*.[ch]' | grep -vE '^gen/(ops/|ir/op\.[ch]:)' | grep -vE "$3"); then
+  if found=$(grep -rnE "$2" gen --include='*.[ch]' | grep -vE '^gen/(ops/|ir/op\.[ch]:|plan/graph/rewrites\.c:)' | grep -vE "$3"); then
     echo "not ok - $1"
     echo "$found" | sed 's/^/# /'
     status=1

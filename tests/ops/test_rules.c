@@ -8,30 +8,22 @@
 #include <cmocka.h>
 
 #include "gen/ops/support/support.h"
-#include "tests/ops/lab.h"
+#include "tests/ops/fixture.h"
 
 /* ---- The table ---- */
-
-/* Whether nodes of the kind come of other nodes alone, whose shapes they keep. */
-static bool comes_of_others(const struct op_kind *kind) {
-  for (int i = 0; i < op_file_count; i++)
-    for (int k = 0; op_files[i]->kinds != NULL && op_files[i]->kinds[k] != NULL; k++) {
-      const struct op_kind *other = op_files[i]->kinds[k];
-      if (other->of_sum == kind || other->plus == kind || other->with_low == kind) return true;
-    }
-  return false;
-}
 
 static void kinds_are_complete(void **state) {
   (void)state;
   for (int i = 0; i < op_file_count; i++)
     for (int k = 0; op_files[i]->kinds != NULL && op_files[i]->kinds[k] != NULL; k++) {
       const struct op_kind *kind = op_files[i]->kinds[k];
-      bool told = kind->reference != NULL || kind->updates; /* what an update does depends on what it keeps */
-      bool shaped = kind->infer != NULL || comes_of_others(kind);
+      bool told =
+          kind->truth.reference != NULL || kind->kernel.updates; /* what an update does depends on what it keeps */
+      bool shaped = kind->infer != NULL || kind->fusion.plain != NULL;
       if (!shaped || !told) fail_msg("%s has no shape rule or no reference", kind->name);
-      if (kind->class == OP_VIEW && (kind->view == NULL || kind->unview == NULL)) fail_msg("%s: no view", kind->name);
-      if (kind->class == OP_PARTS && kind->part == NULL) fail_msg("%s: no parts", kind->name);
+      if (kind->class == OP_VIEW && (kind->layout.view == NULL || kind->layout.unview == NULL))
+        fail_msg("%s: no view", kind->name);
+      if (kind->class == OP_PARTS && kind->layout.part == NULL) fail_msg("%s: no parts", kind->name);
       if (op_kind_find(kind->name) != kind) fail_msg("two kinds are called %s", kind->name);
     }
 }
@@ -56,18 +48,18 @@ static int64_t place_of(struct shape shape, const int64_t *strides, int64_t i) {
 }
 
 /* The strides of a tensor that lies in a larger buffer with its dimensions in a random order and gaps between. */
-static void random_strides(struct lab *lab, struct shape shape, int64_t *strides) {
+static void random_strides(struct fixture *fixture, struct shape shape, int64_t *strides) {
   int order[MAX_RANK];
   for (int i = 0; i < shape.rank; i++) order[i] = i;
   for (int i = shape.rank - 1; i > 0; i--) {
-    int k = lab_random(lab, 2) == 0 ? (int)lab_random(lab, i + 1) : i, kept = order[i];
+    int k = fixture_random(fixture, 2) == 0 ? (int)fixture_random(fixture, i + 1) : i, kept = order[i];
     order[i] = order[k];
     order[k] = kept;
   }
   int64_t stride = 1;
   for (int i = shape.rank - 1; i >= 0; i--) {
     strides[order[i]] = stride;
-    stride *= shape.dim[order[i]] + (lab_random(lab, 4) == 0 ? 2 : 0);
+    stride *= shape.dim[order[i]] + (fixture_random(fixture, 4) == 0 ? 2 : 0);
   }
 }
 
@@ -79,12 +71,12 @@ static bool check_view(const struct node *node, const int64_t *in_strides) {
   double *in = arena_alloc(arena, (size_t)shape_count(x) * sizeof *in);
   double *out = arena_alloc(arena, (size_t)shape_count(y) * sizeof *out);
   for (int64_t i = 0; i < shape_count(x); i++) in[i] = (double)place_of(x, in_strides, i);
-  node->kind->reference(node, (const double *const[]){in}, (double *const[]){out});
+  node->kind->truth.reference(node, (const double *const[]){in}, (double *const[]){out});
   int64_t offset, strides[MAX_RANK], back[MAX_RANK];
-  bool possible = node->kind->view(node, in_strides, &offset, strides);
+  bool possible = node->kind->layout.view(node, in_strides, &offset, strides);
   for (int64_t i = 0; i < shape_count(y) && possible; i++)
     assert_int_equal((int64_t)out[i], offset + place_of(y, strides, i));
-  if (possible && node->kind->unview(node, strides, back))
+  if (possible && node->kind->layout.unview(node, strides, back))
     for (int d = 0; d < x.rank; d++)
       if (x.dim[d] != 1) assert_int_equal(back[d], in_strides[d]);
   arena_free(arena);
@@ -95,40 +87,40 @@ static void views_show_the_reference(void **state) {
   (void)state;
   int possible = 0;
   for (uint64_t seed = 0; seed < 400; seed++) {
-    struct lab *lab = lab_new(seed);
-    struct shape shape = lab_shape(lab, 3, 800), to = {0};
+    struct fixture *fixture = fixture_new(seed);
+    struct shape shape = fixture_shape(fixture, 3, 800), to = {0};
     to.dim[0] = shape.dim[0] * (seed % 3 == 0 ? shape.dim[1] : 1);
     to.dim[1] = seed % 3 == 0 ? 1 : shape.dim[1] * shape.dim[2];
     to.dim[2] = seed % 3 == 0 ? shape.dim[2] : 1;
     to.rank = 3;
-    struct value *x = lab_tensor(lab, shape, AROUND_ZERO);
+    struct value *x = fixture_tensor(fixture, shape, AROUND_ZERO);
     int64_t strides[MAX_RANK], dense[MAX_RANK];
-    random_strides(lab, shape, strides);
+    random_strides(fixture, shape, strides);
     shape_dense_strides(shape, dense);
-    struct value *views[] = {op_reshape(lab->builder, x, to), op_transpose(lab->builder, x, 0, 2),
-                             op_slice(lab->builder, x, 1, shape.dim[1] / 2, 1)};
+    struct value *views[] = {op_reshape(fixture->builder, x, to), op_transpose(fixture->builder, x, 0, 2),
+                             op_slice(fixture->builder, x, 1, shape.dim[1] / 2, 1)};
     for (int i = 0; i < 3; i++) {
       if (views[i] == x) continue;
       assert_true(check_view(views[i]->producer, dense));
       possible += check_view(views[i]->producer, strides);
     }
-    lab_free(lab);
+    fixture_free(fixture);
   }
   assert_true(possible > 800 && possible < 1200); /* transposes and slices always, reshapes at times */
 }
 
 static void parts_lie_in_the_whole(void **state) {
   (void)state;
-  struct lab *lab = lab_new(1);
+  struct fixture *fixture = fixture_new(1);
   struct shape shape = shape_of(3, (int64_t)2, (int64_t)3, (int64_t)4);
-  struct value *inputs[] = {lab_tensor(lab, shape, AROUND_ZERO), lab_tensor(lab, shape, AROUND_ZERO)};
+  struct value *inputs[] = {fixture_tensor(fixture, shape, AROUND_ZERO), fixture_tensor(fixture, shape, AROUND_ZERO)};
   struct attribute axis = attribute_int("axis", 1);
-  struct value *y = builder_op(lab->builder, "concat", inputs, 2, &axis, 1);
+  struct value *y = builder_op(fixture->builder, "concat", inputs, 2, &axis, 1);
   int64_t out[] = {24, 4, 1}, offset, in[MAX_RANK];
-  assert_true(y->producer->kind->part(y->producer, 1, out, &offset, in));
+  assert_true(y->producer->kind->layout.part(y->producer, 1, out, &offset, in));
   assert_int_equal(offset, 12);
   for (int i = 0; i < 3; i++) assert_int_equal(in[i], out[i]);
-  lab_free(lab);
+  fixture_free(fixture);
 }
 
 /* ---- Strides that kernels take ---- */
@@ -142,13 +134,13 @@ struct strides_case {
 
 static void check_strides(const struct node *node, const struct strides_case *cases, int count) {
   for (int i = 0; i < count; i++)
-    if (node->kind->accepts(node, cases[i].output, cases[i].index, cases[i].strides) != cases[i].accepted)
+    if (node->kind->layout.accepts(node, cases[i].output, cases[i].index, cases[i].strides) != cases[i].accepted)
       fail_msg("%s: strides %d", node->kind->name, i);
 }
 
-static struct node *product(struct lab *lab, struct shape a, struct shape b) {
-  struct value *left = lab_tensor(lab, a, AROUND_ZERO), *right = lab_tensor(lab, b, AROUND_ZERO);
-  return builder_binary(lab->builder, "matmul", left, right)->producer;
+static struct node *product(struct fixture *fixture, struct shape a, struct shape b) {
+  struct value *left = fixture_tensor(fixture, a, AROUND_ZERO), *right = fixture_tensor(fixture, b, AROUND_ZERO);
+  return builder_binary(fixture->builder, "matmul", left, right)->producer;
 }
 
 static void products_take_matrices(void **state) {
@@ -168,12 +160,12 @@ static void products_take_matrices(void **state) {
       {false, 0, {15, 5, 1}, true}, {false, 0, {100, 1, 3}, true}, {false, 1, {0, 7, 1}, false},
       {false, 1, {7, 14, 1}, true}, {true, 0, {1, 2, 6}, false},
   };
-  struct lab *lab = lab_new(1);
+  struct fixture *fixture = fixture_new(1);
   struct shape a = shape_of(3, (int64_t)2, (int64_t)3, (int64_t)5);
-  check_strides(product(lab, a, shape_of(2, (int64_t)5, (int64_t)7)), one, sizeof one / sizeof one[0]);
-  check_strides(product(lab, a, shape_of(3, (int64_t)2, (int64_t)5, (int64_t)7)), batch,
+  check_strides(product(fixture, a, shape_of(2, (int64_t)5, (int64_t)7)), one, sizeof one / sizeof one[0]);
+  check_strides(product(fixture, a, shape_of(3, (int64_t)2, (int64_t)5, (int64_t)7)), batch,
                 sizeof batch / sizeof batch[0]);
-  lab_free(lab);
+  fixture_free(fixture);
 }
 
 static void attention_takes_rows(void **state) {
@@ -182,48 +174,49 @@ static void attention_takes_rows(void **state) {
       {false, 0, {60, 5, 15, 1}, true}, {false, 1, {0, 5, 15, 1}, true}, {false, 2, {60, 20, 1, 4}, false},
       {true, 0, {60, 5, 15, 1}, true},  {true, 1, {12, 4, 1}, true},     {true, 1, {12, 1, 3}, false},
   };
-  struct lab *lab = lab_new(1);
-  for (int i = 0; i < 3; i++) lab_tensor(lab, shape_of(4, (int64_t)2, (int64_t)3, (int64_t)4, (int64_t)5), AROUND_ZERO);
-  lab_int(lab, 1);
-  check_strides(lab_call(lab, "attention")->producer, cases, sizeof cases / sizeof cases[0]);
-  lab_free(lab);
+  struct fixture *fixture = fixture_new(1);
+  for (int i = 0; i < 3; i++)
+    fixture_tensor(fixture, shape_of(4, (int64_t)2, (int64_t)3, (int64_t)4, (int64_t)5), AROUND_ZERO);
+  fixture_int(fixture, 1);
+  check_strides(fixture_call(fixture, "attention")->producer, cases, sizeof cases / sizeof cases[0]);
+  fixture_free(fixture);
 }
 
 /* ---- Sums of slices ---- */
 
 /* The gradients of the thirds `which` of x, summed by the kind. */
-static struct value *sum_of_thirds(struct lab *lab, const int *which, int n) {
+static struct value *sum_of_thirds(struct fixture *fixture, const int *which, int n) {
   struct value *contributions[4];
   for (int i = 0; i < n; i++) {
-    struct value *dy = lab_tensor(lab, shape_of(2, (int64_t)2, (int64_t)5), AROUND_ZERO);
+    struct value *dy = fixture_tensor(fixture, shape_of(2, (int64_t)2, (int64_t)5), AROUND_ZERO);
     struct attribute attributes[] = {attribute_int("axis", 1), attribute_int("start", 5 * which[i]),
                                      attribute_int("size", 15)};
-    contributions[i] = builder_op(lab->builder, "slice_backward", &dy, 1, attributes, 3);
+    contributions[i] = builder_op(fixture->builder, "slice_backward", &dy, 1, attributes, 3);
   }
-  return op_kind_find("slice_backward")->sum(lab->builder, contributions, n);
+  return op_kind_find("slice_backward")->sum(fixture->builder, contributions, n);
 }
 
 static void slices_that_tile_are_concatenated(void **state) {
   (void)state;
-  struct lab *lab = lab_new(1);
-  struct value *whole = sum_of_thirds(lab, (const int[]){2, 0, 1}, 3);
+  struct fixture *fixture = fixture_new(1);
+  struct value *whole = sum_of_thirds(fixture, (const int[]){2, 0, 1}, 3);
   assert_non_null(whole);
   assert_string_equal(whole->producer->kind->name, "concat");
   assert_int_equal(whole->producer->inputs[0]->index, 1); /* the first third was the second one given */
-  assert_null(sum_of_thirds(lab, (const int[]){0, 1}, 2));
-  assert_null(sum_of_thirds(lab, (const int[]){0, 1, 1}, 3));
-  lab_free(lab);
+  assert_null(sum_of_thirds(fixture, (const int[]){0, 1}, 2));
+  assert_null(sum_of_thirds(fixture, (const int[]){0, 1, 1}, 3));
+  fixture_free(fixture);
 }
 
 /* ---- Starts of parameters ---- */
 
-static struct initializer start_of(struct lab *lab, struct initializer given, const char *function, int index) {
-  lab->arguments[0] =
-      (struct argument){.kind = ARGUMENT_SCOPE, .scope = builder_scope_init(lab->builder, lab->root, given)};
-  lab->count = 1;
-  lab_tensor(lab, shape_of(2, (int64_t)3, (int64_t)4), AROUND_ZERO);
-  lab_int(lab, 5);
-  struct value *y = lab_call(lab, function);
+static struct initializer start_of(struct fixture *fixture, struct initializer given, const char *function, int index) {
+  fixture->arguments[0] =
+      (struct argument){.kind = ARGUMENT_SCOPE, .scope = builder_scope_init(fixture->builder, fixture->root, given)};
+  fixture->count = 1;
+  fixture_tensor(fixture, shape_of(2, (int64_t)3, (int64_t)4), AROUND_ZERO);
+  fixture_int(fixture, 5);
+  struct value *y = fixture_call(fixture, function);
   assert_non_null(y);
   return y->region->parameters.items[1 + index].init; /* behind x */
 }
@@ -246,11 +239,11 @@ static void parameters_start_as_pytorch(void **state) {
       {normal, "rms_norm", 0, {INIT_ONES, 0, 0}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    struct lab *lab = lab_new(1);
-    struct initializer start = start_of(lab, cases[i].given, cases[i].function, cases[i].index);
+    struct fixture *fixture = fixture_new(1);
+    struct initializer start = start_of(fixture, cases[i].given, cases[i].function, cases[i].index);
     assert_int_equal(start.kind, cases[i].start.kind);
     assert_true(start.a == cases[i].start.a && start.b == cases[i].start.b);
-    lab_free(lab);
+    fixture_free(fixture);
   }
 }
 
@@ -258,78 +251,79 @@ static void parameters_start_as_pytorch(void **state) {
 
 static void products_and_attention_cost_what_they_multiply(void **state) {
   (void)state;
-  struct lab *lab = lab_new(1);
+  struct fixture *fixture = fixture_new(1);
   struct node *node =
-      product(lab, shape_of(3, (int64_t)2, (int64_t)3, (int64_t)5), shape_of(2, (int64_t)5, (int64_t)7));
+      product(fixture, shape_of(3, (int64_t)2, (int64_t)3, (int64_t)5), shape_of(2, (int64_t)5, (int64_t)7));
   assert_true(op_flops(node) == 2.0 * 2 * 3 * 5 * 7);
-  lab->count = 0;
-  for (int i = 0; i < 3; i++) lab_tensor(lab, shape_of(4, (int64_t)2, (int64_t)3, (int64_t)4, (int64_t)5), AROUND_ZERO);
-  lab_int(lab, 1);
-  node = lab_call(lab, "attention")->producer;
+  fixture->count = 0;
+  for (int i = 0; i < 3; i++)
+    fixture_tensor(fixture, shape_of(4, (int64_t)2, (int64_t)3, (int64_t)4, (int64_t)5), AROUND_ZERO);
+  fixture_int(fixture, 1);
+  node = fixture_call(fixture, "attention")->producer;
   assert_true(op_flops(node) == 4.0 * 2 * 3 * 4 * 4 * 5 / 2);
-  lab_free(lab);
+  fixture_free(fixture);
 }
 
 /* ---- Whole graphs ---- */
 
 /* x = x + gelu(linear(h.i, x)), in a region of its own. */
-static struct value *block(struct lab *lab, int i, struct value *x) {
-  struct scope *scope = builder_scope(lab->builder, lab->root, arena_printf(lab->arena, "h.%d", i)), *inner;
+static struct value *block(struct fixture *fixture, int i, struct value *x) {
+  struct scope *scope = builder_scope(fixture->builder, fixture->root, arena_printf(fixture->arena, "h.%d", i)), *inner;
   struct value *formal;
   struct location here = {0};
-  builder_begin_region(lab->builder, "block", here, here, &scope, 1, &x, 1, &inner, &formal);
+  builder_begin_region(fixture->builder, "block", here, here, &scope, 1, &x, 1, &inner, &formal);
   struct argument arguments[] = {{.kind = ARGUMENT_SCOPE, .scope = inner},
                                  {.kind = ARGUMENT_TENSOR, .tensor = formal},
                                  {.kind = ARGUMENT_INT, .integer = formal->shape.dim[1]}};
-  struct value *y = builder_call(lab->builder, op_function_find("linear"), arguments, 3);
-  y = builder_binary(lab->builder, "add", formal, builder_unary(lab->builder, "gelu", y));
-  builder_end_region(lab->builder, &y, 1, &y);
+  struct value *y = builder_call(fixture->builder, op_function_find("linear"), arguments, 3);
+  y = builder_binary(fixture->builder, "add", formal, builder_unary(fixture->builder, "gelu", y));
+  builder_end_region(fixture->builder, &y, 1, &y);
   return y;
 }
 
 static void loops_of_regions_have_gradients(void **state) {
   (void)state;
-  struct lab *lab = lab_new(7);
-  struct value *x = lab_tensor(lab, shape_of(2, (int64_t)3, (int64_t)5), AROUND_ZERO);
-  builder_loop_begin(lab->builder);
+  struct fixture *fixture = fixture_new(7);
+  struct value *x = fixture_tensor(fixture, shape_of(2, (int64_t)3, (int64_t)5), AROUND_ZERO);
+  builder_loop_begin(fixture->builder);
   for (int i = 0; i < 3; i++) {
-    builder_loop_iteration(lab->builder);
-    x = block(lab, i, x);
+    builder_loop_iteration(fixture->builder);
+    x = block(fixture, i, x);
   }
-  builder_loop_end(lab->builder);
-  struct lab_result result = lab_measure(lab, builder_unary(lab->builder, "tanh", x));
+  builder_loop_end(fixture->builder);
+  struct fixture_result result = fixture_measure(fixture, builder_unary(fixture->builder, "tanh", x));
   const struct node *call = result.graph->entry->nodes.items[0];
   assert_int_equal(call->call->count, 3);
-  assert_int_equal(lab->parameters.count, 1 + 2 * 3);
-  for (int i = 0; i < lab->parameters.count; i++) assert_non_null(result.gradients[i]);
+  assert_int_equal(fixture->parameters.count, 1 + 2 * 3);
+  for (int i = 0; i < fixture->parameters.count; i++) assert_non_null(result.gradients[i]);
   if (!(result.worst < 1e-7)) fail_msg("the gradient of %s is %g off", result.worst_name, result.worst);
-  lab_free(lab);
+  fixture_free(fixture);
 }
 
 /* Kinds that no function builds by itself. */
 static void copies_and_broadcasts_have_gradients(void **state) {
   (void)state;
-  struct lab *lab = lab_new(9);
-  struct value *x = lab_tensor(lab, shape_of(3, (int64_t)1, (int64_t)3, (int64_t)1), AROUND_ZERO);
-  x = builder_unary(lab->builder, "copy", x);
-  x = op_broadcast(lab->builder, x, shape_of(4, (int64_t)5, (int64_t)7, (int64_t)3, (int64_t)2));
-  struct lab_result result = lab_measure(lab, x);
+  struct fixture *fixture = fixture_new(9);
+  struct value *x = fixture_tensor(fixture, shape_of(3, (int64_t)1, (int64_t)3, (int64_t)1), AROUND_ZERO);
+  x = builder_unary(fixture->builder, "copy", x);
+  x = op_broadcast(fixture->builder, x, shape_of(4, (int64_t)5, (int64_t)7, (int64_t)3, (int64_t)2));
+  struct fixture_result result = fixture_measure(fixture, x);
   if (!(result.worst < 1e-7)) fail_msg("the gradient of %s is %g off", result.worst_name, result.worst);
-  lab_free(lab);
+  fixture_free(fixture);
 }
 
 /* The thirds of x by split, multiplied: their gradients meet again in one concat. */
 static void split_parts_have_gradients(void **state) {
   (void)state;
-  struct lab *lab = lab_new(8);
-  struct value *x = lab_tensor(lab, shape_of(2, (int64_t)3, (int64_t)15), AROUND_ZERO), *y = NULL;
+  struct fixture *fixture = fixture_new(8);
+  struct value *x = fixture_tensor(fixture, shape_of(2, (int64_t)3, (int64_t)15), AROUND_ZERO), *y = NULL;
   for (int i = 0; i < 3; i++) {
-    struct value *part = op_slice(lab->builder, x, 1, 5 * i, 5);
-    y = y == NULL ? part : builder_binary(lab->builder, "mul", y, part);
+    struct value *part = op_slice(fixture->builder, x, 1, 5 * i, 5);
+    y = y == NULL ? part : builder_binary(fixture->builder, "mul", y, part);
   }
-  struct lab_result result = lab_measure(lab, y);
+  struct fixture_result result = fixture_measure(fixture, y);
   if (!(result.worst < 1e-7)) fail_msg("the gradient of %s is %g off", result.worst_name, result.worst);
-  lab_free(lab);
+  fixture_free(fixture);
 }
 
 int main(void) {

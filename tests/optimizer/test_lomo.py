@@ -144,11 +144,11 @@ class Memory(unittest.TestCase):
         gradients of all layers, but for those in whose memory sgd keeps activations."""
         one = make(1, 64, 8, 3, optimizer=lomo())
         constant = peak(one) - one.plan()["arena_bytes"]["total"]
-        found, figures, lent = {}, {}, {}
+        found, figures, aliased = {}, {}, {}
         for name in ("sgd", "lomo", "adalomo"):
             trainer = make(48, 64, 8, 3, optimizer={"name": name, "lr": 1e-3})
             figures[name] = trainer.plan()["arena_bytes"]
-            lent[name] = trainer.plan().get("lent_bytes", 0)
+            aliased[name] = trainer.plan().get("aliased_bytes", 0)
             found[name] = peak(trainer) - constant
             # The names by which 48 layers' parameters are saved, and adalomo's states of them, are no part of the arena.
             names = (3e3 if name == "adalomo" else 1e3) * 12 * 48
@@ -157,7 +157,7 @@ class Memory(unittest.TestCase):
         gradients, states = figures["sgd"]["gradients"], figures["adalomo"]["optimizer"]
         for name in ("lomo", "adalomo"):
             print(f"{gradients / MIB:.2f} MiB of gradients, {(found['sgd'] - found[name]) / MIB:.2f} MiB less taken by {name}")
-            self.assertGreater(found["sgd"] + lent["sgd"] - found[name], 0.9 * gradients)
+            self.assertGreater(found["sgd"] + aliased["sgd"] - found[name], 0.9 * gradients)
         print(f"{states / MIB:.2f} MiB of states")
         self.assertLess(states, 0.05 * gradients)
 

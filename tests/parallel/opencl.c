@@ -1,5 +1,5 @@
-/* A driver of OpenCL, as far as hwloc comes with it: what loads it does not see SIGUSR1 any more, as with one that holds
- * LLVM, and LOADED names a file that is made then. */
+/* A driver of OpenCL, as far as hwloc comes with it: what loads it does not see SIGUSR1 any more, as with one that
+ * holds LLVM, and LOADED names a file that is made then. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>

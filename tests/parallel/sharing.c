@@ -1,7 +1,7 @@
 /* Collectives among ranks of one machine, over and over, with ranks that come early and late: each gives what it
  * should, to the bit. usage: sharing SEED ROUNDS; a line with the sum of all bits goes to standard output, of rank 0.
  */
-#include "runtime/collectives.h"
+#include "include/accel/collectives.h"
 #include "runtime/process/world.h"
 #include "runtime/values/half.h"
 

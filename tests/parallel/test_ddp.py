@@ -1,8 +1,19 @@
 """Several ranks beside one process that takes their batches as one: the same losses, norms and weights over 50 steps."""
 
+import pathlib
+import tempfile
 import unittest
 
 from ranks import CONFIG, BesideOne, Ranks, job_of, trained
+
+ARGUMENT = """#include <accel/model.h>
+struct config { int block_size; };
+static tensor layer(scope s, tensor x, tensor p) { return linear(at(s, "a"), add(x, p), 256); }
+tensor model(scope s, struct config c, tensor tokens, tensor targets) {
+  tensor x = embedding(at(s, "in"), tokens, 256, 8), p = parameter(init_normal(at(s, "p"), 0.5), "w", c.block_size, 8);
+  return cross_entropy(layer(at(s, "layer"), x, p), targets);
+}
+"""
 
 
 class OneProcess(BesideOne):
@@ -52,6 +63,12 @@ class OneProcess(BesideOne):
     def test_scaler(self):
         self.check(2, 3, accumulation={"num_steps": 2},
                    precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
+
+    def test_parameter_as_argument(self):
+        """A parameter that a function is given has a gradient that the function's backward writes; ranks exchange it."""
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "argument.c").write_text(ARGUMENT)
+            self.check(2, 6, model=f"{folder}/argument", config={"block_size": 12})
 
     def test_table(self):
         """Three ranks share out rows that neither they nor batches divide; each counts once in the metrics."""

@@ -59,7 +59,7 @@ class GoingOn(unittest.TestCase):
         going = trainers if not ALL else {division: trainer for division, trainer in trainers.items() if not division[2]}
         for saved, saver in trainers.items():
             for division, trainer in {**going, saved: saver}.items():
-                with self.subTest(saved=saved, goes_on=division):
+                with self.subTest(saved=saved, resumed=division):
                     self.check(saver, trainer, wanted, weights)
 
 

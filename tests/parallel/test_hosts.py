@@ -145,7 +145,7 @@ class Across(unittest.TestCase):
 
         wait_for(lambda: not any(left()), "the end of all processes", lambda: str(left()))
 
-    def check_goes_on(self):
+    def check_resumes(self):
         for host in range(3):
             self.hosts.shape(host)
         self.assertEqual(self.finish(self.launch()), self.wanted)
@@ -163,7 +163,7 @@ class Across(unittest.TestCase):
         err = self.end(launched)
         self.assertNotIn("did not come within", err)
         self.check_gone()
-        self.check_goes_on()
+        self.check_resumes()
 
     def test_link_is_cut(self):
         launched = self.begin()
@@ -173,7 +173,7 @@ class Across(unittest.TestCase):
         self.assertRegex(err, "rank .: error|lost communication")
         self.assertLessEqual(len(re.findall("rank .: error", err)), 1, err)
         self.check_gone()
-        self.check_goes_on()
+        self.check_resumes()
 
     def test_convention(self):
         """Started once a host with RANK and WORLD_SIZE, as a PyTorchJob of Kubernetes does; no host reaches another by ssh."""

@@ -51,7 +51,7 @@ class Slurm(unittest.TestCase):
         self.cluster.run("scontrol", "update", f"JobId={number}", "StartTime=now")  # not after two minutes, its default
         self.cluster.wait_for(lambda: self.state(number) in ("COMPLETED", "FAILED"), "the end of the job")
         self.assertEqual(self.state(number), "COMPLETED", log.read_text()[-3000:])
-        self.assertRegex(log.read_text(), r"goes on from .*, step \d+")
+        self.assertRegex(log.read_text(), r"resumes from .*, step \d+")
         after = self.weights()
         self.setUp()
         self.trainer.run()

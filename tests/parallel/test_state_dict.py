@@ -130,9 +130,9 @@ class Pieces(unittest.TestCase):
 
     def test_refused(self):
         index = {"ranks": 2, "tensors": {"a": {"dtype": "F32", "shape": [2, 2]}}}
-        ends, goes_on = "the parts of 'a' end before it does", "does not go on where the parts before it end"
-        for files, words in (([{"a[0:2]": [1, 2]}, {"a[3:4]": [4]}], goes_on), ([{"a[0:2]": [1, 2]}, {"a[1:4]": [2, 3, 4]}], goes_on),
-                             ([{"a[0:2]": [1, 2]}, {"a[2:5]": [3, 4, 5]}], goes_on), ([{"a[0:2]": [1, 2]}, {"a[2:4]": [3]}], goes_on),
+        ends, gap = "the parts of 'a' end before it does", "does not begin where the parts before it end"
+        for files, words in (([{"a[0:2]": [1, 2]}, {"a[3:4]": [4]}], gap), ([{"a[0:2]": [1, 2]}, {"a[1:4]": [2, 3, 4]}], gap),
+                             ([{"a[0:2]": [1, 2]}, {"a[2:5]": [3, 4, 5]}], gap), ([{"a[0:2]": [1, 2]}, {"a[2:4]": [3]}], gap),
                              ([{"a[0:2]": [1, 2]}, {"a[2:3]": [3]}], ends), ([{"a[0:2]": [1, 2]}, {"c[0:1]": [3]}], "is not a part"),
                              ([{"a[0:2]": [1, 2]}, {"a": [3, 4]}], "is not a part"), ([{"a[0:4]": [1, 2, 3, 4]}], "No such file")):
             with self.subTest(files=files):

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
-#include "gen/plan/memory/lend.h"
-#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/alias.h"
+#include "gen/plan/memory/allocate.h"
 #include "gen/plan/memory/weights.h"
 
 enum { ELEMENT = 4 }; /* bytes: each float32 and int32 is one double here */
@@ -42,7 +42,7 @@ static int64_t saved_offset(const struct function *function, const struct storag
   for (int i = 0; i < function->storages.count; i++) {
     const struct storage *at = function->storages.items[i];
     if (at == storage) return bytes / ELEMENT;
-    if (at->kind == STORAGE_SAVED && at->loan == NULL) bytes += arena_aligned(storage_bytes(at));
+    if (at->kind == STORAGE_SAVED && at->alias == NULL) bytes += arena_aligned(storage_bytes(at));
   }
   assert(!"the storage is one of the function's");
   return 0;
@@ -73,8 +73,8 @@ static double *memory_of(struct machine *machine, const struct activation *run, 
   double *base = NULL;
   if (root->kind == STORAGE_INPUT) base = run->inputs[root->index];
   if (root->kind == STORAGE_RESULT) base = run->results[root->index];
-  if (root->kind == STORAGE_SAVED && root->loan == NULL) base = run->saved + saved_offset(saving(run->function), root);
-  if (root->loan != NULL) base = machine->gradient_memory + root->loan->at / ELEMENT;
+  if (root->kind == STORAGE_SAVED && root->alias == NULL) base = run->saved + saved_offset(saving(run->function), root);
+  if (root->alias != NULL) base = machine->gradient_memory + root->alias->at / ELEMENT;
   if (root->kind == STORAGE_SCRATCH) base = run->scratch + slot_offset(run->function, root->slot);
   if (root->kind == STORAGE_WEIGHT || root->kind == STORAGE_GRADIENT) base = weight_memory(machine, run, root);
   assert(base != NULL);
@@ -125,7 +125,7 @@ static void run_parts(struct machine *machine, const struct node *node, double *
     const double *operands[8];
     for (int k = 0; k < part->n_inputs; k++) operands[k] = part_operand(node, inputs, parts, part->inputs[k]);
     parts[i] = poisoned(machine, shape_count(part->outputs[0]->shape));
-    part->kind->reference(part, operands, &parts[i]);
+    part->kind->truth.reference(part, operands, &parts[i]);
     for (int o = 0; o < node->n_outputs; o++)
       if (node->outputs[o] == part->outputs[0]) outputs[o] = parts[i];
   }
@@ -140,7 +140,7 @@ static void run_kernel(struct machine *machine, const struct activation *run, co
   if (node->body.count > 0)
     run_parts(machine, node, inputs, outputs);
   else
-    node->kind->reference(node, (const double *const *)inputs, outputs);
+    node->kind->truth.reference(node, (const double *const *)inputs, outputs);
   for (int i = 0; i < node->n_outputs; i++)
     scatter(machine, run, &step->outputs[i], node->outputs[i]->shape, outputs[i], step->accumulate[i]);
 }

@@ -16,16 +16,18 @@ import keys
 PAGE = keys.TREE / "docs" / "combinations.md"
 HEAD = """# Which keys go together
 
-Every key of the job works with every other one, but for what this page lists: that is refused when the program is
-generated, with the message that stands beside it. Each pair of keys was tried with every enumerated value and with typical
-numbers that are not the default, on the example models; `tests/program/combinations.py --accept` makes this page anew, and
-`tests/program/test_combinations.py` holds it to the generator.
+Every key of the job works with every other one, except for the pairs on this page. The generator refuses those with the
+message in the table. The test tried each pair of keys with every enumerated value, and with typical numbers other than
+the default, on the example models.
+
+`tests/program/combinations.py --accept` regenerates this page, and `tests/program/test_combinations.py` compares it with
+the generator.
 
 """
 NAMES = """## Keys of a name
 
-These keys go with some names of their group (`optimizer.name`, `schedule.name`) only; beside another one they are refused
-in the manner of "'momentum' does not go with optimizer.name 'adam'".
+These keys go only with some names of their group (`optimizer.name`, `schedule.name`). With another name they are refused
+with a message such as "'momentum' does not go with optimizer.name 'adam'".
 
 | key | goes with |
 |---|---|
@@ -33,7 +35,7 @@ in the manner of "'momentum' does not go with optimizer.name 'adam'".
 PAIRS = """
 ## Other pairs
 
-| key | beside | message |
+| key | with | message |
 |---|---|---|
 """
 

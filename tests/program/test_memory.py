@@ -90,14 +90,14 @@ OVERLAID = """  union {
       struct model_weights gradients;
       float all_gradients[%s];
     };
-    struct lent lent;
+    struct aliased aliased;
   };
 """
 BESIDE = """  union {
     struct model_weights gradients;
     float all_gradients[%s];
   };
-  struct lent lent;
+  struct aliased aliased;
 """
 
 
@@ -119,22 +119,22 @@ class Lending(unittest.TestCase):
         trainer = make("gpt2", {}, model={"source": str(MODELS / "gpt2.c"), "config": config}, data={
             "train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": batch},
             training={"steps": 6, "seed": 11, "eval_interval": 2, "eval_iters": 2, "on_nonfinite": "skip"}, **groups)
-        text, lent = trainer.generate(), trainer.plan()["lent_bytes"]
+        text, aliased = trainer.generate(), trainer.plan()["aliased_bytes"]
         self.assertRegex(text, rf"block_forward\(&weights->h\[{'i' if apart > 1 else 0}\], .*&saved->block\b")
-        self.assertRegex(text, rf"block_forward\(&weights->h\[i \+ {apart}\], .*&lent->block_2\[i\],")
+        self.assertRegex(text, rf"block_forward\(&weights->h\[i \+ {apart}\], .*&aliased->block_2\[i\],")
         audited = trainer.command("audit", "trainer.c", PKG_CONFIG_PATH=str(GENERATOR.parent))
         self.assertIn("22 hold, 0 broken", audited)
         count = re.search(r"all_gradients\[(\d+)\];", text).group(1)
         self.assertIn(OVERLAID % count, text)
-        beside = re.sub(r"static_assert\(sizeof\(struct (arena|lent)\).*\n|.* char before_.*\n", "",
+        beside = re.sub(r"static_assert\(sizeof\(struct (arena|aliased)\).*\n|.* char before_.*\n", "",
                         text.replace(OVERLAID % count, BESIDE % count))
         losses, weights, least = self.run_text(trainer, text)
         again, others, most = self.run_text(trainer, beside)
         self.assertEqual(again, losses)
         for key in weights:
             np.testing.assert_array_equal(others[key], weights[key], key)
-        print(f"{lent} bytes are lent, {most - least} more are taken without that")
-        self.assertLess(abs(most - least - lent), 1 << 19)
+        print(f"{aliased} bytes of activations lie in gradients, {most - least} more are taken without that")
+        self.assertLess(abs(most - least - aliased), 1 << 19)
 
     def test_float32(self):
         self.check(2, 1)
@@ -237,7 +237,7 @@ class Chunks(unittest.TestCase):
             for key in weights:
                 self.assertLess(relative(others[key], weights[key]), 1e-6, key)
             text = make("mlp_table", {"cross_entropy_chunk": 2}, model=source).generate()
-            self.assertEqual("linear_cross_entropy_at_once" in text, moves)
+            self.assertEqual("linear_cross_entropy_forward_backward" in text, moves)
 
     def test_loss_with(self):
         """Ignored targets, smooth labels and z, with weights of both layouts, against PyTorch's gradients."""

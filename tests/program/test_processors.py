@@ -80,7 +80,7 @@ class Processors(unittest.TestCase):
         folder = self.enterContext(tempfile.TemporaryDirectory())
         trainer = Trainer(job("sve"), folder)
         trainer.generate()
-        result = subprocess.run(["aarch64-linux-gnu-gcc", *WARNINGS, "-march=armv8.2-a+sve", "-fopenmp", f"-I{TREE / 'build/include'}", trainer.folder / "trainer.c"],
+        result = subprocess.run(["aarch64-linux-gnu-gcc", *WARNINGS, "-march=armv8.2-a+sve", "-fopenmp", f"-I{TREE / 'include'}", trainer.folder / "trainer.c"],
                                 capture_output=True, text=True)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 

@@ -170,10 +170,10 @@ class Resume(unittest.TestCase):
         ):
             before = json.loads(json.dumps(trainer.job))
             change(group, **keys)
-            with self.assertRaisesRegex(AssertionError, "the job has changed where a run cannot go on over it") as caught:
+            with self.assertRaisesRegex(AssertionError, "the run cannot resume with these changes of the job") as caught:
                 trainer.run()
             self.assertIn(message, str(caught.exception))
-            self.assertNotIn("optimizer.lr", str(caught.exception).split("go on over it")[1])
+            self.assertNotIn("optimizer.lr", str(caught.exception).split("these changes of the job")[1])
             trainer.job.clear()
             trainer.job.update(before)
 

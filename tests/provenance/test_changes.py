@@ -15,18 +15,18 @@ from matrix import ADAMW, COSINE, gpt, mlp  # isort: skip
 GPT = gpt("gpt2", optimizer=ADAMW, schedule=COSINE).job
 
 
-def hot_functions(text):
+def step_functions(text):
     """Name to lines of the functions that step reaches, by their text: from `static` to the brace that ends them."""
     functions = {}
     for found in re.finditer(r"^static [^;{}=]*?(\w+)\([^;{}]*\) \{\n.*?^\}$", text, re.M | re.S):
         functions[found[1]] = found[0].split("\n")
-    hot, waiting = set(), ["step"]
+    reached, waiting = set(), ["step"]
     while waiting:
         name = waiting.pop()
-        if name in functions and name not in hot:
-            hot.add(name)
+        if name in functions and name not in reached:
+            reached.add(name)
             waiting += re.findall(r"\b\w+\b", "\n".join(functions[name][0:1] + functions[name][1:]))
-    return {name: functions[name] for name in hot}
+    return {name: functions[name] for name in reached}
 
 
 def flat(value, path=""):
@@ -64,21 +64,21 @@ class Diff(unittest.TestCase):
         keys = {key for key in jobs[0].keys() | jobs[1].keys() if jobs[0].get(key) != jobs[1].get(key)}
         self.assertEqual({change["name"] for change in found["job"]}, keys)
         plans = [flat(json.loads(run("plan", name, "--json", cwd=self.folder).stdout)) for name in (a, b)]
-        plans = [{key: value for key, value in plan.items() if key != "choices"} for plan in plans]  # they show in the hot loop's text
+        plans = [{key: value for key, value in plan.items() if key != "choices"} for plan in plans]  # they show in the step path's text
         figures = {key for key in plans[0].keys() | plans[1].keys() if plans[0].get(key) != plans[1].get(key)}
         self.assertEqual({change["name"] for change in found["plan"]}, figures)
         texts = [run(name, "-o", "-", cwd=self.folder).stdout for name in (a, b)]
-        hot = [hot_functions(text) for text in texts]
-        for change in found["hot_loop"]:
+        reached = [step_functions(text) for text in texts]
+        for change in found["step_path"]:
             sides = []
             for side, gone in (("a", "removed"), ("b", "added")):
-                body = list(hot["ab".index(side)].pop(change[side])) if change[side] else []
+                body = list(reached["ab".index(side)].pop(change[side])) if change[side] else []
                 for line in change[gone]:
                     self.assertEqual(texts["ab".index(side)].split("\n")[line["line"] - 1], line["text"])
                     body.remove(line["text"])
                 sides.append(sorted(body))
             self.assertEqual(*sides)  # what is left is on both sides
-        self.assertEqual(*hot)  # functions that are not named are the same
+        self.assertEqual(*reached)  # functions that are not named are the same
         return found
 
     def test_learning_rate(self):
@@ -87,25 +87,25 @@ class Diff(unittest.TestCase):
         found = self.check("a.json", "b.json")
         self.assertEqual([(c["name"], c["a"], c["b"]) for c in found["job"]], [("optimizer.lr", "0.001", "0.01")])
         self.assertEqual(found["plan"], [])
-        self.assertEqual([c["a"] for c in found["hot_loop"]], ["learning_rate"])
+        self.assertEqual([c["a"] for c in found["step_path"]], ["learning_rate"])
 
     def test_batch(self):
         self.job("a.json")
         self.job("b.json", ("data.batch_size", 4))
         found = self.check("a.json", "b.json")
         self.assertTrue(found["plan"][0]["name"].startswith("arena_bytes."))
-        self.assertTrue(any(c["a"] and c["b"] and c["a"] != c["b"] for c in found["hot_loop"]))
+        self.assertTrue(any(c["a"] and c["b"] and c["a"] != c["b"] for c in found["step_path"]))
 
     def test_optimizer(self):
         self.job("a.json")
         self.job("b.json", ("optimizer", {"name": "sgd", "lr": 0.1}), ("accumulation.num_steps", 2))
         self.check("a.json", "b.json")
 
-    def test_cadence_leaves_the_hot_loop(self):
+    def test_cadence_leaves_the_step_path(self):
         self.job("a.json")
         self.job("b.json", ("checkpoint.every", 2))
         found = self.diff("a.json", "b.json")
-        self.assertEqual((found["hot_loop"], found["plan"][0]["name"] if found["plan"] else ""),
+        self.assertEqual((found["step_path"], found["plan"][0]["name"] if found["plan"] else ""),
                          ([], "arena_bytes.checkpoint"))
         self.assertGreater(found["elsewhere"]["added"], 0)
 
@@ -124,7 +124,7 @@ class Diff(unittest.TestCase):
             file.write("static int more(void) { return 1; }\n")
         found = self.diff("one/job.json", "two/job.json")
         self.assertEqual([c["name"] for c in found["job"]], ["the model's C"])
-        self.assertEqual((found["hot_loop"], found["elsewhere"]), ([], {"removed": 1, "added": 1}))
+        self.assertEqual((found["step_path"], found["elsewhere"]), ([], {"removed": 1, "added": 1}))
 
     def test_forms(self):
         """A job, its program, the same without a manifest, and its manifest are all the same."""

@@ -50,31 +50,31 @@ class Statements(unittest.TestCase):
         self.assertEqual(message.predicate_type, "https://slsa.dev/provenance/v1")
         return json.loads(text)
 
-    def bill(self, path):
+    def sbom(self, path):
         text = pathlib.Path(f"{path}.cdx.json").read_text()
         self.assertIsNone(JsonStrictValidator(SchemaVersion.V1_6).validate_str(text))
-        bill = json.loads(text)
-        self.assertEqual(len(Bom.from_json(bill).components), len(bill["components"]))
-        return bill
+        sbom = json.loads(text)
+        self.assertEqual(len(Bom.from_json(sbom).components), len(sbom["components"]))
+        return sbom
 
     def check(self, folder, name, kind):
-        statement, bill = self.statement(folder / name), self.bill(folder / name)
+        statement, sbom = self.statement(folder / name), self.sbom(folder / name)
         digest = sha256(folder / name)
         self.assertEqual(statement["subject"], [{"name": name, "digest": {"sha256": digest}}])
-        component = bill["metadata"]["component"]
+        component = sbom["metadata"]["component"]
         self.assertEqual((component["name"], component["hashes"], component["type"]),
                          (name, [{"alg": "SHA-256", "content": digest}], kind))
         own = sha256(GENERATOR)
         predicate = statement["predicate"]
         self.assertEqual(predicate["runDetails"]["builder"]["builderDependencies"][0]["digest"]["sha256"], own)
-        self.assertEqual(bill["metadata"]["tools"]["components"][0]["hashes"][0]["content"], own)
+        self.assertEqual(sbom["metadata"]["tools"]["components"][0]["hashes"][0]["content"], own)
         told = {part["name"]: part["digest"]["sha256"] for part in predicate["buildDefinition"]["resolvedDependencies"]}
         for file, digest in told.items():
             path = TREE / "templates" / file if file.endswith(".j2") else folder / file
             self.assertEqual(sha256(path), digest, file)
-        billed = {part["name"]: part["hashes"][0]["content"] for part in bill["components"] if "hashes" in part}
-        self.assertEqual(billed, told)
-        self.assertEqual({part["name"] for part in bill["components"]} - told.keys(), LIBRARIES)
+        listed = {part["name"]: part["hashes"][0]["content"] for part in sbom["components"] if "hashes" in part}
+        self.assertEqual(listed, told)
+        self.assertEqual({part["name"] for part in sbom["components"]} - told.keys(), LIBRARIES)
         return statement
 
     def test_program_in_c(self):
@@ -89,7 +89,7 @@ class Statements(unittest.TestCase):
         """A program of several ranks is linked with MPI."""
         folder = self.write(mlp("table", devices={"per_node": 2}).job)
         self.made("job.yaml", "-o", "trainer.c", "--provenance", cwd=folder)
-        names = {part["name"] for part in self.bill(folder / "trainer.c")["components"]}
+        names = {part["name"] for part in self.sbom(folder / "trainer.c")["components"]}
         self.assertLessEqual({"accel-runtime-mpi", "MPI"}, names)
         parameters = self.statement(folder / "trainer.c")["predicate"]["buildDefinition"]["internalParameters"]
         self.assertTrue(parameters["compile"].endswith("$(pkg-config --cflags --libs accel-runtime-mpi)"))

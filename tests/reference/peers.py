@@ -63,7 +63,7 @@ CLIP = 0.5  # of norms
 
 
 def rows_of(ranks, batch, steps, micro=1, **groups):
-    """Seven steps an epoch, dealt out to ranks."""
+    """Seven steps an epoch, distributed to ranks."""
     rows = Rows(ranks * batch * 7 * micro, batch, steps=steps, devices={"per_node": ranks},
                 accumulation={"num_steps": micro}, **groups)
     rows.order = Order(SEED, TRAIN, True, 0, len(rows.labels), batch=ranks * batch)

@@ -1,5 +1,5 @@
 """A classifier of rows, twice: the emitted trainer of a job and the same model in PyTorch, from the same weights over the
-same rows. For tests of what happens at a step's border."""
+same rows. For tests of what happens at the end of a step."""
 
 import os
 import pathlib

@@ -159,7 +159,7 @@ class PowerSgd(unittest.TestCase):
         """The norm of what one column tells of all gradients leaps with their last bits, from step to step."""
         self.check(3, 4, 1, "batched_power_sgd", "fp16", 5e-3, 1, start_powerSGD_iter=2)
 
-    def test_goes_on(self):
+    def test_resumes(self):
         """What factors have missed is a part of a checkpoint, so a run goes on from one bit for bit."""
         rows = rows_of(3, 2, STEPS, parallelism={"ddp": {"comm_hook": "power_sgd",
                                                          "comm_state_option": {"start_powerSGD_iter": 2}}},

@@ -20,8 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   }
   FILE *file = fopen(path, "wb");
   if (file == NULL || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) abort();
-  bool goes_on = rt_checkpoint_compare(folder, &program, changed, sizeof changed, &problem);
-  if (!goes_on && strstr(problem.what, folder) == NULL) __builtin_trap();
-  if (goes_on && strlen(changed) >= sizeof changed) __builtin_trap();
+  bool resumes = rt_checkpoint_compare(folder, &program, changed, sizeof changed, &problem);
+  if (!resumes && strstr(problem.what, folder) == NULL) __builtin_trap();
+  if (resumes && strlen(changed) >= sizeof changed) __builtin_trap();
   return 0;
 }

@@ -1,5 +1,5 @@
 /* Any bytes as a value: what is accepted is written as the same bytes again, and can be shown. */
-#include "runtime/value.h"
+#include "include/accel/value.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -167,7 +167,7 @@ class Checkpoints(support.Folder):
         self.assertIn(b"runs/fake/checkpoints: holds the checkpoints of an earlier run", done.stderr)
         self.assertIn(b"--resume auto", done.stderr)
         done = self.good("--resume", "auto")
-        self.assertIn(b"goes on from runs/fake/checkpoints/checkpoint_4, step 20\n", done.stdout)
+        self.assertIn(b"resumes from runs/fake/checkpoints/checkpoint_4, step 20\n", done.stdout)
         done = self.go("--resume", "runs/none")
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"runs/none/manifest.json: cannot be opened", done.stderr)
@@ -178,7 +178,7 @@ class Checkpoints(support.Folder):
         self.assertIn(b"step 20, with changes: optimizer.lr: 3.0 -> 0.5\n", done.stdout)
         done = self.go("--resume", "auto", FAKE_OPTIMIZER="adam", FAKE_LR="0.5")
         self.assertEqual(done.returncode, 1)
-        self.assertIn(b"a run cannot go on over it: optimizer.name: sgd -> adam\n", done.stderr)
+        self.assertIn(b"the run cannot resume with these changes of the job: optimizer.name: sgd -> adam\n", done.stderr)
 
     def test_changed_data(self):
         """Files of other content are named, by their sizes or without; what was copied elsewhere is the same."""
@@ -186,7 +186,7 @@ class Checkpoints(support.Folder):
         self.steps = 24
         corpus = self.folder / "corpus.txt"
         text = corpus.read_bytes()
-        went_on = "goes on from runs/fake/checkpoints/checkpoint_4, step 20"
+        went_on = "resumes from runs/fake/checkpoints/checkpoint_4, step 20"
         for content, arguments, changes in ((text, [], ""),
                                             (text[:9999] + b"?" + text[10000:], [], ", with changes: corpus.txt: other content"),
                                             (text + b"more", [], ", with changes: corpus.txt: 20000 -> 20004 bytes"),
@@ -240,7 +240,7 @@ class Checkpoints(support.Folder):
             status, output = self.signalled(number)
             self.assertEqual(status, 128 + number)
             name = signal.Signals(number).name
-            self.assertRegex(output, rf"{name} after step \d+: saved runs/fake/checkpoints/checkpoint_\d; go on with --re")
+            self.assertRegex(output, rf"{name} after step \d+: saved runs/fake/checkpoints/checkpoint_\d; resume with --resume auto")
             self.assertFalse((self.folder / "runs/fake/model.safetensors").exists())
         self.assertEqual(self.steps, wanted_steps)
         self.good("--resume", "auto")
@@ -317,7 +317,7 @@ class Checkpoints(support.Folder):
 
     def check_what_is_left(self, wanted, message):
         again = self.good("--resume", "auto")
-        self.assertNotIn(b"passed over", again.stderr, message)
+        self.assertNotIn(b"is skipped", again.stderr, message)
         self.assertEqual(self.result(), wanted, message)
         shutil.rmtree(self.folder / "runs")
 
@@ -362,7 +362,7 @@ class Checkpoints(support.Folder):
         for number in (errno.ENOSPC, errno.ESTALE, errno.EACCES, errno.EROFS):
             done = self.faulty(count // 4, number, until=count // 4 + 25)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertRegex(done.stderr.decode(), rf"warning: runs/fake\S*: .*{os.strerror(number)}; the run goes on")
+            self.assertRegex(done.stderr.decode(), rf"warning: runs/fake\S*: .*{os.strerror(number)}; the run continues")
             self.assertEqual(self.result(), wanted)
             self.good("--resume", "auto", FAKE_STEPS=30)
             shutil.rmtree(self.folder / "runs")
@@ -395,8 +395,8 @@ class Checkpoints(support.Folder):
                                           r": No space left on device")
             self.assertEqual(done.stdout.count("status 1"), 1 - outlives, done.stdout + done.stderr)
             self.assertNotIn(".partial\n", done.stdout)
-            self.assertNotIn("passed over", done.stderr)
-            self.assertRegex(done.stdout, r"goes on from runs/fake/checkpoints/checkpoint_\d+, step \d+\n")
+            self.assertNotIn("is skipped", done.stderr)
+            self.assertRegex(done.stdout, r"resumes from runs/fake/checkpoints/checkpoint_\d+, step \d+\n")
 
     def damage(self, path, pick):
         """Changes a file in some way; returns what was done."""
@@ -423,8 +423,8 @@ class Checkpoints(support.Folder):
                 self.assertEqual(done.returncode, 1, (path.name, how))
                 self.assertIn(f"checkpoint_4/{path.name}: ".encode(), done.stderr)
         done = self.good("--resume", "auto")
-        self.assertIn(b"it is passed over", done.stderr)
-        self.assertIn(b"goes on from runs/fake/checkpoints/checkpoint_3, step 16", done.stdout)
+        self.assertIn(b"it is skipped", done.stderr)
+        self.assertIn(b"resumes from runs/fake/checkpoints/checkpoint_3, step 16", done.stdout)
 
     def test_metrics_of_a_longer_past(self):
         """The lines behind the checkpoint's step are cut, and so is half a line."""

@@ -83,13 +83,14 @@ static void located_changes(void **state) {
   (void)state;
   for (size_t i = 0; i < MOST; i++) bytes[i] = (uint8_t)(i * 37 + i / 251);
   for (size_t size = 1; size < MOST; size = size * 3 + 5) {
-    struct trail trail = rt_trail_start();
-    for (size_t at = 0; at < size; at += 777) rt_trail_add(&trail, bytes + at, size - at < 777 ? size - at : 777);
-    assert_true(rt_checksum_end(&trail.checksum) == rt_checksum(bytes, size));
+    struct prefix_checksums checksums = rt_prefix_checksums_start();
+    for (size_t at = 0; at < size; at += 777)
+      rt_prefix_checksums_add(&checksums, bytes + at, size - at < 777 ? size - at : 777);
+    assert_true(rt_checksum_end(&checksums.checksum) == rt_checksum(bytes, size));
     for (size_t at = 0; at < size; at += 1 + size / 97) {
       uint64_t first, end;
       bytes[at] ^= 4;
-      rt_trail_locate(&trail.marks, bytes, size, &first, &end);
+      rt_prefix_checksums_locate(&checksums.marks, bytes, size, &first, &end);
       assert_true(first <= at && at < end && end <= size && end - first <= (size < 8192 ? 256 : size / 16));
       bytes[at] ^= 4;
     }

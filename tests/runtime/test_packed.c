@@ -3,7 +3,7 @@
  * said. */
 #include "cmocka_all.h"
 
-#include "runtime/product.h"
+#include "include/accel/product.h"
 #include "runtime/values/half.h"
 
 #include <math.h>

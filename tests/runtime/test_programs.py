@@ -24,7 +24,7 @@ class Training(support.Folder):
         self.assertRegex(
             lines[0], r"^fake 1 layer, 304 parameters, float32, 1 rank x \d+ threads, job 012345, plan 0.0 MiB$"
         )
-        self.assertEqual(lines[1], "corpus.txt: 20,000 tokens, 561 windows to train on, 62 to evaluate")
+        self.assertEqual(lines[1], "corpus.txt: 20,000 tokens, 561 sequences to train on, 62 to evaluate")
         self.assertEqual(lines[2].split(), ["step", "loss", "eval", "lr", "norm", "tok/s", "ms", "left"])
         self.assertEqual([line.split()[0] for line in lines[3:]], ["5", "10", "15", "20"])
         self.assertTrue(lines[-1].endswith("   saved runs/fake/model.safetensors"))
@@ -211,14 +211,14 @@ class BadData(support.Folder):
 
     def test_empty(self):
         for format in ("bytes", "nanogpt"):
-            self.refuse(b"", format, "data: 0 windows for train (of 32 tokens each) are too few: 4 needed")
+            self.refuse(b"", format, "data: 0 sequences for train (of 32 tokens each) are too few: 4 needed")
         self.refuse(b"", "llmc", "data: 0 bytes are too few for llm.c's header of 1024")
 
     def test_less_than_a_batch(self):
-        self.refuse(b"a" * 150, "bytes", "data: 3 windows for train (of 32 tokens each) are too few: 4 needed")
+        self.refuse(b"a" * 150, "bytes", "data: 3 sequences for train (of 32 tokens each) are too few: 4 needed")
 
     def test_less_than_a_window_to_evaluate(self):
-        self.refuse(b"a" * 300, "bytes", "data: 0 windows for eval (of 32 tokens each) are too few: 1 needed")
+        self.refuse(b"a" * 300, "bytes", "data: 0 sequences for eval (of 32 tokens each) are too few: 1 needed")
 
     def test_odd_bytes(self):
         self.refuse(b"a" * 5001, "nanogpt", "data: byte 5000: half a token at the end of a list of uint16")

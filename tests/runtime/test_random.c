@@ -1,11 +1,11 @@
 /* Philox against the published vectors, permutations as bijections, the distribution of initialisers. */
 #include "cmocka_all.h"
 
+#include "include/accel/trainer.h"
 #include "runtime/random/normal.h"
 #include "runtime/random/permutation.h"
 #include "runtime/random/philox.h"
 #include "runtime/values/wide.h"
-#include "runtime/trainer.h"
 #include "runtime/weights/init.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Sums of squares: those of a long double, and the same bits whoever adds which up. */
 #include "cmocka_all.h"
 
-#include "runtime/trainer.h"
+#include "include/accel/trainer.h"
 
 #include <math.h>
 #include <stdio.h>

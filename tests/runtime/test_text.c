@@ -16,10 +16,8 @@ static double real;
 
 static bool parse(struct problem *problem, const char *first, const char *second) {
   const struct flag flags[] = {
-      {"--data", "FILE", "", FLAG_TEXT, 0, {.text = &text}},
-      {"--steps", "N", "", FLAG_COUNT, 1, {.count = &count}},
-      {"--seed", "N", "", FLAG_SEED, 0, {.seed = &seed}},
-      {"--temperature", "T", "", FLAG_REAL, 0, {.real = &real}},
+      {"--data", "FILE", "", FLAG_TEXT, 0, {.text = &text}}, {"--steps", "N", "", FLAG_COUNT, 1, {.count = &count}},
+      {"--seed", "N", "", FLAG_SEED, 0, {.seed = &seed}},    {"--temperature", "T", "", FLAG_REAL, 0, {.real = &real}},
       {"--top-p", "P", "", FLAG_SHARE, 0, {.real = &real}},
   };
   char *argv[] = {"trainer", (char *)(uintptr_t)first, (char *)(uintptr_t)second, NULL};

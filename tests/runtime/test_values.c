@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/accel.h"
+#include "include/accel/accel.h"
 
 static uint64_t state_of_draw;
 

@@ -147,12 +147,15 @@ def reshape(b, name):
         raise NoFit
 
 
-@draws("transpose", "flip")
+@draws("transpose", "flip", "roll")
 def turned(b, name):
     x = b.value(lambda v: len(v.shape) > 1, b.random.choice("ffffi") if name == "transpose" else "f")
     one, other = b.random.sample(range(len(x.shape)), 2)
     if name == "flip":
         b.add(f"flip({x.name}, {one})", x.shape)
+        return
+    if name == "roll":
+        b.add(f"roll({x.name}, {one}, {b.random.randint(-9, 9)})", x.shape)
         return
     shape = list(x.shape)
     shape[one], shape[other] = shape[other], shape[one]

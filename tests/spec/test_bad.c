@@ -48,13 +48,17 @@ static const char *page(struct arena *arena) {
       &out,
       "# The job file\n\n"
       "<!-- Written from schemas/job.schema.json by build/tests/spec/test_bad --accept; edit the schema. -->\n\n"
-      "A job is a YAML 1.2 file: groups of keys. `accel-gen check --resolved JOB` prints it with every default\n"
-      "filled in, `accel-gen help KEY` what stands here. An editor completes and checks a job whose first line\n"
-      "names the schema: `# yaml-language-server: $schema=PATH/job.schema.json`.\n\n```\n%s```\n",
+      "Every key of a job, with its type, range, default and meaning. A job is a YAML 1.2 file: groups of keys.\n"
+      "`accel-gen check --resolved JOB` prints a job with every default filled in, and `accel-gen help KEY` prints\n"
+      "the entry of one key. An editor completes and checks a job whose first line names the schema:\n"
+      "`# yaml-language-server: $schema=PATH/job.schema.json`. [combinations.md](combinations.md) lists the keys that\n"
+      "cannot be combined.\n\n```\n%s```\n",
       job_help(arena, ""));
   for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
     text_printf(&out, "\n## %s\n\n```\n%s```\n", groups[i], job_help(arena, groups[i]));
-  text_printf(&out, "\n## Names of other trainers\n\n`accel-gen help elsewhere` prints this.\n\n```\n%s```\n",
+  text_printf(&out,
+              "\n## Names in other trainers\n\nWhat other trainers call a key, and its name here. `accel-gen help "
+              "elsewhere` prints this.\n\n```\n%s```\n",
               job_help(arena, "elsewhere"));
   return text_string(&out);
 }

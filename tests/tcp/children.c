@@ -93,7 +93,10 @@ int hold_port(int *holder) {
   socklen_t size = sizeof address;
   *holder = socket(AF_INET, SOCK_STREAM, 0);
   setsockopt(*holder, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  bind(*holder, (struct sockaddr *)&address, sizeof address);
+  if (bind(*holder, (struct sockaddr *)&address, sizeof address) != 0) {
+    perror("bind");
+    abort();
+  }
   getsockname(*holder, (struct sockaddr *)&address, &size);
   return ntohs(address.sin_port);
 }

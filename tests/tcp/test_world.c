@@ -176,7 +176,7 @@ static void test_port_in_use(void **state) {
 
 static void with_strangers(void) {
   static const char *const sayings[] = {"", "GET /index.html HTTP/1.1\r\n\r\n",
-                                        "ACL1\0\0\0\0\0\0\0\0\0\0\0\0\377\377\377\377\377\377"};
+                                        "ACL1\0\0\0\0\0\0\0\0\0\0\0\0\377\377\377\377\377\377\0"};
   if (atoi(getenv("RANK")) == 3) {
     for (int i = 0; i < 3; i++) {
       struct problem problem;

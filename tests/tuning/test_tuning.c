@@ -33,16 +33,16 @@ static void test_put_and_found_again(void **state) {
   struct tuning *tuning = empty(arena);
   const struct tuned product = {"matmul", 2, 123456789012, 1585152, {0}};
   (void)state;
-  for (int turn = 0; turn < 3; turn++) {
+  for (int round = 0; round < 3; round++) {
     tuning_put(tuning, &product, "library", 1.5e-5);
-    tuning_put(tuning, &product, "blocks", 1e-5 * (turn + 2));
+    tuning_put(tuning, &product, "blocks", 1e-5 * (round + 2));
     tuning = read_again(arena, tuning);
     assert_int_equal(tuning->entries.count, 1);
     const struct tuned *found = tuning_find(tuning, "matmul", 2, 0);
     assert_non_null(found);
-    assert_int_equal(found->ways.count, 2);
+    assert_int_equal(found->variants.count, 2);
     assert_true(found->flops == product.flops && found->bytes == product.bytes);
-    assert_true(fabs(tuned_seconds(found, "blocks") / (1e-5 * (turn + 2)) - 1) < 1e-5);
+    assert_true(fabs(tuned_seconds(found, "blocks") / (1e-5 * (round + 2)) - 1) < 1e-5);
     assert_true(tuned_seconds(found, "each") == 0);
   }
   assert_null(tuning_find(tuning, "matmul", 1, 0));

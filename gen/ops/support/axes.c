@@ -19,24 +19,25 @@ bool op_is_at(struct timeline timeline, int axis) {
   return op_is_plain(timeline) && timeline.axis == axis && timeline.before == 0;
 }
 
-struct value *op_kept(struct builder *builder, const struct new_places *new, const char *name, struct shape shape) {
+struct value *op_cache(struct builder *builder, const struct new_places *new, const char *name, struct shape shape) {
   if (new->number > 0) name = arena_printf(builder_arena(builder), "%s_%d", name, new->number);
   return builder_passing(builder, new->scope, name, shape);
 }
 
-struct value *op_recent(struct builder *builder, struct new_places *new, int input, int64_t count,
-                        struct value *first) {
+struct value *op_conv_cache(struct builder *builder, struct new_places *new, int input, int64_t count,
+                            struct value *first) {
   struct value *x = new->inputs[input];
   new->timeline = new->timelines[input];
   if (!dtype_is_float(x->dtype)) return NULL; /* buffers of integers cannot be kept */
   struct attribute axis = attribute_int("axis", new->timeline.axis);
-  struct value *inputs[5] = {x, op_kept(builder, new, "recent", op_with_extent(x->shape, new->timeline.axis, count))};
+  struct value *inputs[5] = {x,
+                             op_cache(builder, new, "conv_cache", op_with_extent(x->shape, new->timeline.axis, count))};
   int n = 2;
   if (first != NULL) inputs[n++] = first;
   inputs[n++] = new->at;
   if (new->valid != NULL) inputs[n++] = new->valid;
   new->timeline.before += (int)count;
-  return builder_op(builder, first != NULL ? "recent_from" : "recent", inputs, n, &axis, 1);
+  return builder_op(builder, first != NULL ? "conv_cache_from" : "conv_cache", inputs, n, &axis, 1);
 }
 
 static bool check_number(struct arena *arena, const struct node *node, int index, const char **error) {

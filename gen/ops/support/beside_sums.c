@@ -13,7 +13,7 @@ void op_reference_of_sum(const struct node *node, const double *const *inputs, d
   over.n_inputs--;
   for (int i = 1; i < over.n_inputs; i++) others[i] = inputs[i + 1];
   others[0] = sum;
-  node->kind->plain->reference(&over, others, outputs);
+  node->kind->fusion.plain->truth.reference(&over, others, outputs);
 }
 
 static void add_last(const struct node *node, const double *const *inputs, double *dx) {
@@ -21,16 +21,16 @@ static void add_last(const struct node *node, const double *const *inputs, doubl
 }
 
 void op_reference_plus(const struct node *node, const double *const *inputs, double *const *outputs) {
-  node->kind->plain->reference(node, inputs, outputs);
+  node->kind->fusion.plain->truth.reference(node, inputs, outputs);
   add_last(node, inputs, outputs[0]);
 }
 
-void op_reference_with_low(const struct node *node, const double *const *inputs, double *const *outputs) {
+void op_reference_with_bits16(const struct node *node, const double *const *inputs, double *const *outputs) {
   struct node wide = *node;
   double *own[MOST_OPERANDS] = {outputs[0]};
   wide.n_outputs--;
   for (int i = 1; i < wide.n_outputs; i++) own[i] = outputs[i + 1];
-  node->kind->plain->reference(&wide, inputs, own);
+  node->kind->fusion.plain->truth.reference(&wide, inputs, own);
   add_last(node, inputs, outputs[0]);
   memcpy(outputs[1], outputs[0], (size_t)shape_count(node->outputs[0]->shape) * sizeof *outputs[1]);
 }

@@ -42,19 +42,20 @@ void op_reference_elementwise(const struct node *node, const double *const *inpu
   for (int64_t i = 0; i < shape_count(shape); i++) {
     double x[4] = {0};
     for (int k = 0; k < node->n_inputs; k++) x[k] = inputs[k][broadcast_place(shape, i, node->inputs[k]->shape)];
-    outputs[0][i] = node->kind->scalar != NULL ? node->kind->scalar(x[0]) : node->kind->apply(node, x);
+    outputs[0][i] =
+        node->kind->truth.scalar != NULL ? node->kind->truth.scalar(x[0]) : node->kind->truth.apply(node, x);
   }
 }
 
 void op_reference_slope(const struct node *node, const double *const *inputs, double *const *outputs) {
-  if (node->kind->scalar == NULL) {
+  if (node->kind->truth.scalar == NULL) {
     op_reference_elementwise(node, inputs, outputs);
     return;
   }
   struct shape shape = node->outputs[0]->shape;
   for (int64_t i = 0; i < shape_count(shape); i++) {
     double dy = inputs[0][broadcast_place(shape, i, node->inputs[0]->shape)];
-    outputs[0][i] = dy * node->kind->scalar(inputs[1][broadcast_place(shape, i, node->inputs[1]->shape)]);
+    outputs[0][i] = dy * node->kind->truth.scalar(inputs[1][broadcast_place(shape, i, node->inputs[1]->shape)]);
   }
 }
 

@@ -34,8 +34,8 @@ struct value *op_square(struct builder *builder, struct value *x) {
   return builder_unary(builder, "square", x);
 }
 
-struct value *op_decide(struct builder *builder, struct value *logits) {
-  return builder_unary(builder, "decide", logits);
+struct value *op_predict_class(struct builder *builder, struct value *logits) {
+  return builder_unary(builder, "predict_class", logits);
 }
 
 static struct value *with_real(struct builder *builder, const char *kind, struct value *x, double value) {

@@ -65,7 +65,7 @@ struct value *op_dynamic_slice(struct builder *builder, struct value *x, struct 
 /* 0, 1, …, count - 1 as int32. */
 struct value *op_arange(struct builder *builder, int64_t count);
 /* The class that each row of logits speaks for, as int32. */
-struct value *op_decide(struct builder *builder, struct value *logits);
+struct value *op_predict_class(struct builder *builder, struct value *logits);
 
 /* What the function `name` of accel/model.h makes of n tensors; NULL when one of them is. */
 struct value *op_apply(struct builder *builder, const char *name, struct value *const *tensors, int n);

@@ -62,10 +62,10 @@ bool op_collapse(struct shape shape, const int64_t *strides, int first, int last
 
 /* ---- Normalisations beside additions ---- */
 
-/* The references of what op_kind.of_sum, plus and with_low name, by that of op_kind.plain. */
+/* The references of kinds with an addition before or after them (gen/plan/graph/rewrites.h), by op_fusion.plain. */
 void op_reference_of_sum(const struct node *node, const double *const *inputs, double *const *outputs);
 void op_reference_plus(const struct node *node, const double *const *inputs, double *const *outputs);
-void op_reference_with_low(const struct node *node, const double *const *inputs, double *const *outputs);
+void op_reference_with_bits16(const struct node *node, const double *const *inputs, double *const *outputs);
 
 /* ---- Means ---- */
 
@@ -91,7 +91,7 @@ struct op_moments op_moments(const double *x, int64_t count, double eps);
  * the numbers of a kernel whose stream is 0. */
 uint32_t op_random_word(uint64_t i, uint32_t site);
 
-/* ---- Places along an axis (op_kind.along) ---- */
+/* ---- Places along an axis (op_sequence.along) ---- */
 
 /* Of a kind that takes each row of input 0 by itself: every axis but the last is the output's own. All other inputs
  * serve all rows. */
@@ -100,19 +100,21 @@ int op_along_rows(const struct node *node, int axis, int input);
 /* Of a kind that takes what lies along the attribute `axis` by itself; the output has that axis, or lacks it. */
 int op_along_others(const struct node *node, int axis, int input);
 
-/* ---- Places that follow on earlier ones (op_kind.resumed) ---- */
+/* ---- Places that follow on earlier ones (op_sequence.incremental) ---- */
 
 /* Whether places lie along an axis in their order, an element each; whether along this one, with nothing before the
  * first one. */
 bool op_is_plain(struct timeline timeline);
 bool op_is_at(struct timeline timeline, int axis);
 
-/* A buffer of the node's own, from zero when a program starts, for what it keeps: float32 of the shape. */
-struct value *op_kept(struct builder *builder, const struct new_places *new, const char *name, struct shape shape);
+/* A buffer of the node's own that caches what it needs of earlier places: float32 of the shape, zero when a program
+ * starts. */
+struct value *op_cache(struct builder *builder, const struct new_places *new, const char *name, struct shape shape);
 
-/* Input `input`, whose places lie along `axis`, behind as many elements more as `count`: those that stood there before,
- * or at the beginning `first`; NULL: zeros. Sets new->timeline to what it then is. */
-struct value *op_recent(struct builder *builder, struct new_places *new, int input, int64_t count, struct value *first);
+/* Input `input`, whose places lie along `axis`, after the `count` elements before them, which a cache holds; at the
+ * beginning those are `first`, or zeros if it is NULL. Sets new->timeline to that of the result. */
+struct value *op_conv_cache(struct builder *builder, struct new_places *new, int input, int64_t count,
+                            struct value *first);
 
 /* Whether input `index` is a place, int32 [1], and the one behind it, where there is one, how many new places are
  * valid. */

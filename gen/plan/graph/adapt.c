@@ -50,7 +50,7 @@ bool is_saved_module(const struct job *job, const char *name) {
 
 /* The parameter whose matrix a product's right side is, among those of its region; -1: none. */
 static int product_weight(const struct node *node) {
-  if (!node->kind->product || node->inputs[1]->shape.rank != 2) return -1;
+  if (!node->kind->library.product || node->inputs[1]->shape.rank != 2) return -1;
   const struct value *b = viewed_value(node->inputs[1]);
   return b->kind == VALUE_PARAMETER && b->shape.rank == 2 ? b->index : -1;
 }

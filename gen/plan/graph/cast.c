@@ -73,7 +73,8 @@ static struct value *add_cast(struct body *body, struct value *value, enum dtype
   return made;
 }
 
-/* The value in another floating-point type. Views go along, so that a parameter's view becomes one of its low copy. */
+/* The value in another floating-point type. Views go along, so that a parameter's view becomes one of its 16-bit copy.
+ */
 static struct value *converted(struct body *body, struct value *value, enum dtype dtype) {
   if (value->dtype == dtype || !dtype_is_float(value->dtype)) return value;
   struct graph *graph = body->pass->graph;
@@ -81,8 +82,8 @@ static struct value *converted(struct body *body, struct value *value, enum dtyp
     if (body->conversions.items[i].from == value && body->conversions.items[i].to->dtype == dtype)
       return body->conversions.items[i].to;
   struct value *to;
-  if (value->kind == VALUE_PARAMETER && dtype_is_low(dtype)) {
-    to = region_low_parameter(graph, body->region, value->index, dtype);
+  if (value->kind == VALUE_PARAMETER && dtype_is_bits16(dtype)) {
+    to = region_bits16_parameter(graph, body->region, value->index, dtype);
   } else if (value_is_view(value)) {
     struct value **map = arena_alloc(graph->arena, ((size_t)graph->next_value + 1) * sizeof *map);
     map[value->producer->inputs[0]->id] = converted(body, value->producer->inputs[0], dtype);
@@ -124,13 +125,13 @@ static bool any_stays_wide(const struct body *body, const struct node *node) {
 static bool gives_float32(struct body *body, struct node *node) {
   if (node->kind->class != OP_KERNEL || !infer_types(body, node)) return false;
   for (int i = 0; i < node->n_outputs; i++)
-    if (dtype_is_low(node->outputs[i]->dtype)) return false;
+    if (dtype_is_bits16(node->outputs[i]->dtype)) return false;
   return true;
 }
 
 /* What autocast does with the node's inputs, on the device that the program is for. */
 static enum autocast_rule rule_of(const struct pass *pass, const struct node *node) {
-  if (pass->rules->low == DTYPE_FLOAT32) return AUTOCAST_AS_IS;
+  if (pass->rules->bits16 == DTYPE_FLOAT32) return AUTOCAST_AS_IS;
   return pass->rules->cuda ? node->autocast.cuda : node->autocast.cpu;
 }
 
@@ -138,8 +139,8 @@ static void convert_node(struct body *body, struct node *node) {
   enum autocast_rule rule = rule_of(body->pass, node);
   if (node->kind->class == OP_VIEW) rule = AUTOCAST_AS_IS;
   if (node->kind->class == OP_PARTS) rule = AUTOCAST_PROMOTE; /* the parts of one piece of memory have one type */
-  if (rule == AUTOCAST_LOW && any_stays_wide(body, node)) rule = AUTOCAST_FLOAT32;
-  if (rule == AUTOCAST_LOW) convert_inputs(body, node, body->pass->rules->low);
+  if (rule == AUTOCAST_BITS16 && any_stays_wide(body, node)) rule = AUTOCAST_FLOAT32;
+  if (rule == AUTOCAST_BITS16) convert_inputs(body, node, body->pass->rules->bits16);
   if (rule == AUTOCAST_PROMOTE) convert_inputs(body, node, widest_input(node));
   if (rule == AUTOCAST_FLOAT32 && !gives_float32(body, node)) convert_inputs(body, node, DTYPE_FLOAT32);
   if (infer_types(body, node)) return;
@@ -149,7 +150,7 @@ static void convert_node(struct body *body, struct node *node) {
 
 /* ---- Calls ---- */
 
-/* Whether all that the region does with an input is to cast it to one low type, which becomes *dtype. */
+/* Whether all that the region does with an input is to cast it to one 16-bit type, which becomes *dtype. */
 static bool only_casts(const struct region *region, int input, enum dtype *dtype) {
   const struct value *value = region->inputs.items[input];
   int uses = 0;
@@ -157,13 +158,13 @@ static bool only_casts(const struct region *region, int input, enum dtype *dtype
     const struct node *node = region->nodes.items[i];
     for (int k = 0; k < node->n_inputs; k++) {
       if (node->inputs[k] != value) continue;
-      if (!node->kind->converts || uses++ > 0) return false;
+      if (!node->kind->types.converts || uses++ > 0) return false;
       *dtype = node->outputs[0]->dtype;
     }
   }
   for (int i = 0; i < region->results.count; i++)
     if (region->results.items[i] == value) return false;
-  return uses == 1 && dtype_is_low(*dtype);
+  return uses == 1 && dtype_is_bits16(*dtype);
 }
 
 /* Types of the inputs that fit the callee: what it only casts comes cast; a carried input and its result are of one
@@ -177,12 +178,12 @@ static struct region *fitting_version(struct body *body, const struct call *call
     struct region *made = version_of(body->pass, call->callee, inputs, wide);
     bool fits = true;
     for (int i = 0; i < n; i++) {
-      enum dtype low = inputs[i];
-      bool may_narrow = inputs[i] == DTYPE_FLOAT32 && !narrowed[i] && only_casts(made, i, &low);
+      enum dtype narrow = inputs[i];
+      bool may_narrow = inputs[i] == DTYPE_FLOAT32 && !narrowed[i] && only_casts(made, i, &narrow);
       bool carried = call->count > 1 && call->carry[i] >= 0;
-      enum dtype result = carried ? made->results.items[call->carry[i]]->dtype : low;
-      if (may_narrow && result == low) {
-        inputs[i] = low;
+      enum dtype result = carried ? made->results.items[call->carry[i]]->dtype : narrow;
+      if (may_narrow && result == narrow) {
+        inputs[i] = narrow;
         narrowed[i] = true;
       } else if (carried && dtype_widest(inputs[i], result) != inputs[i]) {
         inputs[i] = DTYPE_FLOAT32;
@@ -216,7 +217,7 @@ static void copy_operands(struct body *body, const struct region *from, const en
     struct value *input = region_input(graph, body->region, original->shape, inputs[i]);
     input->name = original->name;
     input->differentiable = original->differentiable;
-    bool narrows = from == pass->entry && dtype_is_low(pass->rules->storage);
+    bool narrows = from == pass->entry && dtype_is_bits16(pass->rules->storage);
     body->map[original->id] = narrows ? converted(body, input, pass->rules->storage) : input;
   }
   for (int i = 0; i < from->parameters.count; i++) {
@@ -226,8 +227,8 @@ static void copy_operands(struct body *body, const struct region *from, const en
     parameter.value->name = original->name;
     parameter.value->differentiable = original->differentiable;
     ARENA_PUSH(graph->arena, body->region->parameters, parameter);
-    bool low = dtype_is_low(pass->rules->storage) && !parameter.buffer && !stays_wide(body, parameter.value);
-    body->map[original->id] = low ? converted(body, parameter.value, pass->rules->storage) : parameter.value;
+    bool bits16 = dtype_is_bits16(pass->rules->storage) && !parameter.buffer && !stays_wide(body, parameter.value);
+    body->map[original->id] = bits16 ? converted(body, parameter.value, pass->rules->storage) : parameter.value;
   }
 }
 
@@ -287,20 +288,20 @@ static struct region *version_of(struct pass *pass, const struct region *region,
 
 /* ---- Kernels that write what is cast ---- */
 
-/* A kernel whose result is only cast to a low type writes that type: it rounds once, as the cast does. */
+/* A kernel whose result is only cast to a 16-bit type writes that type: it rounds once, as the cast does. */
 static void fold_casts(struct graph *graph) {
   const int *uses = count_uses(graph->arena, graph);
   for (int r = 0; r < graph->n_regions; r++) {
     struct region *region = graph->regions[r];
     for (int i = 0; i < region->nodes.count; i++) {
       const struct node *node = region->nodes.items[i];
-      if (!node->kind->converts || !dtype_is_low(node->outputs[0]->dtype)) continue;
+      if (!node->kind->types.converts || !dtype_is_bits16(node->outputs[0]->dtype)) continue;
       struct value *value = node->inputs[0];
       if (value->kind != VALUE_RESULT || value->dtype != DTYPE_FLOAT32 || uses[value->id] != 1) continue;
       if (value->producer->kind->class != OP_KERNEL) continue;
-      if (value->producer->autocast.cpu == AUTOCAST_LOW || value->producer->autocast.cuda == AUTOCAST_LOW)
+      if (value->producer->autocast.cpu == AUTOCAST_BITS16 || value->producer->autocast.cuda == AUTOCAST_BITS16)
         continue; /* products are of one type */
-      if (value->producer->kind->wide) continue;
+      if (value->producer->kind->types.wide) continue;
       value->dtype = node->outputs[0]->dtype;
       region_replace(region, node->outputs[0], value);
       region_remove(region, node);
@@ -319,12 +320,13 @@ static void reach(const struct region *region, const struct pass *pass, bool *re
 static enum dtype type_of_copies(const struct graph *graph) {
   for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->parameters.count; i++)
-      if (graph->regions[r]->parameters.items[i].low != NULL) return graph->regions[r]->parameters.items[i].low->dtype;
+      if (graph->regions[r]->parameters.items[i].bits16 != NULL)
+        return graph->regions[r]->parameters.items[i].bits16->dtype;
   return DTYPE_FLOAT32;
 }
 
 enum dtype cast(struct graph *graph, const struct cast_rules *rules) {
-  if (rules->low == DTYPE_FLOAT32 && rules->storage == DTYPE_FLOAT32) return DTYPE_FLOAT32;
+  if (rules->bits16 == DTYPE_FLOAT32 && rules->storage == DTYPE_FLOAT32) return DTYPE_FLOAT32;
   struct pass pass = {.graph = graph, .rules = rules, .entry = graph->entry, .n_values = graph->next_value};
   const struct region *entry = graph->entry;
   enum dtype *inputs = arena_alloc(graph->arena, ((size_t)entry->inputs.count + 1) * sizeof *inputs);
@@ -344,8 +346,8 @@ enum dtype cast(struct graph *graph, const struct cast_rules *rules) {
 
 /* ---- Gradients ---- */
 
-/* Makes a low value, which views may stand behind, float32 where only the gradient needs it; false when it is made by
- * what cannot say its result's type, or when others use it. */
+/* Makes a 16-bit value, which views may stand behind, float32 where only the gradient needs it; false when it is made
+ * by what cannot say its result's type, or when others use it. */
 static bool widen(const struct program *program, struct value *value, const struct region *region, const int *uses) {
   struct value *made = value;
   for (;; made = made->producer->inputs[0]) {
@@ -354,11 +356,11 @@ static bool widen(const struct program *program, struct value *value, const stru
     if (made->producer->kind->class == OP_PARTS) return false;
     if (!value_is_view(made)) break;
   }
-  const enum dtype low = made->dtype;
+  const enum dtype narrow = made->dtype;
   const bool by_library = library_has(program, made->producer);
   made->dtype = DTYPE_FLOAT32;
   if (by_library && !library_has(program, made->producer)) {
-    made->dtype = low;
+    made->dtype = narrow;
     return false;
   }
   for (struct value *at = value; at != made; at = at->producer->inputs[0]) at->dtype = DTYPE_FLOAT32;

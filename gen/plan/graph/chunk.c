@@ -33,8 +33,8 @@ static const struct node *find_product(const struct pass *pass, const struct val
     return node->call->count == 1 && graph_only_call(pass->graph, node->call->callee) == node
                ? find_product(pass, node->call->callee->results.items[value->index])
                : NULL;
-  if (node->kind->converts) return find_product(pass, node->inputs[0]);
-  return node->kind->product && node->inputs[1]->shape.rank == 2 ? node : NULL;
+  if (node->kind->types.converts) return find_product(pass, node->inputs[0]);
+  return node->kind->library.product && node->inputs[1]->shape.rank == 2 ? node : NULL;
 }
 
 /* ---- A product out of a called function ---- */
@@ -105,7 +105,7 @@ static void drop_result(struct node *call, int index) {
 /* Moves what find_product finds to the region of the value that it ends in. */
 static const struct node *fetch_product(struct pass *pass, struct value *value) {
   struct node *node = value->producer;
-  if (node->call == NULL) return node->kind->converts ? fetch_product(pass, node->inputs[0]) : node;
+  if (node->call == NULL) return node->kind->types.converts ? fetch_product(pass, node->inputs[0]) : node;
   const struct node *inner = fetch_product(pass, node->call->callee->results.items[value->index]);
   struct value *inputs[2];
   int at = region_position(node) + 1;
@@ -124,18 +124,18 @@ static int64_t choose_rows(const struct pass *pass, const struct node *node, con
   const struct value *x = product->inputs[0], *weight = product->inputs[1];
   struct arena *arena = pass->program->arena;
   int64_t depth = weight->shape.dim[0], columns = weight->shape.dim[1], usual = 1;
-  const char *ways[4];
-  int n_ways = 1;
+  const char *variants[4];
+  int n_variants = 1;
   while (usual * ((columns + depth - 1) / depth) < rows) usual *= 2;
   if (usual < pass->program->target->chunk_rows) usual = pass->program->target->chunk_rows;
-  if (!pass->program->target->chooses || usual >= rows) return usual;
-  ways[0] = arena_printf(arena, "%lld", (long long)usual);
+  if (!pass->program->target->has_variants || usual >= rows) return usual;
+  variants[0] = arena_printf(arena, "%lld", (long long)usual);
   for (int64_t size = usual > 1 ? usual / 2 : 1; size <= 4 * usual; size *= 2)
-    if (size != usual && size < rows) ways[n_ways++] = arena_printf(arena, "%lld", (long long)size);
+    if (size != usual && size < rows) variants[n_variants++] = arena_printf(arena, "%lld", (long long)size);
   const char *subject =
       arena_printf(arena, "%s of %s %s%s %s", node->kind->name, product->kind->name, dtype_name(x->dtype),
                    shape_text(arena, x->shape), shape_text(arena, weight->shape));
-  return atoll(choose(pass->program, subject, "rows of a chunk", ways, n_ways));
+  return atoll(choose(pass->program, subject, "rows of a chunk", variants, n_variants));
 }
 
 static int64_t rows_of(const struct pass *pass, const struct node *node, const struct node *product) {
@@ -149,8 +149,8 @@ static int64_t rows_of(const struct pass *pass, const struct node *node, const s
 static struct value *as_type(struct pass *pass, struct region *region, struct value *value, enum dtype dtype) {
   if (value->dtype == dtype) return value;
   if (value->kind == VALUE_PARAMETER)
-    return dtype_is_low(dtype) ? region_low_parameter(pass->graph, region, value->index, dtype)
-                               : region->parameters.items[value->index].value;
+    return dtype_is_bits16(dtype) ? region_bits16_parameter(pass->graph, region, value->index, dtype)
+                                  : region->parameters.items[value->index].value;
   if (value_is_view(value)) {
     struct value *input = as_type(pass, region, value->producer->inputs[0], dtype);
     int at = region->nodes.count;
@@ -161,13 +161,13 @@ static struct value *as_type(struct pass *pass, struct region *region, struct va
 
 /* Columns of a chunk's row in memory, where the device's library wants rows to begin at certain addresses. */
 static int64_t pitch_of(const struct target *target, int64_t columns, enum dtype dtype) {
-  int64_t each = target->row_bytes / dtype_size(dtype);
+  int64_t each = target->operand_bytes / dtype_size(dtype);
   return each > 1 ? (columns + each - 1) / each * each : columns;
 }
 
 /* The type in which a loss takes the factors of its logits. */
 static enum dtype factors_of(const struct pass *pass, const struct node *product) {
-  return pass->program->target->low_chunks ? product->inputs[0]->dtype : DTYPE_FLOAT32;
+  return pass->program->target->bits16_chunks ? product->inputs[0]->dtype : DTYPE_FLOAT32;
 }
 
 /* Whether whole logits would lie where the library does not want them. */
@@ -187,7 +187,7 @@ static void join(struct pass *pass, struct node *node, enum dtype dtype, int64_t
   struct value *a = as_type(pass, region, product->inputs[0], dtype);
   struct value *b = as_type(pass, region, product->inputs[1], dtype);
   int64_t pitch = pitch_of(target, b->shape.dim[1], dtype);
-  struct node *joined = node->kind->over_product(builder, node, a, b, rows, pitch);
+  struct node *joined = node->kind->fusion.over_product(builder, node, a, b, rows, pitch);
   builder_leave(builder);
   for (int i = 0; i < node->n_outputs; i++) {
     joined->outputs[i]->name = node->outputs[i]->name;
@@ -216,7 +216,7 @@ static int chunk_region(struct pass *pass, struct region *region, bool only_coun
   int count = 0;
   for (int i = 0; i < region->nodes.count; i++) {
     struct node *node = region->nodes.items[i];
-    const struct node *product = node->kind->over_product != NULL ? find_product(pass, node->inputs[0]) : NULL;
+    const struct node *product = node->kind->fusion.over_product != NULL ? find_product(pass, node->inputs[0]) : NULL;
     if (product == NULL) continue;
     int64_t rows = rows_of(pass, node, product);
     pass->found = true;
@@ -249,7 +249,7 @@ int64_t chunk_wanted(const struct job *job) {
 
 bool chunk_losses(struct program *program, struct builder *builder, struct diagnostics *diags) {
   int64_t rows = chunk_wanted(program->job);
-  if (rows == 0 && program->target->row_bytes == 0) return true;
+  if (rows == 0 && program->target->operand_bytes == 0) return true;
   struct pass pass = {.program = program, .graph = program->graph, .builder = builder, .rows = rows};
   if (evaluates_entry(program) && chunk_regions(&pass, true) > 0) part_evaluation(program, builder);
   chunk_regions(&pass, false);

@@ -9,9 +9,10 @@
 /* Rows that the job's memory.cross_entropy_chunk asks for on its device: 0, all; CHUNK_AUTO; or a number. */
 int64_t chunk_wanted(const struct job *job);
 
-/* Takes each operation that can run over a product (op_kind.over_product) together with the product whose result nobody
- * else uses, as the job's memory.cross_entropy_chunk says. A product that ends a called function moves to the caller
- * first. False with an error when the job gives a number of rows and there is nothing that could be taken together. */
+/* Takes each operation that can run over a product (op_fusion.over_product) together with the product whose result
+ * nobody else uses, as the job's memory.cross_entropy_chunk says. A product that ends a called function moves to the
+ * caller first. False with an error when the job gives a number of rows and there is nothing that could be taken
+ * together. */
 bool chunk_losses(struct program *program, struct builder *builder, struct diagnostics *diags);
 
 #endif

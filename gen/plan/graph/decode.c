@@ -93,7 +93,7 @@ static void begin(struct pass *pass, struct making *making, const struct region 
   copy_parameters(&copying, region, making->to);
   for (int i = 0; i < region->parameters.count; i++) {
     pass->timelines[region->parameters.items[i].value->id] = whole;
-    if (region->parameters.items[i].low != NULL) pass->timelines[region->parameters.items[i].low->id] = whole;
+    if (region->parameters.items[i].bits16 != NULL) pass->timelines[region->parameters.items[i].bits16->id] = whole;
   }
 }
 
@@ -206,7 +206,8 @@ static const char *reason(const struct program *program, const struct pass *pass
   const char *name = name_in_folder(program->job->model.source);
   if (twice) return "a function of the model is called twice over one scope";
   if (pass->cause == NULL) return "its logits are not [1][places][vocabulary]";
-  return arena_printf(pass->arena, "%s in %s:%d mixes places", pass->cause->kind->name, name, pass->cause->where.line);
+  return arena_printf(pass->arena, "%s in %s:%d mixes positions", pass->cause->kind->name, name,
+                      pass->cause->where.line);
 }
 
 bool plan_decoding(struct program *program, struct builder *builder, struct diagnostics *diags) {

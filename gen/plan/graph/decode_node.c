@@ -25,7 +25,7 @@ static struct node *make_again(struct pass *pass, const struct node *node, struc
   struct attribute attributes[MAX_ATTRIBUTES];
   for (int i = 0; i < node->n_attributes; i++) {
     attributes[i] = node->attributes[i];
-    if (node->kind->extents != NULL && strcmp(attributes[i].name, node->kind->extents) == 0)
+    if (node->kind->sequence.extents != NULL && strcmp(attributes[i].name, node->kind->sequence.extents) == 0)
       attributes[i].ints.dim[timeline.axis] = timeline_extent(timeline, pass->width);
   }
   builder_at(pass->builder, node->where);
@@ -128,8 +128,8 @@ static bool set_alike(struct pass *pass, struct making *making, const struct nod
   return true;
 }
 
-static bool set_resumed(struct pass *pass, struct making *making, const struct node *node) {
-  if (node->kind->resumed == NULL || making->to->n_scopes == 0) return false;
+static bool set_incremental(struct pass *pass, struct making *making, const struct node *node) {
+  if (node->kind->sequence.incremental == NULL || making->to->n_scopes == 0) return false;
   struct value **inputs = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *inputs);
   struct timeline *timelines = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *timelines);
   for (int i = 0; i < node->n_inputs; i++) {
@@ -144,12 +144,12 @@ static bool set_resumed(struct pass *pass, struct making *making, const struct n
                            .most = pass->length,
                            .width = pass->width,
                            .scope = &scope,
-                           .number = making->n_resumed};
+                           .number = making->n_incremental};
   builder_at(pass->builder, node->where);
-  struct value *made = node->kind->resumed(pass->builder, node, &new);
+  struct value *made = node->kind->sequence.incremental(pass->builder, node, &new);
   if (made == NULL) return false;
   made->dtype = node->outputs[0]->dtype;
-  making->n_resumed++;
+  making->n_incremental++;
   pass->limited |= new.limited;
   decode_set(pass, node->outputs[0], made, new.timeline);
   builder_name(pass->builder, made, node->outputs[0]->name);
@@ -166,6 +166,6 @@ void decode_node(struct pass *pass, struct making *making, const struct node *no
   if (mixes) return;
   if (!moves)
     node_copy(pass->graph, node, making->to, pass->now);
-  else if (!set_alike(pass, making, node) && !set_resumed(pass, making, node) && pass->cause == NULL)
+  else if (!set_alike(pass, making, node) && !set_incremental(pass, making, node) && pass->cause == NULL)
     pass->cause = node;
 }

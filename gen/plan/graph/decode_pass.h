@@ -38,7 +38,7 @@ struct pass {
 struct making {
   struct region *to;
   struct value *at, *valid;
-  int n_resumed;
+  int n_incremental;
 };
 
 /* How the places of a value lie, and what stands for it; of all outputs of a node, for which nothing stands yet. */

@@ -35,7 +35,7 @@ struct pass {
   } made; /* the backward regions, callees first */
 };
 
-/* A gradient has its value's type; that of a parameter's low copy is taken as it comes, since it ends in float32. */
+/* A gradient has its value's type; that of a parameter's 16-bit copy is taken as it comes, since it ends in float32. */
 static void contribute(struct pass *pass, const struct value *value, struct value *gradient) {
   if (gradient == NULL || value->id >= pass->n_values) return;
   if (value->kind != VALUE_PARAMETER || value->dtype == DTYPE_FLOAT32)
@@ -229,23 +229,42 @@ static void begin_gradients(struct pass *pass, struct region *forward, const str
   }
 }
 
-/* What flows into a parameter, or into its low copy. */
-static void push_gradients(struct pass *pass, struct region *backward, int parameter, const struct value *value,
-                           const char *name) {
-  const struct value_list *list = &pass->sums[value->id];
-  for (int k = 0; k < list->count; k++) {
-    builder_name(pass->builder, list->items[k], arena_printf(pass->arena, "d_%s", name));
-    ARENA_PUSH(pass->arena, backward->gradients, ((struct parameter_gradient){parameter, list->items[k], false}));
+/* Whether one kernel makes both: as its outputs, or as elementwise nodes, which fuse. */
+static bool come_together(const struct value *a, const struct value *b) {
+  const struct node *p = viewed_value(a)->producer, *q = viewed_value(b)->producer;
+  if (p == NULL || q == NULL) return false;
+  return p == q ? p->kind->class != OP_CALL : p->kind->class == OP_ELEMENTWISE && q->kind->class == OP_ELEMENTWISE;
+}
+
+/* Adds a contribution to those of a parameter. A kernel has one output for each gradient that it writes. */
+static void add_contribution(struct pass *pass, struct value_list *list, struct value *gradient) {
+  for (int i = 0; i < list->count; i++) {
+    struct value **other = &list->items[i];
+    if (!come_together(*other, gradient)) continue;
+    *other = op_add(pass->builder, builder_cast(pass->builder, *other, DTYPE_FLOAT32),
+                    builder_cast(pass->builder, gradient, DTYPE_FLOAT32));
+    return;
+  }
+  ARENA_PUSH(pass->arena, *list, gradient);
+}
+
+/* What flows into a parameter and into its 16-bit copy. */
+static void push_gradients(struct pass *pass, struct region *backward, int index, const struct parameter *parameter) {
+  const struct value *operands[] = {parameter->value, parameter->bits16};
+  struct value_list list = {0};
+  for (int i = 0; i < 2 && operands[i] != NULL; i++)
+    for (int k = 0; k < pass->sums[operands[i]->id].count; k++)
+      add_contribution(pass, &list, pass->sums[operands[i]->id].items[k]);
+  for (int k = 0; k < list.count; k++) {
+    builder_name(pass->builder, list.items[k], arena_printf(pass->arena, "d_%s", parameter->value->name));
+    struct parameter_gradient gradient = {.parameter = index, .value = list.items[k]};
+    ARENA_PUSH(pass->arena, backward->gradients, gradient);
   }
 }
 
 static void end_gradients(struct pass *pass, struct region *forward, struct region *backward,
                           struct interface *interface) {
-  for (int i = 0; i < forward->parameters.count; i++) {
-    const struct parameter *parameter = &forward->parameters.items[i];
-    push_gradients(pass, backward, i, parameter->value, parameter->value->name);
-    if (parameter->low != NULL) push_gradients(pass, backward, i, parameter->low, parameter->value->name);
-  }
+  for (int i = 0; i < forward->parameters.count; i++) push_gradients(pass, backward, i, &forward->parameters.items[i]);
   interface->of_inputs = arena_alloc(pass->arena, ((size_t)forward->inputs.count + 1) * sizeof(int));
   for (int i = 0; i < forward->inputs.count; i++) {
     const struct value *input = forward->inputs.items[i];

@@ -3,25 +3,19 @@
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 #include "gen/ops/support/nodes.h"
+#include "gen/plan/graph/rewrites.h"
 #include "gen/plan/graph/uses.h"
 
 /* Columns of what is kept come in such multiples: of gelu's operand, of relu's bits (cuBLASLt's
  * CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD); and bits in such elements. */
 enum { KEPT_COLUMNS = 8, MASK_COLUMNS = 128, MASK_BITS = 32 };
 
-struct pass {
-  struct graph *graph;
-  const int *uses; /* by value id, of the n_values values that the graph had before this pass */
-  int n_values;
-  unsigned epilogues; /* of the library */
-};
-
 /* ---- Products ---- */
 
 /* The epilogues of a product with one matrix for all rows; false where the node is none. */
 static bool is_product(const struct node *node, unsigned *epilogues) {
-  *epilogues = node->kind->epilogues;
-  return node->kind->epilogues != 0 || (node->kind->product && node->inputs[1]->shape.rank == 2);
+  *epilogues = node->kind->library.epilogues;
+  return node->kind->library.epilogues != 0 || (node->kind->library.product && node->inputs[1]->shape.rank == 2);
 }
 
 /* The product, with no more than these epilogues, that makes a value where it is used; NULL: none. */
@@ -37,27 +31,27 @@ static int64_t columns_of(const struct value *value) {
   return value->shape.dim[value->shape.rank - 1];
 }
 
-static bool is_used_once(const struct pass *pass, const struct value *value) {
-  return value->id < pass->n_values && pass->uses[value->id] == 1;
+static bool is_used_once(const struct rewriter *rewriter, const struct value *value) {
+  return value->id < rewriter->n_values && rewriter->uses[value->id] == 1;
 }
 
 /* ---- One node in the place of two ---- */
 
 /* Puts a product with one more epilogue, over the product's inputs and `more` (may be NULL), into the place of `last`,
  * and takes away both `product` and `other`. Its first output is y. */
-static struct node *join(struct pass *pass, struct node *product, struct node *other, struct node *last,
+static struct node *join(struct rewriter *rewriter, struct node *product, struct node *other, struct node *last,
                          unsigned epilogues, struct value *more, struct value *y) {
   struct value *inputs[4];
   int count = product->n_inputs;
   for (int i = 0; i < count; i++) inputs[i] = product->inputs[i];
   if (more != NULL) inputs[count++] = more;
-  struct node *node = node_new(pass->graph, op_product_with(epilogues), inputs, count, product->where);
+  struct node *node = node_new(rewriter->graph, op_product_with(epilogues), inputs, count, product->where);
   node->autocast = product->autocast;
   node->again = product->again;
-  region_insert(pass->graph, last->region, region_position(last), node);
+  region_insert(rewriter->graph, last->region, region_position(last), node);
   region_remove(last->region, product);
   region_remove(last->region, other);
-  node_take_output(pass->graph, node, y);
+  node_take_output(rewriter->graph, node, y);
   return node;
 }
 
@@ -67,81 +61,86 @@ static bool is_vector_of(const struct value *value, const struct value *rows) {
   return shape_count(value->shape) == columns_of(rows) && value->shape.rank == 1 && value->dtype == rows->dtype;
 }
 
-static bool take_bias(struct pass *pass, struct node *node) {
+bool fuse_bias(struct rewriter *rewriter, struct node *node, const struct rewrite *rule) {
   for (int i = 0; i < 2; i++) {
     struct value *rows = node->inputs[i], *bias = node->inputs[1 - i], *y = node->outputs[0];
     struct node *product = product_of(rows, node, 0);
-    if (product == NULL || !is_used_once(pass, rows) || rows->dtype != y->dtype || !is_vector_of(bias, rows)) continue;
-    join(pass, product, node, node, EPILOGUE_BIT(EPILOGUE_BIAS), bias, y);
+    if (product == NULL || !is_used_once(rewriter, rows) || rows->dtype != y->dtype || !is_vector_of(bias, rows))
+      continue;
+    join(rewriter, product, node, node, EPILOGUE_BIT(rule->epilogue), bias, y);
     return true;
   }
   return false;
 }
 
-static bool take_gelu(struct pass *pass, struct node *node) {
+bool fuse_gelu(struct rewriter *rewriter, struct node *node, const struct rewrite *rule) {
   struct value *x = node->inputs[0], *y = node->outputs[0];
   struct node *product = product_of(x, node, EPILOGUE_BIT(EPILOGUE_BIAS));
   if (product == NULL || x->dtype != y->dtype || columns_of(x) % KEPT_COLUMNS != 0) return false;
   if (goes_to_loops(node->region, y)) return false; /* which do the curve on their way */
-  unsigned epilogues = product->kind->epilogues | EPILOGUE_BIT(EPILOGUE_GELU);
-  node_take_output(pass->graph, join(pass, product, node, node, epilogues, NULL, y), x);
+  unsigned epilogues = product->kind->library.epilogues | EPILOGUE_BIT(rule->epilogue);
+  node_take_output(rewriter->graph, join(rewriter, product, node, node, epilogues, NULL, y), x);
   return true;
 }
 
 /* The slope's factor is a product that nothing else uses. */
-static struct node *factor_of(const struct pass *pass, const struct node *slope) {
+static struct node *factor_of(const struct rewriter *rewriter, const struct node *slope) {
   const struct value *dy = slope->inputs[0];
-  bool alone = is_used_once(pass, dy) && dy->dtype == slope->outputs[0]->dtype;
+  bool alone = is_used_once(rewriter, dy) && dy->dtype == slope->outputs[0]->dtype;
   return alone ? product_of(dy, slope, 0) : NULL;
 }
 
-static bool take_dgelu(struct pass *pass, struct node *node) {
-  struct node *product = factor_of(pass, node);
+bool fuse_gelu_slope(struct rewriter *rewriter, struct node *node, const struct rewrite *rule) {
+  struct node *product = factor_of(rewriter, node);
   struct value *x = node->inputs[1], *dx = node->outputs[0];
   if (product == NULL || x->dtype != dx->dtype || columns_of(x) % KEPT_COLUMNS != 0) return false;
-  join(pass, product, node, node, EPILOGUE_BIT(EPILOGUE_DGELU), x, dx);
+  join(rewriter, product, node, node, EPILOGUE_BIT(rule->epilogue), x, dx);
   return true;
 }
 
-static bool is_slope_at(const struct node *node, const struct value *x) {
-  return node->kind->epilogue == EPILOGUE_DRELU && node->inputs[1] == x && node->inputs[0] != x;
+/* Whether a node is the slope of `relu` at x. */
+static bool is_slope_at(const struct node *node, const struct op_kind *relu, const struct value *x) {
+  return node->kind == relu->slope && node->inputs[1] == x && node->inputs[0] != x;
 }
 
 /* Slopes of relu at x get the mask where their factor is a product; else y, which is positive where x is. */
-static void mask_slopes(struct pass *pass, const struct value *x, struct value *y, struct value *mask) {
-  for (int r = 0; r < pass->graph->n_regions; r++) {
-    struct region *region = pass->graph->regions[r];
+static void mask_slopes(struct rewriter *rewriter, const struct op_kind *relu, const struct value *x, struct value *y,
+                        struct value *mask) {
+  for (int r = 0; r < rewriter->graph->n_regions; r++) {
+    struct region *region = rewriter->graph->regions[r];
     for (int i = 0; i < region->nodes.count; i++) {
       struct node *node = region->nodes.items[i];
-      if (!is_slope_at(node, x)) continue;
-      struct node *product = factor_of(pass, node);
+      if (!is_slope_at(node, relu, x)) continue;
+      struct node *product = factor_of(rewriter, node);
       node->inputs[1] = y;
       if (product == NULL) continue;
-      join(pass, product, node, node, EPILOGUE_BIT(EPILOGUE_DRELU), mask, node->outputs[0]);
+      join(rewriter, product, node, node, EPILOGUE_BIT(EPILOGUE_DRELU), mask, node->outputs[0]);
       i--;
     }
   }
 }
 
-static int count_slopes(const struct graph *graph, const struct value *x) {
+static int count_slopes(const struct graph *graph, const struct op_kind *relu, const struct value *x) {
   int count = 0;
   for (int r = 0; r < graph->n_regions; r++)
-    for (int i = 0; i < graph->regions[r]->nodes.count; i++) count += is_slope_at(graph->regions[r]->nodes.items[i], x);
+    for (int i = 0; i < graph->regions[r]->nodes.count; i++)
+      count += is_slope_at(graph->regions[r]->nodes.items[i], relu, x);
   return count;
 }
 
-static bool take_relu(struct pass *pass, struct node *node) {
+bool fuse_relu(struct rewriter *rewriter, struct node *node, const struct rewrite *rule) {
   struct value *x = node->inputs[0], *y = node->outputs[0];
   struct node *product = product_of(x, node, EPILOGUE_BIT(EPILOGUE_BIAS));
   if (product == NULL || x->dtype != y->dtype || columns_of(x) % MASK_COLUMNS != 0) return false;
-  if (x->id >= pass->n_values || pass->uses[x->id] != 1 + count_slopes(pass->graph, x)) return false;
-  unsigned epilogues = product->kind->epilogues | EPILOGUE_BIT(EPILOGUE_RELU);
-  struct node *joined = join(pass, product, node, node, epilogues, NULL, y);
+  if (x->id >= rewriter->n_values || rewriter->uses[x->id] != 1 + count_slopes(rewriter->graph, node->kind, x))
+    return false;
+  unsigned epilogues = product->kind->library.epilogues | EPILOGUE_BIT(rule->epilogue);
+  struct node *joined = join(rewriter, product, node, node, epilogues, NULL, y);
   struct shape bits = x->shape;
   bits.dim[bits.rank - 1] /= MASK_BITS;
-  struct value *mask = node_output(pass->graph, joined, bits, DTYPE_INT32);
+  struct value *mask = node_output(rewriter->graph, joined, bits, DTYPE_INT32);
   mask->name = x->name;
-  mask_slopes(pass, x, y, mask);
+  mask_slopes(rewriter, node->kind, x, y, mask);
   return true;
 }
 
@@ -154,7 +153,7 @@ static bool is_reshape(const struct node *node) {
   if (node->kind->class != OP_VIEW || shape_count(x->shape) != shape_count(y->shape)) return false;
   shape_dense_strides(x->shape, in);
   shape_dense_strides(y->shape, dense);
-  if (!node->kind->view(node, in, &offset, out) || offset != 0) return false;
+  if (!node->kind->layout.view(node, in, &offset, out) || offset != 0) return false;
   for (int i = 0; i < y->shape.rank; i++)
     if (y->shape.dim[i] > 1 && out[i] != dense[i]) return false;
   return true;
@@ -176,7 +175,7 @@ static struct node *product_over(const struct node *sum, const struct value *row
   const struct region *region = sum->region;
   for (int i = region_position(sum) + 1; i < region->nodes.count; i++) {
     struct node *node = region->nodes.items[i];
-    if (!node->kind->product || node->again != sum->again || node->inputs[1]->shape.rank != 2) continue;
+    if (!node->kind->library.product || node->again != sum->again || node->inputs[1]->shape.rank != 2) continue;
     const struct value *factor = node->inputs[1];
     bool fits = columns_of(factor) == columns_of(sum->inputs[0]) && node->inputs[0]->shape.rank == 2;
     if (!fits || without_reshapes(factor) != rows || node->outputs[0]->dtype != sum->outputs[0]->dtype) continue;
@@ -189,39 +188,18 @@ static struct node *product_over(const struct node *sum, const struct value *row
 static struct node *slope_product(const struct node *sum, const struct value *rows) {
   const unsigned slopes = EPILOGUE_BIT(EPILOGUE_DGELU) | EPILOGUE_BIT(EPILOGUE_DRELU);
   struct node *product = product_of(rows, sum, slopes);
-  bool fits = product != NULL && product->kind->epilogues != 0 && rows->dtype == sum->outputs[0]->dtype;
+  bool fits = product != NULL && product->kind->library.epilogues != 0 && rows->dtype == sum->outputs[0]->dtype;
   return fits && columns_of(rows) == columns_of(sum->inputs[0]) ? product : NULL;
 }
 
-static bool take_sum(struct pass *pass, struct node *node) {
+bool fuse_bias_gradient(struct rewriter *rewriter, struct node *node, const struct rewrite *rule) {
   if (!is_over_rows(node)) return false;
   const struct value *rows = without_reshapes(node->inputs[0]);
   struct node *product = product_over(node, rows), *slope = slope_product(node, rows);
   if (product == NULL && slope == NULL) return false;
   struct node *taker = product != NULL ? product : slope;
-  unsigned epilogues = taker->kind->epilogues | EPILOGUE_BIT(EPILOGUE_SUM);
+  unsigned epilogues = taker->kind->library.epilogues | EPILOGUE_BIT(rule->epilogue);
   struct value *y = taker->outputs[0];
-  node_take_output(pass->graph, join(pass, taker, node, taker, epilogues, NULL, y), node->outputs[0]);
+  node_take_output(rewriter->graph, join(rewriter, taker, node, taker, epilogues, NULL, y), node->outputs[0]);
   return true;
-}
-
-static bool take(struct pass *pass, struct node *node) {
-  enum epilogue epilogue = node->kind->epilogue;
-  if (epilogue == EPILOGUE_NONE || (pass->epilogues & EPILOGUE_BIT(epilogue)) == 0) return false;
-  if (epilogue == EPILOGUE_BIAS) return take_bias(pass, node);
-  if (epilogue == EPILOGUE_GELU) return take_gelu(pass, node);
-  if (epilogue == EPILOGUE_DGELU) return take_dgelu(pass, node);
-  if (epilogue == EPILOGUE_RELU) return take_relu(pass, node);
-  return epilogue == EPILOGUE_SUM && take_sum(pass, node);
-}
-
-void take_epilogues(struct graph *graph, unsigned epilogues) {
-  struct pass pass = {.graph = graph, .n_values = graph->next_value, .epilogues = epilogues};
-  pass.uses = count_uses(graph->arena, graph);
-  if (epilogues == 0) return;
-  for (int r = 0; r < graph->n_regions; r++) {
-    struct region *region = graph->regions[r];
-    for (int i = 0; i < region->nodes.count; i++)
-      if (take(&pass, region->nodes.items[i])) i = -1; /* two nodes went, one came */
-  }
 }

@@ -1,13 +1,21 @@
-/* Epilogues: products take up what follows them, as far as the device's library can do it before it writes them. */
+/* Epilogues: rules that let a product do what follows it before it writes its result, as far as the device's library
+ * can: a bias, gelu with tanh and relu after a product, their slopes after a product of the backward, and the sum that
+ * is a bias's gradient with the product that is its weight's. Values keep their meaning: what only the slope of relu
+ * used becomes a mask of bits. */
 #ifndef ACCEL_PLAN_GRAPH_EPILOGUES_H
 #define ACCEL_PLAN_GRAPH_EPILOGUES_H
 
-#include "gen/ir/graph.h"
+#include "gen/ir/op.h"
 
-/* In all regions of a differentiated graph: a bias, gelu with tanh and relu behind a product, their slopes behind a
- * product of the backward, and the sum that is a bias's gradient beside the product that is its weight's. `epilogues`
- * are those of the library, as bits of enum epilogue; what needs another stays. Values keep their meaning: what only
- * the slope of relu used becomes a mask of bits. */
-void take_epilogues(struct graph *graph, unsigned epilogues);
+struct rewriter;
+struct rewrite;
+
+/* The rules, whose patterns and conditions stand in rewrites.c; the new kind is the product's with rule->epilogue
+ * added. Each returns true if it has changed the graph. */
+bool fuse_bias(struct rewriter *rewriter, struct node *node, const struct rewrite *rule);
+bool fuse_gelu(struct rewriter *rewriter, struct node *node, const struct rewrite *rule);
+bool fuse_gelu_slope(struct rewriter *rewriter, struct node *node, const struct rewrite *rule);
+bool fuse_relu(struct rewriter *rewriter, struct node *node, const struct rewrite *rule);
+bool fuse_bias_gradient(struct rewriter *rewriter, struct node *node, const struct rewrite *rule);
 
 #endif

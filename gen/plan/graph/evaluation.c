@@ -14,7 +14,7 @@
 static bool differs(const struct graph *graph) {
   for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->nodes.count; i++)
-      if (graph->regions[r]->nodes.items[i]->kind->evaluated != NULL) return true;
+      if (graph->regions[r]->nodes.items[i]->kind->evaluation.substitute != NULL) return true;
   return false;
 }
 
@@ -24,7 +24,8 @@ static struct value *in_type(struct builder *builder, const struct region *regio
                              enum dtype dtype) {
   for (int i = 0; i < index && value->dtype != dtype; i++) {
     const struct node *node = region->nodes.items[i];
-    if (node->kind->converts && node->inputs[0] == value && node->outputs[0]->dtype == dtype) return node->outputs[0];
+    if (node->kind->types.converts && node->inputs[0] == value && node->outputs[0]->dtype == dtype)
+      return node->outputs[0];
   }
   return builder_cast(builder, value, dtype);
 }
@@ -34,7 +35,7 @@ static void settle_node(struct graph *graph, struct builder *builder, struct reg
   struct node *node = region->nodes.items[index];
   int before = region->nodes.count;
   builder_at(builder, node->where);
-  struct value *value = node->kind->evaluated(builder, node);
+  struct value *value = node->kind->evaluation.substitute(builder, node);
   value = in_type(builder, region, index, value, node->outputs[0]->dtype);
   for (int i = before; i < region->nodes.count; i++) {
     struct node *made = region->nodes.items[region->nodes.count - 1];
@@ -51,7 +52,7 @@ static void settle_region(struct graph *graph, struct builder *builder, struct r
   int last = graph->next_node;
   builder_enter(builder, region);
   for (int i = region->nodes.count - 1; i >= 0; i--)
-    if (region->nodes.items[i]->kind->evaluated != NULL) settle_node(graph, builder, region, i);
+    if (region->nodes.items[i]->kind->evaluation.substitute != NULL) settle_node(graph, builder, region, i);
   builder_leave(builder);
   if (graph->next_node > last) name_values(graph->arena, region);
 }
@@ -91,7 +92,8 @@ static bool check_classes(const struct program *program, int64_t classes, struct
 }
 
 /* The logits of what is evaluated become classes, so that nobody keeps them. */
-static bool decide(struct program *program, struct builder *builder, struct region *entry, struct diagnostics *diags) {
+static bool predict_classes(struct program *program, struct builder *builder, struct region *entry,
+                            struct diagnostics *diags) {
   struct value *logits = entry->results.items[1], *labels = label_input(program, entry);
   if (!check_predictions(program, logits, labels, diags)) return false;
   bool single = logits->shape.rank == labels->shape.rank; /* one logit a label */
@@ -103,7 +105,7 @@ static bool decide(struct program *program, struct builder *builder, struct regi
     columns.dim[columns.rank++] = 1;
     logits = op_reshape(builder, logits, columns);
   }
-  entry->results.items[1] = op_decide(builder, logits);
+  entry->results.items[1] = op_predict_class(builder, logits);
   builder_leave(builder);
   builder_name(builder, entry->results.items[1], "predictions");
   name_values(program->arena, entry);
@@ -133,14 +135,16 @@ bool add_evaluation(struct program *program, struct builder *builder, struct dia
   part_evaluation(program, builder);
   if (!predicts) return true;
   graph->entry->results.count = 1;
-  return decide(program, builder, program->second_entry, diags);
+  return predict_classes(program, builder, program->second_entry, diags);
 }
 
 /* A node of the region, or of what it calls, that draws random numbers; NULL: there is none. */
 static const struct node *drawing(const struct region *region) {
   for (int i = 0; i < region->nodes.count; i++) {
     const struct node *node = region->nodes.items[i];
-    const struct node *inner = node->call != NULL ? drawing(node->call->callee) : node->kind->random ? node : NULL;
+    const struct node *inner = node->call != NULL          ? drawing(node->call->callee)
+                               : node->kind->kernel.random ? node
+                                                           : NULL;
     if (inner != NULL) return inner;
   }
   return NULL;
@@ -158,7 +162,7 @@ bool become_evaluation(struct program *program, struct builder *builder, struct 
   for (int r = 0; r < graph->n_regions; r++) settle_region(graph, builder, graph->regions[r]);
   const struct node *draws = drawing(graph->entry);
   if (draws != NULL) return refuse_draws(draws, diags);
-  return graph->entry->results.count == 1 || decide(program, builder, graph->entry, diags);
+  return graph->entry->results.count == 1 || predict_classes(program, builder, graph->entry, diags);
 }
 
 /* ---- What its loss is a mean over ---- */
@@ -191,19 +195,19 @@ static bool refuse_drawing(const struct program *program, const struct node *nod
   return false;
 }
 
-bool weigh_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags) {
+bool plan_evaluation_mean(struct program *program, struct builder *builder, struct diagnostics *diags) {
   const struct job *job = program->job;
   struct region *entry = program->second_entry != NULL ? program->second_entry : program->graph->entry;
-  bool known = program->second_entry == NULL && program->border.mean.form != MEAN_NONE;
+  bool known = program->second_entry == NULL && program->step_end.mean.form != MEAN_NONE;
   const struct node *drawn = drawing(entry), *cause;
   if (drawn != NULL && job->training.eval_iters == 0 && job->data.batch_size > 1)
     return refuse_drawing(program, drawn, diags);
-  struct mean mean = known ? program->border.mean : loss_mean(builder, entry, &cause);
+  struct mean mean = known ? program->step_end.mean : loss_mean(builder, entry, &cause);
   bool packed = job->data.packing != PACKING_NONE;
   if (program->kind == PROGRAM_EVALUATE && packed && !leave_targets_out(program, entry, &mean, diags)) return false;
   if (mean.form == MEAN_SUM && job->training.eval_iters == 0 && !is_mean_of_samples(job, mean))
     return refuse_sum(program, mean.count, diags);
   if (mean.form == MEAN_COUNTED && occurs(job, mean.without))
-    program->evaluation_count = known && program->border.counts ? mean.count : give_count(builder, entry, mean);
+    program->evaluation_count = known && program->step_end.counts ? mean.count : give_count(builder, entry, mean);
   return true;
 }

@@ -1,5 +1,5 @@
 /* Evaluation: the model as it runs when nothing is learned: what draws random numbers or looks at the batch in training
- * is something else there (op_kind.evaluated). */
+ * is something else there (op_evaluation.substitute). */
 #ifndef ACCEL_PLAN_GRAPH_EVALUATION_H
 #define ACCEL_PLAN_GRAPH_EVALUATION_H
 
@@ -16,10 +16,10 @@ bool add_evaluation(struct program *program, struct builder *builder, struct dia
 void part_evaluation(struct program *program, struct builder *builder);
 
 /* Gives the program an evaluation_count where a batch's loss is a mean over what it counts, and the data can give it
- * more or fewer of that: a further result of what is evaluated. After plan_border, whose count serves if it is there.
+ * more or fewer of that: a further result of what is evaluated. After plan_step_end, whose count serves if it is there.
  * False with an error where training.eval_iters is all and the loss is a sum over the samples of a batch, or of random
  * numbers, which would be others for each copy of a sample. */
-bool weigh_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
+bool plan_evaluation_mean(struct program *program, struct builder *builder, struct diagnostics *diags);
 
 /* Makes the graph what it is in evaluation, in place, for programs that never train; a second result becomes classes as
  * above. False with an error where that fails, or where the model then still draws random numbers. */

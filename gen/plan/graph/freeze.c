@@ -1,5 +1,6 @@
 #include "gen/plan/graph/freeze.h"
 
+#include "gen/ir/region.h"
 #include "gen/plan/graph/adapt.h"
 #include "gen/plan/graph/match.h"
 #include "gen/plan/graph/split.h"
@@ -55,6 +56,30 @@ static bool check_patterns(struct freezing *freezing, struct program *program, s
   if (diags->errors > before) return false;
   if (freezing->trains) return true;
   diag_error(diags, job->model.freeze[0].where, "all parameters are frozen: nothing is left to train");
+  return false;
+}
+
+static bool has_gradients(const struct graph *graph) {
+  for (int r = 0; r < graph->n_regions; r++)
+    if (graph->regions[r]->gradients.count > 0) return true;
+  return false;
+}
+
+bool check_trained(const struct program *program, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  const struct region *entry = program->graph->entry;
+  bool differentiated = graph_backward_of(program->graph, entry) != NULL;
+  bool adapts = job->model.lora.rank > 0, freezes = job->model.n_freeze > 0;
+  if (differentiated ? has_gradients(program->graph)
+                     : entry->results.count < 1 || entry->results.items[0]->differentiable)
+    return true;
+  if (!adapts && !freezes) {
+    diag_error(diags, entry->where, "the loss that '%s' returns depends on no parameter", entry->function);
+    return false;
+  }
+  diag_error(diags, adapts ? job->model.lora.targets[0].where : job->model.freeze[0].where,
+             "the loss depends on no parameter that is trained");
+  diag_help(diags, adapts ? "name modules whose results the loss depends on" : "freeze fewer parameters");
   return false;
 }
 

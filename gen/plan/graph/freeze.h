@@ -12,6 +12,10 @@
  * nothing is left to train. */
 bool freeze(struct program *program, struct diagnostics *diags);
 
+/* Before differentiation and after prune, of a program that trains: false with an error, at the job's line if that
+ * names what is trained, when the loss depends on no parameter that the job leaves to train. */
+bool check_trained(const struct program *program, struct diagnostics *diags);
+
 /* Whether the job freezes the parameter of this name: by a pattern, or as no part of what model.lora trains. */
 bool is_frozen(const struct job *job, const char *name);
 

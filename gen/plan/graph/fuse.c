@@ -15,18 +15,18 @@ static double fused_flops(const struct node *node) {
   return flops;
 }
 
-static int fused_ways(const struct node *node, const int64_t *const *strides, const char **ways) {
+static int fused_variants(const struct node *node, const int64_t *const *strides, const char **variants) {
   double count = (double)shape_count(node->body.items[node->body.count - 1]->outputs[0]->shape);
   (void)strides;
-  return op_thread_ways(fmax(count, fused_flops(node) / 4), ways);
+  return op_thread_variants(fmax(count, fused_flops(node) / 4), variants);
 }
 
 const struct op_kind op_fused = {.name = "elementwise",
                                  .class = OP_ELEMENTWISE,
                                  .template_name = "elementwise",
-                                 .flops = fused_flops,
-                                 .ways = fused_ways,
-                                 .chooses = "threads"};
+                                 .cost.flops = fused_flops,
+                                 .choice.variants = fused_variants,
+                                 .choice.what = "threads"};
 
 /* The region at hand: nodes by position; each elementwise node belongs to a group, named by its latest member. */
 struct pass {

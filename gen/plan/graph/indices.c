@@ -56,7 +56,7 @@ static struct origin *origins_of_view(struct walk *walk, const struct value *val
   const struct origin *from = origins_of(walk, node->inputs[0]);
   int64_t in[MAX_RANK], out[MAX_RANK] = {0}, place[MAX_RANK] = {0}, at, count = shape_count(value->shape);
   shape_dense_strides(node->inputs[0]->shape, in);
-  if (from == NULL || !node->kind->view(node, in, &at, out)) return NULL;
+  if (from == NULL || !node->kind->layout.view(node, in, &at, out)) return NULL;
   struct origin *origins = fresh_origins(walk, count);
   for (int64_t i = 0; i < count; i++, advance(value->shape, out, place, &at)) origins[i] = from[at];
   return origins;
@@ -70,7 +70,7 @@ static struct origin *origins_of_parts(struct walk *walk, const struct value *va
   for (int k = 0; k < node->n_inputs; k++) {
     const struct origin *from = origins_of(walk, node->inputs[k]);
     int64_t place[MAX_RANK] = {0}, at;
-    if (from == NULL || !node->kind->part(node, k, out, &at, in)) continue;
+    if (from == NULL || !node->kind->layout.part(node, k, out, &at, in)) continue;
     if (origins == NULL) origins = fresh_origins(walk, shape_count(value->shape));
     struct shape shape = node->inputs[k]->shape;
     for (int64_t i = 0; i < shape_count(shape); i++, advance(shape, in, place, &at)) origins[at] = from[i];
@@ -147,7 +147,7 @@ static bool visit_argument(struct walk *walk, const struct node *node, int input
 
 static bool visit_input(struct walk *walk, const struct node *node, int input) {
   if (node->call != NULL) return visit_argument(walk, node, input);
-  int64_t limit = node->kind->index_limit != NULL ? node->kind->index_limit(node, input) : 0;
+  int64_t limit = node->kind->index.limit != NULL ? node->kind->index.limit(node, input) : 0;
   const struct origin *origins = limit > 0 ? origins_of(walk, node->inputs[input]) : NULL;
   for (int64_t i = 0; origins != NULL && i < shape_count(node->inputs[input]->shape); i++)
     ask(walk, node->region, origins[i], (struct demand){limit, op_left_out(node)});

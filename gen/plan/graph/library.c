@@ -12,30 +12,30 @@ static bool leaves(const struct job *job, enum library_part part) {
 }
 
 bool library_has(const struct program *program, const struct node *node) {
-  return program->target->workspace_bytes > 0 && leaves(program->job, node->kind->library) &&
-         node->kind->in_library(node);
+  return program->target->workspace_bytes > 0 && leaves(program->job, node->kind->library.part) &&
+         node->kind->library.offers(node);
 }
 
 bool library_computes(const struct program *program, const struct kernel *kernel) {
   const struct node *node = kernel->node;
   for (int i = 0; i < node->n_outputs; i++)
-    if (kernel->outputs[i].accumulate && !node->kind->library_adds) return false;
+    if (kernel->outputs[i].accumulate && !node->kind->library.accumulates) return false;
   return library_has(program, node);
 }
 
-static void take_rooms(struct node *node) {
+static void drop_workspaces(struct node *node) {
   int kept = 0;
   for (int i = 0; i < node->n_outputs; i++)
-    if (!(node->kind->rooms >> i & 1)) node->outputs[kept++] = node->outputs[i];
+    if (!(node->kind->memory.workspace >> i & 1)) node->outputs[kept++] = node->outputs[i];
   node->n_outputs = kept;
   for (int i = 0; i < kept; i++) node->outputs[i]->index = i;
 }
 
-void library_take_rooms(struct program *program) {
+void library_drop_workspaces(struct program *program) {
   const struct graph *graph = program->graph;
   for (int r = 0; r < graph->n_regions && program->target->workspace_bytes > 0; r++)
     for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
       struct node *node = graph->regions[r]->nodes.items[i];
-      if (node->call == NULL && node->kind->library != LIBRARY_NONE) take_rooms(node);
+      if (node->call == NULL && node->kind->library.part != LIBRARY_NONE) drop_workspaces(node);
     }
 }

@@ -4,12 +4,11 @@
 
 #include "gen/plan/program.h"
 
-/* Marks regions by the job's memory.activation_checkpointing; takes loops apart where their layers differ in it. False
+/* Marks regions by the job's memory.activation_checkpointing; splits loops whose layers differ in it. False
  * with an error when a function that the job names, or any layer, is not there. */
 bool choose_recomputation(struct program *program, struct diagnostics *diags);
 
-/* The largest number of layers in a loop of the model; 1 when nothing is repeated. To be asked before loops are taken
- * apart. */
+/* The largest number of layers in a loop of the model; 1 when nothing is repeated. Call it before loops are split. */
 int count_layers(const struct graph *graph);
 
 /* The functions of the model that have parameters, the entry excepted, in the order of their first calls: at most

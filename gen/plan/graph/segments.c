@@ -8,7 +8,7 @@
 /* A call in the place of iterations of another one. */
 struct segment {
   struct graph *graph;
-  const struct node *whole; /* the call that is taken apart */
+  const struct node *whole; /* the call that is split */
   struct region *region;    /* where it stands */
   int position;             /* there: of the segment to come */
   struct value **inputs;    /* what the segment to come takes */
@@ -130,7 +130,7 @@ static void split_at(struct graph *graph, struct node *node, struct region *firs
   end(&at);
 }
 
-void part_iterations(struct graph *graph, struct node *node, int count) {
+void peel_iterations(struct graph *graph, struct node *node, int count) {
   split_at(graph, node, node->call->callee, count);
 }
 

@@ -1,5 +1,5 @@
-/* Segments: a repeated call taken apart, so that its iterations can be treated unlike. The random numbers of an
- * iteration stay what they were. */
+/* Segments: splits a repeated call, so that its iterations can be treated differently. The random numbers of an
+ * iteration stay the same. */
 #ifndef ACCEL_PLAN_GRAPH_SEGMENTS_H
 #define ACCEL_PLAN_GRAPH_SEGMENTS_H
 
@@ -9,8 +9,8 @@
  * group and once for a shorter last one. The new regions, and the callee, are marked to be recomputed. size > 1. */
 void group_iterations(struct graph *graph, struct node *node, int size);
 
-/* Lets the first `count` iterations be a call of their own. */
-void part_iterations(struct graph *graph, struct node *node, int count);
+/* Peels the first `count` iterations off: they become a call of their own. */
+void peel_iterations(struct graph *graph, struct node *node, int count);
 
 /* Lets the first `count` iterations call a copy of the callee that is marked to be recomputed. */
 void split_iterations(struct graph *graph, struct node *node, int count);

@@ -9,7 +9,7 @@ static void spread(struct program *program, struct node *node) {
   struct shape shapes[MAX_OUTPUTS];
   enum dtype dtypes[MAX_OUTPUTS];
   const char *error;
-  node->kind = node->kind->over_ranks;
+  node->kind = node->kind->ranks.over_ranks;
   node->attributes[node->n_attributes++] = attribute_int("replicas", program->job->parallelism.axes[AXIS_DP_REPLICATE]);
   node->attributes[node->n_attributes++] = attribute_int("shards", program->job->parallelism.axes[AXIS_DP_SHARD]);
   int before = node->n_outputs, count = node->kind->infer(program->arena, node, shapes, dtypes, &error);
@@ -24,7 +24,7 @@ bool synchronize(struct program *program, struct diagnostics *diags) {
   for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
       struct node *node = graph->regions[r]->nodes.items[i];
-      if (node->kind->over_ranks == NULL) continue;
+      if (node->kind->ranks.over_ranks == NULL) continue;
       found = true;
       if (job_data_ranks(program->job) > 1) spread(program, node);
     }
@@ -42,6 +42,6 @@ struct collective synchronize_sum(const struct program *program, const struct st
                              .axis = axis,
                              .what = arena_printf(program->arena, "statistics in %s", step->kernel->name),
                              .width = dtype_size(DTYPE_FLOAT64),
-                             .count = step->node->kind->exchanged(step->node),
+                             .count = step->node->kind->ranks.exchanged(step->node),
                              .times = program->job->accumulation.num_steps};
 }

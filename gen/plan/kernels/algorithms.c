@@ -9,7 +9,7 @@
 #include "gen/plan/target.h"
 #include "gen/tuning/tuning.h"
 
-const char library_way[] = "heuristic";
+const char library_variant[] = "heuristic";
 
 static const char *subject_of(const struct program *program, const char *what, bool rounds) {
   return arena_printf(program->arena, "%s, by the library%s%s", what,
@@ -21,12 +21,13 @@ static const char *subject_of(const struct program *program, const char *what, b
 static const char *choose_algorithm(struct program *program, const char *subject) {
   const struct tuned *measured =
       program->tuning != NULL ? tuning_find(program->tuning, subject, tuned_threads(program), 0) : NULL;
-  int n_ways = 1, count = measured != NULL ? measured->ways.count : 0;
-  const char **ways = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *ways);
-  ways[0] = library_way;
+  int n_variants = 1, count = measured != NULL ? measured->variants.count : 0;
+  const char **variants = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *variants);
+  variants[0] = library_variant;
   for (int i = 0; i < count; i++)
-    if (strcmp(measured->ways.items[i].way, library_way) != 0) ways[n_ways++] = measured->ways.items[i].way;
-  return choose(program, subject, "algorithm", ways, n_ways);
+    if (strcmp(measured->variants.items[i].variant, library_variant) != 0)
+      variants[n_variants++] = measured->variants.items[i].variant;
+  return choose(program, subject, "algorithm", variants, n_variants);
 }
 
 static void add(struct program *program, struct library_product product) {
@@ -56,7 +57,7 @@ static void add_whole(struct program *program, const struct kernel *kernel) {
 
 static void add_parts(struct program *program, const struct kernel *kernel) {
   struct op_product parts[MAX_PRODUCTS];
-  int count = kernel->node->kind->products(kernel->node, parts);
+  int count = kernel->node->kind->library.products(kernel->node, parts);
   for (int i = 0; i < count; i++) {
     const char *what = arena_printf(program->arena, "%s of %s", parts[i].name, kernel->subject);
     const char *name = arena_printf(program->arena, "%s_%s", kernel->name, parts[i].name);
@@ -96,8 +97,8 @@ void choose_algorithms(struct program *program) {
   if (!program->target->library_chooses) return;
   for (int i = 0; i < program->n_kernels; i++) {
     const struct op_kind *kind = program->kernels[i]->node->kind;
-    if (kind->products != NULL) add_parts(program, program->kernels[i]);
-    if (kind->product || kind->epilogues != 0) add_whole(program, program->kernels[i]);
+    if (kind->library.products != NULL) add_parts(program, program->kernels[i]);
+    if (kind->library.product || kind->library.epilogues != 0) add_whole(program, program->kernels[i]);
   }
   if (program->kind != PROGRAM_TRAIN || !optimizer_steps_matrices(program->job)) return;
   for (int i = 0; i < program->tensors.count; i++) add_round(program, &program->tensors.items[i]);

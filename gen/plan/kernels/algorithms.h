@@ -6,7 +6,7 @@
 #include "gen/plan/program.h"
 
 /* The algorithm that the library's heuristic puts first. */
-extern const char library_way[];
+extern const char library_variant[];
 
 /* Fills program->products, where the device's library has several algorithms for a product. */
 void choose_algorithms(struct program *program);

@@ -164,7 +164,7 @@ static const char *kernel_name(struct program *program, struct kernel *kernel) {
   if (any_accumulates) text_puts(&text, "_add");
   for (int i = 0; i < n_operands(kernel); i++) {
     enum dtype dtype = operand_at(kernel, i)->dtype;
-    if (!dtype_is_low(dtype)) continue;
+    if (!dtype_is_bits16(dtype)) continue;
     text_printf(&text, "_%s", dtype_short_name(dtype));
     break;
   }
@@ -207,27 +207,27 @@ static struct kernel *make_kernel(struct program *program, const struct step *st
   return kernel;
 }
 
-static int keep_steady(const struct op_kind *kind, const char **ways, int n_ways) {
+static int keep_steady(const struct op_kind *kind, const char **variants, int n_variants) {
   int kept = 0;
-  for (int i = 0; i < n_ways && kind->steady != NULL; i++)
-    for (int k = 0; kind->steady[k] != NULL; k++)
-      if (strcmp(ways[i], kind->steady[k]) == 0) ways[kept++] = ways[i];
-  return kind->steady != NULL ? kept : n_ways;
+  for (int i = 0; i < n_variants && kind->choice.steady != NULL; i++)
+    for (int k = 0; kind->choice.steady[k] != NULL; k++)
+      if (strcmp(variants[i], kind->choice.steady[k]) == 0) variants[kept++] = variants[i];
+  return kind->choice.steady != NULL ? kept : n_variants;
 }
 
-/* The way in which it is written, among those of its kind. */
-static const char *choose_way(struct program *program, struct kernel *kernel) {
+/* Selects its variant among those of its kind. */
+static const char *choose_variant(struct program *program, struct kernel *kernel) {
   const struct op_kind *kind = kernel->node->kind;
-  const char *ways[MAX_WAYS];
+  const char *variants[MAX_VARIANTS];
   int count = n_operands(kernel);
-  if (kind->ways == NULL || !program->target->chooses) return "";
+  if (kind->choice.variants == NULL || !program->target->has_variants) return "";
   const int64_t **strides = arena_alloc(program->arena, (size_t)count * sizeof *strides);
   for (int i = 0; i < count; i++) strides[i] = operand_at(kernel, i)->strides;
-  int n_ways = kernel->packs ? 1 : 0;
-  ways[0] = packed_way;
-  n_ways += kind->ways(kernel->node, strides, ways + n_ways);
-  if (program->job->training.deterministic) n_ways = keep_steady(kind, ways, n_ways);
-  return choose(program, kernel->subject, kind->chooses, ways, n_ways);
+  int n_variants = kernel->packs ? 1 : 0;
+  variants[0] = packed_variant;
+  n_variants += kind->choice.variants(kernel->node, strides, variants + n_variants);
+  if (program->job->training.deterministic) n_variants = keep_steady(kind, variants, n_variants);
+  return choose(program, kernel->subject, kind->choice.what, variants, n_variants);
 }
 
 void choose_kernels(struct program *program) {
@@ -237,7 +237,7 @@ void choose_kernels(struct program *program) {
       struct step *step = &function->steps[s];
       if (step->callee != NULL) continue;
       struct kernel *kernel = make_kernel(program, step);
-      if (step->node->kind->updates) {
+      if (step->node->kind->kernel.updates) {
         kernel->name = step->node->kind->name;
         step->kernel = kernel;
         continue;
@@ -247,7 +247,7 @@ void choose_kernels(struct program *program) {
         if (strcmp(program->kernels[i]->subject, kernel->subject) == 0) step->kernel = program->kernels[i];
       if (step->kernel != NULL) continue;
       kernel->name = kernel_name(program, kernel);
-      kernel->way = choose_way(program, kernel);
+      kernel->variant = choose_variant(program, kernel);
       program->kernels =
           arena_grow(program->arena, program->kernels, program->n_kernels, &program->kernels_capacity, sizeof kernel);
       program->kernels[program->n_kernels++] = step->kernel = kernel;

@@ -5,20 +5,20 @@
 #include "gen/ir/op.h"
 #include "gen/plan/graph/weight_walk.h"
 #include "gen/plan/kernels/kernels.h"
+#include "gen/plan/memory/allocate.h"
 #include "gen/plan/memory/layout.h"
-#include "gen/plan/memory/place.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/target.h"
 
-const char packed_way[] = "packed";
+const char packed_variant[] = "packed";
 
 enum { PACKED = 1 }; /* the input that a library may have in a layout of its own */
 
 /* Weights that stay as they are and where they are until the step's end; and no bit may depend on the layout. */
 static bool weights_stay(const struct program *program) {
   const struct job *job = program->job;
-  return program->kind == PROGRAM_TRAIN && program->target->chooses && !job->training.deterministic &&
+  return program->kind == PROGRAM_TRAIN && program->target->has_variants && !job->training.deterministic &&
          job->parallelism.reproducible == REPRODUCIBLE_OFF && job->parallelism.zero_stage != 3 &&
          !job_optimizer(job)->in_backward;
 }
@@ -33,9 +33,9 @@ static bool is_weight(const struct storage *storage) {
 
 bool can_pack(const struct program *program, const struct step *step, const struct kernel *kernel) {
   const struct op_kind *kind = step->node->kind;
-  if (kind->packs == NULL || !weights_stay(program) || !is_weight(step->inputs[PACKED].storage)) return false;
+  if (kind->library.packs == NULL || !weights_stay(program) || !is_weight(step->inputs[PACKED].storage)) return false;
   const int64_t *strides[] = {kernel->outputs[0].strides, kernel->inputs[0].strides, kernel->inputs[1].strides};
-  return kind->packs(step->node, strides, program->job->accumulation.num_steps);
+  return kind->library.packs(step->node, strides, program->job->accumulation.num_steps);
 }
 
 /* ---- Room ---- */
@@ -63,7 +63,7 @@ static void visit(struct weight_walk *walk, const struct region *region, const s
   const struct region *named = region->forward != NULL ? region->forward : region;
   for (int s = 0; function != NULL && s < function->n_steps; s++) {
     struct kernel *kernel = function->steps[s].kernel;
-    if (kernel == NULL || !kernel->packs || strcmp(kernel->way, packed_way) != 0) continue;
+    if (kernel == NULL || !kernel->packs || strcmp(kernel->variant, packed_variant) != 0) continue;
     const struct parameter *p = &named->parameters.items[function->steps[s].inputs[PACKED].storage->index];
     const struct weight *weight = weight_named(program, weight_path(program->arena, prefixes[p->scope], p->path));
     bool *met = met_by(walk, kernel, (int)(weight - program->weights));

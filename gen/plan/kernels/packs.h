@@ -5,8 +5,8 @@
 
 #include "gen/plan/program.h"
 
-/* The way of such a product. */
-extern const char packed_way[];
+/* The variant of such a product. */
+extern const char packed_variant[];
 
 /* Whether packing can pay for a kernel that a step needs. */
 bool can_pack(const struct program *program, const struct step *step, const struct kernel *kernel);

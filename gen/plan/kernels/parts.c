@@ -15,8 +15,8 @@ double kernel_bytes(const struct kernel *kernel) {
   for (int i = 0; i < node->n_inputs; i++)
     bytes += shape_count(kernel->inputs[i].shape) * dtype_size(kernel->inputs[i].dtype);
   for (int i = 0; i < node->n_outputs; i++) {
-    bool room = node->kind->rooms >> op_described(node->kind, i) & 1;
-    int64_t times = room ? 0 : kernel->outputs[i].accumulate ? 2 : 1;
+    bool workspace = node->kind->memory.workspace >> op_described(node->kind, i) & 1;
+    int64_t times = workspace ? 0 : kernel->outputs[i].accumulate ? 2 : 1;
     bytes += times * shape_count(kernel->outputs[i].shape) * dtype_size(kernel->outputs[i].dtype);
   }
   return (double)bytes;
@@ -38,7 +38,7 @@ bool updates_at_once(const struct program *program) {
 static bool is_short(const struct program *program) {
   enum { FEW = 1 << 10, MANY = 1 << 18 };
   int64_t count = program->bytes.gradients / dtype_size(DTYPE_FLOAT32);
-  return program->kind == PROGRAM_TRAIN && program->target->chooses && updates_at_once(program) && count >= FEW &&
+  return program->kind == PROGRAM_TRAIN && program->target->has_variants && updates_at_once(program) && count >= FEW &&
          count <= MANY;
 }
 
@@ -55,16 +55,16 @@ static const char *update_subject(const struct program *program) {
 void choose_update(struct program *program) {
   enum { SHARED_FROM = 1 << 12 };
   static const char *const few[] = {"one", "all"}, *const many[] = {"all", "one"};
-  const char *const *ways = program->bytes.gradients / dtype_size(DTYPE_FLOAT32) < SHARED_FROM ? few : many;
+  const char *const *variants = program->bytes.gradients / dtype_size(DTYPE_FLOAT32) < SHARED_FROM ? few : many;
   if (is_short(program))
-    program->one_updates = strcmp(choose(program, update_subject(program), "threads", ways, 2), "one") == 0;
+    program->one_updates = strcmp(choose(program, update_subject(program), "threads", variants, 2), "one") == 0;
 }
 
 static struct step_part update_part(const struct program *program) {
   const struct memory_bytes *bytes = &program->bytes;
   double moved = (double)bytes->gradients + 2.0 * (double)(bytes->weights + bytes->optimizer + bytes->averages);
-  const char *way = !is_short(program) ? "" : program->one_updates ? "one" : "all";
-  return (struct step_part){"update", update_subject(program), way, 1, moved};
+  const char *variant = !is_short(program) ? "" : program->one_updates ? "one" : "all";
+  return (struct step_part){"update", update_subject(program), variant, 1, moved};
 }
 
 int step_parts(const struct program *program, struct step_part parts[MAX_PARTS_AROUND]) {

@@ -9,7 +9,7 @@ enum { MAX_PARTS_AROUND = 6 };
 struct step_part {
   const char *name;    /* as a profile calls it: "update" */
   const char *subject; /* as a table of measurements does: "update by adamw, states float32" */
-  const char *way;     /* in which it is written; "": there is one */
+  const char *variant; /* of its kernel; "": there is one */
   double times;        /* in a step */
   double bytes;        /* of one time; 0: they do not say how long it takes */
 };

@@ -18,13 +18,13 @@ struct rates {
 };
 
 static double fastest(const struct tuned *entry) {
-  double least = entry->ways.items[0].seconds;
-  for (int k = 1; k < entry->ways.count; k++)
-    if (entry->ways.items[k].seconds < least) least = entry->ways.items[k].seconds;
+  double least = entry->variants.items[0].seconds;
+  for (int k = 1; k < entry->variants.count; k++)
+    if (entry->variants.items[k].seconds < least) least = entry->variants.items[k].seconds;
   return least;
 }
 
-/* The rates of all that the table knows, by their fastest ways. */
+/* The rates of all that the table knows, by their fastest variants. */
 static struct rates rates_of(const struct tuning *tuning) {
   double flops = 0, flop_seconds = 0, bytes = 0, byte_seconds = 0;
   for (int i = 0; i < tuning->entries.count; i++) {
@@ -65,7 +65,7 @@ const double *kernel_paces(const struct program *program) {
   for (int i = 0; i < program->n_kernels; i++) {
     const struct kernel *kernel = program->kernels[i];
     const struct tuned *entry = known ? tuning_find(program->tuning, kernel->subject, tuned_threads(program), 0) : NULL;
-    paces[i] = entry != NULL ? tuned_seconds(entry, kernel->way) : 0;
+    paces[i] = entry != NULL ? tuned_seconds(entry, kernel->variant) : 0;
     if (paces[i] <= 0) paces[i] = estimate(rates, op_flops(kernel->node), kernel_bytes(kernel));
   }
   return paces;
@@ -91,7 +91,7 @@ double share_of_kernels(const struct program *program) {
 static void add_kernel(const struct program *program, const struct kernel *kernel, double runs, struct rates rates,
                        struct prediction *to) {
   const struct tuned *entry = tuning_find(program->tuning, kernel->subject, tuned_threads(program), 0);
-  double seconds = entry != NULL ? tuned_seconds(entry, kernel->way) : 0;
+  double seconds = entry != NULL ? tuned_seconds(entry, kernel->variant) : 0;
   to->n_kernels++;
   to->n_measured += seconds > 0;
   double guess = seconds > 0 ? 0 : estimate(rates, op_flops(kernel->node), kernel_bytes(kernel));
@@ -104,7 +104,7 @@ static void add_kernel(const struct program *program, const struct kernel *kerne
 static void add_part(const struct program *program, const struct step_part *part, struct rates rates,
                      struct prediction *to) {
   const struct tuned *entry = tuning_find(program->tuning, part->subject, tuned_threads(program), part->bytes);
-  double seconds = entry != NULL ? tuned_seconds(entry, part->way) : 0;
+  double seconds = entry != NULL ? tuned_seconds(entry, part->variant) : 0;
   double scale = entry != NULL && entry->bytes > 0 ? part->bytes / entry->bytes : 1;
   double guess = seconds > 0 ? 0 : estimate(rates, 0, part->bytes);
   to->around += part->times * (seconds * scale + guess);
@@ -113,7 +113,7 @@ static void add_part(const struct program *program, const struct step_part *part
 
 bool predict_step(const struct program *program, struct prediction *prediction) {
   *prediction = (struct prediction){0};
-  if (program->kind != PROGRAM_TRAIN || !program->target->chooses || program->tuning == NULL ||
+  if (program->kind != PROGRAM_TRAIN || !program->target->has_variants || program->tuning == NULL ||
       program->tuning->forced >= 0)
     return false;
   const struct rates rates = rates_of(program->tuning);

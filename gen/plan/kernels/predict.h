@@ -11,9 +11,9 @@
 struct prediction {
   double seconds;            /* of a step of one process */
   double kernels, around;    /* of them: of kernels, of the rest */
-  double products;           /* of those of kernels: of matrix products and convolutions, by their fastest ways */
+  double products;           /* of those of kernels: of matrix products and convolutions, by their fastest variants */
   double estimated;          /* of them: of what was not measured */
-  int n_kernels, n_measured; /* the program's kernels, and those that the table knows in their ways */
+  int n_kernels, n_measured; /* the program's kernels, and those that the table knows in their variants */
 };
 
 /* False where there is no table, or the program does not train. */

@@ -4,18 +4,21 @@
 
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
+#include "gen/plan/target.h"
 
-/* Whether the producer can write output `index` under these strides. */
-static bool can_write(const struct node *node, int index, struct shape shape, const struct place *place) {
+/* Whether the producer can write output `index` there. */
+static bool can_write(const struct layout_pass *pass, const struct node *node, int index, struct shape shape,
+                      const struct place *place) {
   if (node->kind->class == OP_ELEMENTWISE) return true;
+  if (reaches_library(node) && !is_aligned(pass, place)) return false;
   if (place_is_dense(place, shape)) return true;
-  return node->kind->class == OP_KERNEL && node->kind->accepts != NULL &&
-         node->kind->accepts(node, true, index, place->strides);
+  return node->kind->class == OP_KERNEL && node->kind->layout.accepts != NULL &&
+         node->kind->layout.accepts(node, true, index, place->strides);
 }
 
 static bool can_accumulate(const struct node *node, int index) {
   return node->kind->class == OP_ELEMENTWISE ||
-         (node->kind->class == OP_KERNEL && node->kind->accumulates >> op_described(node->kind, index) & 1);
+         (node->kind->class == OP_KERNEL && node->kind->memory.accumulates >> op_described(node->kind, index) & 1);
 }
 
 /* Makes the producer of `value` write to `place`, through views of its result; false, with nothing changed, when it
@@ -24,15 +27,15 @@ static bool direct(struct layout_pass *pass, const struct value *value, struct p
   if (!is_local(pass, value) || place_of(pass->program, value)->storage != NULL) return false;
   bool temporary = place.storage->kind != STORAGE_SAVED;
   if (temporary && keeps_memory(pass, value)) return false;
-  if (accumulate && pass->uses[value->id] > 1) return false;
   const struct node *node = value->producer;
   if (node->kind->class == OP_VIEW) {
     struct place below = {.storage = place.storage, .offset = place.offset};
-    if (node->kind->unview == NULL || !node->kind->unview(node, place.strides, below.strides)) return false;
+    if (node->kind->layout.unview == NULL || !node->kind->layout.unview(node, place.strides, below.strides))
+      return false;
     if (!direct(pass, node->inputs[0], below, accumulate)) return false;
   } else {
     if (node->kind->class == OP_CALL && node->call->count > 1) return false;
-    if (!can_write(node, value->index, value->shape, &place)) return false;
+    if (!can_write(pass, node, value->index, value->shape, &place)) return false;
     if (accumulate && !can_accumulate(node, value->index)) return false;
     if (accumulate) pass->accumulate[value->id] = true;
   }
@@ -52,6 +55,14 @@ static bool direct_dense(struct layout_pass *pass, const struct value *value) {
   }
 }
 
+/* Whether a value goes nowhere but where it is wanted, nor does what it is a view of. */
+static bool is_wanted_once(const struct layout_pass *pass, const struct value *value) {
+  for (;; value = value->producer->inputs[0]) {
+    if (pass->uses[value->id] > 1) return false;
+    if (!value_is_view(value)) return true;
+  }
+}
+
 static void direct_results(struct layout_pass *pass) {
   struct region *region = pass->region;
   for (int i = 0; i < region->results.count; i++) {
@@ -68,6 +79,8 @@ static void direct_results(struct layout_pass *pass) {
       continue;
     }
     struct storage *storage = operand_storage(pass, STORAGE_GRADIENT, gradient->value, gradient->parameter);
+    bool changes = gradient->accumulate || gradient->shared; /* others must not read it there */
+    if (changes && !is_wanted_once(pass, gradient->value)) continue;
     direct(pass, gradient->value, dense_place(storage, 0, gradient->value->shape), gradient->accumulate);
   }
 }
@@ -83,7 +96,7 @@ static bool comes_free(struct layout_pass *pass, const struct value *value, int6
   if (!is_local(pass, value) || !value_is_view(value)) return true;
   int64_t below[MAX_RANK], offset;
   return comes_free(pass, value->producer->inputs[0], below) &&
-         value->producer->kind->view(value->producer, below, &offset, strides);
+         value->producer->kind->layout.view(value->producer, below, &offset, strides);
 }
 
 /* A view that would need a copy: better its producer writes in the layout of the view, if it can. */
@@ -105,7 +118,7 @@ static void direct_parts(struct layout_pass *pass, const struct node *node) {
   struct place target = *place;
   for (int i = 0; i < node->n_inputs; i++) {
     struct place part = {.storage = target.storage};
-    if (!node->kind->part(node, i, target.strides, &part.offset, part.strides)) continue;
+    if (!node->kind->layout.part(node, i, target.strides, &part.offset, part.strides)) continue;
     part.offset += target.offset;
     direct(pass, node->inputs[i], part, false);
   }
@@ -115,6 +128,21 @@ static void direct_parts(struct layout_pass *pass, const struct node *node) {
 
 static int n_copies(const struct call *call, bool keeps) {
   return keeps ? call->count + 1 : 2;
+}
+
+/* Elements from one copy to the next: each begins where the device's library takes operands. */
+static int64_t copy_elements(const struct layout_pass *pass, const struct value *formal) {
+  const int64_t size = shape_count(formal->shape), bytes = pass->program->target->operand_bytes;
+  const int64_t step = bytes / dtype_size(formal->dtype);
+  return step > 1 ? (size + step - 1) / step * step : size;
+}
+
+/* What iterations left in a row, as one value: from the first copy on, or from the second one if it is what they left
+ * `after` them. */
+static struct place history_place(struct storage *row, struct shape shape, bool after) {
+  struct place place = dense_place(row, after ? row->count : 0, shape);
+  place.strides[0] = row->count;
+  return place;
 }
 
 static bool has_storage(const struct function *function, const char *name) {
@@ -171,7 +199,7 @@ static void direct_carries(struct layout_pass *pass, struct node *node) {
     if (call->count == 1 || call->carry[i] < 0) continue;
     const struct value *formal = call->callee->inputs.items[i];
     int history = history_index(call, i), copies = n_copies(call, history >= 0);
-    int64_t size = shape_count(formal->shape);
+    int64_t size = copy_elements(pass, formal);
     struct value *kept = history >= 0 ? node->outputs[call->callee->results.count + history] : NULL;
     const char *name = kept != NULL ? kept->name : row_name(pass, node, formal);
     struct storage *row = new_storage(pass, kept != NULL && keeps_memory(pass, kept) ? STORAGE_SAVED : STORAGE_SCRATCH,
@@ -179,7 +207,7 @@ static void direct_carries(struct layout_pass *pass, struct node *node) {
     row->carrier = node;
     row->carried_input = i;
     bool after = kept != NULL && call->after != NULL && call->after[history];
-    if (kept != NULL) *place_of(pass->program, kept) = dense_place(row, after ? size : 0, kept->shape);
+    if (kept != NULL) *place_of(pass->program, kept) = history_place(row, kept->shape, after);
     if (after && row->kind == STORAGE_SAVED && read_last(pass, node, i)) direct_behind(pass, node, row);
     const struct value *result = node->outputs[call->carry[i]];
     if (kept == NULL && keeps_memory(pass, result) && place_of(pass->program, result)->storage == NULL) {

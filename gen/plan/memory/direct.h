@@ -3,7 +3,7 @@
 #ifndef ACCEL_PLAN_MEMORY_DIRECT_H
 #define ACCEL_PLAN_MEMORY_DIRECT_H
 
-#include "gen/plan/memory/places.h"
+#include "gen/plan/memory/layout_pass.h"
 
 /* Gives places to the values of the region at hand that can be written where a caller, a gradient, a concatenation, a
  * view or a repeated call wants them. The others stay without. */

@@ -13,8 +13,8 @@
 /* What is counted on the way, by weight. */
 struct counts {
   int *contributions;
-  int *readers;                            /* calls that have it */
-  const struct parameter_gradient **first; /* the first contribution */
+  int *readers;                      /* calls that have it */
+  struct parameter_gradient **first; /* the first contribution */
   bool changed;
 };
 
@@ -40,10 +40,31 @@ static void visit_gradients(struct weight_walk *walk, const struct region *regio
     struct weight *weight = contributed(walk, region, gradient, after, prefixes);
     if (weight == NULL) continue;
     int at = (int)(weight - walk->program->weights);
-    if (counts->contributions[at]++ > 0) gradient->accumulate = true;
     if (counts->first[at] == NULL) counts->first[at] = gradient;
+    if (counts->contributions[at]++ > 0) gradient->accumulate = counts->first[at]->shared = true;
     if (counts->first[at] != gradient) weight->tied = true;
   }
+}
+
+/* ---- The order of contributions ---- */
+
+/* Moves the node that makes a view to right after what it is a view of, and that after what it is a view of. */
+static void follow(struct region *region, const struct value *view) {
+  if (!value_is_view(view) || view->region != region) return;
+  const struct value *viewed = view->producer->inputs[0];
+  follow(region, viewed);
+  struct node **nodes = region->nodes.items;
+  int to = viewed->kind == VALUE_RESULT && viewed->region == region ? region_position(viewed->producer) + 1 : 0;
+  int from = region_position(view->producer);
+  memmove(nodes + to + 1, nodes + to, (size_t)(from - to) * sizeof *nodes);
+  nodes[to] = view->producer;
+}
+
+/* A kernel may write a view of its result as a gradient: it contributes when it runs, so its view stands there. */
+static void order_contributions(struct graph *graph) {
+  for (int r = 0; r < graph->n_regions; r++)
+    for (int i = 0; i < graph->regions[r]->gradients.count; i++)
+      follow(graph->regions[r], graph->regions[r]->gradients.items[i].value);
 }
 
 /* A gradient that adds for one parameter and is the first for another needs zeros there. */
@@ -110,6 +131,7 @@ void plan_gradients(struct program *program) {
   const struct graph *graph = program->graph;
   const struct region *backward = graph_backward_of(graph, graph->entry);
   if (backward == NULL) return;
+  order_contributions(program->graph);
   struct counts counts = {0};
   struct weight_walk walk = {.program = program, .visit = visit_gradients, .context = &counts};
   size_t bytes = ((size_t)program->n_weights + 1) * sizeof(int);

@@ -46,14 +46,14 @@ static void lower_view(struct layout_pass *pass, const struct node *node) {
   struct place from = *place_of(pass->program, input), wanted = *place_of(pass->program, output);
   struct place seen = {.storage = from.storage};
   int64_t offset = 0;
-  bool sayable = node->kind->view(node, from.strides, &offset, seen.strides);
+  bool sayable = node->kind->layout.view(node, from.strides, &offset, seen.strides);
   seen.offset = from.offset + offset;
   if (wanted.storage == NULL && sayable) {
     *place_of(pass->program, output) = seen;
   } else if (wanted.storage == NULL || !sayable) {
     if (wanted.storage == NULL) wanted = fresh_place(pass, output);
     struct place under = {.storage = wanted.storage, .offset = wanted.offset};
-    node->kind->unview(node, wanted.strides, under.strides);
+    node->kind->layout.unview(node, wanted.strides, under.strides);
     if (!same_place(&under, &from, input->shape)) add_copy(pass, input, from, under, false);
     *place_of(pass->program, output) = wanted;
   } else if (!same_place(&seen, &wanted, output->shape)) {
@@ -65,7 +65,7 @@ static void lower_parts(struct layout_pass *pass, const struct node *node) {
   struct place whole = *place_of(pass->program, node->outputs[0]);
   for (int i = 0; i < node->n_inputs; i++) {
     struct place part = {.storage = whole.storage}, from = *place_of(pass->program, node->inputs[i]);
-    node->kind->part(node, i, whole.strides, &part.offset, part.strides);
+    node->kind->layout.part(node, i, whole.strides, &part.offset, part.strides);
     part.offset += whole.offset;
     if (!same_place(&part, &from, node->inputs[i]->shape)) add_copy(pass, node->inputs[i], from, part, false);
   }
@@ -75,8 +75,9 @@ static struct place input_place(struct layout_pass *pass, const struct node *nod
   struct value *value = node->inputs[index];
   struct place place = *place_of(pass->program, value);
   bool accepted = node->kind->class == OP_ELEMENTWISE || place_is_dense(&place, value->shape) ||
-                  (node->kind->accepts != NULL && node->kind->accepts(node, false, index, place.strides));
-  return accepted ? place : dense_copy(pass, value, place);
+                  (node->kind->layout.accepts != NULL && node->kind->layout.accepts(node, false, index, place.strides));
+  bool aligned = !reaches_library(node) || place.storage == NULL || is_aligned(pass, &place);
+  return accepted && aligned ? place : dense_copy(pass, value, place);
 }
 
 static void lower_kernel(struct layout_pass *pass, struct node *node) {
@@ -87,7 +88,7 @@ static void lower_kernel(struct layout_pass *pass, struct node *node) {
   step->inputs = inputs;
   for (int i = 0; i < node->n_outputs; i++) {
     const struct value *output = node->outputs[i];
-    int assigned = assigns ? node->kind->assigns[op_described(node->kind, i)] : 0;
+    int assigned = assigns ? node->kind->memory.assigns[op_described(node->kind, i)] : 0;
     if (assigned > 0) *place_of(pass->program, output) = inputs[assigned - 1];
     if (place_of(pass->program, output)->storage == NULL) {
       struct place fresh = fresh_place(pass, output);
@@ -116,7 +117,8 @@ static void lower_call_input(struct layout_pass *pass, struct node *node, int in
     struct place first = dense_place(row, first_copy(call, row->copies) * row->count, value->shape);
     if (!same_place(input, &first, value->shape)) add_copy(pass, value, *input, first, false);
     *input = first;
-  } else if (!place_is_dense(input, value->shape)) {
+  } else if ((call->stacked == NULL || !call->stacked[index]) &&
+             !(place_is_dense(input, value->shape) && is_aligned(pass, input))) {
     *input = dense_copy(pass, value, *input);
   }
 }
@@ -229,7 +231,7 @@ void lower_nodes(struct layout_pass *pass) {
   deliver_gradients(pass, NULL);
   for (int i = 0; i < region->nodes.count; i++) {
     struct node *node = region->nodes.items[i];
-    pass->function->random |= node->kind->random;
+    pass->function->random |= node->kind->kernel.random;
     switch (node->kind->class) {
     case OP_PARTS:
       lower_parts(pass, node);

@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_MEMORY_LOWER_H
 #define ACCEL_PLAN_MEMORY_LOWER_H
 
-#include "gen/plan/memory/places.h"
+#include "gen/plan/memory/layout_pass.h"
 
 /* Fills the steps of the function at hand; every value of its region has a place then. */
 void lower_nodes(struct layout_pass *pass);

@@ -5,7 +5,7 @@ static void use_place(struct function *function, const struct place *place) {
   if (storage == NULL) return;
   const struct region *named = function->region->forward != NULL ? function->region->forward : function->region;
   if (storage->kind == STORAGE_WEIGHT) {
-    bool *uses = dtype_is_low(storage->dtype) ? function->uses_low_weights : function->uses_weights;
+    bool *uses = dtype_is_bits16(storage->dtype) ? function->uses_bits16_weights : function->uses_weights;
     uses[named->parameters.items[storage->index].scope] = true;
   }
   if (storage->kind == STORAGE_GRADIENT) function->uses_gradients[named->parameters.items[storage->index].scope] = true;
@@ -16,7 +16,7 @@ static void use_place(struct function *function, const struct place *place) {
 static void write_place(struct function *function, const struct step *step, const struct place *place) {
   const struct region *named = function->region->forward != NULL ? function->region->forward : function->region;
   if (place->storage == NULL || place->storage->kind != STORAGE_WEIGHT) return;
-  bool *uses = step->node->kind->updates ? function->uses_rows : function->writes_weights;
+  bool *uses = step->node->kind->kernel.updates ? function->uses_rows : function->writes_weights;
   uses[named->parameters.items[place->storage->index].scope] = true;
 }
 
@@ -25,7 +25,7 @@ static void use_callee(struct function *function, const struct step *step) {
   for (int i = 0; i < call->callee->n_scopes; i++) {
     int formal = call->scopes[i * call->count]->formal;
     function->uses_weights[formal] |= step->callee->uses_weights[i];
-    function->uses_low_weights[formal] |= step->callee->uses_low_weights[i];
+    function->uses_bits16_weights[formal] |= step->callee->uses_bits16_weights[i];
     function->uses_gradients[formal] |= step->callee->uses_gradients[i];
     function->writes_weights[formal] |= step->callee->writes_weights[i];
     function->uses_rows[formal] |= step->callee->uses_rows[i];
@@ -38,7 +38,7 @@ void plan_signatures(struct program *program) {
     struct function *function = program->functions[f];
     const struct region *region = function->region;
     function->uses_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
-    function->uses_low_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
+    function->uses_bits16_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_gradients = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->writes_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_rows = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
@@ -49,10 +49,10 @@ void plan_signatures(struct program *program) {
       for (int i = 0; i < step->node->n_inputs; i++)
         if (step->callee == NULL || step->callee->uses_inputs[i]) use_place(function, &step->inputs[i]);
       for (int i = 0; i < step->node->n_outputs; i++) {
-        if (!step->node->kind->updates) use_place(function, &step->outputs[i]);
+        if (!step->node->kind->kernel.updates) use_place(function, &step->outputs[i]);
         write_place(function, step, &step->outputs[i]);
       }
-      function->updates |= step->node->kind->updates;
+      function->updates |= step->node->kind->kernel.updates;
     }
   }
 }

@@ -5,7 +5,7 @@
 
 #include "gen/ir/names.h"
 #include "gen/plan/graph/weight_walk.h"
-#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/allocate.h"
 #include "gen/plan/memory/weight_names.h"
 
 /* ---- Which scopes are used ---- */

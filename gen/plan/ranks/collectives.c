@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include "gen/plan/graph/weight_walk.h"
-#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/allocate.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/precision.h"
-#include "gen/plan/ranks/fold.h"
+#include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/shard.h"
 #include "gen/plan/ranks/tree.h"
@@ -87,14 +87,15 @@ static void note_call(struct order *order, struct step *step, const char *const 
 static void note_function(struct order *order, const struct function *function, const char *const *prefixes) {
   for (int s = 0; s < function->n_steps; s++) {
     struct step *step = &function->steps[s];
-    if (step->callee != NULL) {
+    if (step->callee != NULL)
       note_call(order, step, prefixes);
-      continue;
-    }
-    add_point(order, step, 0);
+    else
+      add_point(order, step, 0);
     for (int i = 0; i < step->node->n_outputs; i++) {
-      const struct storage *storage = storage_root(step->outputs[i].storage);
-      if (storage->kind == STORAGE_GRADIENT) note(order, function->region->forward, storage->index, prefixes);
+      struct storage *made = step->outputs[i].storage;
+      const struct storage *storage = made != NULL ? storage_root(made) : NULL;
+      if (storage != NULL && storage->kind == STORAGE_GRADIENT)
+        note(order, function->region->forward, storage->index, prefixes);
     }
   }
 }
@@ -122,7 +123,7 @@ static struct piece *pieces_of(const struct program *program, const int *ready, 
   *count = 0;
   for (int i = 0; i < program->n_weights; i++) {
     const struct weight *weight = &program->weights[i];
-    if ((ready[i] == 0 && !is_divided(program)) || weight->gradient < 0) continue; /* zeros on all ranks, or none */
+    if ((ready[i] == 0 && !is_sharded(program)) || weight->gradient < 0) continue; /* zeros on all ranks, or none */
     int64_t end = weight->gradient + arena_aligned(shape_count(weight->parameter->shape) * size);
     pieces[(*count)++] = (struct piece){weight, weight->gradient / size, end / size, ready[i] > 0 ? ready[i] : INT_MAX};
   }
@@ -161,37 +162,37 @@ static bool sends_each(const struct job *job) {
 /* Makes the piece the first one of a bucket; where nothing is sent, of a span alone. */
 static void begin_bucket(struct program *program, const struct piece *piece) {
   const struct job *job = program->job;
-  bool divided = is_divided(program);
-  struct collective bucket = {.kind = divided ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE,
-                              .axis = divided ? AXIS_DP_SHARD : AXIS_DP_REPLICATE,
+  bool sharded = is_sharded(program);
+  struct collective bucket = {.kind = sharded ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE,
+                              .axis = sharded ? AXIS_DP_SHARD : AXIS_DP_REPLICATE,
                               .width = wire_width(job),
                               .first = piece->first,
                               .count = piece->end - piece->first,
                               .times = sends_each(job) ? job->accumulation.num_steps : 1};
   if (piece->ready < INT_MAX) ARENA_PUSH(program->arena, program->collectives, bucket);
-  if (divided) shard_begin(program, piece->weight);
+  if (sharded) shard_begin(program, piece->weight);
 }
 
-/* Puts the piece into the bucket that was begun last, where it lies beside that. */
-static bool goes_on(struct program *program, const struct piece *piece) {
+/* Adds the piece to the last bucket. False if it is not adjacent to it or the bucket is full. */
+static bool extend_bucket(struct program *program, const struct piece *piece) {
   int n = program->collectives.count;
   int64_t most = program->job->parallelism.bucket_bytes;
   if (n == 1 && most > FIRST_BUCKET_BYTES) most = FIRST_BUCKET_BYTES;
   if (n == 0 || piece->ready == INT_MAX) return false;
-  bool divided = is_divided(program);
-  if (divided && !shard_accepts(program, piece->weight)) return false;
+  bool sharded = is_sharded(program);
+  if (sharded && !shard_accepts(program, piece->weight)) return false;
   if (!join(&program->collectives.items[n - 1], piece, most / dtype_size(DTYPE_FLOAT32))) return false;
-  if (divided) shard_extend(program, piece->weight);
+  if (sharded) shard_extend(program, piece->weight);
   return true;
 }
 
 /* Buckets from pieces in order, and by bucket the point behind which it is complete. */
 static int *add_buckets(struct program *program, const struct order *order, const struct piece *pieces, int count) {
   int *ready = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *ready);
-  if (is_divided(program)) program->spans = (struct span_list){0};
+  if (is_sharded(program)) program->spans = (struct span_list){0};
   for (int i = 0, others = 0; i < count; i++) {
     const struct piece *piece = &pieces[i];
-    others = goes_on(program, piece) ? others + 1 : 0;
+    others = extend_bucket(program, piece) ? others + 1 : 0;
     if (others == 0) begin_bucket(program, piece);
     if (piece->ready == INT_MAX) continue;
     int n = program->collectives.count;
@@ -203,7 +204,7 @@ static int *add_buckets(struct program *program, const struct order *order, cons
   }
   program->n_buckets = program->collectives.count;
   if (program->n_buckets > 0 && program->job->parallelism.wire != PRECISION_NO) program->wire = all_gradients(program);
-  if (is_divided(program)) shard_cut(program);
+  if (is_sharded(program)) shard_cut(program);
   return ready;
 }
 
@@ -234,7 +235,7 @@ static void add_sum(struct program *program, enum axis axis, const char *what, i
 }
 
 static void add_loss(struct program *program, enum axis axis) {
-  bool counts = program->border.counts;
+  bool counts = program->step_end.counts;
   add_sum(program, axis, counts ? "the loss, and what it is a mean over" : "the loss", counts ? 2 : 1,
           (int64_t)sizeof(double));
 }
@@ -256,7 +257,7 @@ void plan_collectives(struct program *program) {
     add_loss(program, AXIS_DP_REPLICATE);
     add_loss(program, AXIS_DP_SHARD);
   }
-  if (is_divided(program)) {
+  if (is_sharded(program)) {
     bool exact = job_has_tree(program->job) && program->job->optimizer.norm_type != NORM_INF;
     add_sum(program, AXIS_DP_SHARD, "the gradient's norm", exact ? TREE_SQUARES : 1, (int64_t)sizeof(double));
     plan_gathers(program);

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/allocate.h"
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/sequence.h"
 
@@ -122,7 +122,7 @@ void plan_compression(struct program *program) {
   add(program, "left factors of gradients", 0, compression->left);
   add(program, "right factors of gradients", 0, compression->right);
   if (program->job->parallelism.wire != PRECISION_NO) program->wire = wire_room(program);
-  bool counts = program->border.counts;
+  bool counts = program->step_end.counts;
   add(program, counts ? "the loss, and what it is a mean over" : "the loss", 0, counts ? 2 : 1);
   struct collective *loss = &program->collectives.items[program->collectives.count - 1];
   loss->width = (int64_t)sizeof(double);

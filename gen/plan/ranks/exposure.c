@@ -62,7 +62,7 @@ static void run_micro_batch(struct clock *clock, bool last) {
 }
 
 /* What is in no micro-batch. */
-static void run_border(struct clock *clock) {
+static void run_step_end(struct clock *clock) {
   const struct program *program = clock->program;
   bool *within = arena_alloc(program->arena, ((size_t)program->collectives.count + 1) * sizeof *within);
   for (int i = 0; i < clock->events.count; i++)
@@ -93,6 +93,6 @@ const struct exposure *exposures_of(const struct program *program, const struct 
   double whole = whole_pace(&clock), share = network->step * share_of_kernels(program);
   clock.unit = whole > 0 ? share / (double)micro_batches / whole : 0;
   for (int64_t i = 0; i < micro_batches; i++) run_micro_batch(&clock, i + 1 == micro_batches);
-  run_border(&clock);
+  run_step_end(&clock);
   return clock.exposures;
 }

@@ -90,7 +90,7 @@ static void run_alone(struct sequence *sequence, struct collective collective) {
 
 static void begin_gathers(struct sequence *sequence, int unit) {
   struct program *program = sequence->program;
-  for (int i = program->units.items[unit].first; i < program->units.items[unit].end; i++) {
+  for (int i = program->fsdp_units.items[unit].first; i < program->fsdp_units.items[unit].end; i++) {
     struct open open = {.collective = sequence->done.count};
     begin(sequence, shard_layer_gather(program, &program->spans.items[i]));
     ARENA_PUSH(program->arena, sequence->gathers, open);
@@ -102,7 +102,7 @@ static void exchange_bucket(struct sequence *sequence, int bucket) {
   struct collective list[2];
   int count = tree_bucket(sequence->program, bucket, list);
   for (int i = 0; i < count; i++) {
-    struct open open = {.collective = sequence->done.count, .over = !tree_goes_on(sequence->program, list[i].axis)};
+    struct open open = {.collective = sequence->done.count, .over = !tree_is_async(sequence->program, list[i].axis)};
     if (open.over)
       run_alone(sequence, list[i]);
     else
@@ -124,7 +124,7 @@ static void begin_sums(struct sequence *sequence, const struct step *step, int i
     }
     begin(sequence, *bucket);
     ARENA_PUSH(program->arena, sequence->sums, open);
-    if (!is_divided(program) || program->job->parallelism.axes[AXIS_DP_REPLICATE] == 1) continue;
+    if (!is_sharded(program) || program->job->parallelism.axes[AXIS_DP_REPLICATE] == 1) continue;
     open.collective++;
     begin(sequence, shard_replicated(program, &program->spans.items[i], bucket));
     ARENA_PUSH(program->arena, sequence->replicated, open);
@@ -137,7 +137,7 @@ static void exchange(struct sequence *sequence, const struct step *step) {
   struct program *program = sequence->program;
   const struct function *callee = step->callee;
   for (int s = 0; callee != NULL && s < callee->n_steps; s++) exchange(sequence, &callee->steps[s]);
-  for (int i = 0; i < 2 && callee == NULL && step->node->kind->exchanged != NULL; i++) {
+  for (int i = 0; i < 2 && callee == NULL && step->node->kind->ranks.exchanged != NULL; i++) {
     if (program->job->parallelism.axes[axes[i]] == 1) continue;
     run_alone(sequence, synchronize_sum(program, step, axes[i]));
   }
@@ -155,7 +155,7 @@ static void walk(struct sequence *sequence, const struct function *function) {
       int iteration = count > 1 && call->forward != NULL ? count - 1 - k : k;
       bool holds = step->used != NULL && gathers;
       if (holds) await_gathers(sequence);
-      if (step->settled != NULL && step->settled[iteration] > 0) await_sums(sequence, step->settled[iteration]);
+      if (step->reduced != NULL && step->reduced[iteration] > 0) await_sums(sequence, step->reduced[iteration]);
       if (holds && step->begins[iteration] >= 0) begin_gathers(sequence, step->begins[iteration]);
       bool within = step->callee != NULL && count == 1 && (step->used == NULL || function_sends(step->callee));
       if (within) {
@@ -185,8 +185,8 @@ static void await_end(struct sequence *sequence) {
 void sequence_collectives(struct program *program) {
   struct sequence sequence = {.program = program};
   program->events = arena_alloc(program->arena, sizeof *program->events);
-  bool gathers = program->units.count > 0 && program->job->parallelism.zero_stage == 3;
-  if (gathers) begin_gathers(&sequence, program->first_unit);
+  bool gathers = program->fsdp_units.count > 0 && program->job->parallelism.zero_stage == 3;
+  if (gathers) begin_gathers(&sequence, program->first_fsdp_unit);
   walk(&sequence, program->forward);
   walk(&sequence, program->backward);
   await_end(&sequence);

@@ -1,15 +1,15 @@
 #include "gen/plan/ranks/shard.h"
 
 #include "gen/plan/groups.h"
-#include "gen/plan/ranks/fold.h"
+#include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/plan/target.h"
 
-bool is_divided(const struct program *program) {
+bool is_sharded(const struct program *program) {
   return program->kind == PROGRAM_TRAIN && program->job->parallelism.axes[AXIS_DP_SHARD] > 1;
 }
 
 bool shard_has_own_gradients(const struct program *program) {
-  return is_divided(program) && (!job_has_tree(program->job) || program->job->accumulation.num_steps == 1);
+  return is_sharded(program) && (!job_has_tree(program->job) || program->job->accumulation.num_steps == 1);
 }
 
 static const struct span *part_of(const struct program *program, const struct weight *weight) {
@@ -20,7 +20,7 @@ static const struct span *part_of(const struct program *program, const struct we
 
 bool shard_accepts(const struct program *program, const struct weight *weight) {
   const struct span *part = part_of(program, weight), *last = &program->spans.items[program->spans.count - 1];
-  if (unit_of(program, weight) != last->unit) return false;
+  if (fsdp_unit_of(program, weight) != last->fsdp_unit) return false;
   return part->first - last->first == part->gradient - last->gradient && same_numbers(&part->numbers, &last->numbers);
 }
 
@@ -32,7 +32,7 @@ static int64_t padded(const struct weight *weight) {
 void shard_begin(struct program *program, const struct weight *weight) {
   struct span span = *part_of(program, weight);
   span.end = span.first + padded(weight);
-  span.unit = unit_of(program, weight);
+  span.fsdp_unit = fsdp_unit_of(program, weight);
   ARENA_PUSH(program->arena, program->spans, span);
 }
 
@@ -48,8 +48,8 @@ void shard_extend(struct program *program, const struct weight *weight) {
   }
 }
 
-/* Whether a weight is a neighbour of the last span, which with it is no more than is sent at once. */
-static bool goes_on(const struct program *program, const struct span *part) {
+/* Whether a weight is adjacent to the last span, and both together are no more than one message. */
+static bool joins_last_span(const struct program *program, const struct span *part) {
   if (program->spans.count == 0) return false;
   const struct span *last = &program->spans.items[program->spans.count - 1];
   int64_t bytes = (last->end - last->first + padded(part->weight)) * dtype_size(DTYPE_FLOAT32);
@@ -61,7 +61,7 @@ void shard_all(struct program *program) {
   program->spans = (struct span_list){0};
   for (int i = 0; i < program->parts.count; i++) {
     const struct span *part = &program->parts.items[i];
-    if (goes_on(program, part))
+    if (joins_last_span(program, part))
       shard_extend(program, part->weight);
     else
       shard_begin(program, part->weight);
@@ -84,7 +84,7 @@ int64_t shard_last(const struct program *program, const struct span *span) {
 }
 
 bool shard_adds_up(const struct program *program) {
-  return is_divided(program) && job_reduces_each(program->job) && program->job->accumulation.num_steps > 1;
+  return is_sharded(program) && job_reduces_each(program->job) && program->job->accumulation.num_steps > 1;
 }
 
 bool shard_arrives_apart(const struct program *program) {
@@ -133,10 +133,10 @@ struct collective shard_layer_gather(const struct program *program, const struct
 }
 
 void shard_gather(struct program *program) {
-  bool folded = program->job->parallelism.zero_stage == 3;
+  bool sharded = program->job->parallelism.zero_stage == 3;
   for (int i = 0; i < program->spans.count; i++) {
     const struct span *span = &program->spans.items[i];
-    if (!folded || span->unit < 0)
+    if (!sharded || span->fsdp_unit < 0)
       ARENA_PUSH(program->arena, program->collectives, gather_of(program, span, "weights", 1));
   }
 }

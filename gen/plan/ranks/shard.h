@@ -11,8 +11,8 @@
 /* Pieces are of so many elements, times something. */
 enum { SHARD_LINE = 16 };
 
-/* Whether ranks divide anything in this program. */
-bool is_divided(const struct program *program);
+/* Whether ranks shard anything in this program: states, gradients or weights. */
+bool is_sharded(const struct program *program);
 
 /* Whether a weight can be one span with those that were added last: beside them among the weights as among the
  * gradients, and updated by the same numbers. */

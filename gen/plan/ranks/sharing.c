@@ -21,15 +21,15 @@ static void add_sums(const struct job *job, struct shared_bytes *bytes, enum axi
   bytes->touched += (placed ? 1 : 2) * (whole / ranks * (ranks - 1));
 }
 
-/* Gathers: a rank's piece in its own memory, the others' in theirs. Weights that are divided are read where they lie.
+/* Gathers: a rank's piece in its own memory, the others' in theirs. Sharded weights are read where they lie.
  */
 static void add_gathers(const struct program *program, struct shared_bytes *bytes, int64_t whole) {
   const struct job *job = program->job;
   int64_t ranks = job->parallelism.axes[AXIS_DP_SHARD];
-  bool divided = job->parallelism.zero_stage == 3;
+  bool sharded = job->parallelism.zero_stage == 3;
   if (!is_within_machine(job, AXIS_DP_SHARD)) return;
-  bytes->own += divided ? 0 : whole / ranks;
-  bytes->touched += divided ? (ranks - 1) * program->own_elements * dtype_size(DTYPE_FLOAT32) : whole;
+  bytes->own += sharded ? 0 : whole / ranks;
+  bytes->touched += sharded ? (ranks - 1) * program->own_elements * dtype_size(DTYPE_FLOAT32) : whole;
 }
 
 struct shared_bytes shared_bytes(const struct program *program) {
@@ -39,7 +39,7 @@ struct shared_bytes shared_bytes(const struct program *program) {
   if (program->collectives.count == 0 || !program->target->shares) return bytes;
   int64_t weights = weights_type(program)->bytes;
   int64_t gradients = weights_type(program->trained)->bytes;
-  if (is_divided(program)) add_gathers(program, &bytes, weights);
+  if (is_sharded(program)) add_gathers(program, &bytes, weights);
   if (job_has_tree(job) && !program->tree.by_buckets) return bytes;
   if (shard_has_own_gradients(program)) {
     add_sums(job, &bytes, AXIS_DP_SHARD, gradients, true);

@@ -1,10 +1,10 @@
 #include "gen/plan/ranks/tree.h"
 
 #include "gen/base/quantity.h"
-#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/allocate.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/ranks/collectives.h"
-#include "gen/plan/ranks/fold.h"
+#include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/shard.h"
 #include "gen/plan/ranks/sharing.h"
@@ -66,8 +66,8 @@ static void add(struct program *program, enum axis axis, const char *what, int64
 static const enum axis far_to_near[] = {AXIS_DP_REPLICATE, AXIS_DP_SHARD};
 
 void tree_losses(struct program *program) {
-  const char *what = program->border.counts ? "the loss, and what it is a mean over" : "the loss";
-  int64_t numbers = program->border.counts ? 2 : 1;
+  const char *what = program->step_end.counts ? "the loss, and what it is a mean over" : "the loss";
+  int64_t numbers = program->step_end.counts ? 2 : 1;
   for (int i = 0; i < 2; i++)
     add(program, far_to_near[i], what, numbers * levels_of(program->job->parallelism.axes[far_to_near[i]]),
         (int64_t)sizeof(double));
@@ -80,13 +80,13 @@ static void add_gradients(struct program *program) {
         dtype_size(DTYPE_FLOAT32));
 }
 
-bool tree_goes_on(const struct program *program, enum axis axis) {
+bool tree_is_async(const struct program *program, enum axis axis) {
   if (program->target->gathers) return true;
-  return axis == (is_divided(program) ? AXIS_DP_SHARD : AXIS_DP_REPLICATE) && is_within_machine(program->job, axis);
+  return axis == (is_sharded(program) ? AXIS_DP_SHARD : AXIS_DP_REPLICATE) && is_within_machine(program->job, axis);
 }
 
 int tree_sums(const struct program *program) {
-  bool both = program->job->parallelism.axes[AXIS_DP_REPLICATE] > 1 && is_divided(program);
+  bool both = program->job->parallelism.axes[AXIS_DP_REPLICATE] > 1 && is_sharded(program);
   return both && job_has_tree(program->job) ? 2 : 1;
 }
 
@@ -101,7 +101,7 @@ int tree_bucket(const struct program *program, int bucket, struct collective *li
     list[count].length = whole->count;
     list[count++].count = given_by_halves(replicas, whole->count);
   }
-  if (!is_divided(program)) return count;
+  if (!is_sharded(program)) return count;
   list[count] = shard_scattered_by_tree(program, &program->spans.items[bucket], whole->what);
   list[count].behind = whole->behind;
   list[count++].iteration = whole->iteration;
@@ -140,12 +140,12 @@ static int64_t room_of_bucket(const struct program *program, int64_t count) {
 /* What one bucket takes at a time, the largest. */
 static int64_t exchange_room(const struct program *program) {
   int64_t most = 0;
-  for (int i = 0; i < program->spans.count && is_divided(program); i++) {
+  for (int i = 0; i < program->spans.count && is_sharded(program); i++) {
     const struct span *span = &program->spans.items[i];
     int64_t room = program->target->gathers ? room_of_gathered(program, span) : room_of_halves(program, span);
     if (room > most) most = room;
   }
-  for (int i = 0; i < program->collectives.count && !is_divided(program); i++) {
+  for (int i = 0; i < program->collectives.count && !is_sharded(program); i++) {
     int64_t room = room_of_bucket(program, program->collectives.items[i].length);
     if (room > most) most = room;
   }
@@ -189,7 +189,7 @@ bool plan_tree(struct program *program, struct diagnostics *diags) {
   }
   add_gradients(program);
   tree_losses(program);
-  if (!is_divided(program)) return true;
+  if (!is_sharded(program)) return true;
   shard_all(program);
   plan_gathers(program);
   shard_gather(program);

@@ -21,9 +21,9 @@ bool plan_tree(struct program *program, struct diagnostics *diags);
 /* Adds the sums of losses to program->collectives. */
 void tree_losses(struct program *program);
 
-/* Whether the backward goes on while ranks along an axis add up what it has completed: on a device that gathers; else
- * within a machine, where they read it where it lies. */
-bool tree_goes_on(const struct program *program, enum axis axis);
+/* Whether ranks along an axis add up gradients asynchronously, while the backward computes others: on a device that
+ * gathers, and otherwise within a machine, whose ranks read them in place. */
+bool tree_is_async(const struct program *program, enum axis axis);
 
 /* Sums that begin with a bucket, one behind the other, and are waited for together. */
 int tree_sums(const struct program *program);

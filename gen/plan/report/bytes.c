@@ -1,10 +1,10 @@
 #include "gen/plan/report/bytes.h"
 
 #include "gen/ir/op.h"
-#include "gen/plan/graph/at_once.h"
-#include "gen/plan/graph/border.h"
+#include "gen/plan/graph/fused_loss_backward.h"
 #include "gen/plan/graph/library.h"
-#include "gen/plan/memory/place.h"
+#include "gen/plan/graph/step_end.h"
+#include "gen/plan/memory/allocate.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/optimizers.h"
 #include "gen/plan/ranks/compress.h"
@@ -34,7 +34,7 @@ static bool mirrored(const struct program *program) {
   return program->target->progress_bytes > 0;
 }
 
-/* What a rank has of weights that are divided among ranks. */
+/* What a rank has of sharded weights. */
 static int64_t own_bytes(const struct program *program) {
   return program->own_elements * dtype_size(DTYPE_FLOAT32);
 }
@@ -52,7 +52,7 @@ static int64_t cache_bytes(const struct program *program) {
 
 static int64_t weight_bytes(const struct program *program) {
   int64_t all = weights_type(program)->bytes, bytes = all - cache_bytes(program) + program->packed;
-  if (program->low != DTYPE_FLOAT32) bytes += arena_aligned(all / 2);
+  if (program->bits16 != DTYPE_FLOAT32) bytes += arena_aligned(all / 2);
   bool parts = trains(program) && program->job->parallelism.zero_stage == 3;
   return bytes + (parts && !program->states.items[0].on_host ? own_bytes(program) : 0);
 }
@@ -89,10 +89,10 @@ static int64_t sample_bytes(const struct program *program) {
   for (int i = 0; i < entry->inputs.count; i++)
     bytes += shape_bytes(entry->inputs.items[i]->shape, entry->inputs.items[i]->dtype);
   for (int i = 0; i < results.count; i++) bytes += shape_bytes(results.items[i]->shape, DTYPE_FLOAT32);
-  if (border_seed(program).input != NULL) bytes += array_bytes(1, DTYPE_FLOAT32);
+  if (loss_seed(program).input != NULL) bytes += array_bytes(1, DTYPE_FLOAT32);
   if (program->second_entry == NULL) return bytes;
   if (program->predictions.values != NULL) bytes += shape_bytes(program->predictions.values->shape, DTYPE_INT32);
-  if (program->evaluation_count != NULL && !program->border.counts) bytes += array_bytes(1, DTYPE_FLOAT32);
+  if (program->evaluation_count != NULL && !program->step_end.counts) bytes += array_bytes(1, DTYPE_FLOAT32);
   return bytes;
 }
 
@@ -123,7 +123,7 @@ static int64_t report_bytes(const struct program *program) {
   int64_t bytes = trains(program) ? program->target->progress_bytes : 0;
   if (program->kind == PROGRAM_GENERATE) bytes += newest_bytes(program->graph->entry);
   if (draws(program)) bytes += arena_aligned((int64_t)sizeof(uint64_t));
-  if (program->border.joins) bytes += array_bytes(1, DTYPE_FLOAT32);
+  if (program->step_end.uneven_inputs) bytes += array_bytes(1, DTYPE_FLOAT32);
   return bytes;
 }
 
@@ -135,9 +135,9 @@ static int64_t workspace_of(const struct program *program) {
   bool deterministic = program->job->training.deterministic;
   for (int i = 0; i < program->n_kernels && bytes > 0; i++) {
     const struct node *node = program->kernels[i]->node;
-    bool asks = node->kind->library_room != NULL && library_computes(program, program->kernels[i]);
-    int64_t room = asks ? node->kind->library_room(node, deterministic) : 0;
-    if (room > bytes) bytes = room;
+    bool asks = node->kind->library.workspace != NULL && library_computes(program, program->kernels[i]);
+    int64_t workspace = asks ? node->kind->library.workspace(node, deterministic) : 0;
+    if (workspace > bytes) bytes = workspace;
   }
   return bytes > 0 ? arena_aligned(bytes) + 192 : 0;
 }
@@ -147,7 +147,8 @@ static int64_t sums_of(const struct program *program) {
   int64_t most = program->target->sums;
   for (int i = 0; i < program->n_kernels && most > 0; i++) {
     const struct node *node = program->kernels[i]->node;
-    int64_t noted = node->kind->noted_input > 0 ? shape_count(node->inputs[node->kind->noted_input - 1]->shape) : 0;
+    int64_t noted =
+        node->kind->kernel.noted_input > 0 ? shape_count(node->inputs[node->kind->kernel.noted_input - 1]->shape) : 0;
     if (noted > most) most = noted;
   }
   return most;

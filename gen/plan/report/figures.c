@@ -50,8 +50,8 @@ static int64_t limit_of(const struct region *region, const struct value *value) 
       if (node->inputs[k] != value) continue;
       if (node->call != NULL)
         limit = smaller_limit(limit, limit_of(node->call->callee, node->call->callee->inputs.items[k]));
-      else if (node->kind->index_limit != NULL)
-        limit = smaller_limit(limit, node->kind->index_limit(node, k));
+      else if (node->kind->index.limit != NULL)
+        limit = smaller_limit(limit, node->kind->index.limit(node, k));
       else if (node->kind->class == OP_VIEW)
         limit = smaller_limit(limit, limit_of(region, node->outputs[0]));
     }

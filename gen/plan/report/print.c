@@ -1,7 +1,7 @@
 #include "gen/base/text.h"
 #include "gen/ir/op.h"
-#include "gen/plan/memory/lend.h"
-#include "gen/plan/memory/place.h"
+#include "gen/plan/memory/alias.h"
+#include "gen/plan/memory/allocate.h"
 #include "gen/plan/plan.h"
 
 static void print_place(struct text *text, const struct place *place, int rank) {
@@ -11,8 +11,8 @@ static void print_place(struct text *text, const struct place *place, int rank) 
     text_puts(text, "nowhere");
     return;
   }
-  if (storage->loan != NULL)
-    text_printf(text, "lent.%s", storage->loan->name);
+  if (storage->alias != NULL)
+    text_printf(text, "aliased.%s", storage->alias->name);
   else
     text_printf(text, "%s.%s", kinds[storage->kind], storage->name);
   if (place->offset != 0) text_printf(text, "+%lld", (long long)place->offset);
@@ -56,10 +56,10 @@ static void print_function(struct text *text, const struct function *function) {
 }
 
 static void print_loans(struct text *text, const struct program *program) {
-  for (int i = 0; i < program->n_loans; i++) {
-    const struct loan *loan = &program->loans[i];
-    text_printf(text, "%slent.%s: bytes %lld to %lld of the gradients\n", i == 0 ? "\n" : "", loan->name,
-                (long long)loan->at, (long long)(loan->at + storage_bytes(loan->storage)));
+  for (int i = 0; i < program->n_aliases; i++) {
+    const struct alias *alias = &program->aliases[i];
+    text_printf(text, "%saliased.%s: bytes %lld to %lld of the gradients\n", i == 0 ? "\n" : "", alias->name,
+                (long long)alias->at, (long long)(alias->at + storage_bytes(alias->storage)));
   }
 }
 

@@ -9,7 +9,7 @@
 #include "gen/base/text.h"
 #include "gen/plan/choose.h"
 #include "gen/plan/kernels/predict.h"
-#include "gen/plan/memory/lend.h"
+#include "gen/plan/memory/alias.h"
 #include "gen/plan/ranks/sharing.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/plan/report/traffic.h"
@@ -34,9 +34,9 @@ static void add_step(struct text *text, const struct program *program) {
   int64_t samples = (int64_t)job->data.batch_size * (trains ? job->accumulation.num_steps * job_data_ranks(job) : 1);
   const char *unit = trains ? "step " : "batch";
   if (program->kind == PROGRAM_GENERATE && program->endless)
-    text_puts(text, "token     the next of any number of places, ");
+    text_puts(text, "token     computes 1 position of any number, ");
   else if (program->kind == PROGRAM_GENERATE)
-    text_printf(text, "token     %s %d places, ", program->recomputed != NULL ? "all" : "the next of",
+    text_printf(text, "token     computes %s %d positions, ", program->recomputed != NULL ? "all" : "1 of",
                 job->data.sequence_length);
   else if (job_has_rows(job))
     text_printf(text, "%s     %lld rows, ", unit, (long long)samples);
@@ -50,16 +50,16 @@ static void add_step(struct text *text, const struct program *program) {
 static void add_memory(struct text *text, const struct program *program) {
   text_printf(text, "memory    %.1f MiB: weights %.1f", mebibytes(program->bytes.total),
               mebibytes(program->bytes.weights));
-  if (program->bytes.cache > 0) text_printf(text, ", kept places %.1f", mebibytes(program->bytes.cache));
+  if (program->bytes.cache > 0) text_printf(text, ", cache %.1f", mebibytes(program->bytes.cache));
   if (program->kind == PROGRAM_TRAIN)
     text_printf(text, ", gradients %.1f, optimizer %.1f, activations %.1f", mebibytes(program->bytes.gradients),
                 mebibytes(program->bytes.optimizer), mebibytes(program->bytes.activations));
   if (program->bytes.averages > 0) text_printf(text, ", averages %.1f", mebibytes(program->bytes.averages));
-  if (program->bytes.checkpoint > 0) text_printf(text, ", copy %.1f", mebibytes(program->bytes.checkpoint));
+  if (program->bytes.checkpoint > 0) text_printf(text, ", checkpoint %.1f", mebibytes(program->bytes.checkpoint));
   text_printf(text, ", scratch %.1f\n", mebibytes(program->bytes.scratch + program->bytes.batch));
-  if (lent_bytes(program) > 0)
-    text_printf(text, "lent      %.1f MiB more of activations, in memory of gradients that are not written yet\n",
-                mebibytes(lent_bytes(program)));
+  if (aliased_bytes(program) > 0)
+    text_printf(text, "aliased   %.1f MiB more of activations, in memory of gradients that are not written yet\n",
+                mebibytes(aliased_bytes(program)));
   if (program->bytes.host == 0) return;
   text_printf(text, "host      %.1f MiB, pinned", mebibytes(program->bytes.host));
   const char *between = ": ";
@@ -77,9 +77,9 @@ const char *classes_text(struct arena *arena, const struct memory_bytes *bytes) 
   const struct {
     const char *name;
     int64_t bytes;
-  } classes[] = {{"weights", bytes->weights},         {"kept places", bytes->cache},
+  } classes[] = {{"weights", bytes->weights},         {"cache", bytes->cache},
                  {"gradients", bytes->gradients},     {"optimizer", bytes->optimizer},
-                 {"averages", bytes->averages},       {"copy", bytes->checkpoint},
+                 {"averages", bytes->averages},       {"checkpoint", bytes->checkpoint},
                  {"activations", bytes->activations}, {"scratch", bytes->scratch + bytes->batch}};
   struct text text = text_in(arena);
   for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
@@ -104,10 +104,11 @@ const char *report_text(const struct program *program) {
   add_step(&text, program);
   add_memory(&text, program);
   add_savings(&text, program);
-  if (program->low != DTYPE_FLOAT32)
-    text_printf(&text, "precision %s %s, weights and their gradients in float32\n", dtype_name(program->low),
+  if (program->bits16 != DTYPE_FLOAT32)
+    text_printf(&text, "precision %s %s, weights and their gradients in float32\n", dtype_name(program->bits16),
                 program->job->precision.param == PRECISION_NO ? "by autocast" : "throughout");
-  if (program->recomputed != NULL) text_printf(&text, "places    all anew for each token: %s\n", program->recomputed);
+  if (program->recomputed != NULL)
+    text_printf(&text, "recompute all positions for each token: %s\n", program->recomputed);
   text_puts(&text, sharing_text(program));
   text_puts(&text, traffic_summary(program));
   text_puts(&text, tree_text(program));
@@ -119,7 +120,7 @@ const char *report_text(const struct program *program) {
 const char *report_summary(const struct program *program) {
   const char *first = program->n_layers > 1 ? arena_printf(program->arena, "%d layers, ", program->n_layers) : "";
   return arena_printf(program->arena, "%s%.2f M parameters, %s", first, (double)program->n_parameters / 1e6,
-                      dtype_name(program->low));
+                      dtype_name(program->bits16));
 }
 
 static json_t *savings_json(const struct program *program) {
@@ -138,7 +139,7 @@ const char *report_json(const struct program *program, json_t *predicted) {
   int64_t tokens = job_has_rows(job) ? samples : samples * job->data.sequence_length;
   json_t *root =
       json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}",
-                "model", name_in_folder(job->model.source), "precision", dtype_name(program->low), "parameters",
+                "model", name_in_folder(job->model.source), "precision", dtype_name(program->bits16), "parameters",
                 (json_int_t)program->n_parameters, "tied", (json_int_t)program->n_tied, "flops_per_step",
                 program->flops_per_step, "product_flops_per_step", program->product_flops_per_step, "samples_per_step",
                 (json_int_t)samples, "tokens_per_step", (json_int_t)tokens, "arena_bytes", "weights",
@@ -147,8 +148,8 @@ const char *report_json(const struct program *program, json_t *predicted) {
                 (json_int_t)program->bytes.averages, "checkpoint", (json_int_t)program->bytes.checkpoint, "activations",
                 (json_int_t)program->bytes.activations, "scratch", (json_int_t)program->bytes.scratch, "batch",
                 (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
-  if (root != NULL && lent_bytes(program) > 0)
-    json_object_set_new(root, "lent_bytes", json_integer((json_int_t)lent_bytes(program)));
+  if (root != NULL && aliased_bytes(program) > 0)
+    json_object_set_new(root, "aliased_bytes", json_integer((json_int_t)aliased_bytes(program)));
   if (root != NULL && program->bytes.host > 0)
     json_object_set_new(root, "host_bytes", json_integer((json_int_t)program->bytes.host));
   struct shared_bytes shared = shared_bytes(program);

@@ -230,7 +230,7 @@ void submit(cudaStream_t stream, const char *name, work_run *run, const void *ar
   if (in->capture != NULL) {
     struct node node = {WORK, in->local, 0, name, run, malloc(bytes + 1)};
     if (node.arguments == NULL) fault("no memory");
-    memcpy(node.arguments, arguments, bytes);
+    if (bytes > 0) memcpy(node.arguments, arguments, bytes);
     in->capture->done[in->local][in->local]++;
     add(in->capture, node);
     return;

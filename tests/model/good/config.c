@@ -24,9 +24,12 @@ const struct config defaults = {.layer = {.count = 7, .widths = {1, 2, 32}, .sca
 
 static tensor activate(tensor x, struct config c) {
   switch (c.activation) {
-  case RELU: return relu(x);
-  case GELU: return gelu(x);
-  default: return silu(x);
+  case RELU:
+    return relu(x);
+  case GELU:
+    return gelu(x);
+  default:
+    return silu(x);
   }
 }
 

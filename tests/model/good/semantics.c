@@ -148,12 +148,18 @@ static void aggregates(void) {
 static int classify(int n) {
   int seen = 0;
   switch (n) {
-  case 0: seen += 1; /* falls through */
-  case 1: seen += 10; break;
+  case 0:
+    seen += 1; /* falls through */
+  case 1:
+    seen += 10;
+    break;
   case FIRST:
-  case 5: return 100;
-  default: seen = -1;
-  case 9: seen += 1000;
+  case 5:
+    return 100;
+  default:
+    seen = -1;
+  case 9:
+    seen += 1000;
   }
   return seen;
 }
@@ -183,8 +189,10 @@ static void statements(void) {
   }
   while (n-- > 0) {
     switch (n) {
-    case 2: continue;
-    default: break;
+    case 2:
+      continue;
+    default:
+      break;
     }
     sum += 100;
   }

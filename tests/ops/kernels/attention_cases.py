@@ -35,7 +35,7 @@ def packed(rng, b, t, documents):
 
 
 def build_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", large=1.0, group=1, window=0, documents=0,
-                    way="256"):
+                    variant="256"):
     s, kv = s or t, h // group
     q, k, v = normal(rng, b, h, t, d) * large, normal(rng, b, kv, s, d), normal(rng, b, kv, s, d)
     scale = float(d) ** -0.5
@@ -44,7 +44,7 @@ def build_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense"
     more = [Operand("starts", [b, t], dtype="int32_t")] if documents else []
     inputs = [head_operand("q", b, h, t, d, lie), head_operand("k", b, kv, s, d, lie), head_operand("v", b, kv, s, d, lie)]
     outputs = [head_operand("y", b, h, t, d, "dense" if lie == "dense" else "merged"), Operand("lse", [b, h, t])]
-    return Case(Kernel("attention", outputs, inputs + more, name, causal=causal, window=window, scale=scale, way=way),
+    return Case(Kernel("attention", outputs, inputs + more, name, causal=causal, window=window, scale=scale, variant=variant),
                 {"q": q, "k": k, "v": v, **({"starts": starts} if documents else {})}, {"y": y, "lse": lse})
 
 
@@ -74,7 +74,7 @@ def build_table(name, rng, count=1, whole=0):
 
 
 def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", accumulate=False, group=1,
-                             window=0, documents=0, way="64"):
+                             window=0, documents=0, variant="64"):
     s, kv = s or t, h // group
     q, k, v, dy = normal(rng, b, h, t, d), normal(rng, b, kv, s, d), normal(rng, b, kv, s, d), normal(rng, b, h, t, d)
     scale = float(d) ** -0.5
@@ -88,7 +88,7 @@ def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, li
               head_operand("v", b, kv, s, d, lie), head_operand("y", b, h, t, d, out), Operand("lse", [b, h, t])]
     outputs = [head_operand("dq", b, h, t, d, lie, accumulate), head_operand("dk", b, kv, s, d, lie, accumulate),
                head_operand("dv", b, kv, s, d, lie, accumulate)]
-    return Case(Kernel("attention_backward", outputs, inputs + more, name, causal=causal, window=window, scale=scale, way=way),
+    return Case(Kernel("attention_backward", outputs, inputs + more, name, causal=causal, window=window, scale=scale, variant=variant),
                 {"dy": dy, "q": q, "k": k, "v": v, "y": y, "lse": lse, **({"starts": starts} if documents else {})},
                 {"dq": ds @ k.repeat(group, 1), "dk": by_group(ds.swapaxes(-1, -2) @ q, group),
                  "dv": by_group(p.swapaxes(-1, -2) @ dy, group)},
@@ -111,8 +111,8 @@ FIXED = {
 }
 FIXED["attention_backward"] = [{n: v for n, v in a.items() if n != "large"} for a in FIXED["attention"]] + [
     dict(b=2, h=2, t=33, d=16, lie="qkv", accumulate=True), dict(t=9, d=5, accumulate=True)]
-for backward, ways in (("", ("64", "128")), ("_backward", ("32", "128"))):
-    FIXED["attention" + backward] = FIXED["attention" + backward] + [dict(t=140, d=16, causal=c, way=w) for c in (0, 1) for w in ways]
+for backward, variants in (("", ("64", "128")), ("_backward", ("32", "128"))):
+    FIXED["attention" + backward] = FIXED["attention" + backward] + [dict(t=140, d=16, causal=c, variant=w) for c in (0, 1) for w in variants]
 
 
 def fuzzed_attention(rng):

@@ -103,7 +103,7 @@ class Case:
             set_threads(threads)
             others, _ = self.run(function)
             set_threads(2)
-            if any(a.block.tobytes() != b.block.tobytes() for a, b, o in zip(outputs, others, self.kernel.outputs) if not o.room):
+            if any(a.block.tobytes() != b.block.tobytes() for a, b, o in zip(outputs, others, self.kernel.outputs) if not o.workspace):
                 return f"other bits with {threads} threads"
         return None
 
@@ -111,7 +111,7 @@ class Case:
         """What is not as in the truth, as a sentence."""
         outputs, before = self.run(function)
         for operand, memory in zip(self.kernel.outputs, outputs):
-            if operand.room:
+            if operand.workspace:
                 continue
             truth = np.asarray(self.truths[operand.name], np.float64)
             if operand.accumulate:

@@ -10,7 +10,7 @@ from kernels import Kernel, Operand
 
 
 def build_matmul(name, rng, batch=(), m=1, n=1, k=1, a="rows", b="rows", y="rows", b_rank2=False, accumulate=False, gap=0,
-                 way="each"):
+                 variant="each"):
     def operand(letter, shape, lie):
         order = list(range(len(shape)))
         if lie == "columns":
@@ -24,13 +24,13 @@ def build_matmul(name, rng, batch=(), m=1, n=1, k=1, a="rows", b="rows", y="rows
     oy = operand("y", [*batch, m, n], y)
     va, vb = normal(rng, *oa.shape), normal(rng, *ob.shape)
     truth = va.astype(np.float64) @ vb.astype(np.float64)
-    return Case(Kernel("matmul", [oy], [oa, ob], name, way=way), {"a": va, "b": vb}, {"y": truth})
+    return Case(Kernel("matmul", [oy], [oa, ob], name, variant=variant), {"a": va, "b": vb}, {"y": truth})
 
 
-def build_decide(name, rng, shape=(1, 1)):
+def build_predict_class(name, rng, shape=(1, 1)):
     x = np.round(normal(rng, *shape), 1)  # some are equal
     truth = x.argmax(-1) if shape[-1] > 1 else x[..., 0] > 0
-    kernel = Kernel("decide", [Operand("y", shape[:-1], dtype="int32_t")], [Operand("x", shape)], name)
+    kernel = Kernel("predict_class", [Operand("y", shape[:-1], dtype="int32_t")], [Operand("x", shape)], name)
     return Case(kernel, {"x": x}, {"y": truth.astype(np.int32)})
 
 
@@ -184,7 +184,7 @@ def build_slice_backward(name, rng, shape=(1,), axis=0, start=0, count=1, accumu
 
 BUILDERS = {
     "matmul": build_matmul,
-    "decide": build_decide,
+    "predict_class": build_predict_class,
     "embedding": build_embedding,
     "embedding_backward": build_embedding_backward,
     "layer_norm": lambda name, rng, **a: build_norm("layer_norm", name, rng, **a),
@@ -215,15 +215,15 @@ FIXED = {
     + [dict(batch=(3, 5), m=7, n=5, k=3, b_rank2=True, b="columns"), dict(batch=(3,), m=7, n=5, k=3, accumulate=True),
        dict(batch=(2, 3), m=7, n=5, k=3, a="heads", b="heads", y="heads"), dict(m=33, n=17, k=65, accumulate=True),
        dict(batch=(2, 3), m=17, n=5, k=3, a="heads", y="heads", b_rank2=True),
-       dict(batch=(2,), m=128, n=128, k=128, a="columns", y="columns", way="library"),
-       dict(m=16, n=40, k=2000, way="library")]  # whose sum the library divides among threads
-    + [dict(m=m, n=n, k=k, a=a, b=b, y=y, accumulate=m > 200, way=way)
-       for way in ("parts", "primitive")
+       dict(batch=(2,), m=128, n=128, k=128, a="columns", y="columns", variant="library"),
+       dict(m=16, n=40, k=2000, variant="library")]  # whose sum the library divides among threads
+    + [dict(m=m, n=n, k=k, a=a, b=b, y=y, accumulate=m > 200, variant=variant)
+       for variant in ("parts", "primitive")
        for m, n, k in [(1, 1, 1), (5, 97, 33), (250, 40, 7)]
        for a, b, y in [("rows", "columns", "rows"), ("columns", "gap", "columns")]]
-    + [dict(batch=(2, 3), m=7, n=5, k=3, a="heads", b="heads", y="heads", way="primitive"),
-       dict(batch=(2, 3), m=17, n=5, k=3, a="heads", y="heads", b_rank2=True, accumulate=True, way="primitive")],
-    "decide": ROWS + [dict(shape=(5, 1)), dict(shape=(3, 40, 65))],
+    + [dict(batch=(2, 3), m=7, n=5, k=3, a="heads", b="heads", y="heads", variant="primitive"),
+       dict(batch=(2, 3), m=17, n=5, k=3, a="heads", y="heads", b_rank2=True, accumulate=True, variant="primitive")],
+    "predict_class": ROWS + [dict(shape=(5, 1)), dict(shape=(3, 40, 65))],
     "embedding": [dict(v=3, c=1, shape=(1,)), dict(v=7, c=17, shape=(5, 3)), dict(v=65, c=384, shape=(3, 8))],
     "embedding_backward": [dict(v=3, c=1, shape=(1,)), dict(v=7, c=17, shape=(5, 3), accumulate=True),
                            dict(v=65, c=384, shape=(3, 80)), dict(v=5, c=300, shape=(33,), accumulate=True)],
@@ -281,7 +281,7 @@ def fuzzed(kind, rng):
         lies = ["rows", "columns", "gap"]
         return dict(batch=tuple(int(rng.integers(1, 4)) for _ in range(rng.integers(3))), m=size(), n=size(), k=size(),
                     a=str(rng.choice(lies)), b=str(rng.choice(lies)), y=str(rng.choice(lies)), b_rank2=flag(),
-                    accumulate=flag(), gap=int(rng.integers(5)), way=str(rng.choice(["library", "each", "parts", "primitive"])))
+                    accumulate=flag(), gap=int(rng.integers(5)), variant=str(rng.choice(["library", "each", "parts", "primitive"])))
     if kind.startswith("embedding"):
         return dict(v=size(), c=size(), shape=shape)
     if kind.startswith("cross_entropy"):

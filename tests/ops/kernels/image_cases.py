@@ -41,7 +41,7 @@ def convolved(x, w, y, groups, stride, padding, dilation, made):
 
 
 def build_convolution(made, name, rng, n=1, c=1, o=1, x=(1, 1), kernel=(1, 1), stride=(1, 1), padding=(0, 0), dilation=(1, 1),
-                      groups=1, accumulate=False, room=100_000):
+                      groups=1, accumulate=False, workspace=100_000):
     y = [(x[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
     shapes = {"x": [n, c * groups, *x], "weight": [o * groups, c, *kernel], "y": [n, o * groups, *y]}
     arrays = {key: np.zeros(shape) if key == made else normal(rng, *shape) for key, shape in shapes.items()}
@@ -49,7 +49,7 @@ def build_convolution(made, name, rng, n=1, c=1, o=1, x=(1, 1), kernel=(1, 1), s
     kind, gives, takes = {"y": ("convolution", "y", {"x": "x", "weight": "weight"}),
                           "x": ("convolution_data", "dx", {"dy": "y", "weight": "weight"}),
                           "weight": ("convolution_weights", "dweight", {"dy": "y", "x": "x"})}[made]
-    outputs = [Operand(gives, shapes[made], accumulate=accumulate), Operand("room", [room], room=True)]
+    outputs = [Operand(gives, shapes[made], accumulate=accumulate), Operand("workspace", [workspace], workspace=True)]
     given = {key: arrays[of] for key, of in takes.items()}
     inputs = [Operand(key, list(array.shape)) for key, array in given.items()]
     attributes = {"stride": list(stride), "padding": list(padding), "dilation": list(dilation), "groups": groups}
@@ -62,7 +62,7 @@ CONVOLUTIONS = [
     dict(n=2, c=8, o=8, x=(8, 8), kernel=(1, 1), stride=(2, 2)), dict(n=2, c=4, o=6, x=(9, 9), kernel=(3, 3), dilation=(2, 3), padding=(2, 1)),
     dict(n=2, c=1, o=1, groups=16, x=(7, 7), kernel=(3, 3), padding=(1, 1)), dict(n=2, c=3, o=2, groups=3, x=(6, 5), kernel=(2, 3)),
     dict(n=1, c=3, o=16, x=(1, 40), kernel=(1, 7), padding=(0, 3)), dict(n=1, c=3, o=16, x=(20, 20), kernel=(7, 7), stride=(2, 2), padding=(3, 3)),
-    dict(n=2, c=16, o=16, x=(6, 6), kernel=(3, 3), padding=(1, 1), room=16), dict(n=2, c=3, o=5, x=(7, 6), kernel=(3, 3), accumulate=True),
+    dict(n=2, c=16, o=16, x=(6, 6), kernel=(3, 3), padding=(1, 1), workspace=16), dict(n=2, c=3, o=5, x=(7, 6), kernel=(3, 3), accumulate=True),
     dict(n=2, c=16, o=32, x=(6, 6), kernel=(3, 3), padding=(1, 1), accumulate=True), dict(n=2, c=16, o=16, x=(6, 7), kernel=(1, 1), accumulate=True),
 ]
 

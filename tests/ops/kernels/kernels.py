@@ -45,7 +45,7 @@ HEADERS = """#include <math.h>
 class Operand:
     """An operand as the emitter describes it."""
 
-    def __init__(self, name, shape, strides=None, dtype="float", accumulate=False, room=False):
+    def __init__(self, name, shape, strides=None, dtype="float", accumulate=False, workspace=False):
         self.name, self.shape, self.rank, self.type = name, list(shape), len(shape), dtype
         self.count = int(np.prod(shape, dtype=np.int64))
         self.cols = self.shape[-1] if shape else 1
@@ -55,7 +55,7 @@ class Operand:
         self.dense = self.strides == row_major
         self.elements = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
         self.extent = " * ".join(map(str, shape)) if self.dense and shape else str(self.elements)
-        self.accumulate, self.room = accumulate, room
+        self.accumulate, self.workspace = accumulate, workspace
 
 
 class Kernel:
@@ -63,7 +63,7 @@ class Kernel:
 
     def __init__(self, kind, outputs, inputs, name=None, random=False, **attributes):
         self.kind, self.name = kind, name or f"{kind}_kernel"
-        self.outputs, self.inputs, self.random, self.weights, self.way = outputs, inputs, random, 0, ""
+        self.outputs, self.inputs, self.random, self.weights, self.variant = outputs, inputs, random, 0, ""
         self.in_blocks = False
         self.__dict__.update(attributes)
         self.__dict__.update({operand.name: operand for operand in outputs + inputs})
@@ -77,7 +77,7 @@ def by_library(kernel):
 def deterministic(kernel):
     """The kernel as a program with training.deterministic has it."""
     steady = copy.copy(kernel)
-    steady.in_blocks, steady.way = True, "library" if kernel.way in ("parts", "primitive", "packed") else kernel.way
+    steady.in_blocks, steady.variant = True, "library" if kernel.variant in ("parts", "primitive", "packed") else kernel.variant
     return steady
 
 
@@ -119,7 +119,7 @@ def program_text(kernels):
     body = "".join(kernel_text(kernel) + "\n" for kernel in kernels)
     types = {operand.type for kernel in kernels for operand in kernel.outputs + kernel.inputs}
     low = sorted(types & {"accel_bf16", "accel_f16"})
-    runtime = "".join(f'#include "{ROOT}/runtime/{name}.h"\n' for name in OPENED if f"accel_{name} " in body)
+    runtime = "".join(f'#include "{ROOT}/include/accel/{name}.h"\n' for name in OPENED if f"accel_{name} " in body)
     used = "float accel_used(float x);\nfloat accel_used(float x) { return accel_widen(accel_narrow(x)); }\n" if low else ""
     text = HEADERS + runtime + support_text(low) + used + "\n" + with_helpers(body)
     for kernel in kernels:
@@ -136,7 +136,7 @@ def compile_text(text, compiler="gcc", flags=(), libraries=("-ldnnl", "-lm"), ki
     """Compiles to a shared object (or, with kind "exe", a program); the same text and flags are compiled once."""
     base = [flag for flag in FLAGS if kind == "so" or flag not in ("-fPIC", "-shared")]
     command = [compiler, *base, *flags]
-    sources = RUNTIME if "/runtime/" in text else []
+    sources = RUNTIME if any(f"/accel/{name}.h" in text for name in OPENED) else []
     key = hashlib.sha256("\0".join([text, *command, *(source.read_text() for source in sources)]).encode()).hexdigest()[:24]
     CACHE.mkdir(parents=True, exist_ok=True)
     source, target = CACHE / f"{key}.c", CACHE / f"{key}.{kind}"

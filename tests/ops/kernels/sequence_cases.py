@@ -80,7 +80,7 @@ def build_lstm(name, rng, b=1, t=1, h=1):
     gates, weight = normal(rng, b, t, 4 * h), normal(rng, 4 * h, h) / np.float32(h**0.5)
     y, cells, active = lstm64(gates, weight)
     kernel = Kernel("lstm", [Operand("y", y.shape), Operand("cells", y.shape), Operand("active", active.shape),
-                             Operand("room", [2, b, h], room=True)],
+                             Operand("workspace", [2, b, h], workspace=True)],
                     [Operand("gates", gates.shape), Operand("weight", weight.shape)], name)
     return Case(kernel, {"gates": gates, "weight": weight}, {"y": y, "cells": cells, "active": active})
 
@@ -97,7 +97,7 @@ def build_lstm_backward(name, rng, b=1, t=1, h=1):
         slopes = (dc * g * i * (1 - i), dc * before * f * (1 - f), dc * i * (1 - g**2), dstate * squashed * o * (1 - o))
         dgates[:, step] = np.concatenate(slopes, -1)
         dcell, carried = dc * f, dgates[:, step] @ weight
-    kernel = Kernel("lstm_backward", [Operand("dgates", gates.shape), Operand("room", [2, b, h], room=True)],
+    kernel = Kernel("lstm_backward", [Operand("dgates", gates.shape), Operand("workspace", [2, b, h], workspace=True)],
                     [Operand("dy", y.shape), Operand("weight", weight.shape), Operand("cells", y.shape), Operand("active", active.shape)],
                     name)
     return Case(kernel, {"dy": dy, "weight": weight, "cells": cells, "active": active}, {"dgates": dgates})
@@ -142,6 +142,12 @@ def build_flip(name, rng, shape=(1,), axis=0):
     return Case(Kernel("flip", [Operand("y", shape)], [Operand("x", shape)], name, axis=axis), {"x": x}, {"y": np.flip(x, axis)})
 
 
+def build_roll(name, rng, shape=(2,), axis=0, shift=1):
+    x = normal(rng, *shape)
+    kernel = Kernel("roll", [Operand("y", shape)], [Operand("x", shape)], name, axis=axis, shift=shift)
+    return Case(kernel, {"x": x}, {"y": np.roll(x, shift, axis)})
+
+
 def places(rng, rows, columns, elements):
     """Rows and columns of a sparse matrix's elements, some in one place."""
     return {"rows": rng.integers(0, rows, elements).astype(np.int32), "columns": rng.integers(0, columns, elements).astype(np.int32)}
@@ -167,8 +173,8 @@ def build_sparse_dot(name, rng, rows=1, columns=1, elements=1, width=1):
 def build_sparse_rows(name, rng, rows=1, most=4):
     counts = rng.integers(0, most, rows)
     counts[-1] += not counts.any()
-    starts = np.concatenate(([0], counts.cumsum())).astype(np.int32)
-    kernel = Kernel("sparse_rows", [Operand("y", [counts.sum()], dtype="int32_t")], [Operand("starts", [rows + 1], dtype="int32_t")], name)
+    starts = np.concatenate(([0], counts.cumsum()[:-1])).astype(np.int32)
+    kernel = Kernel("sparse_rows", [Operand("y", [counts.sum()], dtype="int32_t")], [Operand("starts", [rows], dtype="int32_t")], name)
     return Case(kernel, {"starts": starts}, {"y": np.repeat(np.arange(rows), counts)})
 
 
@@ -253,6 +259,7 @@ BUILDERS = {
     "grouped_matmul": build_grouped_matmul,
     "grouped_matmul_weight": build_grouped_matmul_weight,
     "flip": build_flip,
+    "roll": build_roll,
     "sparse_matmul": build_sparse_matmul,
     "sparse_dot": build_sparse_dot,
     "sparse_rows": build_sparse_rows,
@@ -280,6 +287,7 @@ FIXED = {
     "grouped_matmul": GROUPED + [dict(how, straight=1) for how in GROUPED],
     "grouped_matmul_weight": GROUPED + [dict(how, accumulate=which) for how in GROUPED for which in ("all", "some")],
     "flip": ALONG,
+    "roll": [dict(), dict(shape=(33, 5), shift=32), dict(shape=(5, 7), axis=1, shift=3), dict(shape=(3, 7, 5), axis=1, shift=2)],
     "sparse_matmul": SPARSE + [dict(rows=100, columns=17, elements=500, width=16, accumulate=True)],
     "sparse_dot": SPARSE,
     "sparse_rows": [dict(), dict(rows=7), dict(rows=40, most=9)],
@@ -317,6 +325,12 @@ def fuzzed_along(rng):
     return dict(shape=shape, axis=int(rng.integers(len(shape))))
 
 
+def fuzzed_roll(rng):
+    shape = tuple(1 + size(rng) for _ in range(rng.integers(1, 4)))
+    axis = int(rng.integers(len(shape)))
+    return dict(shape=shape, axis=axis, shift=int(rng.integers(1, shape[axis])))
+
+
 def fuzzed_top_k(rng):
     shape = (size(rng), size(rng))
     return dict(shape=shape, k=int(rng.integers(1, shape[-1] + 1)))
@@ -344,6 +358,7 @@ FUZZED = {
     "grouped_matmul": lambda rng: dict(fuzzed_grouped(rng), straight=int(rng.integers(2))),
     "grouped_matmul_weight": lambda rng: dict(fuzzed_grouped(rng), accumulate=("", "all", "some")[rng.integers(3)]),
     "flip": fuzzed_along,
+    "roll": fuzzed_roll,
     "sparse_matmul": fuzzed_sparse,
     "sparse_dot": fuzzed_sparse,
     "sparse_rows": lambda rng: dict(rows=size(rng)),

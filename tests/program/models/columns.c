@@ -1,5 +1,5 @@
-/* Columns of a row that are indices: 0 to 3 tokens, by way of a function that gives them and another that looks them up;
- * 5 and 4, in that order, places; 6 a target beside the label. Column 7 is a number. */
+/* Columns of a row that are indices: 0 to 3 tokens, by way of a function that gives them and another that looks them
+ * up; 5 and 4, in that order, places; 6 a target beside the label. Column 7 is a number. */
 #include <accel/model.h>
 
 struct config {

@@ -326,7 +326,7 @@ static inline __attribute__((always_inline)) void accel_tile(int rows, int colum
 }
 
 /* to[c][r] = factor from[r][c] for 16 rows and columns. With 16 lanes: each of four rounds shuffles rows r and r + 8,
- * like cards, which turns the eight bits of an element's place by one. */
+ * like cards, which rotates the eight bits of an element's index by one. */
 static inline void accel_transpose(float factor, const float *from, size_t from_row, float *to, size_t to_row) {
 #if defined __AVX512F__
   accel_lanes x[16], y[16];

@@ -2,8 +2,8 @@
  *
  * job    job.yaml, 23c1774997577463c6dedcb923b477ac65e2f501ae9a6847f192f786e1132b29
  * model     gpt2.c: 2 layers, 3,840 parameters
- * token     the next of 4 places, 7.82 kFLOP (products 93 %)
- * memory    0.0 MiB: weights 0.0, kept places 0.0, scratch 0.0
+ * token     computes 1 of 4 positions, 7.82 kFLOP (products 93 %)
+ * memory    0.0 MiB: weights 0.0, cache 0.0, scratch 0.0
  * traffic   none (1 rank)
  *
  * Build: cc -std=c17 -O3 -march=native -fopenmp generate.c -o generate $(pkg-config --cflags --libs accel-runtime) */
@@ -25,8 +25,8 @@ struct attend_weights {
   alignas(64) float c_attn_bias[24];
   alignas(64) float c_proj_weight[8 * 8];
   alignas(64) float c_proj_bias[8];
-  alignas(64) float keys[8 * 4];   /* [1][2][4][4] */
-  alignas(64) float values[8 * 4]; /* [1][2][4][4] */
+  alignas(64) float k_cache[8 * 4]; /* [1][2][4][4] */
+  alignas(64) float v_cache[8 * 4]; /* [1][2][4][4] */
 };
 static_assert(sizeof(struct attend_weights) == 1472, "as planned");
 
@@ -243,15 +243,15 @@ static void add_1x4x24(float y[static 4 * 24], const float x0[static 4 * 24], co
     }
 }
 
-/* Queries at the places from at[0] on, each among the keys up to its own place. k goes to kept_k, which is
- * next_k's memory, and v to kept_v, which is next_v's. */
+/* Queries at the places from at[0] on, each among the keys up to its own place. k goes to k_cache, which is
+ * next_k's memory, and v to v_cache, which is next_v's. */
 static void attention_cached_1x2x4x4(float y[static 32], float next_k[static 8 * 4], float next_v[static 8 * 4],
                                      const float q[static 80], const float k[static 80], const float v[static 80],
-                                     const float kept_k[static 8 * 4], const float kept_v[static 8 * 4],
+                                     const float k_cache[static 8 * 4], const float v_cache[static 8 * 4],
                                      const int32_t at[static 1]) {
   const size_t first = at[0] < 0 ? (size_t)at[0] : 0;
-  (void)kept_k;
-  (void)kept_v;
+  (void)k_cache;
+  (void)v_cache;
 #pragma omp parallel for collapse(2)
   for (size_t b = 0; b < 1; b++)
     for (size_t g = 0; g < 2; g++) {
@@ -402,15 +402,15 @@ static void add_1x1x24(float y[static 24], const float x0[static 24], const floa
   }
 }
 
-/* Queries at the places from at[0] on, each among the keys up to its own place. k goes to kept_k, which is
- * next_k's memory, and v to kept_v, which is next_v's. */
+/* Queries at the places from at[0] on, each among the keys up to its own place. k goes to k_cache, which is
+ * next_k's memory, and v to v_cache, which is next_v's. */
 static void attention_cached_1x2x1x4(float y[static 2 * 4], float next_k[static 8 * 4], float next_v[static 8 * 4],
                                      const float q[static 2 * 4], const float k[static 2 * 4],
-                                     const float v[static 2 * 4], const float kept_k[static 8 * 4],
-                                     const float kept_v[static 8 * 4], const int32_t at[static 1]) {
+                                     const float v[static 2 * 4], const float k_cache[static 8 * 4],
+                                     const float v_cache[static 8 * 4], const int32_t at[static 1]) {
   const size_t first = at[0] < 3 ? (size_t)at[0] : 3;
-  (void)kept_k;
-  (void)kept_v;
+  (void)k_cache;
+  (void)v_cache;
 #pragma omp parallel for collapse(2)
   for (size_t b = 0; b < 1; b++)
     for (size_t g = 0; g < 2; g++) {
@@ -551,8 +551,8 @@ static void attend_forward(struct attend_weights *weights, struct attend_forward
                            const float *x, const int32_t *at) {
   matmul_1x4x8x24(scratch->matmul, x, weights->c_attn_weight);
   add_1x4x24(scratch->matmul, scratch->matmul, weights->c_attn_bias);
-  attention_cached_1x2x4x4(scratch->reshape, weights->keys, weights->values, scratch->matmul, scratch->matmul + 8,
-                           scratch->matmul + 16, weights->keys, weights->values, at);
+  attention_cached_1x2x4x4(scratch->reshape, weights->k_cache, weights->v_cache, scratch->matmul, scratch->matmul + 8,
+                           scratch->matmul + 16, weights->k_cache, weights->v_cache, at);
   matmul_1x4x8(add, scratch->reshape, weights->c_proj_weight);
   add_1x4x8(add, add, weights->c_proj_bias);
 }
@@ -598,8 +598,8 @@ static void attend_step_forward(struct attend_weights *weights, struct attend_st
                                 const float *x, const int32_t *at) {
   matmul_1x1x8x24(scratch->matmul, x, weights->c_attn_weight);
   add_1x1x24(scratch->matmul, scratch->matmul, weights->c_attn_bias);
-  attention_cached_1x2x1x4(scratch->y, weights->keys, weights->values, scratch->matmul, scratch->matmul + 8,
-                           scratch->matmul + 16, weights->keys, weights->values, at);
+  attention_cached_1x2x1x4(scratch->y, weights->k_cache, weights->v_cache, scratch->matmul, scratch->matmul + 8,
+                           scratch->matmul + 16, weights->k_cache, weights->v_cache, at);
   matmul_1x1x8(add, scratch->y, weights->c_proj_weight);
   add_1x1x8(add, add, weights->c_proj_bias);
 }
@@ -656,8 +656,8 @@ static const struct accel_tensor tensors[] = {
     PARAMETER("h.0.attn.c_attn.bias", h[0].attn.c_attn_bias, ZEROS, 0.0, 0.0, 1, 24),
     PARAMETER("h.0.attn.c_proj.weight", h[0].attn.c_proj_weight, NORMAL, 0.0, 0.01, 2, 8, 8),
     PARAMETER("h.0.attn.c_proj.bias", h[0].attn.c_proj_bias, ZEROS, 0.0, 0.0, 1, 8),
-    PARAMETER("h.0.attn.keys", h[0].attn.keys, ZEROS, 0.0, 0.0, 4, 1, 2, 4, 4),
-    PARAMETER("h.0.attn.values", h[0].attn.values, ZEROS, 0.0, 0.0, 4, 1, 2, 4, 4),
+    PARAMETER("h.0.attn.k_cache", h[0].attn.k_cache, ZEROS, 0.0, 0.0, 4, 1, 2, 4, 4),
+    PARAMETER("h.0.attn.v_cache", h[0].attn.v_cache, ZEROS, 0.0, 0.0, 4, 1, 2, 4, 4),
     PARAMETER("h.0.mlp.c_fc.weight", h[0].mlp.c_fc_weight, NORMAL, 0.0, 0.02, 2, 8, 32),
     PARAMETER("h.0.mlp.c_fc.bias", h[0].mlp.c_fc_bias, ZEROS, 0.0, 0.0, 1, 32),
     PARAMETER("h.0.mlp.c_proj.weight", h[0].mlp.c_proj_weight, NORMAL, 0.0, 0.01, 2, 32, 8),
@@ -670,8 +670,8 @@ static const struct accel_tensor tensors[] = {
     PARAMETER("h.1.attn.c_attn.bias", h[1].attn.c_attn_bias, ZEROS, 0.0, 0.0, 1, 24),
     PARAMETER("h.1.attn.c_proj.weight", h[1].attn.c_proj_weight, NORMAL, 0.0, 0.01, 2, 8, 8),
     PARAMETER("h.1.attn.c_proj.bias", h[1].attn.c_proj_bias, ZEROS, 0.0, 0.0, 1, 8),
-    PARAMETER("h.1.attn.keys", h[1].attn.keys, ZEROS, 0.0, 0.0, 4, 1, 2, 4, 4),
-    PARAMETER("h.1.attn.values", h[1].attn.values, ZEROS, 0.0, 0.0, 4, 1, 2, 4, 4),
+    PARAMETER("h.1.attn.k_cache", h[1].attn.k_cache, ZEROS, 0.0, 0.0, 4, 1, 2, 4, 4),
+    PARAMETER("h.1.attn.v_cache", h[1].attn.v_cache, ZEROS, 0.0, 0.0, 4, 1, 2, 4, 4),
     PARAMETER("h.1.mlp.c_fc.weight", h[1].mlp.c_fc_weight, NORMAL, 0.0, 0.02, 2, 8, 32),
     PARAMETER("h.1.mlp.c_fc.bias", h[1].mlp.c_fc_bias, ZEROS, 0.0, 0.0, 1, 32),
     PARAMETER("h.1.mlp.c_proj.weight", h[1].mlp.c_proj_weight, NORMAL, 0.0, 0.01, 2, 32, 8),
@@ -680,13 +680,13 @@ static const struct accel_tensor tensors[] = {
 
 /* Parameters that the file need not have, by their places above. */
 static const int fresh[] = {
-    /* h.0.attn.keys */
+    /* h.0.attn.k_cache */
     12,
-    /* h.0.attn.values */
+    /* h.0.attn.v_cache */
     13,
-    /* h.1.attn.keys */
+    /* h.1.attn.k_cache */
     26,
-    /* h.1.attn.values */
+    /* h.1.attn.v_cache */
     27,
 };
 /* Tensors there that may be extra. */
@@ -700,8 +700,8 @@ static const struct accel_program program = {
     .job_digest = "23c1774997577463c6dedcb923b477ac65e2f501ae9a6847f192f786e1132b29",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters\n"
-            "token     the next of 4 places, 7.82 kFLOP (products 93 %)\n"
-            "memory    0.0 MiB: weights 0.0, kept places 0.0, scratch 0.0\n"
+            "token     computes 1 of 4 positions, 7.82 kFLOP (products 93 %)\n"
+            "memory    0.0 MiB: weights 0.0, cache 0.0, scratch 0.0\n"
             "traffic   none (1 rank)\n",
     .steps = 3,
     .seed = 11,

@@ -4,7 +4,7 @@
  * model     gru_bytes.c: 4,281 parameters
  * step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
- * lent      0.0 MiB more of activations, in memory of gradients that are not written yet
+ * aliased   0.0 MiB more of activations, in memory of gradients that are not written yet
  * traffic   none (1 rank)
  *
  * Build: cc -std=c17 -O3 -march=native -fopenmp trainer.c -o trainer $(pkg-config --cflags --libs accel-runtime) */
@@ -67,13 +67,13 @@ struct model_saved {
 static_assert(sizeof(struct model_saved) == 3712, "as planned");
 
 /* What the forward keeps in memory of gradients: the backward writes each of them when it has read what lies there. */
-struct lent {
+struct aliased {
   alignas(64) char before_cell_2[128];
   struct cell_saved cell_2;
   struct step_loss_saved step_loss;
   struct cell_saved cell;
 };
-static_assert(sizeof(struct lent) == 5120, "as planned");
+static_assert(sizeof(struct aliased) == 5120, "as planned");
 
 /* What cell_forward needs while it runs. */
 struct cell_forward_scratch {
@@ -145,7 +145,7 @@ struct arena {
       struct model_weights gradients;
       float all_gradients[4320];
     };
-    struct lent lent;
+    struct aliased aliased;
   };
   float moment_1[4320];
   float moment_2[4320];
@@ -606,17 +606,17 @@ static void step_loss_forward(const struct model_weights *weights, struct step_l
 }
 
 /* model, gru_bytes.c:43. */
-static void model_forward(const struct model_weights *weights, struct model_saved *saved, struct lent *lent,
+static void model_forward(const struct model_weights *weights, struct model_saved *saved, struct aliased *aliased,
                           struct model_forward_scratch *scratch, float scale[static 1],
                           const int32_t tokens[static 3 * 2], const int32_t targets[static 3 * 2]) {
   embedding_256x5(saved->x, weights->embedding_weight, tokens);
   add_3x9(saved->h, weights->start);
   copy_3x5(scratch->reshape_dense_7, saved->x);
-  cell_forward(&weights->cell, &lent->cell, &scratch->cell_forward, saved->h_2, scratch->reshape_dense_7, saved->h);
+  cell_forward(&weights->cell, &aliased->cell, &scratch->cell_forward, saved->h_2, scratch->reshape_dense_7, saved->h);
   copy_3(scratch->reshape_2_dense_9, targets);
-  step_loss_forward(weights, &lent->step_loss, scratch->step_loss, saved->h_2, scratch->reshape_2_dense_9);
+  step_loss_forward(weights, &aliased->step_loss, scratch->step_loss, saved->h_2, scratch->reshape_2_dense_9);
   copy_3x5(scratch->reshape_3_dense_11, saved->x + 5);
-  cell_forward(&weights->cell, &lent->cell_2, &scratch->cell_forward, saved->h_3, scratch->reshape_3_dense_11,
+  cell_forward(&weights->cell, &aliased->cell_2, &scratch->cell_forward, saved->h_3, scratch->reshape_3_dense_11,
                saved->h_2);
   copy_3(scratch->reshape_4_dense_13, targets + 1);
   step_loss_forward(weights, &saved->step_loss_2, scratch->step_loss_2, saved->h_3, scratch->reshape_4_dense_13);
@@ -657,7 +657,7 @@ static void step_loss_backward(const struct model_weights *weights, struct model
 
 /* Gradient of model, gru_bytes.c:43. */
 static void model_backward(const struct model_weights *weights, struct model_weights *gradients,
-                           struct model_saved *saved, struct lent *lent, struct model_backward_scratch *scratch,
+                           struct model_saved *saved, struct aliased *aliased, struct model_backward_scratch *scratch,
                            const int32_t targets[static 3 * 2], const int32_t tokens[static 3 * 2]) {
   scale_1_2(scratch->d_sum);
   sum_1(scratch->d_step_loss_2, scratch->d_sum);
@@ -665,15 +665,15 @@ static void model_backward(const struct model_weights *weights, struct model_wei
   step_loss_backward(weights, gradients, &saved->step_loss_2, scratch->d_h_3, scratch->d_step_loss_2,
                      scratch->reshape_4_dense_7, saved->h_3);
   copy_3x5(scratch->reshape_3_dense_9, saved->x + 5);
-  cell_backward(&weights->cell, &gradients->cell, &lent->cell_2, &scratch->cell_backward, scratch->d_reshape_3,
+  cell_backward(&weights->cell, &gradients->cell, &aliased->cell_2, &scratch->cell_backward, scratch->d_reshape_3,
                 scratch->d_cell, scratch->d_h_3, saved->h_2, scratch->reshape_3_dense_9);
   sum_1(scratch->d_step_loss, scratch->d_sum);
   copy_3(scratch->reshape_2_dense_13, targets);
-  step_loss_backward(weights, gradients, &lent->step_loss, scratch->d_step_loss_3, scratch->d_step_loss,
+  step_loss_backward(weights, gradients, &aliased->step_loss, scratch->d_step_loss_3, scratch->d_step_loss,
                      scratch->reshape_2_dense_13, saved->h_2);
   add_3x9_2(scratch->d_cell, scratch->d_cell, scratch->d_step_loss_3);
   copy_3x5(scratch->reshape_dense_16, saved->x);
-  cell_backward(&weights->cell, &gradients->cell, &lent->cell, &scratch->cell_backward, scratch->d_reshape,
+  cell_backward(&weights->cell, &gradients->cell, &aliased->cell, &scratch->cell_backward, scratch->d_reshape,
                 scratch->d_h, scratch->d_cell, saved->h, scratch->reshape_dense_16);
   sum_3x9(gradients->start, scratch->d_h);
   copy_3x1x5(scratch->d_x, scratch->d_reshape);
@@ -685,7 +685,7 @@ static void model_backward(const struct model_weights *weights, struct model_wei
 
 /* The batch at hand gives its loss, in arena->result. */
 static void forward(void) {
-  model_forward(&arena->weights, &arena->saved, &arena->lent, &arena->scratch.forward, arena->result, arena->tokens,
+  model_forward(&arena->weights, &arena->saved, &arena->aliased, &arena->scratch.forward, arena->result, arena->tokens,
                 arena->targets);
 }
 
@@ -697,7 +697,7 @@ static void backward(void) {
   memset(arena->gradients.cell.bias_hh, 0, sizeof arena->gradients.cell.bias_hh);
   memset(arena->gradients.output_weight, 0, sizeof arena->gradients.output_weight);
   memset(arena->gradients.output_bias, 0, sizeof arena->gradients.output_bias);
-  model_backward(&arena->weights, &arena->gradients, &arena->saved, &arena->lent, &arena->scratch.backward,
+  model_backward(&arena->weights, &arena->gradients, &arena->saved, &arena->aliased, &arena->scratch.backward,
                  arena->targets, arena->tokens);
 }
 
@@ -871,7 +871,7 @@ static const struct accel_program program = {
     .plan = "model     gru_bytes.c: 4,281 parameters\n"
             "step      3 x 2 = 6 tokens, 112 kFLOP (products 86 %)\n"
             "memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0\n"
-            "lent      0.0 MiB more of activations, in memory of gradients that are not written yet\n"
+            "aliased   0.0 MiB more of activations, in memory of gradients that are not written yet\n"
             "traffic   none (1 rank)\n",
     .steps = 3,
     .seed = 11,

@@ -196,8 +196,8 @@ static void cross_entropy_3x3(float loss[static 1], float lse[static 3], float s
   loss[0] = (float)(total / count);
 }
 
-/* y[r] = the place of the largest of x[r][:], the first of equal ones. */
-static void decide_3x3(int32_t y[static 3], const float x[static 3 * 3]) {
+/* y[r] = the index of the largest of x[r][:], the first of equal ones. */
+static void predict_class_3x3(int32_t y[static 3], const float x[static 3 * 3]) {
 #pragma omp parallel for
   for (size_t r = 0; r < 3; r++) {
     const float *row = x + r * 3;
@@ -243,7 +243,7 @@ static void model_forward(const struct model_weights *weights, struct model_forw
                           const float features[static 3 * 5], const int32_t labels[static 3]) {
   predict_forward(weights, &scratch->predict_forward, scratch->predict, features);
   cross_entropy_3x3(cross_entropy, scratch->cross_entropy_lse, scratch->cross_entropy_scale, scratch->predict, labels);
-  decide_3x3(predictions, scratch->predict);
+  predict_class_3x3(predictions, scratch->predict);
 }
 
 /* ---- Measuring ---- */

@@ -1,7 +1,7 @@
 /* Runs the cases of a JSON file, one after the other, and writes what each gives on this rank: run_operations CASES
  * OUT. A case is {"op": NAME, "args": [...], "values": [VALUE of each rank]}; a map is {"map": [[NAME, VALUE], ...]}, a
  * tensor {"tensor": [TYPE, SHAPE, HEX]}, its information {"information": [TYPE, SHAPE]}. */
-#include "runtime/accel.h"
+#include "include/accel/accel.h"
 
 #include <jansson.h>
 #include <stdio.h>

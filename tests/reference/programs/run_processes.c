@@ -1,6 +1,6 @@
 /* Says who it is among the processes, and does what some of them do: a line each on standard error, as a logger writes
  * them; and who came first in a block, in the order in which they came, to the file of the first argument. */
-#include "runtime/accel.h"
+#include "include/accel/accel.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What an emitted generator does with the runtime, around fake_trainer's model. */
-#include "runtime/generator.h"
+#include "include/accel/generator.h"
 
 #include <stdlib.h>
 

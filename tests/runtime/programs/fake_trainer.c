@@ -1,7 +1,7 @@
 /* What an emitted trainer does with the runtime, around a model so small that it is written by hand: the frequency of
  * each byte. Its loss is the windows' cross-entropy, so it falls and is checked by tests. Tests set what a job would
  * set by environment variables (FAKE_…). */
-#include "runtime/trainer.h"
+#include "include/accel/trainer.h"
 
 #include <math.h>
 #include <stdlib.h>

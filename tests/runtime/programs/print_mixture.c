@@ -1,7 +1,7 @@
 /* Prints the first token of each window of several nanoGPT files: print_mixture LENGTH SHUFFLE SPLIT COUNT, then a path
  * and a weight for each part. When every file's tokens rise by 1 from one of their own, that is which file and where.
  */
-#include "runtime/trainer.h"
+#include "include/accel/trainer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

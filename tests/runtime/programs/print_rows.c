@@ -1,6 +1,6 @@
 /* Prints rows of a table: print_rows FILE FEATURES CLASSES SPLIT COUNT [LABELS]. CLASSES 0: the label is a value. With
  * LABELS both files are arrays of NumPy. */
-#include "runtime/trainer.h"
+#include "include/accel/trainer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

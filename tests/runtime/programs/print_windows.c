@@ -1,6 +1,6 @@
 /* Prints the first token of each window: print_windows FILE LENGTH SHUFFLE SPLIT COUNT. With a nanoGPT file whose
  * token at i is i, that is where the window begins. */
-#include "runtime/trainer.h"
+#include "include/accel/trainer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,298 @@
+/* The abstract interpreter: runs the program from main on with abstract values. It represents integers as ranges and
+ * pointers as ranges of bytes in slots of objects, knows the number of every loop's iterations, and checks each access.
+ *
+ * Two levels. Functions that call kernels are followed call by call, with their loops unrolled, so that the arena's
+ * state is known at each moment. A kernel (its pointers are parameters with a declared extent) is followed once for
+ * each set of its numbers, over objects of that extent; its loops' counters are ranges. Where a range is too wide for a
+ * proof, the range is halved and both halves are tried, down to single iterations: then an access is proved, or the
+ * iteration that breaks it is known. */
+#ifndef ACCEL_AUDIT_INTERP_H
+#define ACCEL_AUDIT_INTERP_H
+
+#include "gen/audit/audit.h"
+#include "gen/audit/constant.h"
+#include "gen/audit/map.h"
+#include "gen/audit/ranges.h"
+#include "gen/audit/value.h"
+
+/* What the interpreter learned of a branch or a loop. */
+struct note {
+  bool seen;
+  unsigned origin;    /* of the condition's values, over all visits */
+  int64_t iterations; /* a loop: the most iterations of one run, where it is bounded */
+  bool counts_steps;  /* a loop: its counter is static, and it ends at the step's number */
+  bool is_shared_out; /* a loop: in the function of the step itself, as often as the runtime says for this step */
+  bool has_assigned;  /* the list below is made */
+  struct variable **assigned; /* a loop: what its body and step assign */
+  int n_assigned, assigned_capacity;
+};
+
+enum object_kind { OBJECT_LOCAL, OBJECT_STATIC, OBJECT_PARAMETER, OBJECT_ARENA };
+
+struct object {
+  enum object_kind kind;
+  const char *name;
+  const struct variable *variable; /* NULL: the arena */
+  const struct type *type;
+  int64_t size;
+  bool is_set_by_steps; /* a static one: the step path writes it */
+  int once;             /* a static one: 1 when a single statement sets it, -1 when not, 0 not known yet */
+  bool has_constants;
+  struct constants constants;
+};
+
+/* The interval of the integers that an object or a slot holds. */
+struct content {
+  bool known, exact; /* exact: a contract says that each of them may occur */
+  int64_t low, high;
+};
+
+/* The smallest interval that contains both. */
+struct content content_join(struct content a, struct content b);
+
+/* The abstract state of an object; the states of all objects are copied where a path splits. */
+struct state {
+  struct value value; /* of a scalar */
+  const struct ranges *written;
+  bool by_data;                 /* a parameter: which of its elements are accessed depends on data */
+  bool maybe_written;           /* more of it is written, on some of the paths that lead here */
+  const struct ranges *exposed; /* a parameter: its upward exposed reads, before the kernel wrote it */
+  uint64_t noalias;             /* a parameter: bits of the parameters that must not alias it */
+  struct content content;
+  struct content stored; /* a parameter: what the kernel stored, once it did */
+  bool has_stored;
+};
+
+/* An lvalue: a pointer and what it points to. */
+struct lvalue {
+  struct value at;
+  const struct type *type;
+};
+
+enum failure_kind {
+  FAILURE_LOOP,
+  FAILURE_COLLECTIVE,
+  FAILURE_BOUNDS,
+  FAILURE_UNWRITTEN,
+  FAILURE_PARTIAL,
+  FAILURE_OVERLAP,
+  FAILURE_ALIGNMENT,
+  FAILURE_OVERFLOW,
+  FAILURE_ADDRESS_SPACE,
+  FAILURE_KINDS
+};
+
+struct failure {
+  enum failure_kind kind;
+  enum verdict verdict;
+  struct location where;
+  const char *message;
+  uint64_t loops; /* that may be halved for a better answer */
+};
+
+/* An access to the arena within an open loop, applied when the loop has ended. */
+struct pending_access {
+  bool is_write;
+  int64_t certain; /* so many bytes from the start of it are reached whenever a step is taken */
+  int64_t from, to;
+  const struct path *path;
+  const struct syntax *node;
+};
+
+struct frame {
+  struct function *function;
+  int base; /* the object of its slot 0 */
+  bool returned;
+  struct value result;
+  unsigned chosen; /* the origin that the choice among its return statements adds to the result */
+};
+
+/* What a kernel does to its parameters, for one set of numbers. */
+struct summary {
+  const struct function *function;
+  const struct value *arguments;
+  const struct content *contents;
+  const struct ranges **read, **written; /* by parameter */
+  const struct content *stored;
+  const uint64_t *noalias; /* by parameter: bits of those that must not alias it */
+};
+
+/* The integers that a kernel puts into a slot. */
+struct stored {
+  struct value slot;
+  const struct ranges *written;
+  struct content content;
+};
+
+enum { MAX_LOOPS = 60 };
+
+struct interp {
+  struct audit *audit;
+  const struct tree *tree;
+  struct arena *memory; /* the interpreter's own */
+  struct object *objects;
+  struct state *states;
+  int n_objects, objects_capacity;
+  int *lasting;               /* by variable slot: its object, -1 when there is none yet */
+  int arena_object;           /* -1: none yet */
+  struct map map;             /* of the arena */
+  struct snapshot *snapshots; /* that are free */
+  struct frame *frame;
+  int depth;           /* of calls */
+  int first_parameter; /* the object of the kernel's first parameter */
+  bool in_step_path;
+  bool starts; /* main has not reached its first loop */
+  bool in_kernel;
+  int n_loops; /* that are open and not unrolled: bits of value.loops */
+  struct {
+    struct failure *items;
+    int count, capacity;
+  } failures;
+  struct {
+    struct failure *items;
+    int count, capacity;
+  } kernel_failures; /* of kernels that are done */
+  struct {
+    struct pending_access *items;
+    int count, capacity;
+  } pending;
+  struct {
+    struct summary *items;
+    int count, capacity;
+  } summaries;
+  struct {
+    struct stored *items;
+    int count, capacity;
+  } stored;
+  uint64_t grid_loops;    /* the loops of the launch at hand over the grid's z and y */
+  uint64_t guards;        /* of the path condition, as value.blame: why it is not certain that this point is reached */
+  bool has_unknown_write; /* memory may have been written that is not tracked */
+  const struct syntax *untracked; /* on the step path, the first access to what is not known; NULL: none */
+  int64_t budget;                 /* visits that are left */
+  int64_t steps;                  /* statements that were followed, so that every interpretation ends */
+  struct interp_device *device;   /* of a program for GPUs (interp_device.c); NULL: of another program */
+  int kernel_base;                /* the first object of the kernel at hand that runs on the device; 0: the host runs */
+  const struct object *config;    /* the accel_program that the run starts with; NULL: not seen */
+  struct content incoming;        /* the integers that the access at hand writes */
+  int n_kernels, n_accesses;
+};
+
+enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_UNREACHABLE };
+
+/* Interprets the program and adds the claims about branches, loops, bounds, order and overlap. False when the limit of
+ * statements was reached first; then the claims prove nothing. */
+bool interp_check(struct audit *audit, struct tree *tree);
+
+/* The most statements that are interpreted, each counted as often as it is reached. */
+enum { INTERP_MAX_STEPS = 8000000 };
+
+/* ---- Shared by the interpreter's files ---- */
+
+/* Expressions and statements. */
+struct value interp_evaluate(struct interp *interp, struct syntax *node);
+struct lvalue interp_lvalue(struct interp *interp, struct syntax *node);
+/* A pointer, `index` elements of `size` bytes on (sign 1) or back (-1). */
+struct value interp_move(struct value at, struct value index, int64_t size, int sign);
+enum flow interp_statement(struct interp *interp, struct syntax *node);
+enum flow interp_loop(struct interp *interp, struct syntax *node);
+struct value interp_call(struct interp *interp, struct syntax *node);
+
+/* Narrows variables by a condition that is true, or false. False when it cannot be. */
+bool interp_assume(struct interp *interp, struct syntax *condition, bool truth);
+
+/* A call of a function that is not defined here: its effect on memory and its result. */
+struct value interp_external(struct interp *interp, struct syntax *node, const struct value *arguments, int count);
+
+/* The range of an integer of static storage that is set by one statement, outside of the step path; false: it is
+ * another.
+ */
+bool interp_set_once(struct interp *interp, int object, struct value *value);
+
+/* Calls a function without parameters in the state at hand. */
+void interp_run(struct interp *interp, struct function *function);
+
+/* A program for GPUs. */
+void interp_device_start(struct interp *interp);
+bool interp_starts_launch(const struct interp *interp, const struct variable *counter); /* of its outermost loop */
+struct value interp_mirror(struct interp *interp, int64_t bytes);                       /* the host's arena */
+/* Reports an access of the host to the device's memory, or of the device to the host's. */
+void interp_check_address_space(struct interp *interp, struct value at, const struct syntax *node);
+
+/* Records. The value of {...} for a record, or for an array of pointers; a member that is set, by its offset;
+ * what is known of a member, or NULL. */
+struct value interp_record(struct interp *interp, struct syntax *list);
+struct value interp_pointers(struct interp *interp, struct syntax *list);
+const struct field *interp_set_field(struct interp *interp, const struct field *fields, int64_t offset, int64_t size,
+                                     struct value value);
+const struct value *interp_field(const struct field *fields, int64_t offset, int64_t size);
+/* The integers of a record's value, all alike; and such a value. */
+struct content interp_integers(struct value record);
+void interp_set_integers(struct interp *interp, struct value *record, struct content content);
+
+/* The value of a constant variable at an lvalue, with an origin. */
+struct value interp_constant(struct interp *interp, struct lvalue lvalue, unsigned origin);
+
+/* Memory. */
+int interp_object(struct interp *interp, enum object_kind kind, const struct variable *variable, const char *name,
+                  const struct type *type, int64_t size);
+int interp_variable(struct interp *interp, const struct variable *variable); /* its object */
+struct value interp_load(struct interp *interp, struct lvalue lvalue, const struct syntax *node);
+void interp_store(struct interp *interp, struct lvalue lvalue, struct value value, const struct syntax *node);
+struct value interp_address(const struct interp *interp, int object);
+/* `size` bytes at a pointer are read or written; false when that is outside of its slot. */
+bool interp_access(struct interp *interp, struct value pointer, int64_t size, bool is_write, const struct syntax *node);
+/* The integers that a pointer points to are of this range from now on. */
+void interp_set_content(struct interp *interp, struct value pointer, int64_t size, struct content content);
+struct content interp_content(const struct interp *interp, struct value pointer);
+/* Applies the pending accesses to the arena when no loop is open. */
+void interp_flush(struct interp *interp);
+/* A write to memory that is not tracked: any object may have changed. */
+void interp_unknown_write(struct interp *interp);
+/* Copies all states, restores them from a copy, and frees a copy for reuse. */
+struct state *interp_save(struct interp *interp);
+void interp_restore(struct interp *interp, const struct state *saved, int count);
+void interp_drop(struct interp *interp, struct state *saved);
+/* Joins the states after two branches of a condition. Where the condition depends on no counter, one branch was taken,
+ * so that only what both wrote is written; otherwise both were taken, in different iterations of a loop. */
+void interp_join(struct interp *interp, const struct state *other, int count, struct value condition);
+
+/* Sets the arena's type. False when it has another type already. */
+bool interp_set_arena(struct interp *interp, const struct type *type, const struct syntax *node);
+
+/* Kernels. */
+bool interp_is_kernel(struct function *function);
+bool interp_orchestrates(struct function *function);
+
+/* Collectives: whether a function reaches one; the arguments of a call of one; the claim about all. */
+bool interp_reaches_collective(struct function *function);
+void interp_collective(struct interp *interp, struct syntax *node, const struct value *arguments, int count);
+void interp_claim_collectives(struct interp *interp);
+
+struct note *interp_note(struct interp *interp, struct syntax *node);
+/* Notes what a choice depends on, where its condition is not constant. */
+void interp_note_choice(struct interp *interp, struct syntax *node, struct value condition);
+/* The blame for not knowing whether a condition holds, as value.blame. */
+uint64_t interp_guard(struct value condition);
+void interp_fail(struct interp *interp, enum failure_kind kind, enum verdict verdict, const struct syntax *node,
+                 uint64_t loops, const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/* From here on the step path is not tracked completely: the claims that rest on it cannot be told. */
+void interp_lose_track(struct interp *interp, const struct syntax *node, const char *what);
+
+/* The loops whose iteration spaces, halved, may make a value more precise here; 0: it is exact. */
+uint64_t interp_imprecision(const struct interp *interp, struct value value);
+
+/* For messages: "data" */
+const char *interp_origin_word(unsigned origin);
+/* Adds the failures of a kind to its claim. */
+void interp_add_failures(struct interp *interp, struct claim *claim, enum failure_kind kind);
+
+/* "arena.saved.block[3].mlp.gelu" */
+const char *interp_slot_name(const struct interp *interp, struct value pointer);
+/* An expression, abbreviated for messages: "g[i]" */
+const char *interp_spell(struct interp *interp, const struct syntax *node);
+
+/* Adds the claims. */
+void interp_claims(struct interp *interp);
+
+#endif

@@ -1,0 +1,48 @@
+/* The arena: what of it keeps its values from step to step. */
+#include <string.h>
+
+#include "gen/audit/interp.h"
+
+/* Members of the arena that the table of states names keep their values from step to step: the whole member, as a
+ * state may be cut into slices. */
+static void mark_state(struct interp *interp, const struct type *arena, int64_t offset) {
+  for (int i = 0; i < arena->n_members; i++) {
+    const struct member *member = &arena->members[i];
+    if (offset >= member->offset && offset < member->offset + member->type->size)
+      map_write(interp->memory, &interp->map, member->offset, member->offset + member->type->size, NULL);
+  }
+}
+
+static void mark_states(struct interp *interp, const struct type *arena) {
+  const struct variable *states = tree_variable(interp->tree, "states");
+  if (states == NULL || states->type->kind != TYPE_ARRAY || states->type->element->kind != TYPE_RECORD) return;
+  const struct type *entry = states->type->element;
+  struct constants constants = constants_of(interp->memory, states);
+  for (int i = 0; i < entry->n_members; i++) {
+    if (strcmp(entry->members[i].name, "offset") != 0) continue;
+    for (int j = 0; j < constants.count; j++) {
+      int64_t offset;
+      if (constants.items[j].offset % entry->size == entry->members[i].offset &&
+          constant_integer(constants.items[j].value, &offset))
+        mark_state(interp, arena, offset);
+    }
+  }
+}
+
+bool interp_set_arena(struct interp *interp, const struct type *type, const struct syntax *node) {
+  struct object *arena = &interp->objects[interp->arena_object];
+  if (arena->type != NULL || type->kind != TYPE_RECORD) return false;
+  bool was_in_step_path = interp->in_step_path;
+  interp->in_step_path = true; /* the step path rests on it */
+  if (arena->size < 0)
+    interp_fail(interp, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, node, 0, "how large the arena is, is not known");
+  else if (arena->size < type->size)
+    interp_fail(interp, FAILURE_BOUNDS, VERDICT_BROKEN, node, 0, "the arena has %lld bytes, its type %lld",
+                (long long)arena->size, (long long)type->size);
+  interp->in_step_path = was_in_step_path;
+  arena->type = type;
+  arena->size = type->size;
+  map_add_padding(interp->memory, &interp->map, type, 0);
+  mark_states(interp, type);
+  return true;
+}

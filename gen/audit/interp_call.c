@@ -1,0 +1,378 @@
+/* Calls of the program's own functions: interpreted inline, or as kernels by a summary of what they do to their
+ * parameters. */
+#include <string.h>
+
+#include "gen/audit/interp.h"
+
+enum { DEEPEST_CALL = 64 };
+
+/* ---- Which functions are kernels ---- */
+
+static bool touches_pointers(struct function *function);
+
+static bool find_static_pointer(struct syntax *node, void *data) {
+  bool *found = data;
+  if (node->kind == SYNTAX_VARIABLE && node->variable->lasting && node->variable->type->kind == TYPE_POINTER)
+    *found = true;
+  if (node->kind == SYNTAX_CALL && node->function != NULL && !*found) *found = touches_pointers(node->function);
+  return !*found;
+}
+
+static bool touches_pointers(struct function *function) {
+  if (function->role->touches_pointers == 0) {
+    function->role->touches_pointers = -1; /* for what calls itself */
+    bool found = false;
+    syntax_walk(function->body, find_static_pointer, &found);
+    if (found) function->role->touches_pointers = 1;
+  }
+  return function->role->touches_pointers > 0;
+}
+
+static bool has_kernel_parameters(const struct function *function) {
+  int arrays = 0;
+  for (int i = 0; i < function->n_parameters; i++) {
+    const struct type *type = function->parameters[i]->type;
+    bool array = type->kind == TYPE_ARRAY && type->count >= 0;
+    if (!array && (type->kind == TYPE_ARRAY || type->kind == TYPE_POINTER)) return false;
+    arrays += array;
+  }
+  return arrays > 0 && function->n_parameters < 64;
+}
+
+bool interp_is_kernel(struct function *function) {
+  if (function->role->elsewhere != NULL) return true; /* it launches some */
+  if (function->role->is_kernel == 0) {
+    bool kernel = function->body != NULL && !function->is_device && has_kernel_parameters(function) &&
+                  !touches_pointers(function) && !interp_reaches_collective(function);
+    function->role->is_kernel = kernel ? 1 : -1;
+  }
+  return function->role->is_kernel > 0;
+}
+
+static bool find_kernel(struct syntax *node, void *data) {
+  bool *found = data;
+  if (node->kind == SYNTAX_CALL && node->function != NULL)
+    *found = *found || interp_is_kernel(node->function) || interp_orchestrates(node->function);
+  return !*found;
+}
+
+bool interp_orchestrates(struct function *function) {
+  if (function->role->orchestrates == 0) {
+    function->role->orchestrates = -1;
+    bool found = false;
+    syntax_walk(function->body, find_kernel, &found);
+    function->role->orchestrates = found ? 1 : -1;
+  }
+  return function->role->orchestrates > 0;
+}
+
+/* ---- Frames ---- */
+
+static void push_slots(struct interp *interp, const struct function *function) {
+  for (int i = 0; i < function->n_slots; i++) interp_object(interp, OBJECT_LOCAL, NULL, "", NULL, -1);
+}
+
+static void bind(struct interp *interp, const struct frame *frame, const struct variable *parameter,
+                 struct value value) {
+  int object = frame->base + parameter->slot;
+  interp->objects[object] = (struct object){.kind = OBJECT_LOCAL,
+                                            .name = parameter->name,
+                                            .variable = parameter,
+                                            .type = parameter->type,
+                                            .size = parameter->type->size};
+  interp->states[object] = (struct state){.value = value_convert(value, parameter->type)};
+  interp->states[object].written = ranges_add(interp->memory, NULL, 0, parameter->type->size);
+}
+
+static struct value run_body(struct interp *interp, struct function *function, struct frame *frame) {
+  struct frame *caller = interp->frame;
+  bool was_in_step_path = interp->in_step_path;
+  interp->frame = frame;
+  interp->in_step_path = function->role->in_step_path;
+  interp->depth++;
+  interp_statement(interp, function->body);
+  interp->depth--;
+  interp->in_step_path = was_in_step_path;
+  interp->frame = caller;
+  struct value result =
+      frame->returned ? value_convert(frame->result, function->result) : value_of_type(function->result, 0);
+  result.origin |= frame->chosen;
+  return result;
+}
+
+/* ---- Arguments ---- */
+
+static int64_t clamp(int64_t number, int64_t low, int64_t high) {
+  return number < low ? low : number > high ? high : number;
+}
+
+/* A pointer that is passed for a parameter with an extent: the parameter is its own slot of that many elements. */
+static struct value narrow_argument(struct interp *interp, struct syntax *call, const struct function *function,
+                                    int which, struct value value) {
+  const struct variable *parameter = function->parameters[which];
+  int64_t needed = parameter->type->count * parameter->type->element->size;
+  if (value.kind != VALUE_POINTER || value.object < 0 || value.span < 0) {
+    if (!(value.origin & ORIGIN_REPORTED))
+      interp_fail(interp, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->parts[which + 1],
+                  interp_imprecision(interp, value), "what is passed for '%s' of %s is not known", parameter->name,
+                  function->name);
+    return value_unknown_pointer(value.origin | ORIGIN_REPORTED);
+  }
+  if (value.low < 0 || bounded_add(value.high, needed) > value.span) {
+    int64_t behind = value.low < 0 ? 0 : value.span - value.high, size = parameter->type->element->size;
+    bool certain = interp_imprecision(interp, value) == 0;
+    interp_fail(interp, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, call->parts[which + 1],
+                interp_imprecision(interp, value), "'%s' of %s needs %lld elements; %s has %lld from there",
+                parameter->name, function->name, (long long)parameter->type->count, interp_slot_name(interp, value),
+                (long long)(behind < 0 ? 0 : behind / size));
+  }
+  value.low = clamp(value.low, 0, value.span); /* what lies inside is followed all the same */
+  value.high = clamp(value.high, value.low, value.span);
+  int64_t left = value.span - value.high;
+  value.base += value.low;
+  value.base_width += value.high - value.low;
+  value.low = value.high = 0;
+  value.span = left < needed ? left : needed;
+  return value;
+}
+
+static void take_arguments(struct interp *interp, struct syntax *node, const struct function *function,
+                           struct value *arguments) {
+  for (int i = 0; i < function->n_parameters; i++) {
+    const struct type *type = function->parameters[i]->type;
+    arguments[i] = i + 1 < node->n_parts ? interp_evaluate(interp, node->parts[i + 1]) : value_of_type(type, 0);
+    if (type->kind == TYPE_ARRAY && type->count >= 0 && function->role->in_step_path)
+      arguments[i] = narrow_argument(interp, node, function, i, arguments[i]);
+    bool constant = arguments[i].origin == 0 && (arguments[i].kind == VALUE_POINTER || arguments[i].is_known ||
+                                                 arguments[i].low == arguments[i].high);
+    if (!interp->in_step_path && function->role->in_step_path && !constant)
+      arguments[i].origin = ORIGIN_STEP | (arguments[i].origin & (ORIGIN_UNTRACKED | ORIGIN_RANK));
+  }
+}
+
+static struct value call_inline(struct interp *interp, struct function *function, const struct value *arguments) {
+  struct frame frame = {.function = function, .base = interp->n_objects};
+  push_slots(interp, function);
+  for (int i = 0; i < function->n_parameters; i++) bind(interp, &frame, function->parameters[i], arguments[i]);
+  struct value result = run_body(interp, function, &frame);
+  interp->n_objects = frame.base;
+  return result;
+}
+
+/* ---- Kernels ---- */
+
+static bool same_argument(const struct type *type, struct value a, struct value b) {
+  if (type->kind == TYPE_ARRAY) return (a.object < 0) == (b.object < 0);
+  if (type->kind == TYPE_INTEGER) return a.low == b.low && a.high == b.high && a.origin == b.origin;
+  return a.origin == b.origin && a.is_known == b.is_known && (!a.is_known || a.real == b.real);
+}
+
+static bool same_content(struct content a, struct content b) {
+  return a.known == b.known && (!a.known || (a.low == b.low && a.high == b.high && a.exact == b.exact));
+}
+
+static const struct summary *find_summary(const struct interp *interp, const struct function *function,
+                                          const struct value *arguments, const struct content *contents) {
+  for (int i = 0; i < interp->summaries.count; i++) {
+    const struct summary *summary = &interp->summaries.items[i];
+    bool same = summary->function == function;
+    for (int j = 0; same && j < function->n_parameters; j++)
+      same = same_argument(function->parameters[j]->type, summary->arguments[j], arguments[j]) &&
+             same_content(summary->contents[j], contents[j]);
+    if (same) return summary;
+  }
+  return NULL;
+}
+
+/* The parameters as objects of their own, in order; what is no array gets an object too, so that indices agree. */
+static void push_parameters(struct interp *interp, const struct function *function, const struct value *arguments,
+                            const struct content *contents, struct value *inner) {
+  for (int i = 0; i < function->n_parameters; i++) {
+    const struct variable *parameter = function->parameters[i];
+    const struct type *type = parameter->type;
+    bool array = type->kind == TYPE_ARRAY;
+    int64_t size = array ? type->count * type->element->size : 0;
+    int object = interp_object(interp, OBJECT_PARAMETER, parameter, parameter->name, type, size);
+    interp->states[object].content = contents[i];
+    inner[i] = array && arguments[i].object >= 0 ? interp_address(interp, object) : arguments[i];
+  }
+}
+
+static void keep_failures(struct interp *interp, int from) {
+  for (int i = from; i < interp->failures.count; i++)
+    ARENA_PUSH(interp->memory, interp->kernel_failures, interp->failures.items[i]);
+  interp->failures.count = from;
+}
+
+/* A kernel that declares an extent and leaves elements at an end alone does not do what it says. */
+static void check_extents(struct interp *interp, const struct function *function, int first) {
+  for (int i = 0; i < function->n_parameters; i++) {
+    const struct state *state = &interp->states[first + i];
+    const struct object *object = &interp->objects[first + i];
+    const struct ranges *ranges = state->written != NULL ? state->written : state->exposed;
+    if (object->size <= 0 || ranges == NULL || state->by_data) continue;
+    int64_t from = ranges->items[0].from, to = ranges->items[ranges->count - 1].to;
+    int64_t size = object->type->element->size;
+    struct syntax definition = {.where = function->where};
+    if (from > 0 || to < object->size)
+      interp_fail(interp, FAILURE_PARTIAL, VERDICT_BROKEN, &definition, 0,
+                  "%s %s elements %lld to %lld of '%s', which has %lld", function->name,
+                  state->written != NULL ? "writes" : "reads", (long long)(from / size), (long long)(to / size - 1),
+                  object->name, (long long)object->type->count);
+  }
+}
+
+static const struct summary *summarise(struct interp *interp, struct function *function, const struct value *arguments,
+                                       const struct content *contents) {
+  size_t count = (size_t)function->n_parameters + 1;
+  const struct ranges **read = arena_alloc(interp->memory, count * sizeof(const struct ranges *));
+  const struct ranges **written = arena_alloc(interp->memory, count * sizeof(const struct ranges *));
+  struct content *stored = arena_alloc(interp->memory, count * sizeof *stored);
+  uint64_t *noalias = arena_alloc(interp->memory, count * sizeof *noalias);
+  struct value *inner = arena_alloc(interp->memory, count * sizeof *inner);
+  int first = interp->n_objects, failures = interp->failures.count, loops = interp->n_loops;
+  int outer_first = interp->first_parameter;
+  int64_t budget = interp->budget;
+  push_parameters(interp, function, arguments, contents, inner);
+  interp->first_parameter = first;
+  interp->n_loops = 0;
+  uint64_t guards = interp->guards;
+  interp->guards = 0;
+  interp->in_kernel = true;
+  interp->budget = 200000;
+  call_inline(interp, function, inner);
+  interp->budget = budget;
+  interp->in_kernel = false;
+  interp->guards = guards;
+  interp->n_loops = loops;
+  interp->first_parameter = outer_first;
+  check_extents(interp, function, first);
+  keep_failures(interp, failures);
+  for (int i = 0; i < function->n_parameters; i++) {
+    read[i] = interp->states[first + i].exposed;
+    written[i] = interp->states[first + i].written;
+    stored[i] = interp->states[first + i].stored;
+    noalias[i] = interp->states[first + i].noalias;
+  }
+  interp->n_objects = first;
+  interp->n_kernels++;
+  struct summary summary = {function, arguments, contents, read, written, stored, noalias};
+  if (interp->in_step_path) { /* no claims about what is called at the start alone */
+    ARENA_PUSH(interp->memory, interp->summaries, summary);
+    return &interp->summaries.items[interp->summaries.count - 1];
+  }
+  struct summary *once = arena_alloc(interp->memory, sizeof *once);
+  *once = summary;
+  return once;
+}
+
+static void apply_ranges(struct interp *interp, struct syntax *node, int which, struct value pointer,
+                         const struct ranges *ranges, bool is_write) {
+  for (int i = 0; ranges != NULL && pointer.object >= 0 && i < ranges->count; i++) {
+    struct value at = pointer;
+    int64_t from = ranges->items[i].from, to = ranges->items[i].to;
+    at.low = at.high = from;
+    if (to > pointer.span) to = pointer.span; /* what is missing was reported at the argument */
+    if (from < to) interp_access(interp, at, to - from, is_write, node->parts[which + 1]);
+  }
+}
+
+static bool overlap(struct value a, struct value b) {
+  return a.object >= 0 && a.object == b.object && a.base < b.base + b.base_width + b.span &&
+         b.base < a.base + a.base_width + a.span;
+}
+
+/* Parameters of one call that share memory though one is written: as different members of a union, or where the
+ * kernel hands both to a function that does not allow it. */
+static void check_noalias(struct interp *interp, struct syntax *node, const struct summary *summary,
+                          const struct value *arguments) {
+  int count = summary->function->n_parameters;
+  for (int i = 0; i < count; i++)
+    for (int j = 0; j < count; j++) {
+      if (i == j || summary->written[i] == NULL || !overlap(arguments[i], arguments[j])) continue;
+      bool used = summary->read[j] != NULL || summary->written[j] != NULL;
+      bool noalias = (summary->noalias[i] >> j & 1) != 0;
+      if (noalias || (used && paths_exclude(arguments[i].path, arguments[j].path)))
+        interp_fail(interp, FAILURE_OVERLAP, VERDICT_BROKEN, node, 0, "%s writes '%s' over its own '%s': %s and %s",
+                    summary->function->name, summary->function->parameters[i]->name,
+                    summary->function->parameters[j]->name, interp_slot_name(interp, arguments[i]),
+                    interp_slot_name(interp, arguments[j]));
+    }
+}
+
+/* The integers that a kernel left in a parameter; not known when it wrote a part alone. */
+static void set_stored(struct interp *interp, const struct type *type, struct value pointer,
+                       const struct ranges *written, struct content stored) {
+  int64_t missing;
+  if (type->element->kind != TYPE_INTEGER || pointer.object < 0) return;
+  if (!ranges_cover(written, 0, pointer.span, &missing)) stored.known = false;
+  interp_set_content(interp, pointer, pointer.span, stored);
+}
+
+static struct value call_kernel(struct interp *interp, struct syntax *node, struct function *function,
+                                const struct value *arguments) {
+  struct content *contents = arena_alloc(interp->memory, ((size_t)function->n_parameters + 1) * sizeof *contents);
+  for (int i = 0; i < function->n_parameters; i++)
+    if (function->parameters[i]->type->kind == TYPE_ARRAY &&
+        function->parameters[i]->type->element->kind == TYPE_INTEGER)
+      contents[i] = interp_content(interp, arguments[i]);
+  const struct summary *summary = find_summary(interp, function, arguments, contents);
+  if (summary == NULL) summary = summarise(interp, function, arguments, contents);
+  struct summary copy = *summary;
+  check_noalias(interp, node, &copy, arguments);
+  for (int i = 0; i < function->n_parameters; i++) apply_ranges(interp, node, i, arguments[i], copy.read[i], false);
+  for (int i = 0; i < function->n_parameters; i++) {
+    apply_ranges(interp, node, i, arguments[i], copy.written[i], true);
+    if (copy.written[i] != NULL)
+      set_stored(interp, function->parameters[i]->type, arguments[i], copy.written[i], copy.stored[i]);
+  }
+  return value_of_type(function->result, ORIGIN_DATA);
+}
+
+/* ---- All ---- */
+
+static struct value call_other(struct interp *interp, struct syntax *node) {
+  struct value *arguments = arena_alloc(interp->memory, ((size_t)node->n_parts + 1) * sizeof *arguments);
+  for (int i = 1; i < node->n_parts; i++) arguments[i - 1] = interp_evaluate(interp, node->parts[i]);
+  if (node->function == NULL || node->function->body != NULL) {
+    interp_lose_track(interp, node, node->function == NULL ? "a call through a pointer" : "this call");
+    return value_of_type(node->type, ORIGIN_CONFIG);
+  }
+  return interp_external(interp, node, arguments, node->n_parts - 1);
+}
+
+void interp_run(struct interp *interp, struct function *function) {
+  call_inline(interp, function, NULL);
+}
+
+struct value interp_call(struct interp *interp, struct syntax *node) {
+  struct function *function = node->function;
+  if (function != NULL && function->role->elsewhere != NULL) function = function->role->elsewhere;
+  bool beside = interp->starts || interp->depth > 0; /* the interpreted function reads there what a function leaves */
+  bool followed = function != NULL && function->body != NULL &&
+                  (function->role->in_step_path || beside || interp_reaches_collective(function)) &&
+                  interp->depth < DEEPEST_CALL;
+  if (!followed) return call_other(interp, node);
+  struct value *arguments = arena_alloc(interp->memory, ((size_t)function->n_parameters + 1) * sizeof *arguments);
+  bool was_in_step_path = interp->in_step_path;
+  take_arguments(interp, node, function, arguments);
+  uint64_t guards = interp->guards;
+  if (!was_in_step_path && function->role->in_step_path)
+    interp->guards = 0; /* the claims are about what a step does when it is taken */
+  interp->in_step_path = function->role->in_step_path;
+  int kernel_base = interp->kernel_base;
+  if (function->role->is_launched && kernel_base == 0) {
+    interp->kernel_base = interp->n_objects;
+    for (int i = 0; i < function->n_parameters && i + 1 < node->n_parts; i++)
+      if (arguments[i].kind == VALUE_POINTER) interp_check_address_space(interp, arguments[i], node->parts[i + 1]);
+  }
+  int64_t budget = interp->budget;
+  struct value result = interp_is_kernel(function) && !interp->in_kernel
+                            ? call_kernel(interp, node, function, arguments)
+                            : call_inline(interp, function, arguments);
+  interp->budget = budget;
+  interp->kernel_base = kernel_base;
+  interp->in_step_path = was_in_step_path;
+  interp->guards = guards;
+  return result;
+}

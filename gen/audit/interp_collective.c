@@ -1,0 +1,125 @@
+/* Collectives. All ranks run one text, so they meet in the same ones in the same order when only constants and counters
+ * say whether one is reached, and its arguments. */
+#include "gen/audit/externals.h"
+#include "gen/audit/interp.h"
+
+static bool is_collective(const struct syntax *node) {
+  return node->kind == SYNTAX_CALL && node->function != NULL && node->function->body == NULL &&
+         external_effect(node->function->name) == EFFECT_COLLECTIVE;
+}
+
+static bool find_collective(struct syntax *node, void *data) {
+  bool *found = data;
+  bool defined = node->kind == SYNTAX_CALL && node->function != NULL && node->function->body != NULL;
+  *found = *found || is_collective(node) || (defined && interp_reaches_collective(node->function));
+  return !*found;
+}
+
+bool interp_reaches_collective(struct function *function) {
+  if (function->role->reaches_collective == 0) {
+    function->role->reaches_collective = -1; /* for what calls itself */
+    bool found = false;
+    syntax_walk(function->body, find_collective, &found);
+    if (found) function->role->reaches_collective = 1;
+  }
+  return function->role->reaches_collective > 0;
+}
+
+/* Whether a value is of this process: of its rank, of what was set in it, or of its data. */
+static bool is_own(unsigned origin) {
+  return (origin & (ORIGIN_RANK | ORIGIN_CONFIG | ORIGIN_DATA)) != 0 &&
+         (origin & (ORIGIN_UNTRACKED | ORIGIN_REPORTED)) == 0;
+}
+
+void interp_collective(struct interp *interp, struct syntax *node, const struct value *arguments, int count) {
+  interp_note(interp, node)->seen = true;
+  for (int i = 0; i < count; i++) {
+    struct value value = arguments[i];
+    if (value.origin == 0) continue;
+    bool followed = value.kind != VALUE_POINTER || value.object >= 0; /* buffers lie anywhere */
+    interp_fail(interp, FAILURE_COLLECTIVE, followed && is_own(value.origin) ? VERDICT_BROKEN : VERDICT_CANNOT_TELL,
+                node->parts[i + 1], 0, "argument %d of %s, '%s', depends on %s", i + 1, node->function->name,
+                interp_spell(interp, node->parts[i + 1]), interp_origin_word(value.origin));
+  }
+}
+
+/* ---- The claim ---- */
+
+struct collective_check {
+  struct interp *interp;
+  struct claim *claim;
+  struct function *function;
+  int collectives;
+};
+
+static bool find_leave(struct syntax *node, void *data) {
+  bool *found = data;
+  *found = *found || node->kind == SYNTAX_BREAK || node->kind == SYNTAX_CONTINUE || node->kind == SYNTAX_RETURN ||
+           node->kind == SYNTAX_GOTO;
+  return !*found;
+}
+
+/* Whether a choice or a loop decides on what `find` finds in it. */
+static bool decides_on(struct syntax *node, bool is_loop, bool (*find)(struct syntax *node, void *data)) {
+  bool found = false;
+  for (int i = is_loop ? 0 : 1; i < node->n_parts; i++) syntax_walk(node->parts[i], find, &found);
+  return found;
+}
+
+static void check_decision(struct collective_check *check, struct syntax *node, bool is_loop) {
+  const struct note *note = node->note;
+  if (note == NULL || !note->seen || note->origin == 0) return;
+  const char *root = check->interp->audit->root;
+  bool in_step = root != NULL && check->function == tree_function(check->interp->tree, root); /* at the step's number */
+  bool agreed = (in_step || !check->function->role->in_step_path) &&
+                (note->origin & ~(unsigned)(ORIGIN_STEP | ORIGIN_CHOSEN)) == 0;
+  bool of_all = note->is_shared_out || note->counts_steps || agreed; /* as often on each rank */
+  if (of_all && (note->origin & ORIGIN_RANK) == 0) return;
+  const char *what = is_loop ? "the number of iterations of this loop"
+                             : arena_printf(check->interp->memory, "'%s'", interp_spell(check->interp, node->parts[0]));
+  if (decides_on(node, is_loop, find_collective))
+    claim_finding(check->interp->audit, check->claim, is_own(note->origin) ? VERDICT_BROKEN : VERDICT_CANNOT_TELL,
+                  node->where, "%s decides on a collective, and depends on %s", what, interp_origin_word(note->origin));
+  else if (!is_loop && interp_reaches_collective(check->function) && decides_on(node, is_loop, find_leave))
+    claim_finding(check->interp->audit, check->claim, VERDICT_CANNOT_TELL, node->where,
+                  "%s may pass a collective by, and depends on %s", what, interp_origin_word(note->origin));
+}
+
+static bool visit_decision(struct syntax *node, void *data) {
+  struct collective_check *check = data;
+  bool is_loop = node->kind == SYNTAX_FOR || node->kind == SYNTAX_WHILE || node->kind == SYNTAX_DO;
+  bool logic = node->kind == SYNTAX_BINARY && (node->operation == OPERATOR_AND || node->operation == OPERATOR_OR);
+  bool chooses = node->kind == SYNTAX_IF || node->kind == SYNTAX_SELECT || node->kind == SYNTAX_SWITCH || logic;
+  if (is_loop || chooses) check_decision(check, node, is_loop);
+  if (!is_collective(node)) return true;
+  check->collectives++;
+  claim_fact(check->interp->audit, check->claim, node->where, "%s", node->function->name);
+  if (node->note == NULL || !node->note->seen)
+    claim_finding(check->interp->audit, check->claim, VERDICT_CANNOT_TELL, node->where,
+                  "the arguments of this call of %s are not tracked", node->function->name);
+  return true;
+}
+
+static bool has_collectives(const struct tree *tree) {
+  for (int i = 0; i < tree->n_functions; i++)
+    if (tree->functions[i]->role->is_used && interp_reaches_collective(tree->functions[i])) return true;
+  return false;
+}
+
+void interp_claim_collectives(struct interp *interp) {
+  const struct tree *tree = interp->tree;
+  if (!has_collectives(tree)) return;
+  struct claim *claim = audit_claim(
+      interp->audit, "same-collectives",
+      "All ranks run this one text and come to the same collectives in the same order with the same arguments, in the "
+      "step path and outside of it: constants, counters, the step's number of micro-batches and what the runtime "
+      "agrees "
+      "among ranks (when events are due) decide on each, constants and counters alone make up its arguments.");
+  struct collective_check check = {.interp = interp, .claim = claim};
+  for (int i = 0; i < tree->n_functions; i++) {
+    check.function = tree->functions[i];
+    if (check.function->role->is_used) syntax_walk(check.function->body, visit_decision, &check);
+  }
+  interp_add_failures(interp, claim, FAILURE_COLLECTIVE);
+  claim_evidence(interp->audit, claim, "%d calls of collectives", check.collectives);
+}

@@ -1,0 +1,95 @@
+/* Conditions: what a variable can be where one holds. */
+#include "gen/audit/interp.h"
+
+static enum operator_kind negated(enum operator_kind operation) {
+  switch (operation) {
+  case OPERATOR_LESS:
+    return OPERATOR_GREATER_EQUAL;
+  case OPERATOR_GREATER:
+    return OPERATOR_LESS_EQUAL;
+  case OPERATOR_LESS_EQUAL:
+    return OPERATOR_GREATER;
+  case OPERATOR_GREATER_EQUAL:
+    return OPERATOR_LESS;
+  case OPERATOR_EQUAL:
+    return OPERATOR_NOT_EQUAL;
+  default:
+    return OPERATOR_EQUAL;
+  }
+}
+
+/* The variable of v or v + constant, whose value is followed; NULL for another expression. */
+static struct state *variable_of(struct interp *interp, struct syntax *node, int64_t *added) {
+  node = syntax_bare(node);
+  *added = 0;
+  if (node->kind == SYNTAX_BINARY && node->operation == OPERATOR_ADD &&
+      syntax_bare(node->parts[1])->kind == SYNTAX_INTEGER) {
+    *added = syntax_bare(node->parts[1])->integer;
+    node = syntax_bare(node->parts[0]);
+  }
+  if (node->kind != SYNTAX_VARIABLE || node->variable->type->kind != TYPE_INTEGER) return NULL;
+  int object = interp_variable(interp, node->variable);
+  if (interp->objects[object].kind == OBJECT_STATIC) return NULL;
+  struct state *state = &interp->states[object];
+  return state->value.kind == VALUE_INTEGER ? state : NULL;
+}
+
+/* The last of low, low + step, ... up to most, which is not below low. Distances of two numbers fit without a sign. */
+static int64_t step_down(int64_t low, int64_t most, int64_t step) {
+  return most - (int64_t)(((uint64_t)most - (uint64_t)low) % (uint64_t)step);
+}
+
+/* The first of low, low + step, ... from least on, which is not below low. */
+static int64_t step_up(int64_t low, int64_t least, int64_t step) {
+  int64_t beyond = (int64_t)(((uint64_t)least - (uint64_t)low) % (uint64_t)step);
+  return bounded_add(least, beyond == 0 ? 0 : step - beyond);
+}
+
+/* Narrows `subject` by subject operator other. */
+static bool narrow(struct interp *interp, struct syntax *subject, enum operator_kind operation, struct value other) {
+  int64_t added;
+  struct state *state = variable_of(interp, subject, &added);
+  if (state == NULL || other.kind != VALUE_INTEGER) return true;
+  struct value *value = &state->value;
+  int64_t low = value->low, high = value->high, step = value->step > 1 ? value->step : 1;
+  int64_t most = bounded_add(other.high, -added), least = bounded_add(other.low, -added);
+  if (operation == OPERATOR_LESS) most = bounded_add(most, -1);
+  if (operation == OPERATOR_GREATER) least = bounded_add(least, 1);
+  bool upper = operation == OPERATOR_LESS || operation == OPERATOR_LESS_EQUAL || operation == OPERATOR_EQUAL;
+  int64_t end;
+  if (operation == OPERATOR_NOT_EQUAL && other.low == other.high && !__builtin_sub_overflow(other.low, added, &end)) {
+    if (low == end && low < high) low = bounded_add(low, step);
+    if (high == end && low < high) high = step_down(low, high - 1, step);
+  }
+  bool lower = operation == OPERATOR_GREATER || operation == OPERATOR_GREATER_EQUAL || operation == OPERATOR_EQUAL;
+  if (upper && most < high) high = most < low ? most : step_down(low, most, step);
+  if (lower && least > low) low = least > high ? least : step_up(low, least, step);
+  if (low > high) return false;
+  if (value->low != low || value->high != high) {
+    value->loops |= other.loops;
+    value->blame |= other.loops;
+  }
+  value->low = low;
+  value->high = high;
+  return true;
+}
+
+bool interp_assume(struct interp *interp, struct syntax *condition, bool truth) {
+  condition = syntax_bare(condition);
+  if (condition->kind == SYNTAX_UNARY && condition->operation == OPERATOR_NOT)
+    return interp_assume(interp, condition->parts[0], !truth);
+  if (condition->kind != SYNTAX_BINARY) return true;
+  enum operator_kind operation = condition->operation;
+  if (operation == (truth ? OPERATOR_AND : OPERATOR_OR))
+    return interp_assume(interp, condition->parts[0], truth) && interp_assume(interp, condition->parts[1], truth);
+  bool compares = operation >= OPERATOR_LESS && operation <= OPERATOR_NOT_EQUAL;
+  if (!compares || condition->parts[0]->type->kind != TYPE_INTEGER) return true;
+  int64_t unused;
+  bool left = variable_of(interp, condition->parts[0], &unused) != NULL;
+  bool right = variable_of(interp, condition->parts[1], &unused) != NULL;
+  if (!left && !right) return true;
+  if (!truth) operation = negated(operation);
+  struct value a = interp_evaluate(interp, condition->parts[0]), b = interp_evaluate(interp, condition->parts[1]);
+  return (!left || narrow(interp, condition->parts[0], operation, b)) &&
+         (!right || narrow(interp, condition->parts[1], operator_mirrored(operation), a));
+}

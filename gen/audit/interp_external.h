@@ -1,0 +1,48 @@
+/* A call of a function from outside, for the files that model what such functions do to memory. */
+#ifndef ACCEL_AUDIT_INTERP_EXTERNAL_H
+#define ACCEL_AUDIT_INTERP_EXTERNAL_H
+
+#include "gen/audit/interp.h"
+
+struct call {
+  struct interp *interp;
+  struct syntax *node;
+  const struct value *arguments;
+  int count;
+  uint64_t imprecision; /* loops that make the sizes ranges */
+};
+
+/* Reads or writes `bytes` bytes that an argument points to. */
+void external_touch(const struct call *call, int which, int64_t bytes, bool is_write);
+
+/* The largest value of an integer argument; VALUE_MAX when it is not known. */
+int64_t external_max(const struct call *call, int which);
+
+/* The integer in a member of a constant record; -1 when it is not known. `index` of an array member. */
+int64_t external_member(const struct interp *interp, const struct object *object, const char *name, int64_t index);
+
+/* The same for `count` integers of a member that is a record of them. */
+void external_members(const struct interp *interp, const struct object *object, const char *name, int64_t *integers,
+                      int count);
+
+/* The constant record that describes a call of a library: its first argument. NULL when it is not known, which is
+ * reported. */
+const struct object *external_described(const struct call *call);
+
+/* What the runtime's functions for a GPU do; false: it is none of them. */
+bool interp_device_external(const struct call *call, struct value *result);
+
+/* The name of the enumerator in a member of a constant record; "" when it is not known. */
+const char *external_enumerator(const struct interp *interp, const struct object *object, const char *name);
+
+/* Two arguments must not alias; a constraint on the kernel's callers when both are its parameters. */
+void external_require_noalias(const struct call *call, int a, int b);
+
+/* gemm of BLAS and oneDNN; accel_multiply; accel_convolve; the last two on a device. */
+struct value external_multiply(const struct call *call);
+struct value external_multiply_described(const struct call *call);
+struct value external_multiply_on_device(const struct call *call);
+struct value external_convolve_described(const struct call *call);
+struct value external_convolve_on_device(const struct call *call);
+
+#endif

@@ -1,0 +1,325 @@
+/* Loops: the number of their iterations, and their bodies for all iterations at once. */
+#include <string.h>
+
+#include "gen/audit/interp_loop.h"
+
+/* ---- Loops that are unrolled ---- */
+
+static bool find_kernel_call(struct syntax *node, void *data) {
+  bool *found = data;
+  if (node->kind == SYNTAX_CALL && node->function != NULL &&
+      (interp_is_kernel(node->function) || interp_orchestrates(node->function)))
+    *found = true;
+  return !*found;
+}
+
+static bool calls_kernels(struct syntax *loop) {
+  bool found = false;
+  syntax_walk(loop, find_kernel_call, &found);
+  return found;
+}
+
+/* The most iterations of a loop that is unrolled: of one that calls kernels, and of another. */
+enum { MAX_UNROLLED = 4096, MAX_UNROLLED_SMALL = 64 };
+
+static struct syntax *part(struct syntax *loop, int which) {
+  if (loop->kind == SYNTAX_FOR) return loop->parts[which];
+  int condition = loop->kind == SYNTAX_WHILE ? 0 : 1;
+  if (which == 1) return loop->n_parts > condition ? loop->parts[condition] : NULL;
+  return which == 3 && loop->n_parts > !condition ? loop->parts[!condition] : NULL;
+}
+
+static struct value condition_of(struct interp *interp, struct syntax *loop) {
+  struct syntax *condition = part(loop, 1);
+  return condition == NULL ? value_integer(1, 1) : interp_evaluate(interp, condition);
+}
+
+/* Runs the loop iteration by iteration while its condition is certain. The number of iterations; -1 when the condition
+ * is not certain, or after more than `most`. */
+static int64_t unroll(struct interp *interp, struct syntax *loop, int64_t most, enum flow *flow) {
+  for (int64_t iterations = 0; iterations <= most; iterations++) {
+    struct value condition = condition_of(interp, loop);
+    interp_note(interp, loop)->origin |= condition.origin;
+    int truth = value_truth(condition);
+    if (truth == 0) return iterations;
+    if (truth < 0) return -1;
+    uint64_t guards = interp->guards;
+    struct state *before = interp_save(interp);
+    int objects = interp->n_objects;
+    *flow = interp_statement(interp, part(loop, 3));
+    if (*flow != FLOW_RETURN) interp_forget_assumed(interp, interp_note(interp, loop), before, objects);
+    interp_drop(interp, before);
+    if (*flow == FLOW_NEXT || *flow == FLOW_CONTINUE) interp->guards = guards;
+    if (*flow == FLOW_BREAK) return iterations + 1;
+    if (*flow == FLOW_RETURN) return iterations + 1;
+    if (part(loop, 2) != NULL) interp_evaluate(interp, part(loop, 2));
+  }
+  return -1;
+}
+
+/* ---- Loops that count ---- */
+
+/* The iterations of a counting loop, as first value and step of its counter. */
+struct iteration_space {
+  struct syntax *loop;
+  const struct note *note;
+  int object;
+  uint64_t bit;       /* of this loop */
+  uint64_t inherited; /* loops that its start and its bound depend on */
+  uint64_t blame;     /* loops that make its start or its bound a range */
+  int64_t start, step;
+  struct syntax *more;
+  const struct value *assigned; /* of the integers that the body assigns, at the start of each iteration; NULL: any */
+};
+
+/* Whether this loop goes next: the outermost one that is open. Threads of a kernel are many and start alike, so of its
+ * loops the innermost one does, but for the two that choose a matrix or a row of a table, the grid's y and z. */
+static bool halving_helps(const struct interp *interp, const struct iteration_space *space, uint64_t loops) {
+  if ((loops & space->bit) == 0) return false;
+  uint64_t grid_loops = interp->frame->function->is_device ? loops & interp->grid_loops : loops;
+  return grid_loops == 0 || (grid_loops & (space->bit - 1)) == 0;
+}
+
+/* Runs the body for iterations first .. first + count - 1 at once; in halves where that proves too little and `halves`
+ * allows it. */
+static void run_iterations(struct interp *interp, const struct iteration_space *space, int64_t first, int64_t count,
+                           bool halves) {
+  int failures = interp->failures.count, pending = interp->pending.count, objects = interp->n_objects;
+  struct state *before = interp_save(interp);
+  interp_take_assigned(interp, space->note, interp->objects[space->object].variable, space->assigned);
+  int64_t a = space->start + first * space->step, b = space->start + (first + count - 1) * space->step;
+  struct value value = value_integer(a < b ? a : b, a < b ? b : a);
+  value.loops = space->inherited | (count > 1 ? space->bit : 0);
+  value.blame = space->blame;
+  interp->states[space->object].value = value;
+  interp->budget--;
+  uint64_t guards = interp->guards;
+  bool can_be = true;
+  if (space->more != NULL) {
+    struct value condition = interp_evaluate(interp, space->more);
+    if (value_truth(condition) < 0) interp->guards |= interp_guard(condition);
+    can_be = value_truth(condition) != 0 && interp_assume(interp, space->more, true);
+  }
+  if (can_be) interp_statement(interp, space->loop->parts[3]);
+  interp->guards = guards;
+  bool helps = false;
+  for (int i = failures; i < interp->failures.count; i++) { /* the outermost loop that helps goes first */
+    uint64_t loops = interp->failures.items[i].loops;
+    helps = helps || halving_helps(interp, space, loops);
+  }
+  bool again = helps && halves && count > 1 && interp->budget >= 0;
+  if (again)
+    interp_restore(interp, before, objects);
+  else
+    interp_forget_assumed(interp, space->note, before, objects);
+  interp_drop(interp, before);
+  if (!again) return;
+  interp->failures.count = failures;
+  interp->pending.count = pending;
+  run_iterations(interp, space, first, count / 2, true);
+  int found = interp->failures.count;
+  run_iterations(interp, space, first + count / 2, count - count / 2, found == failures);
+  if (found > failures) interp->failures.count = found; /* one iteration that fails is enough */
+}
+
+/* The ranges of the integers that the body assigns, at the start of every iteration: the fixpoint of widening them,
+ * when a few rounds over all iterations reach it; NULL: they may be anything. */
+static const struct value *find_fixpoint(struct interp *interp, struct iteration_space *space, int64_t count) {
+  int failures = interp->failures.count, pending = interp->pending.count, objects = interp->n_objects;
+  struct value *values = interp_assigned_values(interp, space->note);
+  bool stable = false;
+  for (int round = 0; round < 3 && !stable; round++) {
+    struct state *before = interp_save(interp);
+    space->assigned = values;
+    run_iterations(interp, space, 0, count, false);
+    stable = interp_widen_assigned(space->note, values, interp_assigned_values(interp, space->note));
+    interp_restore(interp, before, objects);
+    interp_drop(interp, before);
+    interp->failures.count = failures;
+    interp->pending.count = pending;
+  }
+  return stable ? values : NULL;
+}
+
+/* What is known of a counting loop before its first iteration. */
+struct extent {
+  struct value start, bound;
+  int64_t iterations; /* at most; -1: not bounded */
+};
+
+static struct extent measure(struct interp *interp, const struct counting *counting, int object) {
+  struct extent extent = {interp->states[object].value, interp_evaluate(interp, counting->bound), -1};
+  if (extent.start.kind != VALUE_INTEGER || extent.bound.kind != VALUE_INTEGER) return extent;
+  bool up = counting->step > 0;
+  int64_t limit = interp_last_value(counting, up ? extent.bound.high : extent.bound.low);
+  if (limit >= VALUE_MAX - 4096 || limit <= VALUE_MIN + 4096) return extent;
+  int64_t start = up ? extent.start.low : extent.start.high;
+  if (start >= VALUE_MAX - 4096 || start <= VALUE_MIN + 4096) return extent;
+  bool open = ((extent.start.blame | extent.bound.blame) & BLAME_ALWAYS) != 0; /* then the type is no bound */
+  if (open && (limit >= INT32_MAX - 4096 || limit <= INT32_MIN + 4096)) return extent;
+  if (open && (start >= INT32_MAX - 4096 || start <= INT32_MIN + 4096)) return extent;
+  int64_t distance = up ? limit - start : start - limit, step = up ? counting->step : -counting->step;
+  extent.iterations = distance < 0 ? 0 : distance / step + 1;
+  return extent;
+}
+
+/* The counter after the loop. */
+static struct value value_after(const struct counting *counting, const struct extent *extent) {
+  struct value value = extent->start;
+  bool exact =
+      extent->start.low == extent->start.high && extent->bound.low == extent->bound.high && counting->more == NULL;
+  bool up = counting->step > 0;
+  value.origin |= extent->bound.origin;
+  value.loops |= extent->bound.loops;
+  value.blame |= extent->bound.loops | extent->bound.blame;
+  if (exact) {
+    value.low = value.high = extent->start.low + extent->iterations * counting->step;
+    value.blame = 0;
+    return value;
+  }
+  int64_t least = interp_last_value(counting, extent->bound.low),
+          most = interp_last_value(counting, extent->bound.high);
+  if (counting->more != NULL) {
+    if (up && bounded_add(most, counting->step) > value.high) value.high = bounded_add(most, counting->step);
+    if (!up && bounded_add(least, counting->step) < value.low) value.low = bounded_add(least, counting->step);
+    value.blame |= BLAME_ALWAYS;
+    value.origin |= ORIGIN_CHOSEN;
+  } else if (up) {
+    if (bounded_add(least, 1) > value.low) value.low = bounded_add(least, 1);
+    if (bounded_add(most, counting->step) > value.high) value.high = bounded_add(most, counting->step);
+  } else {
+    if (bounded_add(most, -1) < value.high) value.high = bounded_add(most, -1);
+    if (bounded_add(least, counting->step) < value.low) value.low = bounded_add(least, counting->step);
+  }
+  return value;
+}
+
+static void fail_unbounded(struct interp *interp, const struct syntax *loop, unsigned origin, uint64_t loops) {
+  bool chosen = (origin & (ORIGIN_DATA | ORIGIN_CONFIG)) != 0 && (origin & ORIGIN_UNTRACKED) == 0;
+  interp_fail(interp, FAILURE_LOOP, chosen && loops == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, loop, loops,
+              "the number of iterations of this loop in '%s' %s", interp->frame->function->name,
+              origin & ORIGIN_UNTRACKED ? "depends on what is not followed: memory, or what a loop changes"
+              : origin & ORIGIN_DATA    ? "depends on data"
+              : origin & ORIGIN_CONFIG  ? "depends on what was set outside of the step path"
+                                        : "is not known");
+}
+
+/* A loop whose number of iterations is not known: runs its body once, over any values. */
+static void run_unknown(struct interp *interp, struct syntax *loop, struct note *note, const struct variable *counter) {
+  bool twice = !interp->in_step_path && calls_kernels(loop);
+  uint64_t guards = interp->guards;
+  interp->guards |= BLAME_ALWAYS;
+  for (int i = 0; i < (twice ? 2 : 1); i++) {
+    interp_forget_assigned(interp, note, NULL);
+    if (counter == NULL) note->origin |= condition_of(interp, loop).origin;
+    struct state *before = interp_save(interp);
+    int objects = interp->n_objects;
+    if (part(loop, 1) != NULL && loop->kind != SYNTAX_DO) interp_assume(interp, part(loop, 1), true);
+    interp_statement(interp, part(loop, 3));
+    if (part(loop, 2) != NULL) interp_evaluate(interp, part(loop, 2));
+    interp_forget_assumed(interp, note, before, objects);
+    interp_drop(interp, before);
+  }
+  interp->guards = guards;
+  interp_forget_assigned(interp, note, NULL);
+}
+
+static void run_counting(struct interp *interp, struct syntax *loop, struct note *note,
+                         const struct counting *counting) {
+  int object = interp_variable(interp, counting->counter);
+  struct extent extent = measure(interp, counting, object);
+  note->origin |= extent.start.origin | extent.bound.origin;
+  if (counting->more != NULL) note->origin |= interp_evaluate(interp, counting->more).origin;
+  if (extent.iterations < 0 || interp->objects[object].kind == OBJECT_STATIC || interp->n_loops >= MAX_LOOPS) {
+    bool in_step = interp->audit->root != NULL && strcmp(interp->audit->root, interp->frame->function->name) == 0;
+    unsigned origins = extent.bound.origin & ~(unsigned)ORIGIN_DATA;
+    bool of_device =
+        interp->kernel_base > 0 && (origins & ~(unsigned)ORIGIN_UNTRACKED) == 0; /* it counts steps itself */
+    note->counts_steps = counting->counter->lasting && (origins == ORIGIN_STEP || of_device);
+    note->is_shared_out = in_step && extent.bound.origin == ORIGIN_STEP && (extent.start.origin & ORIGIN_DATA) == 0;
+    if (!note->counts_steps && !note->is_shared_out)
+      fail_unbounded(interp, loop, extent.start.origin | extent.bound.origin, extent.start.loops | extent.bound.loops);
+    run_unknown(interp, loop, note, counting->counter);
+    return;
+  }
+  if (extent.iterations > note->iterations) note->iterations = extent.iterations;
+  uint64_t outer = extent.start.loops | extent.bound.loops;
+  bool exact = extent.start.low == extent.start.high && extent.bound.low == extent.bound.high;
+  struct iteration_space space = {.loop = loop,
+                                  .note = note,
+                                  .object = object,
+                                  .bit = (uint64_t)1 << interp->n_loops,
+                                  .inherited = outer,
+                                  .blame = exact ? 0 : outer | extent.start.blame | extent.bound.blame,
+                                  .start = extent.start.low,
+                                  .step = counting->step,
+                                  .more = counting->more};
+  int64_t count = extent.iterations;
+  if (extent.start.low != extent.start.high) { /* from anywhere in its range, to the bound */
+    space.step = counting->step > 0 ? 1 : -1;
+    space.start = counting->step > 0 ? extent.start.low : extent.start.high;
+    count = counting->step > 0 ? interp_last_value(counting, extent.bound.high) - space.start + 1
+                               : space.start - interp_last_value(counting, extent.bound.low) + 1;
+  }
+  interp->n_loops++;
+  uint64_t guards = interp->guards;
+  interp->guards |= space.blame;
+  if (count > 0 && interp_carries_integers(loop, note, counting->counter))
+    space.assigned = find_fixpoint(interp, &space, count);
+  if (count > 0) run_iterations(interp, &space, 0, count, true);
+  interp->guards = guards;
+  interp->n_loops--;
+  interp_take_assigned(interp, note, counting->counter, space.assigned);
+  interp->states[object].value = value_after(counting, &extent);
+  interp_flush(interp);
+}
+
+/* A loop that changes pointers is unrolled. */
+static bool assigns_pointer(const struct note *note) {
+  for (int i = 0; i < note->n_assigned; i++)
+    if (note->assigned[i]->type->kind == TYPE_POINTER) return true;
+  return false;
+}
+
+enum flow interp_loop(struct interp *interp, struct syntax *node) {
+  struct note *note = interp_note(interp, node);
+  note->seen = true;
+  if (interp->depth == 0) interp->starts = false;
+  interp_find_assigned(interp, node, note);
+  enum flow flow = FLOW_NEXT;
+  if (node->kind == SYNTAX_FOR && node->parts[0] != NULL) interp_statement(interp, node->parts[0]);
+  if (node->kind == SYNTAX_DO) interp_statement(interp, part(node, 3));
+  struct counting counting = {0};
+  bool counts = interp_read_counting(interp, node, &counting);
+  if (counts && interp_starts_launch(interp, counting.counter)) {
+    interp->budget = 4000;
+    interp->grid_loops = (uint64_t)3 << interp->n_loops;
+  }
+  if (interp_iterates_bits(node)) {
+    note->iterations = node->parts[1]->type->size * 8;
+    run_unknown(interp, node, note, NULL);
+    return FLOW_NEXT;
+  }
+  bool every = interp->n_loops == 0 && !interp->in_kernel && calls_kernels(node);
+  if (every || !counts || assigns_pointer(note)) {
+    int failures = interp->failures.count, pending = interp->pending.count, objects = interp->n_objects;
+    struct state *before = interp_save(interp);
+    int64_t iterations = unroll(interp, node, every ? MAX_UNROLLED : MAX_UNROLLED_SMALL, &flow);
+    if (iterations < 0) interp_restore(interp, before, objects);
+    interp_drop(interp, before);
+    if (iterations >= 0) {
+      if (iterations > note->iterations) note->iterations = iterations;
+      return flow == FLOW_RETURN ? flow : FLOW_NEXT;
+    }
+    interp->failures.count = failures;
+    interp->pending.count = pending;
+  }
+  if (counts) {
+    run_counting(interp, node, note, &counting);
+  } else {
+    run_unknown(interp, node, note, NULL);
+    note->origin |= condition_of(interp, node).origin;
+    fail_unbounded(interp, node, note->origin, 0);
+  }
+  return FLOW_NEXT;
+}

@@ -1,0 +1,154 @@
+/* Matrix products and convolutions: what each reads and writes. */
+#include "gen/audit/interp_external.h"
+
+/* The bytes that rows x columns elements take whose rows are `step` elements apart. */
+static int64_t matrix_bytes(int64_t rows, int64_t columns, int64_t step, int64_t size) {
+  if (rows <= 0 || columns <= 0) return 0;
+  return bounded_multiply(bounded_add(bounded_multiply(rows - 1, step), columns), size);
+}
+
+static int64_t pointed_size(const struct call *call, int which) {
+  const struct syntax *argument = call->node->parts[which + 1];
+  while (argument->kind == SYNTAX_CAST && argument->type->kind != TYPE_POINTER) argument = argument->parts[0];
+  const struct type *type = argument->type;
+  return (type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY) && type->element->size > 0 ? type->element->size : 4;
+}
+
+void external_require_noalias(const struct call *call, int a, int b) {
+  struct interp *interp = call->interp;
+  struct value x = call->arguments[a], y = call->arguments[b];
+  if (x.object < 0 || y.object < 0) return;
+  if (interp->objects[x.object].kind == OBJECT_PARAMETER && interp->objects[y.object].kind == OBJECT_PARAMETER) {
+    interp->states[x.object].noalias |= (uint64_t)1 << (y.object - interp->first_parameter);
+    return;
+  }
+  bool apart = x.base + x.low >= y.base + y.base_width + y.span || y.base + y.low >= x.base + x.base_width + x.span;
+  if (x.object != y.object || apart) return;
+  uint64_t loops = x.loops | x.blame | y.loops | y.blame; /* over fewer iterations they may be apart */
+  interp_fail(interp, FAILURE_OVERLAP, loops != 0 ? VERDICT_CANNOT_TELL : VERDICT_BROKEN, call->node, loops,
+              "%s %s over what it reads: %s", call->node->function->name, loops != 0 ? "may write" : "writes",
+              interp_slot_name(interp, x));
+}
+
+/* gemm(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc), row by row. */
+struct value external_multiply(const struct call *call) {
+  if (call->count != 13) return value_number(ORIGIN_DATA);
+  bool a_lies = external_max(call, 0) == 'T' || external_max(call, 0) == 't',
+       b_lies = external_max(call, 1) == 'T' || external_max(call, 1) == 't';
+  int64_t m = external_max(call, 2), n = external_max(call, 3), k = external_max(call, 4);
+  external_touch(call, 6,
+                 a_lies ? matrix_bytes(k, m, external_max(call, 7), pointed_size(call, 6))
+                        : matrix_bytes(m, k, external_max(call, 7), pointed_size(call, 6)),
+                 false);
+  external_touch(call, 8,
+                 b_lies ? matrix_bytes(n, k, external_max(call, 9), pointed_size(call, 8))
+                        : matrix_bytes(k, n, external_max(call, 9), pointed_size(call, 8)),
+                 false);
+  int64_t bytes = matrix_bytes(m, n, external_max(call, 12), pointed_size(call, 11));
+  struct value beta = call->arguments[10];
+  if (!beta.is_known && beta.loops != 0) /* over fewer iterations it may be: the first writes what the others add to */
+    interp_fail(call->interp, FAILURE_UNWRITTEN, VERDICT_CANNOT_TELL, call->node, beta.loops,
+                "whether %s adds to what it writes is not known", call->node->function->name);
+  if (!beta.is_known || beta.real != 0.0) external_touch(call, 11, bytes, false);
+  external_touch(call, 11, bytes, true);
+  if (external_max(call, 7) < (a_lies ? m : k) || external_max(call, 9) < (b_lies ? k : n) ||
+      external_max(call, 12) < n)
+    interp_fail(call->interp, FAILURE_BOUNDS, VERDICT_BROKEN, call->node, 0, "rows of %s reach into the next ones",
+                call->node->function->name);
+  external_require_noalias(call, 11, 6);
+  external_require_noalias(call, 11, 8);
+  return value_of_type(call->node->type, ORIGIN_DATA);
+}
+
+/* The bytes that a matrix of a batch takes: rows and columns are `row` and `column` elements apart. */
+static int64_t batch_bytes(const struct interp *interp, const struct object *product, int64_t rows, int64_t row,
+                           int64_t columns, int64_t column, const char *step, int64_t size) {
+  int64_t last = bounded_add(bounded_multiply(rows - 1, row), bounded_multiply(columns - 1, column));
+  for (int64_t i = 0; i < external_member(interp, product, "batch_rank", 0); i++)
+    last = bounded_add(last, bounded_multiply(external_member(interp, product, "batch", i) - 1,
+                                              external_member(interp, product, step, i)));
+  return bounded_multiply(bounded_add(last, 1), size);
+}
+
+const struct object *external_described(const struct call *call) {
+  struct interp *interp = call->interp;
+  struct value at = call->arguments[0];
+  bool known = at.kind == VALUE_POINTER && at.object >= 0 && interp->objects[at.object].kind == OBJECT_STATIC &&
+               interp->objects[at.object].type->kind == TYPE_RECORD && !interp->objects[at.object].is_set_by_steps;
+  if (known) return &interp->objects[at.object];
+  interp_fail(interp, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, 0, "which product this is, is not known");
+  return NULL;
+}
+
+/* accel_multiply(product, y, a, b) of accel/product.h. */
+struct value external_multiply_described(const struct call *call) {
+  struct interp *interp = call->interp;
+  const struct object *product = external_described(call);
+  if (product == NULL) return value_number(ORIGIN_DATA);
+  int64_t rows = external_member(interp, product, "rows", 0), columns = external_member(interp, product, "columns", 0);
+  int64_t depth = external_member(interp, product, "depth", 0);
+  int64_t size = external_member(interp, product, "type", 0) == 0 ? 4 : 2;
+  int64_t y_size = external_member(interp, product, "result", 0) == 0 ? 4 : 2;
+  external_touch(call, 2,
+                 batch_bytes(interp, product, rows, external_member(interp, product, "a_row", 0), depth,
+                             external_member(interp, product, "a_column", 0), "a_step", size),
+                 false);
+  external_touch(call, 3,
+                 batch_bytes(interp, product, depth, external_member(interp, product, "b_row", 0), columns,
+                             external_member(interp, product, "b_column", 0), "b_step", size),
+                 false);
+  int64_t bytes =
+      batch_bytes(interp, product, rows, external_member(interp, product, "y_row", 0), columns, 1, "y_step", y_size);
+  if (external_member(interp, product, "accumulate", 0) != 0) external_touch(call, 1, bytes, false);
+  external_touch(call, 1, bytes, true);
+  external_require_noalias(call, 1, 2);
+  external_require_noalias(call, 1, 3);
+  return value_number(ORIGIN_DATA);
+}
+
+/* The product of a convolution's members and of the pairs among them, times the size of an element. */
+static int64_t convolved_bytes(const struct interp *interp, const struct object *record, const char *first,
+                               const char *second, const char *pair, int64_t size) {
+  int64_t bytes =
+      bounded_multiply(external_member(interp, record, first, 0), external_member(interp, record, second, 0));
+  for (int i = 0; i < 2; i++) bytes = bounded_multiply(bytes, external_member(interp, record, pair, i));
+  return bounded_multiply(bytes, size);
+}
+
+/* What a convolution reads and writes: argument `to` is its result, of `result` bytes an element, and its operands
+ * follow. */
+static void convolve(const struct call *call, const struct object *record, int to, int64_t result) {
+  struct interp *interp = call->interp;
+  int64_t makes = external_member(interp, record, "makes", 0), groups = external_member(interp, record, "groups", 0);
+  int64_t size = external_member(interp, record, "type", 0) == 0 ? 4 : 2;
+  enum { MAKES_Y, MAKES_X, MAKES_WEIGHTS };
+  int64_t x = convolved_bytes(interp, record, "batch", "x_channels", "x", makes == MAKES_X ? result : size);
+  int64_t y = convolved_bytes(interp, record, "batch", "y_channels", "y", makes == MAKES_Y ? result : size);
+  int64_t weights =
+      convolved_bytes(interp, record, "x_channels", "y_channels", "kernel", makes == MAKES_WEIGHTS ? result : size);
+  if (groups > 0) weights /= groups;
+  int64_t made = makes == MAKES_Y ? y : makes == MAKES_X ? x : weights;
+  external_touch(call, to + 1, makes == MAKES_Y ? x : y, false);
+  external_touch(call, to + 2, makes == MAKES_WEIGHTS ? x : weights, false);
+  if (external_member(interp, record, "accumulate", 0) != 0) external_touch(call, to, made, false);
+  external_touch(call, to, made, true);
+  for (int i = 1; i < 3; i++) external_require_noalias(call, to, to + i);
+}
+
+/* accel_convolve(convolution, to, a, b, workspace) of accel/convolution.h. */
+struct value external_convolve_described(const struct call *call) {
+  const struct object *record = external_described(call);
+  if (record == NULL) return value_number(ORIGIN_DATA);
+  convolve(call, record, 1, external_member(call->interp, record, "result", 0) == 0 ? 4 : 2);
+  external_touch(call, 4, bounded_multiply(external_member(call->interp, record, "workspace", 0), 4), true);
+  for (int i = 1; i < 4; i++) external_require_noalias(call, 4, i);
+  return value_number(ORIGIN_DATA);
+}
+
+/* accel_cuda_convolve(convolution, stream, to, a, b) of accel/cuda/convolution.h. */
+struct value external_convolve_on_device(const struct call *call) {
+  const struct object *record = external_described(call);
+  if (record == NULL) return value_number(ORIGIN_DATA);
+  convolve(call, record, 2, external_member(call->interp, record, "type", 0) == 0 ? 4 : 2);
+  return value_number(ORIGIN_DATA);
+}

@@ -1,0 +1,101 @@
+/* Objects and what is known of them at a moment. */
+#include <stddef.h>
+#include <string.h>
+
+#include "gen/audit/interp.h"
+
+int interp_object(struct interp *interp, enum object_kind kind, const struct variable *variable, const char *name,
+                  const struct type *type, int64_t size) {
+  int capacity = interp->objects_capacity;
+  interp->objects = arena_grow(interp->memory, interp->objects, interp->n_objects, &interp->objects_capacity,
+                               sizeof *interp->objects);
+  if (interp->objects_capacity != capacity) {
+    struct state *states = arena_alloc(interp->memory, (size_t)interp->objects_capacity * sizeof *states);
+    if (interp->n_objects > 0) memcpy(states, interp->states, (size_t)interp->n_objects * sizeof *states);
+    interp->states = states;
+  }
+  interp->objects[interp->n_objects] =
+      (struct object){.kind = kind, .variable = variable, .name = name, .type = type, .size = size};
+  interp->states[interp->n_objects] = (struct state){0};
+  return interp->n_objects++;
+}
+
+int interp_variable(struct interp *interp, const struct variable *variable) {
+  if (!variable->lasting) return interp->frame->base + variable->slot;
+  int *object = &interp->lasting[variable->slot];
+  if (*object < 0)
+    *object = interp_object(interp, OBJECT_STATIC, variable, variable->name, variable->type, variable->type->size);
+  return *object;
+}
+
+struct value interp_address(const struct interp *interp, int object) {
+  struct value value = {.kind = VALUE_POINTER, .object = object, .span = interp->objects[object].size};
+  return value;
+}
+
+struct snapshot {
+  struct snapshot *next; /* the one given back before */
+  int capacity;
+  struct state states[];
+};
+
+struct state *interp_save(struct interp *interp) {
+  struct snapshot *snapshot = interp->snapshots;
+  if (snapshot != NULL && snapshot->capacity >= interp->n_objects) {
+    interp->snapshots = snapshot->next;
+  } else {
+    int capacity = interp->n_objects + 64;
+    snapshot = arena_alloc(interp->memory, sizeof *snapshot + (size_t)capacity * sizeof(struct state));
+    snapshot->capacity = capacity;
+  }
+  if (interp->n_objects > 0) memcpy(snapshot->states, interp->states, (size_t)interp->n_objects * sizeof(struct state));
+  return snapshot->states;
+}
+
+void interp_drop(struct interp *interp, struct state *saved) {
+  struct snapshot *snapshot = (struct snapshot *)(void *)((char *)saved - offsetof(struct snapshot, states));
+  snapshot->next = interp->snapshots;
+  interp->snapshots = snapshot;
+}
+
+void interp_restore(struct interp *interp, const struct state *saved, int count) {
+  if (count > 0) memcpy(interp->states, saved, (size_t)count * sizeof *saved);
+}
+
+struct content content_join(struct content a, struct content b) {
+  if (!a.known || !b.known) return (struct content){0};
+  bool same = a.low == b.low && a.high == b.high && a.exact && b.exact;
+  return (struct content){true, same, a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+}
+
+void interp_unknown_write(struct interp *interp) {
+  interp->has_unknown_write = true;
+  interp->map.n_contents = 0;
+  for (int i = 0; i < interp->n_objects; i++) interp->states[i].content.known = false;
+}
+
+static const struct ranges *add_all(struct arena *arena, const struct ranges *set, const struct ranges *other) {
+  for (int i = 0; other != NULL && set != other && i < other->count; i++)
+    set = ranges_add(arena, set, other->items[i].from, other->items[i].to);
+  return set;
+}
+
+void interp_join(struct interp *interp, const struct state *other, int count, struct value condition) {
+  bool either = condition.loops == 0;
+  for (int i = 0; i < count; i++) {
+    struct state *state = &interp->states[i];
+    if (memcmp(&state->value, &other[i].value, sizeof state->value) != 0) {
+      state->value = value_join(state->value, other[i].value);
+      state->value.origin |= origin_of_choice(condition.origin);
+    }
+    if (state->written != NULL && other[i].written != NULL)
+      state->content = content_join(state->content, other[i].content);
+    else if (other[i].written != NULL)
+      state->content = other[i].content;
+    state->maybe_written =
+        state->maybe_written || other[i].maybe_written || (either && state->written != other[i].written);
+    state->written = either ? ranges_common(interp->memory, state->written, other[i].written)
+                            : add_all(interp->memory, state->written, other[i].written);
+    state->exposed = add_all(interp->memory, state->exposed, other[i].exposed);
+  }
+}

@@ -1,0 +1,144 @@
+/* Statements other than loops. */
+#include "gen/audit/interp.h"
+
+static enum flow interp_block(struct interp *interp, struct syntax *node) {
+  for (int i = 0; i < node->n_parts; i++) {
+    enum flow flow = interp_statement(interp, node->parts[i]);
+    if (flow != FLOW_NEXT) return flow;
+  }
+  return FLOW_NEXT;
+}
+
+static void declare(struct interp *interp, struct variable *variable) {
+  if (variable->lasting) return;
+  for (int i = 0; i < variable->n_sizes; i++) interp_evaluate(interp, variable->sizes[i]);
+  int object = interp_variable(interp, variable);
+  interp->objects[object] = (struct object){.kind = OBJECT_LOCAL,
+                                            .name = variable->name,
+                                            .variable = variable,
+                                            .type = variable->type,
+                                            .size = variable->type->size};
+  interp->states[object] = (struct state){0};
+  if (variable->initial == NULL) return;
+  struct value value = interp_evaluate(interp, variable->initial);
+  bool aggregate = variable->type->kind == TYPE_ARRAY || variable->type->kind == TYPE_RECORD;
+  if (aggregate) {
+    interp->states[object].written = ranges_add(interp->memory, NULL, 0, variable->type->size);
+    interp->states[object].value = value_number(value.origin);
+    interp->states[object].value.fields = value.kind == VALUE_NUMBER ? value.fields : NULL;
+    interp->states[object].content = interp_integers(value);
+    return;
+  }
+  interp_store(interp, (struct lvalue){interp_address(interp, object), variable->type}, value, variable->initial);
+}
+
+/* One arm of a choice, under what its condition says. */
+static enum flow interp_arm(struct interp *interp, struct syntax *node, bool truth) {
+  if (!interp_assume(interp, node->parts[0], truth)) return FLOW_UNREACHABLE;
+  struct syntax *arm = node->parts[truth ? 1 : 2];
+  return arm == NULL ? FLOW_NEXT : interp_statement(interp, arm);
+}
+
+static enum flow interp_if(struct interp *interp, struct syntax *node) {
+  struct value condition = interp_evaluate(interp, node->parts[0]);
+  interp_note_choice(interp, node, condition);
+  int truth = value_truth(condition);
+  if (truth >= 0) {
+    struct syntax *arm = node->parts[truth ? 1 : 2];
+    return arm == NULL ? FLOW_NEXT : interp_statement(interp, arm);
+  }
+  int count = interp->n_objects;
+  struct state *before = interp_save(interp);
+  uint64_t guards = interp->guards;
+  interp->guards |= interp_guard(condition);
+  enum flow yes = interp_arm(interp, node, true);
+  struct state *after = interp_save(interp);
+  interp_restore(interp, before, count);
+  enum flow no = interp_arm(interp, node, false);
+  interp->guards = guards;
+  if (yes == FLOW_NEXT && no == FLOW_NEXT) interp_join(interp, after, count, condition);
+  if (yes != FLOW_NEXT || no != FLOW_NEXT) interp->frame->chosen |= origin_of_choice(condition.origin);
+  if (yes == FLOW_NEXT && no != FLOW_NEXT) interp_restore(interp, after, count);
+  if ((yes == FLOW_NEXT) != (no == FLOW_NEXT))
+    interp->guards |= interp_guard(condition); /* the rest is for some alone */
+  interp_drop(interp, after);
+  interp_drop(interp, before);
+  if (yes == FLOW_NEXT || no == FLOW_NEXT) return FLOW_NEXT;
+  return no == FLOW_UNREACHABLE ? yes : no;
+}
+
+/* Each label of a switch in turn, from the same state, on to the break after it; then everything that may have been. A
+ * label that is nested deeper than the switch's block is passed with its statement. */
+static enum flow interp_switch(struct interp *interp, struct syntax *node) {
+  struct value value = interp_evaluate(interp, node->parts[0]);
+  interp_note_choice(interp, node, value);
+  struct syntax *block = node->parts[node->n_parts - 1];
+  int count = interp->n_objects;
+  struct state *before = interp_save(interp), *after = interp_save(interp);
+  uint64_t guards = interp->guards;
+  interp->guards |= interp_guard(value);
+  interp->frame->chosen |= origin_of_choice(value.origin);
+  for (int i = 0; i < block->n_parts; i++) {
+    if (block->parts[i]->kind != SYNTAX_CASE && block->parts[i]->kind != SYNTAX_DEFAULT) continue;
+    interp_restore(interp, before, count);
+    enum flow flow = FLOW_NEXT;
+    for (int j = i; j < block->n_parts && flow == FLOW_NEXT; j++) flow = interp_statement(interp, block->parts[j]);
+    if (flow == FLOW_RETURN || flow == FLOW_CONTINUE) continue;
+    interp_join(interp, after, count, value);
+    interp_drop(interp, after);
+    after = interp_save(interp);
+  }
+  interp_restore(interp, after, count);
+  interp->guards = guards;
+  interp_drop(interp, after);
+  interp_drop(interp, before);
+  return FLOW_NEXT;
+}
+
+static enum flow interp_return(struct interp *interp, struct syntax *node) {
+  struct frame *frame = interp->frame;
+  struct value value = node->n_parts > 0 ? interp_evaluate(interp, node->parts[0]) : value_number(0);
+  frame->result = frame->returned ? value_join(frame->result, value) : value;
+  frame->returned = true;
+  return FLOW_RETURN;
+}
+
+enum flow interp_statement(struct interp *interp, struct syntax *node) {
+  if (interp->steps++ >= INTERP_MAX_STEPS) return FLOW_NEXT;
+  switch (node->kind) {
+  case SYNTAX_BLOCK:
+    return interp_block(interp, node);
+  case SYNTAX_DECLARE:
+    declare(interp, node->variable);
+    return FLOW_NEXT;
+  case SYNTAX_IF:
+    return interp_if(interp, node);
+  case SYNTAX_FOR:
+  case SYNTAX_WHILE:
+  case SYNTAX_DO:
+    return interp_loop(interp, node);
+  case SYNTAX_RETURN:
+    return interp_return(interp, node);
+  case SYNTAX_BREAK:
+    return FLOW_BREAK;
+  case SYNTAX_CONTINUE:
+    return FLOW_CONTINUE;
+  case SYNTAX_EMPTY:
+    return FLOW_NEXT;
+  case SYNTAX_GOTO:
+    interp_lose_track(interp, node, "where this goto leads");
+    return FLOW_NEXT;
+  case SYNTAX_ASSEMBLER:
+    interp_lose_track(interp, node, "assembler");
+    return FLOW_NEXT;
+  case SYNTAX_SWITCH:
+    return interp_switch(interp, node);
+  case SYNTAX_CASE:
+  case SYNTAX_DEFAULT:
+  case SYNTAX_LABEL:
+    return node->n_parts == 0 ? FLOW_NEXT : interp_statement(interp, node->parts[node->n_parts - 1]);
+  default:
+    interp_evaluate(interp, node);
+    return FLOW_NEXT;
+  }
+}

@@ -1,0 +1,79 @@
+/* Options: the command line of accel-gen, read once by the table (gen/commands/cli/table.h) and handed to the command.
+ */
+#ifndef ACCEL_COMMANDS_CLI_OPTIONS_H
+#define ACCEL_COMMANDS_CLI_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "gen/base/arena.h"
+#include "gen/plan/ranks/network.h"
+#include "gen/spec/job.h"
+
+/* Exit statuses of every command. */
+enum status { STATUS_OK = 0, STATUS_CANNOT = 1, STATUS_BAD_JOB = 2 };
+
+/* What the command line says. A text is NULL, a flag false, where its option is absent, but for the defaults named. */
+struct options {
+  struct arena *arena;          /* of the whole run */
+  const struct command *chosen; /* the command that was read */
+  const char *binary;           /* the folder of the command itself; NULL when the system does not tell */
+  const char *argument;         /* the first of the arguments: the job file, the program of `audit`, ... */
+  const char *second;           /* the one after it */
+  const char **arguments;       /* all of them, these two included */
+  int n_arguments;
+  char **rest; /* what stands after the arguments of `launch`, ending with NULL */
+
+  bool asks_help; /* --help: of this command alone */
+  const char *as; /* --as: a form of the manual that the build makes */
+
+  const char *config;    /* --config K=V,...: of the model of `model check` */
+  const char *output;    /* -o FILE */
+  const char *program;   /* --program: a kind of program, "train" by default */
+  const char *templates; /* --templates DIR in the place of the embedded ones */
+  const char *tuning;    /* --tuning FILE, which is an override, too */
+  const char *measured;  /* --measured FILE: what a trainer for GPUs has measured elsewhere */
+  const char *key;       /* --key KEY of `explain` */
+  int rounds;            /* --rounds N of a measurement; 3 */
+  const char *dump;      /* --dump PASS: print the plan as it is after it */
+  bool resolved;         /* --resolved */
+  bool json;             /* --json */
+  bool verbose;          /* -v */
+  bool colour;           /* --color, or that standard error is a terminal */
+  bool manifest;         /* --manifest: beside the program */
+  bool provenance;       /* --provenance: statements beside the program */
+  bool regenerate;       /* --regenerate: the argument of `audit` is a manifest, whose program is made again */
+  const char *bundle;    /* --bundle DIR: a folder of sources in the place of a program */
+
+  const char *format;    /* --format of an audit ("text" by default), of the files of `data` */
+  const char *fail_on;   /* --fail-on: "unproved" (default: broken too), "broken" or "never" */
+  const char *object;    /* --object FILE: the audited program's object code */
+  const char *root;      /* --root NAME: the step path's function; NULL: found */
+  const char *march;     /* --march NAME: the processor that an audited program is compiled for; "native" (default) */
+  const char **includes; /* -I DIR, in order */
+  int n_includes, includes_capacity;
+
+  bool predicts;          /* --nodes, --latency, --bandwidth or --step: what exchange takes is predicted */
+  struct network network; /* over which */
+
+  struct job_override *overrides; /* --set KEY=VALUE, in order */
+  int n_overrides, overrides_capacity;
+
+  const char *tokenizer, *end;          /* --tokenizer FILE and --end TOKEN of `data` */
+  const char *text_field, *text_column; /* --text-field NAME and --text-column NAME of `data` */
+  const char *by, *hosts;               /* --by NAME and --hosts LIST of `launch` */
+  bool print;                           /* --print of `launch` */
+  const char *undefined;                /* --undefined KIND of `render`; "strict" by default */
+  bool source_map, trim_blocks;         /* the flags of `render` */
+  bool lstrip_blocks, keep_newline, autoescape;
+
+  const char *color; /* --color: "auto" by default */
+};
+
+/* Reads argv for its command and what belongs to it into *options. The command, or NULL once a usage message stands on
+ * standard error; --help and --version are answered by the `help` and `version` commands that they name. */
+const struct command *options_read(struct options *options, int argc, char **argv);
+
+/* Prints "accel-gen: MESSAGE DETAIL" and how the chosen command is called, and gives false. */
+bool options_refuse(const struct options *options, const char *message, const char *detail);
+
+#endif

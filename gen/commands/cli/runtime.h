@@ -1,0 +1,19 @@
+/* Where an emitted program finds its runtime. */
+#ifndef ACCEL_COMMANDS_CLI_RUNTIME_H
+#define ACCEL_COMMANDS_CLI_RUNTIME_H
+
+#include "gen/commands/cli/options.h"
+#include "gen/commands/cli/process.h"
+
+/* What pkg-config calls the runtime; `gpu`: of a program for GPUs; `ranks`: of one for several. */
+const char *runtime_package(bool gpu, bool ranks);
+
+/* Adds the compiler's flags for the runtime, as pkg-config says them for `what` ("--cflags --libs"), looking first
+ * beside this command; `ranks`: of a program for several. False once a message stands on standard error. */
+bool runtime_flags(const struct options *options, const char *what, bool ranks, struct words *flags);
+
+/* Adds the flags with which a program is compiled, as far as they change what its text means: those of the options, and
+ * where the runtime's headers are. */
+void reading_flags(const struct options *options, struct words *flags);
+
+#endif

@@ -1,0 +1,288 @@
+#include "gen/commands/cli/table.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "gen/base/text.h"
+#include "gen/commands/cli/commands.h"
+#include "gen/commands/cli/values.h"
+
+enum { MANY = 1 << 30 };
+
+const struct command command_table[] = {
+    {.name = "JOB",
+     .summary = "write the program of a job",
+     .about =
+         "Any C17 compiler compiles the program, which is linked with the runtime; its first comment says how. Write "
+         "a job whose file has the name of a command with its folder: ./plan.",
+     .forms = {{"JOB -o FILE.c", "write the program of a job"}},
+     .needed = {"a job file"},
+     .most = 1,
+     .needs_output = true,
+     .run = command_generate},
+    {.name = "build",
+     .summary = "write the program of a job and compile it",
+     .about =
+         "Compiles with $CC (cc) and $CFLAGS and links with the runtime, which pkg-config finds next to the command, "
+         "or as accel-runtime on its path.",
+     .forms = {{"build JOB -o PROGRAM", "write and compile the program of a job"},
+               {"build JOB --bundle DIR", "write the program and all its sources, to compile elsewhere"}},
+     .needed = {"a job file"},
+     .most = 1,
+     .needs_output = true,
+     .run = command_build},
+    {.name = "plan",
+     .summary = "print what a program needs: parameters, work, memory, traffic",
+     .page = "performance.md",
+     .forms = {{"plan JOB", "print what a program needs: parameters, work, memory, traffic"}},
+     .needed = {"a job file"},
+     .most = 1,
+     .run = command_plan},
+    {.name = "tune",
+     .summary = "measure which kernels are fastest on this machine",
+     .about = "Measures which variants of the kernels of the job's trainer are fastest here, and writes a table that "
+              "devices.tuning and --tuning read.",
+     .page = "performance.md#tuning",
+     .forms = {{"tune JOB", "measure which kernels are fastest on this machine; write a table for plans"}},
+     .needed = {"a job file"},
+     .most = 1,
+     .run = command_tune},
+    {.name = "check",
+     .summary = "check a job with its model; print it with all defaults",
+     .forms = {{"check JOB", "check a job, its model and its hooks; with --resolved, print it with all defaults"}},
+     .needed = {"a job file"},
+     .most = 1,
+     .run = command_check},
+    {.name = "model",
+     .summary = "print a model's parameters, inputs and work",
+     .about = "Needs no job: --config gives the model's config, --set data.sequence_length=N (128) and --set "
+              "data.features=N the sizes of its inputs. A model that reads features needs data.features.",
+     .page = "models.md",
+     .forms = {{"model check FILE [--set data.features=N]",
+                "print a model's parameters, inputs and work, without a job"}},
+     .words = " check ",
+     .only_words = true,
+     .needed = {"'check'", "a model in C"},
+     .most = 2,
+     .run = command_model},
+    {.name = "audit",
+     .summary = "prove what a program does, from its text alone",
+     .about = "Prints claims about a program in C, each with a verdict and evidence.",
+     .page = "audit.md",
+     .forms = {{"audit PROGRAM.c", "prove what a program does, from its text alone"},
+               {"audit --regenerate FILE.manifest.json", "check that its inputs still give the same program"}},
+     .needed = {"a program in C"},
+     .most = 1,
+     .run = command_audit},
+    {.name = "explain",
+     .summary = "print what a line of a program comes from",
+     .about =
+         "Prints which line of a template, which line of the model and which keys of the job a line comes from, or "
+         "which lines come from a key. The program lies next to its manifest, which --manifest writes.",
+     .page = "provenance.md",
+     .forms = {{"explain PROGRAM.c:LINE", "print what a line of a program comes from"},
+               {"explain --key KEY PROGRAM.c", "print the lines that come from a key"}},
+     .needed = {"a line of a program, such as trainer.c:812,"},
+     .most = 1,
+     .run = command_explain},
+    {.name = "diff",
+     .summary = "compare two jobs, programs or manifests",
+     .about = "Compares the jobs, the plans and the code of the step path. The exit status is 1 when they differ, 2 "
+              "when one cannot be read.",
+     .page = "provenance.md",
+     .forms = {{"diff A B", "compare two jobs, programs or manifests"}},
+     .needed = {"a job, a program or a manifest", "a second one"},
+     .most = 2,
+     .run = command_diff},
+    {.name = "render",
+     .summary = "render a Jinja template with values from YAML or JSON",
+     .about = "Templates that it includes, imports or extends are looked for in its folder.",
+     .page = "jinja.md",
+     .forms = {{"render TEMPLATE [VALUES]", "render a Jinja template with values from YAML or JSON"}},
+     .needed = {"a template"},
+     .most = 2,
+     .run = command_render},
+    {.name = "data",
+     .summary = "write a token file; print what is in one",
+     .about =
+         "Writes the tokens of all files into one, each file a document, with a checksum over all. After a kill, the "
+         "same command with --tokenizer resumes where it was. encode and decode read standard input.",
+     .page = "data.md",
+     .forms = {{"data FILE... -o FILE.tok", "write the tokens of files into one file"},
+               {"data TEXT... -o FILE.tok --tokenizer TOKENIZER.json", "write the tokens of texts into one file"},
+               {"data RECORDS... -o FILE.tok --text-field NAME", "write the texts of records, each a document"},
+               {"data inspect FILE", "print what is in a token file"},
+               {"data encode TOKENIZER.json", "print the token numbers of a text"},
+               {"data decode TOKENIZER.json", "print the text of token numbers"}},
+     .words = " inspect encode decode ",
+     .needed = {"a file to read"},
+     .most = MANY,
+     .run = command_data},
+    {.name = "launch",
+     .summary = "start the processes of a program",
+     .about = "Prints and runs the command that starts PROGRAM, built from JOB, with as many processes as the job has "
+              "ranks. The FLAGs are PROGRAM's.",
+     .page = "parallelism.md",
+     .forms = {{"launch JOB PROGRAM [FLAG]...", "start the processes of a program"}},
+     .needed = {"a job file", "a program"},
+     .most = 2,
+     .has_rest = true,
+     .run = command_launch},
+    {.name = "checkpoint",
+     .summary = "inspect, verify and compare checkpoints; merge shards",
+     .about = "The exit status is 1 when a checkpoint is damaged, when two differ, and when there is none.",
+     .page = "checkpoints.md",
+     .forms = {{"checkpoint list DIR", "print the checkpoints of a project's folder"},
+               {"checkpoint show DIR", "print the files and tensors of a checkpoint"},
+               {"checkpoint verify DIR", "check that all files are as they were written"},
+               {"checkpoint diff DIR DIR", "print how two checkpoints differ"},
+               {"checkpoint merge DIR -o FILE", "write the shards of a model as one safetensors file"}},
+     .words = " list show verify diff merge ",
+     .only_words = true,
+     .needed = {"what to do", "the folder of a checkpoint"},
+     .most = 3,
+     .run = command_checkpoint},
+    {.name = "help",
+     .summary = "explain a command, or a group or key of the job",
+     .about = "Finds a key without its group, too, and by the name that other trainers use.",
+     .page = "job.md",
+     .forms = {{"help [TOPIC]", "explain a command, a group of the job, or a key such as optimizer.lr"}},
+     .most = 1,
+     .run = command_help},
+    {.name = "version",
+     .summary = "print the version",
+     .forms = {{"version", "print the version"}},
+     .run = command_version},
+    {0},
+};
+
+#define MEMBER(name) .member = offsetof(struct options, name)
+
+const struct option option_table[] = {
+    {"-o", "--output", "FILE", .completes = COMPLETES_FILE, MEMBER(output),
+     .commands = " JOB build tune audit diff data checkpoint ",
+     .summary =
+         "where to write; - is standard output. The file appears whole or not at all; a file that is read is refused"},
+    {"--set", NULL, "KEY=VALUE", .completes = COMPLETES_SETTING, .read = value_override,
+     .commands = " JOB build plan tune check model launch ",
+     .summary =
+         "override a key of the job: --set optimizer.lr=3e-4 --set data.train.path=other.txt; the value is YAML"},
+    {"--program", NULL, "KIND", .choices = " train evaluate generate ", MEMBER(program),
+     .commands = " JOB build plan diff ",
+     .summary = "the trainer (default), the evaluator of its weights, or the generator of text"},
+    {"--templates", NULL, "DIR", .completes = COMPLETES_FOLDER, MEMBER(templates), .commands = " JOB build ",
+     .summary = "use the templates of a folder instead of the built-in ones"},
+    {"--manifest", .commands = " JOB ", MEMBER(manifest), .page = "provenance.md",
+     .summary = "write FILE.manifest.json next to FILE.c: where each line comes from, and digests"},
+    {"--bundle", NULL, "DIR", .completes = COMPLETES_FOLDER, MEMBER(bundle), .commands = " build ",
+     .summary =
+         "instead of -o: write the program and all its sources into a folder. There 'sh build.sh' compiles it with "
+         "a C compiler and what the job needs (nvcc, oneDNN or MPI), without accel-gen, clang or ninja"},
+    {"--provenance", .commands = " JOB build ", MEMBER(provenance), .page = "provenance.md",
+     .summary = "write FILE.intoto.json and FILE.cdx.json next to FILE: what it was made from, for supply-chain tools"},
+    {"--key", NULL, "KEY", .completes = COMPLETES_KEY, MEMBER(key), .commands = " explain ",
+     .summary = "a key of the job, or a group of them"},
+    {"--regenerate", .commands = " audit ", MEMBER(regenerate), .page = "provenance.md",
+     .summary = "the argument is a manifest: check that its inputs still give the same program"},
+    {"--nodes", NULL, "N", .read = value_nodes, .commands = " plan ", .page = "parallelism.md",
+     .summary = "plan for N machines, and predict the time of their communication"},
+    {"--latency", NULL, "US", .read = value_latency, .commands = " plan ",
+     .summary = "predict for a network of this latency in microseconds (20)"},
+    {"--bandwidth", NULL, "MB/S", .read = value_bandwidth, .commands = " plan ",
+     .summary = "predict for a network of this bandwidth in megabytes a second (1250)"},
+    {"--step", NULL, "MS", .read = value_step, .commands = " plan ",
+     .summary = "the milliseconds of a step of one rank, to predict by"},
+    {"--tuning", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(tuning), .commands = " JOB build plan check model ",
+     .summary =
+         "the table of measurements that chooses kernels and predicts step times, as devices.tuning; machine is this "
+         "machine's own"},
+    {"--rounds", NULL, "N", .read = value_rounds, .commands = " tune ", .summary = "how often each program is run (3)"},
+    {"--measured", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(measured), .commands = " tune ",
+     .page = "performance.md",
+     .summary =
+         "for a job on GPUs: the file that its trainer wrote on the machine with the GPU, with ACCEL_MEASURE=FILE in "
+         "its environment"},
+    {"--dump", NULL, "PASS", MEMBER(dump), .commands = " JOB plan ", .page = "architecture.md#the-passes",
+     .summary = "print the plan as it is after a pass; --dump help lists the passes"},
+    {"--config", NULL, "K=V,...", MEMBER(config), .commands = " model ", .summary = "the model's config"},
+    {"--resolved", .commands = " check ", MEMBER(resolved), .summary = "print the job with every default filled in"},
+    {"--json", .commands = " plan model explain diff checkpoint ", MEMBER(json),
+     .summary = "print one JSON object; plan.schema.json describes that of a plan"},
+    {"--object", NULL, "FILE.o", .completes = COMPLETES_FILE, MEMBER(object), .commands = " audit ", .page = "audit.md",
+     .summary = "the program's object code, to check together with its text"},
+    {"--format", NULL, "F", .choices = " text json sarif junit html ", MEMBER(format), .commands = " audit ",
+     .page = "audit.md", .summary = "the format of the report (text)"},
+    {"--format", NULL, "F", .choices = " text bytes nanogpt llmc tokens ", MEMBER(format), .commands = " data ",
+     .page = "data.md",
+     .summary =
+         "the format of the files that are read. The default is text or bytes (a byte is a token), for inspect tokens. "
+         "A file that is not text (JSON, a table, compressed) is refused unless --format is given"},
+    {"--fail-on", NULL, "V", .choices = " broken unproved never ", MEMBER(fail_on), .commands = " audit ",
+     .page = "audit.md", .summary = "which verdict gives exit status 1 (unproved, and broken with it)"},
+    {"--march", NULL, "NAME", MEMBER(march), .commands = " audit diff ", .page = "audit.md",
+     .summary = "the processor that the program is compiled for (native)"},
+    {"--root", NULL, "NAME", MEMBER(root), .commands = " audit diff ", .page = "audit.md",
+     .summary = "the function of the step path, where audit does not find it"},
+    {"-I", "--include", "DIR", .completes = COMPLETES_FOLDER, .read = value_include, .commands = " audit diff ",
+     .page = "audit.md", .summary = "a folder of headers that the program includes; may be repeated"},
+    {"--text-field", NULL, "NAME", MEMBER(text_field), .commands = " data ",
+     .summary = "for JSON Lines: the text in this field of each record is a document"},
+    {"--text-column", NULL, "NAME", MEMBER(text_column), .commands = " data ",
+     .summary = "for a CSV with a header, or a TSV: the text in this column of each row is a document"},
+    {"--tokenizer", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(tokenizer), .commands = " data ",
+     .page = "data.md",
+     .summary = "a tokenizer.json of Hugging Face, with byte-level BPE, that makes tokens from UTF-8 texts"},
+    {"--end", NULL, "TOKEN", MEMBER(end), .commands = " data ",
+     .summary = "with --tokenizer: the text of a token that ends each document, such as '<|endoftext|>'"},
+    {"--by", NULL, "NAME", .choices = " mpirun srun env ", MEMBER(by), .commands = " launch ", .page = "parallelism.md",
+     .summary =
+         "what starts the processes. The default is env where RANK, WORLD_SIZE and MASTER_ADDR are set, srun inside "
+         "a Slurm job, and mpirun elsewhere. env: torchrun or a Kubernetes operator starts this command once for each "
+         "rank or machine, and the one of RANK 0 runs mpirun across all of them"},
+    {"--hosts", NULL, "A,B,...", MEMBER(hosts), .commands = " launch ",
+     .summary = "the machines for mpirun, as many as devices.nodes"},
+    {"--print", .commands = " launch ", MEMBER(print), .summary = "print the command without running it"},
+    {"--undefined", NULL, "KIND", .choices = " strict lenient chainable debug ", MEMBER(undefined),
+     .commands = " render ", .summary = "what an undefined name evaluates to (strict: an error)"},
+    {"--source-map", .commands = " render ", MEMBER(source_map),
+     .summary = "print which template line wrote which part of the output, instead of the output"},
+    {"--trim-blocks", .commands = " render ", MEMBER(trim_blocks), .summary = "remove the newline after a block tag"},
+    {"--lstrip-blocks", .commands = " render ", MEMBER(lstrip_blocks),
+     .summary = "remove the blanks before a block tag that begins its line"},
+    {"--keep-newline", .commands = " render ", MEMBER(keep_newline),
+     .summary = "keep the newline at the end of the template"},
+    {"--autoescape", .commands = " render ", MEMBER(autoescape), .summary = "escape values for HTML"},
+    {"-v", "--verbose", .commands = " build ", MEMBER(verbose), .summary = "show the compiler's command"},
+    {"-v", "--verbose", .commands = " plan ", MEMBER(verbose),
+     .summary = "list what is chosen for each kernel, of which alternatives, and what was measured of them"},
+    {"-v", "--verbose", .commands = " tune ", MEMBER(verbose), .summary = "print each measurement"},
+    {"-v", "--verbose", .commands = " audit ", MEMBER(verbose), .summary = "print all evidence"},
+    {"-v", "--verbose", .commands = " explain ", MEMBER(verbose), .summary = "list all keys of a line"},
+    {"-v", "--verbose", .commands = " diff ", MEMBER(verbose), .summary = "show functions that only one side has"},
+    {"--color", NULL, "WHEN", .choices = " auto always never ", MEMBER(color), .commands = " * ",
+     .summary = "colours in messages; auto (default): on a terminal, unless NO_COLOR is set"},
+    {"--help", "-h", .commands = " * ", MEMBER(asks_help), .summary = "print the options of the command"},
+    {"--as", NULL, "FORM", .choices = " man bash markdown ", MEMBER(as), .commands = " help ", .hidden = true,
+     .summary = "print the table of commands and options for other readers"},
+    {0},
+};
+
+const struct command *command_find(const char *name) {
+  for (const struct command *command = command_table + 1; command->name != NULL; command++)
+    if (strcmp(command->name, name) == 0) return command;
+  return NULL;
+}
+
+bool command_takes(const struct command *command, const struct option *option) {
+  return strcmp(option->commands, " * ") == 0 || text_names(option->commands, command->name, false);
+}
+
+const char *words_listed(struct arena *arena, const char *words, const char *last) {
+  struct text out = text_in(arena);
+  for (const char *at = words + 1; *at != '\0'; at += strcspn(at, " ") + 1) {
+    int length = (int)strcspn(at, " ");
+    bool ends = at[length + 1] == '\0';
+    text_printf(&out, "%s%.*s", out.length == 0 ? "" : ends ? last : ", ", length, at);
+  }
+  return text_string(&out);
+}

@@ -1,0 +1,73 @@
+#include "gen/commands/cli/values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/base/path.h"
+#include "gen/commands/cli/files.h"
+
+static bool add_override(struct options *options, const char *key, const char *value) {
+  options->overrides = arena_grow(options->arena, options->overrides, options->n_overrides,
+                                  &options->overrides_capacity, sizeof *options->overrides);
+  options->overrides[options->n_overrides++] = (struct job_override){.key = key, .value = value};
+  return true;
+}
+
+bool value_override(struct options *options, const char *value) {
+  const char *equals = strchr(value, '=');
+  if (equals == NULL || equals == value) return options_refuse(options, "--set needs KEY=VALUE, not ", value);
+  return add_override(options, arena_copy(options->arena, value, (size_t)(equals - value)), equals + 1);
+}
+
+bool value_nodes(struct options *options, const char *value) {
+  options->predicts = true;
+  return add_override(options, "devices.nodes", value);
+}
+
+/* A positive number, in units of `unit`. */
+static bool read_quantity(struct options *options, const char *value, double unit, double *quantity) {
+  char *end;
+  double number = strtod(value, &end);
+  if (end == value || *end != '\0' || !(number > 0 && number < 1e12))
+    return options_refuse(options, "a number greater than 0 must stand in the place of ", value);
+  *quantity = number * unit;
+  options->predicts = true;
+  return true;
+}
+
+bool value_latency(struct options *options, const char *value) {
+  return read_quantity(options, value, 1e-6, &options->network.latency);
+}
+
+bool value_bandwidth(struct options *options, const char *value) {
+  return read_quantity(options, value, 1e6, &options->network.bandwidth);
+}
+
+bool value_step(struct options *options, const char *value) {
+  return read_quantity(options, value, 1e-3, &options->network.step);
+}
+
+bool value_rounds(struct options *options, const char *value) {
+  char *end;
+  long rounds = strtol(value, &end, 10);
+  if (end == value || *end != '\0' || rounds < 1 || rounds > 1000)
+    return options_refuse(options, "--rounds is a number from 1 to 1000, not ", value);
+  options->rounds = (int)rounds;
+  return true;
+}
+
+bool value_include(struct options *options, const char *value) {
+  options->includes = arena_grow(options->arena, options->includes, options->n_includes, &options->includes_capacity,
+                                 sizeof *options->includes);
+  options->includes[options->n_includes++] = value;
+  return true;
+}
+
+bool value_tuning(struct options *options) {
+  const char *file = options->tuning;
+  if (file == NULL || options->argument == NULL) return true;
+  if (strchr(file, '\'') != NULL) return options_refuse(options, "a table's name may hold no quote: ", file);
+  if (strcmp(file, "machine") != 0)
+    file = name_from(options->arena, folder_of(options->arena, options->argument), file);
+  return add_override(options, "devices.tuning", arena_printf(options->arena, "'%s'", file));
+}

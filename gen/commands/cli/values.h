@@ -1,0 +1,25 @@
+/* Values: options whose value is more than a text. Each gives false once a usage message stands on standard error. */
+#ifndef ACCEL_COMMANDS_CLI_VALUES_H
+#define ACCEL_COMMANDS_CLI_VALUES_H
+
+#include "gen/commands/cli/options.h"
+
+/* --set KEY=VALUE */
+bool value_override(struct options *options, const char *value);
+
+/* --nodes N, --latency US, --bandwidth MB/S, --step MS: the network that a plan is predicted for. */
+bool value_nodes(struct options *options, const char *value);
+bool value_latency(struct options *options, const char *value);
+bool value_bandwidth(struct options *options, const char *value);
+bool value_step(struct options *options, const char *value);
+
+/* --rounds N */
+bool value_rounds(struct options *options, const char *value);
+
+/* -I DIR */
+bool value_include(struct options *options, const char *value);
+
+/* --tuning FILE once all is read: it is devices.tuning, which names a file from the job's folder. */
+bool value_tuning(struct options *options);
+
+#endif

@@ -1,0 +1,212 @@
+/* accel-gen data: token files from files of other formats, and what stands in one. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/commands/cli/commands.h"
+#include "gen/commands/cli/inputs.h"
+#include "gen/commands/data/text.h"
+#include "gen/commands/data/tokenize.h"
+#include "runtime/data/token_file.h"
+#include "runtime/files/mapping.h"
+
+enum { AT_ONCE = 1 << 16, SHOWN = 16 };
+
+struct token_source {
+  const char *path;
+  enum accel_format format;
+  struct mapping mapping;
+  struct tokens tokens;
+};
+
+static int fail(const struct problem *problem) {
+  fprintf(stderr, "accel-gen data: error: %s\n", problem->what);
+  if (problem->help[0] != '\0') fprintf(stderr, "    help: %s\n", problem->help);
+  return STATUS_CANNOT;
+}
+
+static bool open_source(struct token_source *source, struct problem *problem) {
+  const struct mapping *mapping = &source->mapping;
+  if (!rt_map(&source->mapping, source->path, "give an existing file", problem)) return false;
+  return rt_tokens_find(&source->tokens, source->format, source->path, mapping->bytes, mapping->size, problem) &&
+         (source->format != ACCEL_TOKENS ||
+          rt_token_file_verify(source->path, mapping->bytes, mapping->size, rt_map_forget, problem));
+}
+
+/* forget: called with what was copied, such as rt_map_forget; NULL: nothing is. */
+static bool copy_tokens(struct token_writer *out, const struct tokens *tokens,
+                        void (*forget)(const uint8_t *from, size_t size), struct problem *problem) {
+  static int32_t piece[AT_ONCE];
+  for (int64_t at = 0; at < tokens->count; at += AT_ONCE) {
+    int64_t count = tokens->count - at < AT_ONCE ? tokens->count - at : AT_ONCE;
+    rt_tokens_copy(tokens, at, count, piece);
+    if (!rt_token_writer_add(out, (const uint32_t *)piece, (size_t)count, problem)) return false;
+    if (forget != NULL) forget(tokens->bytes + at * tokens->width, (size_t)(count * tokens->width));
+  }
+  return true;
+}
+
+/* A document of a record's text, whose bytes are tokens. */
+static bool add_text(struct token_writer *out, const struct documents *at, struct problem *problem) {
+  const struct tokens bytes = {.bytes = (const uint8_t *)at->text, .count = (int64_t)at->length, .width = 1};
+  return rt_token_writer_document(out, problem) && copy_tokens(out, &bytes, NULL, problem);
+}
+
+/* The bytes of each record's text. */
+static bool copy_records(struct token_writer *out, const struct token_source *source, struct text_selector selector,
+                         struct problem *problem) {
+  struct documents documents;
+  const struct mapping *mapping = &source->mapping;
+  enum document found = DOCUMENT_BAD;
+  if (documents_begin(&documents, source->path, (const char *)mapping->bytes, mapping->size, selector, problem))
+    while ((found = documents_next(&documents, problem)) == DOCUMENT_NEXT)
+      if (!add_text(out, &documents, problem)) break;
+  documents_end(&documents);
+  return found == DOCUMENT_NONE;
+}
+
+static int convert(struct token_source *sources, int count, const struct tokenizing *how) {
+  struct problem problem;
+  struct token_writer out;
+  const char *path = how->output;
+  int width = 1;
+  bool whole = how->selector.kind == TEXT_WHOLE;
+  for (int i = 0; i < count; i++) {
+    const struct token_source *source = &sources[i];
+    if (!open_source(&sources[i], &problem)) return fail(&problem);
+    if (whole && !how->as_text && source->format == ACCEL_BYTES &&
+        !documents_check_whole(source->path, (const char *)source->mapping.bytes, source->mapping.size, &problem))
+      return fail(&problem);
+    if (source->tokens.width > width) width = source->tokens.width;
+  }
+  if (!rt_token_writer_open(&out, path, width, &problem)) return fail(&problem);
+  for (int i = 0; i < count; i++)
+    if (whole ? !rt_token_writer_document(&out, &problem) ||
+                    !copy_tokens(&out, &sources[i].tokens, rt_map_forget, &problem)
+              : !copy_records(&out, &sources[i], how->selector, &problem)) {
+      struct problem ignored;
+      rt_writer_give_up(&out.writer, "", &ignored);
+      return fail(&problem);
+    }
+  if (!rt_token_writer_commit(&out, width == 1 ? 256 : 0, &problem)) return fail(&problem);
+  printf("%s: %" PRIu64 " tokens of %d bytes, %" PRId64 " documents\n", path, out.tokens, width, out.n_documents);
+  return STATUS_OK;
+}
+
+static int inspect(struct token_source *source) {
+  struct problem problem;
+  int32_t first[SHOWN];
+  const struct tokens *tokens = &source->tokens;
+  if (!open_source(source, &problem)) return fail(&problem);
+  int64_t shown = tokens->count < SHOWN ? tokens->count : SHOWN;
+  printf("tokens      %" PRId64 " of %d bytes\n", tokens->count, tokens->width);
+  if (tokens->vocabulary > 0) printf("vocabulary  %" PRIu64 "\n", tokens->vocabulary);
+  if (tokens->documents > 0) printf("documents   %" PRId64 "\n", tokens->documents);
+  if (source->format == ACCEL_TOKENS) printf("sum         as the header says\n");
+  rt_tokens_copy(tokens, 0, shown, first);
+  printf("first      ");
+  for (int64_t i = 0; i < shown; i++) printf(" %" PRIu32, (uint32_t)first[i]);
+  printf("%s\n", tokens->count > shown ? " ..." : "");
+  return STATUS_OK;
+}
+
+static enum accel_format format_of(const char *word, enum accel_format preset) {
+  static const char *const words[] = {
+      [ACCEL_BYTES] = "bytes", [ACCEL_NANOGPT] = "nanogpt", [ACCEL_LLMC] = "llmc", [ACCEL_TOKENS] = "tokens"};
+  if (word != NULL && strcmp(word, "text") == 0) return ACCEL_BYTES;
+  for (size_t i = 0; word != NULL && i < sizeof words / sizeof *words; i++)
+    if (words[i] != NULL && strcmp(words[i], word) == 0) return (enum accel_format)i;
+  return preset;
+}
+
+static int refuse(const struct options *options, const char *message) {
+  options_refuse(options, message, "");
+  return STATUS_BAD_JOB;
+}
+
+static struct tokenizing tokenizing_of(const struct options *options) {
+  struct text_selector selector = {TEXT_WHOLE, NULL};
+  if (options->text_field != NULL) selector = (struct text_selector){TEXT_FIELD, options->text_field};
+  if (options->text_column != NULL) selector = (struct text_selector){TEXT_COLUMN, options->text_column};
+  return (struct tokenizing){.tokenizer = options->tokenizer,
+                             .end = options->end,
+                             .texts = options->arguments,
+                             .count = options->n_arguments,
+                             .output = options->output,
+                             .selector = selector,
+                             .as_text = options->format != NULL};
+}
+
+static int make_tokens(const struct options *options) {
+  struct problem problem = {0};
+  const struct tokenizing tokenizing = tokenizing_of(options);
+  if (format_of(options->format, ACCEL_BYTES) != ACCEL_BYTES)
+    return refuse(options, "--tokenizer makes tokens of texts, which have --format text");
+  return tokenize(&tokenizing, &problem) ? STATUS_OK : fail(&problem);
+}
+
+/* Also the names that the output has while it is written. */
+static bool spares_inputs(const struct options *options) {
+  static const char *const endings[] = {"", ".partial", ".progress"};
+  struct inputs inputs = inputs_in(options->arena);
+  for (int i = 0; i < options->n_arguments; i++) inputs_add(&inputs, "one of the files", options->arguments[i]);
+  inputs_add(&inputs, "the tokenizer", options->tokenizer);
+  for (int i = 0; i < 3; i++)
+    if (!inputs_spare(&inputs, arena_printf(options->arena, "%s%s", options->output, endings[i]))) return false;
+  return true;
+}
+
+static struct token_source *sources_of(const struct options *options, int first, enum accel_format preset) {
+  struct token_source *sources = arena_alloc(options->arena, ((size_t)options->n_arguments + 1) * sizeof *sources);
+  for (int i = first; i < options->n_arguments; i++) {
+    sources[i - first].path = options->arguments[i];
+    sources[i - first].format = format_of(options->format, preset);
+  }
+  return sources;
+}
+
+static int write_file_of_tokens(const struct options *options) {
+  if (options->output == NULL) return refuse(options, "a file to write is missing: -o FILE");
+  if (options->tokenizer == NULL && options->end != NULL) return refuse(options, "--end belongs to --tokenizer");
+  if (options->text_field != NULL && options->text_column != NULL)
+    return refuse(options, "--text-field and --text-column are one where texts are: give one of them");
+  if ((options->text_field != NULL || options->text_column != NULL) && options->format != NULL)
+    return refuse(options, "--format is of files that are read whole, without --text-field and --text-column");
+  if (!spares_inputs(options)) return STATUS_CANNOT;
+  if (options->tokenizer != NULL) return make_tokens(options);
+  struct token_source *sources = sources_of(options, 0, ACCEL_BYTES);
+  const struct tokenizing how = tokenizing_of(options);
+  int status = convert(sources, options->n_arguments, &how);
+  for (int i = 0; i < options->n_arguments; i++) rt_unmap(&sources[i].mapping);
+  return status;
+}
+
+static bool has_options(const struct options *options) {
+  return options->output != NULL || options->tokenizer != NULL || options->end != NULL || options->text_field != NULL ||
+         options->text_column != NULL;
+}
+
+static int print_file(const struct options *options) {
+  if (options->n_arguments != 2 || has_options(options))
+    return refuse(options, "inspect takes one file and writes none");
+  struct token_source *source = sources_of(options, 1, ACCEL_TOKENS);
+  int status = inspect(source);
+  rt_unmap(&source->mapping);
+  return status;
+}
+
+static int print_text(const struct options *options, bool encodes) {
+  struct problem problem = {0};
+  if (options->n_arguments < 2) return refuse(options, "a tokenizer.json is missing");
+  if (options->n_arguments > 2 || has_options(options) || options->format != NULL)
+    return refuse(options, "a tokenizer.json is all that it takes, as the text comes by standard input");
+  return (encodes ? text_encode : text_decode)(options->second, &problem) ? STATUS_OK : fail(&problem);
+}
+
+int command_data(const struct options *options) {
+  const char *word = options->argument;
+  if (strcmp(word, "inspect") == 0) return print_file(options);
+  if (strcmp(word, "encode") == 0 || strcmp(word, "decode") == 0) return print_text(options, word[0] == 'e');
+  return write_file_of_tokens(options);
+}

@@ -1,0 +1,245 @@
+#include "gen/commands/data/tokenize.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gen/commands/data/progress.h"
+#include "gen/tokenizer/tokenizer.h"
+#include "runtime/data/token_file.h"
+#include "runtime/files/mapping.h"
+#include "runtime/report/stopwatch.h"
+
+/* Seconds from one note of the progress to the next: what a killed run loses at most, where a note, which lists all
+ * documents, takes no more than a small share of them. */
+static const double note_pace = 1.0, note_share = 0.05;
+
+struct work {
+  const struct tokenizing *what;
+  struct tokenizer *tokenizer;
+  struct mapping json, *texts;
+  uint32_t end;               /* the token that ends documents */
+  uint64_t key, all;          /* what is being done, as a number; bytes of all texts */
+  char note[4096];            /* where the progress is noted */
+  double noted, took;         /* when, and how long that took */
+  int file;                   /* the one at hand */
+  size_t record;              /* where in it the document at hand begins */
+  struct documents documents; /* of it */
+  struct encoding at;         /* in the document */
+  bool is_bad;                /* a record is none: there is nothing to go on with */
+  struct token_writer out;
+  struct progress bar;
+};
+
+static const char text_cure[] = "give an existing file";
+
+static bool open_inputs(struct work *work, struct problem *problem) {
+  const struct tokenizing *what = work->what;
+  struct checksum key = rt_checksum_start();
+  if (!rt_map(&work->json, what->tokenizer, text_cure, problem)) return false;
+  const char *json = (const char *)work->json.bytes;
+  work->tokenizer = tokenizer_read(what->tokenizer, json != NULL ? json : "", work->json.size, problem);
+  if (work->tokenizer == NULL) return false;
+  rt_checksum_add(&key, json, work->json.size);
+  if (what->end != NULL) rt_checksum_add(&key, what->end, strlen(what->end) + 1);
+  rt_checksum_add(&key, &what->selector.kind, sizeof what->selector.kind);
+  if (what->selector.name != NULL) rt_checksum_add(&key, what->selector.name, strlen(what->selector.name) + 1);
+  for (int i = 0; i < what->count; i++) {
+    if (!rt_map(&work->texts[i], what->texts[i], text_cure, problem)) return false;
+    rt_checksum_add(&key, what->texts[i], strlen(what->texts[i]) + 1);
+    rt_checksum_add(&key, &work->texts[i].size, sizeof work->texts[i].size);
+    work->all += work->texts[i].size;
+    const char *text = (const char *)work->texts[i].bytes;
+    if (what->selector.kind == TEXT_WHOLE && !what->as_text &&
+        !documents_check_whole(what->texts[i], text, work->texts[i].size, problem))
+      return false;
+  }
+  work->key = rt_checksum_end(&key);
+  if (what->end == NULL || tokenizer_find(work->tokenizer, what->end, &work->end)) return true;
+  rt_problem(problem, "%s: no token '%s'", what->tokenizer, what->end);
+  return rt_help(problem, "--end is the text of one token, such as <|endoftext|>");
+}
+
+/* ---- The note of the progress ---- */
+
+/* Everything before it is in the partial file, and there to stay. */
+static bool note(struct work *work, struct problem *problem) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *out = open_memstream(&text, &size);
+  work->noted = rt_now();
+  if (out == NULL) return rt_problem(problem, "no memory to note the progress");
+  fprintf(out, "accel-gen data %016" PRIx64 "\n%d %zu %zu %zu\n%" PRIu64 " %" PRIu64 " %" PRId64 "\n", work->key,
+          work->file, work->record, work->at.at, work->at.inside, work->out.tokens, work->out.highest,
+          work->out.n_documents);
+  for (int64_t i = 0; i < work->out.n_documents; i++) fprintf(out, "%" PRIu64 "\n", work->out.documents[i]);
+  bool good = fclose(out) == 0 || rt_problem(problem, "no memory to note the progress");
+  good = good && (fdatasync(work->out.writer.file) == 0 || rt_problem(problem, "%s: cannot be synced", work->note)) &&
+         rt_write_file(work->note, BESIDE, text, size, NULL, problem);
+  free(text);
+  work->took = rt_now() - work->noted;
+  work->noted += work->took;
+  return good;
+}
+
+/* Where a run of the same key was. False: there is none, or it is not whole. */
+static bool read_note(struct work *work, size_t *record, size_t *at, size_t *inside) {
+  uint64_t key = 0, tokens = 0, highest = 0;
+  int64_t documents = -1;
+  FILE *in = fopen(work->note, "r");
+  if (in == NULL) return false;
+  bool good = fscanf(in, "accel-gen data %16" SCNx64 "\n%d %zu %zu %zu\n%" SCNu64 " %" SCNu64 " %" SCNd64, &key,
+                     &work->file, record, at, inside, &tokens, &highest, &documents) == 8 &&
+              key == work->key && documents >= 0 && documents <= (int64_t)work->all + work->what->count &&
+              work->file >= 0 && work->file < work->what->count && *record <= work->texts[work->file].size;
+  uint64_t *list = good ? calloc((size_t)documents + 1, sizeof *list) : NULL;
+  for (int64_t i = 0; list != NULL && i < documents; i++) good = good && fscanf(in, "%" SCNu64, &list[i]) == 1;
+  fclose(in);
+  struct token_writer *out = &work->out;
+  if (good && list != NULL) {
+    *out = (struct token_writer){.width = out->width,
+                                 .tokens = tokens,
+                                 .highest = highest,
+                                 .documents = list,
+                                 .n_documents = documents,
+                                 .capacity = documents + 1};
+    return true;
+  }
+  free(list);
+  return false;
+}
+
+/* Begins with the documents of the file at hand. */
+static bool begin_file(struct work *work, struct problem *problem) {
+  const struct mapping *text = &work->texts[work->file];
+  return documents_begin(&work->documents, work->what->texts[work->file], (const char *)text->bytes, text->size,
+                         work->what->selector, problem);
+}
+
+/* The next document of the file at hand, on its way through the tokenizer. */
+static enum document begin_document(struct work *work, struct problem *problem) {
+  struct documents *documents = &work->documents;
+  work->record = documents->at;
+  enum document found = documents_next(documents, problem);
+  work->is_bad = found == DOCUMENT_BAD;
+  if (found != DOCUMENT_NEXT) return found;
+  return encoding_begin(&work->at, work->tokenizer, documents->path, documents->text, documents->length, problem)
+             ? DOCUMENT_NEXT
+             : DOCUMENT_BAD;
+}
+
+/* Goes on with a file that a run left, or begins. *resumed: in the middle of a document. */
+static bool begin(struct work *work, bool *resumed, struct problem *problem) {
+  size_t record = 0, at = 0, inside = 0;
+  uint32_t vocabulary = tokenizer_vocabulary(work->tokenizer);
+  int width = vocabulary <= 1 << 8 ? 1 : vocabulary <= 1 << 16 ? 2 : 4;
+  work->out.width = width;
+  *resumed = read_note(work, &record, &at, &inside);
+  if (*resumed && !rt_token_writer_resume(&work->out, work->what->output, problem)) {
+    free(work->out.documents);
+    *resumed = false;
+  }
+  work->noted = rt_now();
+  if (!*resumed) {
+    work->file = 0;
+    return rt_token_writer_open(&work->out, work->what->output, width, problem) && begin_file(work, problem);
+  }
+  fprintf(stderr, "goes on at byte %zu of %s\n", record + at, work->what->texts[work->file]);
+  if (!begin_file(work, problem)) return false;
+  if (record > 0) documents_seek(&work->documents, record);
+  enum document found = begin_document(work, problem);
+  if (found == DOCUMENT_NEXT && at <= work->documents.length) {
+    encoding_seek(&work->at, at, inside);
+    return true;
+  }
+  if (found == DOCUMENT_BAD) return false;
+  rt_problem(problem, "%s: it does not fit the texts", work->note);
+  return rt_help(problem, "remove it, and begin again");
+}
+
+/* ---- The texts ---- */
+
+static uint64_t done_before(const struct work *work) {
+  uint64_t done = 0;
+  for (int i = 0; i < work->file; i++) done += work->texts[i].size;
+  return done + work->record;
+}
+
+static bool is_due(const struct work *work) {
+  double pace = work->took / note_share;
+  return rt_now() - work->noted > (pace > note_pace ? pace : note_pace);
+}
+
+/* What is left of the document at hand. */
+static bool add_document(struct work *work, struct problem *problem) {
+  uint64_t before = done_before(work);
+  for (;;) {
+    const uint32_t *tokens;
+    size_t count;
+    if (!encoding_next(&work->at, &tokens, &count, problem)) return false;
+    if (count == 0) break;
+    if (!rt_token_writer_add(&work->out, tokens, count, problem)) return false;
+    if (work->out.tokens % 4096 >= count) continue; /* the clock is asked now and then */
+    uint64_t done = work->at.at + work->at.inside;
+    progress_tell(&work->bar, before + (done < work->at.size ? done : work->at.size));
+    if (encoding_may_stop(&work->at) && is_due(work) && !note(work, problem)) return false;
+  }
+  return work->what->end == NULL || rt_token_writer_add(&work->out, &work->end, 1, problem);
+}
+
+/* The documents of the file at hand, from the one at hand on where there is one. */
+static bool add_file(struct work *work, bool resumed, struct problem *problem) {
+  for (;; resumed = false) {
+    enum document found = resumed ? DOCUMENT_NEXT : begin_document(work, problem);
+    if (found != DOCUMENT_NEXT) return found == DOCUMENT_NONE;
+    if (!resumed && !rt_token_writer_document(&work->out, problem)) return false;
+    if (!add_document(work, problem)) return false;
+    encoding_end(&work->at);
+  }
+}
+
+static bool add_all(struct work *work, bool resumed, struct problem *problem) {
+  for (;; resumed = false) {
+    if (!add_file(work, resumed, problem)) return false;
+    documents_end(&work->documents);
+    if (++work->file == work->what->count) return true;
+    if (!begin_file(work, problem)) return false;
+  }
+}
+
+static bool tokenize_texts(struct work *work, struct problem *problem) {
+  bool resumed;
+  if (!open_inputs(work, problem) || !begin(work, &resumed, problem)) return false;
+  work->bar = progress_begin(done_before(work) + work->at.at, work->all);
+  bool good = add_all(work, resumed, problem);
+  progress_end(&work->bar);
+  encoding_end(&work->at);
+  documents_end(&work->documents);
+  int64_t documents = work->out.n_documents;
+  if (work->is_bad) {
+    struct problem ignored;
+    rt_writer_give_up(&work->out.writer, "", &ignored);
+    unlink(work->note);
+  }
+  if (!good || !rt_token_writer_commit(&work->out, tokenizer_vocabulary(work->tokenizer), problem)) return false;
+  unlink(work->note);
+  printf("%s: %" PRIu64 " tokens of %d bytes, %" PRId64 " documents, vocabulary %" PRIu32 "\n", work->what->output,
+         work->out.tokens, work->out.width, documents, tokenizer_vocabulary(work->tokenizer));
+  return true;
+}
+
+bool tokenize(const struct tokenizing *tokenizing, struct problem *problem) {
+  struct work work = {.what = tokenizing};
+  int length = snprintf(work.note, sizeof work.note, "%s.progress", tokenizing->output);
+  if (length < 0 || (size_t)length >= sizeof work.note)
+    return rt_problem(problem, "the name of the output is too long");
+  work.texts = calloc((size_t)tokenizing->count, sizeof *work.texts);
+  bool good = work.texts != NULL ? tokenize_texts(&work, problem) : rt_problem(problem, "no memory for the texts");
+  for (int i = 0; work.texts != NULL && i < tokenizing->count; i++) rt_unmap(&work.texts[i]);
+  free(work.texts);
+  rt_unmap(&work.json);
+  tokenizer_free(work.tokenizer);
+  return good;
+}

@@ -1,0 +1,22 @@
+/* Tokenize: texts to one token file by a tokenizer, with a bar on a terminal. A run that was killed is gone on with. */
+#ifndef ACCEL_COMMANDS_DATA_TOKENIZE_H
+#define ACCEL_COMMANDS_DATA_TOKENIZE_H
+
+#include "gen/tokenizer/documents.h"
+#include "runtime/process/problem.h"
+
+struct tokenizing {
+  const char *tokenizer;         /* the tokenizer.json */
+  const char *end;               /* the text of a token that ends each document; NULL: none */
+  const char **texts;            /* files */
+  struct text_selector selector; /* of documents in them */
+  bool as_text;                  /* a file that looks like something else is taken as it is */
+  int count;
+  const char *output;
+};
+
+/* Writes tokenizing->output, and prints how much is in it. While it goes on, OUTPUT.partial has the tokens and
+ * OUTPUT.progress says where in the texts it is; the same call goes on from there. False with a problem. */
+bool tokenize(const struct tokenizing *tokenizing, struct problem *problem);
+
+#endif

@@ -1,0 +1,243 @@
+#include "gen/commands/generate/compilation.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gen/base/path.h"
+#include "gen/base/version.h"
+#include "gen/commands/generate/length.h"
+#include "gen/emit/emit.h"
+#include "gen/model/hooks.h"
+#include "gen/model/model.h"
+#include "gen/model/published.h"
+#include "gen/plan/plan.h"
+#include "gen/plan/report/report.h"
+#include "gen/plan/solve.h"
+#include "gen/plan/target.h"
+#include "gen/tuning/tuning.h"
+
+/* ---- From the job to the model's inputs ---- */
+
+/* Tokens of a window: the job's own word, else what the model's config calls its block size. */
+static bool resolve_sequence_length(struct compilation *compilation) {
+  struct job *job = compilation->job;
+  if (job_has_rows(job) || job->data.sequence_length > 0) return true;
+  for (int i = 0; i < job->model.n_config; i++) {
+    const struct config_value *value = &job->model.config[i];
+    if (strcmp(value->name, "block_size") != 0 || value->kind != CONFIG_INT || value->integer < 1) continue;
+    job->data.sequence_length = (int)value->integer;
+    return true;
+  }
+  diag_error(&compilation->diags, job_where(job, "data"), "the length of a sequence is not known");
+  diag_help(&compilation->diags, "set data.sequence_length, or a block_size in model.config");
+  return false;
+}
+
+static int describe_inputs(const struct compilation *compilation, const struct job *job, struct model_input inputs[4]) {
+  static const char *const names[] = {"tokens", "targets", "starts", "positions"};
+  bool writes = compilation->kind == PROGRAM_GENERATE;
+  int64_t batch = writes ? 1 : job->data.batch_size;
+  if (job_has_rows(job)) {
+    inputs[0] = (struct model_input){"features", shape_of(2, batch, (int64_t)job->data.features), DTYPE_FLOAT32};
+    inputs[1] = (struct model_input){"labels", shape_of(1, batch),
+                                     job->data.label == LABEL_CLASS ? DTYPE_INT32 : DTYPE_FLOAT32};
+    return 2;
+  }
+  inputs[0] = (struct model_input){"tokens", shape_of(2, batch, (int64_t)job->data.sequence_length), DTYPE_INT32};
+  for (int i = 1; i < 4; i++) {
+    inputs[i] = inputs[0];
+    inputs[i].name = names[i];
+  }
+  if (writes) return 1;
+  return job->data.packing != PACKING_NONE ? 4 : 2;
+}
+
+/* A generating program writes what follows a text; a row of a table has nothing behind it. */
+static bool check_generate(struct compilation *compilation) {
+  if (compilation->kind != PROGRAM_GENERATE || !job_has_rows(compilation->job)) return true;
+  diag_error(&compilation->diags, job_where(compilation->job, "data.train.format"),
+             "a generating program needs a job over tokens; this one has rows");
+  diag_help(&compilation->diags, "--program train and --program evaluate are what a table can have");
+  return false;
+}
+
+static bool has_source(struct compilation *compilation) {
+  const char *source = compilation->job->model.source;
+  if (access(source, R_OK) == 0) return true;
+  diag_error(&compilation->diags, job_where(compilation->job, "model.source"), "cannot read the model '%s': %s", source,
+             strerror(errno));
+  diag_help(&compilation->diags, "name a file in C, by its path from the job's folder; examples/models has some");
+  return false;
+}
+
+/* The model's source, with the function from which a program of the kind is made; and the job's hooks. */
+static bool read_model(struct compilation *compilation) {
+  if (compilation->model != NULL) return true;
+  if (compilation->kind == PROGRAM_TRAIN && !hooks_check(compilation->arena, compilation->job, &compilation->diags))
+    return false;
+  if (!has_source(compilation)) return false;
+  compilation->model = model_parse(compilation->arena, compilation->job->model.source, &compilation->diags);
+  if (compilation->model == NULL) return false;
+  if (compilation->kind != PROGRAM_GENERATE || model_has(compilation->model, "predict")) return true;
+  diag_error(&compilation->diags, (struct location){.file = compilation->job->model.source},
+             "the model has no function 'predict', from which a generating program is made");
+  diag_help(&compilation->diags, "write 'tensor predict(scope s, struct config c, tensor tokens)' that returns logits");
+  return false;
+}
+
+static struct model_request request_of(const struct compilation *compilation, const struct job *job,
+                                       struct model_input inputs[4]) {
+  bool writes = compilation->kind == PROGRAM_GENERATE;
+  return (struct model_request){.entry = writes ? "predict" : "model",
+                                .loss = !writes,
+                                .prediction = !writes && job_wants_predictions(job),
+                                .config = job->model.config,
+                                .n_config = job->model.n_config,
+                                .config_where = job_where(job, "model.config"),
+                                .inputs = inputs,
+                                .n_inputs = describe_inputs(compilation, job, inputs)};
+}
+
+/* The graph of a job that may differ from the compilation's own in its sizes. */
+static struct graph *read_graph(void *context, struct arena *arena, const struct job *job, struct diagnostics *diags) {
+  const struct compilation *compilation = context;
+  struct model_input inputs[4];
+  const struct model_request request = request_of(compilation, job, inputs);
+  return model_graph(arena, compilation->model, &request, diags);
+}
+
+/* The config.json beside the weights, or in them where they are a folder. They are named from where the trainer will
+ * run: here, or in the job's folder. */
+static const char *beside_weights(const struct compilation *compilation, const char *weights) {
+  struct arena *arena = compilation->arena;
+  const char *in_job = arena_printf(arena, "%s/%s", folder_of(arena, compilation->options->argument), weights);
+  const char *const folders[] = {weights, folder_of(arena, weights), in_job, folder_of(arena, in_job)};
+  const char *path = NULL;
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+    if (i == 2 && weights[0] == '/') break;
+    path = arena_printf(arena, "%s/config.json", folders[i]);
+    if (access(path, F_OK) == 0) break;
+  }
+  return path;
+}
+
+/* What the config.json beside the weights says against the job's config. */
+static bool check_published(struct compilation *compilation) {
+  const struct job *job = compilation->job;
+  struct model_input inputs[4];
+  const struct model_request request = request_of(compilation, job, inputs);
+  const char *unknown, *weights = job->model.weights;
+  if (weights == NULL) return true;
+  const char *path = beside_weights(compilation, weights);
+  if (!model_check_published(compilation->arena, compilation->model, &request, path, &compilation->diags, &unknown))
+    return false;
+  if (unknown[0] == '\0') return true;
+  diag_warning(&compilation->diags, job_where(job, "model.weights"),
+               "%s says what the model's config does not have: %s", path, unknown);
+  diag_help(&compilation->diags, "where the model computes otherwise, it is another model with the same shapes");
+  return true;
+}
+
+/* ---- What was measured ---- */
+
+/* The table that the job names. False with an error where it cannot serve. */
+static bool read_tuning(struct compilation *compilation) {
+  const char *name = compilation->job->devices.tuning;
+  if (compilation->tuning != NULL || name == NULL) return true;
+  const struct location where = job_where(compilation->job, "devices.tuning");
+  const struct tuned_machine machine = tuning_machine(compilation->arena);
+  /* Whether a GPU has what was measured is for the trainer to see. */
+  const struct tuned_machine *here = compilation->job->devices.kind == DEVICE_CUDA ? NULL : &machine;
+  const char *file = strcmp(name, "machine") == 0 ? tuning_path(compilation->arena, &machine) : name;
+  if (file == NULL) {
+    diag_error(&compilation->diags, where, "there is no cache folder in which this machine's table could be");
+    diag_help(&compilation->diags, "set XDG_CACHE_HOME or HOME, or name a file");
+    return false;
+  }
+  compilation->tuning = tuning_read(compilation->arena, file, here, where, &compilation->diags);
+  return compilation->tuning != NULL;
+}
+
+/* ---- The stages in order ---- */
+
+static bool read_job(struct compilation *compilation, const struct job_override *overrides, int n_overrides) {
+  const char *file = compilation->options->argument, *text = compilation->text;
+  compilation->job =
+      text == NULL ? job_read(compilation->arena, file, overrides, n_overrides, &compilation->diags)
+      : compilation->schema == NULL
+          ? job_parse(compilation->arena, file, text, strlen(text), overrides, n_overrides, &compilation->diags)
+          : job_parse_by(compilation->arena, compilation->schema, file, text, strlen(text), overrides, n_overrides,
+                         &compilation->diags);
+  return compilation->job != NULL && check_generate(compilation) && resolve_sequence_length(compilation) &&
+         read_tuning(compilation);
+}
+
+/* The job with the numbers that it left open: read again, as if the command line had set them. */
+static bool close_job(struct compilation *compilation, const struct planner *planner) {
+  enum { MOST = 5 };
+  const struct options *options = compilation->options;
+  if (!is_open(compilation->job)) return true;
+  size_t room = (size_t)options->n_overrides + MOST;
+  struct job_override *overrides = arena_alloc(compilation->arena, room * sizeof *overrides);
+  for (int i = 0; i < options->n_overrides; i++) overrides[i] = options->overrides[i];
+  int found;
+  if (!solve(compilation->arena, planner, compilation->job, &compilation->diags, overrides + options->n_overrides,
+             &found))
+    return false;
+  return read_job(compilation, overrides, options->n_overrides + found);
+}
+
+int compile_to_job(struct compilation *compilation) {
+  if (!read_job(compilation, compilation->options->overrides, compilation->options->n_overrides)) return STATUS_BAD_JOB;
+  struct planner planner = {read_graph, compilation, compilation->kind, compilation->tuning};
+  return read_model(compilation) && check_published(compilation) && close_job(compilation, &planner) ? STATUS_OK
+                                                                                                     : STATUS_BAD_JOB;
+}
+
+int compile_to_program(struct compilation *compilation) {
+  if (compile_to_job(compilation) != STATUS_OK) return STATUS_BAD_JOB;
+  struct planner planner = {read_graph, compilation, compilation->kind, compilation->tuning};
+  if (compilation->kind == PROGRAM_TRAIN && !find_steps(compilation->job, &compilation->diags)) return STATUS_BAD_JOB;
+  if (compilation->adjust != NULL) compilation->adjust(compilation->context, compilation->job);
+  compilation->program = plan_least(compilation->arena, &planner, compilation->job, &compilation->diags,
+                                    compilation->options->dump, &compilation->dumped);
+  if (compilation->program == NULL) return STATUS_BAD_JOB;
+  if (!check_memory(&planner, compilation->program, &compilation->diags)) return STATUS_BAD_JOB;
+  find_savings(&planner, compilation->program);
+  return STATUS_OK;
+}
+
+int compile_to_text(struct compilation *compilation, struct origins *origins, const char **text) {
+  int status = compile_to_program(compilation);
+  if (status != STATUS_OK) return status;
+  if (compilation->templates == NULL)
+    compilation->templates = templates_open(compilation->arena, compilation->options->templates);
+  const struct emit_options emit = {.templates = compilation->templates,
+                                    .version = ACCEL_VERSION,
+                                    .model = model_digest(compilation->model),
+                                    .plan_text = report_text(compilation->program),
+                                    .summary = report_summary(compilation->program)};
+  const struct target *target = compilation->program->target;
+  *text = emit_program(compilation->program, 0, &emit, origins, &compilation->diags);
+  if (*text != NULL && target->n_texts > 1)
+    compilation->beside =
+        emit_program(compilation->program, 1, &emit, compilation->beside_origins, &compilation->diags);
+  return *text != NULL && (target->n_texts == 1 || compilation->beside != NULL) ? STATUS_OK : STATUS_CANNOT;
+}
+
+/* `path` with another ending; NULL where it has not the one. */
+static const char *with_ending(struct arena *arena, const char *path, const char *from, const char *to) {
+  const char *stem = without_ending(arena, path, from);
+  return stem != NULL ? arena_printf(arena, "%s%s", stem, to) : NULL;
+}
+
+const char *compilation_beside_path(const struct compilation *compilation, const char *program) {
+  const char *const *suffixes = compilation->program->target->suffixes;
+  return with_ending(compilation->arena, program, suffixes[0], suffixes[1]);
+}
+
+const char *compilation_program_path(const struct compilation *compilation, const char *path) {
+  const struct target *target = compilation->program->target;
+  return target->n_texts > 1 ? with_ending(compilation->arena, path, target->suffixes[1], target->suffixes[0]) : NULL;
+}

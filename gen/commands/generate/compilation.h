@@ -1,0 +1,52 @@
+/* Compilation: takes a job's file to a program, stage by stage, for the commands that need it. */
+#ifndef ACCEL_COMMANDS_GENERATE_COMPILATION_H
+#define ACCEL_COMMANDS_GENERATE_COMPILATION_H
+
+#include "gen/commands/cli/options.h"
+#include "gen/emit/origin.h"
+#include "gen/plan/program.h"
+
+struct inputs;
+struct tree;
+struct tuning;
+
+struct compilation {
+  const struct options *options;
+  struct arena *arena;
+  struct diagnostics diags;
+  enum program_kind kind;
+  const char *text; /* the job's text, where it is not to be read from options->argument, which names it all the same */
+  struct job *job;
+  struct tree *model;          /* set before: a model that was read before serves, and the job's hooks are good */
+  struct templates *templates; /* set before: they serve */
+  struct json_t *schema;       /* the same, of a job that is given as text */
+  const struct tuning *tuning; /* what was measured of kernels; NULL: nothing. Set before: it serves */
+  void (*adjust)(void *context, struct job *job); /* changes the job before it is planned; NULL: nothing */
+  void *context;
+  struct program *program;
+  const char *beside;             /* the program's second text, where its target has two */
+  struct origins *beside_origins; /* set before: filled with who wrote its lines; NULL: it is not asked for */
+  const char *dumped;             /* the IR behind options->dump */
+};
+
+/* Reads the job, and plans as often as it takes to find the numbers that it leaves open. A status; STATUS_OK leaves
+ * compilation->job set. The caller has set options, arena, diags and kind. */
+int compile_to_job(struct compilation *compilation);
+
+/* The same, and plans the job: STATUS_OK leaves compilation->program set. */
+int compile_to_program(struct compilation *compilation);
+
+/* The same, and writes the program: STATUS_OK leaves its text in *text. `origins` is filled with who wrote its lines;
+ * NULL: it is not asked for. */
+int compile_to_text(struct compilation *compilation, struct origins *origins, const char **text);
+
+/* Where the second text lies beside a program whose name ends with ".c", in `arena`; NULL where the name ends
+ * otherwise. And the way back, NULL where `path` is not the second text's. */
+const char *compilation_beside_path(const struct compilation *compilation, const char *program);
+const char *compilation_program_path(const struct compilation *compilation, const char *path);
+
+/* Adds what a compilation reads, and what its program will: the job, the model with its headers, hooks, templates, a
+ * table of what was measured, data and weights. */
+void inputs_add_compilation(struct inputs *inputs, const struct compilation *compilation);
+
+#endif

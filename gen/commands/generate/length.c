@@ -1,0 +1,91 @@
+#include "gen/commands/generate/length.h"
+
+#include <stdlib.h>
+
+#include "runtime/data/data.h"
+#include "runtime/data/share.h"
+
+/* The same as the runtime has it; NULL without memory. */
+static struct accel_part *parts_of(const struct data_source *source) {
+  struct accel_part *parts = calloc((size_t)source->n_parts, sizeof *parts);
+  for (int i = 0; parts != NULL && i < source->n_parts; i++)
+    parts[i] = (struct accel_part){source->parts[i].path, source->parts[i].labels, source->parts[i].weight};
+  return parts;
+}
+
+/* What the runtime asks of a program when it opens data. */
+static struct accel_program program_of(const struct job *job, const struct accel_part *parts) {
+  static const enum accel_format formats[] = {ACCEL_BYTES,  ACCEL_NANOGPT, ACCEL_LLMC,      ACCEL_CSV,
+                                              ACCEL_TOKENS, ACCEL_NPY,     ACCEL_NPY_TOKENS};
+  return (struct accel_program){
+      .batch_size = job->data.batch_size,
+      .round = job_round(job),
+      .source = {{NULL, formats[job->data.train.format]}},
+      .parts = {{parts, job->data.train.n_parts}},
+      .eval_fraction = job->data.eval.n_parts == 0 ? job->data.eval_fraction : 0,
+      .shuffle = job->data.shuffle,
+      .packing = (enum accel_packing)job->data.packing,
+      .rest = {.kept = job->data.keep_last, .even = job->data.even_batches, .dispatched = job->data.dispatch_batches},
+      .sequence_length = job_has_rows(job) ? 0 : job->data.sequence_length,
+      .features = job->data.features};
+}
+
+/* The samples that a run trains on, and how many of them an epoch takes. */
+static bool count_samples(struct job *job, const char *key, int64_t *taken, struct diagnostics *diags) {
+  struct accel_part *parts = parts_of(&job->data.train);
+  struct accel_program program = program_of(job, parts);
+  struct data data;
+  struct problem problem = {.what = "no memory for the list of data files"};
+  bool open = parts != NULL &&
+              rt_data_open(&data, &program, (struct data_rank){.rank = 0, .size = job_data_ranks(job)}, NULL, &problem);
+  if (open) {
+    job->data.samples = data.split[ACCEL_TRAIN].mixture.samples;
+    *taken = data.split[ACCEL_TRAIN].mixture.taken;
+  } else {
+    diag_error(diags, job_where(job, "data.train"), "%s", problem.what);
+    diag_note(diags, job_where(job, key), "for '%s' the samples are counted when the program is generated", key);
+    diag_help(diags, "run accel-gen where the trainer will run, or give training.steps");
+  }
+  if (parts != NULL) rt_data_close(&data);
+  free(parts);
+  return open;
+}
+
+/* Whether the steps of the run reach what `key` says, as gen/spec/rules.c asks where the job has steps. */
+static bool check_reached(const struct job *job, const char *key, int64_t steps, const char *cause,
+                          struct diagnostics *diags) {
+  if (steps <= job->training.steps) return true;
+  diag_error(diags, job_where(job, key), "'%s' must be at most the steps of the run, which are %lld, not %lld", key,
+             (long long)job->training.steps, (long long)steps);
+  diag_note(diags, job_where(job, cause), "'%s' makes so many", cause);
+  return false;
+}
+
+static bool check_steps(const struct job *job, const char *cause, struct diagnostics *diags) {
+  bool averages = job->training.ema.decay > 0;
+  return check_reached(job, "schedule.warmup_steps", job->schedule.warmup_steps, cause, diags) &&
+         (!averages || check_reached(job, "training.ema.every", job->training.ema.every, cause, diags));
+}
+
+bool find_steps(struct job *job, struct diagnostics *diags) {
+  if (job->training.steps > 0) return true;
+  bool in_epochs = job->training.epochs > 0;
+  const char *key = in_epochs ? "training.epochs" : "training.samples";
+  int64_t ranks = job_data_ranks(job);
+  struct sharing sharing = {1, job->accumulation.num_steps, job->accumulation.sync_with_dataloader};
+  int64_t batch = job->data.batch_size * ranks, taken = batch; /* of all ranks */
+  bool has_short = job->data.keep_last;                        /* batches */
+  bool needs_data = in_epochs || has_short || (sharing.in_step > 1 && sharing.with_epochs);
+  if (needs_data && !count_samples(job, key, &taken, diags)) return false;
+  sharing.in_epoch = taken / batch;
+  int64_t epochs = job->training.epochs, rest = 0;
+  if (!in_epochs && has_short) {
+    epochs = job->training.samples / job->data.samples;
+    rest = job->training.samples % job->data.samples;
+  } else if (!in_epochs) {
+    rest = job->training.samples;
+  }
+  int64_t micro_batches = epochs * sharing.in_epoch + rest / batch + (rest % batch != 0);
+  job->training.steps = rt_share_steps(&sharing, micro_batches);
+  return check_steps(job, key, diags);
+}

@@ -1,0 +1,195 @@
+#include "gen/commands/generate/manifest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gen/base/path.h"
+#include "gen/base/version.h"
+#include "gen/commands/cli/files.h"
+#include "gen/commands/cli/runtime.h"
+#include "gen/emit/templates.h"
+#include "gen/model/model.h"
+#include "gen/plan/processor.h"
+#include "gen/plan/report/report.h"
+#include "gen/plan/target.h"
+#include "gen/tuning/tuning.h"
+
+struct describer {
+  struct arena *arena;
+  const char *folder; /* of the manifest */
+  const struct compilation *compilation;
+  struct manifest *manifest;
+};
+
+/* ---- Files ---- */
+
+static void add_input(struct describer *d, const char *role, const char *path) {
+  const char *digest = file_digest(d->arena, path);
+  struct manifest_file file = {role, name_from(d->arena, d->folder, path), digest != NULL ? digest : ""};
+  for (int i = 0; i < d->manifest->inputs.count; i++)
+    if (strcmp(d->manifest->inputs.items[i].name, file.name) == 0) return;
+  ARENA_PUSH(d->arena, d->manifest->inputs, file);
+}
+
+static void add_templates(struct describer *d, const struct origins *origins) {
+  for (int i = 0; i < origins->templates->n_read; i++) {
+    const struct template_text *template = &origins->templates->read[i];
+    const char *digest = digest_of(d->arena, template->text, strlen(template->text));
+    ARENA_PUSH(d->arena, d->manifest->inputs, ((struct manifest_file){"template", template->name, digest}));
+  }
+}
+
+static void add_inputs(struct describer *d, const struct origins *origins) {
+  const struct compilation *compilation = d->compilation;
+  int n_includes;
+  const char *const *includes = model_includes(compilation->model, &n_includes);
+  add_input(d, "job", compilation->options->argument);
+  add_input(d, "model", compilation->job->model.source);
+  for (int i = 0; i < n_includes; i++) add_input(d, "header", includes[i]);
+  const char *hooks = compilation->job->hooks.source;
+  if (hooks != NULL && compilation->kind == PROGRAM_TRAIN) add_input(d, "hooks", hooks);
+  if (compilation->tuning != NULL) add_input(d, "tuning", compilation->tuning->file);
+  add_templates(d, origins);
+}
+
+/* The file of a program's second text; NULL where it has one text. */
+static const char *second_file(const struct describer *d, const char *program) {
+  const struct target *target = d->compilation->program->target;
+  return target->n_texts > 1 ? compilation_beside_path(d->compilation, program) : NULL;
+}
+
+/* What compiles that to an object in the manifest's folder, with `&&` behind it; "" where there is none. */
+static const char *compile_before(const struct describer *d) {
+  const struct target *target = d->compilation->program->target;
+  const char *second = second_file(d, d->manifest->output.name);
+  struct text text = text_in(d->arena);
+  if (second == NULL) return "";
+  text_puts(&text, target->compiler);
+  for (int i = 0; target->architectures[i] != NULL; i++)
+    text_printf(&text, " -gencode arch=compute_%s,code=sm_%s", target->architectures[i], target->architectures[i]);
+  text_printf(&text, " $(pkg-config --cflags %s) -c -o %s %s && ", d->manifest->runtime,
+              shell_word(d->arena, arena_printf(d->arena, "%s.o", second)), shell_word(d->arena, second));
+  return text_string(&text);
+}
+
+/* What a C compiler gets in the manifest's folder, beside its flags. */
+static const char *compile_rest(const struct describer *d) {
+  struct arena *arena = d->arena;
+  const char *program = d->manifest->output.name, *hooks = d->compilation->job->hooks.source;
+  const char *stem = without_ending(arena, program, ".c"),
+             *binary = stem != NULL ? stem : arena_printf(arena, "%s.out", program);
+  const char *more = hooks == NULL || d->compilation->kind != PROGRAM_TRAIN
+                         ? ""
+                         : arena_printf(arena, " %s", shell_word(arena, name_from(arena, d->folder, hooks)));
+  const char *second = second_file(d, program), *object = "";
+  if (second != NULL) object = arena_printf(arena, " %s", shell_word(arena, arena_printf(arena, "%s.o", second)));
+  return arena_printf(arena, "-o %s %s%s%s $(pkg-config --cflags --libs %s)%s", shell_word(arena, binary),
+                      shell_word(arena, program), more, object, d->manifest->runtime,
+                      second != NULL ? " -lstdc++" : "");
+}
+
+/* ---- Lines ---- */
+
+static void add_locations(struct describer *d, struct manifest_list *list, const struct jinja_location *locations,
+                          int count) {
+  for (int i = 0; i < count; i++)
+    manifest_add(d->arena, list, arena_printf(d->arena, "%s:%d", locations[i].template_name, locations[i].line));
+}
+
+static void add_lines(struct describer *d, const struct origins *origins) {
+  struct manifest *manifest = d->manifest;
+  manifest->n_lines = origins->count;
+  manifest->lines = arena_alloc(d->arena, ((size_t)origins->count + 1) * sizeof *manifest->lines);
+  for (int i = 0; i < origins->count; i++) {
+    const struct line_origin *origin = &origins->lines[i];
+    struct manifest_line *line = &manifest->lines[i];
+    add_locations(d, &line->templates, origin->templates, origin->n_templates);
+    add_locations(d, &line->callers, origin->callers, origin->n_callers);
+    for (int k = 0; k < origin->n_model; k++)
+      manifest_add(d->arena, &line->model,
+                   arena_printf(d->arena, "%s:%d", name_from(d->arena, d->folder, origin->model[k].file),
+                                origin->model[k].line));
+  }
+}
+
+static struct manifest *describe_one(const struct compilation *compilation, const char *program, const char *text,
+                                     const struct origins *origins) {
+  struct arena *arena = compilation->arena;
+  const struct options *options = compilation->options;
+  struct manifest *manifest = arena_alloc(arena, sizeof *manifest);
+  struct describer d = {arena, folder_of(arena, program), compilation, manifest};
+  const char *own = file_digest(arena, "/proc/self/exe");
+  manifest->generator.version = ACCEL_VERSION;
+  manifest->generator.sha256 = own != NULL ? own : "";
+  manifest->kind = program_kind_name(compilation->kind);
+  manifest->templates = options->templates != NULL ? name_from(arena, d.folder, options->templates) : NULL;
+  for (int i = 0; i < options->n_overrides; i++)
+    manifest_add(arena, &manifest->set,
+                 arena_printf(arena, "%s=%s", options->overrides[i].key, options->overrides[i].value));
+  manifest->output = (struct manifest_file){"program", name_in_folder(program), digest_of(arena, text, strlen(text))};
+  manifest->job.digest = compilation->job->digest;
+  manifest->job.resolved = job_resolved(arena, compilation->job);
+  manifest->job.model = model_digest(compilation->model);
+  manifest->plan = report_json(compilation->program, NULL);
+  manifest->plan_text = report_text(compilation->program);
+  manifest->runtime = runtime_package(compilation->program->target->n_texts > 1,
+                                      compilation->kind == PROGRAM_TRAIN && compilation->job->devices.ranks > 1);
+  manifest->compile_before = compile_before(&d);
+  manifest->compile_rest = compile_rest(&d);
+  manifest->compile = arena_printf(arena, "%scc %s %s", manifest->compile_before,
+                                   processor_cflags(arena, processor_of(compilation->job)), manifest->compile_rest);
+  add_inputs(&d, origins);
+  add_lines(&d, origins);
+  return manifest;
+}
+
+struct manifest *describe(const struct compilation *compilation, const char *program, const char *text,
+                          const struct origins *origins) {
+  struct manifest *manifest = describe_one(compilation, program, text, origins);
+  const char *path = compilation->beside_origins != NULL && compilation->beside != NULL
+                         ? compilation_beside_path(compilation, program)
+                         : NULL;
+  if (path == NULL) return manifest;
+  manifest->beside = describe_one(compilation, path, compilation->beside, compilation->beside_origins);
+  manifest->beside->compile = manifest->compile;
+  return manifest;
+}
+
+/* Where the program's second text lies, which has a manifest of its own; NULL: there is none. */
+static const char *beside_of(struct arena *arena, const char *program, const struct manifest *manifest) {
+  if (manifest->beside == NULL) return NULL;
+  return arena_printf(arena, "%s/%s", folder_of(arena, program), manifest->beside->output.name);
+}
+
+bool write_manifest(const struct inputs *inputs, const char *program, const struct manifest *manifest) {
+  struct arena *arena = inputs->arena;
+  const char *text = manifest_text(arena, manifest), *beside = beside_of(arena, program, manifest);
+  return write_file(inputs, manifest_path(arena, program), text, strlen(text)) &&
+         (beside == NULL || write_manifest(inputs, beside, manifest->beside));
+}
+
+bool spare_manifest(const struct inputs *inputs, const char *program, const struct manifest *manifest) {
+  const char *beside = beside_of(inputs->arena, program, manifest);
+  return inputs_spare(inputs, manifest_path(inputs->arena, program)) &&
+         (beside == NULL || spare_manifest(inputs, beside, manifest->beside));
+}
+
+static const char *statement_path(struct arena *arena, const char *file) {
+  return arena_printf(arena, "%s.intoto.json", file);
+}
+
+static const char *sbom_path(struct arena *arena, const char *file) {
+  return arena_printf(arena, "%s.cdx.json", file);
+}
+
+bool write_statements(const struct inputs *inputs, const char *file, const struct made *made) {
+  struct arena *arena = inputs->arena;
+  const char *statement = statement_text(arena, made), *sbom = sbom_text(arena, made);
+  return write_file(inputs, statement_path(arena, file), statement, strlen(statement)) &&
+         write_file(inputs, sbom_path(arena, file), sbom, strlen(sbom));
+}
+
+bool spare_statements(const struct inputs *inputs, const char *file) {
+  return inputs_spare(inputs, statement_path(inputs->arena, file)) &&
+         inputs_spare(inputs, sbom_path(inputs->arena, file));
+}

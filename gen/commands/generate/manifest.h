@@ -1,0 +1,25 @@
+/* The manifest of a program, from the compilation that made it, and the statements that rest on it. */
+#ifndef ACCEL_COMMANDS_GENERATE_MANIFEST_H
+#define ACCEL_COMMANDS_GENERATE_MANIFEST_H
+
+#include "gen/commands/cli/inputs.h"
+#include "gen/commands/generate/compilation.h"
+#include "gen/provenance/statement.h"
+
+/* What there is to say of the program `text`, which lies at `program` or did; all but the keys of its lines, which
+ * variations.h finds. With compilation->beside_origins also what there is to say of its second text. */
+struct manifest *describe(const struct compilation *compilation, const char *program, const char *text,
+                          const struct origins *origins);
+
+/* Writes the manifest beside its program, and that of its second text beside that. False once a message stands on
+ * standard error. */
+bool write_manifest(const struct inputs *inputs, const char *program, const struct manifest *manifest);
+
+/* Writes FILE.intoto.json and FILE.cdx.json, what is to be said of the file, which made->name is to name. */
+bool write_statements(const struct inputs *inputs, const char *file, const struct made *made);
+
+/* Whether these files would be none of the inputs; false once a message stands on standard error. */
+bool spare_manifest(const struct inputs *inputs, const char *program, const struct manifest *manifest);
+bool spare_statements(const struct inputs *inputs, const char *file);
+
+#endif

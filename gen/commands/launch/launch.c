@@ -1,0 +1,87 @@
+/* accel-gen launch: starts the processes of a job's program, by what is there to start them. */
+#include "gen/commands/launch/launch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gen/commands/cli/commands.h"
+
+static const char *const starters[STARTERS] = {"mpirun", "srun", "env"};
+
+static enum starter what_is_there(void) {
+  if (launch_is_convention()) return BY_ENV;
+  return getenv("SLURM_JOB_ID") != NULL ? BY_SRUN : BY_MPIRUN;
+}
+
+static enum starter starter_of(const char *name) {
+  enum starter by = 0;
+  if (name == NULL) return what_is_there();
+  while (strcmp(name, starters[by]) != 0) by++; /* the table of options has no other names */
+  return by;
+}
+
+/* A machine's name once for all its processes: "a:4,b:4". */
+static const char *with_ranks(struct arena *arena, const char *hosts, int64_t each) {
+  const char *text = "";
+  for (const char *at = hosts; *at != '\0';) {
+    size_t length = strcspn(at, ",");
+    text = arena_printf(arena, "%s%s%.*s:%lld", text, *text != '\0' ? "," : "", (int)length, at, (long long)each);
+    at += length + (at[length] == ',');
+  }
+  return text;
+}
+
+/* One process needs nobody to start it, nor do those that somebody has started. */
+static struct words alone(const struct words *command, int program) {
+  struct words words = words_in(command->arena);
+  for (int i = program; i < command->count; i++) words_add(&words, command->items[i]);
+  return words;
+}
+
+static struct words command_of(struct arena *arena, const struct launch *launch, const struct job *job, bool started) {
+  int64_t each = job->devices.ranks / job->devices.nodes;
+  const char *hosts = launch->hosts != NULL ? with_ranks(arena, launch->hosts, each) : NULL;
+  struct words command =
+      launch->by == BY_SRUN ? launch_by_srun(arena, launch, job) : launch_by_mpirun(arena, launch, job, hosts);
+  int flags = 0;
+  while (launch->flags[flags] != NULL) flags++;
+  return job->devices.ranks == 1 || started ? alone(&command, command.count - 1 - flags) : command;
+}
+
+/* Slurm's own signals reach the ranks through srun; those to mpirun are watched for. */
+static int run(const struct options *options, const struct launch *launch) {
+  struct arena *arena = options->arena;
+  struct diagnostics diags = diagnostics_in(arena);
+  const struct job *job = job_read(arena, launch->job, options->overrides, options->n_overrides, &diags);
+  if (job == NULL) {
+    diag_print(&diags, stderr, options->colour);
+    return STATUS_BAD_JOB;
+  }
+  bool meets = job->devices.kind != DEVICE_CPU; /* a program of GPUs reads the convention itself */
+  if (launch->by == BY_ENV && !meets && !launch->print) return launch_by_env(arena, launch, job);
+  struct words command = command_of(arena, launch, job, launch->by == BY_ENV && meets);
+  printf("%s\n", words_text(&command));
+  fflush(stdout);
+  if (launch->print) return STATUS_OK;
+  if (launch->by == BY_MPIRUN && job->devices.ranks > 1) {
+    int status = launch_run(&command, job->checkpoint.saves_on_signal, NULL);
+    launch_explain(status, job, launch->hosts);
+    return status;
+  }
+  execvp(command.items[0], command.items);
+  fprintf(stderr, "accel-gen launch: %s: %s\n", command.items[0], strerror(errno));
+  return STATUS_CANNOT;
+}
+
+int command_launch(const struct options *options) {
+  const struct launch launch = {.by = starter_of(options->by),
+                                .hosts = options->hosts,
+                                .job = options->argument,
+                                .program = options->second,
+                                .print = options->print,
+                                .flags = options->rest};
+  return run(options, &launch);
+}

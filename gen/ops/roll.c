@@ -1,0 +1,52 @@
+/* y[(i + shift) mod n] = x[i] along an axis; dx is dy rolled by n - shift. The attribute is from 1 to n - 1. */
+#include <string.h>
+
+#include "gen/ops/support/support.h"
+
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  struct op_block block = op_block(node->inputs[0]->shape, (int)node_int(node, "axis"));
+  int64_t shift = node_int(node, "shift");
+  for (int64_t o = 0; o < block.outer; o++)
+    for (int64_t e = 0; e < block.extent; e++)
+      memcpy(outputs[0] + (o * block.extent + (e + shift) % block.extent) * block.inner,
+             inputs[0] + (o * block.extent + e) * block.inner, (size_t)block.inner * sizeof(double));
+}
+
+/* By any number of positions, also negative ones. */
+static struct value *roll(struct builder *builder, struct value *x, int axis, int64_t shift) {
+  int64_t extent = x->shape.dim[axis];
+  shift = (shift % extent + extent) % extent;
+  if (shift == 0) return x;
+  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("shift", shift)};
+  return builder_op(builder, "roll", &x, 1, attributes, 2);
+}
+
+static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
+  dx[0] = roll(builder, dy[0], (int)node_int(node, "axis"), -node_int(node, "shift"));
+}
+
+static const struct op_kind kind = {
+    .name = "roll",
+    .class = OP_KERNEL,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .infer = op_infer_like,
+    .sequence.along = op_along_others,
+    .gradient = gradient,
+    .cost.flops = op_flops_none,
+    .truth.reference = reference,
+};
+
+/* roll(x, axis, shift) */
+static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
+  (void)count;
+  struct value *x = op_tensor(arguments, 0);
+  int axis = x != NULL ? op_axis(builder, "roll", x, &arguments[1]) : -1;
+  return axis < 0 ? NULL : roll(builder, x, axis, arguments[2].integer);
+}
+
+const struct op_file op_file_roll = {
+    .name = "roll",
+    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .functions = (const struct op_function[]){{"roll", .build = build}, {0}},
+};

@@ -1,0 +1,48 @@
+/* Alias: puts what the forward keeps into memory of gradients that the backward has not written yet.
+ *
+ * A gradient is written by a certain statement of the backward, and nothing reads it before: until then its memory is
+ * free. A saved storage may lie there if the last statement that touches it comes before the first one that writes any
+ * of the gradients in its memory. Not reused are gradients that no statement writes, those that are cleared before the
+ * backward, and the padding between gradients: the norm and the update read all of them.
+ *
+ * This needs gradients that hold nothing from one backward to the next and that nothing else reads: one micro-batch a
+ * step, one rank, and no optimizer that keeps an average of the weights there. */
+#ifndef ACCEL_PLAN_MEMORY_ALIAS_H
+#define ACCEL_PLAN_MEMORY_ALIAS_H
+
+#include "gen/plan/program.h"
+
+/* A saved storage in memory of gradients that the backward writes later. */
+struct alias {
+  struct storage *storage;
+  const char *name; /* unique among all aliases */
+  int64_t at;       /* bytes from the start of the gradients */
+};
+
+/* A repeated call whose first iterations are peeled off into a call of their own. */
+struct peeled_loop {
+  int node;  /* of the graph, by its id */
+  int count; /* iterations */
+};
+struct peeled_loops {
+  struct peeled_loop *items;
+  int count, capacity;
+};
+
+/* What is not worth its lines: less than this share of the arena, one in so many bytes. */
+enum { LEAST_OF_ARENA = 50 };
+
+/* After the figures. Fills program->aliases and subtracts their bytes from saved_bytes of functions and from the
+ * figures. Does nothing if that saves less than a fiftieth of the arena.
+ *
+ * A loop's frames are one array. If those of the first iterations do not fit and the others would, program->peeled
+ * names the loop: planned again with these iterations peeled off (peel_loops), the program may take less memory. */
+void alias_gradients(struct program *program);
+
+/* Bytes of activations that lie in memory of gradients, and count as theirs. */
+int64_t aliased_bytes(const struct program *program);
+
+/* Peels the first iterations off each loop in `peeled`, so that they are calls of their own. NULL: none. */
+void peel_loops(struct graph *graph, const struct peeled_loops *peeled);
+
+#endif

@@ -1,0 +1,53 @@
+/* The layout pass's own helpers: places, storages, and the rows of repeated calls. gen/plan/memory/layout.h is for
+ * others. */
+#ifndef ACCEL_PLAN_MEMORY_LAYOUT_PASS_H
+#define ACCEL_PLAN_MEMORY_LAYOUT_PASS_H
+
+#include "gen/plan/memory/layout.h"
+
+struct layout_pass {
+  struct program *program;
+  struct arena *arena;
+  struct function *function; /* at hand */
+  struct region *region;
+  int *uses;        /* by value id, over the whole graph */
+  bool *saved;      /* by value id: the backward region needs it */
+  bool *accumulate; /* by value id: its producer adds to what stands there */
+  int n_values;     /* of the graph when the pass began */
+};
+
+/* New memory of the function at hand. */
+struct storage *new_storage(struct layout_pass *pass, enum storage_kind kind, const char *name, enum dtype dtype,
+                            int64_t count, int copies);
+
+/* The same for one value; index is the input, result or parameter that it is. */
+struct storage *operand_storage(struct layout_pass *pass, enum storage_kind kind, const struct value *value, int index);
+
+/* New memory for a value that the function makes: saved when the backward needs it, else scratch. */
+struct place fresh_place(struct layout_pass *pass, const struct value *value);
+
+/* Row-major at `offset` of a storage. */
+struct place dense_place(struct storage *storage, int64_t offset, struct shape shape);
+
+/* Whether a place begins where the device's library takes operands (target->operand_bytes), in each copy of its
+ * storage: memory of inputs and results does, as the caller sees to it. */
+bool is_aligned(const struct layout_pass *pass, const struct place *place);
+
+/* Whether a node hands its operands to the device's library, or to a function that may do so. */
+bool reaches_library(const struct node *node);
+
+/* Whether two places are the same elements, for a value of this shape. */
+bool same_place(const struct place *a, const struct place *b, struct shape shape);
+
+/* Whether a value is kept for backward, itself or through a view of it. */
+bool keeps_memory(const struct layout_pass *pass, const struct value *value);
+
+/* Whether a node of the region at hand makes the value. */
+bool is_local(const struct layout_pass *pass, const struct value *value);
+
+/* The copy of a row in which iteration 0 of a repeated call finds its input, and the one that holds the final result.
+ * Backward calls run from the last iteration to the first. */
+int first_copy(const struct call *call, int copies);
+int final_copy(const struct call *call, int copies);
+
+#endif

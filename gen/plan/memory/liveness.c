@@ -1,0 +1,189 @@
+#include "gen/plan/memory/liveness.h"
+
+#include "gen/ir/op.h"
+#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/memory/allocate.h"
+#include "gen/plan/memory/weights.h"
+
+/* ---- Buffers ---- */
+
+bool runs_once(const struct program *program, const struct function *function) {
+  const struct function *caller = NULL;
+  int calls = 0;
+  if (function == program->forward) return true;
+  for (int f = 0; f < program->n_functions; f++) {
+    const struct function *other = program->functions[f];
+    for (int s = 0; s < other->n_steps; s++) {
+      if (other->steps[s].callee != function) continue;
+      calls += other->steps[s].node->call->count;
+      caller = other;
+    }
+  }
+  return calls == 1 && runs_once(program, caller);
+}
+
+static void add_buffers(const struct program *program, const struct function *function, struct liveness *liveness) {
+  for (int i = 0; i < function->storages.count; i++) {
+    struct storage *storage = function->storages.items[i];
+    if (storage->kind != STORAGE_SAVED) continue;
+    if (storage->frame != NULL && runs_once(program, storage->frame)) {
+      add_buffers(program, storage->frame, liveness);
+      continue;
+    }
+    struct live_buffer buffer = {storage, arena_alloc(program->arena, (size_t)storage->copies * sizeof *buffer.last)};
+    for (int k = 0; k < storage->copies; k++) buffer.last[k] = -1;
+    ARENA_PUSH(program->arena, liveness->buffers, buffer);
+  }
+}
+
+static struct live_buffer *buffer_of(const struct liveness *liveness, const struct storage *storage) {
+  for (int i = 0; i < liveness->buffers.count; i++)
+    if (liveness->buffers.items[i].storage == storage) return &liveness->buffers.items[i];
+  return NULL;
+}
+
+/* ---- Runs of functions ---- */
+
+struct walk {
+  struct program *program;
+  struct liveness *liveness;
+  int64_t now;
+};
+
+/* Copies of a live buffer, or the gradient of a weight, in which something lies; both NULL: it lies elsewhere. */
+struct spot {
+  struct live_buffer *buffer;
+  int first, last;
+  int64_t *written; /* when that gradient is written for the first time */
+};
+
+struct run {
+  const struct function *function;
+  const char *const *prefixes; /* by scope */
+  struct spot *inputs, *results;
+  struct spot frame; /* what its forward has saved, as a whole; without a buffer: each storage may be its own */
+};
+
+static struct spot gradient_spot(const struct walk *walk, const struct run *run, const struct storage *storage) {
+  const struct parameter *parameter = &run->function->region->forward->parameters.items[storage->index];
+  const char *path = weight_path(walk->program->arena, run->prefixes[parameter->scope], parameter->path);
+  int64_t weight = weight_named(walk->program, path) - walk->program->weights;
+  return (struct spot){.written = &walk->liveness->written[weight]};
+}
+
+static struct spot spot_of(const struct walk *walk, const struct run *run, const struct storage *storage, int first,
+                           int last) {
+  switch (storage->kind) {
+  case STORAGE_INPUT:
+    return run->inputs[storage->index];
+  case STORAGE_RESULT:
+    return run->results[storage->index];
+  case STORAGE_SAVED:
+    if (run->frame.buffer != NULL) return run->frame;
+    return (struct spot){.buffer = buffer_of(walk->liveness, storage), .first = first, .last = last};
+  case STORAGE_GRADIENT:
+    return gradient_spot(walk, run, storage);
+  default:
+    return (struct spot){0};
+  }
+}
+
+/* Where the elements of a value lie. */
+static struct spot spot_at(const struct walk *walk, const struct run *run, const struct place *place,
+                           struct shape shape) {
+  if (place->storage == NULL) return (struct spot){0};
+  const struct storage *root = storage_root(place->storage);
+  int64_t end = place->offset;
+  for (int d = 0; d < shape.rank; d++) end += (shape.dim[d] - 1) * place->strides[d];
+  return spot_of(walk, run, root, (int)(place->offset / root->count), (int)(end / root->count));
+}
+
+static void touch(const struct walk *walk, struct spot spot) {
+  for (int k = spot.first; spot.buffer != NULL && k <= spot.last; k++) spot.buffer->last[k] = walk->now;
+}
+
+static void write_to(const struct walk *walk, struct spot spot) {
+  touch(walk, spot);
+  if (spot.written != NULL && *spot.written < 0) *spot.written = walk->now;
+}
+
+static void run_kernel(struct walk *walk, const struct run *run, const struct step *step) {
+  walk->now++;
+  for (int i = 0; i < step->node->n_inputs; i++)
+    touch(walk, spot_at(walk, run, &step->inputs[i], step->node->inputs[i]->shape));
+  for (int i = 0; i < step->node->n_outputs; i++)
+    write_to(walk, spot_at(walk, run, &step->outputs[i], step->node->outputs[i]->shape));
+}
+
+/* ---- Calls ---- */
+
+static struct spot row_spot(const struct walk *walk, const struct run *run, const struct place *place, int copy) {
+  return spot_of(walk, run, storage_root(place->storage), copy, copy);
+}
+
+static struct spot input_spot(const struct walk *walk, const struct run *run, const struct step *step, int input,
+                              int iteration) {
+  const struct call *call = step->node->call;
+  const struct place *place = &step->inputs[input];
+  if (call->count > 1 && call->carry[input] >= 0)
+    return row_spot(walk, run, place, iteration + (call->forward != NULL ? 1 : 0));
+  if (call->stacked != NULL && call->stacked[input]) return row_spot(walk, run, place, stacked_copy(place, iteration));
+  return spot_at(walk, run, place, call->callee->inputs.items[input]->shape);
+}
+
+static struct spot result_spot(const struct walk *walk, const struct run *run, const struct step *step, int result,
+                               int iteration) {
+  const struct call *call = step->node->call;
+  const struct place *place = &step->outputs[result];
+  if (call->count > 1) return row_spot(walk, run, place, iteration + (call->forward != NULL ? 0 : 1));
+  return spot_at(walk, run, place, call->callee->results.items[result]->shape);
+}
+
+static struct spot frame_spot(const struct walk *walk, const struct run *run, const struct step *step, int iteration) {
+  const struct node *forward = step->node->call->forward != NULL ? step->node->call->forward : step->node;
+  const struct storage *frame = frame_of(run->function, forward);
+  return frame == NULL ? (struct spot){0} : spot_of(walk, run, frame, iteration, iteration);
+}
+
+static void run_function(struct walk *walk, const struct run *run);
+
+static void run_iteration(struct walk *walk, const struct run *run, const struct step *step, int iteration) {
+  struct arena *arena = walk->program->arena;
+  const struct call *call = step->node->call;
+  struct run inner = {.function = step->callee, .frame = frame_spot(walk, run, step, iteration)};
+  inner.prefixes = weight_scopes(arena, call, iteration, run->prefixes);
+  inner.inputs = arena_alloc(arena, ((size_t)call->callee->inputs.count + 1) * sizeof *inner.inputs);
+  for (int i = 0; i < call->callee->inputs.count; i++)
+    if (step->callee->uses_inputs[i]) inner.inputs[i] = input_spot(walk, run, step, i, iteration);
+  inner.results = arena_alloc(arena, ((size_t)call->callee->results.count + 1) * sizeof *inner.results);
+  for (int i = 0; i < call->callee->results.count; i++) inner.results[i] = result_spot(walk, run, step, i, iteration);
+  run_function(walk, &inner);
+}
+
+static void run_function(struct walk *walk, const struct run *run) {
+  for (int s = 0; s < run->function->n_steps; s++) {
+    const struct step *step = &run->function->steps[s];
+    if (step->callee == NULL) {
+      run_kernel(walk, run, step);
+      continue;
+    }
+    const struct call *call = step->node->call;
+    for (int k = 0; k < call->count; k++)
+      run_iteration(walk, run, step, call->forward != NULL ? call->count - 1 - k : k);
+  }
+}
+
+void find_liveness(struct program *program, struct liveness *liveness) {
+  static const char *const root[] = {""};
+  struct arena *arena = program->arena;
+  const struct region *region = program->backward->region;
+  struct walk walk = {program, liveness, 0};
+  *liveness = (struct liveness){0};
+  add_buffers(program, program->forward, liveness);
+  liveness->written = arena_alloc(arena, ((size_t)program->n_weights + 1) * sizeof *liveness->written);
+  for (int i = 0; i < program->n_weights; i++) liveness->written[i] = program->weights[i].zero ? 0 : -1;
+  struct run run = {.function = program->backward, .prefixes = root};
+  run.inputs = arena_alloc(arena, ((size_t)region->inputs.count + 1) * sizeof *run.inputs);
+  run.results = arena_alloc(arena, ((size_t)region->results.count + 1) * sizeof *run.results);
+  run_function(&walk, &run);
+}

@@ -1,0 +1,355 @@
+#include "gen/plan/ranks/fsdp_layers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/ir/region.h"
+#include "gen/plan/graph/match.h"
+#include "gen/plan/graph/recompute.h"
+#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/memory/weight_names.h"
+#include "gen/plan/memory/weights.h"
+#include "gen/plan/ranks/tree.h"
+
+/* ---- Which arrays ---- */
+
+/* How often the forward, the backward and an evaluation use an element as a call's parameters. */
+enum { RUNS = 3 };
+struct uses {
+  struct weight_node *element;
+  int times[RUNS];
+};
+
+struct folding {
+  struct program *program;
+  struct uses *items;
+  int count, capacity;
+  int run, newest; /* the element used last in this run; -1: none yet */
+};
+
+static int64_t elements_of(const struct weight_node *node) {
+  int64_t elements = node->parameter != NULL ? shape_count(node->parameter->shape) : 0;
+  for (int i = 0; i < node->n_children; i++) elements += elements_of(node->children[i]);
+  return elements;
+}
+
+static bool has_gradient_alone(const struct program *program, const struct weight_node *node) {
+  if (node->parameter != NULL) {
+    const struct weight *weight = weight_named(program, node->path);
+    return weight->gradient >= 0 && !weight->zero;
+  }
+  for (int i = 0; i < node->n_children; i++)
+    if (!has_gradient_alone(program, node->children[i])) return false;
+  return true;
+}
+
+static bool is_ignored(const struct job *job, const struct weight_node *node) {
+  bool ignored = false;
+  for (int i = 0; i < job->parallelism.n_ignored && node->parameter != NULL; i++)
+    ignored |= name_matches(job->parallelism.ignored[i].name, node->path);
+  for (int i = 0; i < node->n_children && !ignored; i++) ignored = is_ignored(job, node->children[i]);
+  return ignored;
+}
+
+/* Arrays within arrays stay as they are. */
+static void add_candidates(struct folding *folding, struct weight_node *node) {
+  bool candidate = node->array && has_gradient_alone(folding->program, node) &&
+                   elements_of(node->children[0]) >= folding->program->job->parallelism.least_params;
+  if (node->array && is_ignored(folding->program->job, node)) return;
+  for (int i = 0; i < node->n_children; i++) {
+    struct uses uses = {.element = node->children[i]};
+    if (candidate)
+      ARENA_PUSH(folding->program->arena, *folding, uses);
+    else
+      add_candidates(folding, node->children[i]);
+  }
+}
+
+/* The candidate that a path leads to, or into; -1: none. */
+static int candidate_at(const struct folding *folding, const char *path) {
+  for (int i = 0; i < folding->count; i++) {
+    size_t length = strlen(folding->items[i].element->path);
+    if (strncmp(path, folding->items[i].element->path, length) == 0 && (path[length] == '.' || path[length] == '\0'))
+      return i;
+  }
+  return -1;
+}
+
+enum { TOO_OFTEN = 1000 };
+
+/* Whether an element is a neighbour of the one of its array that was used before: those two have a place each. */
+static bool is_next(const struct folding *folding, int at) {
+  int before = folding->newest;
+  if (before < 0 || folding->items[before].element->parent != folding->items[at].element->parent) return true;
+  return abs(before - at) == 1;
+}
+
+/* Whether a function's loops may be layers: the job names it, or none. */
+static bool is_wrapped(const struct job *job, const struct region *region) {
+  bool wrapped = job->parallelism.n_wrapped == 0;
+  for (int i = 0; i < job->parallelism.n_wrapped; i++)
+    wrapped |= strcmp(job->parallelism.wrapped[i].name, region->function) == 0;
+  return wrapped;
+}
+
+static void walk_uses(struct folding *folding, const struct region *region, const char *const *prefixes) {
+  struct arena *arena = folding->program->arena;
+  for (int i = 0; i < region->parameters.count; i++) {
+    const struct parameter *p = &region->parameters.items[i];
+    int at = candidate_at(folding, weight_path(arena, prefixes[p->scope], p->path));
+    if (at >= 0) folding->items[at].times[folding->run] += TOO_OFTEN;
+  }
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct call *call = region->nodes.items[i]->call;
+    for (int k = 0; call != NULL && k < call->count; k++) {
+      int iteration = call->forward != NULL ? call->count - 1 - k : k;
+      const char *const *inner = weight_scopes(arena, call, iteration, prefixes);
+      int found = 0, at = -1;
+      for (int s = 0; s < call->callee->n_scopes; s++) {
+        int candidate = candidate_at(folding, inner[s]);
+        if (candidate < 0) continue;
+        at = candidate;
+        found++;
+        bool exact = strcmp(inner[s], folding->items[at].element->path) == 0;
+        bool fits = exact && is_next(folding, at) && is_wrapped(folding->program->job, call->callee);
+        folding->items[at].times[folding->run] += fits ? 1 : TOO_OFTEN;
+        folding->newest = at;
+      }
+      if (found > 1) folding->items[at].times[folding->run] += TOO_OFTEN;
+      if (found == 0) walk_uses(folding, call->callee, inner);
+    }
+  }
+}
+
+static bool is_used_once(const struct folding *folding, const struct weight_node *array) {
+  bool evaluated = folding->program->second_entry != NULL;
+  for (int i = 0; i < folding->count; i++) {
+    const struct uses *uses = &folding->items[i];
+    if (uses->element->parent != array) continue;
+    if (uses->times[0] != 1 || uses->times[1] != 1 || uses->times[2] != evaluated) return false;
+  }
+  return true;
+}
+
+static void give_slots(struct program *tree, const char *path) {
+  struct weight_node *array = weight_node_at(tree->root, path);
+  array->slots = array->n_children < FSDP_SLOTS ? array->n_children : FSDP_SLOTS;
+}
+
+static void fold_array(struct program *program, const struct weight_node *array) {
+  if (program->job->parallelism.zero_stage == 3) give_slots(program, array->path);
+  if (job_reduces_each(program->job)) give_slots(program->trained, array->path);
+  for (int i = 0; i < array->n_children; i++) {
+    struct fsdp_unit unit = {.path = array->children[i]->path};
+    ARENA_PUSH(program->arena, program->fsdp_units, unit);
+  }
+}
+
+/* The key by which ranks divide. */
+static struct location cause_of(const struct job *job) {
+  if (job->parallelism.n_wrapped > 0) return job->parallelism.wrapped[0].where;
+  const struct location stage = job_where(job, "parallelism.zero_stage");
+  return stage.line > 0 ? stage : job_where(job, "parallelism.fsdp.sharding_strategy");
+}
+
+/* Ranks have a shard of each sharded weight. */
+static bool check_all_trained(const struct program *program, struct diagnostics *diags) {
+  for (int i = 0; i < program->n_weights && program->job->parallelism.zero_stage == 3; i++) {
+    if (program->weights[i].gradient >= 0) continue;
+    diag_error(diags, cause_of(program->job),
+               "'%s' is not trained, and would be divided with no update to make it whole", program->weights[i].path);
+    diag_help(diags, "use zero_stage: 2, which divides gradients and states alone");
+    return false;
+  }
+  return true;
+}
+
+enum { MANY_FUNCTIONS = 256 };
+
+static bool check_wrapped(const struct program *program, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  const char *names[MANY_FUNCTIONS];
+  int count = checkpointable_functions(program->graph, names, MANY_FUNCTIONS);
+  for (int i = 0; i < job->parallelism.n_wrapped; i++) {
+    bool known = false;
+    for (int k = 0; k < count; k++) known |= strcmp(names[k], job->parallelism.wrapped[i].name) == 0;
+    if (!known) refuse_function(program, &job->parallelism.wrapped[i], diags);
+  }
+  return diags->errors == 0;
+}
+
+static bool check_ignored(const struct program *program, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  struct name_list names = {0};
+  for (int i = 0; i < program->n_weights; i++) ARENA_PUSH(program->arena, names, program->weights[i].path);
+  for (int i = 0; i < job->parallelism.n_ignored; i++) {
+    const struct named *pattern = &job->parallelism.ignored[i];
+    bool found = false;
+    name_pattern_check(pattern->name, pattern->where, diags);
+    for (int k = 0; k < names.count && diags->errors == 0; k++) found |= name_matches(pattern->name, names.items[k]);
+    if (!found && diags->errors == 0)
+      name_pattern_unmatched(program->arena, pattern->name, &names, pattern->where, diags);
+  }
+  return diags->errors == 0;
+}
+
+bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
+  static const char *const root[] = {""};
+  struct folding folding = {.program = program, .newest = -1};
+  const struct region *backward = graph_backward_of(program->graph, program->graph->entry);
+  if (program->kind != PROGRAM_TRAIN || !job_folds(program->job) || backward == NULL) return true;
+  if (!check_wrapped(program, diags) || !check_ignored(program, diags) || !check_all_trained(program, diags))
+    return false;
+  add_candidates(&folding, program->root);
+  walk_uses(&folding, program->graph->entry, root);
+  folding.run = 1;
+  folding.newest = -1;
+  walk_uses(&folding, backward, root);
+  folding.run = 2;
+  folding.newest = -1;
+  if (program->second_entry != NULL) walk_uses(&folding, program->second_entry, root);
+  for (int i = 0; i < folding.count; i++) {
+    const struct weight_node *array = folding.items[i].element->parent;
+    if (folding.items[i].element == array->children[0] && is_used_once(&folding, array)) fold_array(program, array);
+  }
+  weights_fold(program);
+  weights_fold(program->trained);
+  if (program->fsdp_units.count > 0) return true;
+  diag_error(
+      diags, cause_of(program->job),
+      "the model has no loop over layers whose parameters are those of one call each, to hold one layer at a time");
+  diag_help(diags, "use zero_stage: 1, which divides the optimizer's states");
+  return false;
+}
+
+int fsdp_unit_of(const struct program *program, const struct weight *weight) {
+  for (int i = 0; i < program->fsdp_units.count; i++) {
+    size_t length = strlen(program->fsdp_units.items[i].path);
+    if (strncmp(weight->path, program->fsdp_units.items[i].path, length) == 0 && weight->path[length] == '.') return i;
+  }
+  return -1;
+}
+
+/* ---- When they come and leave ---- */
+
+/* The iterations that use units, in the order in which they run. */
+struct use {
+  struct step *step;
+  int iteration, fsdp_unit;
+};
+struct use_list {
+  struct use *items;
+  int count, capacity;
+};
+
+static int fsdp_unit_at(const struct program *program, const char *path) {
+  for (int i = 0; i < program->fsdp_units.count; i++)
+    if (strcmp(program->fsdp_units.items[i].path, path) == 0) return i;
+  return -1;
+}
+
+static int *new_row(struct arena *arena, int count) {
+  int *row = arena_alloc(arena, ((size_t)count + 1) * sizeof *row);
+  for (int i = 0; i < count; i++) row[i] = -1;
+  return row;
+}
+
+static void add_uses(struct program *program, struct use_list *list, const struct function *function,
+                     const char *const *prefixes) {
+  for (int s = 0; s < function->n_steps; s++) {
+    struct step *step = &function->steps[s];
+    const struct call *call = step->node->call;
+    for (int k = 0; step->callee != NULL && k < call->count; k++) {
+      int iteration = call->forward != NULL ? call->count - 1 - k : k;
+      const char *const *inner = weight_scopes(program->arena, call, iteration, prefixes);
+      int unit = -1;
+      for (int i = 0; i < call->callee->n_scopes && unit < 0; i++) unit = fsdp_unit_at(program, inner[i]);
+      if (unit < 0) {
+        add_uses(program, list, step->callee, inner);
+        continue;
+      }
+      if (step->used == NULL) {
+        step->used = new_row(program->arena, call->count);
+        step->begins = new_row(program->arena, call->count);
+        step->arrives = new_row(program->arena, call->count);
+      }
+      step->used[iteration] = unit;
+      struct use use = {step, iteration, unit};
+      ARENA_PUSH(program->arena, *list, use);
+    }
+  }
+}
+
+/* The place of its array that a unit takes. */
+static int slot_of(const struct program *program, int unit) {
+  const struct program *tree = program->job->parallelism.zero_stage == 3 ? program : program->trained;
+  const struct weight_node *node = weight_node_at(tree->root, program->fsdp_units.items[unit].path);
+  int position = 0, slots = node->parent->slots;
+  while (node->parent->children[position] != node) position++;
+  return position % slots;
+}
+
+static bool share_slot(const struct program *program, int a, int b) {
+  const char *p = program->fsdp_units.items[a].path, *q = program->fsdp_units.items[b].path;
+  size_t length = (size_t)(strrchr(p, '.') - p);
+  bool same_array = strrchr(p, '.') != NULL && strncmp(p, q, length + 1) == 0 && strrchr(q, '.') == q + length;
+  return same_array && slot_of(program, a) == slot_of(program, b);
+}
+
+/* Gathers, each begun before the use that is ahead of its own; what is still there is not gathered again. */
+static void add_gathers(struct program *program, const struct use_list *list, bool *here) {
+  if (list->count > 0) list->items[0].step->arrives[list->items[0].iteration] = list->items[0].fsdp_unit;
+  for (int i = 0; i + 1 < list->count; i++) {
+    int next = list->items[i + 1].fsdp_unit;
+    here[list->items[i].fsdp_unit] = true;
+    if (here[next]) continue;
+    for (int u = 0; u < program->fsdp_units.count; u++)
+      if (u != next && share_slot(program, u, next)) here[u] = false;
+    here[next] = true;
+    list->items[i].step->begins[list->items[i].iteration] = next;
+    list->items[i + 1].step->arrives[list->items[i + 1].iteration] = next;
+  }
+}
+
+/* Gradients of a unit go where those of the one before it in that place were, once these have left. */
+static void add_settled(struct program *program, const struct use_list *list) {
+  for (int i = 0; i < list->count; i++) {
+    const struct use *use = &list->items[i];
+    int last = -1;
+    for (int k = 0; k < i; k++)
+      if (share_slot(program, list->items[k].fsdp_unit, use->fsdp_unit)) last = list->items[k].fsdp_unit;
+    if (last < 0) continue;
+    if (use->step->reduced == NULL) use->step->reduced = new_row(program->arena, use->step->node->call->count);
+    use->step->reduced[use->iteration] = program->fsdp_units.items[last].end * tree_sums(program);
+  }
+}
+
+static void find_spans(struct program *program) {
+  for (int u = 0; u < program->fsdp_units.count; u++) program->fsdp_units.items[u].first = -1;
+  for (int i = 0; i < program->spans.count; i++) {
+    int unit = program->spans.items[i].fsdp_unit;
+    if (unit < 0) continue;
+    if (program->fsdp_units.items[unit].first < 0) program->fsdp_units.items[unit].first = i;
+    program->fsdp_units.items[unit].end = i + 1;
+  }
+}
+
+void plan_gathers(struct program *program) {
+  static const char *const root[] = {""};
+  struct use_list forward = {0}, backward = {0}, evaluation = {0};
+  if (program->fsdp_units.count == 0) return;
+  find_spans(program);
+  add_uses(program, &forward, program->forward, root);
+  add_uses(program, &backward, program->backward, root);
+  if (program->second != NULL) add_uses(program, &evaluation, program->second, root);
+  if (job_reduces_each(program->job)) add_settled(program, &backward);
+  program->first_fsdp_unit = forward.items[0].fsdp_unit;
+  if (program->job->parallelism.zero_stage < 3) return;
+  bool *here = arena_alloc(program->arena, ((size_t)program->fsdp_units.count + 1) * sizeof *here);
+  add_gathers(program, &evaluation, here);
+  memset(here, 0, (size_t)program->fsdp_units.count * sizeof *here);
+  struct use_list all = {0};
+  for (int i = 0; i < forward.count; i++) ARENA_PUSH(program->arena, all, forward.items[i]);
+  for (int i = 0; i < backward.count; i++) ARENA_PUSH(program->arena, all, backward.items[i]);
+  add_gathers(program, &all, here);
+}

@@ -1,0 +1,80 @@
+/* Collectives: what the ranks of a run do together. Every rank along an axis of the mesh calls the same ones in the
+ * same order with the same counts; what comes out is the same on all of them, to the last bit.
+ *
+ * The names do not say who carries the traffic: on CPUs it is MPI (runtime/mpi). An error of it, or a rank that does
+ * not come within the program's timeout, ends all processes with one message. */
+#ifndef ACCEL_COLLECTIVES_H
+#define ACCEL_COLLECTIVES_H
+
+#include "trainer.h"
+
+/* values[i] becomes its sum over the ranks along `axis`. */
+void accel_all_reduce(enum accel_axis axis, float *values, size_t count);
+void accel_all_reduce_doubles(enum accel_axis axis, double *values, size_t count);
+void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count);
+
+/* values[] becomes that of the first rank along `axis`, whatever its elements of four bytes are. */
+void accel_broadcast_values(enum accel_axis axis, float *values, size_t count);
+
+/* Sums over the ranks in one order: of ranks that are half their number apart, of those a quarter apart, and so on.
+ * Their number is a power of two. Of values of floats each rank adds up its share and tells the others, by halves
+ * (Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004); `workspace` is for (count + 1) / 2. */
+void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace);
+void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count); /* at most 16 */
+
+/* Begin the same sums of gradients: of all, or of pieces in the order of the ranks, `piece` elements for each and
+ * `last` for the last one, each at `own` of its rank, where values[] is no more what it was and `workspace` is for half
+ * of the pieces, the last one among them. Among ranks of one machine they go on beside other work, until they are
+ * waited for by accel_wait_collectives or accel_wait_reductions; between machines they have ended when these return. */
+void accel_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace);
+void accel_start_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
+                                        float *workspace);
+
+/* values[i] becomes the largest of the ranks' along `axis`; where one of them is not a number, not a number. */
+void accel_all_reduce_largest(enum accel_axis axis, double *values, size_t count);
+
+/* Begins the same as accel_all_reduce, so that it goes on beside other work: nothing of values[] is touched until
+ * accel_wait_collectives. Those in flight end in their order. */
+void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count);
+
+/* The same with values that are rounded to `dtype`, float16 or bfloat16, and added up as such; `wire` is room for them
+ * until accel_wait_collectives. */
+void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, float *values, uint16_t *wire,
+                               size_t count);
+
+/* Begins: values of all ranks along `axis`, in pieces in the order of the ranks, `piece` elements for each and `last`
+ * for the last one, are added up, each piece at `own` of its rank. Nothing of both is touched until it is
+ * waited for, by accel_wait_collectives or accel_wait_reductions. */
+void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last);
+
+/* The same, and what arrives at `arriving` is added to what stands at `own`. */
+void accel_start_reduce_scatter_onto(enum accel_axis axis, const float *values, float *own, float *arriving,
+                                     size_t piece, size_t last);
+
+/* Begins the same as accel_start_all_reduce when the reduce-scatter that was started last has ended: of what that
+ * gives. It is waited for by accel_wait_collectives alone, and not counted by accel_wait_reductions. */
+void accel_start_all_reduce_behind(enum accel_axis axis, float *values, size_t count);
+
+/* Begins: pieces as above, of which each rank has its own in its place among values, become those of all ranks. Nothing
+ * of them is touched until accel_wait_gathers. */
+void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last);
+
+/* The same, from elsewhere: each rank has its own at `own`. */
+void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t piece, size_t last);
+
+/* Lets collectives in flight progress: an engine without a thread of its own gets on only when it is called. */
+void accel_advance_collectives(void);
+
+/* Waits until all sums in flight have ended. */
+void accel_wait_collectives(void);
+
+/* Waits until the first `count` of the sums that were started since then have ended. */
+void accel_wait_reductions(size_t count);
+
+/* Waits until all gathers in flight have ended. */
+void accel_wait_gathers(void);
+
+/* A score of the predictions of all ranks. */
+void accel_all_reduce_score(enum accel_axis axis, struct accel_score *score);
+
+#endif

@@ -1,0 +1,256 @@
+/* What a program says of itself: the tables that it hands to the runtime when it starts, and that the runtime goes by.
+ * All of it is constant; texts and tables belong to the program. */
+#ifndef ACCEL_PROGRAM_H
+#define ACCEL_PROGRAM_H
+
+#include "dtype.h"
+#include "processor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a parameter is filled when no weights are given. NORMAL: mean a, standard deviation b. UNIFORM: [a, b). */
+enum accel_init { ACCEL_ZEROS, ACCEL_ONES, ACCEL_NORMAL, ACCEL_UNIFORM };
+
+/* A parameter of the model, or a buffer: values at `offset` bytes from the start of the weights. */
+struct accel_tensor {
+  const char *name; /* as its published checkpoint names it */
+  size_t offset;
+  int rank;
+  int64_t shape[8];
+  enum accel_init init;
+  double a, b;
+  enum accel_dtype dtype; /* of a parameter ACCEL_FLOAT32 */
+};
+
+/* What a parameter, or none, has of a state's array: shape elements from element `first`. */
+struct accel_slice {
+  int parameter; /* among the program's tensors; -1: it belongs to none */
+  int64_t first;
+  int rank;
+  int64_t shape[8];
+};
+
+/* An array of the arena that outlives a step, and so belongs to a checkpoint. Without slices it mirrors the weights:
+ * each parameter has an element in it for each of its own, in the same places and of the same type. */
+struct accel_state {
+  const char *file; /* of the checkpoint, without its ending: "model", "optimizer" */
+  const char *name; /* as PyTorch calls it: "exp_avg"; "": the parameters themselves */
+  enum accel_dtype dtype;
+  size_t offset; /* bytes from the start of the arena */
+  int64_t count; /* elements */
+  const struct accel_slice *slices;
+  int n_slices;
+};
+
+/* Elements in a row that the ranks along dp_shard divide: each has `piece` of them in the order of the ranks, the last
+ * one `last`, in its own arrays from `own` on. */
+struct accel_row {
+  size_t first, piece, last, own;
+};
+
+/* A part of the arena; 0 bytes: none. */
+struct accel_place {
+  size_t first, bytes;
+};
+
+/* What the ranks along dp_shard divide: of states in a row, arrays that together have `whole` elements. */
+struct accel_division {
+  const struct accel_row *rows;
+  int n_rows; /* 0: they divide nothing */
+  int64_t whole;
+  int first_state, n_states;
+};
+
+/* A key of the job and its value, for the comparison with the job of a checkpoint. */
+struct accel_key {
+  const char *name, *value; /* "optimizer.lr", "0.001" */
+  bool may_change;          /* from the run that a checkpoint is of to the one that continues it */
+};
+
+/* A weight, and A [rank][in] and B [out][rank] beside it, all by their places among the program's tensors. in_out: the
+ * weight is [in][out], else [out][in]. */
+struct accel_adapter {
+  int weight, a, b;
+  bool in_out;
+};
+
+/* Low-rank adapters (Hu et al., arXiv:2106.09685): with them a weight is W + scale B A. */
+struct accel_adapters {
+  const struct accel_adapter *items;
+  int count; /* 0: the program has none, and no other number here counts */
+  const int *whole;
+  int n_whole; /* tensors that are trained as they are, and belong to what the adapters are saved as */
+  int64_t rank;
+  double alpha, dropout, scale;
+  bool use_rslora;
+  bool merge; /* the run leaves a model that has them in its weights */
+};
+
+/* The file to start from, as a caller of accel_fill_weights sees it. */
+struct accel_start_file {
+  const char *path;   /* safetensors; NULL: every parameter starts fresh */
+  const char *prefix; /* before the parameters' names there; NULL: none, or "transformer." */
+  const int *fresh;   /* tensors that it need not have, which start fresh then */
+  int n_fresh;
+  const char *const *ignored; /* names there, with * and ?, of what may be extra */
+  int n_ignored;
+  const char *trained; /* which of its weights a run leaves are read to be evaluated: "ema"; NULL: the model */
+};
+
+/* How a run is saved and continued. */
+struct accel_checkpoints {
+  bool automatic_naming;   /* checkpoints/checkpoint_N, counted; else step_N, by the step */
+  double minutes;          /* from one to the next, by the clock; 0: the clock does not say */
+  int64_t iteration;       /* the first N */
+  int64_t total_limit;     /* the newest that are kept; 0: all */
+  int64_t max_shard_bytes; /* of a file's tensors; 0: no limit */
+  size_t copy_offset;      /* in the arena, of a copy of all states from which is saved; 0: it waits for a save */
+  const char *resume;      /* "auto", "never", or a checkpoint's folder */
+  bool by_rank;            /* each rank writes its part of what ranks divide; else rank 0 writes the whole */
+  bool saves_on_signal;    /* SIGTERM, SIGUSR1, SIGHUP and SIGINT save and end the run; else they end it */
+  bool outlives_errors;    /* a save that fails is reported, and the run continues */
+};
+
+enum accel_format { ACCEL_BYTES, ACCEL_NANOGPT, ACCEL_LLMC, ACCEL_CSV, ACCEL_TOKENS, ACCEL_NPY, ACCEL_NPY_TOKENS };
+enum accel_split { ACCEL_TRAIN, ACCEL_EVAL, ACCEL_SPLITS };
+
+struct accel_source {
+  const char *path; /* NULL: none */
+  enum accel_format format;
+};
+
+/* One of several files of a source, or all that match a pattern. */
+struct accel_part {
+  const char *path, *labels; /* labels: of arrays of rows; NULL: none */
+  double weight;             /* 0: every sample once an epoch */
+};
+struct accel_parts {
+  const struct accel_part *items;
+  int count; /* 0: the source's path is all there is */
+};
+
+/* What becomes of the samples at an epoch's end that do not make a batch for every rank. */
+struct accel_rest {
+  bool kept;          /* they make a round of batches of their own; else the epoch leaves them out */
+  bool even;          /* several ranks: the epoch's first samples fill that round */
+  bool dispatched;    /* or all ranks get equal parts of it */
+  bool uneven_inputs; /* or a rank without samples there takes others, and leaves them out by itself */
+};
+
+/* How documents lie in samples: not told; one after the other; each in a sample of its own. */
+enum accel_packing { ACCEL_NOT_PACKED, ACCEL_DOCUMENTS, ACCEL_PADDED };
+
+/* Masked language modelling: `probability` of the tokens are targets; of these `random` become any token, `keep` stay,
+ * and the others become mask_token. */
+struct accel_masking {
+  int32_t mask_token;
+  double probability, random, keep;
+};
+
+/* The target of a place that does not count. */
+enum { ACCEL_NO_TARGET = -100 };
+
+/* A part of a step that a profile measures: what it is called, and its floating-point operations and the bytes that it
+ * reads and writes at least, in one execution; 0: not told. */
+struct accel_measured {
+  const char *name;
+  double flops, bytes;
+};
+
+/* Which steps a profile measures, and what it tells of them (profile.h). */
+struct accel_profile {
+  const struct accel_measured *parts;
+  int n_parts;                                      /* 0: there is no profile */
+  int64_t skip_first, wait, warmup, active, repeat; /* in steps; repeat in cycles, 0: without end */
+  bool with_flops;
+  const char *trace_folder; /* NULL: no trace is written */
+};
+
+/* When evaluations end a run: after `patience` of them in a row that were not better than the best by more than
+ * `threshold`. */
+struct accel_stopping {
+  const char *metric; /* NULL: the loss */
+  bool greater;       /* is better */
+  int64_t patience;   /* 0: they do not */
+  double threshold;
+  bool averages;     /* the moving averages are what was evaluated */
+  bool restore_best; /* keep the weights of the best one, and end with them */
+};
+
+/* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */
+enum accel_axis { ACCEL_DP_REPLICATE, ACCEL_DP_SHARD, ACCEL_PP, ACCEL_CP, ACCEL_SP, ACCEL_TP, ACCEL_EP, ACCEL_AXES };
+
+/* Columns of a row that the model takes as an index: each a whole number within 0 and below `below`, or `none`, where 0
+ * says that there is no such number. A label is the column behind the features. */
+struct accel_index {
+  int64_t first, count, below, none;
+};
+
+/* What was decided at generation and the runtime must know. All strings are static. */
+struct accel_program {
+  const char *name;       /* the model's file without its ending: "gpt2" */
+  const char *summary;    /* "4 layers, 0.83 M parameters, float32" */
+  const char *job_digest; /* 64 hexadecimal digits */
+  const char *generator;  /* "accel-gen 0.1.0" */
+  const char *plan;       /* the plan's figures, several lines, for --version */
+
+  int64_t steps;
+  uint64_t seed;
+  uint64_t data_seed;        /* of the samples' order */
+  int64_t batch_size;        /* samples of a rank's micro-batch */
+  int64_t micro_batches;     /* of a step */
+  int64_t local_steps;       /* that each rank takes alone before weights are averaged; 0: they share gradients */
+  int64_t round;             /* batches of all ranks of which an epoch is a multiple; 0: one of each */
+  bool sync_with_dataloader; /* a step ends where an epoch does, with fewer micro-batches when no more are left */
+
+  const struct accel_tensor *tensors;
+  int n_tensors;
+  const int64_t
+      *gradients; /* where their gradients lie, in bytes from the first one; -1: there is none. NULL: unused */
+  const struct accel_state *states; /* the parameters first; all are 0 at the start but these */
+  int n_states;
+  const struct accel_key *keys; /* the job's, in the order of its schema */
+  int n_keys;
+  size_t weights_bytes; /* the extent of all parameters, from offset 0 */
+  size_t arena_bytes;
+  size_t device_bytes;  /* of the arena on a GPU, where the host has but what outlives a step; 0: there is none */
+  uint32_t processor;   /* ACCEL_PROCESSOR: what the program's instructions need */
+  int threads;          /* 0: as many as the machine has cores, shared out among the processes on it */
+  int mesh[ACCEL_AXES]; /* ranks along each axis; 0: 1 */
+  int timeout;          /* seconds that a rank waits for others */
+  bool numa_affinity;   /* ranks of a machine stay on their shares of its processors */
+  struct accel_division division;
+  struct accel_place summed; /* of the arena: gradients that ranks add up while the backward goes on */
+
+  struct accel_source source[ACCEL_SPLITS];
+  struct accel_parts parts[ACCEL_SPLITS];
+  double eval_fraction; /* the tail of the training source kept for evaluation when there is no evaluation source */
+  int64_t samples;      /* to train on, from which the steps were counted; 0: any number will do */
+  bool shuffle;
+  int64_t prefetch; /* micro-batches whose files are read ahead; 0: none */
+  struct accel_rest rest;
+  int32_t no_target;                 /* the target, or label, of a place without one: the loss leaves it out */
+  int64_t sequence_length;           /* tokens of a window; 0 for tables */
+  int64_t vocabulary;                /* tokens must be below it; 0: unknown, not checked */
+  struct accel_masking masking;      /* for accel_load_masked */
+  enum accel_packing packing;        /* for accel_load_documents: files say where documents begin */
+  int features;                      /* columns before the label of a table; 0 for tokens */
+  bool label_is_class;               /* a table's label: a class number, or a real value */
+  int64_t classes;                   /* labels must be below it; 0: unknown */
+  const struct accel_index *indices; /* of the columns of rows, in their order; without a label that is a class */
+  int n_indices;
+
+  int64_t log_every, eval_every, save_every; /* in steps; 0: never (saving: at the end only) */
+  int64_t eval_iters;                        /* batches of one evaluation */
+  struct accel_checkpoints checkpoint;
+  struct accel_stopping stopping;
+  struct accel_profile profile;
+  bool hooks_steps; /* user code sees every step, so each one is an event */
+  const char *project_dir;
+  struct accel_start_file start;
+  struct accel_adapters adapters;
+};
+
+#endif

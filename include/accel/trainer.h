@@ -1,0 +1,234 @@
+/* What an emitted program calls: start, data, events, weights, end. One process, one program, one arena.
+ *
+ * Errors: a function of this header that meets one prints a message (rank, what, where, what to do) to standard error
+ * and ends the process with status 1; bad flags end it with status 2. So an emitted program checks nothing itself and
+ * has no error path in its loop. Nothing is left half written. */
+#ifndef ACCEL_TRAINER_H
+#define ACCEL_TRAINER_H
+
+#include "program.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The run: opaque; made once by accel_start. */
+struct accel_run;
+
+/* Reads the flags (--help, --version, --data FILE, --project-dir DIR, --steps N, --resume WHAT; nothing that changes
+ * the arithmetic), opens and checks the data, reserves the arena, sets the threads. --help and --version print and end
+ * with 0. */
+struct accel_run *accel_start(const struct accel_program *program, int argc, char **argv);
+
+/* Which of the ranks that train on batches of their own this process is, from 0. */
+int64_t accel_rank(const struct accel_run *run);
+
+/* Which of the ranks that differ along this axis alone it is, from 0. */
+int64_t accel_rank_along(const struct accel_run *run, enum accel_axis axis);
+
+/* The arena: program->arena_bytes, zeroed, aligned to 2 MiB, huge pages asked for. The same pointer at each call. */
+void *accel_arena(struct accel_run *run);
+
+/* Fills what outlives a step: from the checkpoint that the run is to continue, where there is one. Else the states are
+ * 0, and the parameters at `weights` are filled from program->start (every name present, shape equal, float32,
+ * float16 and bfloat16 converted), else by their initialisers from Philox at (seed, tensor, element), the same for any
+ * number of threads. Remembers `weights` for saving. Prints the headline of the run. */
+void accel_fill_weights(struct accel_run *run, void *weights);
+
+/* The same for a program whose ranks divide the weights: each gets its part of them. */
+void accel_fill_parts(struct accel_run *run);
+
+/* Fills the moving averages of the parameters at `averages`, after accel_fill_weights: a copy of the parameters,
+ * unless the run resumes from a checkpoint. */
+void accel_fill_averages(struct accel_run *run, void *averages);
+
+/* From now on the parameters at `weights` are the model that the run leaves as model.safetensors: an average of those
+ * that it trains, which its checkpoints hold. They belong to the caller and may change between calls of the runtime. */
+void accel_publish(struct accel_run *run, void *weights);
+
+/* Steps that are done already: those of the checkpoint that is continued, else 0. */
+int64_t accel_first_step(const struct accel_run *run);
+
+/* Steps of this run: program->steps or --steps; those that are done once a signal has asked it to end. */
+int64_t accel_steps(const struct accel_run *run);
+
+/* The next step count, above `at` and at most accel_steps, at which something is due: a log line, an evaluation, a
+ * save, the end. The first step counts, as the time to it is measured. Where signals are waited for, or on a terminal
+ * for its progress line, it is at most a quarter of a second away. */
+int64_t accel_next_event(const struct accel_run *run, int64_t at);
+
+/* Whether an evaluation is due once `at` steps are done. */
+bool accel_eval_is_due(const struct accel_run *run, int64_t at);
+
+/* The micro-batches of a step: `count` from `first`, counted from the start of the run. */
+struct accel_share {
+  int64_t first, count;
+};
+
+/* Those of step `at`: as many as the program says, or what is left of the epoch. A pure function of `at`. */
+struct accel_share accel_share_of(const struct accel_run *run, int64_t at);
+
+/* Which ranks have samples in micro-batch `number` of each, counted through all epochs: how many, at least 1, and 1
+ * where this one is among them, else 0. */
+struct accel_contributors {
+  int64_t ranks;
+  float here;
+};
+struct accel_contributors accel_contributors_in(const struct accel_run *run, int64_t number);
+
+/* Samples `position` … position + count - 1 of a split, as windows of the program's sequence length: tokens and the
+ * tokens that follow them, [count][sequence_length] each. Positions of training count the samples of this rank's
+ * batches, so `position` is the micro-batch's number times batch_size. Which window it is: with shuffle, a keyed
+ * permutation of all windows per epoch (a window starts at a multiple of the sequence length plus the epoch's offset);
+ * without, in file order; program->rest says how an epoch ends. A pure function of (seed, split, position, rank,
+ * ranks), no state. No allocation, no system call. What a batch does not have is NULL, here and in all that follow. */
+void accel_load_windows(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, int32_t *tokens,
+                        int32_t *targets);
+
+/* The same for masked language modelling: of each window's tokens some are hidden by program->masking, and targets are
+ * those tokens as they were, ACCEL_NO_TARGET in all other places. The draw is a pure function of (data_seed, split,
+ * position), so that every epoch has its own. */
+void accel_load_masked(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, int32_t *tokens,
+                       int32_t *targets);
+
+/* The same for windows in which documents lie one after the other, or, ACCEL_PADDED, for documents that are cut to a
+ * window or filled up to one with tokens of 0 that have no target: of each place also where its document begins in the
+ * window, 0 where that was before, and how far it is from there. The target of a document's last place is
+ * program->no_target. starts and positions are [count][sequence_length]. */
+void accel_load_documents(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
+                          int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions);
+
+/* The same for rows of a table: features [count][features] and the label as a class (accel_load_classes) or a value. */
+void accel_load_classes(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, float *features,
+                        int32_t *labels);
+void accel_load_values(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, float *features,
+                       float *labels);
+
+/* Samples of a split: the positions from 0 up to it name each one once. */
+int64_t accel_samples(const struct accel_run *run, enum accel_split split);
+
+/* Positions from `first` up to `end`. */
+struct accel_range {
+  int64_t first, end;
+};
+
+/* The positions of a split that fall to this rank when they are shared out by whole batches: those of all ranks name
+ * each sample once. */
+struct accel_range accel_own_samples(const struct accel_run *run, enum accel_split split);
+
+/* The same of part `part` of `parts`. */
+struct accel_range accel_part_of_samples(const struct accel_run *run, enum accel_split split, int64_t part,
+                                         int64_t parts);
+
+/* Batches of the part that has most of them, with its last one. */
+int64_t accel_rounds(const struct accel_run *run, enum accel_split split, int64_t parts);
+
+/* What one step left behind, for the log. */
+struct accel_report {
+  double loss, lr, grad_norm;
+  int64_t skipped;   /* steps so far that ended without an update */
+  double loss_scale; /* of this step; 0: there is none */
+  double unscale;    /* per-layer norms: what makes the gradients in memory those of the step */
+};
+
+/* End the process with status 1 when the loss, or the gradient's norm, of step `at`, counted from 0, is not finite.
+ * Called before the update, so that nothing of that step gets into the weights. */
+void accel_require_finite_loss(struct accel_run *run, int64_t at, double loss);
+void accel_require_finite_norm(struct accel_run *run, int64_t at, double norm);
+
+/* Whether ranks that step alone are to average their weights once `at` steps are done: at the cadence, and before
+ * anything is saved. The same on all ranks; true once for an `at`, as what is asked in between may end the run. */
+bool accel_mean_is_due(struct accel_run *run, int64_t at);
+
+/* Tells whether the newest step ended without its update. */
+void accel_tell_skipped(struct accel_run *run, bool skipped);
+
+/* Whether it did. */
+bool accel_step_was_skipped(const struct accel_run *run);
+/* Tells a metric of an evaluation, before its loss. The name is static. */
+void accel_report_metric(struct accel_run *run, const char *name, double value);
+
+/* Tells the result of an evaluation, for the next log line. */
+void accel_report_eval(struct accel_run *run, int64_t at, double eval_loss);
+
+/* Early stopping: notes the evaluation of step `at`, which was reported, and makes that step the last one where the
+ * program's rule says so. `state` outlives a step; it is zero at first. */
+void accel_stop_early(struct accel_run *run, int64_t at, int32_t state[4]);
+
+/* After the last step: what the run leaves are the weights of the best evaluation, which `state` is of, in the place of
+ * the last ones. */
+void accel_restore_best(struct accel_run *run, const int32_t state[4]);
+
+/* Where the run stands after `at` steps, for user code (accel/hooks.h). The same pointer at each call. */
+struct accel_progress;
+const struct accel_progress *accel_progress(struct accel_run *run, int64_t at, struct accel_report report);
+
+/* After such a function in a run of several ranks: that one's user code ended the run is known to all. */
+void accel_agree(struct accel_run *run);
+
+/* Whether something is saved once `at` steps are done: at the cadence, when the minutes are over or a signal came, at
+ * the end. The clock and the signals are asked once for each `at`, so the answer is the same before and after. */
+bool accel_save_is_due(struct accel_run *run, int64_t at);
+
+/* Whether accel_fill_weights, which is to be called next, will load a checkpoint. */
+bool accel_load_is_due(struct accel_run *run);
+
+/* Tells the norm of each parameter's gradient, which is `scale` times what lies at `gradients` where the parameters lie
+ * at the weights, as grad_norm/NAME on the next line. */
+void accel_log_gradients(struct accel_run *run, const void *gradients, double scale);
+
+/* The same from the sums of their squares: of the parameters that have a gradient, in the order of the table. */
+void accel_log_gradient_norms(struct accel_run *run, const double *squares, double scale);
+
+/* Tells the gradient noise scale on the next line: noise[1], the trace of the gradient's covariance over samples, over
+ * noise[0], the squared norm of the gradient. */
+void accel_log_noise(struct accel_run *run, const float noise[2]);
+
+/* Predictions compared with labels, class by class. */
+struct accel_class {
+  int64_t labels, predictions, both;
+};
+struct accel_score {
+  struct accel_class *classes;
+  int64_t n_classes, labels, right; /* of all classes */
+};
+
+/* An empty score over `classes`, which are set to zero. */
+struct accel_score accel_score_of(struct accel_class *classes, int64_t n_classes);
+
+/* Notes `count` predictions and their labels. A label below 0 does not count. */
+void accel_score(struct accel_score *score, const int32_t *predictions, const int32_t *labels, int64_t count);
+
+/* The share of labels that were predicted. F1 = 2 both / (labels + predictions) of class 1, 0 where neither occurs; and
+ * the mean of F1 over the classes that occur: f1_score of scikit-learn with average "binary" and "macro". */
+double accel_accuracy(const struct accel_score *score);
+double accel_f1_binary(const struct accel_score *score);
+double accel_f1_macro(const struct accel_score *score);
+
+/* Does what is due once `at` steps are done: the log line and metrics.jsonl, the progress line on a terminal, saving
+ * model.safetensors. */
+void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report report);
+
+/* Ends the process with a message when `status`, which a library's calls of the steps before left behind, is not 0. */
+void accel_check(int status, const char *what);
+
+/* Saves what the run leaves where that has not been done, closes everything, and gives main's status: 128 and the
+ * number of the signal that ended the run before its last step, else 0. */
+int accel_finish(struct accel_run *run);
+
+/* A standard uniform 32-bit word at (seed, stream, index): word index % 4 of Philox-4x32-10 (Salmon, Moraes, Dror,
+ * Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011) with key = seed and counter = (index / 4, stream).
+ * An emitted program's streams are below 2^56, the runtime's own are not. */
+uint32_t accel_random(uint64_t seed, uint64_t stream, uint64_t index);
+
+/* values[0] ... values[count - 1] become standard normal numbers: a function of (seed, number) and their places. */
+void accel_draw_normals(uint64_t seed, uint64_t number, float *values, size_t count);
+
+/* Sums of squares that are the same in whatever order, and by whomever, they are added up: ACCEL_SQUARES integers of 32
+ * places of a number each. Adds those of scale * values[], whole lines of 16, each of which is added up in floating
+ * point and cut to 32 bits; and the root of their sum, which is not a number where one of them is not finite. */
+enum { ACCEL_SQUARES = 65 };
+void accel_add_squares(int64_t *sums, const float *values, size_t count, float scale);
+double accel_root_of_squares(const int64_t *sums);
+
+#endif

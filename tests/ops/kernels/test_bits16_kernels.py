@@ -1,0 +1,112 @@
+"""Every kernel template over elements of 16 bits beside itself over float32, which test_kernels.py holds to float64, on
+the same numbers: they differ by the rounding of a result and by nothing else. Inputs and results have 16 bits; or results
+alone; or of products the inputs, of norms all but the parameters. In float16, which differs from bfloat16 in how a number is read and
+written, which operands have 16 bits is all. `test_bits16_kernels.py [--how HOW] [--all] [KIND ...]`; --all, as `ninja soak` has it: all of a kind's cases, and
+in float16, too, each choice of operands of 16 bits."""
+# long
+
+import argparse
+import sys
+
+import cases
+import kernels as kit
+import numpy as np
+from test_kernels import HOW
+
+# What stays in float32 (or int32) whatever the model is in: statistics of rows, the loss, angles.
+WIDE = {"lse", "mean", "rstd", "running_mean", "running_var", "next_mean", "next_var", "loss", "scale", "d_loss", "workspace", "cos", "sin", "targets", "tokens"}
+WITHOUT = {"arange", "table", "random_uniform", "random_normal", "random_int", "sparse_rows",  # no operand of a type to choose
+           "lstm", "lstm_backward", "selective_scan", "selective_scan_backward", "sparse_matmul", "sparse_dot",
+           "group_starts", "group_order", "grouped_matmul", "grouped_matmul_weight"}  # in float32 whatever the model is in
+# The rounding of a result, and of what it is added to: of the largest value.
+TOLERANCE = {"accel_bf16": 2**-7, "accel_f16": 2**-10}
+EACH = {"gcc": 4, "clang": 9}  # of the fixed cases; of float16, in which kernels differ by two functions, half of these
+WAYS = {"gcc": ("accel_bf16", "accel_f16"), "clang": ("accel_bf16",)}
+# Where the processor has AVX512-BF16, their products are its instructions: clang makes them without.
+BY_PROCESSOR = ("attention", "attention_backward")
+ONE_TYPE = ("matmul", "convolution", "convolution_data", "convolution_weights", "attention", "attention_backward", "slice_backward", "dropout", "flip", "roll")
+
+
+def patterns(case, kind):
+    """Which operands have 16 bits, in each pattern."""
+    inputs = {o.name for o in case.kernel.inputs if o.type == "float"} - WIDE
+    outputs = {o.name for o in case.kernel.outputs if o.type == "float"} - WIDE
+    yield inputs | outputs
+    if kind == "matmul" or kind.startswith("convolution"):
+        yield inputs
+    elif kind not in ONE_TYPE and not case.in_place and outputs:
+        yield outputs
+        yield (inputs | outputs) - {"weight", "dweight", "dbias", "bias"}
+
+
+def pair(kind, arguments, name, number, dtype):
+    """The case with its chosen operands in 16 bits, and the same over float32, of numbers that both have; the latter's kernel is that of
+    every choice."""
+    bits16, wide = (cases.build(kind, arguments, f"{name}_{end}", np.random.default_rng(7)) for end in (number, "wide"))
+    chosen = list(patterns(bits16, kind))[number]
+    for operand in bits16.kernel.outputs + bits16.kernel.inputs:
+        if operand.name in chosen:
+            operand.type = dtype
+    for case in (bits16, wide):
+        for operand in chosen & set(case.inputs):
+            case.inputs[operand] = cases.decoded(dtype, cases.encoded(dtype, case.inputs[operand])).astype(np.float32)
+    return arguments, sorted(chosen), bits16, wide
+
+
+def difference(bits16, wide, functions, dtype):
+    got, _ = bits16.run(functions[bits16.kernel.name])
+    expected, _ = wide.run(functions[wide.kernel.name])
+    for operand, a, b in zip(bits16.kernel.outputs, got, expected):
+        if operand.workspace:
+            continue
+        if not a.untouched():
+            return f"{operand.name}: wrote outside"
+        a, b = a.values(), b.values()
+        if (np.isnan(a) != np.isnan(b)).any():
+            return f"{operand.name}: NaN"
+        error = float(np.abs(np.nan_to_num(a - b)).max(initial=0)) / max(1e-3, float(np.abs(np.nan_to_num(b)).max(initial=0)))
+        if not error < (TOLERANCE[dtype] if operand.type == dtype else 1e-5):
+            return f"{operand.name}: error {error:.3g} of the largest value"
+    return None
+
+
+def check(how, dtype, kind, everything):
+    compiler, flags = HOW[how]
+    if how == "clang" and kind in BY_PROCESSOR:
+        flags = [*flags, "-march=x86-64-v3"]
+    made = []
+    each = EACH[how] * (2 if dtype == "accel_f16" else 1)
+    for index, arguments in enumerate(list(cases.fixed(kind))[:: 1 if everything else each]):
+        probe = cases.build(kind, arguments, "probe", np.random.default_rng(7))
+        for number in range(len(list(patterns(probe, kind))) if everything or dtype == "accel_bf16" else 1):
+            made.append(pair(kind, arguments, f"{kind}_{index}", number, dtype))
+    kernels = {case.kernel.name: case.kernel for _, _, *both in made for case in both}
+    functions = kit.load(list(kernels.values()), compiler, tuple(flags))
+    messages = []
+    for arguments, chosen, bits16, wide in made:
+        message = difference(bits16, wide, functions, dtype)
+        if message:
+            messages.append(f"#   {arguments} {chosen}: {message}")
+    print(f"{'not ok' if messages else 'ok'} {kind} {dtype} {how} ({len(made)} kernels)", *messages, sep="\n", flush=True)
+    return not messages
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--how", choices=WAYS, action="append")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("kinds", nargs="*")
+    options = parser.parse_args()
+    good = True
+    for how in options.how or WAYS:
+        if not kit.has(HOW[how][0]):
+            print(f"ok {how} # SKIP {HOW[how][0]} is not installed")
+            continue
+        for dtype in WAYS[how]:
+            for kind in options.kinds or [kind for kind in cases.KINDS if kind not in WITHOUT]:
+                good &= check(how, dtype, kind, options.all)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
