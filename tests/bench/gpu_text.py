@@ -85,10 +85,10 @@ def moved(loads):
 def code_of(usage, text):
     lines, loops = instructions_of(text)
     loads, stores, waits = walk(lines)
-    turn = max((walk(lines[first:end]) for first, end in loops), key=lambda part: moved(part[0]), default=(loads, stores, waits))
-    if moved(turn[0]) == 0:
-        turn = (loads, stores, waits)
-    return Code(usage, loads, stores, moved(turn[0]) / max(1, turn[2]))
+    body = max((walk(lines[first:end]) for first, end in loops), key=lambda part: moved(part[0]), default=(loads, stores, waits))
+    if moved(body[0]) == 0:
+        body = (loads, stores, waits)
+    return Code(usage, loads, stores, moved(body[0]) / max(1, body[2]))
 
 
 def codes_of(path):
@@ -99,7 +99,7 @@ def codes_of(path):
             print(f"SKIPPED: there is no {name}")
             sys.exit(77)
     cubin = path.with_suffix(".cubin")
-    told = subprocess.run([tools["nvcc"], "-std=c++17", "-O3", "-arch=sm_90a", "-cubin", "-Xptxas", "-v", f"-I{TREE}/build/include", path, "-o",
+    told = subprocess.run([tools["nvcc"], "-std=c++17", "-O3", "-arch=sm_90a", "-cubin", "-Xptxas", "-v", f"-I{TREE}/include", path, "-o",
                            cubin], check=True, capture_output=True, text=True).stderr
     text = subprocess.run([tools["nvdisasm"], cubin], check=True, capture_output=True, text=True).stdout
     bodies = re.findall(r"\n\t\.section\t\.text\.([^\s,]+),(.*?)(?=\n\t\.section|\Z)", text, re.S)
@@ -122,7 +122,7 @@ def functions(text):
     return {match[1]: match[2] for match in re.finditer(r'^(?:static |extern "C" )?void (\w+)\([^;{]*\) \{\n(.*?)^\}', text, re.M | re.S)}
 
 
-def turns(line):
+def iterations(line):
     """Of a loop over constants, as the program spells them."""
     if match := re.match(r"\s*for \(\w+ \w+ = (\d+); \w+ < (\d+); \w+(?:\+\+| \+= (\d+))\)", line):
         return -(-(int(match[2]) - int(match[1])) // int(match[3] or 1))
@@ -137,7 +137,7 @@ def count_calls(bodies, name, times, found):
         indent = len(line) - len(line.lstrip())
         loops = [loop for loop in loops if loop[0] < indent]
         if line.lstrip().startswith("for ("):
-            loops.append((indent, turns(line)))
+            loops.append((indent, iterations(line)))
         count = times * math.prod(loop[1] for loop in loops)
         for called in re.findall(r"(\w+)\(", line):
             found[called] += count
@@ -157,7 +157,7 @@ def launches(body):
 
 def parts_of(profiled):
     """{kernel: (operations, bytes of its operands)}, as a program has them that is to measure itself."""
-    return {part: (float(flops), float(size)) for part, flops, size in re.findall(r'= \{"(\w+)", (\d+), (\d+)\}', profiled)}
+    return {part: (float(flops), float(size)) for part, flops, size in re.findall(r'= \{"(\w+)",\s+(\d+),\s+(\d+)\}', profiled)}
 
 
 def update_bytes(device):
