@@ -4,7 +4,7 @@
 #define ACCEL_BASE_EMBEDDED_H
 
 struct embedded_file {
-  const char *name; /* relative to its root, with slashes: "cpu/layer_norm.c.j2" */
+  const char *name; /* relative to its root, with slashes: "devices/cpu/layer_norm.c.j2" */
   const char *text;
 };
 

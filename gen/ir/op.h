@@ -225,8 +225,8 @@ struct op_kernel {
 struct op_kind {
   const char *name; /* "layer_norm"; an identifier of C */
   enum op_class class;
-  const char *template_name; /* below templates/DEVICE/, without ".c.j2"; NULL: the name. The template defines the
-                                macro of this name */
+  const char *template_name; /* below templates/devices/DEVICE or templates/kernels, without ".c.j2"; NULL: the name.
+                                The template defines the macro of this name */
 
   /* Names of operands, as the kernel's parameters; ends with NULL. After the last name, operands are numbered. */
   const char *input_names[10], *output_names[MAX_OUTPUTS];

@@ -1,4 +1,4 @@
-/* Optimizers: what the plan knows of each one. Its arithmetic stands in templates/cpu/optimizer/NAME.c.j2.
+/* Optimizers: what the plan knows of each one. Its arithmetic stands in templates/program/optimizer/NAME.c.j2.
  *
  * To add one: its template (update.c.j2 beside it says what that has), a row in optimizers.c, its name and keys in
  * schemas/job.schema.json and gen/spec/job.{h,c}, a line in tests/optimizer/rules.py, its keys in

@@ -42,7 +42,7 @@ struct manifest_key {
 
 /* A line of the program. */
 struct manifest_line {
-  struct manifest_list templates; /* "cpu/step.c.j2:10" */
+  struct manifest_list templates; /* "devices/cpu/step.c.j2:10" */
   struct manifest_list callers;   /* of the first of them, innermost first */
   struct manifest_list model;     /* "../models/gpt2.c:31" */
   int *keys;                      /* indices among the manifest's keys, increasing */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # fast
 # No template asks which device it is for: what differs from device to device is in their device.c.j2, all of which have
-# the same names, and the templates of processors know of no other device.
+# the same names; no device uses the templates of another one, and what all share uses none of a device's by name.
 set -eu
 failed=0
 say() {
@@ -16,10 +16,14 @@ names() {
   sed -nE 's/^\{% (macro|set) ([a-z_]+).*/\2/p' "$1/device.c.j2" | sort
 }
 say "no template asks for a device's name" "$(grep -rnE 'device\.name *(==|!=|in )|\[device\.name\]' templates || true)"
-say "templates of processors know of no GPU" "$(grep -rniE 'cuda|gpu' templates/cpu || true)"
+say "what is not in a GPU's folder knows of no GPU" "$(grep -rniE 'cuda|gpu' templates/program templates/kernels templates/devices/cpu || true)"
+for folder in templates/devices/*/; do
+  say "$folder uses no other device's" "$(grep -rnE '"devices/[a-z]' "$folder" | grep -v "\"devices/$(basename "$folder")/" || true)"
+done
+say "what devices share names none" "$(grep -rnE '"devices/[a-z]' templates/program templates/kernels || true)"
 mkdir -p build/tests/templates
-names templates/cpu >build/tests/templates/cpu
-for folder in templates/*/; do
+names templates/devices/cpu >build/tests/templates/cpu
+for folder in templates/devices/*/; do
   say "${folder%/}/device.c.j2 defines the same names" "$(names "$folder" | diff - build/tests/templates/cpu || true)"
 done
 exit $failed

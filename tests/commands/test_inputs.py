@@ -91,7 +91,7 @@ refused("generate over the hooks", "hooks.c", "the hooks (hooks.source)", *gener
 refused("generate over training data", "data/b.txt", "training data (data.train)", *generate)
 refused("generate over evaluation data", "eval.txt", "evaluation data (data.eval)", *generate)
 refused("generate over a shard", "weights/model-1.safetensors", "the weights (model.weights)", *generate)
-refused("generate over a template", "templates/cpu/train.c.j2", "a file of the templates", *generate, "--templates", "templates")
+refused("generate over a template", "templates/devices/cpu/train.c.j2", "a file of the templates", *generate, "--templates", "templates")
 refused("build over the model", "model.c", "the model (model.source)", "build", *generate)
 refused("a dump over the job", "job.yaml", "the job", *generate, "--dump", "read")
 refused("tune over the model", "model.c", "the model (model.source)", "tune", *generate)

@@ -1,4 +1,4 @@
-"""Kernels of templates/cuda, one by one, formatted and beside float64 in NumPy: the cases that hold those of a processor (tests/ops/kernels), and
+"""Kernels of templates/devices/cuda, one by one, formatted and beside float64 in NumPy: the cases that hold those of a processor (tests/ops/kernels), and
 here some with extents that fill more blocks than one. They run as C++ on the processor (tests/cuda/host).
 
 usage: test_kernels.py [--all] [--seed N] [KIND...]; --all: more random cases (ninja soak)"""
@@ -41,7 +41,7 @@ LARGE = {
 }
 # The products that the plan names, by kind.
 PARTS = {kind: lambda k: ["product"] if k.cells.shape[1] > 1 and k.cells.shape[2] % 4 == 0 else [] for kind in ("lstm", "lstm_backward")}
-SUPPORT = kit.ENVIRONMENT.get_template("cuda/support.c.j2").make_module()
+SUPPORT = kit.ENVIRONMENT.get_template("devices/cuda/support.c.j2").make_module()
 HEAD = """#include <accel/cuda/launch.h>
 #include <accel/cuda/product.h>
 #include <assert.h>
@@ -72,7 +72,7 @@ void accel_cuda_multiply(const struct accel_cuda_product *p, accel_stream, void 
 
 
 def template_of(kind):
-    return kit.template_of(kind).replace("cpu/", "cuda/")
+    return kit.template_of(kind, "cuda")
 
 
 def texts(kernel):

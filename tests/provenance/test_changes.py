@@ -183,7 +183,7 @@ class Regenerate(unittest.TestCase):
         self.assertEqual(self.regenerate(1)["trainer.c:101"]["verdict"], "differs")
 
     def test_manifest_changed(self):
-        text = json.dumps(self.recorded.manifest).replace('"template": ["cpu/step.c.j2:', '"template": ["cpu/train.c.j2:', 1)
+        text = json.dumps(self.recorded.manifest).replace('"template": ["devices/cpu/step.c.j2:', '"template": ["devices/cpu/train.c.j2:', 1)
         self.changed("trainer.manifest.json", text)
         self.assertIn("trainer.manifest.json:1", self.regenerate(1))
 

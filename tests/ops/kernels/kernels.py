@@ -81,13 +81,14 @@ def deterministic(kernel):
     return steady
 
 
-def template_of(kind):
+def template_of(kind, device="cpu"):
     """The template that defines a kind's macro: the longest name that begins the kind's."""
     parts = kind.split("_")
     for end in range(len(parts), 0, -1):
-        name = "cpu/" + "_".join(parts[:end]) + ".c.j2"
-        if (ROOT / "templates" / name).exists():
-            return name
+        for folder in (f"devices/{device}", "kernels"):
+            name = f"{folder}/{'_'.join(parts[:end])}.c.j2"
+            if (ROOT / "templates" / name).exists():
+                return name
     raise KeyError(kind)
 
 
@@ -95,8 +96,8 @@ def module_of(kind):
     return ENVIRONMENT.get_template(template_of(kind)).make_module()
 
 
-SUPPORT = ENVIRONMENT.get_template("cpu/support.c.j2").make_module()
-NAMED = ENVIRONMENT.get_template("cpu/named.c.j2").make_module()
+SUPPORT = ENVIRONMENT.get_template("devices/cpu/support.c.j2").make_module()
+NAMED = ENVIRONMENT.get_template("program/named.c.j2").make_module()
 
 
 def support_text(names):
