@@ -155,6 +155,10 @@ void accel_report_eval(struct accel_run *run, int64_t at, double eval_loss);
  * program's rule says so. `state` outlives a step; it is zero at first. */
 void accel_stop_early(struct accel_run *run, int64_t at, int32_t state[4]);
 
+/* Before the first step: a run has no steps left where the evaluations before its checkpoint, which `state` is of,
+ * ended it by the program's rule. All ranks resume with one state, so that they agree. */
+void accel_resume_stopping(struct accel_run *run, const int32_t state[4]);
+
 /* After the last step: what the run leaves are the weights of the best evaluation, which `state` is of, in the place of
  * the last ones. */
 void accel_restore_best(struct accel_run *run, const int32_t state[4]);

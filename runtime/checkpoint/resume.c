@@ -82,5 +82,8 @@ void rt_resume_tell(const struct accel_run *run) {
   if (!run->continues) return;
   printf("resumes from %s, step %" PRId64 "%s%s\n", run->resumed, run->first_step,
          run->changed[0] != '\0' ? ", with changes: " : "", run->changed);
+  if (run->first_step >= run->cadences.steps)
+    printf("nothing to train: all %" PRId64 " steps are done; a larger training.steps or --steps continues the run\n",
+           run->cadences.steps);
   fflush(stdout);
 }

@@ -13,7 +13,7 @@ bool rt_resume_choose(struct accel_run *run, struct problem *problem);
  * samples. A fresh start beside the checkpoints of an earlier run is refused. */
 bool rt_resume(struct accel_run *run, struct problem *problem);
 
-/* Prints from where the run resumes. */
+/* Prints from where the run resumes, and that nothing is left to train where all its steps are done. */
 void rt_resume_tell(const struct accel_run *run);
 
 #endif

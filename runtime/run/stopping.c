@@ -2,8 +2,11 @@
 #include "runtime/run/best.h"
 
 #include "runtime/checkpoint/save.h"
+#include "runtime/process/world.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 static double metric_of(const struct accel_run *run) {
   double value = run->eval_loss;
@@ -21,6 +24,17 @@ static bool note(struct stopping *stopping, const struct accel_stopping *rule, d
   if (better) stopping->best = value;
   if (stopping->known == 0) stopping->known = 1;
   return better;
+}
+
+void accel_resume_stopping(struct accel_run *run, const int32_t state[4]) {
+  const struct stopping stopping = rt_stopping_read(state);
+  if (stopping.failures < run->program->stopping.patience || run->first_step >= run->cadences.steps) return;
+  run->cadences.steps = run->first_step;
+  if (!rt_is_main()) return;
+  printf("nothing to train: %" PRId32 " evaluations without improvement ended the run; a larger "
+         "training.early_stopping.patience continues the run\n",
+         stopping.failures);
+  fflush(stdout);
 }
 
 void accel_stop_early(struct accel_run *run, int64_t at, int32_t state[4]) {

@@ -69,6 +69,23 @@ class Host(unittest.TestCase):
         self.assertLess(skipped, len(rows))
 
 
+class Ended(unittest.TestCase):
+    def test_early_stopping(self):
+        """A run that its evaluations have ended launches nothing when it is resumed, and leaves the same weights."""
+        training = {"steps": 8, "seed": 3, "eval_interval": 1, "eval_iters": 1, "early_stopping": {"patience": 2, "threshold": 100}}
+        trainer = HostTrainer(job(training=training, checkpoint={"every": 1, "resume": "auto"}), objects())
+        write_data(trainer.folder, 1)
+        trainer.build()
+        self.assertGreater(calls(trainer, 8)["cudaGraphLaunch"], 0)
+        weights = trainer.weights()
+        self.assertEqual([row["step"] for row in trainer.rows], [1, 2, 3])
+        self.assertEqual(calls(trainer, 8)["cudaGraphLaunch"], 0)
+        self.assertIn("nothing to train: 2 evaluations without improvement ended the run", trainer.output)
+        self.assertEqual(len(trainer.rows), 3)
+        for name, value in trainer.weights().items():
+            self.assertTrue((value == weights[name]).all(), name)
+
+
 class Keys(unittest.TestCase):
     def text(self, **groups):
         trainer = HostTrainer(job(**groups), [])

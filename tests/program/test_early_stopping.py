@@ -5,7 +5,7 @@ import shutil
 import unittest
 
 import numpy as np
-from harness import Trainer
+from harness import TIMES, Trainer
 from matrix import mlp
 
 STEPS = 24
@@ -32,8 +32,8 @@ class Callback:
         return self.counter >= self.patience, is_best
 
 
-def prepare(test, **training):
-    case = mlp("stopping", optimizer={"name": "sgd", "lr": 1.5, "momentum": 0.8}, data={"batch_size": 4, "eval_fraction": 0.26},
+def prepare(test, checkpoint=None, **training):
+    case = mlp("stopping", checkpoint=checkpoint or {}, optimizer={"name": "sgd", "lr": 1.5, "momentum": 0.8}, data={"batch_size": 4, "eval_fraction": 0.26},
                training={"steps": STEPS, "seed": 3, "eval_interval": 1, "eval_iters": "all",
                          "metrics": ["accuracy", "f1_macro"], **training})
     trainer = Trainer(case.job)
@@ -100,6 +100,47 @@ class EarlyStopping(unittest.TestCase):
         plain.run("--steps", str(len(rows)))
         for name, value in plain.weights().items():
             self.assertTrue(np.array_equal(value, last[name]), name)
+
+    def left(self, trainer):
+        """What a run leaves, but for the times."""
+        run = trainer.folder / "run"
+        files = {str(path.relative_to(run)): path.read_bytes() for path in run.rglob("*.safetensors")}
+        return [{key: value for key, value in row.items() if key not in TIMES} for row in trainer.rows], files
+
+    def test_resumed_at_its_end(self):
+        """A run that has ended takes no step more, and leaves the same."""
+        trainer = prepare(self, {"every": 1, "resume": "auto"}, early_stopping={"patience": 2, "restore_best": True})
+        trainer.rows = trainer.run()
+        wanted, end = self.left(trainer), len(trainer.rows)
+        self.assertLess(end, STEPS)
+        for flags in ((), ("--steps", str(STEPS + 5)), ("--resume", f"run/checkpoints/checkpoint_{end - 1}")):
+            (trainer.folder / "run" / "model.safetensors").unlink()
+            trainer.rows = trainer.run(*flags)
+            self.assertRegex(trainer.output, rf"step {end}\nnothing to train: 2 evaluations without improvement ended the run; .*\n$")
+            self.assertEqual(self.left(trainer), wanted, flags)
+        trainer.run("--steps", str(end))
+        self.assertRegex(trainer.output, rf"step {end}\nnothing to train: all {end} steps are done; .*\n$")
+
+    def test_patience_raised(self):
+        """With a larger patience, a run that has ended becomes the one that had it from the start; with a smaller one
+        it ends where it is resumed."""
+        checkpoint = {"every": 1, "resume": "auto"}
+        trainer = prepare(self, checkpoint, early_stopping={"patience": 2, "restore_best": True})
+        first = trainer.run()
+        patient = prepare(self, checkpoint, early_stopping={"patience": 6, "restore_best": True})
+        patient.rows = patient.run()
+        self.assertLess(len(first), len(patient.rows))
+        trainer.job["training"]["early_stopping"]["patience"] = 6
+        trainer.write()
+        trainer.build()
+        trainer.rows = trainer.run()
+        self.assertIn("with changes: training.early_stopping.patience: 2 -> 6\n", trainer.output)
+        self.assertEqual(self.left(trainer), self.left(patient))
+        trainer.job["training"]["early_stopping"]["patience"] = 3
+        trainer.write()
+        trainer.build()
+        self.assertEqual(len(trainer.run()), len(patient.rows))
+        self.assertIn("nothing to train: 6 evaluations without improvement", trainer.output)
 
     def test_a_metric_need_not_be_listed(self):
         trainer = prepare(self, metrics=[], early_stopping={"patience": 3, "metric": "accuracy"})

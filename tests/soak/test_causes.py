@@ -181,6 +181,15 @@ tensor model(scope s, tensor features, tensor labels) {
 }
 """, TOKENS, data__masking__mask_token=0, devices__per_node=2, training__eval_interval=2, training__eval_iters="all")
 
+    def test_stopped_early(self):
+        """A run that has ended early, resumed from its last step, takes no other one."""
+        for words in ({}, {"devices__kind": "cuda"}, {"devices__per_node": 2}):
+            self.works("""tensor model(scope s, tensor features, tensor labels) {
+  return cross_entropy(linear(at(s, "out"), features, 3), labels);
+}
+""", ROWS, "resumed", "evaluated", training__steps=5, training__eval_interval=1, training__eval_iters="all", checkpoint__every=2,
+                       training__early_stopping__patience=1, training__early_stopping__threshold=100.0, **words)
+
 
 if __name__ == "__main__":
     unittest.main()
