@@ -1,6 +1,6 @@
 /* Gradients that travel as factors of matrices. */
 #include "gen/emit/values.h"
-#include "gen/plan/memory/allocate.h"
+#include "gen/program/storage.h"
 
 static struct jinja_value matrix_value(struct arena *arena, const struct factored *matrix) {
   struct jinja_value value = jinja_map(arena);

@@ -7,11 +7,10 @@
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
 #include "gen/plan/graph/fused_loss_backward.h"
-#include "gen/plan/memory/weights.h"
-#include "gen/plan/optimizers.h"
-#include "gen/plan/processor.h"
-#include "gen/plan/state.h"
-#include "gen/plan/target.h"
+#include "gen/program/optimizers.h"
+#include "gen/program/processor.h"
+#include "gen/program/target.h"
+#include "gen/program/weights.h"
 
 static struct jinja_value batch_value(const struct program *program) {
   struct arena *arena = program->arena;

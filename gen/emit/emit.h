@@ -4,7 +4,7 @@
 
 #include "gen/emit/origin.h"
 #include "gen/emit/templates.h"
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 struct emit_options {
   struct templates *templates;

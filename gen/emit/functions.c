@@ -4,12 +4,11 @@
 #include "gen/base/path.h"
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
-#include "gen/plan/memory/alias.h"
-#include "gen/plan/memory/allocate.h"
-#include "gen/plan/memory/weights.h"
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/shard.h"
-#include "gen/plan/target.h"
+#include "gen/program/storage.h"
+#include "gen/program/target.h"
+#include "gen/program/weights.h"
 
 /* The pointer to a function's parameters (or gradients) below one of its scopes. */
 static const char *holder_name(struct arena *arena, const char *base, int scope) {

@@ -4,7 +4,7 @@
 #include "gen/base/path.h"
 #include "gen/emit/values.h"
 #include "gen/plan/graph/step_end.h"
-#include "gen/plan/optimizers.h"
+#include "gen/program/optimizers.h"
 
 /* {path, format, parts: [{path, labels, weight}]}: parts where a path is not enough. */
 static struct jinja_value source_value(struct arena *arena, const struct data_source *source) {

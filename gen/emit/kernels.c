@@ -8,7 +8,7 @@
 #include "gen/plan/graph/library.h"
 #include "gen/plan/kernels/algorithms.h"
 #include "gen/plan/kernels/kernels.h"
-#include "gen/plan/target.h"
+#include "gen/program/target.h"
 
 static struct jinja_value strides_value(struct arena *arena, const int64_t *strides, int rank) {
   struct jinja_value list = jinja_list(arena);

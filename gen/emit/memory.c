@@ -2,9 +2,8 @@
 #include <string.h>
 
 #include "gen/emit/values.h"
-#include "gen/plan/memory/alias.h"
-#include "gen/plan/memory/allocate.h"
-#include "gen/plan/memory/weights.h"
+#include "gen/program/storage.h"
+#include "gen/program/weights.h"
 
 /* ---- Parameters ---- */
 

@@ -1,9 +1,9 @@
 /* The ranks of a program. */
 #include "gen/emit/values.h"
-#include "gen/plan/precision.h"
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/shard.h"
-#include "gen/plan/target.h"
+#include "gen/program/precision.h"
+#include "gen/program/target.h"
 
 static struct jinja_value axes_value(struct arena *arena, const struct job *job) {
   static const char *const names[AXES] = {"DP_REPLICATE", "DP_SHARD", "PP", "CP", "SP", "TP", "EP"};

@@ -1,12 +1,11 @@
 /* The optimizer and its schedule as values. */
 #include "gen/emit/values.h"
-#include "gen/plan/graph/step_end.h"
 #include "gen/plan/kernels/parts.h"
-#include "gen/plan/memory/allocate.h"
-#include "gen/plan/memory/weights.h"
-#include "gen/plan/optimizers.h"
 #include "gen/plan/ranks/shard.h"
-#include "gen/plan/schedule.h"
+#include "gen/program/optimizers.h"
+#include "gen/program/schedule.h"
+#include "gen/program/storage.h"
+#include "gen/program/weights.h"
 
 /* ---- Numbers ---- */
 

@@ -2,8 +2,8 @@
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
 #include "gen/plan/kernels/parts.h"
-#include "gen/plan/optimizers.h"
-#include "gen/plan/target.h"
+#include "gen/program/optimizers.h"
+#include "gen/program/target.h"
 
 bool is_profiled(const struct program *program) {
   return program->job->profile.on && program->kind == PROGRAM_TRAIN;

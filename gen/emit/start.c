@@ -1,7 +1,6 @@
-#include "gen/plan/start.h"
 #include "gen/emit/values.h"
 #include "gen/plan/graph/adapt.h"
-#include "gen/plan/memory/weights.h"
+#include "gen/program/weights.h"
 
 /* The place of a module's parameter among all. */
 static int64_t place_of(const struct program *program, const char *module, const char *name) {
@@ -28,7 +27,7 @@ struct jinja_value start_value(const struct program *program) {
   bool trains = program->kind == PROGRAM_TRAIN;
   struct jinja_value value = jinja_map(arena), fresh = jinja_list(arena), ignored = jinja_list(arena);
   for (int i = 0; i < program->n_weights && trains && job->model.weights != NULL; i++)
-    if (is_fresh(job, program->weights[i].path)) jinja_push(arena, fresh, place_value(program, i));
+    if (program->weights[i].fresh) jinja_push(arena, fresh, place_value(program, i));
   for (int i = 0; i < program->n_weights; i++)
     if (program->weights[i].parameter->passing) jinja_push(arena, fresh, place_value(program, i));
   for (int i = 0; i < job->model.n_ignore && trains; i++) push_ignored(arena, ignored, job->model.ignore[i].name);

@@ -1,9 +1,9 @@
 /* What outlives a step. */
-#include "gen/plan/state.h"
 
 #include <string.h>
 
 #include "gen/emit/values.h"
+#include "gen/program/state.h"
 #include "gen/spec/keys.h"
 
 static struct jinja_value slices_value(const struct program *program, const struct state *state) {

@@ -5,7 +5,7 @@
 #include "gen/emit/origin.h"
 #include "gen/emit/templates.h"
 #include "gen/jinja/jinja.h"
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Setters that spare the reader the makers. */
 void set_text(struct arena *arena, struct jinja_value map, const char *key, const char *text);

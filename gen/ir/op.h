@@ -153,7 +153,7 @@ struct op_truth {
   void (*reference)(const struct node *node, const double *const *inputs, double *const *outputs);
 };
 
-/* Asked by the choice of kernels (gen/plan/choose.h). */
+/* Asked by the choice of kernels (gen/program/choose.h). */
 struct op_choice {
   /* The variants of the kernel, which differ in speed and at most in rounding: fills variants[] (room for MAX_VARIANTS)
    * with words for its template and returns their number. The first is selected if nothing was measured. strides: of

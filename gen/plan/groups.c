@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "gen/plan/graph/match.h"
-#include "gen/plan/optimizers.h"
 #include "gen/plan/ranks/shard.h"
+#include "gen/program/optimizers.h"
 
 /* The first group that a parameter's name matches; -1 for none. */
 static int group_of(const struct job *job, const char *name) {
@@ -53,11 +53,6 @@ static const struct weight **sorted_weights(const struct program *program) {
   for (int i = 0; i < program->n_weights; i++) sorted[i] = &program->weights[i];
   qsort(sorted, (size_t)program->n_weights, sizeof *sorted, by_offset);
   return sorted;
-}
-
-bool same_numbers(const struct optimizer_numbers *a, const struct optimizer_numbers *b) {
-  return a->lr_scale == b->lr_scale && a->weight_decay == b->weight_decay && a->beta1 == b->beta1 &&
-         a->beta2 == b->beta2 && a->eps == b->eps && a->momentum == b->momentum;
 }
 
 /* Elements to the next line of 64 bytes: what lies between two parameters. */

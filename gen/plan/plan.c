@@ -34,16 +34,17 @@
 #include "gen/plan/memory/layout.h"
 #include "gen/plan/memory/signatures.h"
 #include "gen/plan/memory/weights.h"
-#include "gen/plan/precision.h"
 #include "gen/plan/ranks/averaging.h"
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/compress.h"
 #include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/plan/report/figures.h"
+#include "gen/plan/report/print.h"
 #include "gen/plan/start.h"
 #include "gen/plan/state.h"
-#include "gen/plan/target.h"
+#include "gen/program/precision.h"
+#include "gen/program/target.h"
 
 struct context {
   struct program *program;
@@ -161,7 +162,7 @@ static bool pass_fuse(struct context *context) {
 }
 
 static bool pass_weights(struct context *context) {
-  if (!plan_weights(context->program, context->diags) || !check_start(context->program, context->diags)) return false;
+  if (!plan_weights(context->program, context->diags) || !plan_start(context->program, context->diags)) return false;
   plan_gradients(context->program);
   return plan_trained(context->program, context->diags) && plan_fsdp_layers(context->program, context->diags);
 }

@@ -3,7 +3,7 @@
 #define ACCEL_PLAN_PLAN_H
 
 #include "gen/ir/builder.h"
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Runs all passes over the builder's graph, whose entry is the model. NULL with errors in `diags`.
  * tuning: what was measured of kernels, by which the plan chooses among their variants; NULL: nothing.
@@ -15,8 +15,5 @@ struct program *plan(struct builder *builder, const struct job *job, enum progra
 
 /* The name of pass number `index`, in order; NULL behind the last one. */
 const char *pass_name(int index);
-
-/* The program's functions, steps and memory as text, stable from run to run. */
-const char *program_text(struct arena *arena, struct program *program);
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef ACCEL_PLAN_SOLVE_H
 #define ACCEL_PLAN_SOLVE_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 struct planner {
   /* The model's graph for a job, in `arena`; NULL with errors in `diags`. */

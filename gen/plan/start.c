@@ -3,18 +3,21 @@
 #include "gen/plan/graph/adapt.h"
 #include "gen/plan/graph/match.h"
 
-bool is_fresh(const struct job *job, const char *name) {
+static bool is_fresh(const struct job *job, const char *name) {
   if (job->model.lora.rank > 0 && is_adapter(name)) return true;
   for (int i = 0; i < job->model.n_fresh; i++)
     if (name_matches(job->model.fresh[i].name, name)) return true;
   return false;
 }
 
-bool check_start(const struct program *program, struct diagnostics *diags) {
+bool plan_start(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
   struct name_list names = {0};
   int before = diags->errors;
-  for (int i = 0; i < program->n_weights; i++) ARENA_PUSH(program->arena, names, program->weights[i].path);
+  for (int i = 0; i < program->n_weights; i++) {
+    program->weights[i].fresh = is_fresh(job, program->weights[i].path);
+    ARENA_PUSH(program->arena, names, program->weights[i].path);
+  }
   for (int i = 0; i < job->model.n_fresh; i++) {
     const struct named *pattern = &job->model.fresh[i];
     bool matches = false;

@@ -3,12 +3,10 @@
 #define ACCEL_PLAN_START_H
 
 #include "gen/base/diag.h"
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
-/* Whether the file of weights need not have the parameter of this name: an adapter's, or one that model.fresh names. */
-bool is_fresh(const struct job *job, const char *name);
-
-/* False with an error at the job's line where a pattern of model.fresh is none, or matches no parameter. */
-bool check_start(const struct program *program, struct diagnostics *diags);
+/* Marks the weights that are fresh: adapters', and those that model.fresh names. False with an error at the job's line
+ * where a pattern of model.fresh is none, or matches no parameter. */
+bool plan_start(struct program *program, struct diagnostics *diags);
 
 #endif

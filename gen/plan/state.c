@@ -2,24 +2,10 @@
 
 #include <string.h>
 
-#include "gen/plan/graph/step_end.h"
-#include "gen/plan/memory/allocate.h"
-#include "gen/plan/optimizers.h"
 #include "gen/plan/ranks/compress.h"
 #include "gen/plan/ranks/shard.h"
-
-int64_t state_bytes(const struct state *state) {
-  return arena_aligned(state->count * dtype_size(state->dtype));
-}
-
-int64_t state_copy_bytes(const struct program *program) {
-  int64_t bytes = 0;
-  const struct job *job = program->job;
-  if (!job->checkpoint.background || (job->checkpoint.every == 0 && job->checkpoint.minutes == 0)) return 0;
-  for (int i = 0; i < program->states.count; i++)
-    if (program->states.items[i].whole == 0 || job->checkpoint.by_rank) bytes += state_bytes(&program->states.items[i]);
-  return bytes;
-}
+#include "gen/program/optimizers.h"
+#include "gen/program/storage.h"
 
 static void add(struct program *program, struct state state) {
   ARENA_PUSH(program->arena, program->states, state);

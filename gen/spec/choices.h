@@ -45,7 +45,7 @@ enum hook { HOOK_START, HOOK_STEP, HOOK_EVAL, HOOK_SAVE, HOOK_END, HOOK_PRE_SAVE
 enum offload { OFFLOAD_NONE, OFFLOAD_CPU };
 enum device_kind { DEVICE_CPU, DEVICE_CUDA };
 enum device_kernels { KERNELS_LIBRARY, KERNELS_OWN };
-/* Those of gen/plan/processor.h. */
+/* Those of gen/program/processor.h. */
 enum processor_arch { ARCH_NATIVE, ARCH_AVX2, ARCH_AVX512, ARCH_AVX512_BF16, ARCH_AMX, ARCH_NEON, ARCH_SVE };
 /* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */
 enum axis { AXIS_DP_REPLICATE, AXIS_DP_SHARD, AXIS_PP, AXIS_CP, AXIS_SP, AXIS_TP, AXIS_EP, AXES };

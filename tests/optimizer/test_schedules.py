@@ -235,7 +235,7 @@ class Ranks(unittest.TestCase):
         for form in self.FORMS:
             for ranks, split in ((1, False), (2, False), (8, False), (8, True)):
                 with self.subTest(form=form, ranks=ranks, split=split):
-                    per_step = 1 if split else ranks  # gen/plan/schedule.h; tests/plan/test_schedule.c
+                    per_step = 1 if split else ranks  # gen/program/schedule.h; tests/plan/test_schedule.c
                     count = STEPS // per_step
                     values = {"name": form, "warmup_steps": 0, "stable_until": 0, "decay_steps": STEPS, "min_lr": 0.0,
                               "gamma": 0.995, "per_step": per_step, "wd_incr_style": "constant", "cycles": 1,

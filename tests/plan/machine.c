@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
-#include "gen/plan/memory/alias.h"
-#include "gen/plan/memory/allocate.h"
-#include "gen/plan/memory/weights.h"
+#include "gen/program/storage.h"
+#include "gen/program/weights.h"
 
 enum { ELEMENT = 4 }; /* bytes: each float32 and int32 is one double here */
 

@@ -6,7 +6,7 @@
 #define TESTS_PLAN_MACHINE_H
 
 #include "gen/ir/evaluate.h"
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 struct machine {
   struct arena *arena;

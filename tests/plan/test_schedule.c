@@ -1,6 +1,6 @@
 /* The steps of a schedule against Accelerate's rule for several ranks. What follows from them, the rates, is held to
  * Accelerate itself by tests/optimizer/test_schedules.py. */
-#include "gen/plan/schedule.h"
+#include "gen/program/schedule.h"
 
 #include "tests/spec/cmocka_all.h"
 

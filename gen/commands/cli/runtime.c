@@ -1,6 +1,6 @@
 #include "gen/commands/cli/runtime.h"
 
-#include "gen/plan/processor.h"
+#include "gen/program/processor.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define ACCEL_COMMANDS_GENERATE_BUNDLE_H
 
 #include "gen/commands/cli/options.h"
-#include "gen/plan/processor.h"
+#include "gen/program/processor.h"
 
 /* What building a program takes, beside the program itself. */
 struct needs {

@@ -14,7 +14,7 @@
 #include "gen/plan/plan.h"
 #include "gen/plan/report/report.h"
 #include "gen/plan/solve.h"
-#include "gen/plan/target.h"
+#include "gen/program/target.h"
 #include "gen/tuning/tuning.h"
 
 /* ---- From the job to the model's inputs ---- */

@@ -4,7 +4,7 @@
 
 #include "gen/commands/cli/options.h"
 #include "gen/emit/origin.h"
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 struct inputs;
 struct tree;

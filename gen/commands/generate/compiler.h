@@ -3,7 +3,7 @@
 #define ACCEL_COMMANDS_GENERATE_COMPILER_H
 
 #include "gen/commands/cli/options.h"
-#include "gen/plan/processor.h"
+#include "gen/program/processor.h"
 
 /* The compiler's name, and what it gets beside the program and the runtime: $CC and $CFLAGS, or what suits the
  * processor. */

@@ -9,13 +9,13 @@
 #include "gen/commands/generate/generate.h"
 #include "gen/commands/generate/manifest.h"
 #include "gen/commands/generate/variations.h"
-#include "gen/plan/choose.h"
 #include "gen/plan/kernels/predict.h"
 #include "gen/plan/plan.h"
 #include "gen/plan/ranks/cost.h"
 #include "gen/plan/report/report.h"
 #include "gen/plan/report/traffic.h"
-#include "gen/plan/target.h"
+#include "gen/program/choose.h"
+#include "gen/program/target.h"
 #include "runtime/report/terminal.h"
 
 static bool is_pass(const char *name) {

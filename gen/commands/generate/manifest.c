@@ -9,9 +9,9 @@
 #include "gen/commands/cli/runtime.h"
 #include "gen/emit/templates.h"
 #include "gen/model/model.h"
-#include "gen/plan/processor.h"
 #include "gen/plan/report/report.h"
-#include "gen/plan/target.h"
+#include "gen/program/processor.h"
+#include "gen/program/target.h"
 #include "gen/tuning/tuning.h"
 
 struct describer {

@@ -19,9 +19,9 @@
 #include "gen/commands/tune/profile.h"
 #include "gen/commands/tune/tune.h"
 #include "gen/ir/op.h"
-#include "gen/plan/choose.h"
 #include "gen/plan/kernels/parts.h"
 #include "gen/plan/kernels/predict.h"
+#include "gen/program/choose.h"
 #include "gen/tuning/tuning.h"
 
 enum { SKIPPED = 2, LEAST_STEPS = 5, MOST_STEPS = 100 };

@@ -4,8 +4,8 @@
 #include "gen/base/file.h"
 #include "gen/commands/cli/files.h"
 #include "gen/commands/tune/tune.h"
-#include "gen/plan/choose.h"
 #include "gen/plan/kernels/predict.h"
+#include "gen/program/choose.h"
 
 static bool made_alike(const struct tuning *a, const struct tuning *b) {
   return strcmp(a->compiler, b->compiler) == 0 && strcmp(a->flags, b->flags) == 0 &&

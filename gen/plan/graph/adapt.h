@@ -6,7 +6,7 @@
 
 #include "gen/base/diag.h"
 #include "gen/ir/builder.h"
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Puts the adapters of model.lora into the graph as the reader made it, and lists them. False with an error at the
  * job's line when a target names no module with a product. */

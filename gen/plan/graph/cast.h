@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_GRAPH_CAST_H
 #define ACCEL_PLAN_GRAPH_CAST_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 struct cast_rules {
   enum dtype bits16;  /* the 16-bit type that autocast runs operations in; DTYPE_FLOAT32: no autocast */

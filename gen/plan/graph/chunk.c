@@ -6,11 +6,11 @@
 #include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
-#include "gen/plan/choose.h"
 #include "gen/plan/graph/evaluation.h"
 #include "gen/plan/graph/uses.h"
-#include "gen/plan/optimizers.h"
-#include "gen/plan/target.h"
+#include "gen/program/choose.h"
+#include "gen/program/optimizers.h"
+#include "gen/program/target.h"
 
 struct pass {
   struct program *program;

@@ -4,7 +4,7 @@
 #define ACCEL_PLAN_GRAPH_CHUNK_H
 
 #include "gen/ir/builder.h"
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Rows that the job's memory.cross_entropy_chunk asks for on its device: 0, all; CHUNK_AUTO; or a number. */
 int64_t chunk_wanted(const struct job *job);

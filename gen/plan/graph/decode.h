@@ -4,7 +4,7 @@
 #define ACCEL_PLAN_GRAPH_DECODE_H
 
 #include "gen/ir/builder.h"
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Puts in the place of the entry, of tokens [1][places], two of its kind: the entry over a few places, for what a text
  * begins with, and program->second_entry over one. Both have two further inputs, `at` [1], the place of their first

@@ -9,6 +9,7 @@
 #include "gen/ir/region.h"
 #include "gen/ops/support/nodes.h"
 #include "gen/plan/graph/normalize.h"
+#include "gen/plan/graph/step_end.h"
 
 /* Whether some node stands for another one where the model is evaluated. */
 static bool differs(const struct graph *graph) {

@@ -4,7 +4,7 @@
 #define ACCEL_PLAN_GRAPH_EVALUATION_H
 
 #include "gen/ir/builder.h"
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Gives the program an second_entry: a copy of the entry, and of what it calls, in which something
  * else stands for such nodes. A second result of the entry, logits, becomes one of the copy alone, as the classes that

@@ -6,7 +6,7 @@
 #define ACCEL_PLAN_GRAPH_FREEZE_H
 
 #include "gen/base/diag.h"
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Before differentiation. False with an error at the job's line when a pattern is none, matches no parameter, or
  * nothing is left to train. */

@@ -8,7 +8,7 @@
 #include "gen/ir/region.h"
 #include "gen/plan/graph/rewrites.h"
 #include "gen/plan/graph/weight_walk.h"
-#include "gen/plan/optimizers.h"
+#include "gen/program/optimizers.h"
 
 struct pass {
   struct graph *graph;

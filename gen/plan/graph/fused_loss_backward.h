@@ -3,7 +3,7 @@
 #ifndef ACCEL_PLAN_GRAPH_FUSED_LOSS_BACKWARD_H
 #define ACCEL_PLAN_GRAPH_FUSED_LOSS_BACKWARD_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Replaces each node of the entry that has a fused kind (REWRITE_LOSS_BACKWARD in rewrites.c), and its gradient, with
  * one node of that kind in the backward, if the gradient needs nothing that depends on the loss. What the entry

@@ -3,7 +3,7 @@
 #ifndef ACCEL_PLAN_GRAPH_INDICES_H
 #define ACCEL_PLAN_GRAPH_INDICES_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Follows every index of the graph, as the model was read, back to the data: through views, concatenations and calls,
  * which move elements and change none. Sets program->indices and, of labels, ->no_target. False with an error where an

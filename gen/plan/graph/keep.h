@@ -3,7 +3,7 @@
 #define ACCEL_PLAN_GRAPH_KEEP_H
 
 #include "gen/base/diag.h"
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* By region id and parameter: whether its names match precision.keep_in_fp32; NULL when the job names none. False with
  * errors at the job's lines: a name that matches nothing, and one that matches in some of the calls that run the same

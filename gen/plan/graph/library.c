@@ -2,7 +2,7 @@
 
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
-#include "gen/plan/target.h"
+#include "gen/program/target.h"
 
 static bool leaves(const struct job *job, enum library_part part) {
   const enum device_kernels kernels[] = {[LIBRARY_NONE] = KERNELS_OWN,

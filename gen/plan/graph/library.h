@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_GRAPH_LIBRARY_H
 #define ACCEL_PLAN_GRAPH_LIBRARY_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Whether the library of the program's device has a node as it stands, and the job leaves it to that. */
 bool library_has(const struct program *program, const struct node *node);

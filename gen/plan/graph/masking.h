@@ -3,7 +3,7 @@
 #define ACCEL_PLAN_GRAPH_MASKING_H
 
 #include "gen/base/diag.h"
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* False after an error; after count_figures, which finds the vocabulary. */
 bool check_masking(const struct program *program, struct diagnostics *diags);

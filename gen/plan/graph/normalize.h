@@ -4,7 +4,7 @@
 #define ACCEL_PLAN_GRAPH_NORMALIZE_H
 
 #include "gen/ir/builder.h"
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* How the first result of an entry, its loss, joins with those of other batches. Where it is a mean over what is
  * counted, the count is a value of the entry; called regions hand it on. Where it is no mean, *cause is the operation

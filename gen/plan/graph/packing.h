@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_GRAPH_PACKING_H
 #define ACCEL_PLAN_GRAPH_PACKING_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* False with an error when the model looks something up by places that is shorter than a window. */
 bool check_packing(const struct program *program, struct diagnostics *diags);

@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_GRAPH_RECOMPUTE_H
 #define ACCEL_PLAN_GRAPH_RECOMPUTE_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Marks regions by the job's memory.activation_checkpointing; splits loops whose layers differ in it. False
  * with an error when a function that the job names, or any layer, is not there. */

@@ -1,8 +1,8 @@
 #include "gen/plan/graph/step_end.h"
 
 #include "gen/plan/graph/normalize.h"
-#include "gen/plan/optimizers.h"
-#include "gen/plan/program.h"
+#include "gen/program/optimizers.h"
+#include "gen/program/program.h"
 
 static void refuse_loss(const struct program *program, const struct node *cause, struct diagnostics *diags) {
   const struct node *last = program->graph->entry->results.items[0]->producer;

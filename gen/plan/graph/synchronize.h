@@ -3,7 +3,7 @@
 #ifndef ACCEL_PLAN_GRAPH_SYNCHRONIZE_H
 #define ACCEL_PLAN_GRAPH_SYNCHRONIZE_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Lets nodes be of op_ranks.over_ranks where there is such a kind; nothing with one rank. Behind the copy of the model
  * that is evaluated, which looks at no batch. False with an error at the key where the model has no such node. */

@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_GRAPH_WEIGHT_WALK_H
 #define ACCEL_PLAN_GRAPH_WEIGHT_WALK_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* visit is called for each call of a region: before its first node with after == NULL, then behind each node. prefixes:
  * the paths of the scopes that the call gives the region. A loop's backward goes from the last iteration to the first.

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
-#include "gen/plan/choose.h"
 #include "gen/plan/kernels/parts.h"
-#include "gen/plan/optimizers.h"
-#include "gen/plan/target.h"
+#include "gen/program/choose.h"
+#include "gen/program/optimizers.h"
+#include "gen/program/target.h"
 #include "gen/tuning/tuning.h"
 
 const char library_variant[] = "heuristic";

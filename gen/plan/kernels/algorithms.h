@@ -3,7 +3,7 @@
 #ifndef ACCEL_PLAN_KERNELS_ALGORITHMS_H
 #define ACCEL_PLAN_KERNELS_ALGORITHMS_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* The algorithm that the library's heuristic puts first. */
 extern const char library_variant[];

@@ -5,10 +5,10 @@
 #include "gen/base/text.h"
 #include "gen/ir/names.h"
 #include "gen/ir/op.h"
-#include "gen/plan/choose.h"
 #include "gen/plan/kernels/packs.h"
 #include "gen/plan/memory/layout.h"
-#include "gen/plan/target.h"
+#include "gen/program/choose.h"
+#include "gen/program/target.h"
 
 const char *operand_name(struct arena *arena, const struct node *node, bool output, int index) {
   if (node->body.count > 0) {

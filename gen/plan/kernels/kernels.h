@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_KERNELS_KERNELS_H
 #define ACCEL_PLAN_KERNELS_KERNELS_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Fills program->kernels and each step's kernel. */
 void choose_kernels(struct program *program);

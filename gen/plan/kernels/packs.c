@@ -5,11 +5,11 @@
 #include "gen/ir/op.h"
 #include "gen/plan/graph/weight_walk.h"
 #include "gen/plan/kernels/kernels.h"
-#include "gen/plan/memory/allocate.h"
 #include "gen/plan/memory/layout.h"
-#include "gen/plan/memory/weights.h"
-#include "gen/plan/optimizers.h"
-#include "gen/plan/target.h"
+#include "gen/program/optimizers.h"
+#include "gen/program/storage.h"
+#include "gen/program/target.h"
+#include "gen/program/weights.h"
 
 const char packed_variant[] = "packed";
 

@@ -3,7 +3,7 @@
 #ifndef ACCEL_PLAN_KERNELS_PACKS_H
 #define ACCEL_PLAN_KERNELS_PACKS_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* The variant of such a product. */
 extern const char packed_variant[];

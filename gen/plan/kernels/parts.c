@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
-#include "gen/plan/choose.h"
-#include "gen/plan/optimizers.h"
-#include "gen/plan/target.h"
+#include "gen/program/choose.h"
+#include "gen/program/optimizers.h"
+#include "gen/program/target.h"
 
 const char step_rest[] = "between parts";
 

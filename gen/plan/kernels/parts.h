@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_KERNELS_PARTS_H
 #define ACCEL_PLAN_KERNELS_PARTS_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 enum { MAX_PARTS_AROUND = 6 };
 

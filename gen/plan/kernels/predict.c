@@ -4,10 +4,10 @@
 
 #include "gen/base/text.h"
 #include "gen/ir/op.h"
-#include "gen/plan/choose.h"
 #include "gen/plan/kernels/kernels.h"
 #include "gen/plan/kernels/parts.h"
-#include "gen/plan/target.h"
+#include "gen/program/choose.h"
+#include "gen/program/target.h"
 #include "gen/tuning/tuning.h"
 
 /* Operations a byte from which on arithmetic bounds a kernel. */

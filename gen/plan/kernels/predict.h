@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 struct prediction {
   double seconds;            /* of a step of one process */

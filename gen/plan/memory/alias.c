@@ -5,11 +5,11 @@
 
 #include "gen/ir/names.h"
 #include "gen/plan/graph/segments.h"
-#include "gen/plan/memory/allocate.h"
 #include "gen/plan/memory/liveness.h"
-#include "gen/plan/memory/weights.h"
-#include "gen/plan/optimizers.h"
-#include "gen/plan/target.h"
+#include "gen/program/optimizers.h"
+#include "gen/program/storage.h"
+#include "gen/program/target.h"
+#include "gen/program/weights.h"
 
 enum { LEAST_OF_KEPT = 64 }; /* the smallest alias, as a fraction of what is kept: one in so many bytes */
 

@@ -10,24 +10,7 @@
 #ifndef ACCEL_PLAN_MEMORY_ALIAS_H
 #define ACCEL_PLAN_MEMORY_ALIAS_H
 
-#include "gen/plan/program.h"
-
-/* A saved storage in memory of gradients that the backward writes later. */
-struct alias {
-  struct storage *storage;
-  const char *name; /* unique among all aliases */
-  int64_t at;       /* bytes from the start of the gradients */
-};
-
-/* A repeated call whose first iterations are peeled off into a call of their own. */
-struct peeled_loop {
-  int node;  /* of the graph, by its id */
-  int count; /* iterations */
-};
-struct peeled_loops {
-  struct peeled_loop *items;
-  int count, capacity;
-};
+#include "gen/program/program.h"
 
 /* What is not worth its lines: less than this share of the arena, one in so many bytes. */
 enum { LEAST_OF_ARENA = 50 };

@@ -4,7 +4,7 @@
 
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
-#include "gen/plan/target.h"
+#include "gen/program/target.h"
 
 /* Whether the producer can write output `index` there. */
 static bool can_write(const struct layout_pass *pass, const struct node *node, int index, struct shape shape,

@@ -4,9 +4,10 @@
 
 #include "gen/ir/region.h"
 #include "gen/plan/graph/weight_walk.h"
-#include "gen/plan/memory/weight_names.h"
 #include "gen/plan/memory/weights.h"
-#include "gen/plan/optimizers.h"
+#include "gen/program/optimizers.h"
+#include "gen/program/weight_names.h"
+#include "gen/program/weights.h"
 
 /* ---- Gradients ---- */
 

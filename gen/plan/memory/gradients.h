@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_MEMORY_GRADIENTS_H
 #define ACCEL_PLAN_MEMORY_GRADIENTS_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Decides which parameters are updated within the backward, so that their gradients are not stored, and which gradients
  * are written and which are added: in the order of the backward run, the first contribution to

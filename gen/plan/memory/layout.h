@@ -5,7 +5,7 @@
 #ifndef ACCEL_PLAN_MEMORY_LAYOUT_H
 #define ACCEL_PLAN_MEMORY_LAYOUT_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Fills program->functions and program->places from program->graph. Gradients' accumulate flags are set. */
 void layout(struct program *program);

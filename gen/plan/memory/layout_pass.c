@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
-#include "gen/plan/target.h"
+#include "gen/program/target.h"
 
 struct place *place_of(struct program *program, const struct value *value) {
   if (value->id >= program->n_places) {

@@ -2,8 +2,8 @@
 
 #include "gen/ir/op.h"
 #include "gen/plan/graph/weight_walk.h"
-#include "gen/plan/memory/allocate.h"
-#include "gen/plan/memory/weights.h"
+#include "gen/program/storage.h"
+#include "gen/program/weights.h"
 
 /* ---- Buffers ---- */
 

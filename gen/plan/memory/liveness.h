@@ -3,7 +3,7 @@
 #ifndef ACCEL_PLAN_MEMORY_LIVENESS_H
 #define ACCEL_PLAN_MEMORY_LIVENESS_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* A saved storage of a function that runs once in a step, so that it can have any address: memory of one value, a row
  * of copies, or the frames of a call's iterations, each of which is one copy. */

@@ -5,8 +5,9 @@
 
 #include "gen/ir/names.h"
 #include "gen/plan/graph/weight_walk.h"
-#include "gen/plan/memory/allocate.h"
-#include "gen/plan/memory/weight_names.h"
+#include "gen/program/storage.h"
+#include "gen/program/weight_names.h"
+#include "gen/program/weights.h"
 
 /* ---- Which scopes are used ---- */
 
@@ -66,23 +67,13 @@ static void visit_parameters(struct weight_walk *walk, const struct region *regi
   }
 }
 
-/* The region whose scopes a region has: a backward region those of its forward region. */
-static const struct region *named_region(const struct region *region) {
-  return region->forward != NULL ? region->forward : region;
-}
-
-/* Of a scope of a region: the node of the tree with which it was first bound. */
-static struct weight_node **binding(const struct program *program, const struct region *region, int formal) {
-  return &program->bindings[named_region(region)->id * program->bindings_stride + formal];
-}
-
 static void visit_bindings(struct weight_walk *walk, const struct region *region, const struct node *after,
                            const char *const *prefixes) {
   if (after != NULL) return;
   for (int i = 0; i < region->n_scopes; i++) {
     if (!uses_scope(walk->program, region, i)) continue;
     struct weight_node *node = weight_node_at(walk->program->root, prefixes[i]),
-                       **first = binding(walk->program, region, i);
+                       **first = weight_binding(walk->program, region, i);
     node->bound = true;
     if (node->binder == NULL && !region->group) node->binder = named_region(region);
     if (*first == NULL) *first = node;
@@ -96,13 +87,6 @@ static int64_t as_number(const char *name) {
   char *end;
   long number = strtol(name, &end, 10);
   return *name != '\0' && *end == '\0' && number >= 0 ? number : -1;
-}
-
-/* Which of its parent's children a node is. */
-static int64_t position_of(const struct weight_node *node) {
-  int64_t position = 0;
-  while (node->parent->children[position] != node) position++;
-  return position;
 }
 
 static bool same_tree(const struct weight_node *a, const struct weight_node *b) {
@@ -200,27 +184,6 @@ static struct weight_struct *struct_of(struct program *program, struct weight_no
   return program->structs[program->n_structs++] = node->type = type;
 }
 
-/* The offset of a node from the start of the weights. */
-static int64_t offset_of(const struct program *program, const struct weight_node *node) {
-  const struct weight_node *holder = node;
-  if (node == program->root) return 0;
-  if (node->parent->array) {
-    int64_t index = position_of(node);
-    if (node->parent->slots > 0) index %= node->parent->slots;
-    return offset_of(program, node->parent) + index * node->parent->type->bytes;
-  }
-  do holder = holder->parent;
-  while (holder != program->root && !holder->bound && !(holder->parent->array));
-  const struct weight_struct *type = holder->type;
-  for (int i = 0; i < type->n_members; i++)
-    if (strcmp(type->members[i].name, node->member) == 0) return offset_of(program, holder) + type->members[i].offset;
-  return -1;
-}
-
-int64_t weight_offset(const struct program *program, const char *path) {
-  return offset_of(program, weight_node_at(program->root, path));
-}
-
 /* All scopes that a function is called with must be of one type: its parameter's. */
 static void visit_types(struct weight_walk *walk, const struct region *region, const struct node *after,
                         const char *const *prefixes) {
@@ -228,7 +191,7 @@ static void visit_types(struct weight_walk *walk, const struct region *region, c
   for (int i = 0; i < region->n_scopes; i++) {
     if (!uses_scope(walk->program, region, i)) continue;
     const struct weight_node *node = weight_node_at(walk->program->root, prefixes[i]);
-    const struct weight_node *first = *binding(walk->program, region, i);
+    const struct weight_node *first = *weight_binding(walk->program, region, i);
     const struct weight_struct *type = node->array ? NULL : node->type;
     if (type == (first->array ? NULL : first->type) && type != NULL) continue;
     diag_error(walk->diags, region->where,
@@ -277,65 +240,4 @@ void weights_fold(struct program *program) {
     }
     type->bytes = arena_aligned(type->bytes);
   }
-}
-
-const struct weight_struct *weights_type(const struct program *program) {
-  return program->structs[program->n_structs - 1]; /* behind those that it is made of */
-}
-
-struct weight *weight_named(const struct program *program, const char *path) {
-  for (int i = 0; i < program->n_weights; i++)
-    if (strcmp(program->weights[i].path, path) == 0) return &program->weights[i];
-  return NULL;
-}
-
-/* ---- Access ---- */
-
-static const struct weight_node *scope_node(const struct program *program, const struct region *region, int formal) {
-  return *binding(program, region, formal);
-}
-
-const struct weight_struct *region_scope_type(const struct program *program, const struct region *region, int formal) {
-  return scope_node(program, region, formal)->type;
-}
-
-static int64_t weights_before(const struct program *program, const struct weight_node *node) {
-  int64_t offset = offset_of(program, node), count = 0;
-  for (int i = 0; i < program->n_weights; i++) count += program->weights[i].offset < offset;
-  return count;
-}
-
-int64_t weight_row(const struct program *program, const struct region *region, int formal, const char *path) {
-  const struct weight_node *from = scope_node(program, region, formal);
-  const struct weight_node *node = weight_node_at((struct weight_node *)from, path);
-  return weights_before(program, node) - weights_before(program, from);
-}
-
-static int access_parts(const struct weight_node *from, const char *path, struct access_part parts[8]) {
-  struct weight_node *node = weight_node_at((struct weight_node *)from, path);
-  const struct weight_node *chain[64];
-  int length = 0, count = 0;
-  for (; node != from && length < 64; node = node->parent) chain[length++] = node;
-  while (length-- > 0) {
-    const struct weight_node *at = chain[length];
-    if (at->parent->array && at->parent != from) {
-      parts[count - 1].indexed = true;
-      parts[count - 1].first = position_of(at);
-      parts[count - 1].modulo = at->parent->slots;
-    } else if (at->member != NULL && count < 8) {
-      parts[count++] = (struct access_part){.member = at->member};
-    }
-  }
-  return count;
-}
-
-int weight_access(const struct program *program, const struct region *region, int formal, const char *path,
-                  const char *next, struct access_part parts[8]) {
-  const struct weight_node *from = scope_node(program, region, formal);
-  int count = access_parts(from, path, parts);
-  if (next == NULL) return count;
-  struct access_part after[8];
-  access_parts(from, next, after);
-  for (int i = 0; i < count; i++) parts[i].step = after[i].first - parts[i].first;
-  return count;
 }

@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_MEMORY_WEIGHTS_H
 #define ACCEL_PLAN_MEMORY_WEIGHTS_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Fills root, structs and weights of the program from the calls of the entry. False with an error when functions are
  * called with scopes whose parameters differ in a way that one C structure cannot say. */
@@ -10,33 +10,5 @@ bool plan_weights(struct program *program, struct diagnostics *diags);
 
 /* Lays the structures out anew, once arrays have got slots. Offsets of weights stay as they were. */
 void weights_fold(struct program *program);
-
-/* Bytes from the start of a program's parameters to where the one of this name, which it must have, is in use. */
-int64_t weight_offset(const struct program *program, const char *path);
-
-/* The structure of all weights; of program->trained, of their gradients. */
-const struct weight_struct *weights_type(const struct program *program);
-
-/* The parameter of an absolute path. */
-struct weight *weight_named(const struct program *program, const char *path);
-
-/* The structure to which the pointer for scope `formal` of a region points. */
-const struct weight_struct *region_scope_type(const struct program *program, const struct region *region, int formal);
-
-/* Parameters that lie before the one, or the scope, `path` below scope `formal` of a region, from that scope's first.
- */
-int64_t weight_row(const struct program *program, const struct region *region, int formal, const char *path);
-
-/* How a parameter or a scope is reached from that pointer: members with array indices. `path` is below the scope;
- * `next` is the path in the following iteration of a loop (NULL or equal: none), whose differing index becomes
- * first + step * iteration. Returns the number of parts; 0 for the pointer itself. */
-struct access_part {
-  const char *member;
-  bool indexed;
-  int64_t first, step;
-  int64_t modulo; /* elements that the array has room for, in turn; 0: all */
-};
-int weight_access(const struct program *program, const struct region *region, int formal, const char *path,
-                  const char *next, struct access_part parts[8]);
 
 #endif

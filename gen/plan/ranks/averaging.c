@@ -1,6 +1,6 @@
 #include "gen/plan/ranks/averaging.h"
 
-#include "gen/plan/memory/allocate.h"
+#include "gen/program/storage.h"
 
 static bool check_buffers(const struct program *program, struct diagnostics *diags) {
   for (int i = 0; i < program->n_weights; i++) {

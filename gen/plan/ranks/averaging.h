@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_RANKS_AVERAGING_H
 #define ACCEL_PLAN_RANKS_AVERAGING_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Fills program->collectives with the weights that are averaged, neighbours in memory as one: those that are trained,
  * as all others are equal on all ranks. False with an error where the model has running statistics, which each rank

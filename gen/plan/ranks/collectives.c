@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 #include "gen/plan/graph/weight_walk.h"
-#include "gen/plan/memory/allocate.h"
-#include "gen/plan/memory/weights.h"
-#include "gen/plan/precision.h"
 #include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/shard.h"
 #include "gen/plan/ranks/tree.h"
+#include "gen/program/precision.h"
+#include "gen/program/storage.h"
+#include "gen/program/weights.h"
 
 /* PyTorch's DistributedDataParallel sends its first bucket when it has so much, so that traffic begins early. */
 enum { FIRST_BUCKET_BYTES = 1 << 20 };

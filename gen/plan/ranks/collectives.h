@@ -3,7 +3,7 @@
 #ifndef ACCEL_PLAN_RANKS_COLLECTIVES_H
 #define ACCEL_PLAN_RANKS_COLLECTIVES_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Fills program->collectives and the steps' `complete`, behind the pass that places gradients. Nothing with one rank.
  *

@@ -2,9 +2,9 @@
 
 #include <math.h>
 
-#include "gen/plan/memory/allocate.h"
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/sequence.h"
+#include "gen/program/storage.h"
 
 static int64_t smaller(int64_t a, int64_t b) {
   return a < b ? a : b;

@@ -3,7 +3,7 @@
 #ifndef ACCEL_PLAN_RANKS_COMPRESS_H
 #define ACCEL_PLAN_RANKS_COMPRESS_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Fills program->compression and program->collectives. power_sgd: of each parameter the matrix of its first dimension
  * by all others, where its factors are min_compression_rate times smaller; all other gradients travel whole.

@@ -5,9 +5,9 @@
 
 #include <jansson.h>
 
-#include "gen/plan/program.h"
 #include "gen/plan/ranks/exposure.h"
 #include "gen/plan/ranks/network.h"
+#include "gen/program/program.h"
 
 /* How MPI does a collective (Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in
  * MPICH", 2005). Of p ranks and n bytes, with L = log2 p rounded up: */

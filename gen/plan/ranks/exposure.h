@@ -2,8 +2,8 @@
 #ifndef ACCEL_PLAN_RANKS_EXPOSURE_H
 #define ACCEL_PLAN_RANKS_EXPOSURE_H
 
-#include "gen/plan/program.h"
 #include "gen/plan/ranks/network.h"
+#include "gen/program/program.h"
 
 /* Of one collective in a step, all its times together. */
 struct exposure {

@@ -7,9 +7,10 @@
 #include "gen/plan/graph/match.h"
 #include "gen/plan/graph/recompute.h"
 #include "gen/plan/graph/weight_walk.h"
-#include "gen/plan/memory/weight_names.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/ranks/tree.h"
+#include "gen/program/weight_names.h"
+#include "gen/program/weights.h"
 
 /* ---- Which arrays ---- */
 

@@ -4,7 +4,7 @@
 #ifndef ACCEL_PLAN_RANKS_FSDP_LAYERS_H
 #define ACCEL_PLAN_RANKS_FSDP_LAYERS_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Elements of such an array that have memory: the one in use, and the one that is gathered or reduced meanwhile. */
 enum { FSDP_SLOTS = 2 };

@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_RANKS_SEQUENCE_H
 #define ACCEL_PLAN_RANKS_SEQUENCE_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* What happens in a micro-batch. */
 enum event_kind {

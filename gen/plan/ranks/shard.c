@@ -1,8 +1,8 @@
 #include "gen/plan/ranks/shard.h"
 
-#include "gen/plan/groups.h"
 #include "gen/plan/ranks/fsdp_layers.h"
-#include "gen/plan/target.h"
+#include "gen/program/optimizers.h"
+#include "gen/program/target.h"
 
 bool is_sharded(const struct program *program) {
   return program->kind == PROGRAM_TRAIN && program->job->parallelism.axes[AXIS_DP_SHARD] > 1;

@@ -6,7 +6,7 @@
 #ifndef ACCEL_PLAN_RANKS_SHARD_H
 #define ACCEL_PLAN_RANKS_SHARD_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Pieces are of so many elements, times something. */
 enum { SHARD_LINE = 16 };

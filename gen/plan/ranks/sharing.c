@@ -1,10 +1,10 @@
 #include "gen/plan/ranks/sharing.h"
 
 #include "gen/base/quantity.h"
-#include "gen/plan/memory/weights.h"
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/shard.h"
-#include "gen/plan/target.h"
+#include "gen/program/target.h"
+#include "gen/program/weights.h"
 
 bool is_within_machine(const struct job *job, enum axis axis) {
   int64_t each = job->devices.ranks / job->devices.nodes, stride = 1;

@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_RANKS_SHARING_H
 #define ACCEL_PLAN_RANKS_SHARING_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Whether all ranks of each group along an axis are on one machine. */
 bool is_within_machine(const struct job *job, enum axis axis);

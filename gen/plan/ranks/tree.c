@@ -1,14 +1,14 @@
 #include "gen/plan/ranks/tree.h"
 
 #include "gen/base/quantity.h"
-#include "gen/plan/memory/allocate.h"
-#include "gen/plan/memory/weights.h"
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/shard.h"
 #include "gen/plan/ranks/sharing.h"
-#include "gen/plan/target.h"
+#include "gen/program/storage.h"
+#include "gen/program/target.h"
+#include "gen/program/weights.h"
 
 static int levels_of(int64_t leaves) {
   int levels = 0;

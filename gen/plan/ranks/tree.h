@@ -3,7 +3,7 @@
 #ifndef ACCEL_PLAN_RANKS_TREE_H
 #define ACCEL_PLAN_RANKS_TREE_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Numbers in which ranks add up the squares of their parts' gradients: ACCEL_SQUARES of the runtime. */
 enum { TREE_SQUARES = 65 };

@@ -4,13 +4,13 @@
 #include "gen/plan/graph/fused_loss_backward.h"
 #include "gen/plan/graph/library.h"
 #include "gen/plan/graph/step_end.h"
-#include "gen/plan/memory/allocate.h"
-#include "gen/plan/memory/weights.h"
-#include "gen/plan/optimizers.h"
 #include "gen/plan/ranks/compress.h"
 #include "gen/plan/ranks/shard.h"
-#include "gen/plan/state.h"
-#include "gen/plan/target.h"
+#include "gen/program/optimizers.h"
+#include "gen/program/state.h"
+#include "gen/program/storage.h"
+#include "gen/program/target.h"
+#include "gen/program/weights.h"
 
 /* An array of the arena: of so many numbers, or of a shape. */
 static int64_t array_bytes(int64_t count, enum dtype dtype) {

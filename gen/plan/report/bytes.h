@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_REPORT_BYTES_H
 #define ACCEL_PLAN_REPORT_BYTES_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Fills program->bytes and program->workspace from the plan. They are those of the C types in the emitted arena, to the
  * last one. */

@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_REPORT_FIGURES_H
 #define ACCEL_PLAN_REPORT_FIGURES_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Fills the figures of the program: parameters, operations, bytes (bytes.h), and what its data must stay below. */
 void count_figures(struct program *program);

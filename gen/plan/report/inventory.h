@@ -2,7 +2,7 @@
 #ifndef ACCEL_PLAN_REPORT_INVENTORY_H
 #define ACCEL_PLAN_REPORT_INVENTORY_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Of a program that only runs the model forward: tables of the parameters (name, shape, type, start, count), of the
  * inputs, and of the functions with how often each runs, and with its own operations for each sample or token, without

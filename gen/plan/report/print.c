@@ -1,8 +1,7 @@
+#include "gen/plan/report/print.h"
 #include "gen/base/text.h"
 #include "gen/ir/op.h"
-#include "gen/plan/memory/alias.h"
-#include "gen/plan/memory/allocate.h"
-#include "gen/plan/plan.h"
+#include "gen/program/storage.h"
 
 static void print_place(struct text *text, const struct place *place, int rank) {
   static const char *const kinds[] = {"input", "result", "weight", "gradient", "saved", "scratch"};

@@ -7,13 +7,13 @@
 #include "gen/base/path.h"
 #include "gen/base/quantity.h"
 #include "gen/base/text.h"
-#include "gen/plan/choose.h"
 #include "gen/plan/kernels/predict.h"
 #include "gen/plan/memory/alias.h"
 #include "gen/plan/ranks/sharing.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/plan/report/traffic.h"
-#include "gen/plan/state.h"
+#include "gen/program/choose.h"
+#include "gen/program/state.h"
 
 static double mebibytes(int64_t bytes) {
   return (double)bytes / (1024.0 * 1024.0);

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Lines: model, step, memory, precision where it is not float32, traffic. */
 const char *report_text(const struct program *program);

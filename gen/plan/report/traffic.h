@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* One line of the plan's figures. */
 const char *traffic_summary(const struct program *program);

@@ -1,4 +1,4 @@
-#include "gen/plan/choose.h"
+#include "gen/program/choose.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "gen/plan/processor.h"
+#include "gen/program/processor.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Precision: the types of numbers as a job names them. */
-#ifndef ACCEL_PLAN_PRECISION_H
-#define ACCEL_PLAN_PRECISION_H
+#ifndef ACCEL_PROGRAM_PRECISION_H
+#define ACCEL_PROGRAM_PRECISION_H
 
 #include "gen/ir/tensor.h"
 #include "gen/spec/choices.h"

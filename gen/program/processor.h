@@ -1,6 +1,6 @@
 /* Processor: what devices.arch names: how programs for it are compiled, and what its registers hold. */
-#ifndef ACCEL_PLAN_PROCESSOR_H
-#define ACCEL_PLAN_PROCESSOR_H
+#ifndef ACCEL_PROGRAM_PROCESSOR_H
+#define ACCEL_PROGRAM_PROCESSOR_H
 
 #include "gen/spec/job.h"
 

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 static const char *const names[PROGRAM_KINDS] = {"train", "evaluate", "generate"};
 

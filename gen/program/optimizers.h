@@ -1,13 +1,13 @@
-/* Optimizers: what the plan knows of each one. Its arithmetic stands in templates/program/optimizer/NAME.c.j2.
+/* Optimizers: what is known of each one. Its arithmetic stands in templates/program/optimizer/NAME.c.j2.
  *
  * To add one: its template (update.c.j2 beside it says what that has), a row in optimizers.c, its name and keys in
  * schemas/job.schema.json and gen/spec/job.{h,c}, a line in tests/optimizer/rules.py, its keys in
  * tests/spec/test_schema.py. */
-#ifndef ACCEL_PLAN_OPTIMIZERS_H
-#define ACCEL_PLAN_OPTIMIZERS_H
+#ifndef ACCEL_PROGRAM_OPTIMIZERS_H
+#define ACCEL_PROGRAM_OPTIMIZERS_H
 
 #include "gen/ir/op.h"
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 enum { MAX_OPTIMIZER_STATES = 4 };
 
@@ -72,5 +72,8 @@ void optimizer_round(const struct span *matrix, struct op_product products[PRODU
 
 /* Bytes of memory that the update needs while it runs: two such matrices and two such squares. */
 int64_t optimizer_scratch(const struct program *program);
+
+/* Whether two parameters are updated by the same numbers. */
+bool same_numbers(const struct optimizer_numbers *a, const struct optimizer_numbers *b);
 
 #endif

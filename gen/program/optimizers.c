@@ -1,8 +1,8 @@
-#include "gen/plan/optimizers.h"
+#include "gen/program/optimizers.h"
 
 #include <string.h>
 
-#include "gen/plan/memory/allocate.h"
+#include "gen/program/storage.h"
 
 static const struct optimizer optimizers[] = {
     [OPTIMIZER_SGD] = {.name = "sgd", .coupled = true},
@@ -114,4 +114,9 @@ int64_t optimizer_scratch(const struct program *program) {
   struct optimizer_products products = optimizer_products(program);
   int64_t size = dtype_size(DTYPE_FLOAT32);
   return 2 * (arena_aligned(products.matrix * size) + arena_aligned(products.square * size));
+}
+
+bool same_numbers(const struct optimizer_numbers *a, const struct optimizer_numbers *b) {
+  return a->lr_scale == b->lr_scale && a->weight_decay == b->weight_decay && a->beta1 == b->beta1 &&
+         a->beta2 == b->beta2 && a->eps == b->eps && a->momentum == b->momentum;
 }

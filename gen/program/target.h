@@ -1,8 +1,8 @@
 /* Target: the device that a program is for: where its C is spelled, and what is known of it. */
-#ifndef ACCEL_PLAN_TARGET_H
-#define ACCEL_PLAN_TARGET_H
+#ifndef ACCEL_PROGRAM_TARGET_H
+#define ACCEL_PROGRAM_TARGET_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 struct target {
   const char *name;   /* "cuda", which is also the folder of its templates */

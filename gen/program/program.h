@@ -2,12 +2,12 @@
  *
  * A program is a list of functions (one for each region, forward and backward), the memory that they use, and the
  * figures that follow from both. Passes fill it in the order of gen/plan/plan.c. */
-#ifndef ACCEL_PLAN_PROGRAM_H
-#define ACCEL_PLAN_PROGRAM_H
+#ifndef ACCEL_PROGRAM_PROGRAM_H
+#define ACCEL_PROGRAM_PROGRAM_H
 
 #include "gen/ir/graph.h"
-#include "gen/plan/graph/step_end.h"
-#include "gen/plan/ranks/exchange.h"
+#include "gen/program/exchange.h"
+#include "gen/program/step_end.h"
 #include "gen/spec/job.h"
 
 /* What is made of a job: it trains; measures what was trained, over the evaluation split; writes text with it. */
@@ -21,7 +21,6 @@ struct target;
 struct tuned;
 struct tuning;
 struct alias;
-struct peeled_loops;
 
 /* ---- Memory ---- */
 
@@ -56,6 +55,13 @@ struct storage {
   const struct alias *alias; /* SAVED: it lies in memory of gradients; NULL: in what its function saves */
 };
 
+/* A saved storage in memory of gradients that the backward writes later. */
+struct alias {
+  struct storage *storage;
+  const char *name; /* unique among all aliases */
+  int64_t at;       /* bytes from the start of the gradients */
+};
+
 /* Where a value lies: elements of a storage under strides. */
 struct place {
   struct storage *storage; /* NULL: nowhere yet */
@@ -65,6 +71,16 @@ struct place {
 
 struct storage_list {
   struct storage **items;
+  int count, capacity;
+};
+
+/* A repeated call whose first iterations are peeled off into a call of their own. */
+struct peeled_loop {
+  int node;  /* of the graph, by its id */
+  int count; /* iterations */
+};
+struct peeled_loops {
+  struct peeled_loop *items;
   int count, capacity;
 };
 
@@ -88,7 +104,7 @@ struct kernel_operand {
   int64_t loop_strides[MAX_RANK]; /* of a fused kernel: along each of its loops */
 };
 
-/* Ways to compute the same, of which one is taken: gen/plan/choose.h. */
+/* Ways to compute the same, of which one is taken: gen/program/choose.h. */
 struct choice {
   const char *subject; /* what it is for, in full: a kernel's kind, attributes, operands with their strides */
   const char *what;    /* is chosen: "KV block size" */
@@ -194,6 +210,7 @@ struct weight {
   int64_t offset;   /* bytes from the start of the weights */
   int64_t gradient; /* bytes from the start of the gradients; -1: it is frozen, or updated in the backward */
   bool zero;        /* its gradient must be zero before the backward */
+  bool fresh;       /* a file of weights need not have it */
   bool tied;        /* several places of the model name it */
   bool in_backward; /* updated as soon as the backward has its gradient */
 };

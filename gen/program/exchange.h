@@ -1,6 +1,6 @@
 /* Exchange: what ranks do together in a step, and the order in which what they have adds up. */
-#ifndef ACCEL_PLAN_RANKS_EXCHANGE_H
-#define ACCEL_PLAN_RANKS_EXCHANGE_H
+#ifndef ACCEL_PROGRAM_EXCHANGE_H
+#define ACCEL_PROGRAM_EXCHANGE_H
 
 #include "gen/spec/job.h"
 

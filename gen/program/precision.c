@@ -1,4 +1,4 @@
-#include "gen/plan/precision.h"
+#include "gen/program/precision.h"
 
 enum dtype precision_dtype(enum mixed_precision precision) {
   static const enum dtype dtypes[] = {

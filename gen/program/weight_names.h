@@ -1,8 +1,8 @@
-/* The tree of the parameters' names, "h.0.attn.weight", which weights.c makes. */
-#ifndef ACCEL_PLAN_WEIGHT_NAMES_H
-#define ACCEL_PLAN_WEIGHT_NAMES_H
+/* The tree of the parameters' names, "h.0.attn.weight", which gen/plan/memory/weights.c makes. */
+#ifndef ACCEL_PROGRAM_WEIGHT_NAMES_H
+#define ACCEL_PROGRAM_WEIGHT_NAMES_H
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Files of states put more around a name, and readers have room for 1,023 letters. */
 enum { LONGEST_WEIGHT_NAME = 500 };

@@ -1,6 +1,6 @@
 /* Schedule: the steps at which the learning rate changes its course, as whole numbers. */
-#ifndef ACCEL_PLAN_SCHEDULE_H
-#define ACCEL_PLAN_SCHEDULE_H
+#ifndef ACCEL_PROGRAM_SCHEDULE_H
+#define ACCEL_PROGRAM_SCHEDULE_H
 
 #include "gen/spec/job.h"
 

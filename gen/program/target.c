@@ -1,7 +1,7 @@
-#include "gen/plan/target.h"
+#include "gen/program/target.h"
 
 #include "gen/ir/op.h"
-#include "gen/plan/processor.h"
+#include "gen/program/processor.h"
 
 static const struct target cpu = {.name = "cpu",
                                   .suffixes = {".c"},

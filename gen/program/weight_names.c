@@ -1,4 +1,4 @@
-#include "gen/plan/memory/weight_names.h"
+#include "gen/program/weight_names.h"
 
 #include <string.h>
 

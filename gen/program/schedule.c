@@ -1,4 +1,4 @@
-#include "gen/plan/schedule.h"
+#include "gen/program/schedule.h"
 
 #include <math.h>
 

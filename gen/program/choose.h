@@ -1,11 +1,11 @@
 /* Choose: of several variants of a computation, the one that a program takes: the fastest that was measured on the
  * machine (gen/tuning/tuning.h), else the first, which its rule has put there. */
-#ifndef ACCEL_PLAN_CHOOSE_H
-#define ACCEL_PLAN_CHOOSE_H
+#ifndef ACCEL_PROGRAM_CHOOSE_H
+#define ACCEL_PROGRAM_CHOOSE_H
 
 #include <jansson.h>
 
-#include "gen/plan/program.h"
+#include "gen/program/program.h"
 
 /* Selects the variant for `subject`, one of `variants` (n_variants, at least one; the words are kept), and notes the
  * choice in program->choices if there is more than one. `what`: what is selected, for people. */

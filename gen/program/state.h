@@ -1,0 +1,13 @@
+/* State: the memory of what outlives a step. */
+#ifndef ACCEL_PROGRAM_STATE_H
+#define ACCEL_PROGRAM_STATE_H
+
+#include "gen/program/program.h"
+
+/* Bytes of a state's array in the arena. */
+int64_t state_bytes(const struct state *state);
+
+/* Bytes of a copy of all states, from which a checkpoint is written while steps go on; 0 where none is kept. */
+int64_t state_copy_bytes(const struct program *program);
+
+#endif

@@ -1,0 +1,104 @@
+#include "gen/program/weights.h"
+
+#include <string.h>
+
+#include "gen/program/weight_names.h"
+
+const struct region *named_region(const struct region *region) {
+  return region->forward != NULL ? region->forward : region;
+}
+
+struct weight_node **weight_binding(const struct program *program, const struct region *region, int formal) {
+  return &program->bindings[named_region(region)->id * program->bindings_stride + formal];
+}
+
+/* ---- Offsets ---- */
+
+/* Which of its parent's children a node is. */
+static int64_t position_of(const struct weight_node *node) {
+  int64_t position = 0;
+  while (node->parent->children[position] != node) position++;
+  return position;
+}
+
+/* The offset of a node from the start of the weights. */
+static int64_t offset_of(const struct program *program, const struct weight_node *node) {
+  const struct weight_node *holder = node;
+  if (node == program->root) return 0;
+  if (node->parent->array) {
+    int64_t index = position_of(node);
+    if (node->parent->slots > 0) index %= node->parent->slots;
+    return offset_of(program, node->parent) + index * node->parent->type->bytes;
+  }
+  do holder = holder->parent;
+  while (holder != program->root && !holder->bound && !(holder->parent->array));
+  const struct weight_struct *type = holder->type;
+  for (int i = 0; i < type->n_members; i++)
+    if (strcmp(type->members[i].name, node->member) == 0) return offset_of(program, holder) + type->members[i].offset;
+  return -1;
+}
+
+int64_t weight_offset(const struct program *program, const char *path) {
+  return offset_of(program, weight_node_at(program->root, path));
+}
+
+const struct weight_struct *weights_type(const struct program *program) {
+  return program->structs[program->n_structs - 1]; /* behind those that it is made of */
+}
+
+struct weight *weight_named(const struct program *program, const char *path) {
+  for (int i = 0; i < program->n_weights; i++)
+    if (strcmp(program->weights[i].path, path) == 0) return &program->weights[i];
+  return NULL;
+}
+
+/* ---- Access ---- */
+
+static const struct weight_node *scope_node(const struct program *program, const struct region *region, int formal) {
+  return *weight_binding(program, region, formal);
+}
+
+const struct weight_struct *region_scope_type(const struct program *program, const struct region *region, int formal) {
+  return scope_node(program, region, formal)->type;
+}
+
+static int64_t weights_before(const struct program *program, const struct weight_node *node) {
+  int64_t offset = offset_of(program, node), count = 0;
+  for (int i = 0; i < program->n_weights; i++) count += program->weights[i].offset < offset;
+  return count;
+}
+
+int64_t weight_row(const struct program *program, const struct region *region, int formal, const char *path) {
+  const struct weight_node *from = scope_node(program, region, formal);
+  const struct weight_node *node = weight_node_at((struct weight_node *)from, path);
+  return weights_before(program, node) - weights_before(program, from);
+}
+
+static int access_parts(const struct weight_node *from, const char *path, struct access_part parts[8]) {
+  struct weight_node *node = weight_node_at((struct weight_node *)from, path);
+  const struct weight_node *chain[64];
+  int length = 0, count = 0;
+  for (; node != from && length < 64; node = node->parent) chain[length++] = node;
+  while (length-- > 0) {
+    const struct weight_node *at = chain[length];
+    if (at->parent->array && at->parent != from) {
+      parts[count - 1].indexed = true;
+      parts[count - 1].first = position_of(at);
+      parts[count - 1].modulo = at->parent->slots;
+    } else if (at->member != NULL && count < 8) {
+      parts[count++] = (struct access_part){.member = at->member};
+    }
+  }
+  return count;
+}
+
+int weight_access(const struct program *program, const struct region *region, int formal, const char *path,
+                  const char *next, struct access_part parts[8]) {
+  const struct weight_node *from = scope_node(program, region, formal);
+  int count = access_parts(from, path, parts);
+  if (next == NULL) return count;
+  struct access_part after[8];
+  access_parts(from, next, after);
+  for (int i = 0; i < count; i++) parts[i].step = after[i].first - parts[i].first;
+  return count;
+}
