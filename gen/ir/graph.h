@@ -150,6 +150,7 @@ struct parameter_gradient {
   struct value *value;
   bool accumulate; /* others have written before: add */
   bool shared;     /* others add to what it writes */
+  bool meets;      /* its node makes another gradient, and some call has one weight for both */
 };
 struct gradient_list {
   struct parameter_gradient *items;

@@ -235,28 +235,36 @@ static void test_examples(void **state) {
 
 /* ---- Several contributions to one gradient ---- */
 
-/* Each a body that makes x of the features. */
-static const char *const contributions[] = {
+/* Each a body that makes x of the features, and the functions that it calls. */
+static const struct {
+  const char *body, *functions;
+} contributions[] = {
     /* The sum's gradient is the first contribution, and is read after the second. */
-    "tensor p = parameter(at(s, \"p\"), \"w\", 2, 8);\n"
-    "tensor x = add(add(linear(at(s, \"in\"), features, 8), tanh_of(p)), p);\n",
+    {.body = "tensor p = parameter(at(s, \"p\"), \"w\", 2, 8);\n"
+             "tensor x = add(add(linear(at(s, \"in\"), features, 8), tanh_of(p)), p);\n"},
     /* One value contributes three times. */
-    "tensor p = parameter(at(s, \"p\"), \"w\", 2, 8);\n"
-    "tensor x = add(features, add(add(p, p), p));\n",
+    {.body = "tensor p = parameter(at(s, \"p\"), \"w\", 2, 8);\n"
+             "tensor x = add(features, add(add(p, p), p));\n"},
     /* A view contributes, whose product runs before the product that contributes itself. */
-    "tensor w = parameter(at(s, \"p\"), \"w\", 8, 8), v = reshape(w, 64);\n"
-    "tensor x = matmul(matmul(features, w), reshape(v, 8, 8));\n",
+    {.body = "tensor w = parameter(at(s, \"p\"), \"w\", 8, 8), v = reshape(w, 64);\n"
+             "tensor x = matmul(matmul(features, w), reshape(v, 8, 8));\n"},
     /* One loop makes all contributions. */
-    "tensor p = parameter(at(s, \"p\"), \"w\", 2, 8);\n"
-    "tensor x = add(features, l1_loss(p, scale(p, 0.5)));\n",
+    {.body = "tensor p = parameter(at(s, \"p\"), \"w\", 2, 8);\n"
+             "tensor x = add(features, l1_loss(p, scale(p, 0.5)));\n"},
+    /* One kernel contributes twice to one weight in a call that gives a scope twice, and to two weights in the other.
+     */
+    {.functions = "static tensor gate(scope s, scope t, tensor x) {\n"
+                  "return mul(x, exp_of(add(parameter(s, \"w\", 2, 8), tanh_of(parameter(t, \"w\", 2, 8)))));\n}\n",
+     .body = "tensor x = gate(at(s, \"p\"), at(s, \"p\"), features);\n"
+             "x = gate(at(s, \"q\"), at(s, \"r\"), x);\n"},
 };
 
-static const char *model_around(struct arena *arena, const char *body) {
+static const char *model_around(struct arena *arena, const char *functions, const char *body) {
   return arena_printf(arena,
                       "#include <accel/model.h>\nstruct config { int unused; };\nconst struct config defaults = {0};\n"
-                      "tensor model(scope s, struct config c, tensor features, tensor labels) {\n%s"
+                      "%stensor model(scope s, struct config c, tensor features, tensor labels) {\n%s"
                       "return cross_entropy(linear(at(s, \"out\"), x, %d), labels);\n}\n",
-                      body, CLASSES);
+                      functions, body, CLASSES);
 }
 
 static void check_text(const char *name, const char *text, uint64_t seed, const struct job *job,
@@ -280,7 +288,9 @@ static void test_contributions(void **state) {
   for (size_t i = 0; i < sizeof contributions / sizeof *contributions; i++)
     for (uint64_t number = 0; number < 4; number++) {
       struct job job = job_number(number, 1 + (int)(number % 2), false);
-      check_text("contributions", model_around(arena, contributions[i]), i + 1, &job, &aliasing);
+      const char *functions = contributions[i].functions;
+      const char *text = model_around(arena, functions != NULL ? functions : "", contributions[i].body);
+      check_text("contributions", text, i + 1, &job, &aliasing);
     }
   arena_free(arena);
 }

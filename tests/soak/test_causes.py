@@ -66,6 +66,20 @@ class Causes(unittest.TestCase):
 }
 """, ROWS, optimizer__name=name, profile__schedule__active=1)
 
+    def test_scope_given_twice(self):
+        """One kernel makes gradients of operands that are one weight in one call, and three in another."""
+        self.works("""static tensor mixed(scope s, scope t, scope u, tensor x) {
+  tensor q = parameter(s, "w", 1, 1, 4, 2), k = parameter(t, "w", 1, 1, 4, 2), v = parameter(u, "w", 1, 1, 4, 2);
+  return mul(x, reshape(attention(q, k, v, CAUSAL), 4, 2));
+}
+tensor model(scope s, tensor tokens, tensor targets) {
+  tensor x = embedding(at(s, "in"), tokens, 256, 2);
+  x = mixed(at(s, "a"), at(s, "a"), at(s, "a"), x);
+  x = mixed(at(s, "b"), at(s, "c"), at(s, "d"), x);
+  return cross_entropy(linear(at(s, "out"), x, 256), targets);
+}
+""", TOKENS, "audited", "run")
+
     def test_layer_without_effect(self):
         """A layer whose result goes nowhere has no backward."""
         self.works("""static tensor layer(scope s, tensor x) { return add(x, linear(at(s, "a"), x, dim(x, 1))); }

@@ -81,6 +81,7 @@ static void direct_results(struct layout_pass *pass) {
     struct storage *storage = operand_storage(pass, STORAGE_GRADIENT, gradient->value, gradient->parameter);
     bool changes = gradient->accumulate || gradient->shared; /* others must not read it there */
     if (changes && !is_wanted_once(pass, gradient->value)) continue;
+    if (gradient->meets) continue; /* a kernel's results lie apart */
     direct(pass, gradient->value, dense_place(storage, 0, gradient->value->shape), gradient->accumulate);
   }
 }

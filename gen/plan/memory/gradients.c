@@ -33,6 +33,15 @@ static struct weight *contributed(const struct weight_walk *walk, const struct r
   return weight_of(walk, &region->forward->parameters.items[gradient->parameter], prefixes);
 }
 
+/* Marks two gradients of one node in a call that has one weight for both of their parameters, as f(s, s) does. */
+static void mark_meeting(const struct weight_walk *walk, const struct region *region, int which,
+                         const struct weight *weight, const struct node *after, const char *const *prefixes) {
+  struct parameter_gradient *gradients = region->gradients.items;
+  for (int i = 0; i < which; i++)
+    if (contributed(walk, region, &gradients[i], after, prefixes) == weight)
+      gradients[i].meets = gradients[which].meets = true;
+}
+
 static void visit_gradients(struct weight_walk *walk, const struct region *region, const struct node *after,
                             const char *const *prefixes) {
   struct counts *counts = walk->context;
@@ -40,6 +49,7 @@ static void visit_gradients(struct weight_walk *walk, const struct region *regio
     struct parameter_gradient *gradient = &region->gradients.items[i];
     struct weight *weight = contributed(walk, region, gradient, after, prefixes);
     if (weight == NULL) continue;
+    mark_meeting(walk, region, i, weight, after, prefixes);
     int at = (int)(weight - walk->program->weights);
     if (counts->first[at] == NULL) counts->first[at] = gradient;
     if (counts->contributions[at]++ > 0) gradient->accumulate = counts->first[at]->shared = true;
