@@ -263,6 +263,13 @@ bool interp_set_arena(struct interp *interp, const struct type *type, const stru
 bool interp_is_kernel(struct function *function);
 bool interp_orchestrates(struct function *function);
 
+/* Whether what two pointers may reach within their slots meets. */
+bool interp_meet(struct value x, struct value y);
+/* Memory that a call writes must not be memory of another of its arguments: reports where it is. Of two parameters of
+ * the kernel at hand, it is a constraint on the kernel's callers. */
+void interp_require_noalias(struct interp *interp, const struct syntax *call, const char *function,
+                            struct value written, struct value other);
+
 /* Collectives: whether a function reaches one; the arguments of a call of one; the claim about all. */
 bool interp_reaches_collective(struct function *function);
 void interp_collective(struct interp *interp, struct syntax *node, const struct value *arguments, int count);

@@ -277,11 +277,6 @@ static void apply_ranges(struct interp *interp, struct syntax *node, int which, 
   }
 }
 
-static bool overlap(struct value a, struct value b) {
-  return a.object >= 0 && a.object == b.object && a.base < b.base + b.base_width + b.span &&
-         b.base < a.base + a.base_width + a.span;
-}
-
 /* Parameters of one call that share memory though one is written: as different members of a union, or where the
  * kernel hands both to a function that does not allow it. */
 static void check_noalias(struct interp *interp, struct syntax *node, const struct summary *summary,
@@ -289,14 +284,11 @@ static void check_noalias(struct interp *interp, struct syntax *node, const stru
   int count = summary->function->n_parameters;
   for (int i = 0; i < count; i++)
     for (int j = 0; j < count; j++) {
-      if (i == j || summary->written[i] == NULL || !overlap(arguments[i], arguments[j])) continue;
+      if (i == j || summary->written[i] == NULL) continue;
       bool used = summary->read[j] != NULL || summary->written[j] != NULL;
       bool noalias = (summary->noalias[i] >> j & 1) != 0;
       if (noalias || (used && paths_exclude(arguments[i].path, arguments[j].path)))
-        interp_fail(interp, FAILURE_OVERLAP, VERDICT_BROKEN, node, 0, "%s writes '%s' over its own '%s': %s and %s",
-                    summary->function->name, summary->function->parameters[i]->name,
-                    summary->function->parameters[j]->name, interp_slot_name(interp, arguments[i]),
-                    interp_slot_name(interp, arguments[j]));
+        interp_require_noalias(interp, node, summary->function->name, arguments[i], arguments[j]);
     }
 }
 
@@ -309,12 +301,23 @@ static void set_stored(struct interp *interp, const struct type *type, struct va
   interp_set_content(interp, pointer, pointer.span, stored);
 }
 
+static bool has_integers(const struct function *function, int parameter) {
+  const struct type *type = function->parameters[parameter]->type;
+  return type->kind == TYPE_ARRAY && type->element->kind == TYPE_INTEGER;
+}
+
+/* Whether a kernel may change the integers of a parameter through another one. */
+static bool shares_integers(const struct function *function, const struct value *arguments, int parameter) {
+  for (int i = 0; i < function->n_parameters; i++)
+    if (i != parameter && has_integers(function, i) && interp_meet(arguments[i], arguments[parameter])) return true;
+  return false;
+}
+
 static struct value call_kernel(struct interp *interp, struct syntax *node, struct function *function,
                                 const struct value *arguments) {
   struct content *contents = arena_alloc(interp->memory, ((size_t)function->n_parameters + 1) * sizeof *contents);
   for (int i = 0; i < function->n_parameters; i++)
-    if (function->parameters[i]->type->kind == TYPE_ARRAY &&
-        function->parameters[i]->type->element->kind == TYPE_INTEGER)
+    if (has_integers(function, i) && !shares_integers(function, arguments, i))
       contents[i] = interp_content(interp, arguments[i]);
   const struct summary *summary = find_summary(interp, function, arguments, contents);
   if (summary == NULL) summary = summarise(interp, function, arguments, contents);

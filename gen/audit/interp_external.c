@@ -40,6 +40,10 @@ void external_touch(const struct call *call, int which, int64_t bytes, bool is_w
   interp_access(interp, at, bytes, is_write, call->node);
 }
 
+void external_require_noalias(const struct call *call, int a, int b) {
+  interp_require_noalias(call->interp, call->node, call->node->function->name, call->arguments[a], call->arguments[b]);
+}
+
 int64_t external_max(const struct call *call, int which) {
   if (which >= call->count || call->arguments[which].kind != VALUE_INTEGER) return VALUE_MAX;
   return call->arguments[which].high;

@@ -35,7 +35,7 @@ bool interp_device_external(const struct call *call, struct value *result);
 /* The name of the enumerator in a member of a constant record; "" when it is not known. */
 const char *external_enumerator(const struct interp *interp, const struct object *object, const char *name);
 
-/* Two arguments must not alias; a constraint on the kernel's callers when both are its parameters. */
+/* interp_require_noalias of two arguments, the first of which is written. */
 void external_require_noalias(const struct call *call, int a, int b);
 
 /* gemm of BLAS and oneDNN; accel_multiply; accel_convolve; the last two on a device. */

@@ -14,22 +14,6 @@ static int64_t pointed_size(const struct call *call, int which) {
   return (type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY) && type->element->size > 0 ? type->element->size : 4;
 }
 
-void external_require_noalias(const struct call *call, int a, int b) {
-  struct interp *interp = call->interp;
-  struct value x = call->arguments[a], y = call->arguments[b];
-  if (x.object < 0 || y.object < 0) return;
-  if (interp->objects[x.object].kind == OBJECT_PARAMETER && interp->objects[y.object].kind == OBJECT_PARAMETER) {
-    interp->states[x.object].noalias |= (uint64_t)1 << (y.object - interp->first_parameter);
-    return;
-  }
-  bool apart = x.base + x.low >= y.base + y.base_width + y.span || y.base + y.low >= x.base + x.base_width + x.span;
-  if (x.object != y.object || apart) return;
-  uint64_t loops = x.loops | x.blame | y.loops | y.blame; /* over fewer iterations they may be apart */
-  interp_fail(interp, FAILURE_OVERLAP, loops != 0 ? VERDICT_CANNOT_TELL : VERDICT_BROKEN, call->node, loops,
-              "%s %s over what it reads: %s", call->node->function->name, loops != 0 ? "may write" : "writes",
-              interp_slot_name(interp, x));
-}
-
 /* gemm(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc), row by row. */
 struct value external_multiply(const struct call *call) {
   if (call->count != 13) return value_number(ORIGIN_DATA);

@@ -110,6 +110,16 @@ def copied(count):
             "  memcpy(arena->tokens, read, sizeof arena->tokens);\n  embed(arena->y, arena->weights, arena->tokens);"}
 
 
+def marked(written):
+    """A kernel that writes one table and looks its rows up in another."""
+    return {"functions": "static void marked(int32_t a[static 2 * 4], const int32_t b[static 2 * 4], float y[static 8 * 4], "
+            "const float x[static 6 * 4]) {\n  for (size_t i = 0; i < 8; i++) a[i] = 6;\n  for (size_t i = 0; i < 8; i++)\n"
+            "    for (size_t c = 0; c < 4; c++) y[i * 4 + c] = x[(size_t)b[i] * 4 + c];\n}",
+            "members": "  int32_t marks[2 * 4];",
+            "step": f"  marked(arena->{written}, arena->tokens, arena->y, arena->weights);"}
+
+
+GEMM = "\n  dnnl_sgemm('N', 'N', 4, 4, 4, 1.0f, {}, 4, {}, 4, 0.0f, y, 4);"
 CASES = [
     Case("no-recursion", functions="static int again(int n) { return n > 0 ? again(n - 1) /*!*/ : 0; }"),
     Case("no-recursion", functions="static int odd(int n);\nstatic int even(int n) { return n == 0 || odd(n - 1); }\n"
@@ -254,6 +264,10 @@ CASES = [
          "  kernel(arena->y, arena->b);"),
     Case("no-overlap", members="  union {\n    struct {\n      float c[8], a[32];\n    };\n    float b[32];\n  };",
          step="  kernel(arena->a, arena->x);\n  kernel(arena->b, arena->a); /*!*/\n  kernel(arena->y, arena->b);"),
+    Case("no-overlap", includes="#include <dnnl.h>", kernel=PARTS["kernel"] + GEMM.format("x", "y") + " /*!*/"),
+    Case("no-overlap", includes="#include <dnnl.h>", kernel=PARTS["kernel"] + GEMM.format("y + 12", "x") + " /*!*/"),
+    Case("", **marked("marks")),
+    Case("in-bounds", at=["x[(size_t)b[i] * 4 + c]", "gradients[(size_t)"], **marked("tokens")),
     # Overflow.
     Case("no-overflow", kernel="  for (int i = 0; i < 32; i++) y[i] = x[i] * (float)(i * 100000000); /*!*/"),
     Case("no-overflow", kernel="  for (int i = 0; i < 32; i++) y[i] = x[i] * (float)(1u << (i + 1)); /*!*/"),

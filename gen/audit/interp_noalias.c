@@ -1,0 +1,21 @@
+/* Which memory a call may not share among its arguments. */
+#include "gen/audit/interp.h"
+
+bool interp_meet(struct value x, struct value y) {
+  return x.object >= 0 && x.object == y.object && x.base + x.low < y.base + y.base_width + y.span &&
+         y.base + y.low < x.base + x.base_width + x.span;
+}
+
+void interp_require_noalias(struct interp *interp, const struct syntax *call, const char *function,
+                            struct value written, struct value other) {
+  if (written.object < 0 || other.object < 0) return;
+  bool of_kernel = interp->objects[written.object].kind == OBJECT_PARAMETER &&
+                   interp->objects[other.object].kind == OBJECT_PARAMETER;
+  if (of_kernel && written.object != other.object)
+    interp->states[written.object].noalias |= (uint64_t)1 << (other.object - interp->first_parameter);
+  if (!interp_meet(written, other)) return;
+  uint64_t loops = written.loops | written.blame | other.loops | other.blame; /* fewer iterations may be apart */
+  interp_fail(interp, FAILURE_OVERLAP, loops != 0 ? VERDICT_CANNOT_TELL : VERDICT_BROKEN, call, loops,
+              "%s %s %s over its operand %s", function, loops != 0 ? "may write" : "writes",
+              interp_slot_name(interp, written), interp_slot_name(interp, other));
+}
