@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 struct json_t;
 

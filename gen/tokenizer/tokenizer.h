@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "gen/tokenizer/split.h"
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 struct tokenizer;
 

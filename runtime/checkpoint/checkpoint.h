@@ -16,8 +16,8 @@
 #define RUNTIME_CHECKPOINT_CHECKPOINT_H
 
 #include "include/accel/trainer.h"
+#include "runtime/base/problem.h"
 #include "runtime/files/manifest.h"
-#include "runtime/process/problem.h"
 
 /* An object of user code. */
 struct saved_object {

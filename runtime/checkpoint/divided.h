@@ -4,7 +4,7 @@
 #define RUNTIME_CHECKPOINT_DIVIDED_H
 
 #include "include/accel/trainer.h"
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 /* Memory for the whole of a divided state, on the one rank that reads and writes, and in other states' places what they
  * have: arrays[i] of own[i], for the first `n_states`. Zeros. False with a problem where there is none. */

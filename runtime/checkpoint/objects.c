@@ -4,6 +4,7 @@
 
 #include "runtime/files/files.h"
 #include "runtime/files/mapping.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 #include "runtime/values/agreement.h"
 

@@ -2,7 +2,7 @@
 #ifndef RUNTIME_CHECKPOINT_RESUME_H
 #define RUNTIME_CHECKPOINT_RESUME_H
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 #include "runtime/run/run.h"
 
 /* Locks the project's folder, opens the run's saver and finds the checkpoint to resume from, in run->resumed; empty: a

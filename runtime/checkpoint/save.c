@@ -1,9 +1,10 @@
 #include "runtime/checkpoint/save.h"
 
+#include "runtime/base/clock.h"
 #include "runtime/checkpoint/divided.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/signals.h"
 #include "runtime/process/world.h"
-#include "runtime/report/stopwatch.h"
 #include "runtime/run/best.h"
 #include "runtime/weights/adapters.h"
 #include "runtime/weights/shards.h"

@@ -3,6 +3,7 @@
 #include "runtime/checkpoint/divided.h"
 #include "runtime/files/files.h"
 #include "runtime/files/folders.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 #include "runtime/weights/tensors.h"
 

@@ -3,8 +3,8 @@
 #define RUNTIME_CHECKPOINT_SAVER_H
 
 #include "include/accel/trainer.h"
+#include "runtime/base/problem.h"
 #include "runtime/checkpoint/checkpoint.h"
-#include "runtime/process/problem.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

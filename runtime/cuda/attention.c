@@ -3,6 +3,7 @@
 #include "runtime/cuda/attention_graph.h"
 
 #include "runtime/cuda/state.h"
+#include "runtime/process/fail.h"
 
 #include <float.h>
 #include <math.h>

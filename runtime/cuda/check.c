@@ -1,5 +1,7 @@
 #include "runtime/cuda/check.h"
 
+#include "runtime/process/fail.h"
+
 #include <string.h>
 
 /* A call with its arguments reads badly in a message: its name alone. */

@@ -2,7 +2,7 @@
 #ifndef RUNTIME_CUDA_CHECK_H
 #define RUNTIME_CUDA_CHECK_H
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 #include <cuda_runtime_api.h>
 #include <stdnoreturn.h>

@@ -1,6 +1,7 @@
 #include "runtime/cuda/engine.h"
 
 #include "runtime/cuda/state.h"
+#include "runtime/process/fail.h"
 
 #include <stdlib.h>
 #include <string.h>

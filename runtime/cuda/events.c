@@ -1,5 +1,6 @@
 #include "runtime/cuda/events.h"
 #include "runtime/files/files.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 #include "runtime/report/intervals.h"
 

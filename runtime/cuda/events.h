@@ -3,7 +3,7 @@
 #define RUNTIME_CUDA_EVENTS_H
 
 #include "include/accel/program.h"
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 #include <stddef.h>
 #include <stdint.h>

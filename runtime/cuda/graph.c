@@ -1,5 +1,6 @@
 /* Steps as graphs: recorded once, launched as one piece. */
 #include "runtime/cuda/state.h"
+#include "runtime/process/fail.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 #include "runtime/cuda/algorithm.h"
 #include "runtime/cuda/state.h"
 #include "runtime/files/files.h"
+#include "runtime/process/fail.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* The device's arena: one range of addresses with physical memory behind all of it. */
 #include "runtime/cuda/state.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 
 #include <cuda.h>

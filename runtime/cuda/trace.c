@@ -12,6 +12,7 @@
 #if __has_include(<cupti.h>)
 
 #include "runtime/cuda/records.h"
+#include "runtime/process/fail.h"
 
 #include <pthread.h>
 #include <string.h>

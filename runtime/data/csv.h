@@ -2,8 +2,8 @@
 #ifndef RUNTIME_DATA_CSV_H
 #define RUNTIME_DATA_CSV_H
 
+#include "runtime/base/problem.h"
 #include "runtime/data/indices.h"
-#include "runtime/process/problem.h"
 
 #include <stddef.h>
 #include <stdint.h>

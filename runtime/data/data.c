@@ -1,6 +1,6 @@
 #include "runtime/data/data.h"
 
-#include "runtime/report/digits.h"
+#include "runtime/base/digits.h"
 
 #include <inttypes.h>
 #include <stdio.h>

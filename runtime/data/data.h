@@ -3,10 +3,10 @@
 #define RUNTIME_DATA_DATA_H
 
 #include "include/accel/trainer.h"
+#include "runtime/base/problem.h"
 #include "runtime/data/data_file.h"
 #include "runtime/data/mixture.h"
 #include "runtime/data/paths.h"
-#include "runtime/process/problem.h"
 
 /* The files of one source of the job. */
 struct data_files {

@@ -3,7 +3,7 @@
 #define RUNTIME_DATA_INDICES_H
 
 #include "include/accel/trainer.h"
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 /* What is asked of the columns of a row: the first `width` of them are features, the last one is the label. Of columns
  * that no item names nothing is asked. */

@@ -1,5 +1,7 @@
 /* Samples for a step. No allocation, no system call: the files are mapped, the tables are in memory. */
+#include "runtime/base/clock.h"
 #include "runtime/data/masking.h"
+#include "runtime/process/fail.h"
 #include "runtime/random/philox.h"
 #include "runtime/run/run.h"
 

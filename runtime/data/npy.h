@@ -3,7 +3,7 @@
 #ifndef RUNTIME_DATA_NPY_H
 #define RUNTIME_DATA_NPY_H
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #ifndef RUNTIME_DATA_PATHS_H
 #define RUNTIME_DATA_PATHS_H
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 #include <stdbool.h>
 #include <stddef.h>

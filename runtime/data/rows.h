@@ -2,10 +2,10 @@
 #ifndef RUNTIME_DATA_ROWS_H
 #define RUNTIME_DATA_ROWS_H
 
+#include "runtime/base/problem.h"
 #include "runtime/data/csv.h"
 #include "runtime/data/indices.h"
 #include "runtime/data/npy.h"
-#include "runtime/process/problem.h"
 
 struct rows {
   int64_t count, width; /* features of a row */

@@ -12,9 +12,9 @@
 #ifndef RUNTIME_DATA_TOKEN_FILE_H
 #define RUNTIME_DATA_TOKEN_FILE_H
 
+#include "runtime/base/problem.h"
 #include "runtime/data/tokens.h"
 #include "runtime/files/files.h"
-#include "runtime/process/problem.h"
 
 /* Finds the tokens in the `size` bytes of such a file. The sum is not looked at. */
 bool rt_token_file_find(struct tokens *tokens, const char *path, const uint8_t *bytes, size_t size,

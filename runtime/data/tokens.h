@@ -3,7 +3,7 @@
 #define RUNTIME_DATA_TOKENS_H
 
 #include "include/accel/trainer.h"
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,9 +2,9 @@
 #ifndef RUNTIME_FILES_FILES_H
 #define RUNTIME_FILES_FILES_H
 
+#include "runtime/base/problem.h"
 #include "runtime/files/prefix_checksums.h"
 #include "runtime/files/stream.h"
-#include "runtime/process/problem.h"
 
 #include <stddef.h>
 

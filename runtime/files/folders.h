@@ -3,7 +3,7 @@
 #ifndef RUNTIME_FILES_FOLDERS_H
 #define RUNTIME_FILES_FOLDERS_H
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 #include <stddef.h>
 #include <stdint.h>

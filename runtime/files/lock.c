@@ -1,8 +1,9 @@
 #define _DEFAULT_SOURCE /* gethostname */
 #include "runtime/files/lock.h"
 
+#include "runtime/base/clock.h"
 #include "runtime/files/files.h"
-#include "runtime/report/stopwatch.h"
+#include "runtime/process/fail.h"
 
 #include <errno.h>
 #include <fcntl.h>

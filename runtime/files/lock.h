@@ -3,7 +3,7 @@
 #ifndef RUNTIME_FILES_LOCK_H
 #define RUNTIME_FILES_LOCK_H
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 /* Makes the folder where it is missing and locks it until this process ends; one folder a process. False when another
  * process has it and does not end within two seconds; the problem names its host and its number. Where the file system

@@ -2,8 +2,8 @@
 #ifndef RUNTIME_FILES_MANIFEST_H
 #define RUNTIME_FILES_MANIFEST_H
 
+#include "runtime/base/problem.h"
 #include "runtime/files/files.h"
-#include "runtime/process/problem.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,8 @@
 #define _DEFAULT_SOURCE /* madvise */
 #include "runtime/files/mapping.h"
 
+#include "runtime/process/fail.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

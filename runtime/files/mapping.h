@@ -2,7 +2,7 @@
 #ifndef RUNTIME_FILES_MAPPING_H
 #define RUNTIME_FILES_MAPPING_H
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,8 @@
 #include "runtime/mpi/channel.h"
 
+#include "runtime/base/problem.h"
 #include "runtime/mpi/shared.h"
-#include "runtime/process/problem.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 
 #include <limits.h>

@@ -1,11 +1,11 @@
 /* Collectives over MPI. */
 #include "include/accel/collectives.h"
 
+#include "runtime/base/half.h"
+#include "runtime/base/problem.h"
 #include "runtime/mpi/algorithm.h"
 #include "runtime/mpi/channel.h"
 #include "runtime/mpi/in_flight.h"
-#include "runtime/process/problem.h"
-#include "runtime/values/half.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 #include "runtime/mpi/in_flight.h"
 
+#include "runtime/base/problem.h"
 #include "runtime/mpi/channel.h"
-#include "runtime/process/problem.h"
+#include "runtime/process/fail.h"
 
 #include <stdlib.h>
 

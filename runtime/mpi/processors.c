@@ -2,6 +2,7 @@
 #include "runtime/mpi/processors.h"
 
 #include "runtime/mpi/channel.h"
+#include "runtime/process/fail.h"
 
 #include <omp.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "runtime/mpi/segment.h"
 
+#include "runtime/base/problem.h"
 #include "runtime/mpi/channel.h"
-#include "runtime/process/problem.h"
+#include "runtime/process/fail.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 #include "runtime/mpi/shared.h"
 
+#include "runtime/base/problem.h"
 #include "runtime/mpi/channel.h"
 #include "runtime/mpi/segment.h"
 #include "runtime/mpi/sum.h"
-#include "runtime/process/problem.h"
+#include "runtime/process/fail.h"
 
 #include <stdlib.h>
 #include <string.h>

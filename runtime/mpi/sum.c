@@ -1,6 +1,6 @@
 #include "runtime/mpi/sum.h"
 
-#include "runtime/values/half.h"
+#include "runtime/base/half.h"
 
 #include <string.h>
 

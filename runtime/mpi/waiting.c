@@ -1,9 +1,10 @@
 #include "runtime/mpi/waiting.h"
 
 #include "include/accel/collectives.h"
-#include "runtime/process/problem.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/problem.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/world.h"
-#include "runtime/report/stopwatch.h"
 
 #include <sched.h>
 #include <stdio.h>

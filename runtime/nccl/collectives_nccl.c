@@ -2,6 +2,7 @@
 #include "include/accel/cuda/collectives.h"
 #include "runtime/cuda/state.h"
 #include "runtime/nccl/groups.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 
 #include <assert.h>

@@ -1,5 +1,6 @@
+#include "runtime/base/problem.h"
 #include "runtime/nccl/groups.h"
-#include "runtime/process/problem.h"
+#include "runtime/process/fail.h"
 
 #include <errno.h>
 #include <pthread.h>

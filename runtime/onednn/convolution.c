@@ -1,8 +1,9 @@
 #include "include/accel/convolution.h"
 
+#include "runtime/base/problem.h"
 #include "runtime/onednn/lines.h"
 #include "runtime/onednn/onednn.h"
-#include "runtime/process/problem.h"
+#include "runtime/process/fail.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "runtime/onednn/lines.h"
 
-#include "runtime/values/half.h"
-#include "runtime/values/wide.h"
+#include "runtime/base/half.h"
+#include "runtime/base/wide.h"
 
 /* The address sanitizer does not know how clones are chosen. */
 #if RT_WIDE && !defined __SANITIZE_ADDRESS__

@@ -1,7 +1,8 @@
 #include "runtime/onednn/onednn.h"
 
 #include "include/accel/product.h"
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
+#include "runtime/process/fail.h"
 
 #include <omp.h>
 

@@ -1,10 +1,11 @@
 #include "include/accel/product.h"
 
+#include "runtime/base/problem.h"
 #include "runtime/onednn/lines.h"
 #include "runtime/onednn/onednn.h"
 #include "runtime/onednn/packed.h"
 #include "runtime/onednn/product.h"
-#include "runtime/process/problem.h"
+#include "runtime/process/fail.h"
 
 #include <omp.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS, madvise */
 #include "runtime/process/arena.h"
 
+#include "runtime/process/fail.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>

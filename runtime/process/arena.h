@@ -2,7 +2,7 @@
 #ifndef RUNTIME_PROCESS_ARENA_H
 #define RUNTIME_PROCESS_ARENA_H
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
 #ifndef ACCEL_PROCESS_DEVICE_H
 #define ACCEL_PROCESS_DEVICE_H
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 /* Whether this machine has one; false with a problem. Programs for GPUs are linked with it (runtime/cuda); in others
  * the name stands for nothing. */

@@ -3,7 +3,7 @@
 #define RUNTIME_PROCESS_FLAGS_H
 
 #include "include/accel/trainer.h"
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 #include "include/accel/processor.h"
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 #include <stddef.h>
 #if defined __aarch64__ && defined __linux__

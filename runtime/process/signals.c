@@ -1,6 +1,7 @@
 #include "runtime/process/signals.h"
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
+#include "runtime/process/fail.h"
 
 #include <pthread.h>
 #include <signal.h>

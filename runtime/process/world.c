@@ -1,5 +1,7 @@
 #include "runtime/process/world.h"
 
+#include "runtime/process/fail.h"
+
 bool rt_is_main(void) {
   return rt_world()->rank == 0;
 }

@@ -8,7 +8,7 @@
 #define RUNTIME_PROCESS_WORLD_H
 
 #include "include/accel/trainer.h"
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 #include <stddef.h>
 #include <stdint.h>

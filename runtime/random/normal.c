@@ -2,7 +2,7 @@
  * compiler turns into vector instructions; selections are arithmetic on bits for the same reason. */
 #include "runtime/random/normal.h"
 
-#include "runtime/values/wide.h"
+#include "runtime/base/wide.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * GPUs", ACM TOPC 9, 2022, measure how well such networks shuffle.) */
 #include "runtime/random/permutation.h"
 
+#include "runtime/base/wide.h"
 #include "runtime/random/philox.h"
-#include "runtime/values/wide.h"
 
 /* Each changes one half by a function of the other. For large n a few do; for every order of 7 things to be about as
  * frequent as any other it takes 24, by our test as by theirs. */

@@ -1,7 +1,7 @@
 #include "runtime/random/philox.h"
 
 #include "include/accel/trainer.h"
-#include "runtime/values/wide.h"
+#include "runtime/base/wide.h"
 
 enum { ROUNDS = 10 };
 static const uint32_t MULTIPLIER0 = 0xD2511F53, MULTIPLIER1 = 0xCD9E8D57;

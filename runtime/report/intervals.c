@@ -1,6 +1,7 @@
 #include "runtime/report/intervals.h"
 
 #include "runtime/files/files.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 
 #include <inttypes.h>

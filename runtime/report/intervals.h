@@ -4,7 +4,7 @@
 #define RUNTIME_REPORT_INTERVALS_H
 
 #include "include/accel/trainer.h"
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 #include <stdbool.h>
 #include <stddef.h>

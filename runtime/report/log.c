@@ -1,8 +1,8 @@
 #include "runtime/report/log.h"
 
+#include "runtime/base/digits.h"
 #include "runtime/files/files.h"
 #include "runtime/files/mapping.h"
-#include "runtime/report/digits.h"
 
 #include <errno.h>
 #include <fcntl.h>

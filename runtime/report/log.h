@@ -2,7 +2,7 @@
 #ifndef RUNTIME_REPORT_LOG_H
 #define RUNTIME_REPORT_LOG_H
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 #include "runtime/report/extras.h"
 
 #include <stdbool.h>

@@ -1,5 +1,6 @@
 #include "include/accel/profile.h"
 
+#include "runtime/base/clock.h"
 #include "runtime/report/intervals.h"
 #include "runtime/run/run.h"
 

@@ -17,12 +17,6 @@ struct stopwatch {
   int64_t steps, last_at; /* in these seconds; the step count at the last stop */
 };
 
-/* Seconds on a clock that only moves forward. */
-double rt_now(void);
-
-/* When this process was started, on rt_now's clock, as far as the system tells; else now. */
-double rt_process_start(void);
-
 /* Steps begin. */
 void rt_stopwatch_start(struct stopwatch *watch);
 

@@ -1,6 +1,7 @@
 /* What a step cannot stop for is looked at between steps. */
 #include "include/accel/trainer.h"
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
+#include "runtime/process/fail.h"
 
 void accel_check(int status, const char *what) {
   struct problem problem;

@@ -1,10 +1,11 @@
 /* A trained model measured: the functions of evaluator.h. */
 #include "include/accel/evaluator.h"
 
+#include "runtime/base/digits.h"
 #include "runtime/files/mapping.h"
 #include "runtime/process/device.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/flags.h"
-#include "runtime/report/digits.h"
 #include "runtime/run/run.h"
 #include "runtime/weights/weights.h"
 

@@ -1,4 +1,5 @@
 /* A step whose numbers are not finite: the run ends, or goes on without its update. */
+#include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 #include "runtime/run/run.h"
 

@@ -4,6 +4,7 @@
 #include "runtime/files/files.h"
 #include "runtime/files/mapping.h"
 #include "runtime/process/arena.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/flags.h"
 #include "runtime/run/outputs.h"
 #include "runtime/run/prompt.h"

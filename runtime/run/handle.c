@@ -1,5 +1,7 @@
 /* What happens between steps: lines, evaluations, saves. */
+#include "runtime/base/clock.h"
 #include "runtime/checkpoint/save.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 #include "runtime/run/run.h"
 

@@ -2,7 +2,7 @@
 #ifndef RUNTIME_RUN_OUTPUTS_H
 #define RUNTIME_RUN_OUTPUTS_H
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 #include "runtime/run/run.h"
 
 /* Whether a fresh run leaves its data and the weights that it starts from as they are: whether none of them is a file

@@ -2,7 +2,7 @@
 #ifndef RUNTIME_RUN_PROMPT_H
 #define RUNTIME_RUN_PROMPT_H
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 #include <stddef.h>
 #include <stdint.h>

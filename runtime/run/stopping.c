@@ -2,6 +2,7 @@
 #include "runtime/run/best.h"
 
 #include "runtime/checkpoint/save.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 
 #include <inttypes.h>

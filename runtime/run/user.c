@@ -4,6 +4,7 @@
 
 #include "runtime/checkpoint/divided.h"
 #include "runtime/checkpoint/save.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 #include "runtime/run/refresh.h"
 #include "runtime/values/agreement.h"

@@ -3,7 +3,7 @@
 #ifndef RUNTIME_TCP_FRAME_H
 #define RUNTIME_TCP_FRAME_H
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 #include <stddef.h>
 #include <stdint.h>

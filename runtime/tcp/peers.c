@@ -1,7 +1,8 @@
 #define _DEFAULT_SOURCE /* gethostname */
 #include "runtime/tcp/peers.h"
 
-#include "runtime/report/stopwatch.h"
+#include "runtime/base/clock.h"
+#include "runtime/process/fail.h"
 #include "runtime/tcp/socket.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #define _DEFAULT_SOURCE
 #include "runtime/tcp/socket.h"
 
-#include "runtime/report/stopwatch.h"
+#include "runtime/base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

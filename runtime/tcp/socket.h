@@ -2,7 +2,7 @@
 #ifndef RUNTIME_TCP_SOCKET_H
 #define RUNTIME_TCP_SOCKET_H
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 #include <stddef.h>
 

@@ -1,6 +1,7 @@
 /* The processes of a run over TCP, where there is no MPI: all that is told between steps goes through rank 0. A thread
  * watches the connections on which ends are told, so that a rank that fails, or is killed, ends all of them. */
-#include "runtime/report/stopwatch.h"
+#include "runtime/base/clock.h"
+#include "runtime/process/fail.h"
 #include "runtime/tcp/peers.h"
 #include "runtime/tcp/socket.h"
 

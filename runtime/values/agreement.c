@@ -1,8 +1,9 @@
 #include "runtime/values/agreement.h"
 
 #include "include/accel/operations.h"
+#include "runtime/base/problem.h"
 #include "runtime/files/checksum.h"
-#include "runtime/process/problem.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 #include "runtime/values/store.h"
 

@@ -1,7 +1,7 @@
 #include "runtime/values/elements.h"
 
 #include "include/accel/value.h"
-#include "runtime/values/half.h"
+#include "runtime/base/half.h"
 
 static const struct {
   const char *name;

@@ -4,7 +4,7 @@
 #define RUNTIME_WEIGHTS_ADAPTERS_H
 
 #include "include/accel/trainer.h"
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 #include "runtime/weights/tensors.h"
 
 /* Writes the folder `folder`: adapter_model.safetensors and adapter_config.json, as PeftModel.from_pretrained reads

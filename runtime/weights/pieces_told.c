@@ -1,9 +1,9 @@
 #define _DEFAULT_SOURCE /* usleep */
 /* What ranks tell the first one along dp_shard of a save, by files in its folder: a thread in the background has no
  * channel to other ranks. */
+#include "runtime/base/clock.h"
 #include "runtime/files/mapping.h"
 #include "runtime/process/world.h"
-#include "runtime/report/stopwatch.h"
 #include "runtime/weights/pieces.h"
 
 #include <errno.h>

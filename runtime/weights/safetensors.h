@@ -3,8 +3,8 @@
 #ifndef RUNTIME_WEIGHTS_SAFETENSORS_H
 #define RUNTIME_WEIGHTS_SAFETENSORS_H
 
+#include "runtime/base/problem.h"
 #include "runtime/files/files.h"
-#include "runtime/process/problem.h"
 #include "runtime/weights/tensors.h"
 
 #include <stddef.h>

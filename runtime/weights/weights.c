@@ -1,7 +1,7 @@
 #include "runtime/weights/weights.h"
 
+#include "runtime/base/half.h"
 #include "runtime/files/files.h"
-#include "runtime/values/half.h"
 #include "runtime/weights/init.h"
 #include "runtime/weights/safetensors.h"
 #include "runtime/weights/shards.h"

@@ -3,7 +3,7 @@
 #define RUNTIME_WEIGHTS_WEIGHTS_H
 
 #include "include/accel/trainer.h"
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 #include "runtime/weights/shards.h"
 
 /* Fills every parameter by its initialiser. */

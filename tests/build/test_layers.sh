@@ -39,14 +39,14 @@ layer gen/plan $common gen/plan/graph gen/plan/memory gen/plan/kernels gen/plan/
 layer gen/emit gen/base gen/ir gen/jinja gen/spec gen/program gen/plan/graph gen/plan/memory gen/plan/kernels gen/plan/ranks
 layer gen/audit gen/base gen/c
 layer gen/provenance gen/base
-layer gen/tokenizer gen/base runtime/process
+layer gen/tokenizer gen/base runtime/base
 layer gen/commands/cli gen/base gen/spec gen/program gen/plan/ranks runtime/files
 layer gen/commands/generate gen/base gen/spec gen/model gen/program gen/plan gen/plan/kernels gen/plan/ranks gen/plan/report gen/tuning gen/emit gen/provenance gen/commands/cli runtime/data runtime/report
 layer gen/commands/tune gen/base gen/spec gen/ir gen/program gen/plan/kernels gen/tuning gen/commands/cli gen/commands/generate
 layer gen/commands/inspect gen/base gen/spec gen/model gen/plan/report gen/emit gen/audit gen/provenance gen/commands/cli gen/commands/generate
-layer gen/commands/launch gen/spec gen/commands/cli runtime/report
-layer gen/commands/checkpoint gen/base gen/commands/cli runtime/checkpoint runtime/files runtime/process runtime/values runtime/weights
-layer gen/commands/data gen/tokenizer gen/commands/cli runtime/data runtime/files runtime/process runtime/report
+layer gen/commands/launch gen/spec gen/commands/cli runtime/base
+layer gen/commands/checkpoint gen/base gen/commands/cli runtime/base runtime/checkpoint runtime/files runtime/weights
+layer gen/commands/data gen/tokenizer gen/commands/cli runtime/base runtime/data runtime/files
 layer gen/commands/render gen/base gen/jinja gen/commands/cli
 unnamed=$(find gen -mindepth 1 -type d | LC_ALL=C sort | while read -r folder; do
   ls "$folder"/*.[ch] >/dev/null 2>&1 || continue

@@ -2,7 +2,7 @@
  * builds are attention and its gradient, against sums in float64 and their central differences. That cuDNN has engines
  * for them can be seen on a GPU alone. */
 #include "include/accel/cuda/attention.h"
-#include "runtime/values/half.h"
+#include "runtime/base/half.h"
 #include "tests/cuda/packed_attention.h"
 #include "tests/cuda/standin/standin.h"
 #include "tests/runtime/cmocka_all.h"

@@ -2,7 +2,7 @@
  * convolution and both its gradients, against sums in float64, and that no engine is taken whose notes say that it
  * gives other numbers. Which engines cuDNN has is asked by test_engines.py. */
 #include "include/accel/cuda/convolution.h"
-#include "runtime/values/half.h"
+#include "runtime/base/half.h"
 #include "tests/cuda/standin/standin.h"
 #include "tests/runtime/cmocka_all.h"
 #include "tests/tcp/children.h"

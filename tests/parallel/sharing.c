@@ -2,8 +2,8 @@
  * should, to the bit. usage: sharing SEED ROUNDS; a line with the sum of all bits goes to standard output, of rank 0.
  */
 #include "include/accel/collectives.h"
+#include "runtime/base/half.h"
 #include "runtime/process/world.h"
-#include "runtime/values/half.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "cmocka_all.h"
 
 #include "include/accel/product.h"
-#include "runtime/values/half.h"
+#include "runtime/base/half.h"
 
 #include <math.h>
 #include <omp.h>

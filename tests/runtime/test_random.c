@@ -2,10 +2,10 @@
 #include "cmocka_all.h"
 
 #include "include/accel/trainer.h"
+#include "runtime/base/wide.h"
 #include "runtime/random/normal.h"
 #include "runtime/random/permutation.h"
 #include "runtime/random/philox.h"
-#include "runtime/values/wide.h"
 #include "runtime/weights/init.h"
 
 #include <math.h>

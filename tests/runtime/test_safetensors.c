@@ -1,8 +1,8 @@
 /* Safetensors: round trips, conversions, names, and a file for everything that a header can get wrong. */
 #include "cmocka_all.h"
 
+#include "runtime/base/half.h"
 #include "runtime/files/mapping.h"
-#include "runtime/values/half.h"
 #include "runtime/weights/safetensors.h"
 #include "runtime/weights/weights.h"
 

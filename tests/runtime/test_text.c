@@ -1,8 +1,8 @@
 /* What goes in and out as text: flags, figures, the choice of a token. */
 #include "cmocka_all.h"
 
+#include "runtime/base/digits.h"
 #include "runtime/process/flags.h"
-#include "runtime/report/digits.h"
 #include "runtime/report/log.h"
 #include "runtime/run/sampler.h"
 

@@ -1,7 +1,8 @@
 /* Ranks that start without MPI: they meet, tell each other things, and end together, whatever happens to one of them.
  */
+#include "runtime/base/clock.h"
+#include "runtime/process/fail.h"
 #include "runtime/process/world.h"
-#include "runtime/report/stopwatch.h"
 #include "runtime/tcp/socket.h"
 #include "tests/runtime/cmocka_all.h"
 #include "tests/tcp/children.h"

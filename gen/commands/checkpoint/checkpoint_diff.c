@@ -5,8 +5,8 @@
 
 #include "gen/base/path.h"
 #include "gen/commands/checkpoint/checkpoint_report.h"
+#include "runtime/base/half.h"
 #include "runtime/checkpoint/checkpoint.h"
-#include "runtime/values/half.h"
 #include "runtime/weights/shards.h"
 
 /* Two checkpoints, verified. */

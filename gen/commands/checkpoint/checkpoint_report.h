@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 /* The checkpoints of a project's folder: {checkpoints: [{path, step, bytes} or {path, damage}], whole: how many}. */
 json_t *checkpoint_list(const char *folder, struct problem *problem);

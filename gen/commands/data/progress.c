@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/report/digits.h"
-#include "runtime/report/stopwatch.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/digits.h"
 
 enum { BAR = 30 };
 

@@ -3,7 +3,7 @@
 #ifndef ACCEL_COMMANDS_DATA_TEXT_H
 #define ACCEL_COMMANDS_DATA_TEXT_H
 
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 /* Prints the tokens of the text on standard input as numbers in a line, by a tokenizer.json. False with a problem. */
 bool text_encode(const char *tokenizer, struct problem *problem);

@@ -8,9 +8,9 @@
 
 #include "gen/commands/data/progress.h"
 #include "gen/tokenizer/tokenizer.h"
+#include "runtime/base/clock.h"
 #include "runtime/data/token_file.h"
 #include "runtime/files/mapping.h"
-#include "runtime/report/stopwatch.h"
 
 /* Seconds from one note of the progress to the next: what a killed run loses at most, where a note, which lists all
  * documents, takes no more than a small share of them. */

@@ -3,7 +3,7 @@
 #define ACCEL_COMMANDS_DATA_TOKENIZE_H
 
 #include "gen/tokenizer/documents.h"
-#include "runtime/process/problem.h"
+#include "runtime/base/problem.h"
 
 struct tokenizing {
   const char *tokenizer;         /* the tokenizer.json */

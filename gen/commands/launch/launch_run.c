@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/report/stopwatch.h"
+#include "runtime/base/clock.h"
 
 /* ---- Signals ---- */
 

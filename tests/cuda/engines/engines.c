@@ -82,6 +82,7 @@ static cudaError_t copy(void *to, const void *from, size_t bytes, enum cudaMemcp
 #include "runtime/cuda/attention.c"
 
 #include "runtime/cuda/convolution.c"
+#include "runtime/process/fail.h"
 #undef cudnnBackendCreateDescriptor
 #undef cudnnBackendSetAttribute
 #undef cudnnBackendFinalize

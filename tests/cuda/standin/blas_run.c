@@ -2,7 +2,7 @@
 #include "tests/cuda/standin/blas.h"
 #include "tests/cuda/standin/core.h"
 
-#include "runtime/values/half.h"
+#include "runtime/base/half.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "tests/cuda/standin/core.h"
 #include "tests/cuda/standin/dnn.h"
 
-#include "runtime/values/half.h"
+#include "runtime/base/half.h"
 
 #include <cudnn.h>
 #include <stdlib.h>

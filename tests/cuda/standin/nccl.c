@@ -1,7 +1,7 @@
 /* NCCL's collectives: sums are added up in the order of the ranks. */
 #include "tests/cuda/standin/nccl.h"
 
-#include "runtime/values/half.h"
+#include "runtime/base/half.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  *
  * RT_WIDE says whether to: where the compiler was told of no processor, whose macro is that of the first one of x86-64.
  * A build for one has its text alone, as no function for one is inlined into a function for another. */
-#ifndef RUNTIME_VALUES_WIDE_H
-#define RUNTIME_VALUES_WIDE_H
+#ifndef RUNTIME_BASE_WIDE_H
+#define RUNTIME_BASE_WIDE_H
 
 #if defined __k8__ && defined __GNUC__ && !defined __AVX2__
 #define RT_WIDE 1

@@ -1,4 +1,4 @@
-#include "runtime/report/digits.h"
+#include "runtime/base/digits.h"
 
 #include <inttypes.h>
 #include <stdio.h>

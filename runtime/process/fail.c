@@ -1,26 +1,9 @@
-#include "runtime/process/problem.h"
+#include "runtime/process/fail.h"
 
 #include "runtime/process/world.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-
-bool rt_problem(struct problem *problem, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(problem->what, sizeof problem->what, format, arguments);
-  va_end(arguments);
-  problem->help[0] = '\0';
-  return false;
-}
-
-bool rt_help(struct problem *problem, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(problem->help, sizeof problem->help, format, arguments);
-  va_end(arguments);
-  return false;
-}
 
 void rt_speaker(char *text, size_t size) {
   const struct world *world = rt_world();

@@ -1,7 +1,7 @@
 /* Conversions of the 16-bit floating formats; each value of theirs is a float32. Branch-free over the bits, so that
  * loops over them vectorize. Rounding is to the nearest, ties to even; a NaN stays one. */
-#ifndef RUNTIME_VALUES_HALF_H
-#define RUNTIME_VALUES_HALF_H
+#ifndef RUNTIME_BASE_HALF_H
+#define RUNTIME_BASE_HALF_H
 
 #include <math.h>
 #include <stdint.h>

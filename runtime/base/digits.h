@@ -1,6 +1,6 @@
 /* Numbers for people. */
-#ifndef RUNTIME_REPORT_DIGITS_H
-#define RUNTIME_REPORT_DIGITS_H
+#ifndef RUNTIME_BASE_DIGITS_H
+#define RUNTIME_BASE_DIGITS_H
 
 #include <stddef.h>
 #include <stdint.h>
