@@ -3,9 +3,6 @@
 #ifndef ACCEL_PROCESSOR_H
 #define ACCEL_PROCESSOR_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* A bit for each set of instructions that the program's compiler took for granted. */
 enum {
   ACCEL_HAS_AVX2 = 1,
@@ -38,11 +35,5 @@ enum {
                     | ACCEL_HAS_SVE2
 #endif
 };
-
-struct problem;
-
-/* Whether this machine's processor has all of `needs`, bits of the above; else `problem` names what is missing. What
- * cannot be asked for here counts as there. */
-bool rt_processor_has(uint32_t needs, struct problem *problem);
 
 #endif

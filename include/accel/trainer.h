@@ -27,7 +27,7 @@ int64_t accel_rank(const struct accel_run *run);
 int64_t accel_rank_along(const struct accel_run *run, enum accel_axis axis);
 
 /* The arena: program->arena_bytes, zeroed, aligned to 2 MiB, huge pages asked for. The same pointer at each call. */
-void *accel_arena(struct accel_run *run);
+void *accel_arena(const struct accel_run *run);
 
 /* Fills what outlives a step: from the checkpoint that the run is to continue, where there is one. Else the states are
  * 0, and the parameters at `weights` are filled from program->start (every name present, shape equal, float32,

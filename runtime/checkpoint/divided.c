@@ -1,5 +1,6 @@
 #include "runtime/checkpoint/divided.h"
 
+#include "runtime/base/dtype.h"
 #include "runtime/process/world.h"
 #include "runtime/weights/tensors.h"
 

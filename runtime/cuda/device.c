@@ -44,7 +44,7 @@ static void align_workspace(struct accel_cuda_plan *plan) {
 void accel_cuda_open(const struct accel_program *program, const struct accel_cuda_plan *plan) {
   struct cuda_device *device = rt_cuda_device();
   struct problem problem;
-  (void)program;
+  device->program = program;
   device->plan = *plan;
   align_workspace(&device->plan);
   size_t own = rt_cuda_stride(plan->arena_bytes);

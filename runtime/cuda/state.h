@@ -17,6 +17,7 @@ struct ring {
 };
 
 struct cuda_device {
+  const struct accel_program *program;
   struct accel_cuda_plan plan;
   int number; /* among the visible ones */
   struct cudaDeviceProp properties;

@@ -1,43 +1,45 @@
 /* What outlives a step, between the host's arena and the device's, which have one layout. */
+#include "runtime/base/dtype.h"
 #include "runtime/cuda/state.h"
-#include "runtime/run/refresh.h"
-#include "runtime/run/run.h"
+#include "runtime/process/device.h"
 
 #include <string.h>
 
 static size_t bytes_of(const struct accel_state *state) {
-  static const size_t widths[] = {4, 2, 2, 4, 8, 1};
-  return (size_t)state->count * widths[state->dtype];
+  return (size_t)state->count * rt_dtype_size(state->dtype);
 }
 
 /* Whether it lies on the host alone, behind all that the device has too. */
-static bool is_pinned(const struct accel_run *run, const struct accel_state *state) {
+static bool is_pinned(const char *mirror, const struct accel_state *state) {
   const char *pinned = rt_cuda_device()->pinned;
-  return pinned != NULL && (char *)run->arena.base + state->offset >= pinned;
+  return pinned != NULL && mirror + state->offset >= pinned;
 }
 
 void accel_cuda_send_states(const struct accel_run *run) {
-  for (int i = 0; i < run->program->n_states; i++) {
-    const struct accel_state *state = &run->program->states[i];
-    if (is_pinned(run, state)) continue;
-    accel_cuda_write(rt_cuda_device()->arena + state->offset, (char *)run->arena.base + state->offset, bytes_of(state));
+  const struct cuda_device *device = rt_cuda_device();
+  const char *mirror = accel_arena(run);
+  for (int i = 0; i < device->program->n_states; i++) {
+    const struct accel_state *state = &device->program->states[i];
+    if (is_pinned(mirror, state)) continue;
+    accel_cuda_write(device->arena + state->offset, mirror + state->offset, bytes_of(state));
   }
 }
 
 void accel_cuda_fetch_states(const struct accel_run *run) {
-  for (int i = 0; i < run->program->n_states; i++) {
-    const struct accel_state *state = &run->program->states[i];
-    if (is_pinned(run, state)) continue;
-    accel_cuda_read((char *)run->arena.base + state->offset, rt_cuda_device()->arena + state->offset, bytes_of(state));
+  const struct cuda_device *device = rt_cuda_device();
+  char *mirror = accel_arena(run);
+  for (int i = 0; i < device->program->n_states; i++) {
+    const struct accel_state *state = &device->program->states[i];
+    if (is_pinned(mirror, state)) continue;
+    accel_cuda_read(mirror + state->offset, device->arena + state->offset, bytes_of(state));
   }
   accel_cuda_finish(accel_cuda_stream(ACCEL_COMPUTE));
 }
 
-void rt_refresh(const struct accel_run *run, void *at, size_t bytes) {
+void rt_device_fetch(void *host, size_t offset, size_t bytes) {
   const struct cuda_device *device = rt_cuda_device();
-  size_t offset = (size_t)((char *)at - (char *)run->arena.base);
   if (device->arena == NULL || offset >= device->plan.feed_offset) return;
-  accel_cuda_read(at, device->arena + offset, bytes);
+  accel_cuda_read(host, device->arena + offset, bytes);
 }
 
 void accel_cuda_read(void *host, const void *device, size_t bytes) {

@@ -5,7 +5,6 @@
 #include "runtime/cuda/state.h"
 #include "runtime/process/world.h"
 #include "runtime/report/intervals.h"
-#include "runtime/run/run.h"
 
 #include <stdlib.h>
 
@@ -116,14 +115,15 @@ void accel_cuda_profile_part(int part) {
 /* ---- Steps ---- */
 
 void accel_cuda_begin_trace(struct accel_run *run, int64_t at) {
-  is_active = rt_is_measured(&run->program->profile, at - run->first_step);
+  const struct accel_profile *profile = &rt_cuda_device()->program->profile;
+  is_active = rt_is_measured(profile, at - accel_first_step(run));
   if (!is_active) return;
   RT_CUDA(cudaDeviceSynchronize());
   if (!is_open) CHECK(cuptiActivityRegisterCallbacks(ask_for_buffer, take_buffer));
   is_open = true;
   step = at;
   for (int i = 0; i < KINDS; i++) CHECK(cuptiActivityEnable(kinds[i]));
-  rt_cuda_device()->apart = run->program->profile.with_flops;
+  rt_cuda_device()->apart = profile->with_flops;
   if (rt_cuda_device()->apart) {
     for (int i = 0; i < CORRELATION_KINDS; i++) CHECK(cuptiActivityEnable(correlation_kinds[i]));
     begin_interval();
@@ -150,11 +150,12 @@ void accel_cuda_end_trace(void) {
 }
 
 void accel_cuda_tell_trace(const struct accel_run *run) {
-  const struct accel_profile *profile = &run->program->profile;
+  const struct accel_profile *profile = &rt_cuda_device()->program->profile;
   struct problem problem;
+  (void)run;
   if (profile->with_flops) rt_events_name(&events, &intervals, profile->parts);
   if (rt_is_main()) rt_events_print(&events, profile->with_flops);
-  if (!rt_events_write(&events, run->program->profile.trace_folder, &problem)) rt_fail(&problem, 1);
+  if (!rt_events_write(&events, profile->trace_folder, &problem)) rt_fail(&problem, 1);
   rt_events_free(&events);
   rt_device_intervals_free(&intervals);
 }
@@ -168,7 +169,7 @@ static void refuse(void) {
   rt_fail(&problem, 1);
 }
 void accel_cuda_begin_trace(struct accel_run *run, int64_t at) {
-  if (rt_is_measured(&run->program->profile, at - run->first_step)) refuse();
+  if (rt_is_measured(&rt_cuda_device()->program->profile, at - accel_first_step(run))) refuse();
 }
 void accel_cuda_profile_part(int part) {
   (void)part;

@@ -1,6 +1,7 @@
 #include "runtime/process/flags.h"
 
 #include "include/accel/accel.h"
+#include "runtime/process/processor.h"
 #include "runtime/process/world.h"
 
 #include <errno.h>

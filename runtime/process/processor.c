@@ -1,6 +1,6 @@
-#include "include/accel/processor.h"
+#include "runtime/process/processor.h"
 
-#include "runtime/base/problem.h"
+#include "include/accel/processor.h"
 
 #include <stddef.h>
 #if defined __aarch64__ && defined __linux__

@@ -19,9 +19,6 @@ struct world {
   int local_rank, local_ranks; /* on this machine */
 };
 
-/* What accel_process tells of the device, and of what ranks divide, is of this program from now on. */
-void rt_process_runs(const struct accel_program *program);
-
 /* Joins the other processes, before anything else is done. */
 void rt_world_join(void);
 
@@ -101,10 +98,6 @@ noreturn void rt_world_await_end(int status);
 
 /* Goes on when all ranks are `good`. Else the first one that is not tells its problem, and all end with `status`. */
 void rt_world_require(bool good, const struct problem *problem, int status);
-
-/* Ends all with one message when ranks do not run the same program, of the same job, on the same data. */
-struct data;
-void rt_world_compare(const struct accel_program *program, const struct data *data);
 
 /* Ends all over a problem that all ranks have: one tells it. */
 noreturn void rt_fail_together(const struct problem *problem, int status);

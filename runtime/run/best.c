@@ -1,5 +1,6 @@
 #include "runtime/run/best.h"
 
+#include "runtime/base/dtype.h"
 #include "runtime/checkpoint/save.h"
 #include "runtime/files/checksum.h"
 #include "runtime/process/world.h"

@@ -1,9 +1,8 @@
-/* Whether all ranks are at the same work. */
-#include "runtime/process/world.h"
+#include "runtime/run/compare.h"
 
-#include "runtime/data/data.h"
 #include "runtime/files/checksum.h"
 #include "runtime/files/mapping.h"
+#include "runtime/process/world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +43,7 @@ static void tell_difference(const uint64_t *all, int ranks) {
     }
 }
 
-void rt_world_compare(const struct accel_program *program, const struct data *data) {
+void rt_compare_ranks(const struct accel_program *program, const struct data *data) {
   int ranks = rt_world()->ranks;
   if (ranks == 1) return;
   uint64_t own[DIGESTS] = {rt_checksum(program->job_digest, strlen(program->job_digest)), sum_of_program(),

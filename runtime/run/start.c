@@ -3,6 +3,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/digits.h"
+#include "runtime/base/dtype.h"
 #include "runtime/checkpoint/divided.h"
 #include "runtime/checkpoint/prints.h"
 #include "runtime/checkpoint/resume.h"
@@ -15,7 +16,9 @@
 #include "runtime/process/world.h"
 #include "runtime/report/intervals.h"
 #include "runtime/report/terminal.h"
+#include "runtime/run/compare.h"
 #include "runtime/run/outputs.h"
+#include "runtime/values/processes.h"
 #include "runtime/weights/tensors.h"
 #include "runtime/weights/weights.h"
 
@@ -91,13 +94,13 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   rt_world_require(open, &problem, 1);
   const struct arena_parts parts = parts_of(program);
   rt_world_open_arena(run->arena.base, run->arena.bytes, &parts);
-  rt_world_compare(program, &run->data);
+  rt_compare_ranks(program, &run->data);
   run->sharing = (struct sharing){run->data.split[ACCEL_TRAIN].mixture.taken / (program->batch_size * own.size),
                                   program->micro_batches, program->sync_with_dataloader};
   return run;
 }
 
-void *accel_arena(struct accel_run *run) {
+void *accel_arena(const struct accel_run *run) {
   return run->arena.base;
 }
 

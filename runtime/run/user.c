@@ -4,9 +4,9 @@
 
 #include "runtime/checkpoint/divided.h"
 #include "runtime/checkpoint/save.h"
+#include "runtime/process/device.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
-#include "runtime/run/refresh.h"
 #include "runtime/values/agreement.h"
 #include "runtime/weights/tensors.h"
 
@@ -75,7 +75,7 @@ void accel_collect_weights(struct accel_run *run) {
   struct problem problem;
   rt_meet(OPERATION_COLLECT, "");
   if (!rt_is_divided(run->program, 0)) return;
-  rt_refresh(run, run->saver.own[0], rt_state_bytes(&run->program->states[0]));
+  rt_device_refresh(run->arena.base, run->saver.own[0], rt_state_bytes(&run->program->states[0]));
   if (!rt_save_collect(run, 1, &problem)) rt_fail(&problem, 1);
   run->collected = true;
 }
@@ -87,7 +87,7 @@ static const float *values_of(const struct accel_run *run, char *weights, const 
     if (strcmp(tensor->name, name) != 0) continue;
     *count = 1;
     for (int d = 0; d < tensor->rank; d++) *count *= tensor->shape[d];
-    rt_refresh(run, weights + tensor->offset, (size_t)*count * sizeof(float));
+    rt_device_refresh(run->arena.base, weights + tensor->offset, (size_t)*count * sizeof(float));
     return (const float *)(weights + tensor->offset);
   }
   return NULL;

@@ -1,24 +1,20 @@
 #include "runtime/values/elements.h"
 
 #include "include/accel/value.h"
+#include "runtime/base/dtype.h"
 #include "runtime/base/half.h"
 
-static const struct {
-  const char *name;
-  size_t size;
-} types[ACCEL_DTYPES] = {
-    [ACCEL_FLOAT32] = {"float32", 4}, [ACCEL_FLOAT16] = {"float16", 2}, [ACCEL_BFLOAT16] = {"bfloat16", 2},
-    [ACCEL_INT32] = {"int32", 4},     [ACCEL_INT64] = {"int64", 8},     [ACCEL_UINT8] = {"uint8", 1},
-    [ACCEL_FLOAT64] = {"float64", 8}, [ACCEL_INT8] = {"int8", 1},       [ACCEL_INT16] = {"int16", 2},
-    [ACCEL_BOOL] = {"bool", 1},
-};
-
 size_t accel_dtype_size(enum accel_dtype dtype) {
-  return types[dtype].size;
+  return rt_dtype_size(dtype);
 }
 
 const char *accel_dtype_name(enum accel_dtype dtype) {
-  return types[dtype].name;
+  static const char *const names[ACCEL_DTYPES] = {
+      [ACCEL_FLOAT32] = "float32", [ACCEL_FLOAT16] = "float16", [ACCEL_BFLOAT16] = "bfloat16", [ACCEL_INT32] = "int32",
+      [ACCEL_INT64] = "int64",     [ACCEL_UINT8] = "uint8",     [ACCEL_FLOAT64] = "float64",   [ACCEL_INT8] = "int8",
+      [ACCEL_INT16] = "int16",     [ACCEL_BOOL] = "bool",
+  };
+  return names[dtype];
 }
 
 bool rt_is_floating(enum accel_dtype dtype) {

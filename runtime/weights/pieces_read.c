@@ -1,4 +1,5 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+#include "runtime/base/dtype.h"
 #include "runtime/files/mapping.h"
 #include "runtime/weights/pieces.h"
 

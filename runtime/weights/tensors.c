@@ -1,5 +1,6 @@
 #include "runtime/weights/tensors.h"
 
+#include "runtime/base/dtype.h"
 #include "runtime/weights/safetensors.h"
 
 #include <inttypes.h>
@@ -7,22 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-  const char *name;
-  size_t size;
-} dtypes[] = {
-    [ACCEL_FLOAT32] = {"F32", 4}, [ACCEL_FLOAT16] = {"F16", 2}, [ACCEL_BFLOAT16] = {"BF16", 2},
-    [ACCEL_INT32] = {"I32", 4},   [ACCEL_INT64] = {"I64", 8},   [ACCEL_UINT8] = {"U8", 1},
-    [ACCEL_FLOAT64] = {"F64", 8}, [ACCEL_INT8] = {"I8", 1},     [ACCEL_INT16] = {"I16", 2},
-    [ACCEL_BOOL] = {"BOOL", 1},
-};
-
-size_t rt_dtype_size(enum accel_dtype dtype) {
-  return dtypes[dtype].size;
-}
-
 const char *rt_dtype_name(enum accel_dtype dtype) {
-  return dtypes[dtype].name;
+  static const char *const names[ACCEL_DTYPES] = {
+      [ACCEL_FLOAT32] = "F32", [ACCEL_FLOAT16] = "F16", [ACCEL_BFLOAT16] = "BF16", [ACCEL_INT32] = "I32",
+      [ACCEL_INT64] = "I64",   [ACCEL_UINT8] = "U8",    [ACCEL_FLOAT64] = "F64",   [ACCEL_INT8] = "I8",
+      [ACCEL_INT16] = "I16",   [ACCEL_BOOL] = "BOOL",
+  };
+  return names[dtype];
 }
 
 static char *name_of(const struct accel_state *state, const char *parameter) {

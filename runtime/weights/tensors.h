@@ -40,9 +40,6 @@ bool rt_tensors_of_shard(struct tensor_list *list, const struct accel_program *p
 
 void rt_tensors_free(struct tensor_list *list);
 
-/* Bytes of an element. */
-size_t rt_dtype_size(enum accel_dtype dtype);
-
 /* Bytes of a state's array. */
 size_t rt_state_bytes(const struct accel_state *state);
 

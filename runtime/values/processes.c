@@ -1,5 +1,6 @@
-#include "include/accel/process.h"
+#include "runtime/values/processes.h"
 
+#include "include/accel/process.h"
 #include "runtime/process/world.h"
 #include "runtime/values/agreement.h"
 
