@@ -240,7 +240,7 @@ static bool refuse_rows(const char *path, const char *split, struct problem *pro
 
 bool rt_data_open(struct data *data, const struct accel_program *program, struct data_rank own, const char *train_path,
                   struct problem *problem) {
-  *data = (struct data){.sequence_length = program->sequence_length, .vocabulary = program->vocabulary, .own = own};
+  *data = (struct data){.program = program, .own = own};
   if (train_path != NULL && program->source[ACCEL_TRAIN].format == ACCEL_NPY)
     return refuse_rows(train_path, "train", problem);
   for (enum accel_split split = 0; split < ACCEL_SPLITS; split++)
@@ -252,7 +252,7 @@ bool rt_data_open(struct data *data, const struct accel_program *program, struct
 bool rt_data_open_eval(struct data *data, const struct accel_program *program, const char *path,
                        struct problem *problem) {
   const struct data_rank alone = {.rank = 0, .size = 1};
-  *data = (struct data){.sequence_length = program->sequence_length, .vocabulary = program->vocabulary, .own = alone};
+  *data = (struct data){.program = program, .own = alone};
   bool own = path != NULL || count_of(program, ACCEL_EVAL) > 0;
   if (path != NULL && program->source[ACCEL_TRAIN].format == ACCEL_NPY) return refuse_rows(path, "eval", problem);
   struct accel_program named = *program;

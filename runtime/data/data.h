@@ -23,14 +23,14 @@ struct data_split {
 };
 
 struct data {
+  const struct accel_program *program; /* that it is for */
   struct data_files source[ACCEL_SPLITS];
   struct data_split split[ACCEL_SPLITS];
-  int64_t sequence_length, vocabulary;
   struct data_rank own;
 };
 
-/* Opens and checks what `program` names, as the process `own`; `train_path` replaces its training path unless
- * NULL. Closed even after false. */
+/* Opens and checks what `program` names, which it keeps, as the process `own`; `train_path` replaces its training path
+ * unless NULL. Closed even after false. */
 bool rt_data_open(struct data *data, const struct accel_program *program, struct data_rank own, const char *train_path,
                   struct problem *problem);
 

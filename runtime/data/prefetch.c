@@ -20,12 +20,12 @@ static void touch_sample(const struct data *data, int64_t position) {
   const struct rows *rows = &file->rows;
   if (file->padded) {
     int64_t first = rt_tokens_start(tokens, place.start), has = rt_tokens_start(tokens, place.start + 1) - first;
-    if (has > data->sequence_length + 1) has = data->sequence_length + 1;
+    if (has > data->program->sequence_length + 1) has = data->program->sequence_length + 1;
     touch(tokens->bytes + first * tokens->width, (size_t)(has * tokens->width));
     return;
   }
   if (!rt_format_is_rows(file->format)) {
-    touch(tokens->bytes + place.start * tokens->width, (size_t)((data->sequence_length + 1) * tokens->width));
+    touch(tokens->bytes + place.start * tokens->width, (size_t)((data->program->sequence_length + 1) * tokens->width));
     return;
   }
   size_t width = (size_t)rt_npy_width(rows->type), label = (size_t)rt_npy_width(rows->label_type);

@@ -1,108 +1,74 @@
 #include "runtime/report/intervals.h"
 
-#include "runtime/files/files.h"
-#include "runtime/process/fail.h"
-#include "runtime/process/world.h"
+#include "include/accel/profile.h"
+#include "runtime/base/clock.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-/* ---- The table ---- */
+/* Of this process: a step calls accel_profile_part without a run to find them in. */
+static struct intervals intervals;
+static bool active;
+static int64_t step;
+static double began, last;
+static size_t longest; /* of the steps so far, in intervals */
 
-struct row {
-  const struct accel_measured *part; /* NULL: none of them */
-  int64_t calls;
-  double seconds;
-};
-
-static int by_seconds(const void *a, const void *b) {
-  double x = ((const struct row *)a)->seconds, y = ((const struct row *)b)->seconds;
-  return (x < y) - (x > y);
+const struct intervals *rt_intervals(void) {
+  return &intervals;
 }
 
-void rt_print_rate(double work, double seconds) {
-  if (work > 0 && seconds > 0)
-    printf("%10.1f", work / seconds / 1e9);
-  else
-    printf("%10s", "");
+bool rt_is_measured(const struct accel_profile *profile, int64_t step) {
+  int64_t cycle = profile->wait + profile->warmup + profile->active, at = step - profile->skip_first;
+  if (at < 0 || (profile->repeat > 0 && at / cycle >= profile->repeat)) return false;
+  return at % cycle >= profile->wait + profile->warmup;
 }
 
-static void print_row(const struct accel_profile *profile, const struct row *row, int64_t steps, double whole) {
-  double calls = row->part != NULL ? (double)row->calls : 0;
-  printf("%10.1f%10.3f%7.1f", (double)row->calls / (double)steps, 1e3 * row->seconds / (double)steps,
-         whole > 0 ? 100 * row->seconds / whole : 0);
-  if (profile->with_flops) {
-    rt_print_rate(calls > 0 ? row->part->flops * calls : 0, row->seconds);
-    rt_print_rate(calls > 0 ? row->part->bytes * calls : 0, row->seconds);
+/* Room for a step as long as the longest so far: then the intervals themselves need none. */
+static void make_room(void) {
+  size_t wanted = intervals.count + (longest > 0 ? 2 * longest : 4096);
+  if (wanted <= intervals.capacity) return;
+  size_t capacity = wanted > 2 * intervals.capacity ? wanted : 2 * intervals.capacity;
+  struct interval *items = realloc(intervals.items, capacity * sizeof *items);
+  if (items == NULL) return;
+  intervals.items = items;
+  intervals.capacity = capacity;
+}
+
+static void add(int part, double start, double end) {
+  if (intervals.count == intervals.capacity) make_room();
+  if (intervals.count == intervals.capacity) {
+    intervals.lost = true;
+    return;
   }
-  printf("   %s\n", row->part != NULL ? row->part->name : "between parts");
+  intervals.items[intervals.count++] = (struct interval){part, step, start, end - start};
 }
 
-void rt_intervals_print(const struct accel_program *program) {
-  const struct accel_profile *profile = &program->profile;
-  const struct intervals *intervals = rt_intervals();
-  struct row *rows = calloc((size_t)profile->n_parts + 1, sizeof *rows);
-  int64_t steps = 0;
-  double whole = 0;
-  for (int i = 0; rows != NULL && i < profile->n_parts; i++) rows[i].part = &profile->parts[i];
-  for (size_t i = 0; rows != NULL && i < intervals->count; i++) {
-    const struct interval *interval = &intervals->items[i];
-    if (interval->part == PART_STEP) {
-      steps++;
-      whole += interval->seconds;
-      continue;
-    }
-    struct row *row = &rows[interval->part == PART_REST ? profile->n_parts : interval->part];
-    row->calls++;
-    row->seconds += interval->seconds;
-  }
-  if (steps > 0) {
-    qsort(rows, (size_t)profile->n_parts + 1, sizeof *rows, by_seconds);
-    printf("profile of %" PRId64 " steps, %.3f ms each\n     calls        ms      %%%s   part\n", steps,
-           1e3 * whole / (double)steps, profile->with_flops ? "   GFLOP/s      GB/s" : "");
-    for (int i = 0; i <= profile->n_parts; i++)
-      if (rows[i].calls > 0) print_row(profile, &rows[i], steps, whole);
-  }
-  if (intervals->lost) rt_warn("there was no memory for all of the profile");
-  free(rows);
+void rt_intervals_begin(const struct accel_profile *profile, int64_t at, int64_t number) {
+  active = rt_is_measured(profile, number);
+  if (!active) return;
+  make_room();
+  step = at;
+  began = last = rt_now();
 }
 
-/* ---- The trace ---- */
-
-static void print_event(FILE *out, const struct accel_program *program, const struct interval *interval) {
-  const struct accel_measured *part = interval->part >= 0 ? &program->profile.parts[interval->part] : NULL;
-  if (interval->part == PART_STEP)
-    fprintf(out, ",\n{\"name\": \"step %" PRId64 "\"", interval->step + 1);
-  else
-    fprintf(out, ",\n{\"name\": \"%s\"", part != NULL ? part->name : "between parts");
-  fprintf(out, ", \"cat\": \"%s\", \"ph\": \"X\", \"pid\": %d, \"tid\": 0, \"ts\": %.3f, \"dur\": %.3f",
-          interval->part == PART_STEP ? "step" : "part", rt_world()->rank, 1e6 * interval->start,
-          1e6 * interval->seconds);
-  if (program->profile.with_flops && part != NULL)
-    fprintf(out, ", \"args\": {\"flop\": %.0f, \"bytes\": %.0f}", part->flops, part->bytes);
-  fputs("}", out);
+void accel_profile_part(int part) {
+  if (!active) return;
+  double now = rt_now();
+  add(part, last, now);
+  last = now;
 }
 
-bool rt_intervals_write(const struct accel_program *program, struct problem *problem) {
-  const char *folder = program->profile.trace_folder;
-  const struct intervals *intervals = rt_intervals();
-  char path[4096], name[64];
-  if (folder == NULL || intervals->capacity == 0) return true;
-  snprintf(name, sizeof name, "profile_%d.json", rt_world()->rank);
-  if (!rt_make_folders(folder, problem) || !rt_join(path, sizeof path, folder, name, problem)) return false;
-  char *text = NULL;
-  size_t length = 0;
-  FILE *out = open_memstream(&text, &length);
-  if (out == NULL) return rt_problem(problem, "no memory for the profile's trace");
-  fprintf(out,
-          "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": %d,"
-          " \"args\": {\"name\": \"rank %d\"}}",
-          rt_world()->rank, rt_world()->rank);
-  for (size_t i = 0; i < intervals->count; i++) print_event(out, program, &intervals->items[i]);
-  fputs("\n]}\n", out);
-  bool good = fclose(out) == 0 || rt_problem(problem, "no memory for the profile's trace");
-  good = good && rt_write_file(path, BESIDE, text, length, NULL, problem);
-  free(text);
-  return good;
+void accel_end_profile_step(void) {
+  if (!active) return;
+  double now = rt_now();
+  add(PART_REST, last, now);
+  add(PART_STEP, began, now);
+  size_t of_step = 0;
+  while (of_step < intervals.count && intervals.items[intervals.count - 1 - of_step].step == step) of_step++;
+  if (of_step > longest) longest = of_step;
+  active = false;
+}
+
+void rt_intervals_free(void) {
+  free(intervals.items);
+  intervals = (struct intervals){0};
 }

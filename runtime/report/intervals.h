@@ -30,6 +30,9 @@ const struct intervals *rt_intervals(void);
 /* Whether the schedule measures step `step` of this process, from 0. */
 bool rt_is_measured(const struct accel_profile *profile, int64_t step);
 
+/* Step `at` of the run, the one of this number of this process, begins: it is measured where the schedule says so. */
+void rt_intervals_begin(const struct accel_profile *profile, int64_t at, int64_t number);
+
 /* Prints the table of the parts, the longest first: times a step, milliseconds of one step, their share, and where the
  * job asks for them GFLOP/s and GB/s. Nothing when no step was measured. */
 void rt_intervals_print(const struct accel_program *program);

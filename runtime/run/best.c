@@ -1,9 +1,9 @@
 #include "runtime/run/best.h"
 
 #include "runtime/base/dtype.h"
-#include "runtime/checkpoint/save.h"
 #include "runtime/files/checksum.h"
 #include "runtime/process/world.h"
+#include "runtime/run/save.h"
 #include "runtime/weights/shards.h"
 #include "runtime/weights/weights.h"
 

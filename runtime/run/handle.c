@@ -1,9 +1,9 @@
 /* What happens between steps: lines, evaluations, saves. */
 #include "runtime/base/clock.h"
-#include "runtime/checkpoint/save.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 #include "runtime/run/run.h"
+#include "runtime/run/save.h"
 
 #include <stdio.h>
 
@@ -123,7 +123,6 @@ void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report 
   bool line = rt_events_line(&run->cadences, at) || run->eval_at == at;
   rt_stopwatch_stop(run->watch);
   rt_stopwatch_count(run->watch, at);
-  run->reported_at = at;
   if (run->watch->first_step_end == 0) note_first_step(run, line);
   struct figures figures = figures_of(run, at, report);
   if (line)

@@ -48,7 +48,6 @@ struct accel_run {
   bool left;               /* what the run leaves beside its checkpoints is written */
   int64_t mean_at;         /* the step count at which ranks that step alone averaged their weights last; -1: none */
   int64_t saved_at;        /* the step count of the last save; -1: none */
-  int64_t reported_at;     /* the last step count that was handled */
   int64_t eval_at;         /* the step count of the last evaluation; -1: none to tell */
   double eval_loss;
   struct extras extras;

@@ -1,9 +1,9 @@
 /* Early stopping: the run ends when its evaluations get no better. */
 #include "runtime/run/best.h"
 
-#include "runtime/checkpoint/save.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
+#include "runtime/run/save.h"
 
 #include <inttypes.h>
 #include <math.h>

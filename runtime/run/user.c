@@ -3,10 +3,10 @@
 #include "runtime/run/run.h"
 
 #include "runtime/checkpoint/divided.h"
-#include "runtime/checkpoint/save.h"
 #include "runtime/process/device.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
+#include "runtime/run/save.h"
 #include "runtime/values/agreement.h"
 #include "runtime/weights/tensors.h"
 

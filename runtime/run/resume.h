@@ -1,6 +1,6 @@
 /* Going on from a checkpoint. */
-#ifndef RUNTIME_CHECKPOINT_RESUME_H
-#define RUNTIME_CHECKPOINT_RESUME_H
+#ifndef RUNTIME_RUN_RESUME_H
+#define RUNTIME_RUN_RESUME_H
 
 #include "runtime/base/problem.h"
 #include "runtime/run/run.h"

@@ -1,6 +1,6 @@
 /* What a run saves, and when. */
-#ifndef RUNTIME_CHECKPOINT_SAVE_H
-#define RUNTIME_CHECKPOINT_SAVE_H
+#ifndef RUNTIME_RUN_SAVE_H
+#define RUNTIME_RUN_SAVE_H
 
 #include "runtime/run/run.h"
 

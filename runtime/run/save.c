@@ -1,4 +1,4 @@
-#include "runtime/checkpoint/save.h"
+#include "runtime/run/save.h"
 
 #include "runtime/base/clock.h"
 #include "runtime/checkpoint/divided.h"

@@ -1,4 +1,4 @@
-#include "runtime/checkpoint/resume.h"
+#include "runtime/run/resume.h"
 
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/divided.h"
