@@ -233,7 +233,7 @@ struct jinja_value optimizer_value(const struct program *program) {
   set_bool(arena, value, "averages", job_optimizer(job)->averages);
   bool stores = program->bytes.gradients > 0;
   set_bool(arena, value, "sweeps", stores);
-  set_bool(arena, value, "sweeps_all", updates_at_once(program));
+  set_bool(arena, value, "sweeps_all", updates_in_one_sweep(program));
   set_bool(arena, value, "one_sweeps", program->one_updates);
   struct jinja_value whole = rule_value(program, &program->tensors, "tensor");
   if (optimizer_steps_matrices(job))

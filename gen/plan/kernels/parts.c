@@ -30,7 +30,7 @@ static double batch_bytes(const struct program *program) {
   return bytes;
 }
 
-bool updates_at_once(const struct program *program) {
+bool updates_in_one_sweep(const struct program *program) {
   return program->bytes.gradients > 0 && program->spans.count == 0 && program->tensors.count == 0;
 }
 
@@ -38,8 +38,8 @@ bool updates_at_once(const struct program *program) {
 static bool is_short(const struct program *program) {
   enum { FEW = 1 << 10, MANY = 1 << 18 };
   int64_t count = program->bytes.gradients / dtype_size(DTYPE_FLOAT32);
-  return program->kind == PROGRAM_TRAIN && program->target->has_variants && updates_at_once(program) && count >= FEW &&
-         count <= MANY;
+  return program->kind == PROGRAM_TRAIN && program->target->has_variants && updates_in_one_sweep(program) &&
+         count >= FEW && count <= MANY;
 }
 
 static const char *update_subject(const struct program *program) {

@@ -15,7 +15,7 @@ struct step_part {
 };
 
 /* Whether the update is one sweep over all weights. */
-bool updates_at_once(const struct program *program);
+bool updates_in_one_sweep(const struct program *program);
 
 /* Who does that sweep: all threads, or one where sharing it out would cost more than running it. Behind the figures. */
 void choose_update(struct program *program);
