@@ -18,7 +18,7 @@ static void mark_from(struct marking *marking, struct function *function);
 static bool mark_callee(struct syntax *node, void *data) {
   struct marking *marking = data;
   if (node->function != NULL) mark_from(marking, node->function);
-  if (node->kind != SYNTAX_VARIABLE || !node->variable->lasting) return true;
+  if (node->kind != SYNTAX_VARIABLE || !node->variable->is_static) return true;
   struct function *recorded = device_recorded(marking->audit->device, node->variable);
   if (recorded != NULL) mark_from(marking, recorded);
   return true;
@@ -191,7 +191,7 @@ static void check_indirect(struct audit *audit, const struct tree *tree) {
       audit_claim(audit, "no-indirect-call", "Every call names its function: no pointers to functions, no goto.");
   struct call_check check = {.audit = audit, .claim = claim};
   walk_functions(tree, &check, visit_indirect);
-  for (int i = 0; i < tree->n_lasting; i++) syntax_walk(tree->lasting[i]->initial, visit_indirect, &check);
+  for (int i = 0; i < tree->n_statics; i++) syntax_walk(tree->statics[i]->initial, visit_indirect, &check);
   claim_evidence(audit, claim, "%d calls", check.n_calls);
 }
 

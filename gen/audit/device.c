@@ -148,10 +148,10 @@ static void make_indices(struct arena *arena, struct tree *tree, struct device *
       *variable = (struct variable){.name = arena_printf(arena, "%s.%s", index_names[i], axis_names[axis]),
                                     .type = type,
                                     .where = device->where,
-                                    .lasting = true,
-                                    .slot = tree->n_lasting};
-      tree->lasting = arena_grow(arena, tree->lasting, tree->n_lasting, &tree->lasting_capacity, sizeof *tree->lasting);
-      tree->lasting[tree->n_lasting++] = variable;
+                                    .is_static = true,
+                                    .slot = tree->n_statics};
+      tree->statics = arena_grow(arena, tree->statics, tree->n_statics, &tree->statics_capacity, sizeof *tree->statics);
+      tree->statics[tree->n_statics++] = variable;
       device->index[i][axis] = variable;
     }
 }
@@ -164,9 +164,9 @@ static void make_indices(struct arena *arena, struct tree *tree, struct device *
 
 /* One program: what the kernels' file has follows what the host's has. */
 static void append(struct arena *arena, struct tree *tree, const struct tree *device) {
-  for (int i = 0; i < device->n_lasting; i++) {
-    device->lasting[i]->slot = tree->n_lasting;
-    APPEND(arena, tree, lasting, device->lasting[i]);
+  for (int i = 0; i < device->n_statics; i++) {
+    device->statics[i]->slot = tree->n_statics;
+    APPEND(arena, tree, statics, device->statics[i]);
   }
   for (int i = 0; i < device->n_functions; i++) APPEND(arena, tree, functions, device->functions[i]);
   for (int i = 0; i < device->n_written; i++) APPEND(arena, tree, written, device->written[i]);

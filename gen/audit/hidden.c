@@ -143,8 +143,8 @@ static void list_strings(struct audit *audit, const struct tree *tree) {
                                     "Every string of the program is listed, and none on the step path is a path, an "
                                     "address or a command.");
   struct listing listing = {.audit = audit, .claim = claim};
-  for (int i = 0; i < tree->n_lasting; i++)
-    if (tree->lasting[i]->function == NULL) syntax_walk(tree->lasting[i]->initial, list_string, &listing);
+  for (int i = 0; i < tree->n_statics; i++)
+    if (tree->statics[i]->function == NULL) syntax_walk(tree->statics[i]->initial, list_string, &listing);
   for (int i = 0; i < tree->n_functions; i++) {
     listing.function = tree->functions[i];
     syntax_walk(tree->functions[i]->body, list_string, &listing);

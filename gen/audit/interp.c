@@ -4,10 +4,10 @@ static void start(struct interp *interp, struct audit *audit, struct tree *tree)
   interp->audit = audit;
   interp->tree = tree;
   interp->memory = audit->arena;
-  interp->lasting = arena_alloc(audit->arena, ((size_t)tree->n_lasting + 1) * sizeof *interp->lasting);
-  for (int i = 0; i < tree->n_lasting; i++) interp->lasting[i] = -1;
+  interp->statics = arena_alloc(audit->arena, ((size_t)tree->n_statics + 1) * sizeof *interp->statics);
+  for (int i = 0; i < tree->n_statics; i++) interp->statics[i] = -1;
   interp->arena_object = interp_object(interp, OBJECT_ARENA, NULL, "arena", NULL, -1);
-  for (int i = 0; i < tree->n_lasting; i++) interp_variable(interp, tree->lasting[i]);
+  for (int i = 0; i < tree->n_statics; i++) interp_variable(interp, tree->statics[i]);
   if (audit->device != NULL) interp_device_start(interp);
 }
 

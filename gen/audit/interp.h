@@ -133,7 +133,7 @@ struct interp {
   struct object *objects;
   struct state *states;
   int n_objects, objects_capacity;
-  int *lasting;               /* by variable slot: its object, -1 when there is none yet */
+  int *statics;               /* by variable slot: its object, -1 when there is none yet */
   int arena_object;           /* -1: none yet */
   struct map map;             /* of the arena */
   struct snapshot *snapshots; /* that are free */

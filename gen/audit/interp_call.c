@@ -12,7 +12,7 @@ static bool touches_pointers(struct function *function);
 
 static bool find_static_pointer(struct syntax *node, void *data) {
   bool *found = data;
-  if (node->kind == SYNTAX_VARIABLE && node->variable->lasting && node->variable->type->kind == TYPE_POINTER)
+  if (node->kind == SYNTAX_VARIABLE && node->variable->is_static && node->variable->type->kind == TYPE_POINTER)
     *found = true;
   if (node->kind == SYNTAX_CALL && node->function != NULL && !*found) *found = touches_pointers(node->function);
   return !*found;

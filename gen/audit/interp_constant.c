@@ -10,7 +10,7 @@ static struct value constant_address(struct interp *interp, const struct object 
         value->operation != OPERATOR_ADDRESS)
       continue;
     const struct syntax *of = syntax_bare(value->parts[0]);
-    if (of->kind == SYNTAX_VARIABLE && of->variable->lasting)
+    if (of->kind == SYNTAX_VARIABLE && of->variable->is_static)
       return interp_address(interp, interp_variable(interp, of->variable));
   }
   return unknown;

@@ -83,7 +83,7 @@ void interp_check_address_space(struct interp *interp, struct value at, const st
   if (interp->device == NULL || at.object < 0 || (at.origin & ORIGIN_STAGED) != 0) return;
   bool of_device = at.object == interp->arena_object;
   bool of_host = !of_device && interp->objects[at.object].kind == OBJECT_LOCAL && at.object < interp->kernel_base &&
-                 interp->objects[at.object].variable != NULL && !interp->objects[at.object].variable->lasting;
+                 interp->objects[at.object].variable != NULL && !interp->objects[at.object].variable->is_static;
   if (interp->kernel_base == 0 ? !of_device : !of_host) return;
   interp_fail(interp, FAILURE_ADDRESS_SPACE, VERDICT_BROKEN, node, 0, "'%s' is memory of the %s: %s",
               interp_spell(interp, node), of_device ? "device, and this is the host" : "host, and this is the device",

@@ -235,7 +235,7 @@ static void run_counting(struct interp *interp, struct syntax *loop, struct note
     unsigned origins = extent.bound.origin & ~(unsigned)ORIGIN_DATA;
     bool of_device =
         interp->kernel_base > 0 && (origins & ~(unsigned)ORIGIN_UNTRACKED) == 0; /* it counts steps itself */
-    note->counts_steps = counting->counter->lasting && (origins == ORIGIN_STEP || of_device);
+    note->counts_steps = counting->counter->is_static && (origins == ORIGIN_STEP || of_device);
     note->is_shared_out = in_step && extent.bound.origin == ORIGIN_STEP && (extent.start.origin & ORIGIN_DATA) == 0;
     if (!note->counts_steps && !note->is_shared_out)
       fail_unbounded(interp, loop, extent.start.origin | extent.bound.origin, extent.start.loops | extent.bound.loops);

@@ -21,8 +21,8 @@ int interp_object(struct interp *interp, enum object_kind kind, const struct var
 }
 
 int interp_variable(struct interp *interp, const struct variable *variable) {
-  if (!variable->lasting) return interp->frame->base + variable->slot;
-  int *object = &interp->lasting[variable->slot];
+  if (!variable->is_static) return interp->frame->base + variable->slot;
+  int *object = &interp->statics[variable->slot];
   if (*object < 0)
     *object = interp_object(interp, OBJECT_STATIC, variable, variable->name, variable->type, variable->type->size);
   return *object;

@@ -10,7 +10,7 @@ static enum flow interp_block(struct interp *interp, struct syntax *node) {
 }
 
 static void declare(struct interp *interp, struct variable *variable) {
-  if (variable->lasting) return;
+  if (variable->is_static) return;
   for (int i = 0; i < variable->n_sizes; i++) interp_evaluate(interp, variable->sizes[i]);
   int object = interp_variable(interp, variable);
   interp->objects[object] = (struct object){.kind = OBJECT_LOCAL,

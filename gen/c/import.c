@@ -79,7 +79,7 @@ void import_remember(struct importer *importer, CXCursor declaration, void *made
 /* ---- Variables ---- */
 
 /* One variable for all declarations of a name at file level. */
-static struct variable *find_lasting(struct importer *importer, CXCursor cursor, const char *name) {
+static struct variable *find_static(struct importer *importer, CXCursor cursor, const char *name) {
   bool at_file_level = clang_getCursorKind(clang_getCursorSemanticParent(cursor)) == CXCursor_TranslationUnit;
   return at_file_level ? tree_variable(importer->tree, name) : NULL;
 }
@@ -89,16 +89,16 @@ static void assign_slot(struct importer *importer, struct variable *variable, CX
   struct tree *tree = importer->tree;
   bool at_file_level = clang_getCursorKind(clang_getCursorSemanticParent(cursor)) == CXCursor_TranslationUnit;
   variable->is_external = storage == CX_SC_Extern;
-  variable->lasting = at_file_level || storage == CX_SC_Static || storage == CX_SC_Extern;
+  variable->is_static = at_file_level || storage == CX_SC_Static || storage == CX_SC_Extern;
   variable->function = at_file_level ? NULL : importer->function;
-  if (!variable->lasting) {
+  if (!variable->is_static) {
     variable->slot = importer->function->n_slots++;
     return;
   }
-  variable->slot = tree->n_lasting;
-  tree->lasting =
-      arena_grow(importer->arena, tree->lasting, tree->n_lasting, &tree->lasting_capacity, sizeof *tree->lasting);
-  tree->lasting[tree->n_lasting++] = variable;
+  variable->slot = tree->n_statics;
+  tree->statics =
+      arena_grow(importer->arena, tree->statics, tree->n_statics, &tree->statics_capacity, sizeof *tree->statics);
+  tree->statics[tree->n_statics++] = variable;
 }
 
 /* Arrays of constants are constant. */
@@ -143,7 +143,7 @@ struct variable *import_variable(struct importer *importer, CXCursor cursor) {
   struct variable *variable = import_known(importer, cursor);
   if (variable != NULL) return variable;
   const char *name = import_string(importer, clang_getCursorSpelling(cursor));
-  variable = clang_getCursorKind(cursor) == CXCursor_VarDecl ? find_lasting(importer, cursor, name) : NULL;
+  variable = clang_getCursorKind(cursor) == CXCursor_VarDecl ? find_static(importer, cursor, name) : NULL;
   bool is_new = variable == NULL;
   if (is_new) variable = new_variable(importer, cursor, name);
   import_remember(importer, cursor, variable);

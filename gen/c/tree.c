@@ -15,8 +15,8 @@ struct function *tree_function(const struct tree *tree, const char *name) {
 }
 
 struct variable *tree_variable(const struct tree *tree, const char *name) {
-  for (int i = 0; i < tree->n_lasting; i++)
-    if (tree->lasting[i]->function == NULL && strcmp(tree->lasting[i]->name, name) == 0) return tree->lasting[i];
+  for (int i = 0; i < tree->n_statics; i++)
+    if (tree->statics[i]->function == NULL && strcmp(tree->statics[i]->name, name) == 0) return tree->statics[i];
   return NULL;
 }
 

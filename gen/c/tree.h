@@ -164,12 +164,12 @@ struct variable {
   struct syntax *initial; /* NULL when there is none */
   struct syntax **sizes;  /* of a variable-length array, from the innermost dimension on */
   int n_sizes;
-  bool lasting;     /* of static storage: at file level, or static inside a function */
+  bool is_static;   /* of static storage: at file level, or static inside a function */
   bool is_constant; /* its declaration says const */
   bool is_parameter;
   bool is_external;          /* declared extern */
   bool is_system;            /* declared in a header of the system */
-  int slot;                  /* its index among the function's variables, or among the tree's lasting ones */
+  int slot;                  /* its index among the function's variables, or among the tree's static ones */
   struct function *function; /* that declares it; NULL at file level */
 };
 
@@ -232,8 +232,8 @@ struct tree {
   int n_lines;
   struct function **functions; /* defined ones and those that are called or named, in the order of the text */
   int n_functions, functions_capacity;
-  struct variable **lasting;
-  int n_lasting, lasting_capacity;
+  struct variable **statics; /* those of static storage */
+  int n_statics, statics_capacity;
   const char **includes; /* files that it includes, as the compiler names them; not the headers in memory */
   int n_includes, includes_capacity;
   struct message *messages;
@@ -248,7 +248,7 @@ struct tree {
 /* The function of this name; NULL when there is none. */
 struct function *tree_function(const struct tree *tree, const char *name);
 
-/* The lasting variable of this name at file level; NULL when there is none. */
+/* The variable of static storage of this name at file level; NULL when there is none. */
 struct variable *tree_variable(const struct tree *tree, const char *name);
 
 /* The index of a record's member of this name; -1 when there is none. */

@@ -129,8 +129,8 @@ static void report_unknown(struct evaluator *evaluator, const struct leaves *lea
 
 /* What the job leaves open and the model's defaults say. */
 static void take_defaults(struct evaluator *evaluator, const struct type *type, struct leaves *leaves) {
-  for (int i = 0; i < evaluator->program->n_lasting; i++) {
-    const struct variable *variable = evaluator->program->lasting[i];
+  for (int i = 0; i < evaluator->program->n_statics; i++) {
+    const struct variable *variable = evaluator->program->statics[i];
     if (strcmp(variable->name, "defaults") != 0 || variable->type != type || variable->initial == NULL) continue;
     struct cvalue defaults = initialize(evaluator, type, variable->initial, true);
     struct leaves given = {0};

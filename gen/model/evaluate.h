@@ -27,7 +27,7 @@ struct evaluator {
   int depth;               /* nesting of evaluation, so that the generator's own stack is bounded */
   int n_loops;             /* loops open in the builder's current region */
   long steps;              /* what was done so far, so that every evaluation ends */
-  struct cvalue *lasting;  /* the values of the program's lasting variables */
+  struct cvalue *statics;  /* the values of the program's variables of static storage */
   struct cvalue predicted; /* what the entry's newest call of 'predict' gave */
   jmp_buf failure;         /* where an error goes, once it is reported */
 };

@@ -9,7 +9,7 @@
 static struct lvalue evaluate_lvalue(struct evaluator *evaluator, const struct syntax *node);
 
 static struct lvalue static_lvalue(struct evaluator *evaluator, const struct variable *variable) {
-  struct cvalue *cell = &evaluator->lasting[variable->slot];
+  struct cvalue *cell = &evaluator->statics[variable->slot];
   if (cell->kind == CVALUE_UNSET) {
     *cell = variable->initial != NULL ? initialize(evaluator, variable->type, variable->initial, false)
                                       : new_value(evaluator, variable->type, true, variable->where);
@@ -53,7 +53,7 @@ static struct lvalue evaluate_lvalue(struct evaluator *evaluator, const struct s
   struct cvalue zero = cvalue_integer(0);
   switch (node->kind) {
   case SYNTAX_VARIABLE:
-    if (node->variable->lasting) return static_lvalue(evaluator, node->variable);
+    if (node->variable->is_static) return static_lvalue(evaluator, node->variable);
     return (struct lvalue){&evaluator->activation->slots[node->variable->slot], false};
   case SYNTAX_MEMBER:
     return member_lvalue(evaluator, node);
@@ -75,7 +75,7 @@ static struct lvalue evaluate_lvalue(struct evaluator *evaluator, const struct s
 static const char *index_name(struct evaluator *evaluator, const struct syntax *node) {
   while (node->kind == SYNTAX_CAST) node = node->parts[0];
   if (node->kind == SYNTAX_INTEGER) return arena_printf(evaluator->arena, "%lld", (long long)node->integer);
-  if (node->kind != SYNTAX_VARIABLE || node->variable->lasting) return "...";
+  if (node->kind != SYNTAX_VARIABLE || node->variable->is_static) return "...";
   struct cvalue value = evaluator->activation->slots[node->variable->slot];
   return value.kind == CVALUE_INTEGER ? cvalue_text(evaluator->arena, value) : "...";
 }

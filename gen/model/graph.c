@@ -121,7 +121,7 @@ struct graph *model_graph(struct arena *arena, const struct tree *program, const
   if (function == NULL || !check_reachable(arena, function, diags)) return NULL;
   struct evaluator evaluator = {.arena = arena, .diags = diags, .program = program};
   evaluator.builder = builder_new(arena, diags);
-  evaluator.lasting = arena_alloc(arena, ((size_t)program->n_lasting + 1) * sizeof(struct cvalue));
+  evaluator.statics = arena_alloc(arena, ((size_t)program->n_statics + 1) * sizeof(struct cvalue));
   if (!run_guarded(&evaluator, function, request)) {
     builder_abandon(evaluator.builder);
     return NULL;

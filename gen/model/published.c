@@ -220,8 +220,8 @@ static const char *string_of(const struct cvalue *value) {
 
 static void read_table(struct comparison *of) {
   struct evaluator *evaluator = of->evaluator;
-  for (int i = 0; i < evaluator->program->n_lasting; i++) {
-    const struct variable *variable = evaluator->program->lasting[i];
+  for (int i = 0; i < evaluator->program->n_statics; i++) {
+    const struct variable *variable = evaluator->program->statics[i];
     if (strcmp(variable->name, "published") != 0 || variable->initial == NULL) continue;
     struct cvalue table = initialize(evaluator, variable->type, variable->initial, false);
     for (int64_t k = 0; table.kind == CVALUE_AGGREGATE && k < table.count; k++) {
@@ -281,7 +281,7 @@ bool model_check_published(struct arena *arena, const struct tree *model, const 
       .evaluator = &evaluator, .type = config_type(model, request->entry), .request = request, .path = path};
   if (of.type == NULL || !published_read(arena, path, &of.values, diags)) return diags->errors == before;
   evaluator.builder = builder_new(arena, diags);
-  evaluator.lasting = arena_alloc(arena, ((size_t)model->n_lasting + 1) * sizeof(struct cvalue));
+  evaluator.statics = arena_alloc(arena, ((size_t)model->n_statics + 1) * sizeof(struct cvalue));
   compare_guarded(&of, unknown);
   builder_abandon(evaluator.builder);
   published_free(&of.values);

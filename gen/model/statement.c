@@ -20,7 +20,7 @@ static const struct type *sized_type(struct evaluator *evaluator, const struct v
 }
 
 static void declare(struct evaluator *evaluator, const struct variable *variable) {
-  if (variable->lasting) return;
+  if (variable->is_static) return;
   int next = 0;
   const struct type *type = sized_type(evaluator, variable, variable->type, &next);
   struct cvalue *cell = &evaluator->activation->slots[variable->slot];
