@@ -74,7 +74,7 @@ struct manifest {
   const char *compile_rest;   /* the same after the compiler's name and flags; not in the file */
   struct manifest_line *lines;
   int n_lines;
-  struct manifest *beside; /* of the program's second text, which has a file of its own; NULL: it has none */
+  struct manifest *second; /* of the program's second text, which has a file of its own; NULL: it has none */
 };
 
 /* "trainer.manifest.json" for "trainer.c", "trainer.cu.manifest.json" for "trainer.cu". */

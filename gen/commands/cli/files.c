@@ -57,14 +57,14 @@ bool is_folder(const char *path) {
 bool write_file(const struct inputs *inputs, const char *path, const char *bytes, size_t length) {
   if (!inputs_spare(inputs, path)) return false;
   if (strcmp(path, "-") == 0 || is_device(path)) return write_stream(path, bytes, length);
-  char *beside = arena_printf(inputs->arena, "%s.XXXXXX", path);
-  int file = mkstemp(beside);
+  char *temporary = arena_printf(inputs->arena, "%s.XXXXXX", path);
+  int file = mkstemp(temporary);
   if (file < 0) return complain(path);
   bool good = write_all(file, bytes, length) && fchmod(file, plain_mode()) == 0 && fsync(file) == 0;
   if (close(file) != 0) good = false;
-  if (good && rename(beside, path) == 0) return true;
+  if (good && rename(temporary, path) == 0) return true;
   int reason = errno;
-  unlink(beside);
+  unlink(temporary);
   errno = reason;
   return complain(path);
 }

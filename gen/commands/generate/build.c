@@ -29,14 +29,14 @@ static bool tell(const struct options *options, const struct needs *needs, const
 }
 
 /* Whether a program can be written there: told before a compiler tells it in its own way. */
-static bool is_writable(const char *program, const char *beside) {
-  int file = open(beside, O_WRONLY | O_CREAT | O_EXCL, 0666);
+static bool is_writable(const char *program, const char *temporary) {
+  int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
   if (file < 0) {
     fprintf(stderr, "accel-gen: cannot write %s: %s\n", program, strerror(errno));
     return false;
   }
   close(file);
-  unlink(beside);
+  unlink(temporary);
   return true;
 }
 
@@ -51,22 +51,22 @@ static int build_in(const struct options *options, const char *folder) {
   if (!inputs_spare(&generated.inputs, options->output) ||
       (options->provenance && !spare_statements(&generated.inputs, options->output)) || !write_generated(&generated))
     return STATUS_CANNOT;
-  const char *beside = arena_printf(options->arena, "%s.%ld", options->output, (long)getpid());
-  if (!is_writable(options->output, beside)) return STATUS_CANNOT;
+  const char *temporary = arena_printf(options->arena, "%s.%ld", options->output, (long)getpid());
+  if (!is_writable(options->output, temporary)) return STATUS_CANNOT;
   const struct needs needs = needs_of(options);
   /* A program for GPUs is two texts and two compilers, one for other processors takes a runtime for them too: as a
    * bundle it knows how to build itself. */
   bool elsewhere = needs.kind == DEVICE_CUDA || processor_is_foreign(needs.processor);
-  bool good = elsewhere ? bundle_build(options, arena_printf(options->arena, "%s/bundle", folder), beside)
-                        : compiler_run(options, needs.processor, needs.hooks, needs.ranks > 1, inner.output, beside);
+  bool good = elsewhere ? bundle_build(options, arena_printf(options->arena, "%s/bundle", folder), temporary)
+                        : compiler_run(options, needs.processor, needs.hooks, needs.ranks > 1, inner.output, temporary);
   if (!good) {
-    unlink(beside);
+    unlink(temporary);
     return STATUS_CANNOT;
   }
-  if (rename(beside, options->output) == 0)
+  if (rename(temporary, options->output) == 0)
     return generated.manifest == NULL || tell(options, &needs, &generated) ? STATUS_OK : STATUS_CANNOT;
   perror(options->output);
-  unlink(beside);
+  unlink(temporary);
   return STATUS_CANNOT;
 }
 

@@ -109,7 +109,7 @@ static struct graph *read_graph(void *context, struct arena *arena, const struct
 
 /* The config.json beside the weights, or in them where they are a folder. They are named from where the trainer will
  * run: here, or in the job's folder. */
-static const char *beside_weights(const struct compilation *compilation, const char *weights) {
+static const char *config_path(const struct compilation *compilation, const char *weights) {
   struct arena *arena = compilation->arena;
   const char *in_job = arena_printf(arena, "%s/%s", folder_of(arena, compilation->options->argument), weights);
   const char *const folders[] = {weights, folder_of(arena, weights), in_job, folder_of(arena, in_job)};
@@ -129,7 +129,7 @@ static bool check_published(struct compilation *compilation) {
   const struct model_request request = request_of(compilation, job, inputs);
   const char *unknown, *weights = job->model.weights;
   if (weights == NULL) return true;
-  const char *path = beside_weights(compilation, weights);
+  const char *path = config_path(compilation, weights);
   if (!model_check_published(compilation->arena, compilation->model, &request, path, &compilation->diags, &unknown))
     return false;
   if (unknown[0] == '\0') return true;
@@ -221,9 +221,9 @@ int compile_to_text(struct compilation *compilation, struct origins *origins, co
   const struct target *target = compilation->program->target;
   *text = emit_program(compilation->program, 0, &emit, origins, &compilation->diags);
   if (*text != NULL && target->n_texts > 1)
-    compilation->beside =
-        emit_program(compilation->program, 1, &emit, compilation->beside_origins, &compilation->diags);
-  return *text != NULL && (target->n_texts == 1 || compilation->beside != NULL) ? STATUS_OK : STATUS_CANNOT;
+    compilation->second =
+        emit_program(compilation->program, 1, &emit, compilation->second_origins, &compilation->diags);
+  return *text != NULL && (target->n_texts == 1 || compilation->second != NULL) ? STATUS_OK : STATUS_CANNOT;
 }
 
 /* `path` with another ending; NULL where it has not the one. */
@@ -232,7 +232,7 @@ static const char *with_ending(struct arena *arena, const char *path, const char
   return stem != NULL ? arena_printf(arena, "%s%s", stem, to) : NULL;
 }
 
-const char *compilation_beside_path(const struct compilation *compilation, const char *program) {
+const char *compilation_second_path(const struct compilation *compilation, const char *program) {
   const char *const *suffixes = compilation->program->target->suffixes;
   return with_ending(compilation->arena, program, suffixes[0], suffixes[1]);
 }

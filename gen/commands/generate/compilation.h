@@ -24,8 +24,8 @@ struct compilation {
   void (*adjust)(void *context, struct job *job); /* changes the job before it is planned; NULL: nothing */
   void *context;
   struct program *program;
-  const char *beside;             /* the program's second text, where its target has two */
-  struct origins *beside_origins; /* set before: filled with who wrote its lines; NULL: it is not asked for */
+  const char *second;             /* the program's second text, where its target has two */
+  struct origins *second_origins; /* set before: filled with who wrote its lines; NULL: it is not asked for */
   const char *dumped;             /* the IR behind options->dump */
 };
 
@@ -42,7 +42,7 @@ int compile_to_text(struct compilation *compilation, struct origins *origins, co
 
 /* Where the second text lies beside a program whose name ends with ".c", in `arena`; NULL where the name ends
  * otherwise. And the way back, NULL where `path` is not the second text's. */
-const char *compilation_beside_path(const struct compilation *compilation, const char *program);
+const char *compilation_second_path(const struct compilation *compilation, const char *program);
 const char *compilation_program_path(const struct compilation *compilation, const char *path);
 
 /* Adds what a compilation reads, and what its program will: the job, the model with its headers, hooks, templates, a

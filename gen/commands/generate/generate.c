@@ -55,23 +55,23 @@ static int dump(const struct options *options) {
 }
 
 /* The second text lies beside the first; NULL where there is one text. */
-static const char *beside_path(const struct generated *generated) {
+static const char *second_path(const struct generated *generated) {
   const struct compilation *compilation = &generated->compilation;
-  return compilation->beside != NULL ? compilation_beside_path(compilation, compilation->options->output) : NULL;
+  return compilation->second != NULL ? compilation_second_path(compilation, compilation->options->output) : NULL;
 }
 
 /* Whether all outputs can take their places: asked before the first one is written. */
 static bool check_outputs(const struct generated *generated) {
   const struct compilation *compilation = &generated->compilation;
   const struct options *options = compilation->options;
-  const char *beside = beside_path(generated);
-  if (compilation->beside != NULL && beside == NULL) {
+  const char *second = second_path(generated);
+  if (compilation->second != NULL && second == NULL) {
     fprintf(stderr, "accel-gen: this program is two files, NAME.c and NAME%s: -o must end with .c\n",
             compilation->program->target->suffixes[1]);
     return false;
   }
   return inputs_spare(&generated->inputs, options->output) &&
-         (beside == NULL || inputs_spare(&generated->inputs, beside)) &&
+         (second == NULL || inputs_spare(&generated->inputs, second)) &&
          (!options->manifest || spare_manifest(&generated->inputs, options->output, generated->manifest)) &&
          (!options->provenance || spare_statements(&generated->inputs, options->output));
 }
@@ -82,8 +82,8 @@ int generate(const struct options *options, const char *program, struct generate
   *generated = (struct generated){.inputs = inputs_in(options->arena)};
   int status = begin(compilation, options);
   if (program != NULL) {
-    compilation->beside_origins = arena_alloc(options->arena, sizeof *compilation->beside_origins);
-    *compilation->beside_origins = (struct origins){0};
+    compilation->second_origins = arena_alloc(options->arena, sizeof *compilation->second_origins);
+    *compilation->second_origins = (struct origins){0};
   }
   if (status == STATUS_OK) status = compile_to_text(compilation, program != NULL ? &origins : NULL, &generated->text);
   if (status != STATUS_OK) return finish(compilation, status);
@@ -96,8 +96,8 @@ int generate(const struct options *options, const char *program, struct generate
 
 bool write_generated(const struct generated *generated) {
   const struct compilation *compilation = &generated->compilation;
-  const char *beside = beside_path(generated);
-  return (beside == NULL || write_file(&generated->inputs, beside, compilation->beside, strlen(compilation->beside))) &&
+  const char *second = second_path(generated);
+  return (second == NULL || write_file(&generated->inputs, second, compilation->second, strlen(compilation->second))) &&
          write_file(&generated->inputs, compilation->options->output, generated->text, strlen(generated->text));
 }
 

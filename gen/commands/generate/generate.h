@@ -8,7 +8,7 @@
 
 /* A program that is made and not yet written. */
 struct generated {
-  struct compilation compilation; /* its `beside` is the second text */
+  struct compilation compilation; /* its `second` is the second text */
   const char *text;
   struct inputs inputs;      /* what it was made of, and what it will read */
   struct manifest *manifest; /* what is to be said of it; NULL: nothing was asked */

@@ -55,7 +55,7 @@ static void add_inputs(struct describer *d, const struct origins *origins) {
 /* The file of a program's second text; NULL where it has one text. */
 static const char *second_file(const struct describer *d, const char *program) {
   const struct target *target = d->compilation->program->target;
-  return target->n_texts > 1 ? compilation_beside_path(d->compilation, program) : NULL;
+  return target->n_texts > 1 ? compilation_second_path(d->compilation, program) : NULL;
 }
 
 /* What compiles that to an object in the manifest's folder, with `&&` behind it; "" where there is none. */
@@ -146,32 +146,32 @@ static struct manifest *describe_one(const struct compilation *compilation, cons
 struct manifest *describe(const struct compilation *compilation, const char *program, const char *text,
                           const struct origins *origins) {
   struct manifest *manifest = describe_one(compilation, program, text, origins);
-  const char *path = compilation->beside_origins != NULL && compilation->beside != NULL
-                         ? compilation_beside_path(compilation, program)
+  const char *path = compilation->second_origins != NULL && compilation->second != NULL
+                         ? compilation_second_path(compilation, program)
                          : NULL;
   if (path == NULL) return manifest;
-  manifest->beside = describe_one(compilation, path, compilation->beside, compilation->beside_origins);
-  manifest->beside->compile = manifest->compile;
+  manifest->second = describe_one(compilation, path, compilation->second, compilation->second_origins);
+  manifest->second->compile = manifest->compile;
   return manifest;
 }
 
 /* Where the program's second text lies, which has a manifest of its own; NULL: there is none. */
-static const char *beside_of(struct arena *arena, const char *program, const struct manifest *manifest) {
-  if (manifest->beside == NULL) return NULL;
-  return arena_printf(arena, "%s/%s", folder_of(arena, program), manifest->beside->output.name);
+static const char *second_path(struct arena *arena, const char *program, const struct manifest *manifest) {
+  if (manifest->second == NULL) return NULL;
+  return arena_printf(arena, "%s/%s", folder_of(arena, program), manifest->second->output.name);
 }
 
 bool write_manifest(const struct inputs *inputs, const char *program, const struct manifest *manifest) {
   struct arena *arena = inputs->arena;
-  const char *text = manifest_text(arena, manifest), *beside = beside_of(arena, program, manifest);
+  const char *text = manifest_text(arena, manifest), *second = second_path(arena, program, manifest);
   return write_file(inputs, manifest_path(arena, program), text, strlen(text)) &&
-         (beside == NULL || write_manifest(inputs, beside, manifest->beside));
+         (second == NULL || write_manifest(inputs, second, manifest->second));
 }
 
 bool spare_manifest(const struct inputs *inputs, const char *program, const struct manifest *manifest) {
-  const char *beside = beside_of(inputs->arena, program, manifest);
+  const char *second = second_path(inputs->arena, program, manifest);
   return inputs_spare(inputs, manifest_path(inputs->arena, program)) &&
-         (beside == NULL || spare_manifest(inputs, beside, manifest->beside));
+         (second == NULL || spare_manifest(inputs, second, manifest->second));
 }
 
 static const char *statement_path(struct arena *arena, const char *file) {

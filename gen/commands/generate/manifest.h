@@ -7,7 +7,7 @@
 #include "gen/provenance/statement.h"
 
 /* What there is to say of the program `text`, which lies at `program` or did; all but the keys of its lines, which
- * variations.h finds. With compilation->beside_origins also what there is to say of its second text. */
+ * variations.h finds. With compilation->second_origins also what there is to say of its second text. */
 struct manifest *describe(const struct compilation *compilation, const char *program, const char *text,
                           const struct origins *origins);
 

@@ -42,7 +42,7 @@ static bool program_with(const struct experiment *experiment, struct arena *aren
                               .templates = experiment->templates,
                               .schema = experiment->schema};
   if (compile_to_text(&again, NULL, &texts[0]) != STATUS_OK) return false;
-  texts[1] = again.beside;
+  texts[1] = again.second;
   return true;
 }
 
@@ -89,10 +89,10 @@ void find_keys(const struct compilation *compilation, const char *text, struct m
   experiment.texts[0].text = text;
   experiment.texts[0].lines = lines_of(arena, text, strlen(text));
   experiment.texts[0].manifest = manifest;
-  if (manifest->beside != NULL) {
-    experiment.texts[1].text = compilation->beside;
-    experiment.texts[1].lines = lines_of(arena, compilation->beside, strlen(compilation->beside));
-    experiment.texts[1].manifest = manifest->beside;
+  if (manifest->second != NULL) {
+    experiment.texts[1].text = compilation->second;
+    experiment.texts[1].lines = lines_of(arena, compilation->second, strlen(compilation->second));
+    experiment.texts[1].manifest = manifest->second;
     experiment.n_texts = 2;
   }
   const struct job_choice *choices = job_choices(arena, compilation->job, &manifest->n_keys);
@@ -109,7 +109,7 @@ void find_keys(const struct compilation *compilation, const char *text, struct m
     }
   }
   json_decref(experiment.schema);
-  if (manifest->beside == NULL) return;
-  manifest->beside->keys = manifest->keys;
-  manifest->beside->n_keys = manifest->n_keys;
+  if (manifest->second == NULL) return;
+  manifest->second->keys = manifest->keys;
+  manifest->second->n_keys = manifest->n_keys;
 }

@@ -7,7 +7,7 @@
 #include "gen/provenance/manifest.h"
 
 /* Fills manifest->keys, and the keys of manifest->lines, which are there: for each key of the job the program is made
- * again with each of its alternatives. `compilation` has made the program `text`. The same of manifest->beside. */
+ * again with each of its alternatives. `compilation` has made the program `text`. The same of manifest->second. */
 void find_keys(const struct compilation *compilation, const char *text, struct manifest *manifest);
 
 #endif

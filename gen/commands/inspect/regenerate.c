@@ -162,10 +162,10 @@ static void set_out(const struct regeneration *r, struct options *options, struc
 static void make_again(struct regeneration *r) {
   struct options options;
   struct compilation compilation;
-  struct origins origins = {0}, beside = {0};
+  struct origins origins = {0}, second = {0};
   const char *text;
   set_out(r, &options, &compilation);
-  compilation.beside_origins = &beside;
+  compilation.second_origins = &second;
   int status = compile_to_text(&compilation, &origins, &text);
   if (compilation.diags.count > 0) diag_print(&compilation.diags, stderr, r->options->colour);
   if (status != STATUS_OK) {
@@ -174,11 +174,11 @@ static void make_again(struct regeneration *r) {
   }
   compare_templates(r, &origins);
   const char *program = compilation_program_path(&compilation, options.output); /* where this is its second text */
-  compare_output(r, r->manifest->output.name, program != NULL ? compilation.beside : text);
+  compare_output(r, r->manifest->output.name, program != NULL ? compilation.second : text);
   if (r->job_is_same) {
     struct manifest *again = describe(&compilation, program != NULL ? program : options.output, text, &origins);
     find_keys(&compilation, text, again);
-    if (program != NULL) again = again->beside;
+    if (program != NULL) again = again->second;
     compare_output(r, name_in_folder(r->options->argument), manifest_text(r->arena, again));
   }
 }

@@ -33,8 +33,8 @@ struct watch {
 /* Runs a command of mpirun's to its end and gives its status; 127: it did not start, and a message says why. SIGTERM,
  * SIGUSR1, SIGHUP and SIGINT reach the ranks: where they save on a signal (`saves`) as SIGUSR1, as on others mpirun
  * would end them, and the status of ranks that saved is 128 and the number of the signal that came. Where mpirun passes
- * it on to nobody, the ranks of this machine get it from here. `beside` (NULL: none) is called ten times a second. */
-int launch_run(const struct words *command, bool saves, const struct watch *beside);
+ * it on to nobody, the ranks of this machine get it from here. `watch` (NULL: none) is called ten times a second. */
+int launch_run(const struct words *command, bool saves, const struct watch *watch);
 
 /* Says on standard error what to do where mpirun ended with `status` because of what Open MPI asks for: nothing where
  * that is not the reason. `hosts` is what --host got; NULL: nothing. */

@@ -135,7 +135,7 @@ static void become_mpirun(const struct words *command, pid_t parent) {
   _exit(127);
 }
 
-static int wait_for(struct running *running, const struct watch *beside) {
+static int wait_for(struct running *running, const struct watch *watch) {
   const struct timespec pause = {0, 100000000};
   int status = 0;
   for (pid_t ended; (ended = waitpid(running->mpirun, &status, WNOHANG)) != running->mpirun;) {
@@ -145,7 +145,7 @@ static int wait_for(struct running *running, const struct watch *beside) {
     if (signal != 0) pass_on(running, signal);
     if (pauses) pause_all(running->mpirun);
     see_to_it(running);
-    if (beside != NULL && !beside->look(beside->of)) kill(running->mpirun, SIGTERM);
+    if (watch != NULL && !watch->look(watch->of)) kill(running->mpirun, SIGTERM);
     nanosleep(&pause, NULL);
   }
   int ended = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -153,7 +153,7 @@ static int wait_for(struct running *running, const struct watch *beside) {
   return saved ? 128 + running->got : ended; /* as if it had gone to the ranks themselves */
 }
 
-int launch_run(const struct words *command, bool saves, const struct watch *beside) {
+int launch_run(const struct words *command, bool saves, const struct watch *watch) {
   struct running running = {.saves = saves};
   struct sigaction stop = {.sa_handler = note};
   pid_t parent = getpid();
@@ -163,7 +163,7 @@ int launch_run(const struct words *command, bool saves, const struct watch *besi
   if (running.mpirun < 0) return 127;
   launch_catch(note, 0);
   sigaction(SIGTSTP, &stop, NULL);
-  return wait_for(&running, beside);
+  return wait_for(&running, watch);
 }
 
 /* ---- What Open MPI refuses ---- */
