@@ -9,6 +9,8 @@
 #include "gen/spec/yaml.h"
 #include "gen/tuning/tuning.h"
 
+static const char cure[] = "measure again: accel-gen tune JOB";
+
 static const char *text_at(const struct spec_node *node, const char *key) {
   return spec_find(node, key)->text;
 }
@@ -19,7 +21,6 @@ static void check_origin(const struct spec_node *document, const struct tuned_ma
   const struct spec_node *generator = spec_find(document, "generator");
   const struct spec_node *processor = spec_find(document, "machine.processor");
   const struct spec_node *cores = spec_find(document, "machine.cores");
-  static const char cure[] = "measure again: accel-gen tune JOB";
   if (strcmp(generator->text, ACCEL_VERSION) != 0) {
     diag_error(diags, generator->where, "measured by version %s, whose kernels are others than those of " ACCEL_VERSION,
                generator->text);
@@ -70,6 +71,17 @@ static struct tuning *bind(struct arena *arena, const struct spec_node *document
   return tuning;
 }
 
+/* A table of an earlier version has `ways` where it has variants: one error says so, not one for each entry. */
+static bool is_earlier(const struct spec_node *document, struct diagnostics *diags) {
+  const struct spec_node *entries = spec_find(document, "entries");
+  if (entries == NULL || entries->kind != SPEC_LIST || entries->count == 0) return false;
+  const struct spec_entry *ways = spec_entry(entries->entries[0].value, "ways");
+  if (ways == NULL) return false;
+  diag_error(diags, ways->key_where, "a table of an earlier version, whose 'ways' are 'variants' now");
+  diag_help(diags, "%s", cure);
+  return true;
+}
+
 /* A text that is what the schema says, which is given back; NULL with errors. */
 static const struct spec_node *read_document(struct arena *arena, const char *file, const char *text, size_t length,
                                              json_t *schema, struct diagnostics *diags) {
@@ -77,7 +89,8 @@ static const struct spec_node *read_document(struct arena *arena, const char *fi
   diag_add_source(diags, file, text);
   const struct spec_source *source = source_of(arena, file, text, length, false, diags);
   const struct spec_node *document = source == NULL ? NULL : yaml_parse(arena, source, diags);
-  bool good = document != NULL && diags->errors == before && schema_validate(arena, schema, document, diags);
+  bool good = document != NULL && diags->errors == before && !is_earlier(document, diags) &&
+              schema_validate(arena, schema, document, diags);
   json_decref(schema);
   return good && diags->errors == before ? document : NULL;
 }

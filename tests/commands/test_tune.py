@@ -149,6 +149,8 @@ class Tune(unittest.TestCase):
         self.refuse(self.table | {"machine": self.table["machine"] | {"cores": 999}}, "this one has ")
         self.refuse(self.table | {"generator": "0.0.1"}, "bad.json:3:15: error: measured by version 0.0.1, whose kernels ")
         self.refuse(self.table | {"format": "accel-gen-tuning-0"}, "bad.json:2:12: error: 'format' must be ")
+        ways = {"subject": "x", "threads": 1, "flops": 0, "bytes": 0, "ways": [{"way": "", "seconds": 1}]}
+        self.refuse(self.table | {"entries": [ways] * 3}, "a table of an earlier version, whose 'ways' are 'variants' now", "accel-gen tune JOB", "\n1 error\n")
         self.refuse(self.table | {"entries": self.table["entries"][:1] * 2}, "there is an entry before for this subject")
         self.refuse({key: value for key, value in self.table.items() if key != "entries"},
                     "missing key 'entries' in a table of measurements")
