@@ -7,7 +7,7 @@
 
 enum verdict { VERDICT_HOLDS, VERDICT_BROKEN, VERDICT_CANNOT_TELL };
 
-/* A location that breaks a claim, or where its verdict cannot be told. */
+/* A location that breaks a claim, or where its verdict cannot be decided. */
 struct finding {
   enum verdict verdict; /* never VERDICT_HOLDS */
   struct location where;

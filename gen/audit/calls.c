@@ -230,7 +230,7 @@ static void note_unknown(struct effect_check *check, const struct syntax *node) 
   check->unknown_function = node->function != NULL ? node->function->name : NULL;
 }
 
-/* A function that nothing is known of: its effect cannot be told. */
+/* A function that nothing is known of: its effect cannot be decided. */
 static void tell_unknown(const struct effect_check *check) {
   if (check->n_unknown == 0) return;
   const char *name = check->unknown_function;

@@ -26,7 +26,7 @@ void claim_finding(struct audit *audit, struct claim *claim, enum verdict verdic
       return;
   claim->findings =
       arena_grow(audit->arena, claim->findings, claim->n_findings, &claim->findings_capacity, sizeof *claim->findings);
-  int at = claim->n_findings++; /* broken findings come before those that cannot be told */
+  int at = claim->n_findings++; /* broken findings come before those that cannot be decided */
   for (; verdict == VERDICT_BROKEN && at > 0 && claim->findings[at - 1].verdict != VERDICT_BROKEN; at--)
     claim->findings[at] = claim->findings[at - 1];
   claim->findings[at] = finding;

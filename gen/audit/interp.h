@@ -283,7 +283,7 @@ uint64_t interp_guard(struct value condition);
 void interp_fail(struct interp *interp, enum failure_kind kind, enum verdict verdict, const struct syntax *node,
                  uint64_t loops, const char *format, ...) __attribute__((format(printf, 6, 7)));
 
-/* From here on the step path is not tracked completely: the claims that rest on it cannot be told. */
+/* From here on the step path is not tracked completely: the claims that rest on it cannot be decided. */
 void interp_lose_track(struct interp *interp, const struct syntax *node, const char *what);
 
 /* The loops whose iteration spaces, halved, may make a value more precise here; 0: it is exact. */

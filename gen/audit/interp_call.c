@@ -119,12 +119,12 @@ static struct value narrow_argument(struct interp *interp, struct syntax *call, 
     return value_unknown_pointer(value.origin | ORIGIN_REPORTED);
   }
   if (value.low < 0 || bounded_add(value.high, needed) > value.span) {
-    int64_t behind = value.low < 0 ? 0 : value.span - value.high, size = parameter->type->element->size;
+    int64_t after = value.low < 0 ? 0 : value.span - value.high, size = parameter->type->element->size;
     bool certain = interp_imprecision(interp, value) == 0;
     interp_fail(interp, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, call->parts[which + 1],
                 interp_imprecision(interp, value), "'%s' of %s needs %lld elements; %s has %lld from there",
                 parameter->name, function->name, (long long)parameter->type->count, interp_slot_name(interp, value),
-                (long long)(behind < 0 ? 0 : behind / size));
+                (long long)(after < 0 ? 0 : after / size));
   }
   value.low = clamp(value.low, 0, value.span); /* what lies inside is followed all the same */
   value.high = clamp(value.high, value.low, value.span);

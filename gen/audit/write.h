@@ -14,7 +14,7 @@ void audit_write_json(const struct audit *audit, struct text *out);
 /* SARIF 2.1.0 (OASIS): a rule a claim; a result a finding, and one of kind "pass" for each claim that holds. */
 void audit_write_sarif(const struct audit *audit, struct text *out);
 
-/* JUnit's XML: a test a claim; broken ones are failures, ones that cannot be told are errors. */
+/* JUnit's XML: a test a claim; broken ones are failures, ones that cannot be decided are errors. */
 void audit_write_junit(const struct audit *audit, struct text *out);
 
 /* A remark next to a line of the program: a few words, and more on demand. */

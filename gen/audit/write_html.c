@@ -115,7 +115,7 @@ void audit_write_html(const struct audit *audit, const struct line_note *notes, 
   write_escaped(out, audit->tree->file);
   text_printf(out,
               "</h1>\n<p>%s lines, %d functions, %d of them %s. Of %d claims, %d hold, %d broken, %d "
-              "cannot be told.</p>\n<table>\n",
+              "cannot be decided.</p>\n<table>\n",
               write_grouped(out->arena, audit->tree->n_lines), audit->n_functions, audit->n_step_functions,
               audit->scope, audit->n_claims, audit_count(audit, VERDICT_HOLDS), audit_count(audit, VERDICT_BROKEN),
               audit_count(audit, VERDICT_CANNOT_TELL));

@@ -52,6 +52,6 @@ void audit_write_text(const struct audit *audit, bool facts, struct text *out) {
   for (int i = 0; i < audit->n_claims; i++) add_claim(&audit->claims[i], facts, out);
   int holds = audit_count(audit, VERDICT_HOLDS), broken = audit_count(audit, VERDICT_BROKEN);
   text_printf(out, "%d hold, %d broken", holds, broken);
-  if (holds + broken < audit->n_claims) text_printf(out, ", %d cannot be told", audit->n_claims - holds - broken);
+  if (holds + broken < audit->n_claims) text_printf(out, ", %d cannot be decided", audit->n_claims - holds - broken);
   text_puts(out, "\n");
 }

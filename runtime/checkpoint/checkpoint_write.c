@@ -137,7 +137,7 @@ void rt_checkpoint_write_part(const char *folder, const struct accel_program *pr
   struct manifest manifest = {0};
   if (!rt_partial_name(partial, sizeof partial, folder, &problem)) return;
   bool written = write_arrays(partial, program, arrays, false, &manifest, &problem);
-  rt_pieces_tell(partial, program, &manifest, written ? NULL : &problem);
+  rt_pieces_report(partial, program, &manifest, written ? NULL : &problem);
   rt_manifest_free(&manifest);
 }
 

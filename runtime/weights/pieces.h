@@ -19,8 +19,8 @@ bool rt_pieces_write(const char *folder, const struct accel_program *program, co
                      struct manifest *manifest, struct problem *problem);
 
 /* Tells the first rank of what this one wrote into `folder`, or of the problem that it met. */
-void rt_pieces_tell(const char *folder, const struct accel_program *program, const struct manifest *manifest,
-                    const struct problem *problem);
+void rt_pieces_report(const char *folder, const struct accel_program *program, const struct manifest *manifest,
+                      const struct problem *problem);
 
 /* Waits for what all other ranks tell, and adds it to the manifest. False with the first problem among these, or with
  * one of its own when a rank takes longer than the program's timeout. */

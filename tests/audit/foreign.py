@@ -1,5 +1,5 @@
 """Programs as people write them, with nothing of ours: what the audit may hold of them, what is broken, and what cannot be
-told. `/*B*/` stands where a claim is broken, `/*?*/` where one cannot be told."""
+decided. `/*B*/` stands where a claim is broken, `/*?*/` where one cannot be decided."""
 
 EFFECTS = "no-allocation no-file no-network no-environment no-clock no-process no-runtime-between-steps "
 WALK = "bounded-loops in-bounds written-before-read no-overlap aligned "
@@ -14,7 +14,7 @@ def main_of(call, before, after):
 
 
 class Foreign:
-    """A program; every claim that is neither in `broken` nor in `open`, which cannot be told, must hold."""
+    """A program; every claim that is neither in `broken` nor in `open`, which cannot be decided, must hold."""
 
     def __init__(self, name, text, call="step()", before=(), after=(), broken="", open="", header=""):
         """call: a step, of which main has a hundred; before, after: lines around them. header: own.h."""

@@ -47,7 +47,7 @@ def audit(folder):
 
 
 def hooks_problem(folder):
-    """Functions of a file of the user's, called between steps, break nothing: what they do cannot be told."""
+    """Functions of a file of the user's, called between steps, break nothing: what they do cannot be decided."""
     folder.mkdir()
     job = TREE / "examples" / "jobs" / "hooks.yaml"
     subprocess.run([GENERATOR, job, "--set", "devices.kind=cuda", "-o", "program.c"], cwd=folder, check=True)

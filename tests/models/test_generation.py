@@ -77,7 +77,7 @@ class Writer:
         return tokens, logits.reshape(len(tokens) - len(prompt), -1)
 
     def audit(self):
-        """What claims do not hold, or cannot be told."""
+        """What claims do not hold, or cannot be decided."""
         subprocess.run([GENERATOR, "job.yaml", "--program", "generate", "-o", "write.c"], cwd=self.folder, check=True)
         result = subprocess.run([GENERATOR, "audit", "write.c"], cwd=self.folder, capture_output=True, text=True)
         return result.stdout if result.returncode != 0 else ""

@@ -1,6 +1,6 @@
 #define _DEFAULT_SOURCE /* usleep */
-/* What ranks tell the first one along dp_shard of a save, by files in its folder: a thread in the background has no
- * channel to other ranks. */
+/* What ranks report of a save to the first one along dp_shard, by files in its folder: a thread in the background has
+ * no channel to other ranks. */
 #include "runtime/base/clock.h"
 #include "runtime/files/mapping.h"
 #include "runtime/process/world.h"
@@ -13,43 +13,43 @@
 
 enum { EACH_MICROSECONDS = 2000 };
 
-/* A rank's word: its manifest, or what went wrong. */
-struct word {
+/* The files of a rank's report: its manifest, or what went wrong. */
+struct report {
   char manifest[40], problem[40];
 };
 
-static struct word word_of(int shard) {
-  struct word word;
-  snprintf(word.manifest, sizeof word.manifest, "told-%05d.json", shard + 1);
-  snprintf(word.problem, sizeof word.problem, "failed-%05d.txt", shard + 1);
-  return word;
+static struct report report_of(int shard) {
+  struct report report;
+  snprintf(report.manifest, sizeof report.manifest, "done-%05d.json", shard + 1);
+  snprintf(report.problem, sizeof report.problem, "failed-%05d.txt", shard + 1);
+  return report;
 }
 
-void rt_pieces_tell(const char *folder, const struct accel_program *program, const struct manifest *manifest,
-                    const struct problem *problem) {
+void rt_pieces_report(const char *folder, const struct accel_program *program, const struct manifest *manifest,
+                      const struct problem *problem) {
   char path[4096];
   struct problem other;
-  struct word word = word_of(rt_rank_along(program, ACCEL_DP_SHARD));
+  struct report report = report_of(rt_rank_along(program, ACCEL_DP_SHARD));
   if (problem == NULL &&
-      rt_manifest_write(manifest, folder, word.manifest, BESIDE, program->generator, program->job_digest, &other))
+      rt_manifest_write(manifest, folder, report.manifest, BESIDE, program->generator, program->job_digest, &other))
     return;
   const char *what = problem != NULL ? problem->what : other.what;
   struct problem ignored;
-  if (rt_join(path, sizeof path, folder, word.problem, &ignored))
+  if (rt_join(path, sizeof path, folder, report.problem, &ignored))
     rt_write_file(path, BESIDE, what, strlen(what), NULL, &ignored);
 }
 
 /* Reads a rank's manifest, once it is there, and removes it. */
 static bool take_manifest(const char *path, struct manifest *manifest, struct problem *problem) {
-  struct manifest told;
+  struct manifest reported;
   struct mapping mapping;
   if (!rt_map(&mapping, path, "", problem)) return false;
-  bool good = rt_manifest_read(&told, path, (const char *)mapping.bytes, mapping.size, problem);
+  bool good = rt_manifest_read(&reported, path, (const char *)mapping.bytes, mapping.size, problem);
   rt_unmap(&mapping);
   if (!good) return false;
-  for (int i = 0; i < told.count && good; i++)
-    good = rt_manifest_add(manifest, told.files[i].name, told.files[i].sum, problem);
-  rt_manifest_free(&told);
+  for (int i = 0; i < reported.count && good; i++)
+    good = rt_manifest_add(manifest, reported.files[i].name, reported.files[i].sum, problem);
+  rt_manifest_free(&reported);
   if (good && unlink(path) != 0) return rt_problem(problem, "%s: cannot be removed: %s", path, strerror(errno));
   return good;
 }
@@ -65,13 +65,13 @@ static bool take_problem(const char *path, int shard, struct problem *problem) {
   return false;
 }
 
-/* Whether a rank has told before `end`. */
+/* Whether a rank has reported before `end`. */
 static bool await_one(const char *folder, const struct accel_program *program, int shard, double end,
                       struct manifest *manifest, struct problem *problem) {
   char good[4096], bad[4096];
-  struct word word = word_of(shard);
-  if (!rt_join(good, sizeof good, folder, word.manifest, problem) ||
-      !rt_join(bad, sizeof bad, folder, word.problem, problem))
+  struct report report = report_of(shard);
+  if (!rt_join(good, sizeof good, folder, report.manifest, problem) ||
+      !rt_join(bad, sizeof bad, folder, report.problem, problem))
     return false;
   for (;;) {
     if (access(good, F_OK) == 0) return take_manifest(good, manifest, problem);
