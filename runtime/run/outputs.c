@@ -1,18 +1,9 @@
 #include "runtime/run/outputs.h"
 
 #include "runtime/files/files.h"
+#include "runtime/weights/weights.h"
 
 #include <stdio.h>
-
-bool rt_is_of_weights(const char *output, const char *weights) {
-  static const char *const names[] = {"model.safetensors", "model.safetensors.index.json"};
-  char path[4096];
-  struct problem ignored;
-  if (rt_is_same_file(output, weights)) return true;
-  for (int i = 0; i < 2; i++)
-    if (rt_join(path, sizeof path, weights, names[i], &ignored) && rt_is_same_file(output, path)) return true;
-  return false;
-}
 
 static bool is_data(const struct data_files *source, const char *output) {
   for (size_t i = 0; i < source->paths.count; i++)

@@ -9,7 +9,4 @@
  * of the project's folder that it will write. */
 bool rt_outputs_spare_inputs(const struct accel_run *run, struct problem *problem);
 
-/* Whether `output` is the file that `weights` names, or one that a folder of this name would be read as. */
-bool rt_is_of_weights(const char *output, const char *weights);
-
 #endif

@@ -219,3 +219,13 @@ bool rt_weights_load_trained(const struct accel_program *program, const char *pa
   struct problem as_published;
   return rt_weights_load(program, path, weights, &as_published);
 }
+
+bool rt_is_of_weights(const char *output, const char *weights) {
+  static const char *const names[] = {"model.safetensors", "model.safetensors.index.json"};
+  char path[4096];
+  struct problem ignored;
+  if (rt_is_same_file(output, weights)) return true;
+  for (int i = 0; i < 2; i++)
+    if (rt_join(path, sizeof path, weights, names[i], &ignored) && rt_is_same_file(output, path)) return true;
+  return false;
+}

@@ -23,4 +23,7 @@ bool rt_weights_load_own(const struct accel_program *program, const struct shard
 bool rt_weights_load_trained(const struct accel_program *program, const char *path, void *weights,
                              struct problem *problem);
 
+/* Whether `output` is the file that `weights` names, or one that a folder of this name would be read as. */
+bool rt_is_of_weights(const char *output, const char *weights);
+
 #endif

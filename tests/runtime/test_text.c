@@ -2,9 +2,9 @@
 #include "cmocka_all.h"
 
 #include "runtime/base/digits.h"
+#include "runtime/generation/sampler.h"
 #include "runtime/process/flags.h"
 #include "runtime/report/log.h"
-#include "runtime/run/sampler.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Texts that a program for generation is given, as tokens. */
-#ifndef RUNTIME_RUN_PROMPT_H
-#define RUNTIME_RUN_PROMPT_H
+#ifndef RUNTIME_GENERATION_PROMPT_H
+#define RUNTIME_GENERATION_PROMPT_H
 
 #include "runtime/base/problem.h"
 

@@ -1,6 +1,6 @@
 /* The choice of a token from logits. */
-#ifndef RUNTIME_RUN_SAMPLER_H
-#define RUNTIME_RUN_SAMPLER_H
+#ifndef RUNTIME_GENERATION_SAMPLER_H
+#define RUNTIME_GENERATION_SAMPLER_H
 
 #include <stdint.h>
 

@@ -3,12 +3,11 @@
 
 #include "runtime/files/files.h"
 #include "runtime/files/mapping.h"
+#include "runtime/generation/prompt.h"
+#include "runtime/generation/sampler.h"
 #include "runtime/process/arena.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/flags.h"
-#include "runtime/run/outputs.h"
-#include "runtime/run/prompt.h"
-#include "runtime/run/sampler.h"
 #include "runtime/weights/weights.h"
 
 #include <errno.h>

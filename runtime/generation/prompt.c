@@ -1,4 +1,4 @@
-#include "runtime/run/prompt.h"
+#include "runtime/generation/prompt.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "runtime/run/sampler.h"
+#include "runtime/generation/sampler.h"
 
 #include "runtime/random/philox.h"
 
