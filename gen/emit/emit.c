@@ -204,7 +204,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "division", division_value(program));
   jinja_set(arena, context, "memories", memories_value(program));
   jinja_set(arena, context, "aliased", aliased_value(program));
-  jinja_set(arena, context, "kernels", kernels_value(program, options->templates));
+  jinja_set(arena, context, "kernels", kernels_value(program));
   jinja_set(arena, context, "functions", functions_value(program));
   jinja_set(arena, context, "profile", profile_value(program));
   jinja_set(arena, context, "batch", batch_value(program));
@@ -231,11 +231,12 @@ static void report(const struct jinja_error *error, struct diagnostics *diags) {
 static bool check_kernels(struct program *program, const struct templates *templates, struct diagnostics *diags) {
   for (int i = 0; i < program->n_kernels; i++) {
     const struct node *node = program->kernels[i]->node;
-    if (templates_has(templates, kernel_template(program, templates, node->kind))) continue;
+    const char *name = kernel_template(program->arena, node->kind);
+    if (templates_of_device(templates, name + strlen("device/")) != NULL) continue;
     diag_error(diags, node->where, "there is no kernel of '%s' for devices.kind '%s' yet", node->kind->name,
                program->target->name);
-    diag_help(diags, "use devices.kind: cpu, or write it in templates/%s",
-              kernel_template(program, templates, node->kind));
+    diag_help(diags, "use devices.kind: cpu, or write it in templates/%s%s", program->target->templates[0],
+              strchr(name, '/'));
   }
   return diags->errors == 0;
 }
@@ -245,8 +246,10 @@ const char *emit_program(struct program *program, int index, const struct emit_o
   struct jinja_output output;
   struct jinja_error error;
   const struct target *target = program->target;
-  const char *name = arena_printf(program->arena, "devices/%s/%s%s.j2", target->name, program_kind_name(program->kind),
-                                  target->suffixes[index]);
+  options->templates->devices = target->templates;
+  const char *name =
+      templates_of_device(options->templates, arena_printf(program->arena, "%s%s.j2", program_kind_name(program->kind),
+                                                           target->suffixes[index]));
   if (!check_kernels(program, options->templates, diags)) return NULL;
   if (!jinja_render(options->templates->env, name, context_value(program, options), origins != NULL, &output, &error)) {
     report(&error, diags);

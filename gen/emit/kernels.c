@@ -55,11 +55,8 @@ static const char *template_of(struct arena *arena, const char *folder, const st
   return arena_printf(arena, "%s/%s.c.j2", folder, kind->template_name != NULL ? kind->template_name : kind->name);
 }
 
-const char *kernel_template(const struct program *program, const struct templates *templates,
-                            const struct op_kind *kind) {
-  const char *folder = arena_printf(program->arena, "devices/%s", program->target->name);
-  const char *own = template_of(program->arena, folder, kind), *common = template_of(program->arena, "kernels", kind);
-  return !templates_has(templates, own) && templates_has(templates, common) ? common : own;
+const char *kernel_template(struct arena *arena, const struct op_kind *kind) {
+  return template_of(arena, "device", kind);
 }
 
 /* The C variable that holds what a part uses: "x0" loaded from input 0, "t3" made by part 3. */
@@ -119,8 +116,7 @@ struct jinja_value products_value(const struct program *program, const struct ke
   return value;
 }
 
-static struct jinja_value kernel_value(const struct program *program, const struct templates *templates,
-                                       const struct kernel *kernel) {
+static struct jinja_value kernel_value(const struct program *program, const struct kernel *kernel) {
   struct arena *arena = program->arena;
   const struct node *node = kernel->node;
   struct jinja_value value = jinja_map(arena), k = jinja_map(arena);
@@ -150,7 +146,7 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   set_bool(arena, k, "in_blocks", program->job->training.deterministic);
   set_bool(arena, k, "random", node->kind->kernel.random);
   if (node->body.count > 0) set_loops(arena, k, kernel);
-  set_text(arena, value, "template", kernel_template(program, templates, node->kind));
+  set_text(arena, value, "template", kernel_template(arena, node->kind));
   set_text(arena, value, "macro", node->kind->name);
   jinja_set(arena, value, "k", k);
   return value;
@@ -167,10 +163,10 @@ static void set_kernel_origins(const struct program *program, struct jinja_value
   }
 }
 
-struct jinja_value kernels_value(const struct program *program, const struct templates *templates) {
+struct jinja_value kernels_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
   for (int i = 0; i < program->n_kernels; i++)
-    jinja_push(program->arena, list, kernel_value(program, templates, program->kernels[i]));
+    jinja_push(program->arena, list, kernel_value(program, program->kernels[i]));
   set_kernel_origins(program, list);
   return list;
 }

@@ -24,19 +24,34 @@ static const char *load(void *context, const char *name) {
   return text;
 }
 
-bool templates_has(const struct templates *templates, const char *name) {
-  return find_template(templates, name) != NULL;
+const char *templates_of_device(const struct templates *templates, const char *name) {
+  for (const char *const *folder = templates->devices; *folder != NULL; folder++) {
+    const char *whole = arena_printf(templates->arena, "%s/%s", *folder, name);
+    if (find_template(templates, whole) != NULL) return whole;
+  }
+  return NULL;
+}
+
+static const char *join_path(void *context, const char *name, const char *parent) {
+  static const char device[] = "device/";
+  (void)parent;
+  if (strncmp(name, device, sizeof device - 1) != 0) return name;
+  const char *found = templates_of_device(context, name + sizeof device - 1);
+  return found != NULL ? found : name;
 }
 
 struct templates *templates_open(struct arena *arena, const char *folder) {
+  static const char *const none[] = {NULL};
   struct templates *templates = arena_alloc(arena, sizeof *templates);
   templates->arena = arena;
   templates->folder = folder;
+  templates->devices = none;
   struct jinja_options settings = {.undefined = JINJA_STRICT,
                                    .trim_blocks = true,
                                    .lstrip_blocks = true,
                                    .keep_trailing_newline = true,
                                    .load = load,
+                                   .join_path = join_path,
                                    .load_context = templates};
   templates->env = jinja_env_new(arena, &settings);
   return templates;

@@ -10,14 +10,16 @@ struct template_text {
 
 struct templates {
   struct arena *arena;
-  const char *folder; /* NULL: the generator's own */
+  const char *folder;         /* NULL: the generator's own */
+  const char *const *devices; /* the folders in which "device/NAME" is searched, in this order; ends with NULL */
   struct jinja_env *env;
   struct template_text *read; /* in the order in which they were asked for */
   int n_read, read_capacity;
 };
 
-/* Whether there is one of the name. */
-bool templates_has(const struct templates *templates, const char *name);
+/* The name of the template that "device/NAME" stands for, in the first folder of `devices` that has it: "NAME" in
+ * "devices/cuda" or else in "kernels". NULL: no folder has it. It lives in the templates' arena. */
+const char *templates_of_device(const struct templates *templates, const char *name);
 
 /* None read yet, from a folder in the place of the generator's own ones; NULL: its own. They live in `arena`. */
 struct templates *templates_open(struct arena *arena, const char *folder);

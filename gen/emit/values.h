@@ -3,7 +3,6 @@
 #define ACCEL_EMIT_VALUES_H
 
 #include "gen/emit/origin.h"
-#include "gen/emit/templates.h"
 #include "gen/jinja/jinja.h"
 #include "gen/program/program.h"
 
@@ -87,13 +86,12 @@ struct jinja_value keys_value(const struct program *program, const char *model);
 struct jinja_value memories_value(const struct program *program);
 struct jinja_value aliased_value(const struct program *program);
 
-/* The template of a kind's kernels: "devices/cuda/layer_norm.c.j2". */
+/* The template of a kind's kernels on the device: "device/layer_norm.c.j2". */
 struct op_kind;
-const char *kernel_template(const struct program *program, const struct templates *templates,
-                            const struct op_kind *kind);
+const char *kernel_template(struct arena *arena, const struct op_kind *kind);
 
 /* All kernels, as docs/operations.md describes them to their templates, with `template` and `macro`. */
-struct jinja_value kernels_value(const struct program *program, const struct templates *templates);
+struct jinja_value kernels_value(const struct program *program);
 
 /* Whether the program measures the parts of its steps. */
 bool is_profiled(const struct program *program);

@@ -71,7 +71,10 @@ struct jinja_options {
   const char *line_statement_prefix, *line_comment_prefix; /* NULL: none */
   /* Gives the text of the template called `name`, or NULL. The text must outlive the environment. */
   const char *(*load)(void *context, const char *name);
-  void *load_context;
+  void *load_context; /* of both */
+  /* As Jinja2's Environment.join_path: the name by which to load what the template `parent` calls `name` in an extends,
+   * an include or an import. It must outlive the environment. NULL: names are taken as they are. */
+  const char *(*join_path)(void *context, const char *name, const char *parent);
   /* Limits against hostile templates; 0 takes the default that docs/jinja.md names. */
   int max_recursion;
   int64_t max_output, max_steps;

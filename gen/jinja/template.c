@@ -7,6 +7,8 @@
 
 static const struct template *load(struct run *run, const char *name, bool *missing) {
   struct jinja_error error = {0};
+  const struct jinja_options *options = &run->env->options;
+  if (options->join_path != NULL) name = options->join_path(options->load_context, name, run->template->name);
   const struct template *template = jj_template(run->env, name, missing, &error);
   if (template == NULL && !*missing) jj_fail_with(run, &error);
   return template;

@@ -3,7 +3,10 @@
 #include "gen/ir/op.h"
 #include "gen/program/processor.h"
 
+static const char *const cpu_templates[] = {"devices/cpu", "kernels", NULL};
+
 static const struct target cpu = {.name = "cpu",
+                                  .templates = cpu_templates,
                                   .suffixes = {".c"},
                                   .n_texts = 1,
                                   .has_variants = true,
@@ -17,7 +20,9 @@ static const char *const architectures[] = {"80", "90a", "100", NULL};
  * written, for 6 V C operations a row. 4096 rows are 3,072 operations a byte, ten times what a GPU does in the time of
  * one (H100: 295). 32 MiB is what cuBLASLt's guide asks for on Hopper. The sums are 16 MiB: 256 chunks of the widest
  * rows that are usual. */
+static const char *const cuda_templates[] = {"devices/cuda", "kernels", NULL};
 static const struct target cuda = {.name = "cuda",
+                                   .templates = cuda_templates,
                                    .casts_as_cuda = true,
                                    .epilogues = EPILOGUE_BIT(EPILOGUE_BIAS) | EPILOGUE_BIT(EPILOGUE_GELU) |
                                                 EPILOGUE_BIT(EPILOGUE_RELU) | EPILOGUE_BIT(EPILOGUE_DGELU) |

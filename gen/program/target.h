@@ -5,7 +5,9 @@
 #include "gen/program/program.h"
 
 struct target {
-  const char *name;   /* "cuda", which is also the folder of its templates */
+  const char *name; /* "cuda" */
+  /* The folders of its templates: a template "device/NAME" is that of the first one that has it; ends with NULL. */
+  const char *const *templates;
   bool casts_as_cuda; /* autocast has one list of operations for it, and one for processors */
   unsigned epilogues; /* what its products can do before they are written, as bits of enum epilogue */
   bool takes_sums;    /* its kernels over rows can add what goes into them, and what their results go into */

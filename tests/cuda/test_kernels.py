@@ -41,7 +41,9 @@ LARGE = {
 }
 # The products that the plan names, by kind.
 PARTS = {kind: lambda k: ["product"] if k.cells.shape[1] > 1 and k.cells.shape[2] % 4 == 0 else [] for kind in ("lstm", "lstm_backward")}
-SUPPORT = kit.ENVIRONMENT.get_template("devices/cuda/support.c.j2").make_module()
+ENVIRONMENT = kit.Environment("cuda")
+ENVIRONMENT.globals["training"] = {"deterministic": False}
+SUPPORT = ENVIRONMENT.get_template("devices/cuda/support.c.j2").make_module()
 HEAD = """#include <accel/cuda/launch.h>
 #include <accel/cuda/product.h>
 #include <assert.h>
@@ -72,14 +74,14 @@ void accel_cuda_multiply(const struct accel_cuda_product *p, accel_stream, void 
 
 
 def template_of(kind):
-    return kit.template_of(kind, "cuda")
+    return kit.template_of(kind, ENVIRONMENT)
 
 
 def texts(kernel):
     """The kernels of the device, and the host's function where it puts them into the stream."""
     kernel.sums, kernel.by_library, kernel.bits16, kernel.tf32 = SUMS, False, "", False
     kernel.products = {part: "" for part in PARTS.get(kernel.kind, lambda _: [])(kernel)}
-    op = kit.ENVIRONMENT.get_template(template_of(kernel.kind)).make_module()
+    op = ENVIRONMENT.get_template(template_of(kernel.kind)).make_module()
     host = str(op.host(kernel.kind, kernel)) if hasattr(op, "host") else ""
     return str(getattr(op, kernel.kind)(kernel)) + "\n", host + "\n" if host.strip() else ""
 

@@ -22,6 +22,25 @@ static void expect_error(struct bench *bench, const char *message, const char *c
   arena_free(bench->arena);
 }
 
+/* "near" is what lies next to the template that names it. */
+static const char *join(void *context, const char *name, const char *parent) {
+  (void)context;
+  if (strcmp(name, "near") != 0) return name;
+  return strcmp(parent, "a/user") == 0 ? "a/near" : "b/near";
+}
+
+static void test_join_path_names_what_is_loaded(void **state) {
+  (void)state;
+  struct bench *bench = start("{% include 'a/user' %}{% import 'near' as n %}{{ n.x }}{% include 'near' %}");
+  bench->options.join_path = join;
+  add(bench, "a/user", "{% include 'near' %}");
+  add(bench, "a/near", "a");
+  add(bench, "b/near", "{% set x = 1 %}b");
+  assert_true(render(bench, false));
+  assert_string_equal(bench->output.text, "a1b");
+  arena_free(bench->arena);
+}
+
 /* --- values --- */
 
 static void test_values(void **state) {
@@ -268,6 +287,7 @@ int main(void) {
       cmocka_unit_test(test_null_bytes_pass),
       cmocka_unit_test(test_syntax_errors_have_places),
       cmocka_unit_test(test_missing_template),
+      cmocka_unit_test(test_join_path_names_what_is_loaded),
       cmocka_unit_test(test_error_chains),
       cmocka_unit_test(test_strict_undefined),
       cmocka_unit_test(test_recursion_ends),

@@ -12,13 +12,22 @@ import jinja2
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-ENVIRONMENT = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(ROOT / "templates"),
-    trim_blocks=True,
-    lstrip_blocks=True,
-    undefined=jinja2.StrictUndefined,
-    keep_trailing_newline=True,
-)
+
+
+class Environment(jinja2.Environment):
+    """The templates of a device: device/NAME is that of the device's folder, or else of kernels."""
+
+    def __init__(self, device):
+        super().__init__(loader=jinja2.FileSystemLoader(ROOT / "templates"), trim_blocks=True, lstrip_blocks=True,
+                         undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+        self.folders = (f"devices/{device}", "kernels")
+
+    def join_path(self, template, parent):
+        names = [template.replace("device", folder, 1) for folder in self.folders if template.startswith("device/")]
+        return next((name for name in names if (ROOT / "templates" / name).exists()), template)
+
+
+ENVIRONMENT = Environment("cpu")
 ENVIRONMENT.globals["device"] = {"name": "cpu", "lanes": 0, "multiplies": False}  # the compiler says which registers there are
 ENVIRONMENT.globals["training"] = {"deterministic": False}
 FLAGS = ["-std=c17", "-O3", "-march=native", "-fopenmp", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
@@ -81,11 +90,11 @@ def deterministic(kernel):
     return steady
 
 
-def template_of(kind, device="cpu"):
+def template_of(kind, environment=ENVIRONMENT):
     """The template that defines a kind's macro: the longest name that begins the kind's."""
     parts = kind.split("_")
     for end in range(len(parts), 0, -1):
-        for folder in (f"devices/{device}", "kernels"):
+        for folder in environment.folders:
             name = f"{folder}/{'_'.join(parts[:end])}.c.j2"
             if (ROOT / "templates" / name).exists():
                 return name
