@@ -1,6 +1,7 @@
 #include "runtime/base/digits.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,4 +25,8 @@ void rt_duration(char *out, size_t size, double seconds) {
     snprintf(out, size, "%.1f h", seconds / 3600);
   else
     snprintf(out, size, "%.1f d", seconds / 86400);
+}
+
+double rt_unsigned_nan(double value) {
+  return isnan(value) ? fabs(value) : value;
 }

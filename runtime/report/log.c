@@ -148,7 +148,7 @@ bool rt_log_metrics(struct log *log, const struct figures *figures, struct probl
 
 /* A loss in 9 columns: four digits behind the point while it is of ordinary size. */
 static void loss_text(char *out, size_t size, double loss) {
-  snprintf(out, size, fabs(loss) < 1e4 ? "%.4f" : "%.3e", loss);
+  snprintf(out, size, fabs(loss) < 1e4 ? "%.4f" : "%.3e", rt_unsigned_nan(loss));
 }
 
 static void print_header(const struct log *log) {
@@ -160,7 +160,7 @@ static void print_figures(const struct figures *figures) {
   char loss[32], eval[32] = "", norm[32], rate[32], left[32];
   loss_text(loss, sizeof loss, figures->loss);
   if (figures->has_eval) loss_text(eval, sizeof eval, figures->eval_loss);
-  snprintf(norm, sizeof norm, fabs(figures->grad_norm) < 1e4 ? "%.3f" : "%.1e", figures->grad_norm);
+  snprintf(norm, sizeof norm, fabs(figures->grad_norm) < 1e4 ? "%.3f" : "%.1e", rt_unsigned_nan(figures->grad_norm));
   rt_digits(rate, sizeof rate, (int64_t)figures->tokens_per_s);
   rt_duration(left, sizeof left, figures->left_s);
   printf("%8" PRId64 " %9s %9s %8.1e %8s %10s %8.*f %7s", figures->step, loss, eval, figures->lr, norm, rate,
@@ -168,7 +168,7 @@ static void print_figures(const struct figures *figures) {
   if (figures->skipped > 0) printf("   %" PRId64 " skipped", figures->skipped);
   for (int i = 0; figures->extras != NULL && i < figures->extras->count; i++)
     if (figures->extras->items[i].waits && figures->extras->items[i].printed)
-      printf("   %s %.4f", figures->extras->items[i].name, figures->extras->items[i].value);
+      printf("   %s %.4f", figures->extras->items[i].name, rt_unsigned_nan(figures->extras->items[i].value));
   if (figures->stopped_early) printf("   stopped early");
   if (figures->saved != NULL) printf("   %s %s", figures->is_saving ? "saving" : "saved", figures->saved);
 }
@@ -198,7 +198,8 @@ void rt_log_progress(struct log *log, const struct figures *figures) {
   if (!log->terminal) return;
   rt_log_clear(log);
   rt_duration(left, sizeof left, figures->left_s);
-  printf("%8" PRId64 " of %" PRId64 ", loss %.4f, %s left", figures->step, figures->steps, figures->loss, left);
+  printf("%8" PRId64 " of %" PRId64 ", loss %.4f, %s left", figures->step, figures->steps,
+         rt_unsigned_nan(figures->loss), left);
   fflush(stdout);
   log->has_progress = true;
 }

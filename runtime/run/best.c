@@ -1,5 +1,6 @@
 #include "runtime/run/best.h"
 
+#include "runtime/base/digits.h"
 #include "runtime/base/dtype.h"
 #include "runtime/files/checksum.h"
 #include "runtime/process/world.h"
@@ -64,7 +65,7 @@ static bool check(const struct accel_run *run, const struct shards *shards, stru
   const struct stopping stopping = rt_stopping_read(run->stopping);
   if (sum_of_file(run, shards) == stopping.known) return true;
   rt_problem(problem, "%s/best.safetensors: these are not the weights of the run's best evaluation, %.6g",
-             run->project_dir, stopping.best);
+             run->project_dir, rt_unsigned_nan(stopping.best));
   return rt_help(problem, "%s", cure);
 }
 

@@ -75,8 +75,9 @@ static void print_text(const struct accel_run *run, double loss) {
   char samples[32];
   rt_digits(samples, sizeof samples, samples_of(run));
   printf("%s %s, job %.6s, %s samples\nloss %.9g\n", run->program->name, run->program->summary,
-         run->program->job_digest, samples, loss);
-  for (int i = 0; i < run->extras.count; i++) printf("%s %.9g\n", metric_name(run, i), run->extras.items[i].value);
+         run->program->job_digest, samples, rt_unsigned_nan(loss));
+  for (int i = 0; i < run->extras.count; i++)
+    printf("%s %.9g\n", metric_name(run, i), rt_unsigned_nan(run->extras.items[i].value));
 }
 
 static json_t *number(double value) {

@@ -1,4 +1,5 @@
 /* A step whose numbers are not finite: the run ends, or goes on without its update. */
+#include "runtime/base/digits.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 #include "runtime/run/run.h"
@@ -37,11 +38,6 @@ static bool lacks_targets(struct accel_run *run, int64_t at) {
   return program->local_steps > 0 ? lacks : rt_world_largest(lacks) != 0;
 }
 
-/* printf's sign of what is no number says nothing. */
-static const char *word_of(double value) {
-  return isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-}
-
 static void require_finite(struct accel_run *run, int64_t at, const char *what, double value) {
   struct problem problem;
   if (isfinite(value)) return;
@@ -53,7 +49,7 @@ static void require_finite(struct accel_run *run, int64_t at, const char *what, 
     rt_help(&problem, "leave out samples whose targets are all below 0, raise data.batch_size or "
                       "data.masking.probability, or skip such steps: training.on_nonfinite: skip");
   } else {
-    rt_problem(&problem, "step %" PRId64 ": %s is %s; stopped before its update", at + 1, what, word_of(value));
+    rt_problem(&problem, "step %" PRId64 ": %s is %f; stopped before its update", at + 1, what, rt_unsigned_nan(value));
     rt_help(&problem,
             "lower optimizer.lr, lengthen schedule.warmup_steps, clip with optimizer.clip_grad_norm, look for "
             "wrong values in the data, or skip such steps: training.on_nonfinite: skip");

@@ -7,6 +7,8 @@
 #include "runtime/report/log.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *text;
@@ -114,6 +116,27 @@ static void metrics(void **state) {
                       "\"tokens_per_s\": 55310.0, \"step_ms\": 13.9000, \"input_wait_ms\": 0.0000}\n");
 }
 
+/* What a line for people says of numbers that are none, whatever their sign. */
+static void nan_without_sign(void **state) {
+  struct extras extras = {0};
+  struct log log = {.has_header = true};
+  struct figures figures = {
+      .step = 3, .loss = -NAN, .has_eval = true, .eval_loss = NAN, .grad_norm = -NAN, .extras = &extras};
+  char *text = NULL;
+  size_t length = 0;
+  FILE *own = stdout;
+  (void)state;
+  assert_true(rt_extras_set(&extras, "noise", -NAN, true));
+  stdout = open_memstream(&text, &length);
+  rt_log_line(&log, &figures);
+  fclose(stdout);
+  stdout = own;
+  assert_non_null(strstr(text, "       3       nan       nan  0.0e+00      nan "));
+  assert_non_null(strstr(text, "noise nan\n"));
+  free(text);
+  rt_extras_free(&extras);
+}
+
 static void extras_wait_for_a_line(void **state) {
   struct extras extras = {0};
   struct figures figures = {.step = 1, .first_step_s = -1, .extras = &extras};
@@ -175,6 +198,7 @@ int main(void) {
       cmocka_unit_test(bad_flags),
       cmocka_unit_test(digits),
       cmocka_unit_test(metrics),
+      cmocka_unit_test(nan_without_sign),
       cmocka_unit_test(extras_wait_for_a_line),
       cmocka_unit_test(sampling_follows_the_softmax),
       cmocka_unit_test(top_k_keeps_the_largest),
