@@ -4,15 +4,12 @@ what it puts there instead (+). A rule without a model here fails.
 usage: test_rewrites.py [--accept]   --accept writes what is found to rewrites/NAME.diff"""
 # fast
 
-import difflib
-import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 import unittest
 
-TREE = pathlib.Path(__file__).resolve().parents[2]
+from dumps import TREE, changed
+
 MODELS = TREE / "tests" / "plan" / "rewrites"
 TABLE = TREE / "gen" / "plan" / "graph" / "rewrites.c"
 RULE = re.compile(r'^\s+\{"(\w+)", (REWRITE_\w+), "(\w+)"(?:, (?:\.result = )?"(\w+)")?', re.M)
@@ -21,33 +18,14 @@ PASSES = {  # of each phase: the pass before it, and its own
     "REWRITE_EPILOGUES": ("prune", "epilogues"),
     "REWRITE_SUMS": ("epilogues", "sums"),
 }
-JOB = """model: {{source: {model}}}
-data: {{train: {{path: corpus.txt, format: bytes}}, batch_size: 2, sequence_length: 16}}
-devices: {{kind: cuda}}
-precision: {{mixed_precision: {mixed}}}
-optimizer: {{lr: 1e-3}}
-training: {{steps: 1}}
-"""
 ACCEPT = "--accept" in sys.argv
 
 
-def dumped(folder, after):
-    result = subprocess.run([TREE / "build" / "accel-gen", "plan", "job.yaml", "--dump", after], cwd=folder, capture_output=True,
-                            text=True)
-    if result.returncode != 0:
-        raise AssertionError(result.stderr)
-    return result.stdout.splitlines()
-
-
-def changed(name, phase):
+def rewritten(name, phase):
     """The lines that the phase removes and adds."""
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        (folder / "corpus.txt").write_text("a corpus of bytes, longer than two sequences of sixteen tokens each\n" * 4)
-        (folder / "job.yaml").write_text(JOB.format(model=MODELS / f"{name}.c", mixed="bf16" if name.startswith("copy") else "no"))
-        before, after = (dumped(folder, step) for step in PASSES[phase])
-    lines = difflib.unified_diff(before, after, n=0, lineterm="")
-    return [line for line in lines if re.match(r"[+-] ", line)]
+    mixed = "bf16" if name.startswith("copy") else "no"
+    words = ["--set", "devices.kind=cuda", "--set", f"precision.mixed_precision={mixed}"]
+    return [line for line in changed(MODELS / f"{name}.c", words, *PASSES[phase]) if re.match(r"[+-] ", line)]
 
 
 class Rewrites(unittest.TestCase):
@@ -58,7 +36,7 @@ class Rewrites(unittest.TestCase):
             if not (MODELS / f"{name}.c").exists():
                 self.fail(f"{name}: no model {MODELS.relative_to(TREE)}/{name}.c")
             with self.subTest(rule=name):
-                lines, accepted = changed(name, phase), MODELS / f"{name}.diff"
+                lines, accepted = rewritten(name, phase), MODELS / f"{name}.diff"
                 if ACCEPT:
                     accepted.write_text("\n".join(lines) + "\n")
                 self.assertTrue(lines, f"{name} changes nothing of its model")

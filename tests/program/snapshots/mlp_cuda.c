@@ -1,0 +1,679 @@
+/* mlp_table: a training program for one job, written by accel-gen 0.1.0. This is what the host does; its
+ * kernels are in the file of the same name that ends with .cu.
+ *
+ * job    job.yaml, 4cce10e812ac202bf2a29f44b3a852aec847549dd9a51ebb274d606c013d0d57
+ * model     mlp_table.c: 122 parameters
+ * step      3 rows, 1.93 kFLOP (products 87 %)
+ * memory    48.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 48.0
+ * traffic   none (1 rank)
+ *
+ * Build: accel-gen build. */
+#include <accel/cuda/device.h>
+#include <accel/cuda/product.h>
+#include <accel/trainer.h>
+#include <assert.h>
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* ---- The arena's map ----
+ *
+ * Arrays are flat and row-major: [rows * columns]. A comment gives the shape where that does not. */
+
+struct hidden_weights {
+  alignas(64) float weight[7 * 5];
+  alignas(64) float bias[7];
+};
+static_assert(sizeof(struct hidden_weights) == 256, "as planned");
+
+struct hidden_2_weights {
+  alignas(64) float weight[7 * 7];
+  alignas(64) float bias[7];
+};
+static_assert(sizeof(struct hidden_2_weights) == 320, "as planned");
+
+struct model_weights {
+  alignas(64) float output_weight[3 * 7];
+  alignas(64) float output_bias[3];
+  struct hidden_weights hidden_0;
+  struct hidden_2_weights hidden_1;
+};
+static_assert(sizeof(struct model_weights) == 768, "as planned");
+
+/* What hidden_forward keeps for its backward. */
+struct hidden_saved {
+  alignas(64) float add[3 * 7];
+};
+static_assert(sizeof(struct hidden_saved) == 128, "as planned");
+
+/* What hidden_2_forward keeps for its backward. */
+struct hidden_2_saved {
+  alignas(64) float add[3 * 7];
+};
+static_assert(sizeof(struct hidden_2_saved) == 128, "as planned");
+
+/* What predict_forward keeps for its backward. */
+struct predict_saved {
+  alignas(64) float x[3 * 7];
+  alignas(64) float x_2[3 * 7];
+  struct hidden_saved hidden;
+  struct hidden_2_saved hidden_2;
+};
+static_assert(sizeof(struct predict_saved) == 512, "as planned");
+
+/* What model_forward keeps for its backward. */
+struct model_saved {
+  alignas(64) float predict[3 * 3];
+  alignas(64) float cross_entropy_lse[3];
+  alignas(64) float cross_entropy_scale[1];
+  struct predict_saved predict_saved;
+};
+static_assert(sizeof(struct model_saved) == 704, "as planned");
+
+/* What predict_backward needs while it runs. */
+struct predict_backward_scratch {
+  alignas(64) float d_x_2[3 * 7];
+  alignas(64) float d_x[3 * 7];
+};
+static_assert(sizeof(struct predict_backward_scratch) == 256, "as planned");
+
+/* What model_backward needs while it runs; members of a union are never in use together. */
+struct model_backward_scratch {
+  union {
+    alignas(64) float d_cross_entropy[1];
+    struct predict_backward_scratch predict_backward;
+  };
+};
+static_assert(sizeof(struct model_backward_scratch) == 256, "as planned");
+
+/* A micro-batch, on its way to the device. */
+struct feed {
+  alignas(64) float features[3 * 5];
+  alignas(64) int32_t labels[3];
+};
+
+/* What the device reports of a step. */
+struct step_report {
+  int64_t at; /* the step, from 0 */
+  double loss, lr, grad_norm;
+  int64_t skipped; /* steps so far that ended without an update */
+  double loss_scale;
+  int32_t taken; /* whether this one had its update */
+};
+
+/* What the device itself keeps of the steps. */
+struct progress {
+  int64_t at;           /* steps that are done */
+  int64_t taken;        /* of them, what optimizer and schedule count; for the update at hand */
+  int64_t micro;        /* micro-batches of the step at hand that are done */
+  double loss, counted; /* sums over them */
+  double lr;            /* of the update at hand */
+  float factor;         /* that its gradients are multiplied with */
+  int32_t apply_update; /* whether there is an update */
+  int32_t stopped;      /* a step was not finite, and the run ends: no update follows */
+  struct step_report report;
+};
+static_assert(sizeof(struct progress) <= 256, "as planned");
+
+/* The arrays that an update goes through, all on the device. */
+struct arrays {
+  float *all_weights, *all_gradients;
+  float *moment_1;
+  float *moment_2;
+};
+
+/* What lies on the device. The host has what outlives a step too, in the same places. */
+struct arena {
+  union {
+    struct model_weights weights;
+    float all_weights[192];
+  };
+  union {
+    struct model_weights gradients;
+    float all_gradients[192];
+  };
+  float moment_1[192];
+  float moment_2[192];
+  union {
+    struct feed feed;
+    struct {
+      alignas(64) float features[3 * 5];
+      alignas(64) int32_t labels[3];
+    };
+  };
+  alignas(64) float result[1]; /* the loss */
+  union {
+    struct progress progress;
+    alignas(64) char progress_bytes[256];
+  };
+  struct model_saved saved;
+  union {
+    struct model_backward_scratch backward;
+  } scratch;
+  alignas(64) float sums[4194304];      /* of kernels, before they are added up */
+  alignas(64) char workspace[33554624]; /* of the libraries */
+};
+static_assert(sizeof(struct arena) == 50336320, "as planned");
+
+/* A device's address: the host passes it on and never looks behind it. */
+static struct arena *arena;
+
+/* ---- Kernels ---- */
+
+/* y = a b: [3][5] x [5][7]; y = a b + bias. */
+static struct accel_cuda_product matmul_bias_3x5x7_product = {
+    .name = "matmul_bias_3x5x7",
+    .type = ACCEL_F32,
+    .result = ACCEL_F32,
+    .tf32 = false,
+    .accumulate = false,
+    .epilogue = ACCEL_BIAS,
+    .rows = 3,
+    .columns = 7,
+    .depth = 5,
+    .y_row = 7,
+    .a_row = 5,
+    .a_column = 1,
+    .b_row = 1,
+    .b_column = 5,
+};
+static void matmul_bias_3x5x7(float *y, const float *a, const float *b, const float *bias) {
+  accel_cuda_multiply(&matmul_bias_3x5x7_product, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
+}
+
+void relu_3x7(float *y, const float *x);
+/* y = a b: [3][7] x [7][7]; y = a b + bias. */
+static struct accel_cuda_product matmul_bias_3x7_product = {
+    .name = "matmul_bias_3x7",
+    .type = ACCEL_F32,
+    .result = ACCEL_F32,
+    .tf32 = false,
+    .accumulate = false,
+    .epilogue = ACCEL_BIAS,
+    .rows = 3,
+    .columns = 7,
+    .depth = 7,
+    .y_row = 7,
+    .a_row = 7,
+    .a_column = 1,
+    .b_row = 1,
+    .b_column = 7,
+};
+static void matmul_bias_3x7(float *y, const float *a, const float *b, const float *bias) {
+  accel_cuda_multiply(&matmul_bias_3x7_product, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
+}
+
+/* y = a b: [3][7] x [7][3]; y = a b + bias. */
+static struct accel_cuda_product matmul_bias_3x7x3_product = {
+    .name = "matmul_bias_3x7x3",
+    .type = ACCEL_F32,
+    .result = ACCEL_F32,
+    .tf32 = false,
+    .accumulate = false,
+    .epilogue = ACCEL_BIAS,
+    .rows = 3,
+    .columns = 3,
+    .depth = 7,
+    .y_row = 3,
+    .a_row = 7,
+    .a_column = 1,
+    .b_row = 1,
+    .b_column = 7,
+};
+static void matmul_bias_3x7x3(float *y, const float *a, const float *b, const float *bias) {
+  accel_cuda_multiply(&matmul_bias_3x7x3_product, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
+}
+
+void cross_entropy_3x3(float *loss, float *lse, float *scale, const float *logits, const int32_t *targets);
+void relu_backward_3x7(float *y, const float *x0, const float *x1);
+/* y^T = b^T a^T: [7][3] x [3][5]; d_bias = the sum of b's rows. */
+static struct accel_cuda_product matmul_sum_5x3x7_product = {
+    .name = "matmul_sum_5x3x7",
+    .type = ACCEL_F32,
+    .result = ACCEL_F32,
+    .tf32 = false,
+    .accumulate = false,
+    .epilogue = ACCEL_SUM_A,
+    .rows = 7,
+    .columns = 5,
+    .depth = 3,
+    .y_row = 5,
+    .a_row = 1,
+    .a_column = 7,
+    .b_row = 5,
+    .b_column = 1,
+};
+static void matmul_sum_5x3x7(float *y, float *d_bias, const float *a, const float *b) {
+  accel_cuda_multiply(&matmul_sum_5x3x7_product, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
+}
+
+/* y = a b: [3][7] x [7][7]. */
+static struct accel_cuda_product matmul_3x7_product = {
+    .name = "matmul_3x7",
+    .type = ACCEL_F32,
+    .result = ACCEL_F32,
+    .tf32 = false,
+    .accumulate = false,
+    .rows = 3,
+    .columns = 7,
+    .depth = 7,
+    .y_row = 7,
+    .a_row = 7,
+    .a_column = 1,
+    .b_row = 7,
+    .b_column = 1,
+};
+static void matmul_3x7(float *y, const float *a, const float *b) {
+  accel_cuda_multiply(&matmul_3x7_product, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, NULL, NULL);
+}
+
+/* y^T = b^T a^T: [7][3] x [3][7]; d_bias = the sum of b's rows. */
+static struct accel_cuda_product matmul_sum_7x3x7_product = {
+    .name = "matmul_sum_7x3x7",
+    .type = ACCEL_F32,
+    .result = ACCEL_F32,
+    .tf32 = false,
+    .accumulate = false,
+    .epilogue = ACCEL_SUM_A,
+    .rows = 7,
+    .columns = 7,
+    .depth = 3,
+    .y_row = 7,
+    .a_row = 1,
+    .a_column = 7,
+    .b_row = 7,
+    .b_column = 1,
+};
+static void matmul_sum_7x3x7(float *y, float *d_bias, const float *a, const float *b) {
+  accel_cuda_multiply(&matmul_sum_7x3x7_product, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
+}
+
+/* y = a b: [3][3] x [3][7]. */
+static struct accel_cuda_product matmul_3x3x7_product = {
+    .name = "matmul_3x3x7",
+    .type = ACCEL_F32,
+    .result = ACCEL_F32,
+    .tf32 = false,
+    .accumulate = false,
+    .rows = 3,
+    .columns = 7,
+    .depth = 3,
+    .y_row = 7,
+    .a_row = 3,
+    .a_column = 1,
+    .b_row = 7,
+    .b_column = 1,
+};
+static void matmul_3x3x7(float *y, const float *a, const float *b) {
+  accel_cuda_multiply(&matmul_3x3x7_product, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, NULL, NULL);
+}
+
+/* y^T = b^T a^T: [3][3] x [3][7]; d_bias = the sum of b's rows. */
+static struct accel_cuda_product matmul_sum_7x3_product = {
+    .name = "matmul_sum_7x3",
+    .type = ACCEL_F32,
+    .result = ACCEL_F32,
+    .tf32 = false,
+    .accumulate = false,
+    .epilogue = ACCEL_SUM_A,
+    .rows = 3,
+    .columns = 7,
+    .depth = 3,
+    .y_row = 7,
+    .a_row = 1,
+    .a_column = 3,
+    .b_row = 7,
+    .b_column = 1,
+};
+static void matmul_sum_7x3(float *y, float *d_bias, const float *a, const float *b) {
+  accel_cuda_multiply(&matmul_sum_7x3_product, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
+}
+
+void constant_1(float *y);
+void cross_entropy_backward_1(float *dlogits, const float *d_loss, const float *logits, const float *lse,
+                              const float *scale, const int32_t *targets);
+/* Notes the loss of the micro-batch at hand. */
+void note_loss(struct progress *progress, const float *result);
+
+/* Adds up the squares of the gradients, in chunks. */
+void sum_squares(const float *gradients);
+
+/* Prepares the update: the loss of the step, the norm of its gradient, whether there is an update, its learning rate
+ * and factor; these are the report of the step, too. */
+void prepare_update(struct progress *progress);
+
+/* Updates the weights. */
+void update(const struct arrays *arena, const struct progress *progress);
+
+/* Where kernels keep partial sums. */
+void open_kernels(float *sums);
+
+/* ---- The model, function by function ---- */
+
+/* hidden, mlp_table.c:13. */
+static void hidden_forward(const struct hidden_weights *weights, struct hidden_saved *saved, float *relu,
+                           const float *x) {
+  matmul_bias_3x5x7(saved->add, x, weights->weight, weights->bias);
+  relu_3x7(relu, saved->add);
+}
+
+/* hidden, mlp_table.c:13. */
+static void hidden_2_forward(const struct hidden_2_weights *weights, struct hidden_2_saved *saved, float *relu,
+                             const float *x) {
+  matmul_bias_3x7(saved->add, x, weights->weight, weights->bias);
+  relu_3x7(relu, saved->add);
+}
+
+/* predict, mlp_table.c:18. */
+static void predict_forward(const struct model_weights *weights, struct predict_saved *saved, float *add,
+                            const float *features) {
+  hidden_forward(&weights->hidden_0, &saved->hidden, saved->x, features);
+  hidden_2_forward(&weights->hidden_1, &saved->hidden_2, saved->x_2, saved->x);
+  matmul_bias_3x7x3(add, saved->x_2, weights->output_weight, weights->output_bias);
+}
+
+/* model, mlp_table.c:24. */
+static void model_forward(const struct model_weights *weights, struct model_saved *saved, float *cross_entropy,
+                          const float *features, const int32_t *labels) {
+  predict_forward(weights, &saved->predict_saved, saved->predict, features);
+  cross_entropy_3x3(cross_entropy, saved->cross_entropy_lse, saved->cross_entropy_scale, saved->predict, labels);
+}
+
+/* Gradient of hidden, mlp_table.c:13. */
+static void hidden_backward(struct hidden_weights *gradients, struct hidden_saved *saved, const float *d_relu,
+                            const float *x) {
+  relu_backward_3x7(saved->add, d_relu, saved->add);
+  matmul_sum_5x3x7(gradients->weight, gradients->bias, x, saved->add);
+}
+
+/* Gradient of hidden, mlp_table.c:13. */
+static void hidden_2_backward(const struct hidden_2_weights *weights, struct hidden_2_weights *gradients,
+                              struct hidden_2_saved *saved, float *d_x, const float *d_relu, const float *x) {
+  relu_backward_3x7(saved->add, d_relu, saved->add);
+  matmul_3x7(d_x, saved->add, weights->weight);
+  matmul_sum_7x3x7(gradients->weight, gradients->bias, x, saved->add);
+}
+
+/* Gradient of predict, mlp_table.c:18. */
+static void predict_backward(const struct model_weights *weights, struct model_weights *gradients,
+                             struct predict_saved *saved, struct predict_backward_scratch *scratch, const float *d_add,
+                             const float *features) {
+  matmul_3x3x7(scratch->d_x_2, d_add, weights->output_weight);
+  matmul_sum_7x3(gradients->output_weight, gradients->output_bias, saved->x_2, d_add);
+  hidden_2_backward(&weights->hidden_1, &gradients->hidden_1, &saved->hidden_2, scratch->d_x, scratch->d_x_2, saved->x);
+  hidden_backward(&gradients->hidden_0, &saved->hidden, scratch->d_x, features);
+}
+
+/* Gradient of model, mlp_table.c:24. */
+static void model_backward(const struct model_weights *weights, struct model_weights *gradients,
+                           struct model_saved *saved, struct model_backward_scratch *scratch, const int32_t *labels,
+                           const float *features) {
+  constant_1(scratch->d_cross_entropy);
+  cross_entropy_backward_1(saved->predict, scratch->d_cross_entropy, saved->predict, saved->cross_entropy_lse,
+                           saved->cross_entropy_scale, labels);
+  predict_backward(weights, gradients, &saved->predict_saved, &scratch->predict_backward, saved->predict, features);
+}
+
+/* ---- Training ---- */
+
+/* The batch at hand gives its loss, in arena->result. */
+static void forward(void) {
+  model_forward(&arena->weights, &arena->saved, arena->result, arena->features, arena->labels);
+}
+
+/* The gradients of that loss. */
+static void backward(void) {
+  model_backward(&arena->weights, &arena->gradients, &arena->saved, &arena->scratch.backward, arena->labels,
+                 arena->features);
+}
+
+/* The report of the newest step that the host has read, for the log. */
+static struct accel_report report;
+
+/* What follows the last gradients of a step. */
+static void end_step(void) {
+  sum_squares(arena->all_gradients);
+  prepare_update(&arena->progress);
+  const struct arrays arrays = {arena->all_weights, arena->all_gradients, arena->moment_1, arena->moment_2};
+  update(&arrays, &arena->progress);
+}
+
+/* One micro-batch: 3 samples. And the end of the step. */
+static void last_micro_step(void) {
+  forward();
+  note_loss(&arena->progress, arena->result);
+  backward();
+  end_step();
+}
+
+/* The work of it, recorded once. */
+static struct accel_graph *last_graph;
+
+/* Steps go on from step `at`. */
+static void open_steps(int64_t at) {
+  const struct progress progress = {.at = at};
+  accel_cuda_write(&arena->progress, &progress, sizeof progress);
+  last_graph = accel_cuda_capture("last_micro_step", last_micro_step);
+}
+
+/* Reads the report that was sent `age` steps before the newest one, and ends the run where it is not finite. */
+static void look(struct accel_run *run, int age) {
+  const struct step_report *newest = accel_cuda_report(age);
+  if (newest == NULL) return;
+  report.loss = newest->loss;
+  report.lr = newest->lr;
+  report.grad_norm = newest->grad_norm;
+  accel_require_finite_loss(run, newest->at, newest->loss);
+  accel_require_finite_norm(run, newest->at, newest->grad_norm);
+}
+
+/* Sends a micro-batch on its way and has it worked on. */
+static void send_batch(struct accel_run *run, int64_t position, const struct accel_graph *graph) {
+  const enum accel_split split = ACCEL_TRAIN;
+  struct feed *feed = accel_cuda_feed_begin();
+  accel_load_classes(run, split, position, 3, feed->features, feed->labels);
+  accel_cuda_feed_send();
+  accel_cuda_feed_take();
+  accel_cuda_launch(graph);
+}
+
+/* One optimizer step: 3 samples. The host goes on while the device works. */
+static void step(struct accel_run *run, int64_t at) {
+  send_batch(run, at * 3, last_graph);
+  accel_cuda_report_send();
+  look(run, 2);
+}
+
+/* The parameters by their published names: where they lie, how they start, their shape. */
+#define PARAMETER(name, member, init, a, b, rank, ...)                                                                 \
+  {name, offsetof(struct model_weights, member), rank, {__VA_ARGS__}, ACCEL_##init, a, b, ACCEL_FLOAT32}
+static const struct accel_tensor tensors[] = {
+    PARAMETER("output.weight", output_weight, UNIFORM, -0.3779644730092272, 0.3779644730092272, 2, 3, 7),
+    PARAMETER("output.bias", output_bias, UNIFORM, -0.3779644730092272, 0.3779644730092272, 1, 3),
+    PARAMETER("hidden.0.weight", hidden_0.weight, UNIFORM, -0.4472135954999579, 0.4472135954999579, 2, 7, 5),
+    PARAMETER("hidden.0.bias", hidden_0.bias, UNIFORM, -0.4472135954999579, 0.4472135954999579, 1, 7),
+    PARAMETER("hidden.1.weight", hidden_1.weight, UNIFORM, -0.3779644730092272, 0.3779644730092272, 2, 7, 7),
+    PARAMETER("hidden.1.bias", hidden_1.bias, UNIFORM, -0.3779644730092272, 0.3779644730092272, 1, 7),
+};
+
+/* What outlives a step: its file in a checkpoint and its name there, where it lies. */
+static const struct accel_state states[] = {
+    {"model", "", ACCEL_FLOAT32, offsetof(struct arena, weights), 192, NULL, 0},
+    {"optimizer", "exp_avg", ACCEL_FLOAT32, offsetof(struct arena, moment_1), 192, NULL, 0},
+    {"optimizer", "exp_avg_sq", ACCEL_FLOAT32, offsetof(struct arena, moment_2), 192, NULL, 0},
+};
+
+/* The job, key by key, a digest of the model's C, and whether the key may change when the run is continued. */
+static const struct accel_key keys[] = {
+    {"model.source", "mlp_table.c", true},
+    {"model.config.n_layer", "2", false},
+    {"model.config.width", "7", false},
+    {"model.config.n_classes", "3", false},
+    {"data.train.path", "rows.csv", true},
+    {"data.train.format", "csv", true},
+    {"data.eval_fraction", "0.1", true},
+    {"data.batch_size", "3", true},
+    {"data.features", "5", false},
+    {"data.label", "class", false},
+    {"data.shuffle", "true", true},
+    {"data.drop_last", "true", true},
+    {"data.prefetch", "2", true},
+    {"data.even_batches", "true", true},
+    {"data.join_uneven_inputs", "false", true},
+    {"data.dispatch_batches", "false", true},
+    {"data.split_batches", "false", true},
+    {"data.use_seedable_sampler", "true", true},
+    {"data.packing", "none", true},
+    {"precision.mixed_precision", "no", false},
+    {"precision.param_dtype", "fp32", false},
+    {"precision.reduce_dtype", "fp32", false},
+    {"precision.buffer_dtype", "fp32", false},
+    {"precision.keep_in_fp32", "[]", false},
+    {"accumulation.num_steps", "1", true},
+    {"accumulation.normalize", "batches", true},
+    {"accumulation.sync_with_dataloader", "true", true},
+    {"accumulation.sync_each_batch", "false", true},
+    {"accumulation.adjust_scheduler", "true", true},
+    {"memory.activation_checkpointing", "none", true},
+    {"devices.kind", "cuda", true},
+    {"devices.arch", "native", true},
+    {"devices.threads", "0", true},
+    {"devices.nodes", "1", true},
+    {"devices.per_node", "1", true},
+    {"devices.timeout", "600", true},
+    {"devices.numa_affinity", "false", true},
+    {"parallelism.reproducible", "off", true},
+    {"parallelism.sync_batch_norm", "false", true},
+    {"parallelism.ddp.comm_hook", "no", true},
+    {"parallelism.ddp.comm_wrapper", "no", true},
+    {"parallelism.ddp.divide_by_initial_world_size", "true", true},
+    {"parallelism.ddp.bucket_cap_mb", "25.0", true},
+    {"optimizer.name", "adamw", false},
+    {"optimizer.lr", "0.001", true},
+    {"optimizer.betas", "[0.9, 0.95]", false},
+    {"optimizer.eps", "1e-08", false},
+    {"optimizer.weight_decay", "0.1", false},
+    {"optimizer.clip_grad_norm", "1.0", false},
+    {"optimizer.norm_type", "2", false},
+    {"optimizer.state_dtype", "float32", false},
+    {"schedule.name", "constant", true},
+    {"schedule.warmup_steps", "0", true},
+    {"schedule.wd_incr_style", "constant", true},
+    {"training.steps", "3", true},
+    {"training.seed", "11", false},
+    {"training.device_specific_seed", "false", false},
+    {"training.deterministic", "false", false},
+    {"training.eval_interval", "0", true},
+    {"training.eval_iters", "20", true},
+    {"training.on_nonfinite", "stop", false},
+    {"checkpoint.project_dir", "run", true},
+    {"checkpoint.every", "0", true},
+    {"checkpoint.automatic_checkpoint_naming", "true", true},
+    {"checkpoint.iteration", "0", true},
+    {"checkpoint.max_shard_size", "10GB", true},
+    {"checkpoint.save_on_each_node", "false", true},
+    {"checkpoint.background", "true", true},
+    {"checkpoint.resume", "never", true},
+    {"checkpoint.on_signal", "save", true},
+    {"checkpoint.on_save_error", "stop", true},
+    {"tracking.every", "10", true},
+    {"tracking.grad_norms", "global", true},
+    {"tracking.noise_scale", "false", true},
+    {"the model's C", "ba759d30f1a86025", true},
+};
+
+static const struct accel_program program = {
+    .name = "mlp_table",
+    .summary = "0.00 M parameters, float32",
+    .job_digest = "4cce10e812ac202bf2a29f44b3a852aec847549dd9a51ebb274d606c013d0d57",
+    .generator = "accel-gen 0.1.0",
+    .plan = "model     mlp_table.c: 122 parameters\n"
+            "step      3 rows, 1.93 kFLOP (products 87 %)\n"
+            "memory    48.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 48.0\n"
+            "traffic   none (1 rank)\n",
+    .steps = 3,
+    .seed = 11,
+    .data_seed = 11,
+    .batch_size = 3,
+    .micro_batches = 1,
+    .sync_with_dataloader = false,
+    .tensors = tensors,
+    .n_tensors = 6,
+    .states = states,
+    .n_states = 3,
+    .keys = keys,
+    .n_keys = 75,
+    .weights_bytes = sizeof(struct model_weights),
+    .arena_bytes = offsetof(struct arena, feed),
+    .device_bytes = sizeof(struct arena),
+    .processor = ACCEL_PROCESSOR,
+    .threads = 0,
+    .source = {{"rows.csv", ACCEL_CSV}, {NULL, ACCEL_BYTES}},
+    .eval_fraction = 0.1,
+    .shuffle = true,
+    .prefetch = 2,
+    .no_target = -100,
+    .sequence_length = 0,
+    .vocabulary = 0,
+    .features = 5,
+    .label_is_class = true,
+    .classes = 3,
+    .log_every = 10,
+    .eval_every = 0,
+    .save_every = 0,
+    .eval_iters = 20,
+    .checkpoint = {.automatic_naming = true,
+                   .iteration = 0,
+                   .total_limit = 0,
+                   .max_shard_bytes = 10000000000,
+                   .copy_offset = 0,
+                   .resume = "never",
+                   .saves_on_signal = true,
+                   .outlives_errors = false},
+    .project_dir = "run",
+};
+
+/* The kernels' targets, and the arena as the runtime must know it. */
+static const char *const architectures[] = {"sm_80", "sm_90a", "sm_100", NULL};
+static const struct accel_cuda_plan device = {
+    .architectures = architectures,
+    .arena_bytes = sizeof(struct arena),
+    .workspace_offset = offsetof(struct arena, workspace),
+    .workspace_bytes = sizeof((struct arena *)0)->workspace,
+    .feed_offset = offsetof(struct arena, feed),
+    .feed_bytes = sizeof(struct feed),
+    .report_offset = offsetof(struct arena, progress.report),
+    .report_bytes = sizeof(struct step_report),
+    .ahead = 3,
+    .deterministic = false,
+};
+
+int main(int argc, char **argv) {
+  struct accel_run *run = accel_start(&program, argc, argv);
+  struct arena *mirror = accel_arena(run);
+  accel_cuda_open(&program, &device);
+  arena = accel_cuda_arena();
+  accel_cuda_open_product(&matmul_bias_3x5x7_product);
+  accel_cuda_open_product(&matmul_bias_3x7_product);
+  accel_cuda_open_product(&matmul_bias_3x7x3_product);
+  accel_cuda_open_product(&matmul_sum_5x3x7_product);
+  accel_cuda_open_product(&matmul_3x7_product);
+  accel_cuda_open_product(&matmul_sum_7x3x7_product);
+  accel_cuda_open_product(&matmul_3x3x7_product);
+  accel_cuda_open_product(&matmul_sum_7x3_product);
+  open_kernels(arena->sums);
+  accel_fill_weights(run, &mirror->weights);
+  accel_cuda_send_states(run);
+  int64_t at = accel_first_step(run);
+  open_steps(at);
+  while (at < accel_steps(run)) {
+    const int64_t until = accel_next_event(run, at);
+    for (; at < until; at++) step(run, at);
+    look(run, 0);
+    if (accel_save_is_due(run, at)) accel_cuda_fetch_states(run);
+    accel_handle_events(run, at, report);
+  }
+  accel_cuda_close();
+  return accel_finish(run);
+}

@@ -1,0 +1,348 @@
+/* mlp_table: the kernels of a training program, written by accel-gen 0.1.0. The host's half is the file of the same
+ * name that ends with .c; functions that are extern "C" are called from there and put work into the compute stream. */
+#include <accel/cuda/launch.h>
+#include <assert.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* What the device reports of a step. */
+struct step_report {
+  int64_t at; /* the step, from 0 */
+  double loss, lr, grad_norm;
+  int64_t skipped; /* steps so far that ended without an update */
+  double loss_scale;
+  int32_t taken; /* whether this one had its update */
+};
+
+/* What the device itself keeps of the steps. */
+struct progress {
+  int64_t at;           /* steps that are done */
+  int64_t taken;        /* of them, what optimizer and schedule count; for the update at hand */
+  int64_t micro;        /* micro-batches of the step at hand that are done */
+  double loss, counted; /* sums over them */
+  double lr;            /* of the update at hand */
+  float factor;         /* that its gradients are multiplied with */
+  int32_t apply_update; /* whether there is an update */
+  int32_t stopped;      /* a step was not finite, and the run ends: no update follows */
+  struct step_report report;
+};
+static_assert(sizeof(struct progress) <= 256, "as planned");
+
+/* The arrays that an update goes through, all on the device. */
+struct arrays {
+  float *all_weights, *all_gradients;
+  float *moment_1;
+  float *moment_2;
+};
+
+/* Where kernels keep partial sums: 4194304 floats. All run one after the other. */
+static float *sums;
+extern "C" void open_kernels(float *storage) {
+  sums = storage;
+}
+
+/* ---- Helpers ---- */
+
+/* Neighbours that are moved at once. */
+template <typename type, int count> struct alignas(sizeof(type) * count) accel_pack {
+  type items[count];
+};
+
+template <int count, typename type> __device__ inline accel_pack<type, count> accel_load(const type *from) {
+  return *(const accel_pack<type, count> *)from;
+}
+
+template <int count, typename type> __device__ inline void accel_store(type *to, const accel_pack<type, count> &pack) {
+  *(accel_pack<type, count> *)to = pack;
+}
+
+/* The sum over the threads of a group, which is a warp, a part of one or a block of so many, in an order that never
+ * changes. All get it. */
+template <int threads, typename number> __device__ inline number accel_sum(number x) {
+  constexpr int lanes = threads < 32 ? threads : 32;
+  for (int distance = lanes / 2; distance > 0; distance /= 2) x += __shfl_xor_sync(0xffffffffu, x, distance);
+  if constexpr (threads > 32) {
+    __shared__ number parts[threads / 32];
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = 0;
+    for (int i = 0; i < threads / 32; i++) x += parts[i];
+    __syncthreads();
+  }
+  return x;
+}
+
+/* The larger of two, a NaN where one is. */
+__device__ inline float accel_larger(float a, float b) {
+  return a > b || a != a ? a : b;
+}
+
+/* The largest over a group, as accel_sum's. */
+template <int threads> __device__ inline float accel_highest(float x) {
+  for (int distance = 16; distance > 0; distance /= 2) x = accel_larger(x, __shfl_xor_sync(0xffffffffu, x, distance));
+  if constexpr (threads > 32) {
+    __shared__ float parts[threads / 32];
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
+    __syncthreads();
+    for (int i = 0; i < threads / 32; i++) x = accel_larger(x, parts[i]);
+    __syncthreads();
+  }
+  return x;
+}
+
+__device__ inline float accel_exp(float x) {
+  return expf(x);
+}
+
+/* Takes numbers up into what ln sum e^x is made from: the highest so far, and the sum of e^(x - highest). Of -inf there
+ * is nothing to take; a NaN makes the sum one. */
+template <int count> __device__ inline void accel_log_sum_add(float *highest, float *sum, const float *x) {
+  float top = *highest;
+#pragma unroll
+  for (int e = 0; e < count; e++) top = fmaxf(top, x[e]);
+  if (top > *highest) {
+    *sum *= expf(*highest - top);
+    *highest = top;
+  }
+  const float from = top > -INFINITY ? top : 0.0f;
+#pragma unroll
+  for (int e = 0; e < count; e++) *sum += expf(x[e] - from);
+}
+
+/* ---- Kernels ---- */
+
+namespace device {
+template <int width> __global__ void __launch_bounds__(256) relu_3x7(float *y, const float *x) {
+  const uint32_t first = (blockIdx.x * 256 + threadIdx.x) * width;
+  if (first >= 21) return;
+  const size_t i = first;
+  const accel_pack<float, width> from0 = accel_load<width>(x + i);
+  accel_pack<float, width> to0;
+#pragma unroll
+  for (int e = 0; e < width; e++) {
+    const float v0 = from0.items[e];
+    const float t0 = v0 < 0.0f ? 0.0f : v0;
+    to0.items[e] = t0;
+  }
+  accel_store(y + i, to0);
+}
+} // namespace device
+
+extern "C" void relu_3x7(float *y, const float *x) {
+  accel_launch(device::relu_3x7<1>, 1, 256, y, x);
+}
+
+/* loss = the mean of lse[r] - logits[r][targets[r]] over the targets that are not -100; lse = ln sum e^logits. A block
+ * for each row. */
+namespace device {
+__global__ void __launch_bounds__(256)
+    cross_entropy_3x3(float *sums, float *loss, float *lse, float *scale, const float *logits, const int32_t *targets) {
+  (void)loss;
+  (void)scale;
+  const size_t r = blockIdx.x;
+  const float *z = logits + r * 3;
+  float highest = -INFINITY, sum = 0.0f;
+  for (size_t v = threadIdx.x; v < 3; v += 256) {
+    const float value = z[v];
+    accel_log_sum_add<1>(&highest, &sum, &value);
+  }
+  const float top = accel_highest<256>(highest);
+  const float rest = logf(accel_sum<256>(highest > -INFINITY ? sum * expf(highest - top) : sum));
+  if (threadIdx.x > 0) return;
+  const int32_t target = targets[r];
+  const float l = top + rest;
+  lse[r] = l;
+  float own = 0.0f;
+  if (target >= 0) {
+    own = (top - z[target]) + rest;
+  }
+  sums[r] = own;
+}
+__global__ void __launch_bounds__(1024)
+    cross_entropy_3x3_mean(const float *sums, float *loss, float *scale, const int32_t *targets) {
+  double total = 0.0;
+  int counted = 0;
+  for (size_t r = threadIdx.x; r < 3; r += 1024) {
+    const int32_t target = targets[r];
+    total += sums[r];
+    counted += target >= 0;
+  }
+  total = accel_sum<1024>(total);
+  counted = accel_sum<1024>(counted);
+  if (threadIdx.x > 0) return;
+  scale[0] = 1.0f / (float)counted;
+  loss[0] = (float)(total / counted);
+}
+} // namespace device
+
+extern "C" void cross_entropy_3x3(float *loss, float *lse, float *scale, const float *logits, const int32_t *targets) {
+  accel_launch(device::cross_entropy_3x3, 3, 256, sums, loss, lse, scale, logits, targets);
+  accel_launch(device::cross_entropy_3x3_mean, 1, 1024, sums, loss, scale, targets);
+}
+
+namespace device {
+template <int width>
+__global__ void __launch_bounds__(256) relu_backward_3x7(float *y, const float *x0, const float *x1) {
+  const uint32_t first = (blockIdx.x * 256 + threadIdx.x) * width;
+  if (first >= 21) return;
+  const size_t i = first;
+  const accel_pack<float, width> from0 = accel_load<width>(x0 + i);
+  const accel_pack<float, width> from1 = accel_load<width>(x1 + i);
+  accel_pack<float, width> to0;
+#pragma unroll
+  for (int e = 0; e < width; e++) {
+    const float v0 = from0.items[e];
+    const float v1 = from1.items[e];
+    const float t0 = v1 > 0.0f ? v0 : 0.0f;
+    to0.items[e] = t0;
+  }
+  accel_store(y + i, to0);
+}
+} // namespace device
+
+extern "C" void relu_backward_3x7(float *y, const float *x0, const float *x1) {
+  accel_launch(device::relu_backward_3x7<1>, 1, 256, y, x0, x1);
+}
+
+namespace device {
+template <int width> __global__ void __launch_bounds__(256) constant_1(float *y) {
+  const uint32_t first = (blockIdx.x * 256 + threadIdx.x) * width;
+  if (first >= 1) return;
+  accel_pack<float, width> to0;
+#pragma unroll
+  for (int e = 0; e < width; e++) {
+    const float t0 = 1.0f;
+    to0.items[e] = t0;
+  }
+  accel_store(y + 0, to0);
+}
+} // namespace device
+
+extern "C" void constant_1(float *y) {
+  accel_launch(device::constant_1<1>, 1, 256, y);
+}
+
+/* dlogits = d_loss scale (e^(logits - lse) - 1 at the target); rows whose target is -100 are 0. */
+namespace device {
+__global__ void __launch_bounds__(256)
+    cross_entropy_backward_1(float *dlogits, const float *d_loss, const float *logits, const float *lse,
+                             const float *scale, const int32_t *targets) {
+  const size_t r = blockIdx.x;
+  const float *z = logits + r * 3;
+  float *dz = dlogits + r * 3;
+  const int32_t target = targets[r];
+  const float factor = target >= 0 ? d_loss[0] * scale[0] : 0.0f, l = lse[r];
+  const float top = factor;
+  const size_t label = target >= 0 ? (size_t)target : 3;
+  for (size_t v = threadIdx.x; v < 3; v += 256) {
+    const float slope = factor * accel_exp(z[v] - l);
+    dz[v] = (v == label ? slope - top : slope);
+  }
+}
+} // namespace device
+
+extern "C" void cross_entropy_backward_1(float *dlogits, const float *d_loss, const float *logits, const float *lse,
+                                         const float *scale, const int32_t *targets) {
+  accel_launch(device::cross_entropy_backward_1, 3, 256, dlogits, d_loss, logits, lse, scale, targets);
+}
+
+/* ---- The end of a step ---- */
+
+namespace device {
+/* The same rate for all steps. */
+static __device__ double learning_rate(int64_t at) {
+  (void)at;
+  return 0.001;
+}
+
+/* What clips a gradient of this norm, in the arithmetic of PyTorch's clip_grad_norm_. */
+static __device__ float clip_factor(double norm) {
+  return (float)fmin(1.0 / (norm + 1e-6), 1.0);
+}
+
+/* The loss of a micro-batch goes into the step's. */
+__global__ void note_loss(struct progress *progress, const float *result) {
+  const double share = result[0];
+  progress->loss = progress->micro == 0 ? share : progress->loss + share;
+  progress->micro++;
+}
+
+/* Squares of the gradients, added up, in chunks of 16384 elements, so that it is the same in every run. */
+__global__ void __launch_bounds__(512) sum_squares(float *sums, const float *gradients) {
+  const size_t first = (size_t)blockIdx.x * 16384;
+  const size_t end = first + 16384 < 192 ? first + 16384 : 192;
+  float sum = 0.0f;
+  for (size_t i = first + threadIdx.x; i < end; i += 512) sum += gradients[i] * gradients[i];
+  sum = accel_sum<512>(sum);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+/* The loss of the step and the norm of its gradient, whether there is an update, its learning rate and factor. */
+__global__ void __launch_bounds__(512) prepare_update(const float *sums, struct progress *progress) {
+  double total = 0.0;
+  for (int i = (int)threadIdx.x; i < 1; i += 512) total += sums[i];
+  const double squares = accel_sum<512>(total);
+  const double size = sqrt(squares);
+  if (threadIdx.x > 0) return;
+  const double loss = progress->loss / (double)progress->micro;
+  struct step_report *report = &progress->report;
+  report->at = progress->at;
+  report->loss = loss;
+  report->grad_norm = size;
+  const int64_t count = progress->at;
+  report->lr = learning_rate(count);
+  if (!isfinite(loss) || !isfinite(report->grad_norm)) progress->stopped = 1;
+  const bool finite = progress->stopped == 0 && isfinite(report->grad_norm);
+  progress->factor = clip_factor(report->grad_norm);
+  progress->lr = report->lr;
+  progress->taken = count;
+  progress->apply_update = finite;
+  report->taken = finite;
+  progress->at++;
+  progress->micro = 0;
+}
+
+/* AdamW (Loshchilov, Hutter, arXiv:1711.05101) in PyTorch's arithmetic, in one sweep with the gradient's clipping. */
+__global__ void __launch_bounds__(256) update(struct arrays arrays, const struct progress *progress) {
+  const struct arrays *arena = &arrays;
+  if (progress->apply_update == 0) return;
+  const int64_t at = progress->taken;
+  const double lr = progress->lr;
+  const float factor = progress->factor;
+  const double correction_1 = 1.0 - pow(0.9, (double)(at + 1));
+  const double correction_2 = 1.0 - pow(0.95, (double)(at + 1));
+  const float rate = (float)(lr / correction_1), root = (float)(1.0 / sqrt(correction_2));
+  const float keep = (float)(1.0 - lr * 0.1);
+  const float *__restrict__ gradients = arena->all_gradients;
+  float *__restrict__ weights = arena->all_weights;
+  float *__restrict__ moment_1 = arena->moment_1, *__restrict__ moment_2 = arena->moment_2;
+  for (size_t i = (size_t)blockIdx.x * 256 + threadIdx.x; i < 192; i += (size_t)gridDim.x * 256) {
+    const float weight = weights[i];
+    const float g = gradients[i] * factor;
+    const float m = 0.9f * moment_1[i] + 0.1f * g;
+    const float v = 0.95f * moment_2[i] + 0.05f * (g * g);
+    moment_1[i] = m;
+    moment_2[i] = v;
+    const float w = weight * keep - rate * m / (sqrtf(v) * root + 1e-08f);
+    weights[i] = w;
+  }
+}
+} // namespace device
+
+extern "C" void note_loss(struct progress *progress, const float *result) {
+  accel_launch(device::note_loss, 1, 1, progress, result);
+}
+
+extern "C" void sum_squares(const float *gradients) {
+  accel_launch(device::sum_squares, 1, 512, sums, gradients);
+}
+
+extern "C" void prepare_update(struct progress *progress) {
+  accel_launch(device::prepare_update, 1, 512, sums, progress);
+}
+
+extern "C" void update(const struct arrays *arena, const struct progress *progress) {
+  accel_launch(device::update, 1, 256, *arena, progress);
+}
