@@ -17,7 +17,7 @@ done
 cd "$copy"
 CC="${CC:-cc} -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 export CC
-# Leaks are not looked for: a program keeps what it has opened (products, graphs, streams) until it ends.
+# Leaks are not looked for: a program keeps what it has opened (matmuls, graphs, streams) until it ends.
 export ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS:-}"
 ninja all build/test-programs
 exec sh tests/run.sh --fast "$@"

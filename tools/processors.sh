@@ -5,7 +5,7 @@
 # oneDNN is told to be for each processor that this one can stand for (ONEDNN_MAX_CPU_ISA).
 #
 # usage: sh tools/processors.sh [--fast]
-#   --fast  each program by one compiler, and of the tests products alone: a minute of processors; else programs by both, and all
+#   --fast  each program by one compiler, and of the tests matmuls alone: a minute of processors; else programs by both, and all
 #           tests that ask for the processor, with each of oneDNN's sets
 #
 # A line a case in TAP's form. A line with "# SKIP compiled, not run" is of a processor that nothing here can stand for.
@@ -156,7 +156,7 @@ sets() { # of oneDNN that this processor has
 
 tests() { # SET
   if [ -n "$fast" ]; then
-    say "products of oneDNN for $1" kernels env "ONEDNN_MAX_CPU_ISA=$1" "$PYTHON" tests/ops/kernels/test_kernels.py --how gcc matmul || true
+    say "matmuls of oneDNN for $1" kernels env "ONEDNN_MAX_CPU_ISA=$1" "$PYTHON" tests/ops/kernels/test_kernels.py --how gcc matmul || true
     return
   fi
   for file in ops/kernels/test_kernels ops/kernels/test_bits16_kernels program/test_determinism program/test_precision program/test_processors; do

@@ -39,7 +39,7 @@ struct role {
   int is_kernel;              /* 1: yes, -1: no, 0: not asked yet (interp_call.c) */
   int orchestrates;           /* the same, of calling kernels */
   int touches_pointers;       /* the same, of using pointers that last */
-  int does_tensor_work;       /* the same, of loops, products and exchanges (interp_claims.c) */
+  int does_tensor_work;       /* the same, of loops, matmuls and exchanges (interp_claims.c) */
   int reaches_collective;     /* the same, of calling collectives (interp_collective.c) */
   bool is_launched;           /* a kernel: it runs on the device */
   struct function *elsewhere; /* its definition in the device's half; NULL: none (device.h) */

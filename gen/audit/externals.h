@@ -8,7 +8,7 @@
 enum effect {
   EFFECT_ARITHMETIC, /* its arguments alone */
   EFFECT_MEMORY,     /* what its arguments point to */
-  EFFECT_PRODUCT,    /* a matrix library's kernel */
+  EFFECT_LIBRARY,    /* a matrix library's kernel */
   EFFECT_COLLECTIVE, /* an exchange among ranks */
   EFFECT_BATCH,      /* the runtime's, made for a step: no allocation, no system call */
   EFFECT_RUNTIME,    /* the runtime's, made for the time before, between and after steps */

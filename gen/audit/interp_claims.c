@@ -26,7 +26,7 @@ static bool find_tensor_work(struct syntax *node, void *data) {
 static bool does_tensor_work(struct function *function) {
   if (function->role->does_tensor_work == 0) {
     enum effect effect = function->body == NULL ? external_effect(function->name) : EFFECT_ARITHMETIC;
-    bool found = effect == EFFECT_PRODUCT || effect == EFFECT_COLLECTIVE || interp_is_kernel(function);
+    bool found = effect == EFFECT_LIBRARY || effect == EFFECT_COLLECTIVE || interp_is_kernel(function);
     function->role->does_tensor_work = -1; /* for what calls itself */
     syntax_walk(function->body, find_tensor_work, &found);
     if (found) function->role->does_tensor_work = 1;

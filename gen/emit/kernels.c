@@ -106,12 +106,12 @@ static bool is_bits16(const struct kernel *kernel) {
   return false;
 }
 
-struct jinja_value products_value(const struct program *program, const struct kernel *kernel) {
+struct jinja_value gemms_value(const struct program *program, const struct kernel *kernel) {
   struct jinja_value value = jinja_map(program->arena);
-  for (int i = 0; i < program->products.count; i++) {
-    const struct library_product *product = &program->products.items[i];
-    bool own = strcmp(product->algorithm, library_variant) == 0;
-    if (product->kernel == kernel) set_text(program->arena, value, product->part, own ? "" : product->algorithm);
+  for (int i = 0; i < program->gemms.count; i++) {
+    const struct library_gemm *gemm = &program->gemms.items[i];
+    bool own = strcmp(gemm->algorithm, library_variant) == 0;
+    if (gemm->kernel == kernel) set_text(program->arena, value, gemm->part, own ? "" : gemm->algorithm);
   }
   return value;
 }
@@ -135,7 +135,7 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   }
   set_text(arena, k, "name", kernel->name);
   set_text(arena, k, "variant", kernel->variant);
-  jinja_set(arena, k, "products", products_value(program, kernel));
+  jinja_set(arena, k, "gemms", gemms_value(program, kernel));
   set_int(arena, k, "weights", kernel->weights);
   jinja_set(arena, k, "inputs", inputs);
   jinja_set(arena, k, "outputs", outputs);

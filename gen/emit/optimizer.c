@@ -228,7 +228,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
 struct jinja_value optimizer_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = rule_value(program, &program->spans, "span");
-  struct optimizer_products products = optimizer_products(program);
+  struct optimizer_gemms gemms = optimizer_gemms(program);
   const struct job *job = program->job;
   set_bool(arena, value, "averages", job_optimizer(job)->averages);
   bool stores = program->bytes.gradients > 0;
@@ -238,11 +238,11 @@ struct jinja_value optimizer_value(const struct program *program) {
   struct jinja_value whole = rule_value(program, &program->tensors, "tensor");
   if (optimizer_steps_matrices(job))
     set_bool(arena, whole, "counts_steps", job->schedule.wd_incr_style != GROWTH_CONSTANT);
-  jinja_set(arena, whole, "products", products_value(program, NULL));
+  jinja_set(arena, whole, "gemms", gemms_value(program, NULL));
   jinja_set(arena, value, "by_tensor", whole);
   set_int(arena, value, "scratch", program->update_scratch);
-  set_int(arena, value, "largest_matrix", products.matrix);
-  set_int(arena, value, "largest_square", products.square);
+  set_int(arena, value, "largest_matrix", gemms.matrix);
+  set_int(arena, value, "largest_square", gemms.square);
   return value;
 }
 

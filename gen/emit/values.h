@@ -113,9 +113,9 @@ void set_exchange(const struct program *program, struct jinja_value value, const
 struct jinja_value entry_arguments_value(const struct program *program, const struct function *function,
                                          const char *weights);
 
-/* The products of a kernel, or of the optimizer where that is NULL, that the device's library computes: {part: the
+/* The matmuls of a kernel, or of the optimizer where that is NULL, that the device's library computes: {part: the
  * algorithm that was measured to be the fastest, "" for the library's own choice}. */
-struct jinja_value products_value(const struct program *program, const struct kernel *kernel);
+struct jinja_value gemms_value(const struct program *program, const struct kernel *kernel);
 
 /* How the weights are updated: the numbers of the rule, its groups, and what it keeps. */
 struct jinja_value optimizer_value(const struct program *program);

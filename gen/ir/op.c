@@ -26,8 +26,8 @@ double op_flops(const struct node *node) {
   return node->n_outputs > 0 ? (double)shape_count(node->outputs[0]->shape) : 0;
 }
 
-double op_product_flops(const struct node *node) {
-  if (node->kind->cost.product_flops != NULL) return node->kind->cost.product_flops(node);
+double op_matmul_flops(const struct node *node) {
+  if (node->kind->cost.matmul_flops != NULL) return node->kind->cost.matmul_flops(node);
   return node->kind->types.autocast.cuda == AUTOCAST_BITS16 ? op_flops(node) : 0;
 }
 

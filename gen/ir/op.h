@@ -19,13 +19,13 @@ enum op_class {
   OP_CALL         /* another region */
 };
 
-/* What a library of products can do with one before it writes it, beside the product alone. */
+/* What a library of matmuls can do with one before it writes it, beside the matmul alone. */
 enum epilogue {
   EPILOGUE_NONE,
   EPILOGUE_BIAS, /* a vector is added to each row */
   EPILOGUE_GELU, /* the form with tanh */
   EPILOGUE_RELU,
-  EPILOGUE_DGELU, /* the product times the slope of such, where the operand of that was kept */
+  EPILOGUE_DGELU, /* the matmul times the slope of such, where the operand of that was kept */
   EPILOGUE_DRELU,
   EPILOGUE_SUM /* the second factor is added up over its rows, which is the gradient of a bias */
 };
@@ -50,10 +50,10 @@ struct mean {
   int64_t without;
 };
 
-enum { MAX_OUTPUTS = 7, MAX_PRODUCTS = 8 };
+enum { MAX_OUTPUTS = 7, MAX_GEMMS = 8 };
 
 /* One of the products of matrices that a kernel is made of: [rows][depth] x [depth][columns]. */
-struct op_product {
+struct op_gemm {
   const char *name; /* among them, as the template has it: "logits" */
   int64_t rows, depth, columns;
   enum dtype factors, result;
@@ -107,19 +107,19 @@ struct op_cost {
   double (*flops)(const struct node *node);
   double flops_each;
   /* The operations that are products of matrices. NULL: all if autocast is BITS16, else none. */
-  double (*product_flops)(const struct node *node);
+  double (*matmul_flops)(const struct node *node);
 };
 
 /* Asked where a library (oneDNN, cuBLASLt, cuDNN) may compute the kernel or a part of it. */
 struct op_library {
-  /* Output 0 is the product of inputs 0 and 1 over their last two dimensions. */
-  bool product;
-  /* The products that the template takes from a device's library: fills products[] (room for MAX_PRODUCTS) and returns
-   * their number. NULL: none, or the one that the kernel is, by `product` and `epilogues`. */
-  int (*products)(const struct node *node, struct op_product *products);
-  /* The kind is a product of inputs 0 and 1 with these epilogues, as bits; op_product_with finds it by them. */
+  /* Output 0 is the matmul of inputs 0 and 1 over their last two dimensions. */
+  bool matmul;
+  /* The matmuls that the template takes from a device's library: fills gemms[] (room for MAX_GEMMS) and returns
+   * their number. NULL: none, or the one that the kernel is, by `matmul` and `epilogues`. */
+  int (*gemms)(const struct node *node, struct op_gemm *gemms);
+  /* The kind is a matmul of inputs 0 and 1 with these epilogues, as bits; op_matmul_with finds it by them. */
   unsigned epilogues;
-  /* Of a product: whether it is faster with input 1, a weight, in a layout of the library's own, made once for `times`
+  /* Of a matmul: whether it is faster with input 1, a weight, in a layout of the library's own, made once for `times`
    * executions. NULL: never. */
   bool (*packs)(const struct node *node, const int64_t *const *strides, int64_t times);
   /* The part of a device's library (cuDNN) that has the kernel; its template opens it there if the library offers it
@@ -168,11 +168,11 @@ struct op_choice {
 struct op_fusion {
   bool adds;                   /* OP_ELEMENTWISE: output 0 is the sum of inputs 0 and 1 */
   const struct op_kind *plain; /* of a kind with an addition before or after it: the kind without */
-  /* The same as `node`, whose input 0 is the product a b, with no more than `rows` rows of that product in memory, each
+  /* The same as `node`, whose input 0 is the matmul a b, with no more than `rows` rows of that matmul in memory, each
    * `pitch` elements after the one before: a node that begins with node's outputs. The node's region is open in
    * `builder`. NULL: there is no such operation. */
-  struct node *(*over_product)(struct builder *builder, const struct node *node, struct value *a, struct value *b,
-                               int64_t rows, int64_t pitch);
+  struct node *(*over_matmul)(struct builder *builder, const struct node *node, struct value *a, struct value *b,
+                              int64_t rows, int64_t pitch);
   /* Of a loss that is fused with its gradient: its output 2, which others may need, computed without the rest. The
    * node's region is open. */
   struct node *(*share)(struct builder *builder, const struct node *node);
@@ -342,7 +342,7 @@ int op_described(const struct op_kind *kind, int output);
 double op_flops(const struct node *node);
 
 /* Those of them that are products of matrices. */
-double op_product_flops(const struct node *node);
+double op_matmul_flops(const struct node *node);
 
 /* The variants of a loop, for op_choice.variants: "all" threads, and "one" where sharing it out may cost more than
  * running it. `work`: the elements of a loop of a few operations each that would take as long; op_threads: a quarter of

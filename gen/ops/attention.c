@@ -140,8 +140,8 @@ static bool accepts(const struct node *node, bool output, int index, const int64
   return shape.rank == 4 ? accepts_rows(shape, strides) : op_is_dense(shape, strides);
 }
 
-/* Two products of queries x keys x columns; a causal mask leaves half of them, and a window what it is wide. */
-static double products(const struct node *node, struct size size) {
+/* Two matmuls of queries x keys x columns; a causal mask leaves half of them, and a window what it is wide. */
+static double matmul_flops(const struct node *node, struct size size) {
   double each = 4.0 * (double)size.heads * (double)size.queries * (double)size.columns, keys = (double)size.keys;
   double window = (double)node_int(node, "window");
   if (node_int(node, "causal")) keys /= 2;
@@ -149,7 +149,7 @@ static double products(const struct node *node, struct size size) {
 }
 
 static double flops(const struct node *node) {
-  return products(node, size_of(node->inputs[0]->shape, node->inputs[1]->shape));
+  return matmul_flops(node, size_of(node->inputs[0]->shape, node->inputs[1]->shape));
 }
 
 /* Queries are each by themselves among keys that are there for all of them; samples and heads are apart. */
@@ -284,9 +284,9 @@ static void reference_backward(const struct node *node, const double *const *inp
     }
 }
 
-/* Five products where forward has two: P again, dv, dP, dq, dk. */
+/* Five matmuls where forward has two: P again, dv, dP, dq, dk. */
 static double flops_backward(const struct node *node) {
-  return 2.5 * products(node, size_of(node->inputs[1]->shape, node->inputs[2]->shape));
+  return 2.5 * matmul_flops(node, size_of(node->inputs[1]->shape, node->inputs[2]->shape));
 }
 
 /* The least multiple of `step` that is not below `length`. */

@@ -84,7 +84,7 @@ static bool accepts(const struct node *node, bool output, int index, const int64
   return strides[3] == 1 || shape.dim[3] == 1;
 }
 
-/* Two products of each query with half of the places. */
+/* Two matmuls of each query with half of the places. */
 static double flops(const struct node *node) {
   double keys = (double)node->inputs[3]->shape.dim[2] / 2, window = (double)node_int(node, "window");
   return 4.0 * (double)shape_count(node->inputs[0]->shape) * (window > 0 && window < keys ? window : keys);

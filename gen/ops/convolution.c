@@ -77,7 +77,7 @@ static bool in_library(const struct node *node) {
   return node->outputs[0]->dtype == node->inputs[0]->dtype;
 }
 
-static double products(const struct geometry *g) {
+static double matmul_flops(const struct geometry *g) {
   return 2.0 * (double)shape_count(g->y) * (double)shape_product(g->weight, 1, 4);
 }
 
@@ -241,7 +241,7 @@ static int64_t library_workspace(const struct node *node, bool deterministic) {
 
 static double flops(const struct node *node) {
   struct geometry g = geometry(node);
-  return products(&g);
+  return matmul_flops(&g);
 }
 
 static const struct op_kind kind = {
@@ -305,7 +305,7 @@ static int64_t library_workspace_data(const struct node *node, bool deterministi
 
 static double flops_data(const struct node *node) {
   struct geometry g = geometry_data(node);
-  return products(&g);
+  return matmul_flops(&g);
 }
 
 static const struct op_kind kind_data = {
@@ -360,7 +360,7 @@ static int64_t library_workspace_weights(const struct node *node, bool determini
 
 static double flops_weights(const struct node *node) {
   struct geometry g = geometry_weights(node);
-  return products(&g);
+  return matmul_flops(&g);
 }
 
 static const struct op_kind kind_weights = {

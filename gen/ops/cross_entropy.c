@@ -68,8 +68,8 @@ static int64_t index_limit(const struct node *node, int input) {
   return input == 1 ? logits->dim[logits->rank - 1] : 0;
 }
 
-static struct node *over_product(struct builder *builder, const struct node *node, struct value *a, struct value *b,
-                                 int64_t rows, int64_t pitch) {
+static struct node *over_matmul(struct builder *builder, const struct node *node, struct value *a, struct value *b,
+                                int64_t rows, int64_t pitch) {
   struct value *inputs[] = {a, b, node->inputs[1]};
   struct attribute attributes[N_ATTRIBUTES + 2] = {node->attributes[0], node->attributes[1], node->attributes[2],
                                                    attribute_int("rows", rows), attribute_int("pitch", pitch)};
@@ -91,7 +91,7 @@ static const struct op_kind kind = {
     .index.limit = index_limit,
     .index.ignores = true,
     .evaluation.mean = op_mean_over_targets,
-    .fusion.over_product = over_product,
+    .fusion.over_matmul = over_matmul,
     .choice.variants = op_threads,
     .choice.what = "threads",
     .truth.reference = reference,

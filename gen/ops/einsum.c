@@ -1,6 +1,6 @@
 /* Sums of products by labels of dimensions (Einstein's convention, in NumPy's spelling), written with views, sums and
  * matrix products. Operands are taken from the left, two at a time: what only one of them has is summed first; the
- * labels of both that are still needed lead a batch of products, those that are not are its inner dimension. */
+ * labels of both that are still needed lead a batch of matmuls, those that are not are its inner dimension. */
 #include <ctype.h>
 #include <string.h>
 
@@ -167,8 +167,8 @@ static bool contract(const struct einsum *e, struct term *a, struct term *b, con
   append(&all, &left);
   append(&all, &right);
   if (all.count > MAX_RANK)
-    return fail(e, arena_printf(arena_of(e), "a product has %d dimensions, where at most %d are possible", all.count,
-                                MAX_RANK));
+    return fail(
+        e, arena_printf(arena_of(e), "a matmul has %d dimensions, where at most %d are possible", all.count, MAX_RANK));
   struct shape shape = {.rank = all.count};
   for (int i = 0; i < all.count; i++) shape.dim[i] = e->extents[all.items[i]];
   struct value *x = matrices(e, a, &batch, &left, &inner), *y = matrices(e, b, &batch, &inner, &right);

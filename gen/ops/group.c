@@ -1,4 +1,4 @@
-/* Places grouped by what was chosen there, so that products of one group are one matrix product. index [...][T][k] says
+/* Places grouped by what was chosen there, so that matmuls of one group are one matrix product. index [...][T][k] says
  * which of `groups` each of T rows chose, k times. Where there is a capacity, the rows of each of the leading
  * dimensions (a group of tokens) fill it in the order of their first choices, then of their second ones, and so on;
  * what comes too late is dropped (Lepikhin et al., arXiv:2006.16668, algorithm 1; Fedus, Zoph, Shazeer,

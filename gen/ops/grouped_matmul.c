@@ -1,8 +1,8 @@
-/* Products of groups of rows: rows starts[g] to starts[g + 1] of x times the transpose of weight g, or where `straight`
+/* Matmuls of groups of rows: rows starts[g] to starts[g + 1] of x times the transpose of weight g, or where `straight`
  * times the weight itself; rows behind the last group give 0. dx is the same of dy with the weights the other way
- * round; the gradient of weight g is the product of the group's rows of dy, transposed, and of x, in float32, of many
- * groups in one node. On processors autocast leaves them in float32: the extents of a product are known as it runs, and
- * the library makes its products of 16 bits before. */
+ * round; the gradient of weight g is the matmul of the group's rows of dy, transposed, and of x, in float32, of many
+ * groups in one node. On processors autocast leaves them in float32: the extents of a matmul are known as it runs, and
+ * the library makes its matmuls of 16 bits before. */
 #include <string.h>
 
 #include "gen/ops/support/support.h"
@@ -104,7 +104,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .types.autocast = {.cpu = AUTOCAST_FLOAT32, .cuda = AUTOCAST_BITS16},
     .cost.flops = flops,
-    .cost.product_flops = flops,
+    .cost.matmul_flops = flops,
     .index.limit = index_limit,
     .truth.reference = reference,
 };
@@ -148,7 +148,7 @@ static const struct op_kind kind_weight = {
     .memory.accumulates = 1,
     .types.autocast = {.cpu = AUTOCAST_FLOAT32, .cuda = AUTOCAST_BITS16},
     .cost.flops = flops_weight,
-    .cost.product_flops = flops_weight,
+    .cost.matmul_flops = flops_weight,
     .index.limit = index_limit_weight,
     .truth.reference = reference_weight,
 };

@@ -5,7 +5,7 @@
  * a chunk, of x's type, in rows of `pitch` places.
  *
  * Where all rows are in memory at once (`kept`), the logits stay there for the backward, which then makes of them, in
- * their place, their gradient and its products: what is left is that rows begin where a library wants them.
+ * their place, their gradient and its matmuls: what is left is that rows begin where a library wants them.
  *
  * As the loss is a mean whose gradient is known before any logit is, both can be computed from a chunk while it is in
  * memory: one node of the backward (`fused_loss_backward`) computes each chunk of logits once, and from it the loss and
@@ -49,7 +49,7 @@ static bool is_kept(const struct op_kind *kind) {
   return kind == &kind_kept;
 }
 
-/* A matrix of the library of products: one stride is 1, the other one skips at least a whole line. */
+/* A matrix of the library of matmuls: one stride is 1, the other one skips at least a whole line. */
 static bool is_matrix(struct shape shape, const int64_t *strides) {
   if (strides[0] < 1 || strides[1] < 1) return false;
   return (strides[1] == 1 && strides[0] >= shape.dim[1]) || (strides[0] == 1 && strides[1] >= shape.dim[0]);
@@ -132,39 +132,39 @@ static struct node *inverse_count(struct builder *builder, const struct node *no
   return builder_node(builder, "inverse_target_count", &node->inputs[2], 1, attributes, 2);
 }
 
-static double one_product(const struct value *x, const struct value *weight) {
+static double matmul_flops_of(const struct value *x, const struct value *weight) {
   return 2 * (double)shape_count(x->shape) * (double)classes(weight);
 }
 
-static double product_flops(const struct node *node) {
-  return one_product(node->inputs[0], node->inputs[1]);
+static double matmul_flops(const struct node *node) {
+  return matmul_flops_of(node->inputs[0], node->inputs[1]);
 }
 
 static double flops(const struct node *node) {
-  return product_flops(node) + 4 * (double)op_rows(node->inputs[0]->shape) * (double)classes(node->inputs[1]);
+  return matmul_flops(node) + 4 * (double)op_rows(node->inputs[0]->shape) * (double)classes(node->inputs[1]);
 }
 
-/* The products over chunks of x's rows, where the last chunk has fewer than the others its own ones. */
-static int products_of(const struct node *node, const struct value *x, const struct value *weight,
-                       const struct value *dweight, bool makes_logits, struct op_product *products) {
+/* The matmuls over chunks of x's rows, where the last chunk has fewer than the others its own ones. */
+static int gemms_of(const struct node *node, const struct value *x, const struct value *weight,
+                    const struct value *dweight, bool makes_logits, struct op_gemm *gemms) {
   const int64_t all = op_rows(x->shape), rows = node_int(node, "rows"), last = all % rows;
   const int64_t depth = op_columns(x->shape), columns = classes(weight);
   const enum dtype type = x->dtype, sum = dweight != NULL ? dweight->dtype : type;
   int n = 0;
-  if (makes_logits) products[n++] = (struct op_product){"logits", rows, depth, columns, type, type};
-  if (makes_logits && last > 0) products[n++] = (struct op_product){"last_logits", last, depth, columns, type, type};
+  if (makes_logits) gemms[n++] = (struct op_gemm){"logits", rows, depth, columns, type, type};
+  if (makes_logits && last > 0) gemms[n++] = (struct op_gemm){"last_logits", last, depth, columns, type, type};
   if (dweight == NULL) return n;
-  products[n++] = (struct op_product){"dx", rows, columns, depth, type, type};
-  products[n++] = (struct op_product){"dweight", depth, rows, columns, type, sum};
-  if (all > rows) products[n++] = (struct op_product){"next_dweight", depth, rows, columns, type, sum};
+  gemms[n++] = (struct op_gemm){"dx", rows, columns, depth, type, type};
+  gemms[n++] = (struct op_gemm){"dweight", depth, rows, columns, type, sum};
+  if (all > rows) gemms[n++] = (struct op_gemm){"next_dweight", depth, rows, columns, type, sum};
   if (last == 0) return n;
-  products[n++] = (struct op_product){"last_dx", last, columns, depth, type, type};
-  products[n++] = (struct op_product){"last_dweight", depth, last, columns, type, sum};
+  gemms[n++] = (struct op_gemm){"last_dx", last, columns, depth, type, type};
+  gemms[n++] = (struct op_gemm){"last_dweight", depth, last, columns, type, sum};
   return n;
 }
 
-static int products(const struct node *node, struct op_product *products) {
-  return products_of(node, node->inputs[0], node->inputs[1], NULL, true, products);
+static int gemms(const struct node *node, struct op_gemm *gemms) {
+  return gemms_of(node, node->inputs[0], node->inputs[1], NULL, true, gemms);
 }
 
 static int64_t index_limit(const struct node *node, int input) {
@@ -174,8 +174,8 @@ static int64_t index_limit(const struct node *node, int input) {
 #define FORWARD                                                                                                        \
   .class = OP_KERNEL, .template_name = "linear_cross_entropy", .input_names = {"x", "weight", "targets"},              \
   .output_names = {"loss", "lse", "scale", "logits"}, .infer = infer, .gradient = gradient, .layout.accepts = accepts, \
-  .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .cost.flops = flops, .cost.product_flops = product_flops,    \
-  .library.products = products, .kernel.noted_input = 1 + 2, .index.limit = index_limit, .index.ignores = true,        \
+  .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .cost.flops = flops, .cost.matmul_flops = matmul_flops,      \
+  .library.gemms = gemms, .kernel.noted_input = 1 + 2, .index.limit = index_limit, .index.ignores = true,              \
   .evaluation.mean = op_mean_over_targets, .fusion.share = inverse_count, .truth.reference = reference
 
 static const struct op_kind kind = {FORWARD, .name = "linear_cross_entropy", .memory.workspace = 8};
@@ -221,24 +221,23 @@ static void reference_backward(const struct node *node, const double *const *inp
   arena_free(arena);
 }
 
-static double product_flops_backward(const struct node *node) {
-  return (node->n_inputs > LOGITS ? 2 : 3) * one_product(node->inputs[1], node->inputs[2]);
+static double matmul_flops_backward(const struct node *node) {
+  return (node->n_inputs > LOGITS ? 2 : 3) * matmul_flops_of(node->inputs[1], node->inputs[2]);
 }
 
-static int products_backward(const struct node *node, struct op_product *products) {
-  return products_of(node, node->inputs[1], node->inputs[2], node->outputs[1], node->n_inputs == LOGITS, products);
+static int gemms_backward(const struct node *node, struct op_gemm *gemms) {
+  return gemms_of(node, node->inputs[1], node->inputs[2], node->outputs[1], node->n_inputs == LOGITS, gemms);
 }
 
 static double flops_backward(const struct node *node) {
-  return product_flops_backward(node) + 3 * (double)op_rows(node->inputs[1]->shape) * (double)classes(node->inputs[2]);
+  return matmul_flops_backward(node) + 3 * (double)op_rows(node->inputs[1]->shape) * (double)classes(node->inputs[2]);
 }
 
 #define BACKWARD                                                                                                       \
   .class = OP_KERNEL, .template_name = "linear_cross_entropy", .infer = infer_backward,                                \
   .layout.accepts = accepts_backward, .memory.accumulates = 3, .memory.workspace = 4,                                  \
   .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .cost.flops = flops_backward,                                \
-  .cost.product_flops = product_flops_backward, .library.products = products_backward,                                 \
-  .truth.reference = reference_backward
+  .cost.matmul_flops = matmul_flops_backward, .library.gemms = gemms_backward, .truth.reference = reference_backward
 
 static const struct op_kind kind_backward = {BACKWARD, .name = "linear_cross_entropy_backward",
                                              .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets"},
@@ -324,16 +323,16 @@ static void reference_forward_backward(const struct node *node, const double *co
   arena_free(arena);
 }
 
-static double product_flops_forward_backward(const struct node *node) {
-  return 3 * one_product(node->inputs[1], node->inputs[2]);
+static double matmul_flops_forward_backward(const struct node *node) {
+  return 3 * matmul_flops_of(node->inputs[1], node->inputs[2]);
 }
 
-static int products_forward_backward(const struct node *node, struct op_product *products) {
-  return products_of(node, node->inputs[1], node->inputs[2], node->outputs[2], true, products);
+static int gemms_forward_backward(const struct node *node, struct op_gemm *gemms) {
+  return gemms_of(node, node->inputs[1], node->inputs[2], node->outputs[2], true, gemms);
 }
 
 static double flops_forward_backward(const struct node *node) {
-  return product_flops_forward_backward(node) +
+  return matmul_flops_forward_backward(node) +
          7 * (double)op_rows(node->inputs[1]->shape) * (double)classes(node->inputs[2]);
 }
 
@@ -353,8 +352,8 @@ static const struct op_kind kind_forward_backward = {
     .memory.workspace = 8,
     .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .cost.flops = flops_forward_backward,
-    .cost.product_flops = product_flops_forward_backward,
-    .library.products = products_forward_backward,
+    .cost.matmul_flops = matmul_flops_forward_backward,
+    .library.gemms = gemms_forward_backward,
     .kernel.noted_input = 1 + 4,
     .index.limit = index_limit_forward_backward,
     .index.ignores = true,

@@ -85,7 +85,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[1] = op_matmul(builder, op_matrix_transpose(builder, slopes), states);
 }
 
-static double product_flops(const struct node *node) {
+static double matmul_flops(const struct node *node) {
   struct extents n = extents_of(node->inputs[0]);
   return 8 * (double)(n.batch * n.steps) * (double)(n.width * n.width);
 }
@@ -95,20 +95,20 @@ static bool multiplies(struct extents n) {
   return n.width % 4 == 0;
 }
 
-static struct op_product of_step(const char *name, struct extents n) {
-  return (struct op_product){name, n.batch, n.width, 4 * n.width, DTYPE_FLOAT32, DTYPE_FLOAT32};
+static struct op_gemm of_step(const char *name, struct extents n) {
+  return (struct op_gemm){name, n.batch, n.width, 4 * n.width, DTYPE_FLOAT32, DTYPE_FLOAT32};
 }
 
 /* The steps behind the first one. */
-static int products(const struct node *node, struct op_product *found) {
+static int gemms(const struct node *node, struct op_gemm *found) {
   struct extents n = extents_of(node->inputs[0]);
   if (!multiplies(n) || n.steps == 1) return 0;
-  found[0] = of_step("product", n);
+  found[0] = of_step("gemm", n);
   return 1;
 }
 
 static double flops(const struct node *node) {
-  return product_flops(node) + op_flops_each(node, 0, 3);
+  return matmul_flops(node) + op_flops_each(node, 0, 3);
 }
 
 /* y and the cells of the newest step are cached. */
@@ -133,8 +133,8 @@ static const struct op_kind kind = {
     .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .types.wide = true,
     .cost.flops = flops,
-    .cost.product_flops = product_flops,
-    .library.products = products,
+    .cost.matmul_flops = matmul_flops,
+    .library.gemms = gemms,
     .truth.reference = reference,
 };
 
@@ -172,9 +172,9 @@ static void reference_incremental(const struct node *node, const double *const *
 }
 
 /* That of the first step, from what is kept, and those of the others. */
-static int products_incremental(const struct node *node, struct op_product *found) {
+static int gemms_incremental(const struct node *node, struct op_gemm *found) {
   struct extents n = extents_of(node->inputs[0]);
-  int others = products(node, found);
+  int others = gemms(node, found);
   if (!multiplies(n)) return 0;
   found[others] = of_step("first", n);
   return others + 1;
@@ -192,8 +192,8 @@ static const struct op_kind kind_incremental = {
     .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .types.wide = true,
     .cost.flops = flops,
-    .cost.product_flops = product_flops,
-    .library.products = products_incremental,
+    .cost.matmul_flops = matmul_flops,
+    .library.gemms = gemms_incremental,
     .truth.reference = reference_incremental,
 };
 
@@ -242,20 +242,20 @@ static void reference_backward(const struct node *node, const double *const *inp
 }
 
 /* The steps before the last one. */
-static int products_backward(const struct node *node, struct op_product *products) {
+static int gemms_backward(const struct node *node, struct op_gemm *gemms) {
   struct extents n = extents_of(node->inputs[3]);
   if (!multiplies(n) || n.steps == 1) return 0;
-  products[0] = (struct op_product){"product", n.batch, 4 * n.width, n.width, DTYPE_FLOAT32, DTYPE_FLOAT32};
+  gemms[0] = (struct op_gemm){"gemm", n.batch, 4 * n.width, n.width, DTYPE_FLOAT32, DTYPE_FLOAT32};
   return 1;
 }
 
-static double product_flops_backward(const struct node *node) {
+static double matmul_flops_backward(const struct node *node) {
   struct extents n = extents_of(node->inputs[3]);
   return 8 * (double)(n.batch * n.steps) * (double)(n.width * n.width);
 }
 
 static double flops_backward(const struct node *node) {
-  return product_flops_backward(node) + op_flops_each(node, 3, 4);
+  return matmul_flops_backward(node) + op_flops_each(node, 3, 4);
 }
 
 static const struct op_kind kind_backward = {
@@ -269,8 +269,8 @@ static const struct op_kind kind_backward = {
     .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .types.wide = true,
     .cost.flops = flops_backward,
-    .cost.product_flops = product_flops_backward,
-    .library.products = products_backward,
+    .cost.matmul_flops = matmul_flops_backward,
+    .library.gemms = gemms_backward,
     .truth.reference = reference_backward,
 };
 

@@ -51,7 +51,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[1] = op_matmul(builder, op_matrix_transpose(builder, left), right);
 }
 
-/* A matrix of the library of products: one stride is 1, the other one skips at least a whole line. */
+/* A matrix of the library of matmuls: one stride is 1, the other one skips at least a whole line. */
 static bool is_matrix(int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride) {
   return (column_stride == 1 && row_stride >= columns) || (row_stride == 1 && column_stride >= rows);
 }
@@ -86,26 +86,26 @@ static bool runs_on(struct shape shape, const int64_t *strides, int d) {
   return strides[d] == strides[d + 1] * shape.dim[d + 1];
 }
 
-/* Products that the kernel makes: one, or one for each of the leading places where their rows do not lie evenly. */
-static int64_t count_products(const struct node *node, const int64_t *const *strides) {
+/* Matmuls that the kernel makes: one, or one for each of the leading places where their rows do not lie evenly. */
+static int64_t count_gemms(const struct node *node, const int64_t *const *strides) {
   struct shape y = node->outputs[0]->shape, a = node->inputs[0]->shape;
   bool one = node->inputs[1]->shape.rank == 2 && a.rank == y.rank;
   for (int i = 0; i < y.rank - 2; i++) one = one && runs_on(a, strides[1], i) && runs_on(y, strides[0], i);
   return one ? 1 : shape_product(y, 0, y.rank - 2);
 }
 
-/* Multiplications of a small and of a large product, and of one of bfloat16 that is shared out; rows and columns of a
+/* Multiplications of a small and of a large matmul, and of one of bfloat16 that is shared out; rows and columns of a
  * narrow one. */
 enum { SMALL = 1000000, LARGE = 100000000, SHARED = 10000000, FEW = 32 };
 
-/* The library shares out a product among threads (library), each thread makes whole ones (each) or a part of one
+/* The library shares out a matmul among threads (library), each thread makes whole ones (each) or a part of one
  * (parts), or the library's primitive does it, made for the shape (primitive). Many small ones are for `each`, a large
  * one is for `parts`: threads then wait for each other once. A part of bfloat16 is some rows, for which each thread
  * reads the whole other matrix: there should not be more of it. */
 static int variants(const struct node *node, const int64_t *const *strides, const char **variants) {
   const struct value *y = node->outputs[0];
   enum dtype from = node->inputs[0]->dtype;
-  bool several = count_products(node, strides) > 1, bits16 = dtype_is_bits16(from);
+  bool several = count_gemms(node, strides) > 1, bits16 = dtype_is_bits16(from);
   variants[0] = "library";
   bool by_rows = y->dtype == DTYPE_FLOAT32 || strides[0][y->shape.rank - 1] == 1;
   if (bits16 && (several || from != DTYPE_BFLOAT16 || !by_rows)) return 1;
@@ -119,13 +119,13 @@ static int variants(const struct node *node, const int64_t *const *strides, cons
   return bits16 ? 2 : 3;
 }
 
-/* One product of many rows over a matrix that is neither tiny nor so large that copying it is little beside the
- * product: a large one of bfloat16, and one of floats, which its library makes by itself, where the matrix lies by
+/* One matmul of many rows over a matrix that is neither tiny nor so large that copying it is little beside the
+ * matmul: a large one of bfloat16, and one of floats, which its library makes by itself, where the matrix lies by
  * columns. docs/matmul.md has the figures. */
 static bool packs(const struct node *node, const int64_t *const *strides, int64_t times) {
   enum { MANY_ROWS = 2048, MOST = 1 << 20 };
   const struct value *y = node->outputs[0], *b = node->inputs[1];
-  if (b->shape.rank != 2 || count_products(node, strides) > 1 || strides[0][y->shape.rank - 1] != 1) return false;
+  if (b->shape.rank != 2 || count_gemms(node, strides) > 1 || strides[0][y->shape.rank - 1] != 1) return false;
   int64_t rows = op_rows(y->shape), depth = extent(b, 2), columns = extent(b, 1);
   bool by_columns = strides[2][0] == 1 && strides[2][1] != 1, large = rows * depth * columns >= LARGE;
   if (rows * times < MANY_ROWS || depth < FEW || columns < FEW || depth * columns > MOST) return false;
@@ -142,9 +142,9 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .layout.accepts = accepts,
     .memory.accumulates = 1,
-    .library.product = true,
+    .library.matmul = true,
     .choice.variants = variants,
-    .choice.what = "products",
+    .choice.what = "matmuls",
     .choice.steady = (const char *const[]){"each", "library", NULL},
     .library.packs = packs,
     .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},

@@ -36,8 +36,8 @@ static void reference(const struct node *node, const double *const *inputs, doub
       outputs[0][(int64_t)inputs[0][e] * width + c] += inputs[2][e] * inputs[3][(int64_t)inputs[1][e] * width + c];
 }
 
-static struct value *product(struct builder *builder, struct value *rows, struct value *columns, struct value *values,
-                             struct value *x, int64_t count) {
+static struct value *sparse_matmul(struct builder *builder, struct value *rows, struct value *columns,
+                                   struct value *values, struct value *x, int64_t count) {
   struct attribute attribute = attribute_int("rows", count);
   return builder_op(builder, "sparse_matmul", (struct value *[]){rows, columns, values, x}, 4, &attribute, 1);
 }
@@ -50,7 +50,7 @@ static struct value *dot(struct builder *builder, struct value *rows, struct val
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   struct value *rows = node->inputs[0], *columns = node->inputs[1], *values = node->inputs[2], *x = node->inputs[3];
   if (builder_wants_gradient(builder, values)) dx[2] = dot(builder, rows, columns, dy[0], x);
-  if (builder_wants_gradient(builder, x)) dx[3] = product(builder, columns, rows, values, dy[0], x->shape.dim[0]);
+  if (builder_wants_gradient(builder, x)) dx[3] = sparse_matmul(builder, columns, rows, values, dy[0], x->shape.dim[0]);
 }
 
 static double flops(const struct node *node) {
@@ -100,8 +100,8 @@ static void reference_dot(const struct node *node, const double *const *inputs, 
 
 static void gradient_dot(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   struct value *rows = node->inputs[0], *columns = node->inputs[1], *a = node->inputs[2], *b = node->inputs[3];
-  if (builder_wants_gradient(builder, a)) dx[2] = product(builder, rows, columns, dy[0], b, a->shape.dim[0]);
-  if (builder_wants_gradient(builder, b)) dx[3] = product(builder, columns, rows, dy[0], a, b->shape.dim[0]);
+  if (builder_wants_gradient(builder, a)) dx[2] = sparse_matmul(builder, rows, columns, dy[0], b, a->shape.dim[0]);
+  if (builder_wants_gradient(builder, b)) dx[3] = sparse_matmul(builder, columns, rows, dy[0], a, b->shape.dim[0]);
 }
 
 static int64_t index_limit_dot(const struct node *node, int input) {
@@ -165,8 +165,8 @@ static const struct op_kind kind_rows = {
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
   if (arguments[4].integer >= 1)
-    return product(builder, op_tensor(arguments, 0), op_tensor(arguments, 1), op_tensor(arguments, 2),
-                   op_tensor(arguments, 3), arguments[4].integer);
+    return sparse_matmul(builder, op_tensor(arguments, 0), op_tensor(arguments, 1), op_tensor(arguments, 2),
+                         op_tensor(arguments, 3), arguments[4].integer);
   builder_error(builder, "sparse_matmul: the number of rows must be at least 1, not %lld",
                 (long long)arguments[4].integer);
   return NULL;
@@ -187,7 +187,7 @@ static struct value *build_csr(struct builder *builder, const struct argument *a
   struct value *first = op_slice(builder, starts, 0, 0, n_rows);
   struct value *rows = first != NULL ? builder_op(builder, "sparse_rows", &first, 1, &elements, 1) : NULL;
   if (rows == NULL) return NULL;
-  return product(builder, rows, columns, op_tensor(arguments, 2), op_tensor(arguments, 3), n_rows);
+  return sparse_matmul(builder, rows, columns, op_tensor(arguments, 2), op_tensor(arguments, 3), n_rows);
 }
 
 const struct op_file op_file_sparse_matmul = {

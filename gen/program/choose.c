@@ -55,10 +55,10 @@ const char *choose(struct program *program, const char *subject, const char *wha
 
 /* ---- For people and programs ---- */
 
-/* What a choice is for, in a few words: the product's or the kernel's name, or the subject where it is not one's. */
+/* What a choice is for, in a few words: the matmul's or the kernel's name, or the subject where it is not one's. */
 static const char *name_of(const struct program *program, const struct choice *choice) {
-  for (int i = 0; i < program->products.count; i++)
-    if (strcmp(program->products.items[i].subject, choice->subject) == 0) return program->products.items[i].name;
+  for (int i = 0; i < program->gemms.count; i++)
+    if (strcmp(program->gemms.items[i].subject, choice->subject) == 0) return program->gemms.items[i].name;
   for (int i = 0; i < program->n_kernels; i++)
     if (strcmp(program->kernels[i]->subject, choice->subject) == 0) return program->kernels[i]->name;
   return choice->subject;

@@ -89,31 +89,31 @@ bool optimizer_counts_steps(const struct job *job) {
   return job_optimizer(job)->counts_steps || dampens;
 }
 
-struct optimizer_products optimizer_products(const struct program *program) {
-  struct optimizer_products products = {0};
+struct optimizer_gemms optimizer_gemms(const struct program *program) {
+  struct optimizer_gemms gemms = {0};
   for (int i = 0; i < program->tensors.count && optimizer_steps_matrices(program->job); i++) {
     const struct span *span = &program->tensors.items[i];
     int64_t least = span->rows < span->columns ? span->rows : span->columns;
-    if (span->rows * span->columns > products.matrix) products.matrix = span->rows * span->columns;
-    if (least * least > products.square) products.square = least * least;
+    if (span->rows * span->columns > gemms.matrix) gemms.matrix = span->rows * span->columns;
+    if (least * least > gemms.square) gemms.square = least * least;
   }
-  return products;
+  return gemms;
 }
 
 /* s = x x' from the side on which that is smaller, p = s s, and p x or x p. */
-void optimizer_round(const struct span *matrix, struct op_product products[PRODUCTS_OF_ROUND]) {
+void optimizer_round(const struct span *matrix, struct op_gemm gemms[GEMMS_OF_ROUND]) {
   const int64_t rows = matrix->rows, columns = matrix->columns;
   const int64_t least = rows < columns ? rows : columns, most = rows < columns ? columns : rows;
   const enum dtype type = DTYPE_FLOAT32;
-  products[0] = (struct op_product){"square", least, most, least, type, type};
-  products[1] = (struct op_product){"power", least, least, least, type, type};
-  products[2] = (struct op_product){"turn", rows, least, columns, type, type};
+  gemms[0] = (struct op_gemm){"square", least, most, least, type, type};
+  gemms[1] = (struct op_gemm){"power", least, least, least, type, type};
+  gemms[2] = (struct op_gemm){"turn", rows, least, columns, type, type};
 }
 
 int64_t optimizer_scratch(const struct program *program) {
-  struct optimizer_products products = optimizer_products(program);
+  struct optimizer_gemms gemms = optimizer_gemms(program);
   int64_t size = dtype_size(DTYPE_FLOAT32);
-  return 2 * (arena_aligned(products.matrix * size) + arena_aligned(products.square * size));
+  return 2 * (arena_aligned(gemms.matrix * size) + arena_aligned(gemms.square * size));
 }
 
 bool same_numbers(const struct optimizer_numbers *a, const struct optimizer_numbers *b) {

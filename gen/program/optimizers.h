@@ -59,16 +59,16 @@ bool optimizer_packs_moments(const struct job *job);
 /* Whether the update depends on the step's number, the learning rate aside. */
 bool optimizer_counts_steps(const struct job *job);
 
-/* The largest number of elements of the products within the update: of a matrix that it steps, and of the square of its
+/* The largest number of elements of the matmuls within the update: of a matrix that it steps, and of the square of its
  * smaller dimension. Both 0 where it multiplies nothing. */
-struct optimizer_products {
+struct optimizer_gemms {
   int64_t matrix, square;
 };
-struct optimizer_products optimizer_products(const struct program *program);
+struct optimizer_gemms optimizer_gemms(const struct program *program);
 
-/* The products of a round in which a matrix is stepped. */
-enum { PRODUCTS_OF_ROUND = 3 };
-void optimizer_round(const struct span *matrix, struct op_product products[PRODUCTS_OF_ROUND]);
+/* The matmuls of a round in which a matrix is stepped. */
+enum { GEMMS_OF_ROUND = 3 };
+void optimizer_round(const struct span *matrix, struct op_gemm gemms[GEMMS_OF_ROUND]);
 
 /* Bytes of memory that the update needs while it runs: two such matrices and two such squares. */
 int64_t optimizer_scratch(const struct program *program);

@@ -11,7 +11,7 @@ struct processor {
   const char *tuning; /* flags that change speed alone; "": none */
   const char *triple; /* of the machines that have it; "": those like the one at hand */
   int lanes;          /* floats of a vector register; 0: the compiler knows */
-  bool multiplies;    /* products of bfloat16 are instructions */
+  bool multiplies;    /* dot products of bfloat16 are instructions */
 };
 
 /* That of a job's programs. */

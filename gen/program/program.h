@@ -126,9 +126,9 @@ struct kernel {
   int64_t loops[MAX_RANK];
 };
 
-/* A product that the device's library computes: a kernel, or one of those that a kernel or the optimizer is made of. */
-struct library_product {
-  const char *name;            /* of the program's products it alone has it: "linear_cross_entropy_8x16_dx" */
+/* A matmul that the device's library computes: a kernel, or one of those that a kernel or the optimizer is made of. */
+struct library_gemm {
+  const char *name;            /* of the program's matmuls it alone has it: "linear_cross_entropy_8x16_dx" */
   const char *subject;         /* of the choice of its algorithm: all that this depends on */
   const struct kernel *kernel; /* whose it is; NULL: the optimizer's */
   const char *part;            /* which of them, as the template has it: "dx" */
@@ -341,7 +341,7 @@ struct program {
   } fsdp_units;             /* that ranks hold a few of at a time */
   int first_fsdp_unit;      /* that the model uses */
   struct span_list tensors; /* each stepped as a whole */
-  int64_t packed;           /* bytes of weights that products keep packed */
+  int64_t packed;           /* bytes of weights that matmuls keep packed */
   int64_t workspace;        /* bytes that a device's libraries need to work in */
   int64_t sums;             /* numbers of float32 that a device's kernels keep before they are added up */
   int64_t update_scratch;   /* bytes that the update needs beside */
@@ -373,9 +373,9 @@ struct program {
   struct kernel **kernels;
   int n_kernels, kernels_capacity;
   struct {
-    struct library_product *items;
+    struct library_gemm *items;
     int count, capacity;
-  } products;                  /* none where the library has one algorithm for each */
+  } gemms;                     /* none where the library has one algorithm for each */
   const struct tuning *tuning; /* NULL: nothing was measured */
   bool one_updates;            /* the update of all weights in one sweep is one thread's */
   struct {
@@ -387,7 +387,7 @@ struct program {
   int n_layers;                 /* of the model's longest loop over functions */
   int64_t n_frozen;             /* elements of parameters that are not trained */
   int64_t n_parameters, n_tied; /* elements; names that are used more than once */
-  double flops_per_step, product_flops_per_step;
+  double flops_per_step, matmul_flops_per_step;
   int64_t vocabulary, classes; /* tokens and labels of the data must be below them; 0: unknown */
   struct {
     struct index_columns *items;

@@ -16,7 +16,7 @@ static const struct target cpu = {.name = "cpu",
 
 static const char *const architectures[] = {"80", "90a", "100", NULL};
 
-/* Each chunk of a loss adds to the gradient of its product's weights, V x C of float32: 8 V C bytes that are read and
+/* Each chunk of a loss adds to the gradient of its matmul's weights, V x C of float32: 8 V C bytes that are read and
  * written, for 6 V C operations a row. 4096 rows are 3,072 operations a byte, ten times what a GPU does in the time of
  * one (H100: 295). 32 MiB is what cuBLASLt's guide asks for on Hopper. The sums are 16 MiB: 256 chunks of the widest
  * rows that are usual. */
@@ -46,7 +46,7 @@ const struct target *target_of(const struct job *job) {
   return job->devices.kind == DEVICE_CUDA ? &cuda : &cpu;
 }
 
-/* Whether products of bfloat16 are instructions, where a program for the machine at hand is compiled on it. */
+/* Whether matmuls of bfloat16 are instructions, where a program for the machine at hand is compiled on it. */
 #if defined __x86_64__ && defined __GNUC__
 static bool machine_multiplies(void) {
   __builtin_cpu_init();
@@ -63,18 +63,18 @@ static bool multiplies(const struct processor *processor, enum dtype dtype) {
   return dtype == DTYPE_BFLOAT16 && (named ? processor->multiplies : machine_multiplies());
 }
 
-const char *target_products(const struct program *program) {
+const char *target_matmuls(const struct program *program) {
   struct arena *arena = program->arena;
   if (!dtype_is_bits16(program->bits16)) return "";
   const char *name = dtype_name(program->bits16);
-  if (program->target->casts_as_cuda) return arena_printf(arena, "products  %s, on tensor cores\n", name);
+  if (program->target->casts_as_cuda) return arena_printf(arena, "matmuls   %s, on tensor cores\n", name);
   if (program->job->training.deterministic)
-    return arena_printf(arena, "products  %s, emulated: deterministic widens blocks to float32\n", name);
+    return arena_printf(arena, "matmuls   %s, emulated: deterministic widens blocks to float32\n", name);
   const struct processor *processor = processor_of(program->job);
   const char *whose =
       processor->lanes > 0 ? arena_printf(arena, "a processor with %s", processor->title) : "this processor";
   if (multiplies(processor, program->bits16))
-    return arena_printf(arena, "products  %s, native: %s has AVX512-BF16\n", name, whose);
-  return arena_printf(arena, "products  %s, emulated: %s does not multiply it, blocks are widened to float32\n", name,
+    return arena_printf(arena, "matmuls   %s, native: %s has AVX512-BF16\n", name, whose);
+  return arena_printf(arena, "matmuls   %s, emulated: %s does not multiply it, blocks are widened to float32\n", name,
                       whose);
 }

@@ -109,7 +109,7 @@ struct job {
 
   struct {
     enum mixed_precision mixed;
-    bool tf32;                  /* products of float32 in 10 bits of mantissa */
+    bool tf32;                  /* matmuls of float32 in 10 bits of mantissa */
     bool autocast;              /* operations of autocast's lists run in that type; false with PRECISION_NO */
     enum mixed_precision param; /* PRECISION_NO: the model reads its parameters in float32 */
     struct named *keep_in_fp32; /* names of parameters, with * and ? */

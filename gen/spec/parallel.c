@@ -53,7 +53,7 @@ static const struct {
   const char *axis, *why;
 } unbuilt[] = {
     {"pp", "every rank has all layers"},      {"cp", "every rank has whole sequences"},
-    {"sp", "every rank has whole sequences"}, {"tp", "every rank has whole products"},
+    {"sp", "every rank has whole sequences"}, {"tp", "every rank has whole matmuls"},
     {"ep", "every rank has all experts"},
 };
 

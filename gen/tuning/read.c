@@ -111,13 +111,13 @@ struct tuning *tuning_measured(struct arena *arena, const char *file, const char
   const struct spec_node *document = read_document(arena, file, text, length, schema_of_measured(), diags);
   if (document == NULL) return NULL;
   struct tuning *tuning = tuning_new(arena);
-  const struct spec_node *products = spec_find(document, "products");
+  const struct spec_node *gemms = spec_find(document, "matmuls");
   tuning->machine.processor = text_at(document, "device");
   tuning->machine.cores = (int64_t)spec_find(document, "cores")->real;
   tuning->library = text_at(document, "library");
-  for (int i = 0; i < products->count; i++) {
-    const struct spec_node *variants = products->entries[i].value;
-    const struct tuned entry = {.subject = products->entries[i].key, .threads = 1};
+  for (int i = 0; i < gemms->count; i++) {
+    const struct spec_node *variants = gemms->entries[i].value;
+    const struct tuned entry = {.subject = gemms->entries[i].key, .threads = 1};
     for (int k = 0; k < variants->count; k++) {
       const struct spec_node *variant = variants->entries[k].value;
       tuning_put(tuning, &entry, text_at(variant, "variant"), spec_find(variant, "seconds")->real);

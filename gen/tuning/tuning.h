@@ -56,8 +56,8 @@ struct tuning *tuning_read(struct arena *arena, const char *file, const struct t
 struct tuning *tuning_parse(struct arena *arena, const char *file, const char *text, size_t length,
                             const struct tuned_machine *machine, struct diagnostics *diags);
 
-/* What a trainer for GPUs has measured of its products (schemas/measured.schema.json), as a table: its machine, its
- * library, and an entry for each, whose subject is the product's name in the program and whose first variant is the
+/* What a trainer for GPUs has measured of its matmuls (schemas/measured.schema.json), as a table: its machine, its
+ * library, and an entry for each, whose subject is the matmul's name in the program and whose first variant is the
  * library's own choice. NULL as tuning_parse. */
 struct tuning *tuning_measured(struct arena *arena, const char *file, const char *text, size_t length,
                                struct diagnostics *diags);

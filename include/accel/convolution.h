@@ -3,11 +3,11 @@
  * and weights [y_channels][x_channels / groups][height][width], row-major as PyTorch has them; oneDNN may want them in
  * another order or type and then gets copies.
  *
- * accel_convolve does not fail at once: what went wrong in a step is told by accel_products_status. */
+ * accel_convolve does not fail at once: what went wrong in a step is told by accel_onednn_status. */
 #ifndef ACCEL_CONVOLUTION_H
 #define ACCEL_CONVOLUTION_H
 
-#include "product.h"
+#include "gemm.h"
 
 /* What is made of the other two: y of x and the weights, x's gradient of y's and the weights, or the weights' gradient
  * of y's and x. */

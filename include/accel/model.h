@@ -104,7 +104,7 @@ tensor lstm(scope s, tensor x, int width, int layer);
  * c h. */
 tensor selective_scan(tensor u, tensor delta, tensor a, tensor b, tensor c);
 
-/* ---- Products ---- */
+/* ---- Matrix products ---- */
 
 /* a [...][m][k] times b [...][k][n], or b [k][n] for all: [...][m][n]. */
 tensor matmul(tensor a, tensor b);

@@ -37,12 +37,12 @@ static cublasLtMatmulPreference_t preference(void) {
   return wish;
 }
 
-int rt_algorithms(cublasLtHandle_t handle, const struct accel_cuda_algorithm *product,
+int rt_algorithms(cublasLtHandle_t handle, const struct accel_cuda_algorithm *gemm,
                   cublasLtMatmulHeuristicResult_t *found, int most) {
   cublasLtMatmulPreference_t wish = preference();
   int count = 0, good = 0;
-  cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, product->what, product->b, product->a, product->y,
-                                                         product->y, wish, most, found, &count);
+  cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(handle, gemm->what, gemm->b, gemm->a, gemm->y, gemm->y, wish, most, found, &count);
   RT_BLAS(cublasLtMatmulPreferenceDestroy(wish));
   for (int i = 0; i < count && status == CUBLAS_STATUS_SUCCESS; i++)
     if (found[i].state == CUBLAS_STATUS_SUCCESS) found[good++] = found[i];
@@ -107,10 +107,10 @@ static bool configure(cublasLtMatmulAlgo_t *algorithm, const uint32_t values[MEM
   return true;
 }
 
-bool rt_algorithm_of(cublasLtHandle_t handle, const char *name, struct accel_cuda_algorithm *product) {
+bool rt_algorithm_of(cublasLtHandle_t handle, const char *name, struct accel_cuda_algorithm *gemm) {
   const struct accel_cuda_plan *plan = &rt_cuda_device()->plan;
-  const cudaDataType_t factor = rt_blas_type(product->shape.type), result = rt_blas_type(product->shape.result);
-  cublasComputeType_t compute = product->shape.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  const cudaDataType_t factor = rt_blas_type(gemm->shape.type), result = rt_blas_type(gemm->shape.result);
+  cublasComputeType_t compute = gemm->shape.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   cublasLtMatmulHeuristicResult_t checked;
   cublasLtMatmulAlgo_t algorithm;
   uint32_t values[MEMBERS];
@@ -119,9 +119,9 @@ bool rt_algorithm_of(cublasLtHandle_t handle, const char *name, struct accel_cud
           CUBLAS_STATUS_SUCCESS ||
       !configure(&algorithm, values))
     return false;
-  cublasStatus_t status = cublasLtMatmulAlgoCheck(handle, product->what, product->b, product->a, product->y, product->y,
-                                                  &algorithm, &checked);
+  cublasStatus_t status =
+      cublasLtMatmulAlgoCheck(handle, gemm->what, gemm->b, gemm->a, gemm->y, gemm->y, &algorithm, &checked);
   if (status != CUBLAS_STATUS_SUCCESS || checked.workspaceSize > plan->workspace_bytes) return false;
-  product->algorithm = algorithm;
+  gemm->algorithm = algorithm;
   return true;
 }

@@ -1,12 +1,12 @@
-/* What the files about products share: a product as cuBLASLt is told of it, and which of its algorithms computes it. */
+/* What the files about GEMMs share: a GEMM as cuBLASLt is told of it, and which of its algorithms computes it. */
 #ifndef RUNTIME_CUDA_ALGORITHM_H
 #define RUNTIME_CUDA_ALGORITHM_H
 
-#include "include/accel/cuda/product.h"
+#include "include/accel/cuda/gemm.h"
 
 #include <cublasLt.h>
 
-/* What decides over an algorithm; products that are alike in it share one. */
+/* What decides over an algorithm; GEMMs that are alike in it share one. */
 struct shape {
   int64_t type, result, tf32, accumulate, epilogue, rows, columns, depth, y_row, a_row, a_column, b_row, b_column;
   int64_t batch, y_step, a_step, b_step;
@@ -14,10 +14,10 @@ struct shape {
 
 struct accel_cuda_algorithm {
   struct shape shape;
-  enum accel_epilogue fused;      /* what the library does of the shape's: all of it, or all but its sums */
-  struct accel_cuda_product sums; /* which are then a product of ones; no algorithm: there are none */
-  void *ones;                     /* its factor, on the device */
-  const char *wanted;             /* as accel_cuda_product.algorithm_name */
+  enum accel_epilogue fused;   /* what the library does of the shape's: all of it, or all but its sums */
+  struct accel_cuda_gemm sums; /* which are then a GEMM of ones; no algorithm: there are none */
+  void *ones;                  /* its factor, on the device */
+  const char *wanted;          /* as accel_cuda_gemm.algorithm_name */
   cublasLtMatmulDesc_t what;
   cublasLtMatrixLayout_t a, b, y;
   cublasLtMatmulAlgo_t algorithm;
@@ -30,27 +30,27 @@ void rt_blas_check(cublasStatus_t status, const char *call, const char *file, in
 /* An enum accel_element as the library names it. */
 cudaDataType_t rt_blas_type(int64_t element);
 
-/* The library's algorithms for a product, the best one by its own judgement first: at most `most`, as many as it has.
+/* The library's algorithms for a GEMM, the best one by its own judgement first: at most `most`, as many as it has.
  * They fit the plan's workspace and, where it is deterministic, write each element once. */
-int rt_algorithms(cublasLtHandle_t handle, const struct accel_cuda_algorithm *product,
+int rt_algorithms(cublasLtHandle_t handle, const struct accel_cuda_algorithm *gemm,
                   cublasLtMatmulHeuristicResult_t *found, int most);
 
 /* An algorithm's name: its configuration, "algo 21 tile 20 split 1 ...", as one version of the library knows it. */
 enum { ALGORITHM_NAME = 160 };
 void rt_algorithm_name(const cublasLtMatmulAlgo_t *algorithm, char name[ALGORITHM_NAME]);
 
-/* The way back. False where this library, on this device, has no such algorithm for the product within the plan. */
-bool rt_algorithm_of(cublasLtHandle_t handle, const char *name, struct accel_cuda_algorithm *product);
+/* The way back. False where this library, on this device, has no such algorithm for the GEMM within the plan. */
+bool rt_algorithm_of(cublasLtHandle_t handle, const char *name, struct accel_cuda_algorithm *gemm);
 
-/* A product with its operands. */
+/* A GEMM with its operands. */
 struct operands {
   void *y;
   const void *a, *b;
 };
 
-/* Times the library's algorithms for a product where it runs, once, and the results stand as before. */
-void rt_measure_product(cublasLtHandle_t handle, const struct accel_cuda_product *product,
-                        const struct operands *operands, accel_stream stream);
+/* Times the library's algorithms for a GEMM where it runs, once, and the results stand as before. */
+void rt_measure_gemm(cublasLtHandle_t handle, const struct accel_cuda_gemm *gemm, const struct operands *operands,
+                     accel_stream stream);
 
 /* Writes what was measured into the file that ACCEL_MEASURE names, and forgets it. */
 void rt_measured_write(void);

@@ -138,7 +138,7 @@ static descriptor without_later(const struct making *m, descriptor scores) {
 /* scale Q Kᵀ. */
 static descriptor scaled_scores(const struct making *m, descriptor q, descriptor k, descriptor scale) {
   descriptor product = rt_graph_between(m->graph, F32, m->scores);
-  rt_graph_product(m->graph, q, k, product, m->query_lengths, m->key_lengths, NULL);
+  rt_graph_matmul(m->graph, q, k, product, m->query_lengths, m->key_lengths, NULL);
   return pointwise(m, CUDNN_POINTWISE_MUL, product, scale, m->scores);
 }
 
@@ -152,7 +152,7 @@ static struct extent keys_of(const struct accel_cuda_attention *a, const struct 
 
 /* ---- Forward ---- */
 
-/* softmax over keys, and log Σ exp of each row: to lse. The result is of the caller's type, as the product wants it. */
+/* softmax over keys, and log Σ exp of each row: to lse. The result is of the caller's type, as the matmul wants it. */
 static descriptor softmax(const struct making *m, descriptor scores, descriptor lse) {
   descriptor largest = rt_graph_between(m->graph, F32, m->rows), sum = rt_graph_between(m->graph, F32, m->rows);
   rt_graph_reduction(m->graph, CUDNN_REDUCE_TENSOR_MAX, scores, largest);
@@ -176,7 +176,7 @@ void accel_cuda_open_attention(struct accel_cuda_attention *a) {
   descriptor lse = rt_graph_tensor(m.graph, T_LSE, F32, m.rows);
   descriptor scores = scaled_scores(&m, q, k, rt_graph_number(m.graph, T_SCALE));
   scores = without_later(&m, without_padding(&m, scores));
-  rt_graph_product(m.graph, softmax(&m, scores, lse), v, y, m.query_lengths, NULL, m.key_lengths);
+  rt_graph_matmul(m.graph, softmax(&m, scores, lse), v, y, m.query_lengths, NULL, m.key_lengths);
   rt_engine_ready(m.engine);
   a->forward = m.engine;
 }
@@ -201,12 +201,12 @@ static void onto_keys(const struct making *m, descriptor weights, descriptor val
   descriptor transposed = rt_graph_between(m->graph, m->io, turned);
   rt_graph_reshape(m->graph, weights, transposed);
   if (m->a->heads == m->a->groups) {
-    rt_graph_product(m->graph, transposed, values, to, m->key_lengths, NULL, m->query_lengths);
+    rt_graph_matmul(m->graph, transposed, values, to, m->key_lengths, NULL, m->query_lengths);
     return;
   }
   struct extent extent = rt_extent(m->a->batch, m->a->heads, m->a->keys, m->a->head_size);
   descriptor all = rt_graph_between(m->graph, m->io, extent);
-  rt_graph_product(m->graph, transposed, values, all, m->key_lengths, NULL, m->query_lengths);
+  rt_graph_matmul(m->graph, transposed, values, all, m->key_lengths, NULL, m->query_lengths);
   rt_graph_reduction(m->graph, CUDNN_REDUCE_TENSOR_ADD, all, to);
 }
 
@@ -223,7 +223,7 @@ static void onto_queries(const struct making *m, descriptor d_scores, descriptor
     m->engine->cleared = T_D_Q_SUMS;
     if (cudnnGetVersion() < 90600) m->engine->cleared_bytes = bytes; /* engines of that version add to what is there */
   }
-  rt_graph_product(m->graph, d_scores, keys, to, m->query_lengths, NULL, m->key_lengths);
+  rt_graph_matmul(m->graph, d_scores, keys, to, m->query_lengths, NULL, m->key_lengths);
   if (!whole) rt_graph_pointwise(m->graph, CUDNN_POINTWISE_IDENTITY, F32, to, NULL, NULL, d_q, 0);
 }
 
@@ -250,7 +250,7 @@ void accel_cuda_open_attention_backward(struct accel_cuda_attention *a) {
   onto_keys(&m, weights, d_y, d_v);
 
   descriptor d_weights = rt_graph_between(m.graph, F32, m.scores);
-  rt_graph_product(m.graph, d_y, v, d_weights, m.query_lengths, m.key_lengths, NULL);
+  rt_graph_matmul(m.graph, d_y, v, d_weights, m.query_lengths, m.key_lengths, NULL);
   descriptor d_scores = pointwise(&m, CUDNN_POINTWISE_SUB, d_weights, sums, m.scores);
   d_scores = pointwise(&m, CUDNN_POINTWISE_MUL, d_scores, weights, m.scores);
   d_scores = pointwise(&m, CUDNN_POINTWISE_MUL, d_scores, scale, m.scores);

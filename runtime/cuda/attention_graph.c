@@ -10,8 +10,8 @@ struct extent rt_transposed(struct extent e) {
                          {e.step[0], e.step[1], e.step[3], e.step[2]}};
 }
 
-void rt_graph_product(struct graph *graph, descriptor a, descriptor b, descriptor y, descriptor rows,
-                      descriptor columns, descriptor depth) {
+void rt_graph_matmul(struct graph *graph, descriptor a, descriptor b, descriptor y, descriptor rows, descriptor columns,
+                     descriptor depth) {
   descriptor how = rt_describe(graph, CUDNN_BACKEND_MATMUL_DESCRIPTOR);
   rt_set_type(how, CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT);
   rt_finish(how);

@@ -37,8 +37,8 @@ struct extent rt_extent_of(int64_t batch, int64_t heads, int64_t rows, int64_t c
 struct extent rt_transposed(struct extent extent);
 
 /* y = a b for all of the batch and heads; rows, columns and depth, where they are not NULL, say how many count. */
-void rt_graph_product(struct graph *graph, descriptor a, descriptor b, descriptor y, descriptor rows,
-                      descriptor columns, descriptor depth);
+void rt_graph_matmul(struct graph *graph, descriptor a, descriptor b, descriptor y, descriptor rows, descriptor columns,
+                     descriptor depth);
 
 /* y = x op b, elementwise; b and t may be NULL. `axis` is of GEN_INDEX. `math` is what it is computed in. */
 void rt_graph_pointwise(struct graph *graph, cudnnPointwiseMode_t mode, cudnnDataType_t math, descriptor x,

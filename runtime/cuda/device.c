@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-void (*rt_cuda_close_products)(void);
+void (*rt_cuda_close_gemms)(void);
 void (*rt_cuda_close_engines)(void);
 void (*rt_cuda_close_collectives)(void);
 
@@ -63,7 +63,7 @@ void accel_cuda_close(void) {
   rt_cuda_graphs_close();
   if (rt_cuda_close_collectives != NULL) rt_cuda_close_collectives();
   if (rt_cuda_close_engines != NULL) rt_cuda_close_engines();
-  if (rt_cuda_close_products != NULL) rt_cuda_close_products();
+  if (rt_cuda_close_gemms != NULL) rt_cuda_close_gemms();
   rt_cuda_rings_close(device);
   for (int i = 0; i < device->plan.events; i++) RT_CUDA(cudaEventDestroy(device->events[i]));
   free(device->events);

@@ -1,4 +1,4 @@
-/* How long cuBLASLt's algorithms take for a program's products, where they run: the same memory, and what stands in the
+/* How long cuBLASLt's algorithms take for a program's GEMMs, where they run: the same memory, and what stands in the
  * caches there. */
 #include "runtime/cuda/algorithm.h"
 #include "runtime/cuda/state.h"
@@ -12,15 +12,15 @@
 
 enum { MOST_ALGORITHMS = 16, ROUNDS = 3, RUNS = 5 };
 
-/* By product: {"name", "variants": [{"variant", "seconds"}]}. */
+/* By GEMM: {"name", "variants": [{"variant", "seconds"}]}. */
 static json_t *measured;
 
-/* One execution. What was in a result that adds up stays there: next to it the product vanishes. */
-static bool run(cublasLtHandle_t handle, const struct accel_cuda_product *product, const struct operands *operands,
+/* One execution. What was in a result that adds up stays there: next to it the GEMM vanishes. */
+static bool run(cublasLtHandle_t handle, const struct accel_cuda_gemm *gemm, const struct operands *operands,
                 const cublasLtMatmulAlgo_t *algorithm, accel_stream stream) {
   const struct cuda_device *device = rt_cuda_device();
-  const struct accel_cuda_algorithm *of = product->algorithm;
-  const float factor = product->accumulate ? 1e-37f : 1.0f, old = product->accumulate ? 1.0f : 0.0f;
+  const struct accel_cuda_algorithm *of = gemm->algorithm;
+  const float factor = gemm->accumulate ? 1e-37f : 1.0f, old = gemm->accumulate ? 1.0f : 0.0f;
   return cublasLtMatmul(handle, of->what, &factor, operands->b, of->b, operands->a, of->a, &old, operands->y, of->y,
                         operands->y, of->y, algorithm, device->arena + device->plan.workspace_offset,
                         device->plan.workspace_bytes, stream) == CUBLAS_STATUS_SUCCESS;
@@ -32,16 +32,16 @@ static int by_size(const void *a, const void *b) {
 }
 
 /* The median over rounds of the seconds of one execution; 0 where the algorithm does not run. */
-static double time_of(cublasLtHandle_t handle, const struct accel_cuda_product *product,
-                      const struct operands *operands, const cublasLtMatmulAlgo_t *algorithm, accel_stream stream) {
+static double time_of(cublasLtHandle_t handle, const struct accel_cuda_gemm *gemm, const struct operands *operands,
+                      const cublasLtMatmulAlgo_t *algorithm, accel_stream stream) {
   cudaEvent_t started, ended;
   float rounds[ROUNDS];
-  bool good = run(handle, product, operands, algorithm, stream);
+  bool good = run(handle, gemm, operands, algorithm, stream);
   RT_CUDA(cudaEventCreateWithFlags(&started, cudaEventDefault));
   RT_CUDA(cudaEventCreateWithFlags(&ended, cudaEventDefault));
   for (int round = 0; round < ROUNDS && good; round++) {
     RT_CUDA(cudaEventRecord(started, stream));
-    for (int i = 0; i < RUNS; i++) good = run(handle, product, operands, algorithm, stream) && good;
+    for (int i = 0; i < RUNS; i++) good = run(handle, gemm, operands, algorithm, stream) && good;
     RT_CUDA(cudaEventRecord(ended, stream));
     RT_CUDA(cudaEventSynchronize(ended));
     RT_CUDA(cudaEventElapsedTime(&rounds[round], started, ended));
@@ -53,17 +53,17 @@ static double time_of(cublasLtHandle_t handle, const struct accel_cuda_product *
   return 1e-3 * rounds[ROUNDS / 2] / RUNS;
 }
 
-void rt_measure_product(cublasLtHandle_t handle, const struct accel_cuda_product *product,
-                        const struct operands *operands, accel_stream stream) {
+void rt_measure_gemm(cublasLtHandle_t handle, const struct accel_cuda_gemm *gemm, const struct operands *operands,
+                     accel_stream stream) {
   cublasLtMatmulHeuristicResult_t found[MOST_ALGORITHMS];
   json_t *variants;
   if (measured == NULL) measured = json_object();
-  if (json_object_get(measured, product->name) != NULL) return;
-  json_object_set_new(measured, product->name, variants = json_array());
-  int count = rt_algorithms(handle, product->algorithm, found, MOST_ALGORITHMS);
+  if (json_object_get(measured, gemm->name) != NULL) return;
+  json_object_set_new(measured, gemm->name, variants = json_array());
+  int count = rt_algorithms(handle, gemm->algorithm, found, MOST_ALGORITHMS);
   for (int i = 0; i < count; i++) {
     char name[ALGORITHM_NAME];
-    double seconds = time_of(handle, product, operands, &found[i].algo, stream);
+    double seconds = time_of(handle, gemm, operands, &found[i].algo, stream);
     rt_algorithm_name(&found[i].algo, name);
     if (seconds > 0) json_array_append_new(variants, json_pack("{s:s, s:f}", "variant", name, "seconds", seconds));
   }
@@ -75,8 +75,8 @@ void rt_measured_write(void) {
   size_t version = cublasLtGetVersion();
   char library[64];
   snprintf(library, sizeof library, "cuBLASLt %zu.%zu.%zu", version / 10000, version / 100 % 100, version % 100);
-  json_t *root = json_pack("{s:s, s:s, s:i, s:s, s:o*}", "format", "accel-measured-1", "device", device->name, "cores",
-                           device->multiProcessorCount, "library", library, "products", measured);
+  json_t *root = json_pack("{s:s, s:s, s:i, s:s, s:o*}", "format", "accel-measured-2", "device", device->name, "cores",
+                           device->multiProcessorCount, "library", library, "matmuls", measured);
   char *text = json_dumps(root, JSON_INDENT(1));
   struct problem problem;
   rt_problem(&problem, "no memory for what was measured");

@@ -47,15 +47,15 @@ void rt_cuda_unpin(struct cuda_device *device);
 void rt_cuda_rings_open(struct cuda_device *device, char *staging);
 void rt_cuda_rings_close(struct cuda_device *device);
 
-/* Whether products are to be measured, so that nothing is recorded into graphs: ACCEL_MEASURE is in the environment. */
+/* Whether GEMMs are to be measured, so that nothing is recorded into graphs: ACCEL_MEASURE is in the environment. */
 bool rt_cuda_measures(void);
 
 /* Gives the graphs back. */
 void rt_cuda_graphs_close(void);
 
 /* Gives handles, algorithms and plans back, where there are any: set by the files that make them, so that a program
- * without products, attention or convolutions is not linked with their libraries. */
-extern void (*rt_cuda_close_products)(void);
+ * without GEMMs, attention or convolutions is not linked with their libraries. */
+extern void (*rt_cuda_close_gemms)(void);
 extern void (*rt_cuda_close_engines)(void);
 extern void (*rt_cuda_close_collectives)(void);
 

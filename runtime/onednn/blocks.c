@@ -43,7 +43,7 @@ static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-bool rt_has_blocks(const struct accel_product *p, rt_described working) {
+bool rt_has_blocks(const struct accel_gemm *p, rt_described working) {
   const bool low = p->type != ACCEL_F32;
   const dnnl_dims_t shape = {p->depth, p->columns};
   rt_description blocks;
@@ -56,7 +56,7 @@ bool rt_has_blocks(const struct accel_product *p, rt_described working) {
   return same;
 }
 
-void rt_pack_blocks(const struct accel_product *p, void *to, const void *from) {
+void rt_pack_blocks(const struct accel_gemm *p, void *to, const void *from) {
   const int64_t size = p->type == ACCEL_F32 ? 2 : 1; /* of an element, in halves of a word */
   const int64_t deep = 2 / size * WORDS;             /* elements of a block along the depth */
   const int64_t down = (p->depth + deep - 1) / deep, across = (p->columns + COLUMNS - 1) / COLUMNS;

@@ -2,7 +2,7 @@
 #ifndef RUNTIME_ONEDNN_LINES_H
 #define RUNTIME_ONEDNN_LINES_H
 
-#include "include/accel/product.h"
+#include "include/accel/gemm.h"
 
 /* to[lines][length] = the elements of `from`, whose type is one of 16 bits. */
 void rt_widen_lines(enum accel_element type, float *to, int64_t to_line, const uint16_t *from, int64_t line,

@@ -1,6 +1,6 @@
 #include "runtime/onednn/onednn.h"
 
-#include "include/accel/product.h"
+#include "include/accel/gemm.h"
 #include "runtime/base/problem.h"
 #include "runtime/process/fail.h"
 
@@ -8,7 +8,7 @@
 
 static int status;
 
-int accel_products_status(void) {
+int accel_onednn_status(void) {
   return status;
 }
 

@@ -11,7 +11,7 @@
 dnnl_engine_t rt_onednn_engine(void);
 dnnl_stream_t rt_onednn_stream(void);
 
-/* Remembers what was not a success, for accel_products_status. */
+/* Remembers what was not a success, for accel_onednn_status. */
 void rt_onednn_note(dnnl_status_t found);
 
 /* From then on oneDNN has so many threads; returns how many it had. */

@@ -1,8 +1,8 @@
 #include "runtime/onednn/packed.h"
 
 #include "runtime/onednn/blocks.h"
+#include "runtime/onednn/gemm.h"
 #include "runtime/onednn/onednn.h"
-#include "runtime/onednn/product.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static dnnl_status_t make_reorder(dnnl_primitive_t *to, rt_described from, rt_de
 }
 
 /* Places for the weights, of the program's room. */
-static bool open_weights(struct accel_packed *to, const struct accel_product *p, rt_described plain,
+static bool open_weights(struct accel_packed *to, const struct accel_gemm *p, rt_described plain,
                          rt_described working) {
   const size_t bytes = whole_lines(working), count = (size_t)p->weights;
   if (bytes > room_left / count) return false;
@@ -87,10 +87,10 @@ static bool open_part(struct part *to, const rt_description matrices[3], rt_desc
 }
 
 /* matrices: of a part, with a weight that is packed in any layout. */
-static bool open_packed(struct accel_packed *to, const struct accel_product *p, const rt_description matrices[3],
+static bool open_packed(struct accel_packed *to, const struct accel_gemm *p, const rt_description matrices[3],
                         rt_described plain) {
   const int threads = rt_set_threads(to->parts > 1 ? 1 : omp_get_max_threads());
-  dnnl_primitive_desc_t found = rt_choose_product(p, matrices, dnnl_scratchpad_mode_user);
+  dnnl_primitive_desc_t found = rt_choose_gemm(p, matrices, dnnl_scratchpad_mode_user);
   rt_set_threads(threads);
   if (found == NULL) return false;
   const rt_described working = dnnl_primitive_desc_query_md(found, dnnl_query_weights_md, 0);
@@ -118,22 +118,22 @@ static struct accel_packed *new_packed(int64_t weights, int parts) {
   return NULL;
 }
 
-struct accel_packed *rt_open_packed(const struct accel_product *product) {
-  const int threads = omp_get_max_threads(), parts = product->rows % threads == 0 ? threads : 1;
-  const dnnl_dims_t shape = {product->depth, product->columns};
-  const bool packs = product->weights > 0;
-  const bool by_rows = product->in_parts && product->result != ACCEL_F32 && product->batch_rank == 0 && parts > 1;
-  struct accel_product part = *product;
+struct accel_packed *rt_open_packed(const struct accel_gemm *gemm) {
+  const int threads = omp_get_max_threads(), parts = gemm->rows % threads == 0 ? threads : 1;
+  const dnnl_dims_t shape = {gemm->depth, gemm->columns};
+  const bool packs = gemm->weights > 0;
+  const bool by_rows = gemm->in_parts && gemm->result != ACCEL_F32 && gemm->batch_rank == 0 && parts > 1;
+  struct accel_gemm part = *gemm;
   rt_description matrices[3], plain = {0};
   part.rows /= parts;
-  if (!(packs || by_rows) || rt_describe_product(&part, matrices) != dnnl_success) return NULL;
+  if (!(packs || by_rows) || rt_describe_gemm(&part, matrices) != dnnl_success) return NULL;
   dnnl_status_t described = dnnl_success;
   if (packs) {
     plain = matrices[1];
     matrices[1] = (rt_description){0}; /* so that each is forgotten once, whatever fails */
-    described = rt_describe_as(&matrices[1], 2, shape, rt_product_types[product->type], dnnl_format_tag_any);
+    described = rt_describe_as(&matrices[1], 2, shape, rt_gemm_types[gemm->type], dnnl_format_tag_any);
   }
-  struct accel_packed *made = described == dnnl_success ? new_packed(product->weights, parts) : NULL;
+  struct accel_packed *made = described == dnnl_success ? new_packed(gemm->weights, parts) : NULL;
   if (made != NULL && !open_packed(made, &part, matrices, rt_described_by(packs ? &plain : &matrices[1]))) made = NULL;
   rt_forget(&plain);
   for (int m = 0; m < 3; m++) rt_forget(&matrices[m]);
@@ -155,16 +155,16 @@ static void reorder(const struct accel_packed *packed, dnnl_memory_t to, const v
   rt_onednn_note(dnnl_primitive_execute(packed->reorder, rt_onednn_stream(), 2, arguments));
 }
 
-static void pack(const struct accel_product *product, struct weight *at, const void *weight) {
-  if (product->packed->by_blocks)
-    rt_pack_blocks(product, at->place, weight);
+static void pack(const struct accel_gemm *gemm, struct weight *at, const void *weight) {
+  if (gemm->packed->by_blocks)
+    rt_pack_blocks(gemm, at->place, weight);
   else
-    reorder(product->packed, at->working, weight);
+    reorder(gemm->packed, at->working, weight);
   at->plain = weight;
   at->packed_in = epoch;
 }
 
-static void multiply_part(const struct accel_product *p, int index, char *y, const char *a, dnnl_memory_t weight) {
+static void multiply_part(const struct accel_gemm *p, int index, char *y, const char *a, dnnl_memory_t weight) {
   const struct accel_packed *packed = p->packed;
   const struct part *part = &packed->part[index];
   const int64_t first = p->rows / packed->parts * index, size = p->type == ACCEL_F32 ? 4 : 2;
@@ -178,23 +178,23 @@ static void multiply_part(const struct accel_product *p, int index, char *y, con
 }
 
 /* The matrix as the primitive reads it; NULL where it is one weight more than there are places. */
-static dnnl_memory_t ready(const struct accel_product *product, const void *b) {
-  const struct accel_packed *packed = product->packed;
+static dnnl_memory_t ready(const struct accel_gemm *gemm, const void *b) {
+  const struct accel_packed *packed = gemm->packed;
   if (packed->weights == NULL) {
     rt_onednn_note(dnnl_memory_set_data_handle(packed->plain, (void *)(uintptr_t)b));
     return packed->plain;
   }
-  struct weight *weight = find(packed, product->weights, b);
+  struct weight *weight = find(packed, gemm->weights, b);
   if (weight == NULL) return NULL;
-  if (weight->packed_in != epoch) pack(product, weight, b);
+  if (weight->packed_in != epoch) pack(gemm, weight, b);
   return weight->working;
 }
 
-bool rt_multiply_packed(const struct accel_product *product, void *y, const void *a, const void *b) {
-  const struct accel_packed *packed = product->packed;
-  const dnnl_memory_t matrix = ready(product, b);
+bool rt_multiply_packed(const struct accel_gemm *gemm, void *y, const void *a, const void *b) {
+  const struct accel_packed *packed = gemm->packed;
+  const dnnl_memory_t matrix = ready(gemm, b);
   if (matrix == NULL) return false;
 #pragma omp parallel for schedule(static) if (packed->parts > 1)
-  for (int i = 0; i < packed->parts; i++) multiply_part(product, i, y, a, matrix);
+  for (int i = 0; i < packed->parts; i++) multiply_part(gemm, i, y, a, matrix);
   return true;
 }

@@ -190,9 +190,9 @@ KINDS = {
     "sequence length": ("in-bounds", replace(r"\.sequence_length = ([1-9]\d*)",
                                              lambda m, r: f".sequence_length = {int(m[1]) + 1}")),
     "arena too small": ("in-bounds", replace(r"\.arena_bytes = sizeof\(struct arena\)", r"\g<0> / 2")),
-    "leading dimension": ("in-bounds", replace(r"(accel_product\('N', 'N', \d+, \d+, \d+, \w+, )(\d+)",
+    "leading dimension": ("in-bounds", replace(r"(accel_gemm\('N', 'N', \d+, \d+, \d+, \w+, )(\d+)",
                                                lambda m, r: f"{m[1]}{int(m[2]) + 1}", kernel_spans)),
-    "lost product": ("written-before-read", replace(r"\n  matmul_\w+\([^;]*;", "", regions("forward"))),
+    "lost matmul": ("written-before-read", replace(r"\n  matmul_\w+\([^;]*;", "", regions("forward"))),
     "lost reset": ("written-before-read", replace(r"\n  memset\(arena->all_gradients[^;]*;", "")),
     "loop one short": ("whole-arrays", replace(r"(\w+ = 0; \w+ < )(\d+)(; \w+\+\+\)\n#pragma omp simd)",
                                                       lambda m, r: f"{m[1]}{int(m[2]) - 1}{m[3]}", kernel_spans)),
@@ -200,7 +200,7 @@ KINDS = {
     "buffers united": ("no-overlap written-before-read", united),
     "gradients cleared over activations": ("no-overlap", lambda t, r: in_function(
         "backward", "memset(arena->all_gradients, 0, sizeof arena->all_gradients);")(t, r) if "struct aliased" in t else None),
-    "product in place": ("no-overlap", replace(r"\n  (matmul_\w+)\((\w[\w>-]*), (saved->\w+),", r"\n  \1(\3, \3,",
+    "matmul in place": ("no-overlap", replace(r"\n  (matmul_\w+)\((\w[\w>-]*), (saved->\w+),", r"\n  \1(\3, \3,",
                                                regions("forward"))),
     "count by the rank": ("same-collectives", of_ranks(
         (r"(accel_start_all_reduce[^;]*\.count)", r"\1 * (size_t)rank"),

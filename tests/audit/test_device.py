@@ -17,7 +17,7 @@ from test_matrix import check  # noqa: E402
 
 EXPERTS = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "hidden_size": 24, "num_experts": 3,
            "num_experts_per_tok": 2, "moe_intermediate_size": 72, "vocab_size": 256}
-# Products whose rows are known on the device alone: program, precision, capacity.
+# Matmuls whose rows are known on the device alone: program, precision, capacity.
 GROUPED = [("generate", {}, 0), ("generate", {"mixed_precision": "bf16"}, 0), ("train", {"tf32": True}, 1.0)]
 RANKS = [{}, {"training": {"on_nonfinite": "skip", "eval_interval": 5}}]
 

@@ -15,7 +15,7 @@ A line for each kernel of the program's own:
   in flight   KiB that the loads of a multiprocessor have on their way while its threads wait: those of the loop that loads most, or of a
               kernel without loops, by how often a thread waits in it. 3.35 TB/s for 700 ns are 18 KiB of each multiprocessor; under load, twice that
 
-and then the step: products and attention at their documented rate and at --rate of it, and all others at 3.35 TB/s, one kernel behind the
+and then the step: matmuls and attention at their documented rate and at --rate of it, and all others at 3.35 TB/s, one kernel behind the
 other. Launches take no time here, and caches keep nothing from one kernel to the next. --all: kernels below 0.5 % of the others' time, too.
 It needs nvcc, and nvdisasm (the toolkit's, or the wheel nvidia-cuda-nvdisasm)."""
 
@@ -174,7 +174,7 @@ def update_bytes(device):
 
 def logits_of(host, name):
     """A chunk's rows, and the bytes of their logits."""
-    fields = re.search(rf"struct accel_cuda_product {name}_logits = \{{(.*?)^\}}", host, re.M | re.S)[1]
+    fields = re.search(rf"struct accel_cuda_gemm {name}_logits = \{{(.*?)^\}}", host, re.M | re.S)[1]
     rows, row = (int(re.search(rf"\.{field} = (\d+)", fields)[1]) for field in ("rows", "y_row"))
     return rows, rows * row * (4 if ".result = ACCEL_F32" in fields else 2)
 
@@ -183,7 +183,7 @@ def lines_of(host, device, parts):
     """Lines of the program's own kernels; operations of the others in a step, with their operands' bytes, as (operations, bytes, times)."""
     bodies, launchers, calls = functions(host), functions(device), collections.Counter()
     count_calls(bodies, "last_micro_step", 1, calls)
-    lines, products = [], []
+    lines, matmuls = [], []
     for name, count in calls.items():
         flops, size = parts.get(name, (0.0, 0.0))
         rows = None
@@ -195,11 +195,11 @@ def lines_of(host, device, parts):
             rows, logits = logits_of(host, name[:-len("_rows")])
             size = 3 * logits
         if name not in launchers:
-            products += [(flops, size, count)] if flops else []
+            matmuls += [(flops, size, count)] if flops else []
             continue
         for number, (kernel, blocks, threads) in enumerate(launches(launchers[name])):
             lines.append(Line(kernel, count, size * count if number == 0 else 0, blocks or rows or 1, threads))
-    return lines, products
+    return lines, matmuls
 
 
 def generate(folder, options, more):
@@ -236,15 +236,15 @@ def main():
         profiled = generate(folder, options, ["profile.with_flops=true", "profile.schedule.active=1"])
         parts = parts_of(profiled)
         host = generate(folder, options, [])
-        lines, products = lines_of(host, (folder / "trainer.cu").read_text(), parts)
+        lines, matmuls = lines_of(host, (folder / "trainer.cu").read_text(), parts)
         codes = codes_of(folder / "trainer.cu")
     rest = sum(line.bytes for line in lines) / BANDWIDTH
     table(lines, codes, 0 if options.all else 0.005 * rest * BANDWIDTH)
-    work = sum(flops * count for flops, _, count in products)
-    print(f"\n{work / 1e12:.2f} TFLOP of products and attention; {sum(line.launches for line in lines)} launches of the program's own kernels")
+    work = sum(flops * count for flops, _, count in matmuls)
+    print(f"\n{work / 1e12:.2f} TFLOP of matmuls and attention; {sum(line.launches for line in lines)} launches of the program's own kernels")
     for rate in (1.0, options.rate):
-        times = sum(max(flops / (rate * PEAK), size / BANDWIDTH) * count for flops, size, count in products)
-        print(f"products at {rate:g} of {PEAK / 1e12:g} TFLOP/s: a step takes at least {times * 1e3:.2f} + {rest * 1e3:.2f} = {(times + rest) * 1e3:.2f} ms, "
+        times = sum(max(flops / (rate * PEAK), size / BANDWIDTH) * count for flops, size, count in matmuls)
+        print(f"matmuls at {rate:g} of {PEAK / 1e12:g} TFLOP/s: a step takes at least {times * 1e3:.2f} + {rest * 1e3:.2f} = {(times + rest) * 1e3:.2f} ms, "
               f"and does at most {work / (times + rest) / PEAK:.3f} of {PEAK / 1e12:g} TFLOP/s")
 
 

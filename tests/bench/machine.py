@@ -1,4 +1,4 @@
-"""What the machine itself can do: copies of memory, and the products of a model's linear layers by the library that trainers
+"""What the machine itself can do: copies of memory, and the matmuls of a model's linear layers by the library that trainers
 are linked with."""
 
 import ctypes
@@ -61,7 +61,7 @@ def measured_copy_rate(elements=1 << 24, rounds=9):
     return Rate(8 * elements / statistics.median(seconds), 8 * elements / min(seconds))
 
 
-def product_rate(shape, threads, precision="no"):
+def matmul_rate(shape, threads, precision="no"):
     """Floating-point operations a second in the linear layers of "tiny", "small" or "gpt2", in float32 or in "bf16", over a second's
     rounds by the library's threads or by as many sequential calls, whichever is faster; None where the library is not found."""
     program = TREE / "build" / "bench" / "matmul"

@@ -5,12 +5,12 @@
  *   KIND     dnnl (dnnl_sgemm), dnnl16 (oneDNN's gemm of bfloat16 that gives floats) or cblas (cblas_sgemm)
  *   LIBRARY  the shared library, loaded by name, so that one binary measures all of them
  *   SHAPE    tiny, small or gpt2: the linear layers of the three models that `ninja bench` trains
- *   MODE     plain: one call a product, the library's threads
+ *   MODE     plain: one call a matmul, the library's threads
  *            loops: the same, with an OpenMP loop over the result between the calls, as a trainer has them
  *            split: one OpenMP region of our own, each thread calling for its part of the result
  *
- * Prints one line: GFLOP/s of all products, of the forward ones, of the input gradients, of the weight gradients, for
- * the fastest of some rounds, and of all products in the median round. tests/bench/matmul.sh interleaves the libraries
+ * Prints one line: GFLOP/s of all matmuls, of the forward ones, of the input gradients, of the weight gradients, for
+ * the fastest of some rounds, and of all matmuls in the median round. tests/bench/matmul.sh interleaves the libraries
  * and takes medians. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -86,7 +86,7 @@ static void call_part(bool ta, bool tb, long m, long n, long k, const void *a, c
   }
 }
 
-static void product(bool ta, bool tb, long m, long n, long k, const void *a, const void *b, float *c) {
+static void matmul(bool ta, bool tb, long m, long n, long k, const void *a, const void *b, float *c) {
   if (split) {
 #pragma omp parallel
     call_part(ta, tb, m, n, k, a, b, c, omp_get_thread_num(), omp_get_num_threads());
@@ -95,7 +95,7 @@ static void product(bool ta, bool tb, long m, long n, long k, const void *a, con
   }
 }
 
-/* What a trainer does between two products: a pass over the result by all
+/* What a trainer does between two matmuls: a pass over the result by all
  * threads. Not counted. */
 static void between(float *c, long count) {
   if (!loops) return;
@@ -149,18 +149,18 @@ static int make_layers(const struct shape *shape, struct layer *layers) {
 
 static void forward(struct layer *l, double *seconds) {
   double start = now();
-  product(false, true, l->rows, l->out, l->in, l->x, l->weight, l->y);
+  matmul(false, true, l->rows, l->out, l->in, l->x, l->weight, l->y);
   seconds[0] += now() - start;
   between(l->y, l->rows * l->out);
 }
 
 static void backward(struct layer *l, double *seconds) {
   double start = now();
-  product(false, false, l->rows, l->in, l->out, l->dy, l->weight, l->dx);
+  matmul(false, false, l->rows, l->in, l->out, l->dy, l->weight, l->dx);
   seconds[1] += now() - start;
   between(l->dx, l->rows * l->in);
   start = now();
-  product(true, false, l->out, l->in, l->rows, l->dy, l->x, l->dweight);
+  matmul(true, false, l->out, l->in, l->rows, l->dy, l->x, l->dweight);
   seconds[2] += now() - start;
   between(l->dweight, l->out * l->in);
 }
@@ -174,7 +174,7 @@ static void load(const char *kind, const char *path) {
   bool dnnl = strcmp(kind, "dnnl") == 0, low = strcmp(kind, "dnnl16") == 0;
   void *function = dlsym(library, low ? "dnnl_gemm_bf16bf16f32" : dnnl ? "dnnl_sgemm" : "cblas_sgemm");
   if (function == NULL) {
-    fprintf(stderr, "matmul: no product in %s\n", path);
+    fprintf(stderr, "matmul: no shape in %s\n", path);
     exit(77);
   }
   memcpy(low ? (void *)&dnnl_gemm16 : dnnl ? (void *)&dnnl_sgemm : (void *)&cblas_sgemm, &function, sizeof function);

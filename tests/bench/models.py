@@ -8,8 +8,8 @@ A run has as many steps as take so many seconds, at least --steps: a machine may
 models of `table`, `gru` and `resnet` at sizes at which people train.
 
 Ours is tuned first and stands beside what the plan predicts of its step, as in peers.py; --resume is that of peers.py, too. "Limit" is the
-machine's own time for a step: its products and convolutions, each as fast as the table has it by any way, and the optimizer's bytes at the rate
-of a copy. What a recurrent layer computes between its products counts as these."""
+machine's own time for a step: its matmuls and convolutions, each as fast as the table has it by any way, and the optimizer's bytes at the rate
+of a copy. What a recurrent layer computes between its matmuls counts as these."""
 
 import argparse
 import json
@@ -70,7 +70,7 @@ def limit_of(folder, table):
     """The machine's own time for a step, in ms; None without a table."""
     plan = tables.plan(["job.yaml"], table, folder)
     step = plan.get("predicted_step")
-    return step and 1e3 * (step["products"] + machine.STEP_BYTES * plan["parameters"] / machine.copy_rate().median)
+    return step and 1e3 * (step["matmuls"] + machine.STEP_BYTES * plan["parameters"] / machine.copy_rate().median)
 
 
 def our_run(folder, options, steps):

@@ -16,7 +16,7 @@ and stands beside what `accel-gen plan` predicts of its step with that table.
 
 --resume keeps the rows that the JSON has already, when machine, versions and rounds are the same.
 
-The machine's limit: the time of the step's products at the rate at which its linear layers' go, back to back, by the
+The machine's limit: the time of the step's matmuls at the rate at which its linear layers' go, back to back, by the
 library that we use, called once with all threads or once by each, whichever is faster, and of the optimizer's bytes at
 the rate of a copy of memory; measured in each round, in the fastest of some repetitions and in the median one. Our
 fastest step stands over the limit's fastest, our median over its median of the same round, and also over its fastest.
@@ -240,11 +240,11 @@ def summary(job, runs):
 
 def limit_of(job, threads):
     """The machine's own time for a step, in ms, in the fastest repetition and in the median one; None where it is not known."""
-    products, copies = machine.product_rate(job.shape, threads, job.precision), machine.copy_rate()
-    if products is None:
+    matmuls, copies = machine.matmul_rate(job.shape, threads, job.precision), machine.copy_rate()
+    if matmuls is None:
         return None
     plan = tables.plan(our_job(job))
-    return {which: 1e3 * (plan["product_flops_per_step"] / getattr(products, which)
+    return {which: 1e3 * (plan["matmul_flops_per_step"] / getattr(matmuls, which)
                           + machine.STEP_BYTES * plan["parameters"] / getattr(copies, which)) for which in ("fastest", "median")}
 
 

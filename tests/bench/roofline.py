@@ -72,7 +72,7 @@ def rows_of(steps, name_of):
 
 
 def measure(job, options):
-    rate = machine.product_rate(job.shape, options.threads, job.precision)
+    rate = machine.matmul_rate(job.shape, options.threads, job.precision)
     flops = rate and rate.fastest
     limits = {"flops": flops, "bytes": machine.copy_rate().median}
     rows, step = rows_of(steps_of(trace_of(job, options)), str if options.kernels else kind_of)
@@ -85,8 +85,8 @@ def measure(job, options):
 
 def print_job(job, result):
     rates, step = result["rates"], result["step_ms"]
-    products = f"products {rates['flops'] / 1e9:.0f} GFLOP/s, " if rates["flops"] else ""
-    print(f"\nroofline of {job.title()}: {step:.4g} ms a step; {products}copies {rates['bytes'] / 1e9:.1f} GB/s\n"
+    matmuls = f"matmuls {rates['flops'] / 1e9:.0f} GFLOP/s, " if rates["flops"] else ""
+    print(f"\nroofline of {job.title()}: {step:.4g} ms a step; {matmuls}copies {rates['bytes'] / 1e9:.1f} GB/s\n"
           f"{'calls':>8}{'ms':>10}{'%':>7}{'GFLOP/s':>10}{'GB/s':>8}{'of limit':>10}   part")
 
     def line(name, calls, row):

@@ -57,14 +57,14 @@ def jobs():
             subprocess.run([gpu_text.GENERATOR, TREE / "examples" / "jobs" / "gpt2.yaml", *words, "-o", path], check=True)
             texts[len(more)] = path.read_text()
         device = path.with_suffix(".cu").read_text()
-    lines, products = gpu_text.lines_of(texts[0], device, gpu_text.parts_of(texts[2]))
+    lines, matmuls = gpu_text.lines_of(texts[0], device, gpu_text.parts_of(texts[2]))
     launches = {line.kernel.split("_bf16")[0]: line.launches for line in lines}
     yield "norms", launches["add_layer_norm"], 2 * layers + 1
     yield "norms' gradients", launches["layer_norm_plus_bits16_backward"], 2 * layers
-    # Three products of 12 C^2 a layer and of the last one, and causal attention: 2 products forward, 5 backward, of half the square.
+    # Three matmuls of 12 C^2 a layer and of the last one, and causal attention: 2 matmuls forward, 5 backward, of half the square.
     matrices = 3 * 2 * rows * columns * (12 * columns * layers + vocabulary)
     attention = 7 * layers * rows * length * columns
-    work = sum(flops * count for flops, _, count in products)
+    work = sum(flops * count for flops, _, count in matmuls)
     yield "operations within 3 %", abs(work / (matrices + attention) - 1) < 0.03, True
 
 

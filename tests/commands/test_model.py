@@ -45,7 +45,7 @@ class Model(unittest.TestCase):
         self.same_parameters(told, text, module)
         with FlopCounterMode(display=False) as counter:
             module["output"](module["hidden"][1](module["hidden"][0](torch.zeros(1, 5))))
-        self.assertEqual(told["product_flops_per_unit"], counter.get_total_flops())
+        self.assertEqual(told["matmul_flops_per_unit"], counter.get_total_flops())
         self.assertEqual(sum(f["flops"] for f in told["functions"]), told["flops_per_unit"])
         self.assertEqual([i["shape"] for i in told["inputs"]], [[1, 5], [1]])
 
@@ -57,8 +57,8 @@ class Model(unittest.TestCase):
         self.same_parameters(told, text, theirs.transformer)
         with FlopCounterMode(display=False) as counter:
             theirs(torch.zeros(1, 6, dtype=torch.long))
-        seen_later = 2 * 2 * 2 * 6 * 6 * 12 // 2  # of two products in each layer the half that a causal mask hides
-        self.assertEqual(round(6 * told["product_flops_per_unit"]), counter.get_total_flops() - seen_later)
+        seen_later = 2 * 2 * 2 * 6 * 6 * 12 // 2  # of two matmuls in each layer the half that a causal mask hides
+        self.assertEqual(round(6 * told["matmul_flops_per_unit"]), counter.get_total_flops() - seen_later)
 
     def test_errors(self):
         for words, expected in ((["check", MODELS / "gpt2.c", "--config", "n_layer=two"], "n_layer"),

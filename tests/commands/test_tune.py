@@ -63,14 +63,14 @@ class Tune(unittest.TestCase):
     def test_every_way_is_measured(self):
         plan = self.plan("--tuning", "table.json")
         chosen = {choice["selects"] for choice in plan["choices"]}
-        self.assertLessEqual({"products", "KV block size", "threads", "rows of a chunk"}, chosen)
+        self.assertLessEqual({"matmuls", "KV block size", "threads", "rows of a chunk"}, chosen)
         self.assertTrue(any(choice["of"].startswith("update by adamw, ") for choice in plan["choices"]))
         for choice in plan["choices"]:
             self.assertEqual(choice["by"], "measurement", choice)
             self.assertEqual(set(choice["seconds"]), set(choice["variants"]), choice)
             self.assertLessEqual(choice["seconds"][choice["variant"]], min(choice["seconds"].values()) / 0.96, choice)
         self.assertEqual({choice["by"] for choice in self.plan()["choices"]}, {"rule"})
-        self.assertIn("products of matmul_", self.said)
+        self.assertIn("matmuls of matmul_", self.said)
 
     def test_prediction(self):
         predicted = self.plan("--tuning", "table.json")["predicted_step"]
@@ -79,7 +79,7 @@ class Tune(unittest.TestCase):
         self.assertNotIn("predicted_step", self.plan())
         alike = self.fastest(0)
         once = self.plan("--tuning", alike)["predicted_step"]
-        self.assertTrue(0.3 * once["kernels"] < once["products"] < once["kernels"], once)
+        self.assertTrue(0.3 * once["kernels"] < once["matmuls"] < once["kernels"], once)
         twice = self.plan("--tuning", alike, "--set", "accumulation.num_steps=2")["predicted_step"]
         self.assertGreater(twice["seconds"], 1.2 * once["seconds"])
         deep = [self.plan("--tuning", alike, "--set", f"model.config.n_layer={n}")["predicted_step"]["kernels"] for n in (2, 3, 4)]
@@ -164,7 +164,7 @@ class Tune(unittest.TestCase):
         self.assertIn("tune the same job with one rank", said)
 
     @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "there is a GPU")
-    def test_products_need_a_gpu(self):
+    def test_matmuls_need_a_gpu(self):
         said = self.trainer.command("tune", "job.yaml", "-o", "x.json", "--set", "devices={kind: cuda}", status=1)
         self.assertIn("no GPU to measure on", said)
 

@@ -1,4 +1,4 @@
-/* Attention over a product that holds queries, keys and values side by side, as a model's has it. */
+/* Attention over the result of a matmul that holds queries, keys and values side by side, as a model's has it. */
 #ifndef ACCEL_TESTS_PACKED_ATTENTION_H
 #define ACCEL_TESTS_PACKED_ATTENTION_H
 

@@ -15,7 +15,7 @@
 
 enum { BATCH = 2, HEADS = 4, LENGTH = 6, SIZE = 8, MOST = BATCH * LENGTH * 3 * HEADS * SIZE };
 
-/* Queries, keys and values lie together, as one product makes them; gradients lie apart. */
+/* Queries, keys and values lie together, as one matmul makes them; gradients lie apart. */
 struct arena {
   _Alignas(64) uint16_t qkv[MOST], y[MOST], d_y[MOST], d_qkv[MOST];
   _Alignas(64) float lse[BATCH * HEADS * LENGTH];

@@ -1,6 +1,6 @@
-/* The runtime's device part over the stand-ins: start, and what it says when it cannot; feed, report, graphs, products.
+/* The runtime's device part over the stand-ins: start, and what it says when it cannot; feed, report, graphs, matmuls.
  */
-#include "include/accel/cuda/product.h"
+#include "include/accel/cuda/gemm.h"
 #include "tests/cuda/standin/standin.h"
 #include "tests/runtime/cmocka_all.h"
 #include "tests/tcp/children.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The arena: states, a feed, a report, room for products, a workspace. */
+/* The arena: states, a feed, a report, room for matmuls, a workspace. */
 struct arena {
   _Alignas(64) float states[64];
   _Alignas(64) int32_t feed[16];
@@ -181,7 +181,7 @@ static void test_breaks(void **state) {
   assert_non_null(strstr(text, "compute-sanitizer"));
 }
 
-/* ---- Products ---- */
+/* ---- Matmuls ---- */
 
 static double gelu(double x) {
   return 0.5 * x * (1.0 + tanh(sqrt(2.0 / acos(-1.0)) * (x + 0.044715 * x * x * x)));
@@ -210,26 +210,26 @@ static bool bit_of(const void *mask, int64_t at) {
   return ((const unsigned char *)mask)[at / 8] >> at % 8 & 1;
 }
 
-/* One product in the steps that a program may choose, against the sum that its header states. */
-static void check_product(enum accel_epilogue epilogue, bool a_turned, bool b_turned, bool accumulate, int64_t batch) {
+/* One matmul in the steps that a program may choose, against the sum that its header states. */
+static void check_gemm(enum accel_epilogue epilogue, bool a_turned, bool b_turned, bool accumulate, int64_t batch) {
   enum { ROWS = 8, COLUMNS = 16, DEPTH = 24, MASK_ROW = 128 };
   bool relu = epilogue == ACCEL_RELU || epilogue == ACCEL_BIAS_RELU;
   bool drelu = epilogue == ACCEL_DRELU || epilogue == ACCEL_DRELU_SUM;
-  struct accel_cuda_product p = {.name = "test",
-                                 .accumulate = accumulate,
-                                 .epilogue = epilogue,
-                                 .rows = ROWS,
-                                 .columns = COLUMNS,
-                                 .depth = DEPTH,
-                                 .y_row = relu || drelu ? MASK_ROW : COLUMNS,
-                                 .a_row = a_turned ? 1 : DEPTH,
-                                 .a_column = a_turned ? ROWS : 1,
-                                 .b_row = b_turned ? 1 : COLUMNS,
-                                 .b_column = b_turned ? DEPTH : 1,
-                                 .batch = batch,
-                                 .y_step = ROWS * (relu || drelu ? MASK_ROW : COLUMNS),
-                                 .a_step = ROWS * DEPTH,
-                                 .b_step = DEPTH * COLUMNS};
+  struct accel_cuda_gemm p = {.name = "test",
+                              .accumulate = accumulate,
+                              .epilogue = epilogue,
+                              .rows = ROWS,
+                              .columns = COLUMNS,
+                              .depth = DEPTH,
+                              .y_row = relu || drelu ? MASK_ROW : COLUMNS,
+                              .a_row = a_turned ? 1 : DEPTH,
+                              .a_column = a_turned ? ROWS : 1,
+                              .b_row = b_turned ? 1 : COLUMNS,
+                              .b_column = b_turned ? DEPTH : 1,
+                              .batch = batch,
+                              .y_step = ROWS * (relu || drelu ? MASK_ROW : COLUMNS),
+                              .a_step = ROWS * DEPTH,
+                              .b_step = DEPTH * COLUMNS};
   static struct arena host;
   random_fill(host.a, 4096, 1);
   random_fill(host.b, 4096, 2);
@@ -237,7 +237,7 @@ static void check_product(enum accel_epilogue epilogue, bool a_turned, bool b_tu
   random_fill(host.aux, 4096, 4);
   random_fill(host.bias, 64, 5);
   accel_cuda_write(arena, &host, sizeof host);
-  accel_cuda_open_product(&p);
+  accel_cuda_open_gemm(&p);
   accel_cuda_multiply(&p, accel_cuda_stream(ACCEL_COMPUTE), arena->y, arena->a, arena->b, arena->bias, arena->aux);
   static struct arena got;
   accel_cuda_read(&got, arena, sizeof got);
@@ -277,15 +277,15 @@ static void check_product(enum accel_epilogue epilogue, bool a_turned, bool b_tu
   }
 }
 
-static void products(void) {
+static void gemms(void) {
   open_device();
   for (int epilogue = ACCEL_PLAIN; epilogue <= ACCEL_SUM_B; epilogue++)
     for (int turned = 0; turned < 4; turned++)
-      check_product((enum accel_epilogue)epilogue, turned & 1, turned & 2, false, 0);
-  for (int turned = 0; turned < 4; turned++) check_product(ACCEL_PLAIN, turned & 1, turned & 2, true, 3);
-  check_product(ACCEL_SUM_A, true, false, true, 0);
-  check_product(ACCEL_BIAS_GELU, false, true, false, 2);
-  check_product(ACCEL_BIAS_RELU, false, true, false, 2);
+      check_gemm((enum accel_epilogue)epilogue, turned & 1, turned & 2, false, 0);
+  for (int turned = 0; turned < 4; turned++) check_gemm(ACCEL_PLAIN, turned & 1, turned & 2, true, 3);
+  check_gemm(ACCEL_SUM_A, true, false, true, 0);
+  check_gemm(ACCEL_BIAS_GELU, false, true, false, 2);
+  check_gemm(ACCEL_BIAS_RELU, false, true, false, 2);
   accel_cuda_close();
 }
 
@@ -294,18 +294,18 @@ static void rounds_factors(void) {
   static const float one = 1.0f, near_one = 1.0f + 1.0f / 2048.0f;
   open_device();
   for (int tf32 = 0; tf32 < 2; tf32++) {
-    struct accel_cuda_product p = {.name = "tf32",
-                                   .tf32 = tf32,
-                                   .rows = 1,
-                                   .columns = 1,
-                                   .depth = 1,
-                                   .y_row = 4,
-                                   .a_row = 4,
-                                   .a_column = 1,
-                                   .b_row = 4,
-                                   .b_column = 1};
+    struct accel_cuda_gemm p = {.name = "tf32",
+                                .tf32 = tf32,
+                                .rows = 1,
+                                .columns = 1,
+                                .depth = 1,
+                                .y_row = 4,
+                                .a_row = 4,
+                                .a_column = 1,
+                                .b_row = 4,
+                                .b_column = 1};
     float y;
-    accel_cuda_open_product(&p);
+    accel_cuda_open_gemm(&p);
     accel_cuda_write(arena->a, &near_one, sizeof near_one);
     accel_cuda_write(arena->b, &one, sizeof one);
     accel_cuda_multiply(&p, accel_cuda_stream(ACCEL_COMPUTE), arena->y, arena->a, arena->b, NULL, NULL);
@@ -323,25 +323,25 @@ static void test_tf32(void **state) {
 
 static void no_algorithm(void) {
   open_device();
-  check_product(ACCEL_PLAIN, false, false, false, 0);
+  check_gemm(ACCEL_PLAIN, false, false, false, 0);
 }
 
-static void test_products(void **state) {
+static void test_gemms(void **state) {
   char text[1024];
   (void)state;
   static const char *const libraries[] = {"", "STANDIN_SUMS=0"};
   for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
-    int status = ended(products, libraries[i], text, sizeof text);
+    int status = ended(gemms, libraries[i], text, sizeof text);
     if (status != 0) print_error("%s\n", text);
     assert_int_equal(status, 0);
   }
   assert_int_equal(ended(no_algorithm, "STANDIN_FAIL=cublasLtMatmulAlgoGetHeuristic", text, sizeof text), 1);
-  assert_non_null(strstr(text, "no algorithm for the product of test, 8 x 24 x 16"));
+  assert_non_null(strstr(text, "no algorithm for the matmul of test, 8 x 24 x 16"));
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_start),  cmocka_unit_test(test_priorities),
                                      cmocka_unit_test(test_steps),  cmocka_unit_test(test_tf32),
-                                     cmocka_unit_test(test_breaks), cmocka_unit_test(test_products)};
+                                     cmocka_unit_test(test_breaks), cmocka_unit_test(test_gemms)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-"""Products of groups of rows by tensor cores, kernel by kernel: those of a program with experts, over groups that are empty,
+"""Matmuls of groups of rows by tensor cores, kernel by kernel: those of a program with experts, over groups that are empty,
 cross tiles or leave rows behind, beside NumPy in float64. The kernels run as C++ on the processor (tests/cuda/host), where
 fragments are shared out among the lanes of a warp and copies beside threads are late.
 
@@ -93,7 +93,7 @@ class Experts(unittest.TestCase):
         library, text = self.kernels(kind)
         rng, low = np.random.default_rng(3), kind != "tf32"
         rounded = (lambda x: of(into(x))) if low else lambda x: x
-        input_unit = 0 if low else 2 * unit  # of a product of two rounded factors
+        input_unit = 0 if low else 2 * unit  # of a matmul of two rounded factors
         groups = len(STARTS) - 1
         forward, weight = FORWARD.findall(text), WEIGHT.findall(text)
         self.assertEqual(len({lines != columns for *_, lines, columns, _ in forward}), 1)

@@ -39,13 +39,13 @@ LARGE = {
     "batch_norm": [dict(shape=(3, 2, 3000)), dict(shape=(8, 3, 2048)), dict(shape=(90, 2, 19, 10)), dict(shape=(2, 3, 4096))],
     "batch_norm_backward": [dict(shape=(3, 2, 3000), in_place=True), dict(shape=(8, 3, 2048), accumulate=True)],
 }
-# The products that the plan names, by kind.
-PARTS = {kind: lambda k: ["product"] if k.cells.shape[1] > 1 and k.cells.shape[2] % 4 == 0 else [] for kind in ("lstm", "lstm_backward")}
+# The matmuls that the plan names, as its templates' gemms, by kind.
+PARTS = {kind: lambda k: ["gemm"] if k.cells.shape[1] > 1 and k.cells.shape[2] % 4 == 0 else [] for kind in ("lstm", "lstm_backward")}
 ENVIRONMENT = kit.Environment("cuda")
 ENVIRONMENT.globals["training"] = {"deterministic": False}
 SUPPORT = ENVIRONMENT.get_template("devices/cuda/support.c.j2").make_module()
 HEAD = """#include <accel/cuda/launch.h>
-#include <accel/cuda/product.h>
+#include <accel/cuda/gemm.h>
 #include <assert.h>
 
 static float room[SUMS];
@@ -57,7 +57,7 @@ accel_stream accel_cuda_stream(enum accel_stream_name) {
 void accel_cuda_zero(accel_stream, void *device, size_t bytes) {
   memset(device, 0, bytes);
 }
-void accel_cuda_multiply(const struct accel_cuda_product *p, accel_stream, void *y, const void *a, const void *b,
+void accel_cuda_multiply(const struct accel_cuda_gemm *p, accel_stream, void *y, const void *a, const void *b,
                          void *, void *) {
   assert((uintptr_t)y % 16 == 0 && (uintptr_t)a % 16 == 0 && (uintptr_t)b % 16 == 0);
   const float *left = (const float *)a, *right = (const float *)b;
@@ -80,7 +80,7 @@ def template_of(kind):
 def texts(kernel):
     """The kernels of the device, and the host's function where it puts them into the stream."""
     kernel.sums, kernel.by_library, kernel.bits16, kernel.tf32 = SUMS, False, "", False
-    kernel.products = {part: "" for part in PARTS.get(kernel.kind, lambda _: [])(kernel)}
+    kernel.gemms = {part: "" for part in PARTS.get(kernel.kind, lambda _: [])(kernel)}
     op = ENVIRONMENT.get_template(template_of(kernel.kind)).make_module()
     host = str(op.host(kernel.kind, kernel)) if hasattr(op, "host") else ""
     return str(getattr(op, kernel.kind)(kernel)) + "\n", host + "\n" if host.strip() else ""

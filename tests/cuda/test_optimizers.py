@@ -1,5 +1,5 @@
 """Every rule that has kernels of its own beside the processor's, which tests/optimizer holds against PyTorch's: a small
-model's weights, losses and norms over steps with groups, clipping and decay; its products end in relu. And
+model's weights, losses and norms over steps with groups, clipping and decay; its matmuls end in relu. And
 the scaler of fp16 that finds overflows, of which the device decides and the host reads later."""
 
 import re

@@ -74,14 +74,14 @@ class Profile(unittest.TestCase):
         rows = {line.split()[-1]: line.split() for line in lines[2:] if len(line.split()) > 3}
         source = (trainer.folder / "trainer.c").read_text()
         parts = {name: work for name, *work in re.findall(r'\[part_\w+\] = \{"(\w+)", (\d+), (\d+)\}', source)}
-        products = [name for name in parts if name.startswith("matmul")]
-        self.assertGreater(len(products), 2, parts)
-        for name in [*products, "update", "gradient_norm"]:
+        matmuls = [name for name in parts if name.startswith("matmul")]
+        self.assertGreater(len(matmuls), 2, parts)
+        for name in [*matmuls, "update", "gradient_norm"]:
             self.assertEqual(len(rows[name]), 4 + (int(parts[name][0]) > 0) + (int(parts[name][1]) > 0), rows[name])
             self.assertEqual(rows[name][0], f"{len(re.findall(rf'accel_cuda_profile_part.part_{name}.;', source)):.1f}", rows[name])
         events = json.loads((trainer.folder / "traces" / "profile_0.json").read_text())["traceEvents"]
         told = {event["args"]["part"]: event["args"]["flop"] for event in events if "part" in event.get("args", {})}
-        for name in products:
+        for name in matmuls:
             self.assertEqual(told[name], int(parts[name][0]))
 
     def test_absent(self):

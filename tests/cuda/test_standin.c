@@ -242,7 +242,7 @@ static void left_memory(void) {
   cudaMalloc((void **)&memory, BYTES);
 }
 
-/* ---- Products ---- */
+/* ---- Matmuls ---- */
 
 static void multiply(bool same, size_t workspace) {
   cublasLtHandle_t handle;
@@ -271,10 +271,10 @@ static void multiply(bool same, size_t workspace) {
   cublasLtDestroy(handle);
   close_all();
 }
-static void good_product(void) {
+static void good_matmul(void) {
   multiply(true, 1024);
 }
-static void other_product(void) {
+static void other_matmul(void) {
   multiply(false, 1024);
 }
 static void small_workspace(void) {
@@ -311,8 +311,8 @@ static const struct {
     {"a handle of another kind", another_kind, "is of kind stream, not of kind event"},
     {"an event that is left", left_event, "1 event is left at the end"},
     {"memory that is left", left_memory, "4096 bytes of memory are left"},
-    {"a product", good_product, NULL},
-    {"an algorithm of another product", other_product, "was chosen for another product"},
+    {"a matmul", good_matmul, NULL},
+    {"an algorithm of another matmul", other_matmul, "was chosen for another matmul"},
     {"too little workspace", small_workspace, "less workspace"},
 };
 

@@ -183,7 +183,7 @@ class Training(Comparison):
 
 
 class Epilogues(unittest.TestCase):
-    """Which products take up what follows them."""
+    """Which matmuls take up what follows them."""
 
     def found(self, name):
         trainer = HostTrainer(json.loads(json.dumps({**CASES, **MORE}[name])), PARTS)
@@ -218,7 +218,7 @@ class Sums(unittest.TestCase):
         self.assertNotIn("add", names)
 
     def test_in_bf16(self):
-        """What goes back to both the residual and a product of 16 bits is written for both at once, from one block to the
+        """What goes back to both the residual and a matmul of 16 bits is written for both at once, from one block to the
         next too: no kernel of a block copies."""
         names = self.kernels("gpt2", GPT, mixed_precision="bf16")
         self.assertIn("layer_norm_plus_bits16_backward", names)
@@ -233,7 +233,7 @@ class Sums(unittest.TestCase):
 
 
 class Logits(unittest.TestCase):
-    """Logits are of the products' type and in rows that begin at multiples of 16 bytes, whole or a chunk at a time: made
+    """Logits are of the matmuls' type and in rows that begin at multiples of 16 bytes, whole or a chunk at a time: made
     once, and their gradient takes their place."""
 
     def text(self, **groups):

@@ -1,9 +1,9 @@
 """GPT-2 as nanoGPT trains it, under Accelerate in bf16 with torch.compile and fused AdamW: tokens a second, seconds to
-the first step, peak memory. `product`: the rate of a product of 8192 x 8192 matrices in bf16. `curve`: the losses of the
+the first step, peak memory. `matmul`: the rate of a matmul of 8192 x 8192 matrices in bf16. `curve`: the losses of the
 small jobs of pack.sh, a line of JSON a step, from the same weights and the same batches.
 
 usage: peer.py 124m|350m|tiny BATCH default|max-autotune|none    none: without torch.compile
-       peer.py product
+       peer.py matmul
        peer.py curve float32|tf32|bf16|fp16
 
 With PEER_DEVICE=cpu all of it runs without a GPU, to see that it does; `tiny` is for that."""
@@ -22,7 +22,7 @@ import torch.nn.functional as F  # noqa: E402
 DEVICE = os.environ.get("PEER_DEVICE", "cuda")
 SIZES = {"124m": (12, 12, 768), "350m": (24, 16, 1024), "tiny": (1, 2, 16)}
 WARM_UP = 10
-# nanoGPT rounds GPT-2's 50257 tokens up, as products are faster then.
+# nanoGPT rounds GPT-2's 50257 tokens up, as matmuls are faster then.
 VOCABULARY, LENGTH = (300, 32) if sys.argv[1:2] == ["tiny"] else (50304, 1024)
 
 
@@ -130,7 +130,7 @@ def curve(precision):
         print(json.dumps({"step": step + 1, "loss": loss.item()}))
 
 
-def product():
+def matmul():
     n = 8192 if DEVICE == "cuda" else 64
     a, b = (torch.randn(n, n, device=DEVICE, dtype=torch.bfloat16) for _ in range(2))
     times = []
@@ -144,8 +144,8 @@ def product():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["product"]:
-        product()
+    if sys.argv[1:] == ["matmul"]:
+        matmul()
     elif sys.argv[1] == "curve":
         curve(sys.argv[2])
     else:

@@ -154,7 +154,7 @@ go_on while_compiling
 
 end_compiling
 sleep 1
-run_stage "product rate" product_rate
+run_stage "matmul rate" matmul_rate
 run_stage "benchmark 124m" largest 124m
 run_stage "benchmark 124m" autotuned 124m
 run_stage "benchmark 124m" smallest 124m

@@ -1,14 +1,14 @@
 # shellcheck shell=sh disable=SC2154 # what run.sh and its other parts set
-# What run.sh measures: GPT-2 beside PyTorch and llm.c, and the algorithms of products. Sourced by it.
+# What run.sh measures: GPT-2 beside PyTorch and llm.c, and the algorithms of matmuls. Sourced by it.
 
-# The rate that products reach here, of which MFU is a share.
-product_rate() {
-  if [ -s runs/torch ] && there_is_time 20 benchmark product-8192; then
-    limited 60 "$python" peer.py product >runs/product 2>runs/peer.log || true
-    if [ -s runs/product ]; then
-      tell benchmark product-8192 ok "$(cat runs/product)"
+# The rate that matmuls reach here, of which MFU is a share.
+matmul_rate() {
+  if [ -s runs/torch ] && there_is_time 20 benchmark matmul-8192; then
+    limited 60 "$python" peer.py matmul >runs/matmul 2>runs/peer.log || true
+    if [ -s runs/matmul ]; then
+      tell benchmark matmul-8192 ok "$(cat runs/matmul)"
     else
-      tell benchmark product-8192 SKIPPED "$(tail -1 runs/peer.log)"
+      tell benchmark matmul-8192 SKIPPED "$(tail -1 runs/peer.log)"
     fi
   fi
 }
@@ -40,7 +40,7 @@ peak() { echo "$(tail -1 runs/peak 2>/dev/null || echo '?') MiB in use"; }
 rate_of() { echo "$1" | sed -n 's/\([0-9]*\) tokens\/s.*/\1/p'; }
 mfu() { # SIZE TOKENS/S
   case $1 in 124m) each=860e6 ;; *) each=2431e6 ;; esac
-  awk -v each="$each" -v rate="$2" -v top="$(cut -d" " -f1 runs/product 2>/dev/null || echo 0)" 'BEGIN { if (top > 0 && rate > 0) printf ", MFU %.3f of the product rate", each * rate / (top * 1e12) }'
+  awk -v each="$each" -v rate="$2" -v top="$(cut -d" " -f1 runs/matmul 2>/dev/null || echo 0)" 'BEGIN { if (top > 0 && rate > 0) printf ", MFU %.3f of the matmul rate", each * rate / (top * 1e12) }'
 }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (a > 0 && b > 0) printf ", ours is %.2f times that", a / b }'; }
 figures() { # metrics.jsonl: the middle of tokens/s without the first lines, seconds to the first step
@@ -161,14 +161,14 @@ without_graphs() {
   fi
 }
 
-# What the algorithms of each product take, for `accel-gen tune JOB --measured`.
+# What the algorithms of each matmul take, for `accel-gen tune JOB --measured`.
 tuning() {
   for name in gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b4; do
     [ -f "runs/$name.rate" ] && there_is_time 30 tuning "$name" || continue
     if ACCEL_MEASURE=$folder/measured-$name.json train "$name" "$name-measured" --steps 1 && [ -s "measured-$name.json" ]; then
-      tell tuning "$name" ok "$(sed -n 's/.*"seconds": *\([0-9.e+-]*\).*/\1/p; s/^ *"\(.*\)": \[.*/product/p' "measured-$name.json" |
-        awk '/product/ { n++; first = 1; next } first { rule += $1; best[n] = $1; first = 0; next } $1 < best[n] { best[n] = $1 }
-             END { for (i in best) fastest += best[i]; printf "%d products once each: %.3f ms by the heuristic, %.3f ms by the fastest", n, 1e3 * rule, 1e3 * fastest }'); measured-$name.json"
+      tell tuning "$name" ok "$(sed -n 's/.*"seconds": *\([0-9.e+-]*\).*/\1/p; s/^ *"\(.*\)": \[.*/matmul/p' "measured-$name.json" |
+        awk '/matmul/ { n++; first = 1; next } first { rule += $1; best[n] = $1; first = 0; next } $1 < best[n] { best[n] = $1 }
+             END { for (i in best) fastest += best[i]; printf "%d matmuls once each: %.3f ms by the heuristic, %.3f ms by the fastest", n, 1e3 * rule, 1e3 * fastest }'); measured-$name.json"
     else
       tell tuning "$name" FAILED "$(complaint "runs/$name-measured.log")"
     fi

@@ -40,7 +40,7 @@ PYTHON = """#!/bin/sh
 case $* in
 -c*) echo 2.0 ;;
 *curve*) cat "references/$3/metrics.jsonl" ;;
-*product*) echo "700 TFLOP/s in bf16" ;;
+*matmul*) echo "700 TFLOP/s in bf16" ;;
 *) echo "1000 tokens/s, first step after 1.00 s, peak 1.00 GiB" ;;
 esac
 """
@@ -121,7 +121,7 @@ class Script(unittest.TestCase):
         found = [places.index(place) for place in order]
         self.assertEqual(found, sorted(found), places)
         said = {(part, name): (result, detail) for part, name, result, detail in results}
-        self.assertRegex(said["tuning", "gpt2-124m-b4"][1], r"^\d+ products once each: .* measured-gpt2-124m-b4.json$")
+        self.assertRegex(said["tuning", "gpt2-124m-b4"][1], r"^\d+ matmuls once each: .* measured-gpt2-124m-b4.json$")
         self.assertRegex(said["benchmark", "gpt2-124m-b16"][1], r"^\d+ tokens/s, first step after .* MiB in use, arena ")
         self.assertRegex(said["evaluate", "loss"][1], "^within 0.00e[+]00 of the processor's")
         self.assertRegex(said["generate", "text"][1], r"^the likeliest is the processor's for (\d+) of \1 bytes$")
@@ -180,8 +180,8 @@ class Peer(unittest.TestCase):
     def test_train(self):
         self.assertRegex(self.peer("tiny", "2", "none"), r"^\d+ tokens/s, first step after \d+\.\d\d s, peak 0\.00 GiB\n$")
 
-    def test_product(self):
-        self.assertRegex(self.peer("product"), r"^\d+ TFLOP/s in bf16\n$")
+    def test_matmul(self):
+        self.assertRegex(self.peer("matmul"), r"^\d+ TFLOP/s in bf16\n$")
 
 
 if __name__ == "__main__":

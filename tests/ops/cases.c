@@ -128,7 +128,7 @@ static void triplets(struct fixture *fixture) {
   fixture_real(fixture, 0.37);
 }
 
-/* ---- Products ---- */
+/* ---- Matmuls ---- */
 
 /* The leading dimensions of a, `rows` and `columns` behind them. */
 static struct shape matrix(struct shape leading, int64_t rows, int64_t columns) {
@@ -145,11 +145,11 @@ static void factors(struct fixture *fixture, bool transposed) {
   fixture_tensor(fixture, transposed ? matrix(of_b, n, k) : matrix(of_b, k, n), AROUND_ZERO);
 }
 
-static void product(struct fixture *fixture) {
+static void matmul(struct fixture *fixture) {
   factors(fixture, false);
 }
 
-static void product_transposed(struct fixture *fixture) {
+static void matmul_transposed(struct fixture *fixture) {
   factors(fixture, true);
 }
 
@@ -309,8 +309,8 @@ const struct op_case op_cases[] = {
     {"maximum", ties},
     {"minimum", comb},
     {"minimum", ties},
-    {"matmul", product},
-    {"matmul_transposed", product_transposed},
+    {"matmul", matmul},
+    {"matmul_transposed", matmul_transposed},
     {"linear", layer},
     {"linear_no_bias", layer},
     {"linear_transposed", layer},

@@ -138,12 +138,12 @@ static void check_strides(const struct node *node, const struct strides_case *ca
       fail_msg("%s: strides %d", node->kind->name, i);
 }
 
-static struct node *product(struct fixture *fixture, struct shape a, struct shape b) {
+static struct node *matmul(struct fixture *fixture, struct shape a, struct shape b) {
   struct value *left = fixture_tensor(fixture, a, AROUND_ZERO), *right = fixture_tensor(fixture, b, AROUND_ZERO);
   return builder_binary(fixture->builder, "matmul", left, right)->producer;
 }
 
-static void products_take_matrices(void **state) {
+static void matmuls_take_matrices(void **state) {
   (void)state;
   static const struct strides_case one[] = {
       {false, 0, {15, 5, 1}, true},   /* dense: 6 rows of 5 */
@@ -162,8 +162,8 @@ static void products_take_matrices(void **state) {
   };
   struct fixture *fixture = fixture_new(1);
   struct shape a = shape_of(3, (int64_t)2, (int64_t)3, (int64_t)5);
-  check_strides(product(fixture, a, shape_of(2, (int64_t)5, (int64_t)7)), one, sizeof one / sizeof one[0]);
-  check_strides(product(fixture, a, shape_of(3, (int64_t)2, (int64_t)5, (int64_t)7)), batch,
+  check_strides(matmul(fixture, a, shape_of(2, (int64_t)5, (int64_t)7)), one, sizeof one / sizeof one[0]);
+  check_strides(matmul(fixture, a, shape_of(3, (int64_t)2, (int64_t)5, (int64_t)7)), batch,
                 sizeof batch / sizeof batch[0]);
   fixture_free(fixture);
 }
@@ -249,11 +249,11 @@ static void parameters_start_as_pytorch(void **state) {
 
 /* ---- Costs ---- */
 
-static void products_and_attention_cost_what_they_multiply(void **state) {
+static void matmuls_and_attention_cost_what_they_multiply(void **state) {
   (void)state;
   struct fixture *fixture = fixture_new(1);
   struct node *node =
-      product(fixture, shape_of(3, (int64_t)2, (int64_t)3, (int64_t)5), shape_of(2, (int64_t)5, (int64_t)7));
+      matmul(fixture, shape_of(3, (int64_t)2, (int64_t)3, (int64_t)5), shape_of(2, (int64_t)5, (int64_t)7));
   assert_true(op_flops(node) == 2.0 * 2 * 3 * 5 * 7);
   fixture->count = 0;
   for (int i = 0; i < 3; i++)
@@ -332,11 +332,11 @@ int main(void) {
       cmocka_unit_test(functions_are_unique),
       cmocka_unit_test(views_show_the_reference),
       cmocka_unit_test(parts_lie_in_the_whole),
-      cmocka_unit_test(products_take_matrices),
+      cmocka_unit_test(matmuls_take_matrices),
       cmocka_unit_test(attention_takes_rows),
       cmocka_unit_test(slices_that_tile_are_concatenated),
       cmocka_unit_test(parameters_start_as_pytorch),
-      cmocka_unit_test(products_and_attention_cost_what_they_multiply),
+      cmocka_unit_test(matmuls_and_attention_cost_what_they_multiply),
       cmocka_unit_test(loops_of_regions_have_gradients),
       cmocka_unit_test(copies_and_broadcasts_have_gradients),
       cmocka_unit_test(split_parts_have_gradients),

@@ -113,7 +113,7 @@ class ScheduleFree(torch.optim.Optimizer):
 
 
 class Muon:
-    """torch.optim.Muon over the matrices of its groups, with products as exact as their parameters, and AdamW, with
+    """torch.optim.Muon over the matrices of its groups, with matmuls as exact as their parameters, and AdamW, with
     its own defaults, over the others."""
 
     def __init__(self, params, lr, **keys):
@@ -148,7 +148,7 @@ class Muon:
 
     def step(self):
         exact = torch.bfloat16
-        torch.bfloat16 = torch.float64  # of the iteration's products
+        torch.bfloat16 = torch.float64  # of the iteration's matmuls
         try:
             for part, _ in self.parts:
                 part.step()

@@ -5,7 +5,7 @@ rounded numbers differ by roundings, so a weight may differ by one part in a mil
 gone (a step can be as small beside the weight as its last digits); a centered variance is a difference of averages and
 loses digits, PyTorch rounds NAdam's product of momenta in every step, and a decay next to Lion's small steps rounds the
 whole weight anew in each, on both sides, so these get more room. Rules that step whole parameters (lamb, adafactor, muon)
-are held to float64, and get twice the room, muon with its fifteen products thrice.
+are held to float64, and get twice the room, muon with its fifteen matmuls thrice.
 
 The whole trainer: a small GPT-2 from the same weights on the same batches. Here gradients come from two programs and
 differ in their last digits, which rules that divide by the gradient's own size blow up where it is near zero, so
@@ -102,11 +102,11 @@ class Rule:
         sizes = [("float", "all_weights", elements), ("float", "all_gradients", elements), *states]
         arrays = "\n".join(f"  {kind} {name}[{size}];" for kind, name, size in dict.fromkeys(sizes))
         scratch = f"  struct {{ struct {{ {scratch.group(1)} }} update; }} scratch;\n" if scratch else ""
-        product = re.search(r"^static int product_status;\nstatic inline void accel_product.*?^}\n", text,
+        gemm = re.search(r"^static int gemm_status;\nstatic inline void accel_gemm.*?^}\n", text,
                             re.MULTILINE | re.DOTALL)
         source = "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"
         source += "#include <oneapi/dnnl/dnnl.h>\n#include <stdalign.h>\n"
-        source += product.group(0) if product and "accel_product(" in code else ""
+        source += gemm.group(0) if gemm and "accel_gemm(" in code else ""
         if "learning_rate(" in code:
             source += f"static double learning_rate(int64_t at) {{\n  (void)at;\n  return {rate};\n}}\n"
         source += f"static struct {{\n{arrays}\n{scratch}}} arrays, *const arena = &arrays;\n{code}\n"

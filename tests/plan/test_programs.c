@@ -197,7 +197,7 @@ static void check(const struct model_case *at, uint64_t seed, const struct job *
   arena_free(bench.arena);
 }
 
-/* One of the ways to save memory, by a number; `chunks`: the loss is over a product without bias. */
+/* One of the ways to save memory, by a number; `chunks`: the loss is over a matmul without bias. */
 static struct job job_number(uint64_t number, int micro_steps, bool chunks) {
   struct job job = {.accumulation = {.num_steps = micro_steps},
                     .devices = {.kind = number % 2 ? DEVICE_CUDA : DEVICE_CPU}};
@@ -245,7 +245,7 @@ static const struct {
     /* One value contributes three times. */
     {.body = "tensor p = parameter(at(s, \"p\"), \"w\", 2, 8);\n"
              "tensor x = add(features, add(add(p, p), p));\n"},
-    /* A view contributes, whose product runs before the product that contributes itself. */
+    /* A view contributes, whose matmul runs before the matmul that contributes itself. */
     {.body = "tensor w = parameter(at(s, \"p\"), \"w\", 8, 8), v = reshape(w, 64);\n"
              "tensor x = matmul(matmul(features, w), reshape(v, 8, 8));\n"},
     /* One loop makes all contributions. */

@@ -119,7 +119,7 @@ class Numbers(Runs):
         else:  # the schedule is the job's, whatever --steps says
             self.assertEqual([row[:4] for row in metrics[:5]], [row[:4] for row in short], "a prefix")
         if not case.job["training"].get("deterministic"):
-            return  # products may differ in their last bits
+            return  # matmuls may differ in their last bits
         one_metrics, one_weights = self.numbers(trainer, threads=1)
         self.assertEqual(metrics, one_metrics, "one thread and two")
         self.assertEqual(weights, one_weights, "one thread and two")
@@ -145,7 +145,7 @@ class Numbers(Runs):
 
 
 class Threads(Runs):
-    """deterministic: true, on shapes whose products oneDNN divides otherwise with more threads: one, two, three, and five."""
+    """deterministic: true, on shapes whose matmuls oneDNN divides otherwise with more threads: one, two, three, and five."""
 
     def bits(self, deterministic):
         rng = np.random.default_rng(5)

@@ -69,7 +69,7 @@ def one_peak(trainer):
 class Figures(unittest.TestCase):
     def test_peak(self):
         """Peak = plan + a constant, within 1 %. The constant is that of one layer: more of them multiply nothing else.
-        The width is small, as the size of oneDNN's buffers for wide products differs by some MiB from run to run."""
+        The width is small, as the size of oneDNN's buffers for wide matmuls differs by some MiB from run to run."""
         for n_embd, batch in [(64, 8), (64, 32)]:
             one = make(1, n_embd, batch, 3)
             constant = peak(one) - one.plan()["arena_bytes"]["total"]

@@ -172,7 +172,7 @@ class Checkpointing(unittest.TestCase):
         self.check("mlp_table", [ALL])
 
     def test_rounding(self):
-        """A product that the forward rounds before the backward adds to it is rounded when it is made again."""
+        """A matmul that the forward rounds before the backward adds to it is rounded when it is made again."""
         model = tempfile.NamedTemporaryFile("w", suffix=".c")
         model.write(GATED)
         model.flush()
@@ -367,8 +367,8 @@ class Refusals(unittest.TestCase):
         self.check("gpt2", {}, "8 samples of a step do not divide by 3", "they divide by 2",
                    accumulation={"num_steps": "auto", "train_batch_size": 8})
 
-    def test_no_product(self):
-        self.check("gru_bytes", {"cross_entropy_chunk": 2}, "no cross_entropy over the result of a product",
+    def test_no_matmul(self):
+        self.check("gru_bytes", {"cross_entropy_chunk": 2}, "no cross_entropy over the result of a matmul",
                    "linear_no_bias or matmul_transposed")
 
     def test_no_layer(self):

@@ -117,7 +117,7 @@ class Curve(unittest.TestCase):
 
 
 class PackedWeights(unittest.TestCase):
-    """Products that keep weights packed for a step's micro-batches take those that the update before left, in evaluations too."""
+    """Matmuls that keep weights packed for a step's micro-batches take those that the update before left, in evaluations too."""
 
     MICRO, STEPS = 18, 3
 

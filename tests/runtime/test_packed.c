@@ -1,9 +1,9 @@
-/* Products by packed weights and by rows: those of a double loop over rounded operands, in all layouts and for any
+/* Matmuls by packed weights and by rows: those of a double loop over rounded operands, in all layouts and for any
  * number of threads, of the weights as they are after they have changed and not before, and of one weight more than was
  * said. */
 #include "cmocka_all.h"
 
-#include "include/accel/product.h"
+#include "include/accel/gemm.h"
 #include "runtime/base/half.h"
 
 #include <math.h>
@@ -33,22 +33,22 @@ struct layout {
   bool by_columns;
 };
 
-static struct accel_product product_of(const struct layout *l) {
-  return (struct accel_product){.type = l->type,
-                                .result = l->type,
-                                .rows = ROWS,
-                                .columns = l->columns,
-                                .depth = l->depth,
-                                .y_row = l->columns,
-                                .a_row = l->depth,
-                                .a_column = 1,
-                                .b_row = l->by_columns ? 1 : l->columns,
-                                .b_column = l->by_columns ? l->depth : 1,
-                                .weights = WEIGHTS};
+static struct accel_gemm gemm_of(const struct layout *l) {
+  return (struct accel_gemm){.type = l->type,
+                             .result = l->type,
+                             .rows = ROWS,
+                             .columns = l->columns,
+                             .depth = l->depth,
+                             .y_row = l->columns,
+                             .a_row = l->depth,
+                             .a_column = 1,
+                             .b_row = l->by_columns ? 1 : l->columns,
+                             .b_column = l->by_columns ? l->depth : 1,
+                             .weights = WEIGHTS};
 }
 
 /* Multiplies by weight `which` and looks at all elements, with the weights' values from `salt` on. */
-static void check(const struct layout *l, const struct accel_product *p, int which, uint32_t salt) {
+static void check(const struct layout *l, const struct accel_gemm *p, int which, uint32_t salt) {
   const int64_t at = which * l->depth * l->columns;
   float now[MOST];
   uint16_t unused[MOST];
@@ -69,7 +69,7 @@ static void check(const struct layout *l, const struct accel_product *p, int whi
     }
 }
 
-static void test_products(void **unused) {
+static void test_gemms(void **unused) {
   static const struct layout layouts[] = {
       {ACCEL_F32, 96, 160, true},   {ACCEL_F32, 33, 65, true},   {ACCEL_F32, 64, 128, false},
       {ACCEL_BF16, 96, 160, true},  {ACCEL_BF16, 34, 65, true},  {ACCEL_BF16, 33, 65, true},
@@ -79,11 +79,11 @@ static void test_products(void **unused) {
   for (size_t i = 0; i < 4 * sizeof layouts / sizeof *layouts; i++) {
     const struct layout *l = &layouts[i / 4];
     const int threads[] = {1, 2, 3, 5}; /* the last leaves rows over */
-    struct accel_product p = product_of(l);
+    struct accel_gemm p = gemm_of(l);
     omp_set_num_threads(threads[i % 4]);
     memset(room, 0x7f, sizeof room);
     accel_keep_packed(room, ROOM);
-    accel_open_product(&p);
+    accel_open_gemm(&p);
     for (uint32_t salt = 1; salt < 3; salt++) {
       fill(a, low_a, ROWS * l->depth, 7);
       fill(b, low_b, MOST, salt);
@@ -92,7 +92,7 @@ static void test_products(void **unused) {
       fill(b, low_b, MOST, 11); /* packed weights are those of the time when they were */
       if (p.packed != NULL) check(l, &p, 0, salt);
     }
-    assert_int_equal(accel_products_status(), 0);
+    assert_int_equal(accel_onednn_status(), 0);
   }
 }
 
@@ -105,23 +105,23 @@ static void test_rows(void **unused) {
   for (size_t i = 0; i < 4 * sizeof layouts / sizeof *layouts; i++) {
     const struct layout *l = &layouts[i / 4];
     const int threads[] = {1, 2, 3, 5};
-    struct accel_product p = product_of(l);
+    struct accel_gemm p = gemm_of(l);
     p.weights = 0;
     p.in_parts = true;
     omp_set_num_threads(threads[i % 4]);
-    if (accel_open_product(&p)) assert_int_equal(p.packed != NULL, i % 4 == 1 || i % 4 == 2);
+    if (accel_open_gemm(&p)) assert_int_equal(p.packed != NULL, i % 4 == 1 || i % 4 == 2);
     fill(a, low_a, ROWS * l->depth, 7);
     for (int which = 0; which < 3; which++) check(l, &p, which, 1);
-    assert_int_equal(accel_products_status(), 0);
+    assert_int_equal(accel_onednn_status(), 0);
   }
 }
 
 static void test_no_room(void **unused) {
   const struct layout l = {ACCEL_F32, 96, 160, true};
-  struct accel_product p = product_of(&l);
+  struct accel_gemm p = gemm_of(&l);
   (void)unused;
   accel_keep_packed(room, 4 * 96 * 160);
-  assert_true(accel_open_product(&p));
+  assert_true(accel_open_gemm(&p));
   assert_null(p.packed);
   fill(a, low_a, ROWS * l.depth, 7);
   fill(b, low_b, MOST, 1);
@@ -129,7 +129,7 @@ static void test_no_room(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_rows),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_gemms), cmocka_unit_test(test_rows),
                                      cmocka_unit_test(test_no_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-"""Draws of layers, products, attention, experts, images and losses of accel/model.h."""
+"""Draws of layers, matmuls, attention, experts, images and losses of accel/model.h."""
 
 import math
 
@@ -58,7 +58,7 @@ def selective_scan(b, name):
     b.add(f"selective_scan({u.name}, {delta.name}, {a.name}, {maps[0].name}, {maps[1].name})", u.shape)
 
 
-# ---- Products ----
+# ---- Matmuls ----
 
 @draws("matmul", "matmul_transposed")
 def matmul(b, name):

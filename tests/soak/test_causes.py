@@ -112,7 +112,7 @@ tensor model(scope s, tensor features, tensor labels) {
 """, ROWS, optimizer__name=optimizer)
 
     def test_muon_of_one_column(self):
-        """A matrix of one column is a product's factor with a step of one, which cuBLASLt takes for one row alone."""
+        """A matrix of one column is a matmul's factor with a step of one, which cuBLASLt takes for one row alone."""
         self.works("""tensor model(scope s, tensor features, tensor labels) {
   tensor x = linear(at(s, "in"), features, 3);
   return cross_entropy(add(x, mean(parameter(init_normal(at(s, "p"), 0.1), "w", 3, 1), 0)), labels);
@@ -152,7 +152,7 @@ tensor model(scope s, tensor tokens) {
 """, TOKENS, data__sequence_length=16)
 
     def test_contributions_to_one_gradient(self):
-        """One loop makes several contributions to a gradient, and products make others, one by a view."""
+        """One loop makes several contributions to a gradient, and matmuls make others, one by a view."""
         for penalty in ("l1_loss(p, p)", "binary_cross_entropy_with_logits(p, sigmoid(p))"):
             self.works(f"""tensor model(scope s, tensor features, tensor labels) {{
   tensor p = parameter(init_normal(at(s, "p"), 0.5), "w", 12, 12), q = reshape(p, 144);

@@ -295,7 +295,7 @@ class Trial:
 
     def rounding(self):
         """How far the evaluator's loss may be from the trainer's: ranks sum in another order, and merged adapters are rounded with
-        the weight, in 16 bits where products or weights are."""
+        the weight, in 16 bits where matmuls or weights are."""
         adapters = any(key.startswith("model.lora.") for key in self.job)
         half = {"bf16", "fp16"} & {self.job.get("precision.mixed_precision"), self.job.get("precision.param_dtype")}
         if adapters and half:

@@ -16,7 +16,7 @@ static void put(FILE *file, const char *kind, const char *name, double microseco
   fprintf(file, ",\n{\"name\": \"%s\", \"cat\": \"%s\", \"ph\": \"X\", \"dur\": %.3f}", name, kind, microseconds);
 }
 
-/* Steps of a product, twice a loop, and the rest, in microseconds. */
+/* Steps of a matmul, twice a loop, and the rest, in microseconds. */
 static struct step_profile read_trace(struct arena *arena, const double (*steps)[4], int count) {
   char path[] = "/tmp/profile-XXXXXX";
   struct step_profile profile;
@@ -24,7 +24,7 @@ static struct step_profile read_trace(struct arena *arena, const double (*steps)
   assert_non_null(file);
   fputs("{\"traceEvents\": [\n{\"name\": \"process_name\", \"ph\": \"M\"}", file);
   for (int i = 0; i < count; i++) {
-    static const char *const names[] = {"product", "loop", "loop", "between parts"};
+    static const char *const names[] = {"matmul", "loop", "loop", "between parts"};
     double whole = 0;
     for (int k = 0; k < 4; k++) {
       put(file, "part", names[k], steps[i][k]);
@@ -54,11 +54,11 @@ static void test_parts_add_up(void **state) {
   (void)state;
   struct step_profile profile = read_trace(arena, steps, 8);
   assert_int_equal(profile.n_steps, 8);
-  double sum = seconds_of(&profile, "product") + seconds_of(&profile, "loop") + seconds_of(&profile, "between parts");
+  double sum = seconds_of(&profile, "matmul") + seconds_of(&profile, "loop") + seconds_of(&profile, "between parts");
   assert_true(fabs(sum - 1e6 * profile.step) < 1e-6);
   assert_true(fabs(1e6 * profile.step - (143 + 163 + 173 + 182) / 4.0) < 1e-6);
-  assert_true(fabs(seconds_of(&profile, "product") - (121 + 101 + 101 + 160) / 4.0) < 1e-6);
-  assert_true(profile_find(&profile, "loop")->times == 2 && profile_find(&profile, "product")->times == 1);
+  assert_true(fabs(seconds_of(&profile, "matmul") - (121 + 101 + 101 + 160) / 4.0) < 1e-6);
+  assert_true(profile_find(&profile, "loop")->times == 2 && profile_find(&profile, "matmul")->times == 1);
   assert_null(profile_find(&profile, "update"));
   arena_free(arena);
 }
@@ -69,7 +69,7 @@ static void test_few_steps(void **state) {
   (void)state;
   for (int count = 1; count <= 3; count++) {
     struct step_profile profile = read_trace(arena, steps, count);
-    assert_true(fabs(seconds_of(&profile, "product") - (count == 1 ? 10 : 20)) < 1e-6);
+    assert_true(fabs(seconds_of(&profile, "matmul") - (count == 1 ? 10 : 20)) < 1e-6);
   }
   arena_free(arena);
 }

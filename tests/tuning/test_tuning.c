@@ -31,17 +31,17 @@ static struct tuning *empty(struct arena *arena) {
 static void test_put_and_found_again(void **state) {
   struct arena *arena = arena_new();
   struct tuning *tuning = empty(arena);
-  const struct tuned product = {"matmul", 2, 123456789012, 1585152, {0}};
+  const struct tuned matmul = {"matmul", 2, 123456789012, 1585152, {0}};
   (void)state;
   for (int round = 0; round < 3; round++) {
-    tuning_put(tuning, &product, "library", 1.5e-5);
-    tuning_put(tuning, &product, "blocks", 1e-5 * (round + 2));
+    tuning_put(tuning, &matmul, "library", 1.5e-5);
+    tuning_put(tuning, &matmul, "blocks", 1e-5 * (round + 2));
     tuning = read_again(arena, tuning);
     assert_int_equal(tuning->entries.count, 1);
     const struct tuned *found = tuning_find(tuning, "matmul", 2, 0);
     assert_non_null(found);
     assert_int_equal(found->variants.count, 2);
-    assert_true(found->flops == product.flops && found->bytes == product.bytes);
+    assert_true(found->flops == matmul.flops && found->bytes == matmul.bytes);
     assert_true(fabs(tuned_seconds(found, "blocks") / (1e-5 * (round + 2)) - 1) < 1e-5);
     assert_true(tuned_seconds(found, "each") == 0);
   }

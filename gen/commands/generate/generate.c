@@ -137,7 +137,7 @@ int command_plan(const struct options *options) {
   const struct network *network = options->predicts ? &over : NULL;
   const char *people = arena_printf(
       compilation.arena, "%s%s%s%s%s%s", report_text(compilation.program), traffic_text(compilation.program),
-      network != NULL ? cost_text(compilation.program, network) : "", target_products(compilation.program),
+      network != NULL ? cost_text(compilation.program, network) : "", target_matmuls(compilation.program),
       options->verbose ? choices_text(compilation.program) : "", prediction_text(compilation.program));
   json_t *predicted = options->json && network != NULL ? cost_json(compilation.program, network) : NULL;
   const char *text = options->json ? report_json(compilation.program, predicted) : people;

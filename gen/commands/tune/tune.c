@@ -333,7 +333,7 @@ int command_tune(const struct options *options) {
   inputs_add_compilation(&inputs, &first);
   inputs_add(&inputs, "what was measured (--measured)", options->measured);
   if (!inputs_spare(&inputs, file)) return STATUS_CANNOT; /* before minutes of measuring */
-  if (gpu) return tune_products(options, file);
+  if (gpu) return tune_gemms(options, file);
   if (options->measured != NULL) {
     fprintf(stderr, "accel-gen: --measured is of programs for GPUs\n");
     return STATUS_BAD_JOB;

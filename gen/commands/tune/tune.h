@@ -12,8 +12,8 @@ struct tuning *tune_open(const struct options *options, const char *file, struct
 /* Writes the table; then says what follows for the job of `compilation`. A status. */
 int tune_finish(const struct compilation *compilation, struct tuning *table, const char *file);
 
-/* The products of a program for GPUs, by the algorithms of its library: as its trainer has measured them in the file
+/* The matmuls of a program for GPUs, by the algorithms of its library: as its trainer has measured them in the file
  * that --measured names, else on this machine. A status. */
-int tune_products(const struct options *options, const char *file);
+int tune_gemms(const struct options *options, const char *file);
 
 #endif

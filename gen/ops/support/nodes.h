@@ -9,10 +9,10 @@
  * the optimizer's rule. */
 extern const struct op_kind op_copy, op_step_tensor;
 
-/* The kind of a product with these epilogues, as bits; NULL where there is none. Behind a and b its inputs are the bias
+/* The kind of a matmul with these epilogues, as bits; NULL where there is none. Behind a and b its inputs are the bias
  * and what was kept, behind y its outputs what is kept and sums, as far as it has them. Of relu a bit an element is
  * kept, in rows of int32; of gelu its operand. */
-const struct op_kind *op_product_with(unsigned epilogues);
+const struct op_kind *op_matmul_with(unsigned epilogues);
 
 /* ---- Elementwise ---- */
 
@@ -54,7 +54,7 @@ struct value *op_mean_all(struct builder *builder, struct value *x);
 /* x summed over the dimensions that broadcasting added or widened, so that it has `shape`: the gradient of a
  * broadcast operand. x itself when the shapes are equal. */
 struct value *op_unbroadcast(struct builder *builder, struct value *x, struct shape shape);
-/* The product of a and b over their last two dimensions. */
+/* The matmul of a and b over their last two dimensions. */
 struct value *op_matmul(struct builder *builder, struct value *a, struct value *b);
 /* x at an int32 index along an axis, of x's shape but there. */
 struct value *op_gather(struct builder *builder, struct value *x, int axis, struct value *index);

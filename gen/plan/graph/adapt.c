@@ -46,18 +46,18 @@ bool is_saved_module(const struct job *job, const char *name) {
   return false;
 }
 
-/* ---- Which products ---- */
+/* ---- Which matmuls ---- */
 
-/* The parameter whose matrix a product's right side is, among those of its region; -1: none. */
-static int product_weight(const struct node *node) {
-  if (!node->kind->library.product || node->inputs[1]->shape.rank != 2) return -1;
+/* The parameter whose matrix a matmul's right side is, among those of its region; -1: none. */
+static int matmul_weight(const struct node *node) {
+  if (!node->kind->library.matmul || node->inputs[1]->shape.rank != 2) return -1;
   const struct value *b = viewed_value(node->inputs[1]);
   return b->kind == VALUE_PARAMETER && b->shape.rank == 2 ? b->index : -1;
 }
 
-static bool is_in_product(const struct region *region, int parameter) {
+static bool is_in_matmul(const struct region *region, int parameter) {
   for (int i = 0; i < region->nodes.count; i++)
-    if (product_weight(region->nodes.items[i]) == parameter) return true;
+    if (matmul_weight(region->nodes.items[i]) == parameter) return true;
   return false;
 }
 
@@ -65,7 +65,7 @@ struct adapting {
   struct program *program;
   struct builder *builder;
   const struct job *job;
-  struct name_list modules; /* with a product */
+  struct name_list modules; /* with a matmul */
   bool *used;               /* by target */
 };
 
@@ -76,7 +76,7 @@ static void collect(struct weight_walk *walk, const struct region *region, const
   for (int i = 0; after == NULL && i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
     const char *module = module_of(arena, weight_path(arena, prefixes[p->scope], p->path));
-    if (module == NULL || !is_in_product(region, i)) continue;
+    if (module == NULL || !is_in_matmul(region, i)) continue;
     ARENA_PUSH(arena, adapting->modules, module);
     for (int k = 0; k < adapting->job->model.lora.n_targets; k++)
       adapting->used[k] |= names_module(adapting->job->model.lora.targets[k].name, module);
@@ -94,7 +94,7 @@ static bool check_targets(struct adapting *adapting, struct diagnostics *diags) 
   weight_walk_from(&walk, program->graph->entry);
   for (int i = 0; i < n; i++) {
     if (adapting->used[i]) continue;
-    diag_error(diags, targets[i].where, "'%s' names no module whose weight is a factor of a product", targets[i].name);
+    diag_error(diags, targets[i].where, "'%s' names no module whose weight is a factor of a matmul", targets[i].name);
     if (adapting->modules.count > 0) diag_help(diags, "modules are such as %s", adapting->modules.items[0]);
   }
   return diags->errors == before;
@@ -133,7 +133,7 @@ static const int64_t first_site = (int64_t)1 << 16;
 static struct value *extend(void *context, const struct node *node, const char *marks) {
   struct adapting *adapting = context;
   struct builder *builder = adapting->builder;
-  int index = product_weight(node);
+  int index = matmul_weight(node);
   if (index < 0 || marks[index] != 'a') return NULL;
   const struct parameter weight = node->region->parameters.items[index];
   struct value *x = node->inputs[0];
@@ -174,11 +174,11 @@ static bool has_adapter(struct arena *arena, const struct region *region, const 
   return false;
 }
 
-/* A weight is [in][out] where the product takes it as it is. */
+/* A weight is [in][out] where the matmul takes it as it is. */
 static void list(struct weight_walk *walk, const struct region *region, const struct node *after,
                  const char *const *prefixes) {
   struct program *program = walk->program;
-  int index = after != NULL ? product_weight(after) : -1;
+  int index = after != NULL ? matmul_weight(after) : -1;
   if (index < 0) return;
   const struct parameter *p = &region->parameters.items[index];
   const char *module = module_of(program->arena, weight_path(program->arena, prefixes[p->scope], p->path));

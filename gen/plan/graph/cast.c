@@ -300,7 +300,7 @@ static void fold_casts(struct graph *graph) {
       if (value->kind != VALUE_RESULT || value->dtype != DTYPE_FLOAT32 || uses[value->id] != 1) continue;
       if (value->producer->kind->class != OP_KERNEL) continue;
       if (value->producer->autocast.cpu == AUTOCAST_BITS16 || value->producer->autocast.cuda == AUTOCAST_BITS16)
-        continue; /* products are of one type */
+        continue; /* matmuls are of one type */
       if (value->producer->kind->types.wide) continue;
       value->dtype = node->outputs[0]->dtype;
       region_replace(region, node->outputs[0], value);

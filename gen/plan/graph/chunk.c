@@ -22,22 +22,22 @@ struct pass {
   bool found; /* there is something to take together */
 };
 
-/* ---- The product that makes a value ---- */
+/* ---- The matmul that makes a value ---- */
 
-/* The product with one matrix that makes a value which one operation alone uses, in its region or as the result of a
+/* The matmul with one matrix that makes a value which one operation alone uses, in its region or as the result of a
  * function that is called once; NULL when there is none. Conversions between the two do not count. */
-static const struct node *find_product(const struct pass *pass, const struct value *value) {
+static const struct node *find_matmul(const struct pass *pass, const struct value *value) {
   if (value->kind != VALUE_RESULT || value->id >= pass->n_values || pass->uses[value->id] != 1) return NULL;
   const struct node *node = value->producer;
   if (node->call != NULL)
     return node->call->count == 1 && graph_only_call(pass->graph, node->call->callee) == node
-               ? find_product(pass, node->call->callee->results.items[value->index])
+               ? find_matmul(pass, node->call->callee->results.items[value->index])
                : NULL;
-  if (node->kind->types.converts) return find_product(pass, node->inputs[0]);
-  return node->kind->library.product && node->inputs[1]->shape.rank == 2 ? node : NULL;
+  if (node->kind->types.converts) return find_matmul(pass, node->inputs[0]);
+  return node->kind->library.matmul && node->inputs[1]->shape.rank == 2 ? node : NULL;
 }
 
-/* ---- A product out of a called function ---- */
+/* ---- A matmul out of a called function ---- */
 
 static struct value *parameter_here(struct pass *pass, const struct node *call, const struct parameter *parameter) {
   const struct scope *scope = call->call->scopes[parameter->scope];
@@ -102,11 +102,11 @@ static void drop_result(struct node *call, int index) {
   callee->results.count--;
 }
 
-/* Moves what find_product finds to the region of the value that it ends in. */
-static const struct node *fetch_product(struct pass *pass, struct value *value) {
+/* Moves what find_matmul finds to the region of the value that it ends in. */
+static const struct node *fetch_matmul(struct pass *pass, struct value *value) {
   struct node *node = value->producer;
-  if (node->call == NULL) return node->kind->types.converts ? fetch_product(pass, node->inputs[0]) : node;
-  const struct node *inner = fetch_product(pass, node->call->callee->results.items[value->index]);
+  if (node->call == NULL) return node->kind->types.converts ? fetch_matmul(pass, node->inputs[0]) : node;
+  const struct node *inner = fetch_matmul(pass, node->call->callee->results.items[value->index]);
   struct value *inputs[2];
   int at = region_position(node) + 1;
   for (int i = 0; i < 2; i++) inputs[i] = outer_value(pass, node, &at, inner->inputs[i]);
@@ -118,10 +118,10 @@ static const struct node *fetch_product(struct pass *pass, struct value *value) 
 
 /* ---- The two as one ---- */
 
-/* Of `rows` rows, so many at a time that a chunk is no larger than what the product takes, a power of two, as Liger
+/* Of `rows` rows, so many at a time that a chunk is no larger than what the matmul takes, a power of two, as Liger
  * Kernel has it; or, where that is measured to be faster, half as many, twice or four times as many. */
-static int64_t choose_rows(const struct pass *pass, const struct node *node, const struct node *product, int64_t rows) {
-  const struct value *x = product->inputs[0], *weight = product->inputs[1];
+static int64_t choose_rows(const struct pass *pass, const struct node *node, const struct node *matmul, int64_t rows) {
+  const struct value *x = matmul->inputs[0], *weight = matmul->inputs[1];
   struct arena *arena = pass->program->arena;
   int64_t depth = weight->shape.dim[0], columns = weight->shape.dim[1], usual = 1;
   const char *variants[4];
@@ -133,14 +133,14 @@ static int64_t choose_rows(const struct pass *pass, const struct node *node, con
   for (int64_t size = usual > 1 ? usual / 2 : 1; size <= 4 * usual; size *= 2)
     if (size != usual && size < rows) variants[n_variants++] = arena_printf(arena, "%lld", (long long)size);
   const char *subject =
-      arena_printf(arena, "%s of %s %s%s %s", node->kind->name, product->kind->name, dtype_name(x->dtype),
+      arena_printf(arena, "%s of %s %s%s %s", node->kind->name, matmul->kind->name, dtype_name(x->dtype),
                    shape_text(arena, x->shape), shape_text(arena, weight->shape));
   return atoll(choose(pass->program, subject, "rows of a chunk", variants, n_variants));
 }
 
-static int64_t rows_of(const struct pass *pass, const struct node *node, const struct node *product) {
-  int64_t rows = shape_count(product->inputs[0]->shape) / product->inputs[1]->shape.dim[0];
-  int64_t asked = pass->rows == CHUNK_AUTO ? choose_rows(pass, node, product, rows) : pass->rows;
+static int64_t rows_of(const struct pass *pass, const struct node *node, const struct node *matmul) {
+  int64_t rows = shape_count(matmul->inputs[0]->shape) / matmul->inputs[1]->shape.dim[0];
+  int64_t asked = pass->rows == CHUNK_AUTO ? choose_rows(pass, node, matmul, rows) : pass->rows;
   return asked == 0 || asked > rows ? rows : asked;
 }
 
@@ -166,28 +166,28 @@ static int64_t pitch_of(const struct target *target, int64_t columns, enum dtype
 }
 
 /* The type in which a loss takes the factors of its logits. */
-static enum dtype factors_of(const struct pass *pass, const struct node *product) {
-  return pass->program->target->bits16_chunks ? product->inputs[0]->dtype : DTYPE_FLOAT32;
+static enum dtype factors_of(const struct pass *pass, const struct node *matmul) {
+  return pass->program->target->bits16_chunks ? matmul->inputs[0]->dtype : DTYPE_FLOAT32;
 }
 
 /* Whether whole logits would lie where the library does not want them. */
-static bool lies_badly(const struct pass *pass, const struct node *product) {
-  int64_t columns = product->inputs[1]->shape.dim[1];
-  return pitch_of(pass->program->target, columns, factors_of(pass, product)) != columns;
+static bool lies_badly(const struct pass *pass, const struct node *matmul) {
+  int64_t columns = matmul->inputs[1]->shape.dim[1];
+  return pitch_of(pass->program->target, columns, factors_of(pass, matmul)) != columns;
 }
 
 static void join(struct pass *pass, struct node *node, enum dtype dtype, int64_t rows) {
   struct region *region = node->region;
   const struct target *target = pass->program->target;
-  const struct node *product = fetch_product(pass, node->inputs[0]);
+  const struct node *matmul = fetch_matmul(pass, node->inputs[0]);
   struct builder *builder = pass->builder;
   int first = region->nodes.count;
   builder_enter(builder, region);
   builder_at(builder, node->where);
-  struct value *a = as_type(pass, region, product->inputs[0], dtype);
-  struct value *b = as_type(pass, region, product->inputs[1], dtype);
+  struct value *a = as_type(pass, region, matmul->inputs[0], dtype);
+  struct value *b = as_type(pass, region, matmul->inputs[1], dtype);
   int64_t pitch = pitch_of(target, b->shape.dim[1], dtype);
-  struct node *joined = node->kind->fusion.over_product(builder, node, a, b, rows, pitch);
+  struct node *joined = node->kind->fusion.over_matmul(builder, node, a, b, rows, pitch);
   builder_leave(builder);
   for (int i = 0; i < node->n_outputs; i++) {
     joined->outputs[i]->name = node->outputs[i]->name;
@@ -203,26 +203,26 @@ static void join(struct pass *pass, struct node *node, enum dtype dtype, int64_t
   name_values(pass->graph->arena, region);
 }
 
-/* Whether a loss is to be taken together with its product: of some rows, or of all where that is the device's way. */
-static bool is_wanted(const struct pass *pass, const struct node *product, int64_t rows) {
+/* Whether a loss is to be taken together with its matmul: of some rows, or of all where that is the device's way. */
+static bool is_wanted(const struct pass *pass, const struct node *matmul, int64_t rows) {
   const struct target *target = pass->program->target;
-  int64_t depth = product->inputs[1]->shape.dim[0], columns = product->inputs[1]->shape.dim[1];
+  int64_t depth = matmul->inputs[1]->shape.dim[0], columns = matmul->inputs[1]->shape.dim[1];
   bool own_way = pass->rows == CHUNK_AUTO && target->chunk_rows > 0 && columns > depth;
-  return pass->rows > 0 || own_way || rows * depth < shape_count(product->inputs[0]->shape);
+  return pass->rows > 0 || own_way || rows * depth < shape_count(matmul->inputs[0]->shape);
 }
 
-/* Takes the region's losses together with their products, or only says how many it would. */
+/* Takes the region's losses together with their matmuls, or only says how many it would. */
 static int chunk_region(struct pass *pass, struct region *region, bool only_count) {
   int count = 0;
   for (int i = 0; i < region->nodes.count; i++) {
     struct node *node = region->nodes.items[i];
-    const struct node *product = node->kind->fusion.over_product != NULL ? find_product(pass, node->inputs[0]) : NULL;
-    if (product == NULL) continue;
-    int64_t rows = rows_of(pass, node, product);
+    const struct node *matmul = node->kind->fusion.over_matmul != NULL ? find_matmul(pass, node->inputs[0]) : NULL;
+    if (matmul == NULL) continue;
+    int64_t rows = rows_of(pass, node, matmul);
     pass->found = true;
-    if (!is_wanted(pass, product, rows) && !lies_badly(pass, product)) continue;
+    if (!is_wanted(pass, matmul, rows) && !lies_badly(pass, matmul)) continue;
     count++;
-    if (!only_count) join(pass, node, factors_of(pass, product), rows);
+    if (!only_count) join(pass, node, factors_of(pass, matmul), rows);
   }
   return count;
 }
@@ -255,7 +255,7 @@ bool chunk_losses(struct program *program, struct builder *builder, struct diagn
   chunk_regions(&pass, false);
   if (pass.found || rows <= 0 || program->kind != PROGRAM_TRAIN) return true;
   diag_error(diags, job_where(program->job, "memory.cross_entropy_chunk"),
-             "the model has no cross_entropy over the result of a product that nothing else uses");
+             "the model has no cross_entropy over the result of a matmul that nothing else uses");
   diag_help(diags, "let its logits come from linear_no_bias or matmul_transposed, or take the key away");
   return false;
 }

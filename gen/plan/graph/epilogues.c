@@ -10,20 +10,20 @@
  * CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD); and bits in such elements. */
 enum { KEPT_COLUMNS = 8, MASK_COLUMNS = 128, MASK_BITS = 32 };
 
-/* ---- Products ---- */
+/* ---- Matmuls ---- */
 
-/* The epilogues of a product with one matrix for all rows; false where the node is none. */
-static bool is_product(const struct node *node, unsigned *epilogues) {
+/* The epilogues of a matmul with one matrix for all rows; false where the node is none. */
+static bool is_matmul(const struct node *node, unsigned *epilogues) {
   *epilogues = node->kind->library.epilogues;
-  return node->kind->library.epilogues != 0 || (node->kind->library.product && node->inputs[1]->shape.rank == 2);
+  return node->kind->library.epilogues != 0 || (node->kind->library.matmul && node->inputs[1]->shape.rank == 2);
 }
 
-/* The product, with no more than these epilogues, that makes a value where it is used; NULL: none. */
-static struct node *product_of(const struct value *value, const struct node *user, unsigned allowed) {
+/* The matmul, with no more than these epilogues, that makes a value where it is used; NULL: none. */
+static struct node *matmul_of(const struct value *value, const struct node *user, unsigned allowed) {
   unsigned has;
   if (value->kind != VALUE_RESULT || value->region != user->region || value->index != 0) return NULL;
   struct node *node = value->producer;
-  if (node->again != user->again || !is_product(node, &has) || (has & ~allowed) != 0) return NULL;
+  if (node->again != user->again || !is_matmul(node, &has) || (has & ~allowed) != 0) return NULL;
   return node;
 }
 
@@ -37,19 +37,19 @@ static bool is_used_once(const struct rewriter *rewriter, const struct value *va
 
 /* ---- One node in the place of two ---- */
 
-/* Puts a product with one more epilogue, over the product's inputs and `more` (may be NULL), into the place of `last`,
- * and takes away both `product` and `other`. Its first output is y. */
-static struct node *join(struct rewriter *rewriter, struct node *product, struct node *other, struct node *last,
+/* Puts a matmul with one more epilogue, over the matmul's inputs and `more` (may be NULL), into the place of `last`,
+ * and takes away both `matmul` and `other`. Its first output is y. */
+static struct node *join(struct rewriter *rewriter, struct node *matmul, struct node *other, struct node *last,
                          unsigned epilogues, struct value *more, struct value *y) {
   struct value *inputs[4];
-  int count = product->n_inputs;
-  for (int i = 0; i < count; i++) inputs[i] = product->inputs[i];
+  int count = matmul->n_inputs;
+  for (int i = 0; i < count; i++) inputs[i] = matmul->inputs[i];
   if (more != NULL) inputs[count++] = more;
-  struct node *node = node_new(rewriter->graph, op_product_with(epilogues), inputs, count, product->where);
-  node->autocast = product->autocast;
-  node->again = product->again;
+  struct node *node = node_new(rewriter->graph, op_matmul_with(epilogues), inputs, count, matmul->where);
+  node->autocast = matmul->autocast;
+  node->again = matmul->again;
   region_insert(rewriter->graph, last->region, region_position(last), node);
-  region_remove(last->region, product);
+  region_remove(last->region, matmul);
   region_remove(last->region, other);
   node_take_output(rewriter->graph, node, y);
   return node;
@@ -64,10 +64,10 @@ static bool is_vector_of(const struct value *value, const struct value *rows) {
 bool fuse_bias(struct rewriter *rewriter, struct node *node, const struct rewrite *rule) {
   for (int i = 0; i < 2; i++) {
     struct value *rows = node->inputs[i], *bias = node->inputs[1 - i], *y = node->outputs[0];
-    struct node *product = product_of(rows, node, 0);
-    if (product == NULL || !is_used_once(rewriter, rows) || rows->dtype != y->dtype || !is_vector_of(bias, rows))
+    struct node *matmul = matmul_of(rows, node, 0);
+    if (matmul == NULL || !is_used_once(rewriter, rows) || rows->dtype != y->dtype || !is_vector_of(bias, rows))
       continue;
-    join(rewriter, product, node, node, EPILOGUE_BIT(rule->epilogue), bias, y);
+    join(rewriter, matmul, node, node, EPILOGUE_BIT(rule->epilogue), bias, y);
     return true;
   }
   return false;
@@ -75,26 +75,26 @@ bool fuse_bias(struct rewriter *rewriter, struct node *node, const struct rewrit
 
 bool fuse_gelu(struct rewriter *rewriter, struct node *node, const struct rewrite *rule) {
   struct value *x = node->inputs[0], *y = node->outputs[0];
-  struct node *product = product_of(x, node, EPILOGUE_BIT(EPILOGUE_BIAS));
-  if (product == NULL || x->dtype != y->dtype || columns_of(x) % KEPT_COLUMNS != 0) return false;
+  struct node *matmul = matmul_of(x, node, EPILOGUE_BIT(EPILOGUE_BIAS));
+  if (matmul == NULL || x->dtype != y->dtype || columns_of(x) % KEPT_COLUMNS != 0) return false;
   if (goes_to_loops(node->region, y)) return false; /* which do the curve on their way */
-  unsigned epilogues = product->kind->library.epilogues | EPILOGUE_BIT(rule->epilogue);
-  node_take_output(rewriter->graph, join(rewriter, product, node, node, epilogues, NULL, y), x);
+  unsigned epilogues = matmul->kind->library.epilogues | EPILOGUE_BIT(rule->epilogue);
+  node_take_output(rewriter->graph, join(rewriter, matmul, node, node, epilogues, NULL, y), x);
   return true;
 }
 
-/* The slope's factor is a product that nothing else uses. */
+/* The slope's factor is a matmul that nothing else uses. */
 static struct node *factor_of(const struct rewriter *rewriter, const struct node *slope) {
   const struct value *dy = slope->inputs[0];
   bool alone = is_used_once(rewriter, dy) && dy->dtype == slope->outputs[0]->dtype;
-  return alone ? product_of(dy, slope, 0) : NULL;
+  return alone ? matmul_of(dy, slope, 0) : NULL;
 }
 
 bool fuse_gelu_slope(struct rewriter *rewriter, struct node *node, const struct rewrite *rule) {
-  struct node *product = factor_of(rewriter, node);
+  struct node *matmul = factor_of(rewriter, node);
   struct value *x = node->inputs[1], *dx = node->outputs[0];
-  if (product == NULL || x->dtype != dx->dtype || columns_of(x) % KEPT_COLUMNS != 0) return false;
-  join(rewriter, product, node, node, EPILOGUE_BIT(rule->epilogue), x, dx);
+  if (matmul == NULL || x->dtype != dx->dtype || columns_of(x) % KEPT_COLUMNS != 0) return false;
+  join(rewriter, matmul, node, node, EPILOGUE_BIT(rule->epilogue), x, dx);
   return true;
 }
 
@@ -103,7 +103,7 @@ static bool is_slope_at(const struct node *node, const struct op_kind *relu, con
   return node->kind == relu->slope && node->inputs[1] == x && node->inputs[0] != x;
 }
 
-/* Slopes of relu at x get the mask where their factor is a product; else y, which is positive where x is. */
+/* Slopes of relu at x get the mask where their factor is a matmul; else y, which is positive where x is. */
 static void mask_slopes(struct rewriter *rewriter, const struct op_kind *relu, const struct value *x, struct value *y,
                         struct value *mask) {
   for (int r = 0; r < rewriter->graph->n_regions; r++) {
@@ -111,10 +111,10 @@ static void mask_slopes(struct rewriter *rewriter, const struct op_kind *relu, c
     for (int i = 0; i < region->nodes.count; i++) {
       struct node *node = region->nodes.items[i];
       if (!is_slope_at(node, relu, x)) continue;
-      struct node *product = factor_of(rewriter, node);
+      struct node *matmul = factor_of(rewriter, node);
       node->inputs[1] = y;
-      if (product == NULL) continue;
-      join(rewriter, product, node, node, EPILOGUE_BIT(EPILOGUE_DRELU), mask, node->outputs[0]);
+      if (matmul == NULL) continue;
+      join(rewriter, matmul, node, node, EPILOGUE_BIT(EPILOGUE_DRELU), mask, node->outputs[0]);
       i--;
     }
   }
@@ -130,12 +130,12 @@ static int count_slopes(const struct graph *graph, const struct op_kind *relu, c
 
 bool fuse_relu(struct rewriter *rewriter, struct node *node, const struct rewrite *rule) {
   struct value *x = node->inputs[0], *y = node->outputs[0];
-  struct node *product = product_of(x, node, EPILOGUE_BIT(EPILOGUE_BIAS));
-  if (product == NULL || x->dtype != y->dtype || columns_of(x) % MASK_COLUMNS != 0) return false;
+  struct node *matmul = matmul_of(x, node, EPILOGUE_BIT(EPILOGUE_BIAS));
+  if (matmul == NULL || x->dtype != y->dtype || columns_of(x) % MASK_COLUMNS != 0) return false;
   if (x->id >= rewriter->n_values || rewriter->uses[x->id] != 1 + count_slopes(rewriter->graph, node->kind, x))
     return false;
-  unsigned epilogues = product->kind->library.epilogues | EPILOGUE_BIT(rule->epilogue);
-  struct node *joined = join(rewriter, product, node, node, epilogues, NULL, y);
+  unsigned epilogues = matmul->kind->library.epilogues | EPILOGUE_BIT(rule->epilogue);
+  struct node *joined = join(rewriter, matmul, node, node, epilogues, NULL, y);
   struct shape bits = x->shape;
   bits.dim[bits.rank - 1] /= MASK_BITS;
   struct value *mask = node_output(rewriter->graph, joined, bits, DTYPE_INT32);
@@ -170,12 +170,12 @@ static bool is_over_rows(const struct node *sum) {
   return y->shape.rank == 1 && x->shape.rank > 1 && op_along(sum, 0, 0) == x->shape.rank - 1;
 }
 
-/* A product behind the sum whose second factor is what is summed, and all of whose result is of the sum's type. */
-static struct node *product_over(const struct node *sum, const struct value *rows) {
+/* A matmul behind the sum whose second factor is what is summed, and all of whose result is of the sum's type. */
+static struct node *matmul_over(const struct node *sum, const struct value *rows) {
   const struct region *region = sum->region;
   for (int i = region_position(sum) + 1; i < region->nodes.count; i++) {
     struct node *node = region->nodes.items[i];
-    if (!node->kind->library.product || node->again != sum->again || node->inputs[1]->shape.rank != 2) continue;
+    if (!node->kind->library.matmul || node->again != sum->again || node->inputs[1]->shape.rank != 2) continue;
     const struct value *factor = node->inputs[1];
     bool fits = columns_of(factor) == columns_of(sum->inputs[0]) && node->inputs[0]->shape.rank == 2;
     if (!fits || without_reshapes(factor) != rows || node->outputs[0]->dtype != sum->outputs[0]->dtype) continue;
@@ -184,20 +184,20 @@ static struct node *product_over(const struct node *sum, const struct value *row
   return NULL;
 }
 
-/* The product that made what is summed, with the slope in it. */
-static struct node *slope_product(const struct node *sum, const struct value *rows) {
+/* The matmul that made what is summed, with the slope in it. */
+static struct node *slope_matmul(const struct node *sum, const struct value *rows) {
   const unsigned slopes = EPILOGUE_BIT(EPILOGUE_DGELU) | EPILOGUE_BIT(EPILOGUE_DRELU);
-  struct node *product = product_of(rows, sum, slopes);
-  bool fits = product != NULL && product->kind->library.epilogues != 0 && rows->dtype == sum->outputs[0]->dtype;
-  return fits && columns_of(rows) == columns_of(sum->inputs[0]) ? product : NULL;
+  struct node *matmul = matmul_of(rows, sum, slopes);
+  bool fits = matmul != NULL && matmul->kind->library.epilogues != 0 && rows->dtype == sum->outputs[0]->dtype;
+  return fits && columns_of(rows) == columns_of(sum->inputs[0]) ? matmul : NULL;
 }
 
 bool fuse_bias_gradient(struct rewriter *rewriter, struct node *node, const struct rewrite *rule) {
   if (!is_over_rows(node)) return false;
   const struct value *rows = without_reshapes(node->inputs[0]);
-  struct node *product = product_over(node, rows), *slope = slope_product(node, rows);
-  if (product == NULL && slope == NULL) return false;
-  struct node *taker = product != NULL ? product : slope;
+  struct node *matmul = matmul_over(node, rows), *slope = slope_matmul(node, rows);
+  if (matmul == NULL && slope == NULL) return false;
+  struct node *taker = matmul != NULL ? matmul : slope;
   unsigned epilogues = taker->kind->library.epilogues | EPILOGUE_BIT(rule->epilogue);
   struct value *y = taker->outputs[0];
   node_take_output(rewriter->graph, join(rewriter, taker, node, taker, epilogues, NULL, y), node->outputs[0]);

@@ -1,6 +1,6 @@
-/* Epilogues: rules that let a product do what follows it before it writes its result, as far as the device's library
- * can: a bias, gelu with tanh and relu after a product, their slopes after a product of the backward, and the sum that
- * is a bias's gradient with the product that is its weight's. Values keep their meaning: what only the slope of relu
+/* Epilogues: rules that let a matmul do what follows it before it writes its result, as far as the device's library
+ * can: a bias, gelu with tanh and relu after a matmul, their slopes after a matmul of the backward, and the sum that
+ * is a bias's gradient with the matmul that is its weight's. Values keep their meaning: what only the slope of relu
  * used becomes a mask of bits. */
 #ifndef ACCEL_PLAN_GRAPH_EPILOGUES_H
 #define ACCEL_PLAN_GRAPH_EPILOGUES_H
@@ -10,7 +10,7 @@
 struct rewriter;
 struct rewrite;
 
-/* The rules, whose patterns and conditions stand in rewrites.c; the new kind is the product's with rule->epilogue
+/* The rules, whose patterns and conditions stand in rewrites.c; the new kind is the matmul's with rule->epilogue
  * added. Each returns true if it has changed the graph. */
 bool fuse_bias(struct rewriter *rewriter, struct node *node, const struct rewrite *rule);
 bool fuse_gelu(struct rewriter *rewriter, struct node *node, const struct rewrite *rule);

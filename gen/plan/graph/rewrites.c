@@ -28,13 +28,13 @@ const struct rewrite rewrites[] = {
     /* dx <- gelu_tanh_backward(p, x). Becomes: dx <- matmul with the epilogue, over x. If: nothing else reads p. */
     {"gelu", REWRITE_EPILOGUES, "gelu_tanh_backward", .apply = fuse_gelu_slope, .epilogue = EPILOGUE_DGELU},
 
-    /* y <- relu(p). Becomes: y, mask <- matmul with the epilogue; and dx <- relu_backward(q, p), where q is a product
+    /* y <- relu(p). Becomes: y, mask <- matmul with the epilogue; and dx <- relu_backward(q, p), where q is a matmul
      * that nothing else reads, becomes matmul with the epilogue EPILOGUE_DRELU over the mask. If: only such slopes and
      * this node read p, and the library can keep the mask (cuBLASLt: 128 divides its columns). */
     {"relu", REWRITE_EPILOGUES, "relu", .apply = fuse_relu, .epilogue = EPILOGUE_RELU},
 
-    /* dbias <- sum of dy over its rows. Becomes: dweight, dbias <- matmul with the epilogue, for dweight <- a product
-     * whose second factor is dy; or dy, dbias <- the product that makes dy, if it has the epilogue of a slope. */
+    /* dbias <- sum of dy over its rows. Becomes: dweight, dbias <- matmul with the epilogue, for dweight <- a matmul
+     * whose second factor is dy; or dy, dbias <- the matmul that makes dy, if it has the epilogue of a slope. */
     {"bias", REWRITE_EPILOGUES, "sum", .apply = fuse_bias_gradient, .epilogue = EPILOGUE_SUM},
 
     /* ---- Sums: what a kernel over rows reads or writes anyway ----

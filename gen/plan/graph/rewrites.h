@@ -8,7 +8,7 @@
 /* The pass that applies a rule. */
 enum rewrite_phase {
   REWRITE_LOSS_BACKWARD, /* gen/plan/graph/fused_loss_backward.h: a loss and its gradient */
-  REWRITE_EPILOGUES,     /* gen/plan/graph/epilogues.h: a product and what follows it, in the device's library */
+  REWRITE_EPILOGUES,     /* gen/plan/graph/epilogues.h: a matmul and what follows it, in the device's library */
   REWRITE_SUMS           /* gen/plan/graph/sums.h: a kernel over rows and the addition before or after it */
 };
 
@@ -23,7 +23,7 @@ struct rewrite {
   const char *name; /* of its test: tests/plan/rewrites/NAME */
   enum rewrite_phase phase;
   const char *kind;   /* of the node at which the pattern is tried */
-  const char *result; /* the kind of the new node; NULL: the product's kind with `epilogue` added */
+  const char *result; /* the kind of the new node; NULL: the matmul's kind with `epilogue` added */
   /* Tries the rule at a node: true if it has changed the graph. NULL: the pass of the phase applies the rule to all
    * nodes together. */
   bool (*apply)(struct rewriter *rewriter, struct node *node, const struct rewrite *rule);

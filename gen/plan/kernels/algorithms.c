@@ -30,66 +30,66 @@ static const char *choose_algorithm(struct program *program, const char *subject
   return choose(program, subject, "algorithm", variants, n_variants);
 }
 
-static void add(struct program *program, struct library_product product) {
-  product.algorithm = choose_algorithm(program, product.subject);
-  ARENA_PUSH(program->arena, program->products, product);
+static void add(struct program *program, struct library_gemm gemm) {
+  gemm.algorithm = choose_algorithm(program, gemm.subject);
+  ARENA_PUSH(program->arena, program->gemms, gemm);
 }
 
-static double flops_of(const struct op_product *product) {
-  return 2 * (double)product->rows * (double)product->depth * (double)product->columns;
+static double flops_of(const struct op_gemm *gemm) {
+  return 2 * (double)gemm->rows * (double)gemm->depth * (double)gemm->columns;
 }
 
-static double bytes_of(const struct op_product *product) {
-  return (double)((product->rows + product->columns) * product->depth * dtype_size(product->factors) +
-                  product->rows * product->columns * dtype_size(product->result));
+static double bytes_of(const struct op_gemm *gemm) {
+  return (double)((gemm->rows + gemm->columns) * gemm->depth * dtype_size(gemm->factors) +
+                  gemm->rows * gemm->columns * dtype_size(gemm->result));
 }
 
-/* A kernel that is one product, which has the kernel's name. */
+/* A kernel that is one matmul, which has the kernel's name. */
 static void add_whole(struct program *program, const struct kernel *kernel) {
   const char *subject = subject_of(program, kernel->subject, kernel->inputs[0].dtype == DTYPE_FLOAT32);
-  add(program, (struct library_product){.name = kernel->name,
-                                        .subject = subject,
-                                        .kernel = kernel,
-                                        .part = "product",
-                                        .flops = op_flops(kernel->node),
-                                        .bytes = kernel_bytes(kernel)});
+  add(program, (struct library_gemm){.name = kernel->name,
+                                     .subject = subject,
+                                     .kernel = kernel,
+                                     .part = "gemm",
+                                     .flops = op_flops(kernel->node),
+                                     .bytes = kernel_bytes(kernel)});
 }
 
 static void add_parts(struct program *program, const struct kernel *kernel) {
-  struct op_product parts[MAX_PRODUCTS];
-  int count = kernel->node->kind->library.products(kernel->node, parts);
+  struct op_gemm parts[MAX_GEMMS];
+  int count = kernel->node->kind->library.gemms(kernel->node, parts);
   for (int i = 0; i < count; i++) {
     const char *what = arena_printf(program->arena, "%s of %s", parts[i].name, kernel->subject);
     const char *name = arena_printf(program->arena, "%s_%s", kernel->name, parts[i].name);
-    add(program, (struct library_product){.name = name,
-                                          .subject = subject_of(program, what, parts[i].factors == DTYPE_FLOAT32),
-                                          .kernel = kernel,
-                                          .part = parts[i].name,
-                                          .flops = flops_of(&parts[i]),
-                                          .bytes = bytes_of(&parts[i])});
+    add(program, (struct library_gemm){.name = name,
+                                       .subject = subject_of(program, what, parts[i].factors == DTYPE_FLOAT32),
+                                       .kernel = kernel,
+                                       .part = parts[i].name,
+                                       .flops = flops_of(&parts[i]),
+                                       .bytes = bytes_of(&parts[i])});
   }
 }
 
 static bool is_there(const struct program *program, const char *name) {
-  for (int i = 0; i < program->products.count; i++)
-    if (strcmp(program->products.items[i].name, name) == 0) return true;
+  for (int i = 0; i < program->gemms.count; i++)
+    if (strcmp(program->gemms.items[i].name, name) == 0) return true;
   return false;
 }
 
 /* Those of the optimizer's step of a matrix, in float32. */
 static void add_round(struct program *program, const struct span *matrix) {
-  struct op_product round[PRODUCTS_OF_ROUND];
+  struct op_gemm round[GEMMS_OF_ROUND];
   optimizer_round(matrix, round);
-  for (int i = 0; i < PRODUCTS_OF_ROUND; i++) {
+  for (int i = 0; i < GEMMS_OF_ROUND; i++) {
     const char *name = arena_printf(program->arena, "%s_%lldx%lld", round[i].name, (long long)matrix->rows,
                                     (long long)matrix->columns);
     if (is_there(program, name)) continue;
     const char *what = arena_printf(program->arena, "%s of %s", name, job_optimizer(program->job)->name);
-    add(program, (struct library_product){.name = name,
-                                          .subject = subject_of(program, what, false),
-                                          .part = name,
-                                          .flops = flops_of(&round[i]),
-                                          .bytes = bytes_of(&round[i])});
+    add(program, (struct library_gemm){.name = name,
+                                       .subject = subject_of(program, what, false),
+                                       .part = name,
+                                       .flops = flops_of(&round[i]),
+                                       .bytes = bytes_of(&round[i])});
   }
 }
 
@@ -97,8 +97,8 @@ void choose_algorithms(struct program *program) {
   if (!program->target->library_chooses) return;
   for (int i = 0; i < program->n_kernels; i++) {
     const struct op_kind *kind = program->kernels[i]->node->kind;
-    if (kind->library.products != NULL) add_parts(program, program->kernels[i]);
-    if (kind->library.product || kind->library.epilogues != 0) add_whole(program, program->kernels[i]);
+    if (kind->library.gemms != NULL) add_parts(program, program->kernels[i]);
+    if (kind->library.matmul || kind->library.epilogues != 0) add_whole(program, program->kernels[i]);
   }
   if (program->kind != PROGRAM_TRAIN || !optimizer_steps_matrices(program->job)) return;
   for (int i = 0; i < program->tensors.count; i++) add_round(program, &program->tensors.items[i]);

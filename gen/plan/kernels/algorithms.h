@@ -1,5 +1,5 @@
-/* Algorithms: by which of those of its device's library each product of a program is computed. A kernel may hold
- * several products, and the optimizer has some of its own; each is chosen for by itself. */
+/* Algorithms: by which of those of its device's library each matmul of a program is computed. A kernel may hold
+ * several matmuls, and the optimizer has some of its own; each is chosen for by itself. */
 #ifndef ACCEL_PLAN_KERNELS_ALGORITHMS_H
 #define ACCEL_PLAN_KERNELS_ALGORITHMS_H
 
@@ -8,7 +8,7 @@
 /* The algorithm that the library's heuristic puts first. */
 extern const char library_variant[];
 
-/* Fills program->products, where the device's library has several algorithms for a product. */
+/* Fills program->gemms, where the device's library has several algorithms for a matmul. */
 void choose_algorithms(struct program *program);
 
 #endif

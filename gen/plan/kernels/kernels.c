@@ -150,7 +150,7 @@ static bool is_kernel(const void *context, const char *name) {
   return false;
 }
 
-/* "layer_norm_768x128": the operation and the dimensions that tell most: rows and columns, and for products the inner
+/* "layer_norm_768x128": the operation and the dimensions that tell most: rows and columns, and for matmuls the inner
  * one. */
 static const char *kernel_name(struct program *program, struct kernel *kernel) {
   struct text text = text_in(program->arena);

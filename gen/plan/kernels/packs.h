@@ -1,11 +1,11 @@
-/* Packs: products that keep the weights which they multiply by in a layout of the library's own, from one change of the
+/* Packs: matmuls that keep the weights which they multiply by in a layout of the library's own, from one change of the
  * weights to the next. */
 #ifndef ACCEL_PLAN_KERNELS_PACKS_H
 #define ACCEL_PLAN_KERNELS_PACKS_H
 
 #include "gen/program/program.h"
 
-/* The variant of such a product. */
+/* The variant of such a matmul. */
 extern const char packed_variant[];
 
 /* Whether packing can pay for a kernel that a step needs. */

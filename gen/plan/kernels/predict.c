@@ -96,7 +96,7 @@ static void add_kernel(const struct program *program, const struct kernel *kerne
   to->n_measured += seconds > 0;
   double guess = seconds > 0 ? 0 : estimate(rates, op_flops(kernel->node), kernel_bytes(kernel));
   to->kernels += runs * (seconds + guess);
-  if (op_product_flops(kernel->node) > 0) to->products += runs * (entry != NULL ? fastest(entry) : guess);
+  if (op_matmul_flops(kernel->node) > 0) to->matmuls += runs * (entry != NULL ? fastest(entry) : guess);
   to->estimated += runs * guess;
 }
 
@@ -148,7 +148,7 @@ const char *prediction_text(const struct program *program) {
 json_t *prediction_json(const struct program *program) {
   struct prediction p;
   if (!predict_step(program, &p)) return NULL;
-  return json_pack("{s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "seconds", p.seconds, "kernels", p.kernels, "products",
-                   p.products, "around", p.around, "estimated", p.estimated, "measured", p.n_measured, "of",
+  return json_pack("{s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "seconds", p.seconds, "kernels", p.kernels, "matmuls",
+                   p.matmuls, "around", p.around, "estimated", p.estimated, "measured", p.n_measured, "of",
                    p.n_kernels);
 }

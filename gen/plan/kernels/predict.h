@@ -11,7 +11,7 @@
 struct prediction {
   double seconds;            /* of a step of one process */
   double kernels, around;    /* of them: of kernels, of the rest */
-  double products;           /* of those of kernels: of matrix products and convolutions, by their fastest variants */
+  double matmuls;            /* of those of kernels: of matrix products and convolutions, by their fastest variants */
   double estimated;          /* of them: of what was not measured */
   int n_kernels, n_measured; /* the program's kernels, and those that the table knows in their variants */
 };
@@ -28,7 +28,7 @@ double statement_pace(const struct program *program, const double *paces, const 
 /* Of a step's time, the kernels' part by the table; 1 without one. */
 double share_of_kernels(const struct program *program);
 
-/* The line of the plan, "" without a prediction; the same as an object {seconds, kernels, products, around, estimated,
+/* The line of the plan, "" without a prediction; the same as an object {seconds, kernels, matmuls, around, estimated,
  * measured, of}, NULL without one. */
 const char *prediction_text(const struct program *program);
 json_t *prediction_json(const struct program *program);

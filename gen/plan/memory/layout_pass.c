@@ -55,7 +55,7 @@ bool is_aligned(const struct layout_pass *pass, const struct place *place) {
 
 bool reaches_library(const struct node *node) {
   const struct op_library *library = &node->kind->library;
-  return node->kind->class == OP_CALL || library->product || library->products != NULL || library->epilogues != 0 ||
+  return node->kind->class == OP_CALL || library->matmul || library->gemms != NULL || library->epilogues != 0 ||
          library->part != LIBRARY_NONE;
 }
 

@@ -5,33 +5,33 @@
 #include "gen/ir/op.h"
 #include "gen/plan/report/bytes.h"
 
-double function_own_flops(const struct function *function, bool products) {
+double function_own_flops(const struct function *function, bool matmuls) {
   double flops = 0;
   for (int s = 0; s < function->n_steps; s++) {
     const struct step *step = &function->steps[s];
-    if (step->callee == NULL) flops += products ? op_product_flops(step->node) : op_flops(step->node);
+    if (step->callee == NULL) flops += matmuls ? op_matmul_flops(step->node) : op_flops(step->node);
   }
   return flops;
 }
 
 /* All operations of one run of a function, or only its products of matrices. */
-static double function_flops(const struct function *function, bool products) {
-  double flops = function_own_flops(function, products);
+static double function_flops(const struct function *function, bool matmuls) {
+  double flops = function_own_flops(function, matmuls);
   for (int s = 0; s < function->n_steps; s++) {
     const struct step *step = &function->steps[s];
-    if (step->callee != NULL) flops += step->node->call->count * function_flops(step->callee, products);
+    if (step->callee != NULL) flops += step->node->call->count * function_flops(step->callee, matmuls);
   }
   return flops;
 }
 
 static void count_flops(struct program *program) {
   double times = program->kind == PROGRAM_TRAIN ? program->job->accumulation.num_steps : 1;
-  for (int products = 0; products < 2; products++) {
+  for (int matmuls = 0; matmuls < 2; matmuls++) {
     bool writes = program->kind == PROGRAM_GENERATE && program->second != NULL; /* a token a step */
-    double flops = times * function_flops(writes ? program->second : program->forward, products);
-    if (program->backward != NULL) flops += times * function_flops(program->backward, products);
-    if (products)
-      program->product_flops_per_step = flops;
+    double flops = times * function_flops(writes ? program->second : program->forward, matmuls);
+    if (program->backward != NULL) flops += times * function_flops(program->backward, matmuls);
+    if (matmuls)
+      program->matmul_flops_per_step = flops;
     else
       program->flops_per_step = flops;
   }

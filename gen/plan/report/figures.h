@@ -9,6 +9,6 @@ void count_figures(struct program *program);
 
 /* Operations of one run of a function without those of the functions that it calls: all, or only products of matrices.
  */
-double function_own_flops(const struct function *function, bool products);
+double function_own_flops(const struct function *function, bool matmuls);
 
 #endif

@@ -72,19 +72,19 @@ static void add_inputs(struct text *text, const struct program *program) {
 static void add_functions(struct text *text, const struct program *program) {
   struct arena *arena = program->arena;
   text_printf(text, "\n%-24s  %8s %14s %9s\n", "function, forward", "runs",
-              arena_printf(arena, "each %s", unit(program)), "products");
+              arena_printf(arena, "each %s", unit(program)), "matmuls");
   for (int i = 0; i < program->n_functions; i++) {
     const struct function *function = program->functions[i];
     int64_t runs = runs_in(program->forward, function);
     double flops = (double)runs * function_own_flops(function, false);
-    double products = (double)runs * function_own_flops(function, true);
+    double matmuls = (double)runs * function_own_flops(function, true);
     if (runs == 0) continue;
     text_printf(text, "%-24s  %8lld %14s %7.0f %%\n", function->region->name, (long long)runs,
-                flops_text(arena, flops / units(program)), flops > 0 ? 100 * products / flops : 0.0);
+                flops_text(arena, flops / units(program)), flops > 0 ? 100 * matmuls / flops : 0.0);
   }
   text_printf(text, "%-24s  %8s %14s %7.0f %%\n", "all", "",
               flops_text(arena, program->flops_per_step / units(program)),
-              program->flops_per_step > 0 ? 100 * program->product_flops_per_step / program->flops_per_step : 0.0);
+              program->flops_per_step > 0 ? 100 * program->matmul_flops_per_step / program->flops_per_step : 0.0);
 }
 
 const char *inventory_text(const struct program *program) {
@@ -135,7 +135,7 @@ static json_t *functions_json(const struct program *program) {
     if (runs == 0) continue;
     json_array_append_new(list, json_pack("{s:s, s:i, s:I, s:f, s:f}", "name", function->region->name, "line",
                                           function->region->where.line, "runs", (json_int_t)runs, "flops",
-                                          each * function_own_flops(function, false), "product_flops",
+                                          each * function_own_flops(function, false), "matmul_flops",
                                           each * function_own_flops(function, true)));
   }
   return list;
@@ -147,7 +147,7 @@ const char *inventory_json(const struct program *program) {
                 (json_int_t)program->n_parameters, "tied", (json_int_t)program->n_tied, "bytes",
                 (json_int_t)program->bytes.weights, "inputs", inputs_json(program), "unit", unit(program), "functions",
                 functions_json(program), "flops_per_unit", program->flops_per_step / units(program),
-                "product_flops_per_unit", program->product_flops_per_step / units(program));
+                "matmul_flops_per_unit", program->matmul_flops_per_step / units(program));
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
   const char *copy = arena_printf(program->arena, "%s\n", text != NULL ? text : "{}");
   free(text);

@@ -10,8 +10,8 @@
 const char *inventory_text(const struct program *program);
 
 /* The same as one JSON object: parameters [{name, shape, dtype, init, a, b, count, buffer}], total, tied, bytes, inputs
- * [{name, shape, dtype}], unit ("token" or "sample"), functions [{name, line, runs, flops, product_flops}],
- * flops_per_unit, product_flops_per_unit. */
+ * [{name, shape, dtype}], unit ("token" or "sample"), functions [{name, line, runs, flops, matmul_flops}],
+ * flops_per_unit, matmul_flops_per_unit. */
 const char *inventory_json(const struct program *program);
 
 #endif

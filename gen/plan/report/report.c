@@ -43,8 +43,8 @@ static void add_step(struct text *text, const struct program *program) {
   else
     text_printf(text, "%s     %lld x %d = %s tokens, ", unit, (long long)samples, job->data.sequence_length,
                 count_text(text->arena, samples * job->data.sequence_length));
-  text_printf(text, "%s (products %.0f %%)\n", flops_text(text->arena, program->flops_per_step),
-              100.0 * program->product_flops_per_step / program->flops_per_step);
+  text_printf(text, "%s (matmuls %.0f %%)\n", flops_text(text->arena, program->flops_per_step),
+              100.0 * program->matmul_flops_per_step / program->flops_per_step);
 }
 
 static void add_memory(struct text *text, const struct program *program) {
@@ -113,7 +113,7 @@ const char *report_text(const struct program *program) {
   text_puts(&text, traffic_summary(program));
   text_puts(&text, tree_text(program));
   if (program->job->training.deterministic && program->kind == PROGRAM_TRAIN)
-    text_puts(&text, "bits      the same for any number of threads: products in blocks of their own\n");
+    text_puts(&text, "bits      the same for any number of threads: matmuls in blocks of their own\n");
   return text_string(&text);
 }
 
@@ -141,7 +141,7 @@ const char *report_json(const struct program *program, json_t *predicted) {
       json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}",
                 "model", name_in_folder(job->model.source), "precision", dtype_name(program->bits16), "parameters",
                 (json_int_t)program->n_parameters, "tied", (json_int_t)program->n_tied, "flops_per_step",
-                program->flops_per_step, "product_flops_per_step", program->product_flops_per_step, "samples_per_step",
+                program->flops_per_step, "matmul_flops_per_step", program->matmul_flops_per_step, "samples_per_step",
                 (json_int_t)samples, "tokens_per_step", (json_int_t)tokens, "arena_bytes", "weights",
                 (json_int_t)program->bytes.weights, "cache", (json_int_t)program->bytes.cache, "gradients",
                 (json_int_t)program->bytes.gradients, "optimizer", (json_int_t)program->bytes.optimizer, "averages",

@@ -9,10 +9,10 @@
 /* Lines: model, step, memory, precision where it is not float32, traffic. */
 const char *report_text(const struct program *program);
 
-/* One line: "4 layers, 0.83 M parameters, float32": what its products are made of. */
+/* One line: "4 layers, 0.83 M parameters, float32": what its matmuls are made of. */
 const char *report_summary(const struct program *program);
 
-/* The same figures as one JSON object: precision, parameters, flops_per_step, product_flops_per_step, samples_per_step,
+/* The same figures as one JSON object: precision, parameters, flops_per_step, matmul_flops_per_step, samples_per_step,
  * tokens_per_step, arena_bytes {weights, gradients, optimizer, activations, scratch, batch, total}. `predicted` becomes
  * its member of this name; NULL: none. */
 const char *report_json(const struct program *program, json_t *predicted);

@@ -3,7 +3,7 @@
 #ifndef ACCEL_CUDA_ATTENTION_H
 #define ACCEL_CUDA_ATTENTION_H
 
-#include "../product.h"
+#include "../gemm.h"
 #include "device.h"
 
 #ifdef __cplusplus

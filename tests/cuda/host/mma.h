@@ -1,5 +1,5 @@
 /* nvcuda::wmma on the processor: fragments shared out among the lanes of a warp, in an order of our own as the real one
- * is nobody's business, and products that the lanes of a warp make together. What the real functions ask of addresses
+ * is nobody's business, and matmuls that the lanes of a warp make together. What the real functions ask of addresses
  * and of lanes is checked. */
 #ifndef HOST_MMA_H
 #define HOST_MMA_H

@@ -6,7 +6,7 @@
 
 enum { FIRST = 60 };
 
-float products_time;
+float matmuls_time;
 
 int algorithms_offered(void) {
   return (int)setting("STANDIN_ALGORITHMS", 3);
@@ -60,7 +60,7 @@ cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cublasComputeType
   (void)compute;
   object_of(handle, LT_HANDLE, name);
   no_capture(name);
-  if (scale != CUDA_R_32F || a != b || c != d) fault("%s: types of no product", name);
+  if (scale != CUDA_R_32F || a != b || c != d) fault("%s: types of no matmul", name);
   if (call(name) || id < FIRST || id >= FIRST + algorithms_offered()) return CUBLAS_STATUS_NOT_SUPPORTED;
   algorithm_put(made, (struct algorithm){.settings = {(uint32_t)id}});
   return CUBLAS_STATUS_SUCCESS;

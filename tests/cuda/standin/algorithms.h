@@ -1,4 +1,4 @@
-/* Algorithms of the stand-in for cuBLASLt: STANDIN_ALGORITHMS of them (3) for every product, which give the same. */
+/* Algorithms of the stand-in for cuBLASLt: STANDIN_ALGORITHMS of them (3) for every matmul, which give the same. */
 #ifndef TESTS_CUDA_ALGORITHMS_H
 #define TESTS_CUDA_ALGORITHMS_H
 
@@ -13,7 +13,7 @@ struct algorithm {
   uint32_t settings[SETTINGS];
 };
 
-/* The heuristic's algorithm of this rank for a product; how many it has. */
+/* The heuristic's algorithm of this rank for a matmul; how many it has. */
 struct algorithm algorithm_offered(int rank, const void *of);
 int algorithms_offered(void);
 
@@ -23,10 +23,10 @@ void algorithm_put(cublasLtMatmulAlgo_t *into, struct algorithm algorithm);
 /* Whether it is set as one of those that are offered. */
 bool algorithm_is_whole(const struct algorithm *algorithm);
 
-/* Milliseconds that a product takes by it: the second one is the fastest. */
+/* Milliseconds that a matmul takes by it: the second one is the fastest. */
 float algorithm_time(const struct algorithm *algorithm);
 
-/* What a device that did nothing but products would have taken so far, in milliseconds. */
-extern float products_time;
+/* What a device that did nothing but matmuls would have taken so far, in milliseconds. */
+extern float matmuls_time;
 
 #endif

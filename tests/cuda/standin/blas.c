@@ -1,4 +1,4 @@
-/* cuBLASLt: products as its documentation states them, column by column, added up in double. */
+/* cuBLASLt: matmuls as its documentation states them, column by column, added up in double. */
 #include "tests/cuda/standin/blas.h"
 #include "tests/cuda/standin/core.h"
 
@@ -199,17 +199,17 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/* ---- The product ---- */
+/* ---- The matmul ---- */
 
-/* A fault where the algorithm is for another product; one that was made by its number is for any. */
-static void require_chosen(const struct product *p, const char *name) {
+/* A fault where the algorithm is for another matmul; one that was made by its number is for any. */
+static void require_chosen(const struct matmul *p, const char *name) {
   const struct choice *chosen = p->algorithm.of;
   struct choice asked = p->of;
   if (!algorithm_is_whole(&p->algorithm)) fault("%s: an algorithm that is not whole", name);
   if (chosen == NULL) return;
   asked.what.bias = asked.what.aux = NULL;
   asked.workspace = chosen->workspace;
-  if (memcmp(chosen, &asked, sizeof asked) != 0) fault("%s: the algorithm was chosen for another product", name);
+  if (memcmp(chosen, &asked, sizeof asked) != 0) fault("%s: the algorithm was chosen for another matmul", name);
   if (p->workspace_bytes < chosen->workspace) fault("%s: less workspace than the algorithm takes", name);
 }
 
@@ -224,15 +224,15 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t what
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algorithm, void *workspace,
                               size_t workspace_bytes, cudaStream_t stream) {
   const char *name = "cublasLtMatmul";
-  struct product p = {.of = choice_of(what, a_layout, b_layout, c_layout, d_layout, name),
-                      .alpha = *(const float *)alpha,
-                      .beta = *(const float *)beta,
-                      .a = a,
-                      .b = b,
-                      .d = d,
-                      .workspace = workspace,
-                      .workspace_bytes = workspace_bytes,
-                      .algorithm = algorithm_in(algorithm)};
+  struct matmul p = {.of = choice_of(what, a_layout, b_layout, c_layout, d_layout, name),
+                     .alpha = *(const float *)alpha,
+                     .beta = *(const float *)beta,
+                     .a = a,
+                     .b = b,
+                     .d = d,
+                     .workspace = workspace,
+                     .workspace_bytes = workspace_bytes,
+                     .algorithm = algorithm_in(algorithm)};
   object_of(handle, LT_HANDLE, name);
   if (call(name)) return CUBLAS_STATUS_EXECUTION_FAILED;
   require_chosen(&p, name);
@@ -243,6 +243,6 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t what
   require_aligned(workspace, "the workspace");
   if ((uintptr_t)workspace % 256 != 0) fault("%s: the workspace is not at a multiple of 256 bytes", name);
   if (uses(&p.of.what, AUX_FLAG)) require_aligned(p.of.what.aux, "the auxiliary matrix");
-  submit(stream, name, blas_run_product, &p, sizeof p);
+  submit(stream, name, blas_run_matmul, &p, sizeof p);
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -1,4 +1,4 @@
-/* A product of cuBLASLt's as plain values. */
+/* A matmul of cuBLASLt's as plain values. */
 #ifndef TESTS_CUDA_BLAS_H
 #define TESTS_CUDA_BLAS_H
 
@@ -30,7 +30,7 @@ struct choice {
   size_t workspace;
 };
 
-struct product {
+struct matmul {
   struct choice of;
   float alpha, beta;
   const void *a, *b;
@@ -68,7 +68,7 @@ static inline int64_t depth_of(const struct choice *of) {
   return of->what.transposed_a == CUBLAS_OP_N ? of->a.columns : of->a.rows;
 }
 
-/* Computes a struct product, when the stream comes to it. */
-void blas_run_product(const void *arguments);
+/* Computes a struct matmul, when the stream comes to it. */
+void blas_run_matmul(const void *arguments);
 
 #endif

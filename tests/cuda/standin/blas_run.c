@@ -1,4 +1,4 @@
-/* What a product of cuBLASLt's computes, in double, and which memory it touches. */
+/* What a matmul of cuBLASLt's computes, in double, and which memory it touches. */
 #include "tests/cuda/standin/blas.h"
 #include "tests/cuda/standin/core.h"
 
@@ -63,7 +63,7 @@ static double *unpacked(const void *base, const struct matrix *matrix, int64_t n
   return all;
 }
 
-static double epilogue(const struct product *p, int64_t n, int64_t i, int64_t j, double sum) {
+static double epilogue(const struct matmul *p, int64_t n, int64_t i, int64_t j, double sum) {
   const struct description *what = &p->of.what;
   int64_t aux = n * what->aux_step + j * what->aux_row + i;
   if (uses(what, BIAS_FLAG)) sum += value_at(what->bias, p->of.d.type, i);
@@ -81,7 +81,7 @@ static double epilogue(const struct product *p, int64_t n, int64_t i, int64_t j,
 }
 
 /* The vector that an epilogue leaves: sums over rows of D, or over the depth of a factor. */
-static void leave_sums(const struct product *p, const double *a, const double *b, const double *d) {
+static void leave_sums(const struct matmul *p, const double *a, const double *b, const double *d) {
   const struct description *what = &p->of.what;
   int64_t m = p->of.d.rows, n = p->of.d.columns, k = depth_of(&p->of);
   bool of_b = uses(what, SUM_B_FLAG), of_d = uses(what, SUM_D_FLAG);
@@ -95,7 +95,7 @@ static void leave_sums(const struct product *p, const double *a, const double *b
   }
 }
 
-static void multiply_one(const struct product *p, int64_t batch) {
+static void multiply_one(const struct matmul *p, int64_t batch) {
   const struct choice *of = &p->of;
   int64_t m = of->d.rows, n = of->d.columns, depth = depth_of(of);
   bool tf32 = of->what.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
@@ -119,8 +119,8 @@ static void multiply_one(const struct product *p, int64_t batch) {
   free(d);
 }
 
-void blas_run_product(const void *arguments) {
-  const struct product *p = arguments;
+void blas_run_matmul(const void *arguments) {
+  const struct matmul *p = arguments;
   const struct description *what = &p->of.what;
   struct matrix aux = p->of.d;
   aux.ld = what->aux_row;
@@ -133,8 +133,8 @@ void blas_run_product(const void *arguments) {
   if (uses(what, AUX_FLAG) && !masks(what)) touch_matrix(what->aux, &aux, uses(what, GELU_FLAG));
   if (masks(what))
     touch(what->aux, (size_t)((p->of.d.batch - 1) * aux.step + p->of.d.columns * aux.ld) / 8, uses(what, RELU_FLAG));
-  /* Its beginning speaks for all of it, which may be tens of MiB for each of many small products. */
+  /* Its beginning speaks for all of it, which may be tens of MiB for each of many small matmuls. */
   touch(p->workspace, p->workspace_bytes < 4096 ? p->workspace_bytes : 4096, true);
   for (int64_t n = 0; n < p->of.a.batch; n++) multiply_one(p, n);
-  products_time += algorithm_time(&p->algorithm);
+  matmuls_time += algorithm_time(&p->algorithm);
 }

@@ -290,7 +290,7 @@ static struct operation operation_of(const struct backend *from) {
     take_tensor(&to, Y, from, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, true);
     break;
   case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
-    to.kind = PRODUCT;
+    to.kind = MATMUL;
     take_tensor(&to, X, from, CUDNN_ATTR_OPERATION_MATMUL_ADESC, true);
     take_tensor(&to, B, from, CUDNN_ATTR_OPERATION_MATMUL_BDESC, true);
     take_tensor(&to, Y, from, CUDNN_ATTR_OPERATION_MATMUL_CDESC, true);
@@ -335,7 +335,7 @@ static int64_t up_to(int64_t length, int64_t step) {
 }
 
 /* What engines of attention's gradient take, as cuDNN 9.19 and 9.26 say of graphs for compute capabilities 8.0, 9.0 and
- * 10.0: dq in float32 in registers, from 9.0 on, or in the workspace; where dq is a product in one piece all slopes of
+ * 10.0: dq in float32 in registers, from 9.0 on, or in the workspace; where dq is a matmul in one piece all slopes of
  * weights; of heads that are added up, each one. A forward takes next to nothing. */
 static int64_t engine_workspace(const struct backend *plan) {
   const struct attribute *operations = operations_of(plan);
@@ -347,10 +347,10 @@ static int64_t engine_workspace(const struct backend *plan) {
     const struct tensor *x = &op.tensors[X], *y = &op.tensors[Y];
     if (op.kind == CONVOLUTION) return setting("STANDIN_WORKSPACE", copied_bytes(&op));
     if (op.kind == RESHAPE) is_backward = true;
-    if (op.kind == PRODUCT && q.id == 0) scores = *y, q = *x;
+    if (op.kind == MATMUL && q.id == 0) scores = *y, q = *x;
     if (op.kind == REDUCTION && x->length[1] != y->length[1])
       bytes += 2 * x->length[0] * x->length[1] * x->length[2] * x->length[3];
-    if (op.kind == PRODUCT && !y->is_virtual && y->type == CUDNN_DATA_FLOAT) in_parts = true;
+    if (op.kind == MATMUL && !y->is_virtual && y->type == CUDNN_DATA_FLOAT) in_parts = true;
   }
   const int64_t heads = scores.length[0] * scores.length[1];
   if (is_backward && !in_parts) bytes += 2 * heads * up_to(scores.length[2], 64) * up_to(scores.length[3], 64);

@@ -28,7 +28,7 @@ struct windows {
 };
 
 struct operation {
-  enum { POINTWISE, REDUCTION, RESHAPE, PRODUCT, CONVOLUTION } kind;
+  enum { POINTWISE, REDUCTION, RESHAPE, MATMUL, CONVOLUTION } kind;
   int mode;
   int64_t axis;
   struct windows windows;

@@ -187,12 +187,12 @@ static int64_t limit(struct running *running, const struct operation *op, enum s
 }
 
 /* What lies beyond the rows and columns that count is 0. Into float32 in memory engines before 9.6 add. */
-static void run_product(struct running *running, const struct operation *op) {
+static void run_matmul(struct running *running, const struct operation *op) {
   const struct tensor *a = &op->tensors[X], *b = &op->tensors[B], *y = &op->tensors[Y];
   int64_t place[4] = {0}, depth = a->length[3];
   bool adds = !y->is_virtual && y->type == CUDNN_DATA_FLOAT && cudnnGetVersion() < 90600;
   if (depth != b->length[2] || a->length[2] != y->length[2] || b->length[3] != y->length[3])
-    fault("a product of cuDNN: %lld x %lld times %lld x %lld", (long long)a->length[2], (long long)depth,
+    fault("a matmul of cuDNN: %lld x %lld times %lld x %lld", (long long)a->length[2], (long long)depth,
           (long long)b->length[2], (long long)b->length[3]);
   do {
     int64_t n = limit(running, op, DEPTH, place[0], depth);
@@ -215,7 +215,7 @@ static void require_lengths(const struct execution *execution) {
   for (int i = 0; i < execution->n_operations; i++) {
     const struct operation *op = &execution->operations[i];
     if (op->kind == RESHAPE) is_backward = true;
-    if (op->kind == PRODUCT && first == NULL) first = op;
+    if (op->kind == MATMUL && first == NULL) first = op;
   }
   if (is_backward && first != NULL && cudnnGetVersion() <= 91500 && first->tensors[Y].length[3] % 128 != 0 &&
       !first->has[COLUMNS])
@@ -232,7 +232,7 @@ void execution_run(const struct execution *execution) {
     if (op->kind == POINTWISE) run_pointwise(&running, op);
     if (op->kind == REDUCTION) run_reduction(&running, op);
     if (op->kind == RESHAPE) run_reshape(&running, op);
-    if (op->kind == PRODUCT) run_product(&running, op);
+    if (op->kind == MATMUL) run_matmul(&running, op);
     if (op->kind == CONVOLUTION) run_convolution(&running, op, execution->engine);
   }
   for (int i = 0; i < VIRTUALS; i++) free(running.values[i]);

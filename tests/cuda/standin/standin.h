@@ -10,7 +10,7 @@
  *
  * The machine that is played: STANDIN_GPUS (8), STANDIN_ARCH (90), STANDIN_MEMORY (bytes, 16 GiB), STANDIN_DRIVER
  * (13000, 0: none), STANDIN_TIMEOUT (seconds that a rank waits in a collective, 30), STANDIN_FAIL=CALL:N lets the Nth
- * call of that name fail, STANDIN_ALGORITHMS (3) that cuBLASLt has for a product, STANDIN_SUMS (1: also with sums),
+ * call of that name fail, STANDIN_ALGORITHMS (3) that cuBLASLt has for a matmul, STANDIN_SUMS (1: also with sums),
  * STANDIN_CUDNN (the version of its headers), STANDIN_WORKSPACE (bytes that cuDNN's engines take, as cuDNN itself),
  * STANDIN_VARIES (1: engines that note that their results vary add up backwards in every other call; 0: in none),
  * STANDIN_RDMA (1: memory of the driver's interface may be for GPUDirect RDMA), STANDIN_FABRIC (2: it may have handles

@@ -34,7 +34,7 @@ FLAGS = ["-std=c17", "-O3", "-march=native", "-fopenmp", "-Wall", "-Wextra", "-W
 SPEED_FLAGS = ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-mprefer-vector-width=512"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 # What a kernel opens before it runs, and the runtime's files that do it.
-OPENED = ("product", "convolution")
+OPENED = ("gemm", "convolution")
 RUNTIME = [*sorted((ROOT / "runtime" / "onednn").glob("*.c")),
            *(ROOT / "runtime" / "process" / f"{name}.c" for name in ("problem", "world", "world_self"))]
 CACHE = ROOT / "build" / "tests" / "kernels"
@@ -80,7 +80,7 @@ class Kernel:
 
 def by_library(kernel):
     """Whether a library computes some of it, and shares that out among threads as it likes."""
-    return any(f"{call}(" in kernel_text(kernel) for call in ("accel_product", "accel_multiply", "accel_convolve"))
+    return any(f"{call}(" in kernel_text(kernel) for call in ("accel_gemm", "accel_multiply", "accel_convolve"))
 
 
 def deterministic(kernel):

@@ -1,6 +1,6 @@
 """Every kernel template over elements of 16 bits beside itself over float32, which test_kernels.py holds to float64, on
 the same numbers: they differ by the rounding of a result and by nothing else. Inputs and results have 16 bits; or results
-alone; or of products the inputs, of norms all but the parameters. In float16, which differs from bfloat16 in how a number is read and
+alone; or of matmuls the inputs, of norms all but the parameters. In float16, which differs from bfloat16 in how a number is read and
 written, which operands have 16 bits is all. `test_bits16_kernels.py [--how HOW] [--all] [KIND ...]`; --all, as `ninja soak` has it: all of a kind's cases, and
 in float16, too, each choice of operands of 16 bits."""
 # long
@@ -22,7 +22,7 @@ WITHOUT = {"arange", "table", "random_uniform", "random_normal", "random_int", "
 TOLERANCE = {"accel_bf16": 2**-7, "accel_f16": 2**-10}
 EACH = {"gcc": 4, "clang": 9}  # of the fixed cases; of float16, in which kernels differ by two functions, half of these
 WAYS = {"gcc": ("accel_bf16", "accel_f16"), "clang": ("accel_bf16",)}
-# Where the processor has AVX512-BF16, their products are its instructions: clang makes them without.
+# Where the processor has AVX512-BF16, their matmuls are its instructions: clang makes them without.
 BY_PROCESSOR = ("attention", "attention_backward")
 ONE_TYPE = ("matmul", "convolution", "convolution_data", "convolution_weights", "attention", "attention_backward", "slice_backward", "dropout", "flip", "roll")
 

@@ -1,6 +1,6 @@
 #include <accel/model.h>
 
-/* Two products of one shape and one of another. */
+/* Two matmuls of one shape and one of another. */
 tensor model(scope s, tensor features, tensor labels) {
   tensor x = relu(linear(at(s, "a"), features, 4));
   x = relu(linear(at(s, "b"), x, 4));

@@ -2,13 +2,13 @@
  *
  * job    job.yaml, 7a84d21f60e686b2295bb1d508147e78dbc3f018b3a65116d696cb326c9a7f20
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
- * step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)
+ * step      3 x 4 = 12 tokens, 302 kFLOP (matmuls 87 %)
  * memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
  * precision bfloat16 by autocast, weights and their gradients in float32
  * traffic   none (1 rank)
  *
  * Build: cc -std=c17 -O3 -march=native -fopenmp trainer.c -o trainer $(pkg-config --cflags --libs accel-runtime) */
-#include <accel/product.h>
+#include <accel/gemm.h>
 #include <accel/trainer.h>
 #include <assert.h>
 #include <math.h>
@@ -412,7 +412,7 @@ static inline float accel_sum_lanes(float lanes[static 16]) {
   return lanes[0];
 }
 
-/* A vector register of floats, loaded from anywhere, and the rows and columns of a product that registers hold. */
+/* A vector register of floats, loaded from anywhere, and the rows and columns of a tile that registers hold. */
 #if defined __AVX512F__
 typedef float accel_lanes __attribute__((vector_size(64), aligned(4), may_alias));
 enum { ACCEL_LANES = 16, ACCEL_TILE_ROWS = 8, ACCEL_TILE_COLUMNS = 32 };
@@ -537,7 +537,7 @@ static inline uint64_t accel_stream(uint64_t stream, uint64_t number, uint64_t i
 }
 
 /* y = a b: [12][8] x [8][24]. */
-static struct accel_product matmul_bf16_3x4x8x24_product = {
+static struct accel_gemm matmul_bf16_3x4x8x24_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_BF16,
     .accumulate = false,
@@ -552,7 +552,7 @@ static struct accel_product matmul_bf16_3x4x8x24_product = {
 };
 static void matmul_bf16_3x4x8x24(accel_bf16 y[static 12 * 24], const accel_bf16 a[static 12 * 8],
                                  const accel_bf16 b[static 8 * 24]) {
-  accel_multiply(&matmul_bf16_3x4x8x24_product, y, a, b);
+  accel_multiply(&matmul_bf16_3x4x8x24_gemm, y, a, b);
 }
 
 static void add_bf16_3x4x24(accel_bf16 y[static 12 * 24], const accel_bf16 x0[static 12 * 24],
@@ -642,7 +642,7 @@ static void attention_bf16_3x2x4x4(accel_bf16 y[static 96], float lse[static 6 *
 }
 
 /* y = a b: [12][8] x [8][8]. */
-static struct accel_product matmul_bf16_3x4x8_product = {
+static struct accel_gemm matmul_bf16_3x4x8_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_BF16,
     .accumulate = false,
@@ -657,7 +657,7 @@ static struct accel_product matmul_bf16_3x4x8_product = {
 };
 static void matmul_bf16_3x4x8(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 8],
                               const accel_bf16 b[static 8 * 8]) {
-  accel_multiply(&matmul_bf16_3x4x8_product, y, a, b);
+  accel_multiply(&matmul_bf16_3x4x8_gemm, y, a, b);
 }
 
 static void add_bf16_3x4x8(accel_bf16 y[static 12 * 8], const accel_bf16 x0[static 12 * 8],
@@ -673,7 +673,7 @@ static void add_bf16_3x4x8(accel_bf16 y[static 12 * 8], const accel_bf16 x0[stat
 }
 
 /* y = a b: [12][8] x [8][32]. */
-static struct accel_product matmul_bf16_3x4x8x32_product = {
+static struct accel_gemm matmul_bf16_3x4x8x32_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_BF16,
     .accumulate = false,
@@ -688,7 +688,7 @@ static struct accel_product matmul_bf16_3x4x8x32_product = {
 };
 static void matmul_bf16_3x4x8x32(accel_bf16 y[static 12 * 32], const accel_bf16 a[static 12 * 8],
                                  const accel_bf16 b[static 8 * 32]) {
-  accel_multiply(&matmul_bf16_3x4x8x32_product, y, a, b);
+  accel_multiply(&matmul_bf16_3x4x8x32_gemm, y, a, b);
 }
 
 static void add_gelu_tanh_bf16_3x4x32(accel_bf16 y0[static 12 * 32], accel_bf16 y1[static 12 * 32],
@@ -706,7 +706,7 @@ static void add_gelu_tanh_bf16_3x4x32(accel_bf16 y0[static 12 * 32], accel_bf16 
 }
 
 /* y = a b: [12][32] x [32][8]. */
-static struct accel_product matmul_bf16_3x4x32x8_product = {
+static struct accel_gemm matmul_bf16_3x4x32x8_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_BF16,
     .accumulate = false,
@@ -721,7 +721,7 @@ static struct accel_product matmul_bf16_3x4x32x8_product = {
 };
 static void matmul_bf16_3x4x32x8(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 32],
                                  const accel_bf16 b[static 32 * 8]) {
-  accel_multiply(&matmul_bf16_3x4x32x8_product, y, a, b);
+  accel_multiply(&matmul_bf16_3x4x32x8_gemm, y, a, b);
 }
 
 /* y = (x - mean) rstd weight + bias, rstd = 1 / sqrt(variance + 1e-05), row by row. */
@@ -879,7 +879,7 @@ static void dropout_3x4x8(float y[static 12 * 8], const float x[static 12 * 8], 
 }
 
 /* y = a b: [12][8] x [8][256]. */
-static struct accel_product matmul_bf16_3x4x8x256_product = {
+static struct accel_gemm matmul_bf16_3x4x8x256_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_BF16,
     .accumulate = false,
@@ -894,7 +894,7 @@ static struct accel_product matmul_bf16_3x4x8x256_product = {
 };
 static void matmul_bf16_3x4x8x256(accel_bf16 y[static 12 * 256], const accel_bf16 a[static 12 * 8],
                                   const accel_bf16 b[static 2048]) {
-  accel_multiply(&matmul_bf16_3x4x8x256_product, y, a, b);
+  accel_multiply(&matmul_bf16_3x4x8x256_gemm, y, a, b);
 }
 
 /* loss = the mean of lse[r] - logits[r][targets[r]] over the targets that are not -100; lse = ln sum e^logits. */
@@ -959,7 +959,7 @@ static void sum_bf16_3x4x8(float y[static 8], const accel_bf16 x[static 12 * 8])
 }
 
 /* y = a b: [12][8] x [8][8]. */
-static struct accel_product matmul_bf16_3x4x8_2_product = {
+static struct accel_gemm matmul_bf16_3x4x8_2_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_BF16,
     .accumulate = false,
@@ -974,11 +974,11 @@ static struct accel_product matmul_bf16_3x4x8_2_product = {
 };
 static void matmul_bf16_3x4x8_2(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 8],
                                 const accel_bf16 b[static 64]) {
-  accel_multiply(&matmul_bf16_3x4x8_2_product, y, a, b);
+  accel_multiply(&matmul_bf16_3x4x8_2_gemm, y, a, b);
 }
 
 /* y = a b: [8][12] x [12][8]. */
-static struct accel_product matmul_bf16_8x12x8_product = {
+static struct accel_gemm matmul_bf16_8x12x8_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_F32,
     .accumulate = false,
@@ -993,7 +993,7 @@ static struct accel_product matmul_bf16_8x12x8_product = {
 };
 static void matmul_bf16_8x12x8(float y[static 8 * 8], const accel_bf16 a[static 96],
                                const accel_bf16 b[static 12 * 8]) {
-  accel_multiply(&matmul_bf16_8x12x8_product, y, a, b);
+  accel_multiply(&matmul_bf16_8x12x8_gemm, y, a, b);
 }
 
 /* With p = e^(scale q k^T - lse) and ds = scale p (dy v^T - rowsum(dy y)): dq = ds k, dk = ds^T q, dv = p^T dy. */
@@ -1125,7 +1125,7 @@ static void sum_bf16_3x4x24(float y[static 24], const accel_bf16 x[static 12 * 2
 }
 
 /* y = a b: [12][24] x [24][8]. */
-static struct accel_product matmul_bf16_3x4x24x8_product = {
+static struct accel_gemm matmul_bf16_3x4x24x8_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_BF16,
     .accumulate = false,
@@ -1140,11 +1140,11 @@ static struct accel_product matmul_bf16_3x4x24x8_product = {
 };
 static void matmul_bf16_3x4x24x8(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 24],
                                  const accel_bf16 b[static 192]) {
-  accel_multiply(&matmul_bf16_3x4x24x8_product, y, a, b);
+  accel_multiply(&matmul_bf16_3x4x24x8_gemm, y, a, b);
 }
 
 /* y = a b: [8][12] x [12][24]. */
-static struct accel_product matmul_bf16_8x12x24_product = {
+static struct accel_gemm matmul_bf16_8x12x24_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_F32,
     .accumulate = false,
@@ -1159,11 +1159,11 @@ static struct accel_product matmul_bf16_8x12x24_product = {
 };
 static void matmul_bf16_8x12x24(float y[static 8 * 24], const accel_bf16 a[static 96],
                                 const accel_bf16 b[static 12 * 24]) {
-  accel_multiply(&matmul_bf16_8x12x24_product, y, a, b);
+  accel_multiply(&matmul_bf16_8x12x24_gemm, y, a, b);
 }
 
 /* y = a b: [12][8] x [8][32]. */
-static struct accel_product matmul_bf16_3x4x8x32_2_product = {
+static struct accel_gemm matmul_bf16_3x4x8x32_2_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_BF16,
     .accumulate = false,
@@ -1178,11 +1178,11 @@ static struct accel_product matmul_bf16_3x4x8x32_2_product = {
 };
 static void matmul_bf16_3x4x8x32_2(accel_bf16 y[static 12 * 32], const accel_bf16 a[static 12 * 8],
                                    const accel_bf16 b[static 256]) {
-  accel_multiply(&matmul_bf16_3x4x8x32_2_product, y, a, b);
+  accel_multiply(&matmul_bf16_3x4x8x32_2_gemm, y, a, b);
 }
 
 /* y = a b: [32][12] x [12][8]. */
-static struct accel_product matmul_bf16_32x12x8_product = {
+static struct accel_gemm matmul_bf16_32x12x8_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_F32,
     .accumulate = false,
@@ -1197,7 +1197,7 @@ static struct accel_product matmul_bf16_32x12x8_product = {
 };
 static void matmul_bf16_32x12x8(float y[static 32 * 8], const accel_bf16 a[static 384],
                                 const accel_bf16 b[static 12 * 8]) {
-  accel_multiply(&matmul_bf16_32x12x8_product, y, a, b);
+  accel_multiply(&matmul_bf16_32x12x8_gemm, y, a, b);
 }
 
 static void gelu_tanh_backward_bf16_3x4x32(accel_bf16 y[static 12 * 32], const accel_bf16 x0[static 12 * 32],
@@ -1231,7 +1231,7 @@ static void sum_bf16_3x4x32(float y[static 32], const accel_bf16 x[static 12 * 3
 }
 
 /* y = a b: [12][32] x [32][8]. */
-static struct accel_product matmul_bf16_3x4x32x8_2_product = {
+static struct accel_gemm matmul_bf16_3x4x32x8_2_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_BF16,
     .accumulate = false,
@@ -1246,11 +1246,11 @@ static struct accel_product matmul_bf16_3x4x32x8_2_product = {
 };
 static void matmul_bf16_3x4x32x8_2(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 32],
                                    const accel_bf16 b[static 256]) {
-  accel_multiply(&matmul_bf16_3x4x32x8_2_product, y, a, b);
+  accel_multiply(&matmul_bf16_3x4x32x8_2_gemm, y, a, b);
 }
 
 /* y = a b: [8][12] x [12][32]. */
-static struct accel_product matmul_bf16_8x12x32_product = {
+static struct accel_gemm matmul_bf16_8x12x32_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_F32,
     .accumulate = false,
@@ -1265,7 +1265,7 @@ static struct accel_product matmul_bf16_8x12x32_product = {
 };
 static void matmul_bf16_8x12x32(float y[static 8 * 32], const accel_bf16 a[static 96],
                                 const accel_bf16 b[static 12 * 32]) {
-  accel_multiply(&matmul_bf16_8x12x32_product, y, a, b);
+  accel_multiply(&matmul_bf16_8x12x32_gemm, y, a, b);
 }
 
 static void cast_bfloat16_bf16_3x4x8(accel_bf16 y[static 12 * 8], const float x[static 12 * 8]) {
@@ -1357,7 +1357,7 @@ static void add_3x4x8_2(float y[static 12 * 8], const float x0[static 12 * 8], c
 }
 
 /* y = a b: [12][256] x [256][8]. */
-static struct accel_product matmul_bf16_3x4x256x8_product = {
+static struct accel_gemm matmul_bf16_3x4x256x8_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_BF16,
     .accumulate = false,
@@ -1372,11 +1372,11 @@ static struct accel_product matmul_bf16_3x4x256x8_product = {
 };
 static void matmul_bf16_3x4x256x8(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 256],
                                   const accel_bf16 b[static 256 * 8]) {
-  accel_multiply(&matmul_bf16_3x4x256x8_product, y, a, b);
+  accel_multiply(&matmul_bf16_3x4x256x8_gemm, y, a, b);
 }
 
 /* y^T = b^T a^T: [256][12] x [12][8]. */
-static struct accel_product matmul_bf16_8x12x256_product = {
+static struct accel_gemm matmul_bf16_8x12x256_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_F32,
     .accumulate = false,
@@ -1391,7 +1391,7 @@ static struct accel_product matmul_bf16_8x12x256_product = {
 };
 static void matmul_bf16_8x12x256(float y[static 2048], const accel_bf16 a[static 96],
                                  const accel_bf16 b[static 12 * 256]) {
-  accel_multiply(&matmul_bf16_8x12x256_product, y, b, a);
+  accel_multiply(&matmul_bf16_8x12x256_gemm, y, b, a);
 }
 
 /* y = the sum of x over axes 0. */
@@ -1761,24 +1761,24 @@ static double evaluate(struct accel_run *run) {
 }
 
 /* Makes oneDNN's primitives ready; says where the processor has no instructions for 16 bits. */
-static void open_products(void) {
+static void open_primitives(void) {
   bool native = true;
-  native &= accel_open_product(&matmul_bf16_3x4x8x24_product);
-  native &= accel_open_product(&matmul_bf16_3x4x8_product);
-  native &= accel_open_product(&matmul_bf16_3x4x8x32_product);
-  native &= accel_open_product(&matmul_bf16_3x4x32x8_product);
-  native &= accel_open_product(&matmul_bf16_3x4x8x256_product);
-  native &= accel_open_product(&matmul_bf16_3x4x8_2_product);
-  native &= accel_open_product(&matmul_bf16_8x12x8_product);
-  native &= accel_open_product(&matmul_bf16_3x4x24x8_product);
-  native &= accel_open_product(&matmul_bf16_8x12x24_product);
-  native &= accel_open_product(&matmul_bf16_3x4x8x32_2_product);
-  native &= accel_open_product(&matmul_bf16_32x12x8_product);
-  native &= accel_open_product(&matmul_bf16_3x4x32x8_2_product);
-  native &= accel_open_product(&matmul_bf16_8x12x32_product);
-  native &= accel_open_product(&matmul_bf16_3x4x256x8_product);
-  native &= accel_open_product(&matmul_bf16_8x12x256_product);
-  if (!native) accel_note("this processor does not multiply bfloat16: products run in float32");
+  native &= accel_open_gemm(&matmul_bf16_3x4x8x24_gemm);
+  native &= accel_open_gemm(&matmul_bf16_3x4x8_gemm);
+  native &= accel_open_gemm(&matmul_bf16_3x4x8x32_gemm);
+  native &= accel_open_gemm(&matmul_bf16_3x4x32x8_gemm);
+  native &= accel_open_gemm(&matmul_bf16_3x4x8x256_gemm);
+  native &= accel_open_gemm(&matmul_bf16_3x4x8_2_gemm);
+  native &= accel_open_gemm(&matmul_bf16_8x12x8_gemm);
+  native &= accel_open_gemm(&matmul_bf16_3x4x24x8_gemm);
+  native &= accel_open_gemm(&matmul_bf16_8x12x24_gemm);
+  native &= accel_open_gemm(&matmul_bf16_3x4x8x32_2_gemm);
+  native &= accel_open_gemm(&matmul_bf16_32x12x8_gemm);
+  native &= accel_open_gemm(&matmul_bf16_3x4x32x8_2_gemm);
+  native &= accel_open_gemm(&matmul_bf16_8x12x32_gemm);
+  native &= accel_open_gemm(&matmul_bf16_3x4x256x8_gemm);
+  native &= accel_open_gemm(&matmul_bf16_8x12x256_gemm);
+  if (!native) accel_note("this processor does not multiply bfloat16: matmuls run in float32");
 }
 
 /* The parameters by their published names: where they lie, how they start, their shape. */
@@ -1911,7 +1911,7 @@ static const struct accel_program program = {
     .job_digest = "7a84d21f60e686b2295bb1d508147e78dbc3f018b3a65116d696cb326c9a7f20",
     .generator = "accel-gen 0.1.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
-            "step      3 x 4 = 12 tokens, 302 kFLOP (products 87 %)\n"
+            "step      3 x 4 = 12 tokens, 302 kFLOP (matmuls 87 %)\n"
             "memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0\n"
             "precision bfloat16 by autocast, weights and their gradients in float32\n"
             "traffic   none (1 rank)\n",
@@ -1958,14 +1958,14 @@ static const struct accel_program program = {
 /* A function of its own, so that the start looks at the processor before the first instruction that it may lack. */
 static __attribute__((noinline)) int train(struct accel_run *run) {
   arena = accel_arena(run);
-  open_products();
+  open_primitives();
   accel_fill_weights(run, &arena->weights);
   narrow_weights(arena->all_weights);
   int64_t at = accel_first_step(run);
   while (at < accel_steps(run)) {
     const int64_t until = accel_next_event(run, at);
     for (; at < until; at++) step(run, at);
-    accel_check(accel_products_status(), "oneDNN could not multiply matrices");
+    accel_check(accel_onednn_status(), "oneDNN could not multiply matrices");
     if (accel_eval_is_due(run, at)) accel_report_eval(run, at, evaluate(run));
     accel_handle_events(run, at, report);
   }

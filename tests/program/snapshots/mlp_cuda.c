@@ -3,13 +3,13 @@
  *
  * job    job.yaml, 4cce10e812ac202bf2a29f44b3a852aec847549dd9a51ebb274d606c013d0d57
  * model     mlp_table.c: 122 parameters
- * step      3 rows, 1.93 kFLOP (products 87 %)
+ * step      3 rows, 1.93 kFLOP (matmuls 87 %)
  * memory    48.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 48.0
  * traffic   none (1 rank)
  *
  * Build: accel-gen build. */
 #include <accel/cuda/device.h>
-#include <accel/cuda/product.h>
+#include <accel/cuda/gemm.h>
 #include <accel/trainer.h>
 #include <assert.h>
 #include <stdalign.h>
@@ -162,7 +162,7 @@ static struct arena *arena;
 /* ---- Kernels ---- */
 
 /* y = a b: [3][5] x [5][7]; y = a b + bias. */
-static struct accel_cuda_product matmul_bias_3x5x7_product = {
+static struct accel_cuda_gemm matmul_bias_3x5x7_gemm = {
     .name = "matmul_bias_3x5x7",
     .type = ACCEL_F32,
     .result = ACCEL_F32,
@@ -179,12 +179,12 @@ static struct accel_cuda_product matmul_bias_3x5x7_product = {
     .b_column = 5,
 };
 static void matmul_bias_3x5x7(float *y, const float *a, const float *b, const float *bias) {
-  accel_cuda_multiply(&matmul_bias_3x5x7_product, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
+  accel_cuda_multiply(&matmul_bias_3x5x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
 }
 
 void relu_3x7(float *y, const float *x);
 /* y = a b: [3][7] x [7][7]; y = a b + bias. */
-static struct accel_cuda_product matmul_bias_3x7_product = {
+static struct accel_cuda_gemm matmul_bias_3x7_gemm = {
     .name = "matmul_bias_3x7",
     .type = ACCEL_F32,
     .result = ACCEL_F32,
@@ -201,11 +201,11 @@ static struct accel_cuda_product matmul_bias_3x7_product = {
     .b_column = 7,
 };
 static void matmul_bias_3x7(float *y, const float *a, const float *b, const float *bias) {
-  accel_cuda_multiply(&matmul_bias_3x7_product, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
+  accel_cuda_multiply(&matmul_bias_3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
 }
 
 /* y = a b: [3][7] x [7][3]; y = a b + bias. */
-static struct accel_cuda_product matmul_bias_3x7x3_product = {
+static struct accel_cuda_gemm matmul_bias_3x7x3_gemm = {
     .name = "matmul_bias_3x7x3",
     .type = ACCEL_F32,
     .result = ACCEL_F32,
@@ -222,13 +222,13 @@ static struct accel_cuda_product matmul_bias_3x7x3_product = {
     .b_column = 7,
 };
 static void matmul_bias_3x7x3(float *y, const float *a, const float *b, const float *bias) {
-  accel_cuda_multiply(&matmul_bias_3x7x3_product, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
+  accel_cuda_multiply(&matmul_bias_3x7x3_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
 }
 
 void cross_entropy_3x3(float *loss, float *lse, float *scale, const float *logits, const int32_t *targets);
 void relu_backward_3x7(float *y, const float *x0, const float *x1);
 /* y^T = b^T a^T: [7][3] x [3][5]; d_bias = the sum of b's rows. */
-static struct accel_cuda_product matmul_sum_5x3x7_product = {
+static struct accel_cuda_gemm matmul_sum_5x3x7_gemm = {
     .name = "matmul_sum_5x3x7",
     .type = ACCEL_F32,
     .result = ACCEL_F32,
@@ -245,11 +245,11 @@ static struct accel_cuda_product matmul_sum_5x3x7_product = {
     .b_column = 1,
 };
 static void matmul_sum_5x3x7(float *y, float *d_bias, const float *a, const float *b) {
-  accel_cuda_multiply(&matmul_sum_5x3x7_product, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
+  accel_cuda_multiply(&matmul_sum_5x3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
 }
 
 /* y = a b: [3][7] x [7][7]. */
-static struct accel_cuda_product matmul_3x7_product = {
+static struct accel_cuda_gemm matmul_3x7_gemm = {
     .name = "matmul_3x7",
     .type = ACCEL_F32,
     .result = ACCEL_F32,
@@ -265,11 +265,11 @@ static struct accel_cuda_product matmul_3x7_product = {
     .b_column = 1,
 };
 static void matmul_3x7(float *y, const float *a, const float *b) {
-  accel_cuda_multiply(&matmul_3x7_product, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, NULL, NULL);
+  accel_cuda_multiply(&matmul_3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, NULL, NULL);
 }
 
 /* y^T = b^T a^T: [7][3] x [3][7]; d_bias = the sum of b's rows. */
-static struct accel_cuda_product matmul_sum_7x3x7_product = {
+static struct accel_cuda_gemm matmul_sum_7x3x7_gemm = {
     .name = "matmul_sum_7x3x7",
     .type = ACCEL_F32,
     .result = ACCEL_F32,
@@ -286,11 +286,11 @@ static struct accel_cuda_product matmul_sum_7x3x7_product = {
     .b_column = 1,
 };
 static void matmul_sum_7x3x7(float *y, float *d_bias, const float *a, const float *b) {
-  accel_cuda_multiply(&matmul_sum_7x3x7_product, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
+  accel_cuda_multiply(&matmul_sum_7x3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
 }
 
 /* y = a b: [3][3] x [3][7]. */
-static struct accel_cuda_product matmul_3x3x7_product = {
+static struct accel_cuda_gemm matmul_3x3x7_gemm = {
     .name = "matmul_3x3x7",
     .type = ACCEL_F32,
     .result = ACCEL_F32,
@@ -306,11 +306,11 @@ static struct accel_cuda_product matmul_3x3x7_product = {
     .b_column = 1,
 };
 static void matmul_3x3x7(float *y, const float *a, const float *b) {
-  accel_cuda_multiply(&matmul_3x3x7_product, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, NULL, NULL);
+  accel_cuda_multiply(&matmul_3x3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, NULL, NULL);
 }
 
 /* y^T = b^T a^T: [3][3] x [3][7]; d_bias = the sum of b's rows. */
-static struct accel_cuda_product matmul_sum_7x3_product = {
+static struct accel_cuda_gemm matmul_sum_7x3_gemm = {
     .name = "matmul_sum_7x3",
     .type = ACCEL_F32,
     .result = ACCEL_F32,
@@ -327,7 +327,7 @@ static struct accel_cuda_product matmul_sum_7x3_product = {
     .b_column = 1,
 };
 static void matmul_sum_7x3(float *y, float *d_bias, const float *a, const float *b) {
-  accel_cuda_multiply(&matmul_sum_7x3_product, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
+  accel_cuda_multiply(&matmul_sum_7x3_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
 }
 
 void constant_1(float *y);
@@ -589,7 +589,7 @@ static const struct accel_program program = {
     .job_digest = "4cce10e812ac202bf2a29f44b3a852aec847549dd9a51ebb274d606c013d0d57",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
-            "step      3 rows, 1.93 kFLOP (products 87 %)\n"
+            "step      3 rows, 1.93 kFLOP (matmuls 87 %)\n"
             "memory    48.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 48.0\n"
             "traffic   none (1 rank)\n",
     .steps = 3,
@@ -654,14 +654,14 @@ int main(int argc, char **argv) {
   struct arena *mirror = accel_arena(run);
   accel_cuda_open(&program, &device);
   arena = accel_cuda_arena();
-  accel_cuda_open_product(&matmul_bias_3x5x7_product);
-  accel_cuda_open_product(&matmul_bias_3x7_product);
-  accel_cuda_open_product(&matmul_bias_3x7x3_product);
-  accel_cuda_open_product(&matmul_sum_5x3x7_product);
-  accel_cuda_open_product(&matmul_3x7_product);
-  accel_cuda_open_product(&matmul_sum_7x3x7_product);
-  accel_cuda_open_product(&matmul_3x3x7_product);
-  accel_cuda_open_product(&matmul_sum_7x3_product);
+  accel_cuda_open_gemm(&matmul_bias_3x5x7_gemm);
+  accel_cuda_open_gemm(&matmul_bias_3x7_gemm);
+  accel_cuda_open_gemm(&matmul_bias_3x7x3_gemm);
+  accel_cuda_open_gemm(&matmul_sum_5x3x7_gemm);
+  accel_cuda_open_gemm(&matmul_3x7_gemm);
+  accel_cuda_open_gemm(&matmul_sum_7x3x7_gemm);
+  accel_cuda_open_gemm(&matmul_3x3x7_gemm);
+  accel_cuda_open_gemm(&matmul_sum_7x3_gemm);
   open_kernels(arena->sums);
   accel_fill_weights(run, &mirror->weights);
   accel_cuda_send_states(run);

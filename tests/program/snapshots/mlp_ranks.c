@@ -2,7 +2,7 @@
  *
  * job    job.yaml, a9d9dd2eefd7e063503d40c39803c5d097f2e0b0427dad7c69141bfd398bbc2d
  * model     mlp_table.c: 122 parameters
- * step      12 rows, 3.86 kFLOP (products 87 %)
+ * step      12 rows, 3.86 kFLOP (matmuls 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
  * beside    0.4 KiB a rank through which those of a machine exchange; libraries and MPI, some 30 MiB
  * traffic   1.5 KiB a step from each of 2 ranks, in 6 collectives
@@ -159,17 +159,17 @@ static inline float accel_max(const float *x, size_t n) {
 
 /* c = a b + beta c by oneDNN, which fails only where its packing finds no memory. A step does not stop for that: main
  * looks at the status between steps. */
-static int product_status;
-static inline void accel_product(char a_lies, char b_lies, int64_t rows, int64_t columns, int64_t depth, const float *a,
-                                 int64_t a_step, const float *b, int64_t b_step, float beta, float *c, int64_t c_step) {
+static int gemm_status;
+static inline void accel_gemm(char a_lies, char b_lies, int64_t rows, int64_t columns, int64_t depth, const float *a,
+                              int64_t a_step, const float *b, int64_t b_step, float beta, float *c, int64_t c_step) {
   const int status = (int)dnnl_sgemm(a_lies, b_lies, rows, columns, depth, 1.0f, a, a_step, b, b_step, beta, c, c_step);
 #pragma omp atomic
-  product_status |= status;
+  gemm_status |= status;
 }
 
 /* y = a b: [3][5] x [5][7]. */
 static void matmul_3x5x7(float y[static 3 * 7], const float a[static 3 * 5], const float b[static 35]) {
-  accel_product('N', 'T', 3, 7, 5, a, 5, b, 5, 0.0f, y, 7);
+  accel_gemm('N', 'T', 3, 7, 5, a, 5, b, 5, 0.0f, y, 7);
 }
 
 static void add_relu_3x7(float y0[static 3 * 7], float y1[static 3 * 7], const float x0[static 3 * 7],
@@ -188,12 +188,12 @@ static void add_relu_3x7(float y0[static 3 * 7], float y1[static 3 * 7], const f
 
 /* y = a b: [3][7] x [7][7]. */
 static void matmul_3x7(float y[static 3 * 7], const float a[static 3 * 7], const float b[static 49]) {
-  accel_product('N', 'T', 3, 7, 7, a, 7, b, 7, 0.0f, y, 7);
+  accel_gemm('N', 'T', 3, 7, 7, a, 7, b, 7, 0.0f, y, 7);
 }
 
 /* y = a b: [3][7] x [7][3]. */
 static void matmul_3x7x3(float y[static 3 * 3], const float a[static 3 * 7], const float b[static 21]) {
-  accel_product('N', 'T', 3, 3, 7, a, 7, b, 7, 0.0f, y, 3);
+  accel_gemm('N', 'T', 3, 3, 7, a, 7, b, 7, 0.0f, y, 3);
 }
 
 static void add_3x3(float y[static 3 * 3], const float x0[static 3 * 3], const float x1[static 3]) {
@@ -266,17 +266,17 @@ static void sum_add_3x7(float y[static 7], const float x[static 3 * 7]) {
 
 /* y += a b: [5][3] x [3][7]. */
 static void matmul_add_5x3x7(float y[static 35], const float a[static 15], const float b[static 3 * 7]) {
-  accel_product('T', 'N', 7, 5, 3, b, 7, a, 5, 1.0f, y, 5);
+  accel_gemm('T', 'N', 7, 5, 3, b, 7, a, 5, 1.0f, y, 5);
 }
 
 /* y = a b: [3][7] x [7][7]. */
 static void matmul_3x7_2(float y[static 3 * 7], const float a[static 3 * 7], const float b[static 7 * 7]) {
-  accel_product('N', 'N', 3, 7, 7, a, 7, b, 7, 0.0f, y, 7);
+  accel_gemm('N', 'N', 3, 7, 7, a, 7, b, 7, 0.0f, y, 7);
 }
 
 /* y += a b: [7][3] x [3][7]. */
 static void matmul_add_7x3x7(float y[static 49], const float a[static 21], const float b[static 3 * 7]) {
-  accel_product('T', 'N', 7, 7, 3, b, 7, a, 7, 1.0f, y, 7);
+  accel_gemm('T', 'N', 7, 7, 3, b, 7, a, 7, 1.0f, y, 7);
 }
 
 /* y += the sum of x over axes 0. */
@@ -295,12 +295,12 @@ static void sum_add_3x3(float y[static 3], const float x[static 3 * 3]) {
 
 /* y = a b: [3][3] x [3][7]. */
 static void matmul_3x3x7(float y[static 3 * 7], const float a[static 3 * 3], const float b[static 3 * 7]) {
-  accel_product('N', 'N', 3, 7, 3, a, 3, b, 7, 0.0f, y, 7);
+  accel_gemm('N', 'N', 3, 7, 3, a, 3, b, 7, 0.0f, y, 7);
 }
 
 /* y += a b: [7][3] x [3][3]. */
 static void matmul_add_7x3(float y[static 21], const float a[static 21], const float b[static 3 * 3]) {
-  accel_product('T', 'N', 3, 7, 3, b, 3, a, 7, 1.0f, y, 7);
+  accel_gemm('T', 'N', 3, 7, 3, b, 3, a, 7, 1.0f, y, 7);
 }
 
 static void constant_1(float y[static 1]) {
@@ -680,7 +680,7 @@ static const struct accel_program program = {
     .job_digest = "a9d9dd2eefd7e063503d40c39803c5d097f2e0b0427dad7c69141bfd398bbc2d",
     .generator = "accel-gen 0.1.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
-            "step      12 rows, 3.86 kFLOP (products 87 %)\n"
+            "step      12 rows, 3.86 kFLOP (matmuls 87 %)\n"
             "memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0\n"
             "beside    0.4 KiB a rank through which those of a machine exchange; libraries and MPI, some 30 MiB\n"
             "traffic   1.5 KiB a step from each of 2 ranks, in 6 collectives\n",
@@ -739,7 +739,7 @@ static __attribute__((noinline)) int train(struct accel_run *run) {
   while (at < accel_steps(run)) {
     const int64_t until = accel_next_event(run, at);
     for (; at < until; at++) step(run, at);
-    accel_check(product_status, "oneDNN could not multiply matrices");
+    accel_check(gemm_status, "oneDNN could not multiply matrices");
     accel_handle_events(run, at, report);
   }
   return accel_finish(run);

@@ -45,12 +45,12 @@ struct value external_multiply(const struct call *call) {
 }
 
 /* The bytes that a matrix of a batch takes: rows and columns are `row` and `column` elements apart. */
-static int64_t batch_bytes(const struct interp *interp, const struct object *product, int64_t rows, int64_t row,
+static int64_t batch_bytes(const struct interp *interp, const struct object *gemm, int64_t rows, int64_t row,
                            int64_t columns, int64_t column, const char *step, int64_t size) {
   int64_t last = bounded_add(bounded_multiply(rows - 1, row), bounded_multiply(columns - 1, column));
-  for (int64_t i = 0; i < external_member(interp, product, "batch_rank", 0); i++)
-    last = bounded_add(last, bounded_multiply(external_member(interp, product, "batch", i) - 1,
-                                              external_member(interp, product, step, i)));
+  for (int64_t i = 0; i < external_member(interp, gemm, "batch_rank", 0); i++)
+    last = bounded_add(
+        last, bounded_multiply(external_member(interp, gemm, "batch", i) - 1, external_member(interp, gemm, step, i)));
   return bounded_multiply(bounded_add(last, 1), size);
 }
 
@@ -60,30 +60,30 @@ const struct object *external_described(const struct call *call) {
   bool known = at.kind == VALUE_POINTER && at.object >= 0 && interp->objects[at.object].kind == OBJECT_STATIC &&
                interp->objects[at.object].type->kind == TYPE_RECORD && !interp->objects[at.object].is_set_by_steps;
   if (known) return &interp->objects[at.object];
-  interp_fail(interp, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, 0, "which product this is, is not known");
+  interp_fail(interp, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, 0, "which matmul this is, is not known");
   return NULL;
 }
 
-/* accel_multiply(product, y, a, b) of accel/product.h. */
+/* accel_multiply(gemm, y, a, b) of accel/gemm.h. */
 struct value external_multiply_described(const struct call *call) {
   struct interp *interp = call->interp;
-  const struct object *product = external_described(call);
-  if (product == NULL) return value_number(ORIGIN_DATA);
-  int64_t rows = external_member(interp, product, "rows", 0), columns = external_member(interp, product, "columns", 0);
-  int64_t depth = external_member(interp, product, "depth", 0);
-  int64_t size = external_member(interp, product, "type", 0) == 0 ? 4 : 2;
-  int64_t y_size = external_member(interp, product, "result", 0) == 0 ? 4 : 2;
+  const struct object *gemm = external_described(call);
+  if (gemm == NULL) return value_number(ORIGIN_DATA);
+  int64_t rows = external_member(interp, gemm, "rows", 0), columns = external_member(interp, gemm, "columns", 0);
+  int64_t depth = external_member(interp, gemm, "depth", 0);
+  int64_t size = external_member(interp, gemm, "type", 0) == 0 ? 4 : 2;
+  int64_t y_size = external_member(interp, gemm, "result", 0) == 0 ? 4 : 2;
   external_touch(call, 2,
-                 batch_bytes(interp, product, rows, external_member(interp, product, "a_row", 0), depth,
-                             external_member(interp, product, "a_column", 0), "a_step", size),
+                 batch_bytes(interp, gemm, rows, external_member(interp, gemm, "a_row", 0), depth,
+                             external_member(interp, gemm, "a_column", 0), "a_step", size),
                  false);
   external_touch(call, 3,
-                 batch_bytes(interp, product, depth, external_member(interp, product, "b_row", 0), columns,
-                             external_member(interp, product, "b_column", 0), "b_step", size),
+                 batch_bytes(interp, gemm, depth, external_member(interp, gemm, "b_row", 0), columns,
+                             external_member(interp, gemm, "b_column", 0), "b_step", size),
                  false);
   int64_t bytes =
-      batch_bytes(interp, product, rows, external_member(interp, product, "y_row", 0), columns, 1, "y_step", y_size);
-  if (external_member(interp, product, "accumulate", 0) != 0) external_touch(call, 1, bytes, false);
+      batch_bytes(interp, gemm, rows, external_member(interp, gemm, "y_row", 0), columns, 1, "y_step", y_size);
+  if (external_member(interp, gemm, "accumulate", 0) != 0) external_touch(call, 1, bytes, false);
   external_touch(call, 1, bytes, true);
   external_require_noalias(call, 1, 2);
   external_require_noalias(call, 1, 3);

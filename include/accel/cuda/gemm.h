@@ -1,16 +1,16 @@
-/* Products of matrices by cuBLASLt, with what follows them fused in. An emitted program states each product's shape
+/* Products of matrices by cuBLASLt, with what follows them fused in. An emitted program states each GEMM's shape
  * once, opens all of them at its start, which chooses an algorithm, and multiplies without allocating. */
-#ifndef ACCEL_CUDA_PRODUCT_H
-#define ACCEL_CUDA_PRODUCT_H
+#ifndef ACCEL_CUDA_GEMM_H
+#define ACCEL_CUDA_GEMM_H
 
-#include "../product.h"
+#include "../gemm.h"
 #include "device.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* What is done with a product before it is written. bias is a vector of y's type; aux of gelu a matrix of the type and
+/* What is done with a GEMM before it is written. bias is a vector of y's type; aux of gelu a matrix of the type and
  * the steps of y, of relu a bit for each place of such a matrix, whose rows are multiples of 128 bits and which the
  * library alone reads.
  *
@@ -27,7 +27,7 @@ extern "C" {
  *                   transposed, the gradient of its bias
  *   SUM_B           y = a b, and bias[column] = Σ over depth of b[depth][column]
  *
- * Sums are written, also where the product accumulates. */
+ * Sums are written, also where the GEMM accumulates. */
 enum accel_epilogue {
   ACCEL_PLAIN,
   ACCEL_BIAS,
@@ -45,7 +45,7 @@ enum accel_epilogue {
 
 /* y[n][rows][columns] (+)= a[n][rows][depth] b[n][depth][columns] for all n of the batch, added up in float32. Steps
  * are in elements; all addresses are multiples of 16 bytes. */
-struct accel_cuda_product {
+struct accel_cuda_gemm {
   const char *name;                /* for messages: "attn.c_attn" */
   const char *algorithm_name;      /* of those that ACCEL_MEASURE has timed; NULL: the first of the heuristic's */
   enum accel_element type, result; /* of a and b; of y, bias and gelu's aux */
@@ -61,21 +61,21 @@ struct accel_cuda_product {
   struct accel_cuda_algorithm *algorithm; /* the runtime's own */
 };
 
-/* Makes a product ready: takes the algorithm that it names, where cuBLASLt has it on this GPU; else, with a warning,
+/* Makes a GEMM ready: takes the algorithm that it names, where cuBLASLt has it on this GPU; else, with a warning,
  * and where it names none the first algorithm of the library's heuristic that fits the workspace and, where the plan is
- * deterministic, writes each element once. Products that are alike share it. Where the library has none with an
- * epilogue's sums, these are a second product, with ones. Ends the process with a message that names the product when
+ * deterministic, writes each element once. GEMMs that are alike share it. Where the library has none with an
+ * epilogue's sums, these are a second GEMM, with ones. Ends the process with a message that names the GEMM when
  * there is none.
  *
- * With ACCEL_MEASURE=FILE in the environment nothing is recorded into graphs, each product times the algorithms that
+ * With ACCEL_MEASURE=FILE in the environment nothing is recorded into graphs, each GEMM times the algorithms that
  * the heuristic offers where it first runs, by events and with its operands as they are, and FILE gets what was
  * measured: `accel-gen tune` reads it. Results are those of a run without it. */
-void accel_cuda_open_product(struct accel_cuda_product *product);
+void accel_cuda_open_gemm(struct accel_cuda_gemm *gemm);
 
 /* Puts it into `stream`, the compute stream or one that never runs beside it, as they share the workspace. bias and
  * aux: NULL where the epilogue has none. */
-void accel_cuda_multiply(const struct accel_cuda_product *product, accel_stream stream, void *y, const void *a,
-                         const void *b, void *bias, void *aux);
+void accel_cuda_multiply(const struct accel_cuda_gemm *gemm, accel_stream stream, void *y, const void *a, const void *b,
+                         void *bias, void *aux);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,11 @@
 /* Products of matrices by oneDNN's primitives, which are made for a shape: of 16 bits by the processor's own
  * instructions where oneDNN has them for it, else in float32 on blocks that are widened first; of floats, with type and
- * result ACCEL_F32, as oneDNN can. An emitted program states each product's shape once, opens all of them at its start,
+ * result ACCEL_F32, as oneDNN can. An emitted program states each GEMM's shape once, opens all of them at its start,
  * and multiplies without allocating (but for what oneDNN's own calls take).
  *
- * accel_multiply does not fail at once: what went wrong in a step is told by accel_products_status. */
-#ifndef ACCEL_PRODUCT_H
-#define ACCEL_PRODUCT_H
+ * accel_multiply does not fail at once: what went wrong in a step is told by accel_onednn_status. */
+#ifndef ACCEL_GEMM_H
+#define ACCEL_GEMM_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 enum accel_element { ACCEL_F32, ACCEL_BF16, ACCEL_F16 };
 
 /* y[b][rows][columns] (+)= a[b][rows][depth] b[b][depth][columns] for all b of the batch. Steps are in elements. */
-struct accel_product {
+struct accel_gemm {
   enum accel_element type, result; /* of a and b; of y */
   bool accumulate;
   bool in_blocks; /* emulated in blocks of fixed sizes, each by one thread: the same bits for any number of threads */
@@ -26,19 +26,19 @@ struct accel_product {
   int64_t batch[4];        /* their extents */
   int64_t y_step[4], a_step[4], b_step[4];
   int64_t weights;                   /* above 0: b is one of so many weights, which are kept packed */
-  struct accel_primitive *primitive; /* the runtime's own: NULL where products are emulated */
+  struct accel_primitive *primitive; /* the runtime's own: NULL where GEMMs are emulated */
   struct accel_packed *packed;       /* its own, too: NULL where no weights are packed */
 };
 
-/* Makes a product ready. Ends the process with a message when oneDNN fails. Returns whether it runs as it is meant to:
+/* Makes a GEMM ready. Ends the process with a message when oneDNN fails. Returns whether it runs as it is meant to:
  * on instructions for 16 bits, unless in_blocks; false: it is emulated. Of floats: true. */
-bool accel_open_product(struct accel_product *product);
+bool accel_open_gemm(struct accel_gemm *gemm);
 
 /* y = a b, or y += a b, of one of them. */
-void accel_multiply(const struct accel_product *product, void *y, const void *a, const void *b);
+void accel_multiply(const struct accel_gemm *gemm, void *y, const void *a, const void *b);
 
-/* Room, aligned to 64 bytes and kept by the program, for the packed weights of the products that are opened from then
- * on. A product whose weights find no place there multiplies by them as they are. */
+/* Room, aligned to 64 bytes and kept by the program, for the packed weights of the GEMMs that are opened from then
+ * on. A GEMM whose weights find no place there multiplies by them as they are. */
 void accel_keep_packed(void *room, int64_t bytes);
 
 /* Weights have changed: each is packed anew by the first accel_multiply that meets it. */
@@ -48,6 +48,6 @@ void accel_forget_packed(void);
 void accel_note(const char *what);
 
 /* 0, or what oneDNN said in some accel_multiply so far. */
-int accel_products_status(void);
+int accel_onednn_status(void);
 
 #endif

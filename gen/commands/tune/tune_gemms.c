@@ -1,5 +1,5 @@
-/* accel-gen tune of a job for GPUs: which of cuBLASLt's algorithms computes each product fastest. What is measured is
- * the trainer itself, which times them where its products run (runtime/cuda/measure.c); the table names the fastest by
+/* accel-gen tune of a job for GPUs: which of cuBLASLt's algorithms computes each matmul fastest. What is measured is
+ * the trainer itself, which times them where its matmuls run (runtime/cuda/measure.c); the table names the fastest by
  * its configuration, and the program that is made by the table takes it. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,19 +44,19 @@ static const char *measure(const struct options *options, const char *folder) {
 
 /* ---- The table ---- */
 
-/* Adds what was measured of the program's products, by their subjects and with the library's own choice by its name;
+/* Adds what was measured of the program's matmuls, by their subjects and with the library's own choice by its name;
  * how many they are. */
-static int add_products(struct tuning *table, const struct program *program, const struct tuning *measured) {
+static int add_gemms(struct tuning *table, const struct program *program, const struct tuning *measured) {
   const int64_t threads = program->job->devices.threads;
   int count = 0;
-  for (int i = 0; i < program->products.count; i++) {
-    const struct library_product *product = &program->products.items[i];
-    const struct tuned *found = tuning_find(measured, product->name, 1, 0);
+  for (int i = 0; i < program->gemms.count; i++) {
+    const struct library_gemm *gemm = &program->gemms.items[i];
+    const struct tuned *found = tuning_find(measured, gemm->name, 1, 0);
     if (found == NULL) continue;
-    struct tuned entry = {.subject = product->subject,
+    struct tuned entry = {.subject = gemm->subject,
                           .threads = threads > 0 ? threads : table->machine.cores,
-                          .flops = product->flops,
-                          .bytes = product->bytes};
+                          .flops = gemm->flops,
+                          .bytes = gemm->bytes};
     for (int k = 0; k < found->variants.count; k++)
       tuning_put(table, &entry, k == 0 ? library_variant : found->variants.items[k].variant,
                  found->variants.items[k].seconds);
@@ -78,15 +78,15 @@ static int read_measured(const struct options *options, const struct compilation
   fresh->machine = read->machine;
   fresh->library = read->library;
   struct tuning *table = tune_open(options, file, fresh);
-  if (add_products(table, compilation->program, read) > 0) return tune_finish(compilation, table, file);
+  if (add_gemms(table, compilation->program, read) > 0) return tune_finish(compilation, table, file);
   fprintf(stderr,
-          "accel-gen: %s holds no measurements of this job's products: its trainer writes it, with "
+          "accel-gen: %s holds no measurements of this job's matmuls: its trainer writes it, with "
           "ACCEL_MEASURE=FILE in the environment\n",
           measured);
   return STATUS_BAD_JOB;
 }
 
-int tune_products(const struct options *options, const char *file) {
+int tune_gemms(const struct options *options, const char *file) {
   struct arena *arena = options->arena;
   struct compilation compilation = {.options = options,
                                     .arena = arena,

@@ -1,10 +1,10 @@
-#include "include/accel/product.h"
+#include "include/accel/gemm.h"
 
 #include "runtime/base/problem.h"
+#include "runtime/onednn/gemm.h"
 #include "runtime/onednn/lines.h"
 #include "runtime/onednn/onednn.h"
 #include "runtime/onednn/packed.h"
-#include "runtime/onednn/product.h"
 #include "runtime/process/fail.h"
 
 #include <omp.h>
@@ -23,7 +23,7 @@ void accel_note(const char *what) {
 
 /* ---- oneDNN's primitives ---- */
 
-const dnnl_data_type_t rt_product_types[] = {dnnl_f32, dnnl_bf16, dnnl_f16};
+const dnnl_data_type_t rt_gemm_types[] = {dnnl_f32, dnnl_bf16, dnnl_f16};
 
 static dnnl_status_t choose(dnnl_primitive_desc_t *to, const rt_description matrices[3],
                             dnnl_primitive_attr_t attributes) {
@@ -37,7 +37,7 @@ static dnnl_status_t choose(dnnl_primitive_desc_t *to, const rt_description matr
 #endif
 }
 
-dnnl_status_t rt_describe_product(const struct accel_product *p, rt_description matrices[3]) {
+dnnl_status_t rt_describe_gemm(const struct accel_gemm *p, rt_description matrices[3]) {
   const int64_t extents[3][2] = {{p->rows, p->depth}, {p->depth, p->columns}, {p->rows, p->columns}};
   const int64_t inner[3][2] = {{p->a_row, p->a_column}, {p->b_row, p->b_column}, {p->y_row, 1}};
   const int64_t *outer[3] = {p->a_step, p->b_step, p->y_step};
@@ -53,14 +53,14 @@ dnnl_status_t rt_describe_product(const struct accel_product *p, rt_description 
       shape[p->batch_rank + i] = extents[m][i];
       steps[p->batch_rank + i] = inner[m][i];
     }
-    dnnl_status_t made = rt_describe(&matrices[m], rank, shape, rt_product_types[m == 2 ? p->result : p->type], steps);
+    dnnl_status_t made = rt_describe(&matrices[m], rank, shape, rt_gemm_types[m == 2 ? p->result : p->type], steps);
     if (made != dnnl_success) return made;
   }
   return dnnl_success;
 }
 
-dnnl_primitive_desc_t rt_choose_product(const struct accel_product *p, const rt_description matrices[3],
-                                        dnnl_scratchpad_mode_t scratchpad) {
+dnnl_primitive_desc_t rt_choose_gemm(const struct accel_gemm *p, const rt_description matrices[3],
+                                     dnnl_scratchpad_mode_t scratchpad) {
   dnnl_primitive_attr_t attributes;
   dnnl_post_ops_t sums;
   if (dnnl_primitive_attr_create(&attributes) != dnnl_success) return NULL;
@@ -81,11 +81,11 @@ dnnl_primitive_desc_t rt_choose_product(const struct accel_product *p, const rt_
   return found;
 }
 
-/* NULL when the processor has nothing for the product. */
-static struct accel_primitive *make_primitive(const struct accel_product *p) {
+/* NULL when the processor has nothing for the GEMM. */
+static struct accel_primitive *make_primitive(const struct accel_gemm *p) {
   rt_description matrices[3];
-  if (rt_describe_product(p, matrices) != dnnl_success) return NULL;
-  dnnl_primitive_desc_t found = rt_choose_product(p, matrices, dnnl_scratchpad_mode_library);
+  if (rt_describe_gemm(p, matrices) != dnnl_success) return NULL;
+  dnnl_primitive_desc_t found = rt_choose_gemm(p, matrices, dnnl_scratchpad_mode_library);
   struct accel_primitive *made = found != NULL ? calloc(1, sizeof *made) : NULL;
   if (made != NULL) {
     made->stream = rt_onednn_stream();
@@ -112,7 +112,7 @@ static int64_t least(int64_t a, int64_t b) {
 }
 
 /* One block of y, from row r and column c on. */
-static void multiply_block(const struct accel_product *p, void *y, const uint16_t *a, const uint16_t *b, int64_t r,
+static void multiply_block(const struct accel_gemm *p, void *y, const uint16_t *a, const uint16_t *b, int64_t r,
                            int64_t c) {
   _Alignas(64) float left[ROWS * DEPTH], right[DEPTH * COLUMNS], sum[ROWS * COLUMNS];
   int64_t rows = least(ROWS, p->rows - r), columns = least(COLUMNS, p->columns - c);
@@ -137,13 +137,13 @@ struct begins {
   int64_t y, a, b;
 };
 
-static int64_t matrices_of(const struct accel_product *p) {
+static int64_t matrices_of(const struct accel_gemm *p) {
   int64_t matrices = 1;
   for (int i = 0; i < p->batch_rank; i++) matrices *= p->batch[i];
   return matrices;
 }
 
-static struct begins begins_of(const struct accel_product *p, int64_t matrix) {
+static struct begins begins_of(const struct accel_gemm *p, int64_t matrix) {
   struct begins begins = {0};
   for (int i = p->batch_rank - 1; i >= 0; i--) {
     int64_t at = matrix % p->batch[i];
@@ -155,7 +155,7 @@ static struct begins begins_of(const struct accel_product *p, int64_t matrix) {
   return begins;
 }
 
-static void emulate(const struct accel_product *p, void *y, const uint16_t *a, const uint16_t *b) {
+static void emulate(const struct accel_gemm *p, void *y, const uint16_t *a, const uint16_t *b) {
   int64_t down = (p->rows + ROWS - 1) / ROWS, across = (p->columns + COLUMNS - 1) / COLUMNS;
   int64_t blocks = matrices_of(p) * down * across;
 #pragma omp parallel for
@@ -168,14 +168,14 @@ static void emulate(const struct accel_product *p, void *y, const uint16_t *a, c
 
 /* ---- By oneDNN's gemm, in parts or whole ---- */
 
-/* The product of bfloat16 that gives floats, which oneDNN exports and does not declare: the one that its inner products
+/* The GEMM of bfloat16 that gives floats, which oneDNN exports and does not declare: the one that its inner products
  * are made with. A build may lack it. */
 extern dnnl_status_t dnnl_gemm_bf16bf16f32(char a_lies, char b_lies, dnnl_dim_t rows, dnnl_dim_t columns,
                                            dnnl_dim_t depth, float alpha, const uint16_t *a, dnnl_dim_t a_step,
                                            const uint16_t *b, dnnl_dim_t b_step, float beta, float *c,
                                            dnnl_dim_t c_step) __attribute__((weak));
 
-static bool has_gemm(const struct accel_product *p) {
+static bool has_gemm(const struct accel_gemm *p) {
   const uint16_t one = 0x3f80;
   float y = 0;
   if (p->type != ACCEL_BF16 || p->result != ACCEL_F32 || dnnl_gemm_bf16bf16f32 == NULL) return false;
@@ -183,8 +183,8 @@ static bool has_gemm(const struct accel_product *p) {
 }
 
 /* Columns of y from `first` on, or rows where there are more of them. */
-static dnnl_status_t multiply_part(const struct accel_product *p, struct begins at, float *y, const void *a,
-                                   const void *b, int64_t first, int64_t count) {
+static dnnl_status_t multiply_part(const struct accel_gemm *p, struct begins at, float *y, const void *a, const void *b,
+                                   int64_t first, int64_t count) {
   const bool by_rows = p->rows > p->columns;
   const char a_lies = p->a_column == 1 ? 'N' : 'T', b_lies = p->b_column == 1 ? 'N' : 'T';
   const int64_t rows = by_rows ? count : p->rows, columns = by_rows ? p->columns : count;
@@ -201,7 +201,7 @@ static dnnl_status_t multiply_part(const struct accel_product *p, struct begins 
 }
 
 /* In parts each thread takes whole registers of columns or rows: oneDNN has one thread within a parallel region. */
-static void multiply_by_gemm(const struct accel_product *p, float *y, const void *a, const void *b) {
+static void multiply_by_gemm(const struct accel_gemm *p, float *y, const void *a, const void *b) {
   enum { REGISTER = 16 };
   const int64_t all = p->rows > p->columns ? p->rows : p->columns, registers = (all + REGISTER - 1) / REGISTER;
 #pragma omp parallel if (p->in_parts)
@@ -216,14 +216,14 @@ static void multiply_by_gemm(const struct accel_product *p, float *y, const void
 
 /* ---- All ---- */
 
-bool accel_open_product(struct accel_product *product) {
-  const bool floats = product->type == ACCEL_F32;
-  if (product->in_blocks) return true;
-  product->packed = rt_open_packed(product);
-  if (floats && (product->in_parts || product->weights > 0)) return true;
-  product->primitive = make_primitive(product);
-  product->in_parts = product->in_parts && product->primitive != NULL && has_gemm(product);
-  return product->primitive != NULL || floats;
+bool accel_open_gemm(struct accel_gemm *gemm) {
+  const bool floats = gemm->type == ACCEL_F32;
+  if (gemm->in_blocks) return true;
+  gemm->packed = rt_open_packed(gemm);
+  if (floats && (gemm->in_parts || gemm->weights > 0)) return true;
+  gemm->primitive = make_primitive(gemm);
+  gemm->in_parts = gemm->in_parts && gemm->primitive != NULL && has_gemm(gemm);
+  return gemm->primitive != NULL || floats;
 }
 
 static void multiply_by_primitive(const struct accel_primitive *primitive, void *y, const void *a, const void *b) {
@@ -235,13 +235,13 @@ static void multiply_by_primitive(const struct accel_primitive *primitive, void 
   rt_onednn_note(dnnl_primitive_execute(primitive->primitive, primitive->stream, 3, arguments));
 }
 
-void accel_multiply(const struct accel_product *product, void *y, const void *a, const void *b) {
-  const struct accel_primitive *primitive = product->primitive;
-  if (product->packed != NULL && rt_multiply_packed(product, y, a, b)) return;
-  if (product->in_parts || (primitive == NULL && product->type == ACCEL_F32))
-    multiply_by_gemm(product, y, a, b);
+void accel_multiply(const struct accel_gemm *gemm, void *y, const void *a, const void *b) {
+  const struct accel_primitive *primitive = gemm->primitive;
+  if (gemm->packed != NULL && rt_multiply_packed(gemm, y, a, b)) return;
+  if (gemm->in_parts || (primitive == NULL && gemm->type == ACCEL_F32))
+    multiply_by_gemm(gemm, y, a, b);
   else if (primitive == NULL)
-    emulate(product, y, a, b);
+    emulate(gemm, y, a, b);
   else
     multiply_by_primitive(primitive, y, a, b);
 }

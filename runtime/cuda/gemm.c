@@ -1,4 +1,4 @@
-/* Products by cuBLASLt. The library counts columns first, so it is given yᵀ = bᵀ aᵀ: its first operand is our b. */
+/* GEMMs by cuBLASLt. The library counts columns first, so it is given yᵀ = bᵀ aᵀ: its first operand is our b. */
 #include "runtime/cuda/algorithm.h"
 #include "runtime/cuda/state.h"
 #include "runtime/process/fail.h"
@@ -10,7 +10,7 @@ static cublasLtHandle_t handle;
 static struct accel_cuda_algorithm *algorithms;
 static bool measures;
 
-static void close_products(void) {
+static void close_gemms(void) {
   if (measures) rt_measured_write();
   while (algorithms != NULL) {
     struct accel_cuda_algorithm *gone = algorithms;
@@ -102,7 +102,7 @@ static bool choose(struct accel_cuda_algorithm *chosen, const char *name) {
   set_pointers(chosen, somewhere, somewhere);
   if (chosen->wanted != NULL) {
     if (rt_algorithm_of(handle, chosen->wanted, chosen)) return true;
-    rt_warn("cuBLASLt has no '%s' for the product of %s here: its own choice is taken; accel-gen tune measures again",
+    rt_warn("cuBLASLt has no '%s' for the matmul of %s here: its own choice is taken; accel-gen tune measures again",
             chosen->wanted, name);
   }
   if (rt_algorithms(handle, chosen, &best, 1) == 0) return false;
@@ -112,14 +112,14 @@ static bool choose(struct accel_cuda_algorithm *chosen, const char *name) {
 
 _Noreturn static void no_algorithm(const struct accel_cuda_algorithm *chosen, const char *name) {
   struct problem problem;
-  rt_problem(&problem, "cuBLASLt has no algorithm for the product of %s, %lld x %lld x %lld, in %zu bytes", name,
+  rt_problem(&problem, "cuBLASLt has no algorithm for the matmul of %s, %lld x %lld x %lld, in %zu bytes", name,
              (long long)chosen->shape.rows, (long long)chosen->shape.depth, (long long)chosen->shape.columns,
              rt_cuda_device()->plan.workspace_bytes);
   rt_help(&problem, "look for a newer cuBLAS, or shapes whose rows are a multiple of 16 bytes");
   rt_fail(&problem, 1);
 }
 
-static struct shape shape_of(const struct accel_cuda_product *p) {
+static struct shape shape_of(const struct accel_cuda_gemm *p) {
   bool many = p->batch > 1;
   return (struct shape){.type = p->type,
                         .result = p->result,
@@ -159,24 +159,24 @@ static bool without_sums(enum accel_epilogue *epilogue) {
 }
 
 /* One row of ones by the matrix whose rows are added up. */
-static struct accel_cuda_product product_of_ones(const struct shape *s, const char *name) {
+static struct accel_cuda_gemm gemm_of_ones(const struct shape *s, const char *name) {
   bool of_y = s->epilogue != ACCEL_SUM_A && s->epilogue != ACCEL_SUM_B, of_a = s->epilogue == ACCEL_SUM_A;
   int64_t depth = of_y ? s->rows : s->depth, columns = of_a ? s->rows : s->columns;
-  return (struct accel_cuda_product){.name = name,
-                                     .type = (enum accel_element)(of_y ? s->result : s->type),
-                                     .result = (enum accel_element)s->result,
-                                     .rows = 1,
-                                     .columns = columns,
-                                     .depth = depth,
-                                     .y_row = columns,
-                                     .a_row = depth,
-                                     .a_column = 1,
-                                     .b_row = of_y   ? s->y_row
-                                              : of_a ? s->a_column
-                                                     : s->b_row,
-                                     .b_column = of_y   ? 1
-                                                 : of_a ? s->a_row
-                                                        : s->b_column};
+  return (struct accel_cuda_gemm){.name = name,
+                                  .type = (enum accel_element)(of_y ? s->result : s->type),
+                                  .result = (enum accel_element)s->result,
+                                  .rows = 1,
+                                  .columns = columns,
+                                  .depth = depth,
+                                  .y_row = columns,
+                                  .a_row = depth,
+                                  .a_column = 1,
+                                  .b_row = of_y   ? s->y_row
+                                           : of_a ? s->a_column
+                                                  : s->b_row,
+                                  .b_column = of_y   ? 1
+                                              : of_a ? s->a_row
+                                                     : s->b_column};
 }
 
 static void *make_ones(enum accel_element type, int64_t count) {
@@ -186,7 +186,7 @@ static void *make_ones(enum accel_element type, int64_t count) {
   void *made;
   if (values == NULL) {
     struct problem problem;
-    rt_problem(&problem, "no memory for the products");
+    rt_problem(&problem, "no memory for the matmuls");
     rt_fail(&problem, 1);
   }
   for (size_t i = 0; i < words; i++) values[i] = one[type];
@@ -196,52 +196,52 @@ static void *make_ones(enum accel_element type, int64_t count) {
   return made;
 }
 
-/* Lets the library do the product without its sums; false where it cannot. */
+/* Lets the library do the GEMM without its sums; false where it cannot. */
 static bool part_sums(struct accel_cuda_algorithm *chosen, const char *name) {
   if (chosen->shape.batch > 1 || !without_sums(&chosen->fused)) return false;
   RT_BLAS(cublasLtMatmulDescDestroy(chosen->what));
   chosen->what = describe(&chosen->shape, chosen->fused);
   if (!choose(chosen, name)) return false;
-  chosen->sums = product_of_ones(&chosen->shape, name);
-  accel_cuda_open_product(&chosen->sums);
+  chosen->sums = gemm_of_ones(&chosen->shape, name);
+  accel_cuda_open_gemm(&chosen->sums);
   chosen->ones = make_ones(chosen->sums.type, chosen->sums.depth);
   return true;
 }
 
-/* ---- Products ---- */
+/* ---- GEMMs ---- */
 
-void accel_cuda_open_product(struct accel_cuda_product *product) {
-  const struct shape shape = shape_of(product);
+void accel_cuda_open_gemm(struct accel_cuda_gemm *gemm) {
+  const struct shape shape = shape_of(gemm);
   if (handle == NULL) {
     RT_BLAS(cublasLtCreate(&handle));
     measures = rt_cuda_measures();
-    rt_cuda_close_products = close_products;
+    rt_cuda_close_gemms = close_gemms;
   }
-  for (product->algorithm = algorithms; product->algorithm != NULL; product->algorithm = product->algorithm->next)
-    if (memcmp(&product->algorithm->shape, &shape, sizeof shape) == 0 &&
-        is_same(product->algorithm->wanted, product->algorithm_name))
+  for (gemm->algorithm = algorithms; gemm->algorithm != NULL; gemm->algorithm = gemm->algorithm->next)
+    if (memcmp(&gemm->algorithm->shape, &shape, sizeof shape) == 0 &&
+        is_same(gemm->algorithm->wanted, gemm->algorithm_name))
       return;
   struct accel_cuda_algorithm *chosen = calloc(1, sizeof *chosen);
   if (chosen == NULL) {
     struct problem problem;
-    rt_problem(&problem, "no memory for the products");
+    rt_problem(&problem, "no memory for the matmuls");
     rt_fail(&problem, 1);
   }
   chosen->shape = shape;
-  chosen->wanted = product->algorithm_name;
+  chosen->wanted = gemm->algorithm_name;
   lay_out(chosen);
-  if (!choose(chosen, product->name) && !part_sums(chosen, product->name)) no_algorithm(chosen, product->name);
+  if (!choose(chosen, gemm->name) && !part_sums(chosen, gemm->name)) no_algorithm(chosen, gemm->name);
   chosen->next = algorithms;
-  product->algorithm = algorithms = chosen;
+  gemm->algorithm = algorithms = chosen;
 }
 
-void accel_cuda_multiply(const struct accel_cuda_product *product, accel_stream stream, void *y, const void *a,
-                         const void *b, void *bias, void *aux) {
+void accel_cuda_multiply(const struct accel_cuda_gemm *gemm, accel_stream stream, void *y, const void *a, const void *b,
+                         void *bias, void *aux) {
   const struct cuda_device *device = rt_cuda_device();
-  const struct accel_cuda_algorithm *chosen = product->algorithm;
-  const float one = 1.0f, old = product->accumulate ? 1.0f : 0.0f;
+  const struct accel_cuda_algorithm *chosen = gemm->algorithm;
+  const float one = 1.0f, old = gemm->accumulate ? 1.0f : 0.0f;
   set_pointers(chosen, bias, aux);
-  if (measures) rt_measure_product(handle, product, &(struct operands){y, a, b}, stream);
+  if (measures) rt_measure_gemm(handle, gemm, &(struct operands){y, a, b}, stream);
   RT_BLAS(cublasLtMatmul(handle, chosen->what, &one, b, chosen->b, a, chosen->a, &old, y, chosen->y, y, chosen->y,
                          &chosen->algorithm, device->arena + device->plan.workspace_offset,
                          device->plan.workspace_bytes, stream));

@@ -1,4 +1,4 @@
-/* accel_cuda_multiply(product, stream, y, a, b, bias, aux) of accel/cuda/product.h. */
+/* accel_cuda_multiply(gemm, stream, y, a, b, bias, aux) of accel/cuda/gemm.h. */
 #include <string.h>
 
 #include "gen/audit/interp_external.h"
@@ -7,12 +7,12 @@ enum { Y = 2, A, B, BIAS, AUX };
 
 struct shape {
   const struct interp *interp;
-  const struct object *product;
+  const struct object *gemm;
   int64_t rows, columns, depth;
 };
 
 static int64_t member(const struct shape *shape, const char *name) {
-  return external_member(shape->interp, shape->product, name, 0);
+  return external_member(shape->interp, shape->gemm, name, 0);
 }
 
 /* The bytes of a batch of matrices of one step. */
@@ -24,10 +24,10 @@ static int64_t bytes_of(const struct shape *shape, int64_t rows, int64_t row, in
   return bounded_multiply(bounded_add(last, 1), size);
 }
 
-/* What follows a product, by the name of its epilogue. */
+/* What follows a matmul, by the name of its epilogue. */
 static void touch_epilogue(const struct call *call, const struct shape *shape, int64_t y, int64_t size) {
   static const char prefix[] = "ACCEL_";
-  const char *name = external_enumerator(shape->interp, shape->product, "epilogue");
+  const char *name = external_enumerator(shape->interp, shape->gemm, "epilogue");
   if (strncmp(name, prefix, sizeof prefix - 1) == 0) name += sizeof prefix - 1;
   bool goes_back = name[0] == 'D', adds = strncmp(name, "BIAS", 4) == 0, sums = strstr(name, "SUM") != NULL;
   if (strstr(name, "GELU") != NULL) external_touch(call, AUX, y, !goes_back);
@@ -38,9 +38,9 @@ static void touch_epilogue(const struct call *call, const struct shape *shape, i
 }
 
 struct value external_multiply_on_device(const struct call *call) {
-  const struct object *product = external_described(call);
-  if (product == NULL) return value_number(ORIGIN_DATA);
-  struct shape shape = {.interp = call->interp, .product = product};
+  const struct object *gemm = external_described(call);
+  if (gemm == NULL) return value_number(ORIGIN_DATA);
+  struct shape shape = {.interp = call->interp, .gemm = gemm};
   shape.rows = member(&shape, "rows");
   shape.columns = member(&shape, "columns");
   shape.depth = member(&shape, "depth");

@@ -1,4 +1,4 @@
-"""Products by the algorithm that was measured to be the fastest: what a trainer measures, the table that `accel-gen tune`
+"""Matmuls by the algorithm that was measured to be the fastest: what a trainer measures, the table that `accel-gen tune`
 makes of it, and the program that is made by the table. Over the stand-ins, whose second algorithm of three is said to be
 the fastest: nothing here is a time.
 
@@ -20,7 +20,7 @@ SCHEMAS = {name: json.loads((TREE / "schemas" / f"{name}.schema.json").read_text
 FASTEST = "algo 61 tile 21 split 1 reduction 0 swizzle 0 custom 0 stages 3 inner 0 cluster 2"
 
 
-class Products(unittest.TestCase):
+class Matmuls(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.trainer = HostTrainer({
@@ -43,13 +43,13 @@ class Products(unittest.TestCase):
         self.assertEqual([row["loss"] for row in self.measuring], [row["loss"] for row in self.rows])
 
     def test_what_is_measured(self):
-        """Every product: those of a kernel, those of a loss in chunks, the last of which is smaller, and the optimizer's."""
-        names = set(re.findall(r'static struct accel_cuda_product \w+ = {\n +\.name = "(\w+)",', self.text))
-        self.assertEqual(set(self.measured["products"]), names)
+        """Every matmul: those of a kernel, those of a loss in chunks, the last of which is smaller, and the optimizer's."""
+        names = set(re.findall(r'static struct accel_cuda_gemm \w+ = {\n +\.name = "(\w+)",', self.text))
+        self.assertEqual(set(self.measured["matmuls"]), names)
         for part in ("logits", "dx", "dweight", "next_dweight", "last_logits", "last_dx", "last_dweight"):
             self.assertIn(f"linear_cross_entropy_forward_backward_add_1_{part}", names)
         self.assertLessEqual({"square_64x16", "power_64x16", "turn_64x16"}, names)
-        for name, variants in self.measured["products"].items():
+        for name, variants in self.measured["matmuls"].items():
             self.assertEqual([variant["variant"] for variant in variants][1], FASTEST)
             np.testing.assert_allclose([variant["seconds"] for variant in variants], [2e-6, 1e-6, 4e-6], rtol=0.05, err_msg=name)
 
@@ -65,19 +65,19 @@ class Products(unittest.TestCase):
 
     def test_program(self):
         """It names the fastest, takes it, and gives the same numbers; with none such it says so and goes on."""
-        products = re.findall(r"static struct accel_cuda_product \w+ = {\n.*\n([^;]*);", self.text)
-        self.assertTrue(all(f'.algorithm_name = "{FASTEST}",' in product for product in products), self.text)
+        matmuls = re.findall(r"static struct accel_cuda_gemm \w+ = {\n.*\n([^;]*);", self.text)
+        self.assertTrue(all(f'.algorithm_name = "{FASTEST}",' in matmul for matmul in matmuls), self.text)
         self.assertNotIn("algorithm_name", HostTrainer.generate(self.trainer))
         self.trainer.rebuild(self.text)
         self.assertEqual([row["loss"] for row in self.trainer.run()], [row["loss"] for row in self.rows])
         ended = subprocess.run([self.trainer.folder / "trainer"], cwd=self.trainer.folder, capture_output=True, text=True,
                                env={**os.environ, "STANDIN_ALGORITHMS": "1"})
         self.assertEqual(ended.returncode, 0, ended.stderr)
-        self.assertEqual(ended.stderr.count("its own choice is taken"), len(set(products)), "one for all that are alike")
+        self.assertEqual(ended.stderr.count("its own choice is taken"), len(set(matmuls)), "one for all that are alike")
 
     def test_choices(self):
         plan = json.loads(self.trainer.command("plan", "job.yaml", "--json", "--tuning", "table.json"))
-        self.assertEqual({choice["of"] for choice in plan["choices"]}, set(self.measured["products"]))
+        self.assertEqual({choice["of"] for choice in plan["choices"]}, set(self.measured["matmuls"]))
         for choice in plan["choices"]:
             self.assertEqual((choice["by"], choice["selects"], choice["variant"]), ("measurement", "algorithm", FASTEST))
         other = json.loads(self.trainer.command("plan", "job.yaml", "--json", "--tuning", "table.json", "--set",
@@ -86,12 +86,13 @@ class Products(unittest.TestCase):
 
     def test_refused(self):
         for table, *words in (
-                [self.measured | {"products": {}}, "bad.json holds no measurements of this job's products"],
+                [self.measured | {"matmuls": {}}, "bad.json holds no measurements of this job's matmuls"],
+                [self.measured | {"format": "accel-measured-1"}, "bad.json:2:12: error: ", "generate the program again and measure with it"],
                 [{}, "bad.json:1:1: error: missing key 'format' in the measurements of a trainer"],
                 [self.measured | {"cores": -1}, "bad.json:4:11: error: 'cores' must be at least 1"],
-                [self.measured | {"products": {"a": [{"variant": "x\",\n.rows = 1", "seconds": 1}]}}, "bad.json:", "'variant' must "],
-                [self.measured | {"products": {"a": [{"variant": "x", "seconds": "soon"}]}}, "'seconds' must be a number"],
-                [self.measured | {"products": {"a b": []}}, "bad.json:", "'a b'"]):
+                [self.measured | {"matmuls": {"a": [{"variant": "x\",\n.rows = 1", "seconds": 1}]}}, "bad.json:", "'variant' must "],
+                [self.measured | {"matmuls": {"a": [{"variant": "x", "seconds": "soon"}]}}, "'seconds' must be a number"],
+                [self.measured | {"matmuls": {"a b": []}}, "bad.json:", "'a b'"]):
             (self.trainer.folder / "bad.json").write_text(json.dumps(table, indent=1))
             said = self.trainer.command("tune", "job.yaml", "--measured", "bad.json", "-o", "x.json", status=2)
             for word in words:

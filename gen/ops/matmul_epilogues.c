@@ -1,4 +1,4 @@
-/* y = a b with what follows it done before it is written: what libraries of products call epilogues. a [..., M, K],
+/* y = a b with what follows it done before it is written: what libraries of matmuls call epilogues. a [..., M, K],
  * b [K, N].
  *
  *   matmul_bias         y = a b + bias
@@ -50,7 +50,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return count;
 }
 
-/* Factors lie as in a product alone. What is kept lies as y does, and all vectors are without gaps; y may lie by
+/* Factors lie as in a matmul alone. What is kept lies as y does, and all vectors are without gaps; y may lie by
  * columns where nothing but a sum is made beside it. */
 static bool accepts(const struct node *node, bool output, int index, const int64_t *strides) {
   bool any_layout = node->kind->library.epilogues == EPILOGUE_BIT(EPILOGUE_SUM);
@@ -111,7 +111,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
     add_up(inputs[1], node->inputs[1]->shape.dim[0], columns, outputs[1]);
 }
 
-static double product_flops(const struct node *node) {
+static double matmul_flops(const struct node *node) {
   return plain()->cost.flops(node);
 }
 
@@ -124,16 +124,16 @@ static double flops(const struct node *node) {
     own += (double)shape_count(node->inputs[1]->shape);
   else if (has(node, EPILOGUE_SUM))
     own += (double)shape_count(node->outputs[0]->shape);
-  return product_flops(node) + own;
+  return matmul_flops(node) + own;
 }
 
 /* ---- Kinds ---- */
 
-#define PRODUCT                                                                                                        \
+#define MATMUL                                                                                                         \
   .class = OP_KERNEL, .template_name = "matmul", .infer = infer, .layout.accepts = accepts,                            \
-  .truth.reference = reference, .cost.flops = flops, .cost.product_flops = product_flops,                              \
+  .truth.reference = reference, .cost.flops = flops, .cost.matmul_flops = matmul_flops,                                \
   .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16}
-#define FORWARD(bits) PRODUCT, .library.epilogues = (bits)
+#define FORWARD(bits) MATMUL, .library.epilogues = (bits)
 
 enum {
   BIAS = EPILOGUE_BIT(EPILOGUE_BIAS),
@@ -168,10 +168,10 @@ static const struct op_kind sum = {FORWARD(SUM), .memory.accumulates = 1, .name 
 static const struct op_kind *const kinds[] = {&bias,  &gelu,      &bias_gelu, &relu, &bias_relu, &dgelu,
                                               &drelu, &dgelu_sum, &drelu_sum, &sum,  NULL};
 
-const struct op_kind *op_product_with(unsigned epilogues) {
+const struct op_kind *op_matmul_with(unsigned epilogues) {
   for (int i = 0; kinds[i] != NULL; i++)
     if (kinds[i]->library.epilogues == epilogues) return kinds[i];
   return NULL;
 }
 
-const struct op_file op_file_product_epilogues = {.name = "product_epilogues", .kinds = kinds};
+const struct op_file op_file_matmul_epilogues = {.name = "matmul_epilogues", .kinds = kinds};
