@@ -100,7 +100,6 @@ static int64_t index_limit_backward(const struct node *node, int input) {
 static const struct op_kind kind_backward = {
     .name = "gather_backward",
     .class = OP_KERNEL,
-    .template_name = "gather",
     .input_names = {"dy", "index"},
     .output_names = {"dx"},
     .infer = infer_backward,

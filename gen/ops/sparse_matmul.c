@@ -64,7 +64,6 @@ static int64_t index_limit(const struct node *node, int input) {
 static const struct op_kind kind = {
     .name = "sparse_matmul",
     .class = OP_KERNEL,
-    .template_name = "sparse",
     .input_names = {"rows", "columns", "values", "x"},
     .output_names = {"y"},
     .infer = infer,

@@ -44,8 +44,8 @@ PARTS = {kind: lambda k: ["gemm"] if k.cells.shape[1] > 1 and k.cells.shape[2] %
 ENVIRONMENT = kit.Environment("cuda")
 ENVIRONMENT.globals["training"] = {"deterministic": False}
 SUPPORT = ENVIRONMENT.get_template("devices/cuda/support.c.j2").make_module()
-HEAD = """#include <accel/cuda/launch.h>
-#include <accel/cuda/gemm.h>
+HEAD = """#include <accel/cuda/gemm.h>
+#include <accel/cuda/launch.h>
 #include <assert.h>
 
 static float room[SUMS];

@@ -751,8 +751,7 @@ static void layer_norm_bf16_3x4x8(accel_bf16 y[static 12 * 8], float mean[static
   }
 }
 
-/* y[i] = x[i] / (1 - p) where word i % 4 of Philox-4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011) at counter
- * (i / 4, site 0) under the key `stream` is at least p 2^32, else 0; p = 0.1. */
+/* y[i] = x[i] / (1 - p) where word i % 4 of Philox at counter (i / 4, site 0) is at least p 2^32, else 0; p = 0.1. */
 static void dropout_bf16_3x4x8(accel_bf16 y[static 12 * 8], const accel_bf16 x[static 12 * 8], uint64_t stream) {
   const uint32_t low = (uint32_t)stream, high = (uint32_t)(stream >> 32);
 #pragma omp parallel for
@@ -779,8 +778,10 @@ static void dropout_bf16_3x4x8(accel_bf16 y[static 12 * 8], const accel_bf16 x[s
     }
     const size_t count = 96 - first < 64 ? 96 - first : 64;
 #pragma omp simd
-    for (size_t j = 0; j < count; j++)
-      y[first + j] = accel_narrow(words[j] < 429496730u ? 0.0f : accel_widen(x[first + j]) * 1.1111111111111112f);
+    for (size_t j = 0; j < count; j++) {
+      const size_t i = first + j;
+      y[i] = accel_narrow(words[j] < 429496730u ? 0.0f : accel_widen(x[i]) * 1.1111111111111112f);
+    }
   }
 }
 
@@ -795,8 +796,7 @@ static void add_bf16_3x4x8_2(float y[static 12 * 8], const float x0[static 12 * 
   }
 }
 
-/* y[i] = x[i] / (1 - p) where word i % 4 of Philox-4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011) at counter
- * (i / 4, site 1) under the key `stream` is at least p 2^32, else 0; p = 0.1. */
+/* y[i] = x[i] / (1 - p) where word i % 4 of Philox at counter (i / 4, site 1) is at least p 2^32, else 0; p = 0.1. */
 static void dropout_bf16_3x4x8_2(accel_bf16 y[static 12 * 8], const accel_bf16 x[static 12 * 8], uint64_t stream) {
   const uint32_t low = (uint32_t)stream, high = (uint32_t)(stream >> 32);
 #pragma omp parallel for
@@ -823,8 +823,10 @@ static void dropout_bf16_3x4x8_2(accel_bf16 y[static 12 * 8], const accel_bf16 x
     }
     const size_t count = 96 - first < 64 ? 96 - first : 64;
 #pragma omp simd
-    for (size_t j = 0; j < count; j++)
-      y[first + j] = accel_narrow(words[j] < 429496730u ? 0.0f : accel_widen(x[first + j]) * 1.1111111111111112f);
+    for (size_t j = 0; j < count; j++) {
+      const size_t i = first + j;
+      y[i] = accel_narrow(words[j] < 429496730u ? 0.0f : accel_widen(x[i]) * 1.1111111111111112f);
+    }
   }
 }
 
@@ -846,8 +848,7 @@ static void add_3x4x8(float y[static 12 * 8], const float x0[static 12 * 8], con
     }
 }
 
-/* y[i] = x[i] / (1 - p) where word i % 4 of Philox-4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011) at counter
- * (i / 4, site 0) under the key `stream` is at least p 2^32, else 0; p = 0.1. */
+/* y[i] = x[i] / (1 - p) where word i % 4 of Philox at counter (i / 4, site 0) is at least p 2^32, else 0; p = 0.1. */
 static void dropout_3x4x8(float y[static 12 * 8], const float x[static 12 * 8], uint64_t stream) {
   const uint32_t low = (uint32_t)stream, high = (uint32_t)(stream >> 32);
 #pragma omp parallel for
@@ -874,7 +875,10 @@ static void dropout_3x4x8(float y[static 12 * 8], const float x[static 12 * 8], 
     }
     const size_t count = 96 - first < 64 ? 96 - first : 64;
 #pragma omp simd
-    for (size_t j = 0; j < count; j++) y[first + j] = words[j] < 429496730u ? 0.0f : x[first + j] * 1.1111111111111112f;
+    for (size_t j = 0; j < count; j++) {
+      const size_t i = first + j;
+      y[i] = words[j] < 429496730u ? 0.0f : x[i] * 1.1111111111111112f;
+    }
   }
 }
 
