@@ -1,7 +1,11 @@
 #!/bin/sh
 # What depends on the machine: where libclang is. Writes response files that gcc and clang read with @:
 #   FOLDER/libclang.cflags, FOLDER/libclang.libs
-# usage: tools/configure.sh FOLDER
+# and which parts of the command are left out, a line each:
+#   FOLDER/without
+# usage: [WITHOUT="PART..."] tools/configure.sh FOLDER
+#   WITHOUT   device_code: the audit's readers of PTX and SASS; statements: SLSA's provenance and the SBOM of a program;
+#             "": nothing. Without it a folder keeps what was chosen, which is nothing at first.
 set -eu
 out=$1
 mkdir -p "$out"
@@ -29,3 +33,17 @@ usable() {
 llvm=$(find_llvm)
 echo "-isystem $llvm/include" >"$out/libclang.cflags"
 echo "-L$llvm/lib -Wl,-rpath,$llvm/lib -lclang" >"$out/libclang.libs"
+
+if [ -n "${WITHOUT+set}" ] || [ ! -f "$out/without" ]; then
+  : >"$out/without.new"
+  for part in ${WITHOUT:-}; do
+    case $part in
+    device_code | statements) echo "$part" >>"$out/without.new" ;;
+    *)
+      echo "configure: WITHOUT=$part: the parts that can be left out are device_code and statements" >&2
+      exit 1
+      ;;
+    esac
+  done
+  mv "$out/without.new" "$out/without"
+fi

@@ -39,7 +39,7 @@ ar rcs "$out/lib/runtime.a" "$out"/lib/runtime/*/*.o
 compile runtime/tcp "$out/lib/tcp.a"
 for folder in gen/*/ gen/*/*/; do
   folder=${folder%/}
-  case ${folder#gen/} in commands | emit | plan | provenance) continue ;; esac
+  case ${folder#gen/} in commands | emit | plan | provenance | statements | without) continue ;; esac
   compile "$folder" "$out/lib/$(echo "$folder" | tr / -).a" @build/config/libclang.cflags
 done
 mkdir -p "$out/generated"

@@ -7,8 +7,6 @@
 #include "gen/audit/hidden.h"
 #include "gen/audit/interp.h"
 #include "gen/audit/machine.h"
-#include "gen/audit/ptx.h"
-#include "gen/audit/sass.h"
 #include "gen/base/path.h"
 #include "gen/c/parse.h"
 
@@ -81,8 +79,6 @@ struct audit *audit_calls(struct arena *arena, const char *file, const struct au
 
 struct audit *audit_run(struct arena *arena, const char *file, const struct audit_options *options,
                         struct diagnostics *diags) {
-  if (has_ending(file, ".ptx")) return ptx_audit(arena, file, options->text, diags);
-  if (has_ending(file, ".sass")) return sass_audit(arena, file, options->text, diags);
   struct tree *tree = read_program(arena, file, options, diags);
   if (tree == NULL) return NULL;
   struct audit *audit = begin(arena, tree, options);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/audit/ptx.h"
-#include "gen/audit/sass.h"
+#include "gen/device_code/ptx.h"
+#include "gen/device_code/sass.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

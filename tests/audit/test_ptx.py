@@ -13,6 +13,7 @@ import tempfile
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
+from harness import need_part  # noqa: E402
 from matrix import CASES  # noqa: E402
 
 GENERATOR = TREE / "build" / "accel-gen"
@@ -172,6 +173,7 @@ def compiled(folder):
 
 
 if __name__ == "__main__":
+    need_part("device_code")
     with tempfile.TemporaryDirectory(prefix="accel-ptx-") as name:
         edits(pathlib.Path(name))
         any_text(pathlib.Path(name))

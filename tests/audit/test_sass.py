@@ -96,6 +96,7 @@ def compiled(folder):
 
 
 if __name__ == "__main__":
+    test_ptx.need_part("device_code")
     with tempfile.TemporaryDirectory(prefix="accel-sass-") as name:
         edits(pathlib.Path(name))
         compiled(pathlib.Path(name))

@@ -4,7 +4,7 @@
 # two files of tests have one name: the counts of one would take the place of the other's.
 set -eu
 failed=0
-twice=$(nm --defined-only build/libaccel-gen.a 2>/dev/null | awk '$2 ~ /^[TDRBC]$/ { print $3 }' | sort | uniq -d)
+twice=$(nm --defined-only build/libaccel-gen.a build/lib/device_code.a build/lib/statements.a 2>/dev/null | awk '$2 ~ /^[TDRBC]$/ { print $3 }' | sort | uniq -d)
 if [ -z "$twice" ]; then
   echo "ok each name is defined once"
 else

@@ -190,6 +190,11 @@ bool write_statements(const struct inputs *inputs, const char *file, const struc
 }
 
 bool spare_statements(const struct inputs *inputs, const char *file) {
+  const char *missing = statements_missing(inputs->arena);
+  if (missing != NULL) {
+    fprintf(stderr, "accel-gen: --provenance: %s\n", missing);
+    return false;
+  }
   return inputs_spare(inputs, statement_path(inputs->arena, file)) &&
          inputs_spare(inputs, sbom_path(inputs->arena, file));
 }

@@ -4,7 +4,7 @@
 
 #include "gen/commands/cli/inputs.h"
 #include "gen/commands/generate/compilation.h"
-#include "gen/provenance/statement.h"
+#include "gen/statements/statement.h"
 
 /* What there is to say of the program `text`, which lies at `program` or did; all but the keys of its lines, which
  * variations.h finds. With compilation->second_origins also what there is to say of its second text. */
@@ -18,7 +18,7 @@ bool write_manifest(const struct inputs *inputs, const char *program, const stru
 /* Writes FILE.intoto.json and FILE.cdx.json, what is to be said of the file, which made->name is to name. */
 bool write_statements(const struct inputs *inputs, const char *file, const struct made *made);
 
-/* Whether these files would be none of the inputs; false once a message stands on standard error. */
+/* Whether these files can be written and would be none of the inputs; false once a message stands on standard error. */
 bool spare_manifest(const struct inputs *inputs, const char *program, const struct manifest *manifest);
 bool spare_statements(const struct inputs *inputs, const char *file);
 

@@ -5,11 +5,14 @@
 
 #include "gen/audit/audit.h"
 #include "gen/audit/write.h"
+#include "gen/base/path.h"
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/cli/files.h"
 #include "gen/commands/cli/runtime.h"
 #include "gen/commands/inspect/recorded.h"
 #include "gen/commands/inspect/regenerate.h"
+#include "gen/device_code/ptx.h"
+#include "gen/device_code/sass.h"
 
 /* Whether the audit meets what --fail-on asks. */
 static bool passes(const struct options *options, const struct audit *audit) {
@@ -49,6 +52,14 @@ static void write_report(const struct options *options, const struct audit *audi
     audit_write_text(audit, options->verbose, text);
 }
 
+static struct audit *audit_of(const struct options *options, const struct audit_options *how,
+                              struct diagnostics *diags) {
+  const char *file = options->argument;
+  if (has_ending(file, ".ptx")) return ptx_audit(options->arena, file, NULL, diags);
+  if (has_ending(file, ".sass")) return sass_audit(options->arena, file, NULL, diags);
+  return audit_run(options->arena, file, how, diags);
+}
+
 int command_audit(const struct options *options) {
   if (options->regenerate) return regenerate(options);
   struct diagnostics diags = diagnostics_in(options->arena);
@@ -60,7 +71,7 @@ int command_audit(const struct options *options) {
       .root = options->root,
       .object = options->object,
   };
-  struct audit *audit = audit_run(options->arena, options->argument, &audit_options, &diags);
+  struct audit *audit = audit_of(options, &audit_options, &diags);
   if (diags.count > 0) diag_print(&diags, stderr, options->colour);
   if (audit == NULL) return STATUS_BAD_JOB;
   struct text text = text_in(options->arena);

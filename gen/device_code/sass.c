@@ -1,12 +1,12 @@
 /* The form of the text: NVIDIA, "CUDA Binary Utilities". A line is a directive, a label, the location of what follows,
  * or an instruction: its address in a comment, a predicate, its name, its operands up to a semicolon. */
-#include "gen/audit/sass.h"
+#include "gen/device_code/sass.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/audit/device_code.h"
+#include "gen/device_code/device_code.h"
 
 struct sass_instruction {
   const char *name, *operands;

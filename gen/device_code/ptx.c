@@ -1,11 +1,11 @@
-#include "gen/audit/ptx.h"
+#include "gen/device_code/ptx.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/audit/device_code.h"
-#include "gen/audit/ptx_read.h"
+#include "gen/device_code/device_code.h"
+#include "gen/device_code/ptx_read.h"
 
 struct ptx_check {
   struct device_code code;

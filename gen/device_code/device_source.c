@@ -1,4 +1,4 @@
-#include "gen/audit/device_source.h"
+#include "gen/device_code/device_source.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The lines of CUDA C that device code says it was made of. */
-#ifndef ACCEL_AUDIT_DEVICE_SOURCE_H
-#define ACCEL_AUDIT_DEVICE_SOURCE_H
+#ifndef ACCEL_DEVICE_CODE_DEVICE_SOURCE_H
+#define ACCEL_DEVICE_CODE_DEVICE_SOURCE_H
 
 #include "gen/base/arena.h"
 #include "gen/base/diag.h"

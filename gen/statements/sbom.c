@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "gen/provenance/json.h"
-#include "gen/provenance/statement.h"
+#include "gen/statements/statement.h"
 
 static json_t *component(const char *type, const char *reference, const char *name) {
   json_t *object = json_object();

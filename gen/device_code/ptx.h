@@ -1,6 +1,6 @@
 /* Device code: what the PTX of a program's kernels holds. */
-#ifndef ACCEL_AUDIT_PTX_H
-#define ACCEL_AUDIT_PTX_H
+#ifndef ACCEL_DEVICE_CODE_PTX_H
+#define ACCEL_DEVICE_CODE_PTX_H
 
 #include "gen/audit/audit.h"
 

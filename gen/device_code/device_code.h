@@ -1,9 +1,9 @@
 /* What the audits of PTX and of SASS share: the claims about the code of kernels, and their findings. */
-#ifndef ACCEL_AUDIT_DEVICE_CODE_H
-#define ACCEL_AUDIT_DEVICE_CODE_H
+#ifndef ACCEL_DEVICE_CODE_DEVICE_CODE_H
+#define ACCEL_DEVICE_CODE_DEVICE_CODE_H
 
 #include "gen/audit/audit.h"
-#include "gen/audit/device_source.h"
+#include "gen/device_code/device_source.h"
 
 struct device_names {
   const char **items;

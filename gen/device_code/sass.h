@@ -1,6 +1,6 @@
 /* Machine code of a GPU: what the text that nvdisasm makes of a program's kernels holds. */
-#ifndef ACCEL_AUDIT_SASS_H
-#define ACCEL_AUDIT_SASS_H
+#ifndef ACCEL_DEVICE_CODE_SASS_H
+#define ACCEL_DEVICE_CODE_SASS_H
 
 #include "gen/audit/audit.h"
 

@@ -1,4 +1,4 @@
-#include "gen/audit/ptx_read.h"
+#include "gen/device_code/ptx_read.h"
 
 #include <ctype.h>
 #include <stdio.h>

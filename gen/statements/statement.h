@@ -1,7 +1,7 @@
 /* Statements about a program for those who check what they are given: an in-toto statement with SLSA's provenance, and
  * a CycloneDX bill of materials. Like a manifest they hold no time and no absolute path. */
-#ifndef ACCEL_PROVENANCE_STATEMENT_H
-#define ACCEL_PROVENANCE_STATEMENT_H
+#ifndef ACCEL_STATEMENTS_STATEMENT_H
+#define ACCEL_STATEMENTS_STATEMENT_H
 
 #include "gen/provenance/manifest.h"
 
@@ -12,6 +12,9 @@ struct made {
   const char *compiler;      /* of a compiled one: what the compiler says of its version, and its command; else NULL */
   const char *command;
 };
+
+/* Why this build cannot make them, as a message; NULL: it can. */
+const char *statements_missing(struct arena *arena);
 
 /* An in-toto statement, version 1, with SLSA provenance, version 1, as JSON text. */
 const char *statement_text(struct arena *arena, const struct made *made);

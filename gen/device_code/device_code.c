@@ -1,4 +1,4 @@
-#include "gen/audit/device_code.h"
+#include "gen/device_code/device_code.h"
 
 #include <string.h>
 

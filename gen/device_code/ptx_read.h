@@ -1,7 +1,7 @@
 /* PTX: the text of NVIDIA's virtual machine (NVIDIA, "PTX ISA", chapters 4, 10, 11) as statements, one at a time, each
  * with the line of CUDA C that it was made of. */
-#ifndef ACCEL_AUDIT_PTX_READ_H
-#define ACCEL_AUDIT_PTX_READ_H
+#ifndef ACCEL_DEVICE_CODE_PTX_READ_H
+#define ACCEL_DEVICE_CODE_PTX_READ_H
 
 #include <stdbool.h>
 
