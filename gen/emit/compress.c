@@ -59,7 +59,7 @@ static struct jinja_value gaps_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   int64_t size = dtype_size(DTYPE_FLOAT32);
-  for (int i = 0; i < program->n_weights && program->compression.count > 0; i++) {
+  for (int i = 0; i < program->n_weights && program->ranks.compression.count > 0; i++) {
     const struct weight *weight = &program->weights[i];
     int64_t count = shape_count(weight->parameter->shape), gap = arena_aligned(count * size) / size - count;
     if (weight->gradient < 0 || gap == 0) continue;
@@ -73,13 +73,13 @@ static struct jinja_value gaps_value(const struct program *program) {
 
 struct jinja_value compression_value(const struct program *program) {
   struct arena *arena = program->arena;
-  const struct compression *compression = &program->compression;
+  const struct compression *compression = &program->ranks.compression;
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena), matrices = jinja_list(arena), pieces = jinja_list(arena);
   if (compression->gradients == 0) return value;
   for (int i = 0; i < compression->count; i++) jinja_push(arena, matrices, matrix_value(arena, &compression->items[i]));
   for (int i = 0; i < compression->n_pieces; i++) {
-    const struct collective *whole = &program->collectives.items[compression->first_piece + i];
+    const struct collective *whole = &program->ranks.collectives.items[compression->first_piece + i];
     struct jinja_value piece = jinja_map(arena);
     set_comment(arena, piece, "what", whole->what);
     set_int(arena, piece, "first", whole->first);

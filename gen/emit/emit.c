@@ -34,23 +34,23 @@ static struct jinja_value batch_value(const struct program *program) {
 static struct jinja_value predictions_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
-  if (program->predictions.values == NULL) return value;
-  set_text(arena, value, "name", program->predictions.values->name);
-  set_text(arena, value, "extent", extent_text(arena, program->predictions.values->shape));
-  set_text(arena, value, "shape", shape_text(arena, program->predictions.values->shape));
-  set_int(arena, value, "count", shape_count(program->predictions.values->shape));
-  set_text(arena, value, "labels", program->predictions.labels->name);
-  set_int(arena, value, "classes", program->predictions.classes);
+  if (program->evaluation.predicted == NULL) return value;
+  set_text(arena, value, "name", program->evaluation.predicted->name);
+  set_text(arena, value, "extent", extent_text(arena, program->evaluation.predicted->shape));
+  set_text(arena, value, "shape", shape_text(arena, program->evaluation.predicted->shape));
+  set_int(arena, value, "count", shape_count(program->evaluation.predicted->shape));
+  set_text(arena, value, "labels", program->evaluation.labels->name);
+  set_int(arena, value, "classes", program->evaluation.classes);
   return value;
 }
 
 static struct jinja_value bytes_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
-  set_int(arena, value, "weights", program->bytes.weights);
-  set_int(arena, value, "total", program->bytes.total);
-  set_int(arena, value, "host", program->bytes.host);
-  set_int(arena, value, "packed", program->packed);
+  set_int(arena, value, "weights", program->figures.bytes.weights);
+  set_int(arena, value, "total", program->figures.bytes.total);
+  set_int(arena, value, "host", program->figures.bytes.host);
+  set_int(arena, value, "packed", program->library.packed);
   return value;
 }
 
@@ -65,8 +65,8 @@ static struct jinja_value device_value(const struct program *program) {
   jinja_set(arena, value, "architectures", architectures);
   set_text(arena, value, "name", program->target->name);
   set_int(arena, value, "progress", program->target->progress_bytes);
-  set_int(arena, value, "workspace", program->workspace);
-  set_int(arena, value, "sums", program->sums);
+  set_int(arena, value, "workspace", program->library.workspace);
+  set_int(arena, value, "sums", program->kernels.sums);
   set_int(arena, value, "lanes", processor_of(program->job)->lanes);
   set_bool(arena, value, "multiplies", processor_of(program->job)->multiplies);
   set_text(arena, value, "flags", processor_of(program->job)->flags);
@@ -104,16 +104,16 @@ static void set_texts(struct jinja_value context, const struct program *program,
 static void set_evaluation(struct jinja_value context, const struct program *program) {
   struct arena *arena = program->arena;
   bool trains = program->kind == PROGRAM_TRAIN;
-  const struct function *evaluation = trains ? program->second : NULL;
+  const struct function *evaluation = trains ? program->entry.second : NULL;
   const char *weights = trains && program->job->training.ema.evaluate     ? "averages"
                         : trains && job_optimizer(program->job)->averages ? "gradients"
                                                                           : "weights";
   set_bool(arena, context, "evaluation_scratch", evaluation != NULL && evaluation->scratch_bytes > 0);
-  set_bool(arena, context, "evaluation_random", (evaluation != NULL ? evaluation : program->forward)->random);
-  if (evaluation == NULL && strcmp(weights, "weights") != 0) evaluation = program->forward;
+  set_bool(arena, context, "evaluation_random", (evaluation != NULL ? evaluation : program->entry.forward)->random);
+  if (evaluation == NULL && strcmp(weights, "weights") != 0) evaluation = program->entry.forward;
   set_text(arena, context, "evaluation", evaluation != NULL ? evaluation->name : "");
   set_text(arena, context, "evaluation_counted",
-           program->evaluation_count != NULL ? program->evaluation_count->name : "");
+           program->evaluation.count != NULL ? program->evaluation.count->name : "");
   if (evaluation != NULL)
     jinja_set(arena, context, "evaluation_arguments", entry_arguments_value(program, evaluation, weights));
 }
@@ -121,26 +121,26 @@ static void set_evaluation(struct jinja_value context, const struct program *pro
 /* The entry over one place, of a program that writes text, and how many places the entry itself runs over. */
 static void set_step(struct jinja_value context, const struct program *program) {
   struct arena *arena = program->arena;
-  const struct function *one = program->kind == PROGRAM_GENERATE ? program->second : NULL;
+  const struct function *one = program->kind == PROGRAM_GENERATE ? program->entry.second : NULL;
   set_text(arena, context, "one", one != NULL ? one->name : "");
   set_bool(arena, context, "one_scratch", one != NULL && one->scratch_bytes > 0);
   set_int(arena, context, "width", one != NULL ? program->graph->entry->inputs.items[0]->shape.dim[1] : 0);
-  set_bool(arena, context, "endless", program->endless);
-  set_bool(arena, context, "partial", program->partial);
+  set_bool(arena, context, "endless", program->decode.endless);
+  set_bool(arena, context, "partial", program->decode.partial);
   if (one != NULL) jinja_set(arena, context, "one_arguments", entry_arguments_value(program, one, "weights"));
 }
 
 /* Whether a group of a loop's iterations draws random numbers. */
 static bool draws_in_groups(const struct program *program) {
-  for (int i = 0; i < program->n_functions; i++)
-    if (program->functions[i]->random && program->functions[i]->region->group) return true;
+  for (int i = 0; i < program->functions.count; i++)
+    if (program->functions.items[i]->random && program->functions.items[i]->region->group) return true;
   return false;
 }
 
 /* The entry functions: how main and step call them. */
 static void set_entries(struct jinja_value context, const struct program *program) {
   struct arena *arena = program->arena;
-  const struct function *forward = program->forward, *backward = program->backward;
+  const struct function *forward = program->entry.forward, *backward = program->entry.backward;
   set_text(arena, context, "entry", program->graph->entry->name);
   set_text(arena, context, "forward", forward->name);
   set_bool(arena, context, "forward_random", forward->random);
@@ -148,7 +148,7 @@ static void set_entries(struct jinja_value context, const struct program *progra
   set_bool(arena, context, "forward_scratch", forward->scratch_bytes > 0);
   jinja_set(arena, context, "forward_arguments", entry_arguments_value(program, forward, "weights"));
   set_text(arena, context, "backward", backward != NULL ? backward->name : "");
-  set_bool(arena, context, "loss_in_backward", program->loss_in_backward);
+  set_bool(arena, context, "loss_in_backward", program->entry.loss_in_backward);
   set_bool(arena, context, "backward_random", backward != NULL && backward->random);
   set_bool(arena, context, "groups_random", draws_in_groups(program));
   set_bool(arena, context, "backward_updates", backward != NULL && backward->updates);
@@ -162,7 +162,7 @@ static void set_entries(struct jinja_value context, const struct program *progra
 static void set_result(struct jinja_value context, const struct program *program) {
   struct arena *arena = program->arena;
   const struct value_list results = step_results(program);
-  struct shape shape = results.items[program->loss_in_backward ? results.count - 1 : 0]->shape;
+  struct shape shape = results.items[program->entry.loss_in_backward ? results.count - 1 : 0]->shape;
   set_text(arena, context, "result_extent", extent_text(arena, shape));
   set_text(arena, context, "result_shape", shape_text(arena, shape));
   set_int(arena, context, "result_columns", shape.rank > 0 ? shape.dim[shape.rank - 1] : 1);
@@ -174,8 +174,8 @@ static struct jinja_value context_value(struct program *program, const struct em
   struct jinja_value context = jinja_map(arena);
   set_text(arena, context, "version", options->version);
   set_text(arena, context, "job_digest", job->digest);
-  set_int(arena, context, "vocabulary", program->vocabulary);
-  set_int(arena, context, "classes", program->classes);
+  set_int(arena, context, "vocabulary", program->data.vocabulary);
+  set_int(arena, context, "classes", program->data.classes);
   int64_t weights = weights_type(program)->bytes;
   set_int(arena, context, "elements", weights / dtype_size(DTYPE_FLOAT32));
   set_int(arena, context, "whole_bytes", program->whole_bytes);
@@ -229,8 +229,8 @@ static void report(const struct jinja_error *error, struct diagnostics *diags) {
 
 /* Each of the program's kernels has a template on the device. */
 static bool check_kernels(struct program *program, const struct templates *templates, struct diagnostics *diags) {
-  for (int i = 0; i < program->n_kernels; i++) {
-    const struct node *node = program->kernels[i]->node;
+  for (int i = 0; i < program->kernels.count; i++) {
+    const struct node *node = program->kernels.items[i]->node;
     const char *name = kernel_template(program->arena, node->kind);
     if (templates_of_device(templates, name + strlen("device/")) != NULL) continue;
     diag_error(diags, node->where, "there is no kernel of '%s' for devices.kind '%s' yet", node->kind->name,

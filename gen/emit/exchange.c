@@ -26,8 +26,8 @@ static void set_units(const struct program *program, struct jinja_value value, c
   int *reduced = arena_alloc(arena, ((size_t)count + 1) * sizeof *reduced);
   bool comes = count > 0 && program->job->parallelism.zero_stage == 3, leaves = false;
   for (int i = 0; i < count; i++) {
-    begins[i] = step->begins[i] >= 0 ? step->begins[i] : program->fsdp_units.count;
-    arrives[i] = step->arrives[i] >= 0 ? step->arrives[i] : program->fsdp_units.count;
+    begins[i] = step->begins[i] >= 0 ? step->begins[i] : program->ranks.fsdp_units.count;
+    arrives[i] = step->arrives[i] >= 0 ? step->arrives[i] : program->ranks.fsdp_units.count;
     reduced[i] = step->reduced != NULL && step->reduced[i] > 0 ? step->reduced[i] : 0;
     leaves |= reduced[i] > 0;
   }

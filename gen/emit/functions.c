@@ -340,11 +340,11 @@ static struct jinja_value function_value(const struct program *program, const st
 struct jinja_value functions_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
   bool early = shard_sends_otherwise(program); /* micro-batches before the last one send, too */
-  for (int i = 0; i < program->n_functions; i++) {
-    const struct function *function = program->functions[i];
+  for (int i = 0; i < program->functions.count; i++) {
+    const struct function *function = program->functions.items[i];
     bool called = function->n_steps > 0 || function->region->results.count > 0; /* see gen/plan/graph/prune.h */
     bool sends = function_sends(function);
-    if (called && !(sends && program->sends_always))
+    if (called && !(sends && program->ranks.sends_always))
       jinja_push(program->arena, list, function_value(program, function, sends && early, false));
     if (sends) jinja_push(program->arena, list, function_value(program, function, true, true));
   }
@@ -360,7 +360,7 @@ static struct jinja_value arena_member(struct arena *arena, const char *member, 
 
 /* Which member of the arena's scratch an entry function has. */
 static const char *scratch_member(const struct program *program, const struct function *function) {
-  if (function == program->second) return program->kind == PROGRAM_GENERATE ? "one" : "evaluation";
+  if (function == program->entry.second) return program->kind == PROGRAM_GENERATE ? "one" : "evaluation";
   return function->forward != NULL ? "backward" : "forward";
 }
 
@@ -378,7 +378,8 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
   if (saving_function(function)->aliased) jinja_push(arena, list, arena_member(arena, "aliased", NULL, true));
   if (function->scratch_bytes > 0)
     jinja_push(arena, list, arena_member(arena, "scratch", scratch_member(program, function), true));
-  bool first = function != program->forward || !program->loss_in_backward; /* of its results is the program's */
+  bool first =
+      function != program->entry.forward || !program->entry.loss_in_backward; /* of its results is the program's */
   for (int i = 0; i < region->results.count; i++)
     jinja_push(arena, list,
                arena_member(arena, i == 0 && first ? "result" : region->results.items[i]->name, NULL, false));

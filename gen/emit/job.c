@@ -28,8 +28,8 @@ static struct jinja_value source_value(struct arena *arena, const struct data_so
 static struct jinja_value indices_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
-  for (int i = 0; i < program->indices.count; i++) {
-    const struct index_columns *columns = &program->indices.items[i];
+  for (int i = 0; i < program->data.indices.count; i++) {
+    const struct index_columns *columns = &program->data.indices.items[i];
     struct jinja_value value = jinja_map(arena);
     set_int(arena, value, "first", columns->first);
     set_int(arena, value, "count", columns->count);
@@ -58,8 +58,8 @@ struct jinja_value data_value(const struct program *program) {
   set_bool(arena, value, "dispatch_batches", job->data.dispatch_batches);
   set_bool(arena, value, "uneven_inputs", job->data.uneven_inputs);
   bool leaves_out = job->data.packing != PACKING_NONE || job->data.keep_last;
-  set_bool(arena, value, "leaves_out", leaves_out || program->no_target != 0);
-  set_int(arena, value, "no_target", program->no_target);
+  set_bool(arena, value, "leaves_out", leaves_out || program->data.no_target != 0);
+  set_int(arena, value, "no_target", program->data.no_target);
   jinja_set(arena, value, "indices", indices_value(program));
   set_int(arena, value, "data_seed", (int64_t)job->data.data_seed);
   set_int(arena, value, "sequence_length", job->data.sequence_length);

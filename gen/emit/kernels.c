@@ -108,8 +108,8 @@ static bool is_bits16(const struct kernel *kernel) {
 
 struct jinja_value gemms_value(const struct program *program, const struct kernel *kernel) {
   struct jinja_value value = jinja_map(program->arena);
-  for (int i = 0; i < program->gemms.count; i++) {
-    const struct library_gemm *gemm = &program->gemms.items[i];
+  for (int i = 0; i < program->library.gemms.count; i++) {
+    const struct library_gemm *gemm = &program->library.gemms.items[i];
     bool own = strcmp(gemm->algorithm, library_variant) == 0;
     if (gemm->kernel == kernel) set_text(program->arena, value, gemm->part, own ? "" : gemm->algorithm);
   }
@@ -140,7 +140,7 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   jinja_set(arena, k, "inputs", inputs);
   jinja_set(arena, k, "outputs", outputs);
   set_bool(arena, k, "bits16", is_bits16(kernel));
-  set_int(arena, k, "sums", program->sums);
+  set_int(arena, k, "sums", program->kernels.sums);
   set_bool(arena, k, "tf32", program->job->precision.tf32);
   set_bool(arena, k, "by_library", library_computes(program, kernel));
   set_bool(arena, k, "in_blocks", program->job->training.deterministic);
@@ -154,8 +154,8 @@ static struct jinja_value kernel_value(const struct program *program, const stru
 
 /* A kernel comes from the model's lines of all steps that call it. */
 static void set_kernel_origins(const struct program *program, struct jinja_value list) {
-  for (int i = 0; i < program->n_functions; i++) {
-    const struct function *function = program->functions[i];
+  for (int i = 0; i < program->functions.count; i++) {
+    const struct function *function = program->functions.items[i];
     for (int k = 0; k < function->n_steps; k++) {
       int n = kernel_index(program, function->steps[k].kernel);
       if (n >= 0) set_node_origin(program->arena, jinja_at(list, n), function->steps[k].node);
@@ -165,8 +165,8 @@ static void set_kernel_origins(const struct program *program, struct jinja_value
 
 struct jinja_value kernels_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
-  for (int i = 0; i < program->n_kernels; i++)
-    jinja_push(program->arena, list, kernel_value(program, program->kernels[i]));
+  for (int i = 0; i < program->kernels.count; i++)
+    jinja_push(program->arena, list, kernel_value(program, program->kernels.items[i]));
   set_kernel_origins(program, list);
   return list;
 }

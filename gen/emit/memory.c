@@ -162,8 +162,8 @@ static struct jinja_value scratch_value(struct arena *arena, const struct functi
 struct jinja_value memories_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
-  for (int i = 0; i < program->n_functions; i++) {
-    const struct function *function = program->functions[i];
+  for (int i = 0; i < program->functions.count; i++) {
+    const struct function *function = program->functions.items[i];
     struct jinja_value value = jinja_map(arena);
     bool saves = function->forward == NULL && function->saved_bytes > 0;
     set_text(arena, value, "function", function->name);
@@ -196,8 +196,8 @@ struct jinja_value aliased_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), members = jinja_list(arena);
   int64_t end = 0;
-  for (int i = 0; i < program->n_aliases; i++) {
-    const struct alias *alias = &program->aliases[i];
+  for (int i = 0; i < program->aliases.count; i++) {
+    const struct alias *alias = &program->aliases.items[i];
     struct jinja_value member = storage_value(arena, alias->storage->function, alias->storage);
     set_text(arena, member, "name", alias->name);
     if (alias->at > end) jinja_push(arena, members, gap_value(arena, alias, alias->at - end));

@@ -30,8 +30,8 @@ static struct jinja_value data_axes_value(struct arena *arena, const struct job 
 static struct jinja_value pieces_value(const struct program *program, bool within) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
-  for (int i = 0; i < program->collectives.count; i++) {
-    const struct collective *bucket = &program->collectives.items[i];
+  for (int i = 0; i < program->ranks.collectives.count; i++) {
+    const struct collective *bucket = &program->ranks.collectives.items[i];
     struct jinja_value value = jinja_map(arena);
     if ((bucket->behind != NULL) != within) continue;
     set_comment(arena, value, "what", bucket->what);
@@ -46,24 +46,25 @@ static struct jinja_value pieces_value(const struct program *program, bool withi
 static void set_units(const struct program *program, struct jinja_value value) {
   struct arena *arena = program->arena;
   struct jinja_value units = jinja_list(arena), others = jinja_list(arena);
-  for (int i = 0; i < program->fsdp_units.count; i++) {
+  for (int i = 0; i < program->ranks.fsdp_units.count; i++) {
     struct jinja_value unit = jinja_map(arena);
-    set_comment(arena, unit, "path", program->fsdp_units.items[i].path);
-    set_int(arena, unit, "first", program->fsdp_units.items[i].first);
-    set_int(arena, unit, "end", program->fsdp_units.items[i].end);
+    set_comment(arena, unit, "path", program->ranks.fsdp_units.items[i].path);
+    set_int(arena, unit, "first", program->ranks.fsdp_units.items[i].first);
+    set_int(arena, unit, "end", program->ranks.fsdp_units.items[i].end);
     jinja_push(arena, units, unit);
   }
-  for (int i = 0; i < program->spans.count; i++)
-    if (program->spans.items[i].fsdp_unit < 0) jinja_push(arena, others, jinja_int(i));
+  for (int i = 0; i < program->optimizer.spans.count; i++)
+    if (program->optimizer.spans.items[i].fsdp_unit < 0) jinja_push(arena, others, jinja_int(i));
   jinja_set(arena, value, "fsdp_units", units);
   jinja_set(arena, value, "resident", others);
-  set_int(arena, value, "first_fsdp_unit", program->first_fsdp_unit);
+  set_int(arena, value, "first_fsdp_unit", program->ranks.first_fsdp_unit);
 }
 
 /* The member of the arena that ranks add up from where it lies; "": none. */
 static const char *summed_member(const struct program *program) {
   const struct job *job = program->job;
-  bool sends = program->n_buckets > 0 && program->target->shares && (!job_has_tree(job) || program->tree.by_buckets);
+  bool sends =
+      program->ranks.n_buckets > 0 && program->target->shares && (!job_has_tree(job) || program->ranks.tree.by_buckets);
   if (!sends || job->parallelism.wire != PRECISION_NO) return "";
   return shard_has_own_gradients(program) ? "whole_gradients" : "all_gradients";
 }
@@ -72,7 +73,7 @@ struct jinja_value mesh_value(const struct program *program) {
   struct arena *arena = program->arena;
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
-  bool alone = program->collectives.count == 0;
+  bool alone = program->ranks.collectives.count == 0;
   enum dtype wire = precision_dtype(job->parallelism.wire);
   set_int(arena, value, "ranks", alone ? 1 : job->devices.ranks);
   set_bool(arena, value, "sync_each_batch",
@@ -93,11 +94,11 @@ struct jinja_value mesh_value(const struct program *program) {
   set_int(arena, value, "gradients", all_gradients(program));
   bool evaluates = job->training.eval_interval > 0;
   bool fixed = evaluates && (job->training.eval_iters > 0 || job_has_tree(job)); /* what an evaluation takes */
-  set_bool(arena, value, "asks_rank", program->forward->random || fixed);
-  set_int(arena, value, "wire_room", program->wire);
-  set_bool(arena, value, "sends_always", program->sends_always);
+  set_bool(arena, value, "asks_rank", program->entry.forward->random || fixed);
+  set_int(arena, value, "wire_room", program->ranks.wire);
+  set_bool(arena, value, "sends_always", program->ranks.sends_always);
   set_bool(arena, value, "sync_batch_norm", job->parallelism.sync_batch_norm);
-  set_text(arena, value, "sending_backward", sending_name(program, program->backward));
+  set_text(arena, value, "sending_backward", sending_name(program, program->entry.backward));
   set_int(arena, value, "timeout", job->devices.timeout);
   set_bool(arena, value, "numa_affinity", job->devices.numa_affinity);
   jinja_set(arena, value, "axes", axes_value(arena, job));

@@ -186,7 +186,8 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_text(arena, value, "name", job_optimizer(job)->name);
   set_text(arena, value, "row", row);
   set_bool(arena, value, "in_backward", job_optimizer(job)->in_backward);
-  set_bool(arena, value, "updates", program->backward != NULL && program->backward->updates); /* any weight there */
+  set_bool(arena, value, "updates",
+           program->entry.backward != NULL && program->entry.backward->updates); /* any weight there */
   set_real(arena, value, "lr", job->optimizer.lr);
   set_numbers(arena, value, spans, row, &job->optimizer.numbers);
   set_own_keys(arena, value, job);
@@ -215,9 +216,9 @@ static struct jinja_value rule_value(const struct program *program, const struct
   jinja_set(arena, value, "maps", maps_value(arena, job));
   set_int(arena, value, "block", is_sharded(program) ? (int)SHARD_LINE : (int)STATE_BLOCK);
   set_bool(arena, value, "freezes", program->trained != program);
-  int64_t stored = program->bytes.gradients / dtype_size(DTYPE_FLOAT32);
-  set_int(arena, value, "own", program->own_elements); /* that a rank updates, of what ranks divide */
-  set_int(arena, value, "gradients", shard_has_own_gradients(program) ? program->own_elements : stored);
+  int64_t stored = program->figures.bytes.gradients / dtype_size(DTYPE_FLOAT32);
+  set_int(arena, value, "own", program->ranks.own_elements); /* that a rank updates, of what ranks divide */
+  set_int(arena, value, "gradients", shard_has_own_gradients(program) ? program->ranks.own_elements : stored);
   jinja_set(arena, value, "rows", rows_value(program, spans));
   jinja_set(arena, value, "arrays", optimizer_arrays_value(program));
   jinja_set(arena, value, "ema", average_value(arena, job));
@@ -227,20 +228,20 @@ static struct jinja_value rule_value(const struct program *program, const struct
 
 struct jinja_value optimizer_value(const struct program *program) {
   struct arena *arena = program->arena;
-  struct jinja_value value = rule_value(program, &program->spans, "span");
+  struct jinja_value value = rule_value(program, &program->optimizer.spans, "span");
   struct optimizer_gemms gemms = optimizer_gemms(program);
   const struct job *job = program->job;
   set_bool(arena, value, "averages", job_optimizer(job)->averages);
-  bool stores = program->bytes.gradients > 0;
+  bool stores = program->figures.bytes.gradients > 0;
   set_bool(arena, value, "sweeps", stores);
   set_bool(arena, value, "sweeps_all", updates_in_one_sweep(program));
-  set_bool(arena, value, "one_sweeps", program->one_updates);
-  struct jinja_value whole = rule_value(program, &program->tensors, "tensor");
+  set_bool(arena, value, "one_sweeps", program->optimizer.one_sweeps);
+  struct jinja_value whole = rule_value(program, &program->optimizer.tensors, "tensor");
   if (optimizer_steps_matrices(job))
     set_bool(arena, whole, "counts_steps", job->schedule.wd_incr_style != GROWTH_CONSTANT);
   jinja_set(arena, whole, "gemms", gemms_value(program, NULL));
   jinja_set(arena, value, "by_tensor", whole);
-  set_int(arena, value, "scratch", program->update_scratch);
+  set_int(arena, value, "scratch", program->optimizer.scratch);
   set_int(arena, value, "largest_matrix", gemms.matrix);
   set_int(arena, value, "largest_square", gemms.square);
   return value;

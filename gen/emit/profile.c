@@ -25,9 +25,9 @@ struct jinja_value profile_value(const struct program *program) {
   struct step_part around[MAX_PARTS_AROUND];
   int n_around = step_parts(program, around);
   for (int i = 0; i < n_around; i++) add_part(arena, parts, around[i].name, 0, around[i].bytes);
-  for (int i = 0; i < program->n_kernels; i++)
-    add_part(arena, parts, program->kernels[i]->name, op_flops(program->kernels[i]->node),
-             kernel_bytes(program->kernels[i]));
+  for (int i = 0; i < program->kernels.count; i++)
+    add_part(arena, parts, program->kernels.items[i]->name, op_flops(program->kernels.items[i]->node),
+             kernel_bytes(program->kernels.items[i]));
   /* what it moves differs from parameter to parameter */
   if (job_optimizer(job)->in_backward) add_part(arena, parts, "step_tensor", 0, 0);
   jinja_set(arena, value, "parts", parts);

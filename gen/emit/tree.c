@@ -5,7 +5,7 @@
 
 struct jinja_value tree_value(const struct program *program) {
   struct arena *arena = program->arena;
-  const struct tree *tree = &program->tree;
+  const struct tree *tree = &program->ranks.tree;
   struct jinja_value value = jinja_map(arena), levels = jinja_list(arena);
   if (tree->leaves == 0) return value;
   bool shards = is_sharded(program);

@@ -72,7 +72,7 @@ static void add_tensor(struct sharing *sharing, struct span span) {
   struct shape shape = span.weight->parameter->shape;
   span.end = span.first + shape_count(shape);
   if (span.frozen) {
-    ARENA_PUSH(program->arena, program->tensors, span);
+    ARENA_PUSH(program->arena, program->optimizer.tensors, span);
     return;
   }
   if (shape.rank >= 2) {
@@ -97,23 +97,24 @@ static void add_tensor(struct sharing *sharing, struct span span) {
   } else {
     span.state[0] = span.gradient;
   }
-  ARENA_PUSH(program->arena, program->tensors, span);
+  ARENA_PUSH(program->arena, program->optimizer.tensors, span);
 }
 
 /* A parameter that is swept with its neighbours reaches up to the next one: what lies between is zero and stays so. */
 static void add_part(struct sharing *sharing, struct span span) {
   struct program *program = sharing->program;
-  struct span *last = program->spans.count > 0 ? &program->spans.items[program->spans.count - 1] : NULL;
+  struct span *last =
+      program->optimizer.spans.count > 0 ? &program->optimizer.spans.items[program->optimizer.spans.count - 1] : NULL;
   bool frozen = program->trained != program;
   if (frozen) span.end = span.first + rounded(shape_count(span.weight->parameter->shape));
   span.state[0] = optimizer_packs_moments(program->job) ? sharing->swept : span.gradient;
   sharing->swept += span.end - span.first;
-  ARENA_PUSH(program->arena, program->parts, span);
+  ARENA_PUSH(program->arena, program->optimizer.parts, span);
   bool follows = last != NULL && last->end == span.first && last->gradient + last->end - last->first == span.gradient;
   if (follows && same_numbers(&last->numbers, &span.numbers))
     last->end = span.end;
   else
-    ARENA_PUSH(program->arena, program->spans, span);
+    ARENA_PUSH(program->arena, program->optimizer.spans, span);
 }
 
 static void add_weight(struct sharing *sharing, const struct weight *weight, int64_t end) {
@@ -162,6 +163,6 @@ bool plan_groups(struct program *program, struct diagnostics *diags) {
   for (int i = 0; i < program->n_weights; i++)
     if (has_row(job, sorted[i]))
       add_weight(&sharing, sorted[i], i + 1 < program->n_weights ? sorted[i + 1]->offset : program->whole_bytes);
-  program->update_scratch = optimizer_scratch(program);
+  program->optimizer.scratch = optimizer_scratch(program);
   return good;
 }

@@ -5,7 +5,7 @@
 #include "gen/base/diag.h"
 #include "gen/program/program.h"
 
-/* Fills program->parts, spans and tensors. False, with an error at the job's line, when a group is empty. */
+/* Fills program->optimizer.parts, spans and tensors. False, with an error at the job's line, when a group is empty. */
 bool plan_groups(struct program *program, struct diagnostics *diags);
 
 #endif

@@ -55,7 +55,7 @@ struct context {
 
 static bool pass_read(struct context *context) {
   part_scopes(context->program);
-  context->program->n_layers = count_layers(context->program->graph);
+  context->program->figures.n_layers = count_layers(context->program->graph);
   return find_indices(context->program, context->diags);
 }
 
@@ -174,11 +174,13 @@ static bool pass_groups(struct context *context) {
 static bool pass_layout(struct context *context) {
   struct program *program = context->program;
   layout(program);
-  for (int i = 0; i < program->n_functions; i++) {
-    if (program->functions[i]->region == program->graph->entry) program->forward = program->functions[i];
-    if (program->functions[i]->region == program->second_entry) program->second = program->functions[i];
+  for (int i = 0; i < program->functions.count; i++) {
+    if (program->functions.items[i]->region == program->graph->entry)
+      program->entry.forward = program->functions.items[i];
+    if (program->functions.items[i]->region == program->entry.second_region)
+      program->entry.second = program->functions.items[i];
   }
-  program->backward = program->forward->backward;
+  program->entry.backward = program->entry.forward->backward;
   return true;
 }
 
@@ -269,7 +271,7 @@ struct program *plan(struct builder *builder, const struct job *job, enum progra
   program->arena = arena;
   program->job = job;
   program->kind = kind;
-  program->tuning = tuning;
+  program->choices.tuning = tuning;
   program->target = target_of(job);
   program->graph = builder_graph(builder);
   program->trained = program;
@@ -277,7 +279,7 @@ struct program *plan(struct builder *builder, const struct job *job, enum progra
   for (int i = 0; passes[i].name != NULL; i++) {
     if (!passes[i].run(&context) || diags->errors > 0) return NULL;
     if (dump != NULL && strcmp(dump, passes[i].name) == 0)
-      *dumped = program->n_functions > 0 ? program_text(arena, program) : graph_text(arena, program->graph);
+      *dumped = program->functions.count > 0 ? program_text(arena, program) : graph_text(arena, program->graph);
   }
   return program;
 }

@@ -25,11 +25,13 @@ static struct program *plan_with(struct arena *arena, const struct planner *plan
 struct program *plan_least(struct arena *arena, const struct planner *planner, const struct job *job,
                            struct diagnostics *diags, const char *dump, const char **dumped) {
   struct program *whole = plan_with(arena, planner, job, NULL, diags, dump, dumped);
-  if (whole == NULL || whole->peeled == NULL) return whole;
+  if (whole == NULL || whole->aliases.peeled == NULL) return whole;
   struct diagnostics known = diagnostics_in(arena); /* it was all said of the first one */
   const char *text = NULL;
-  struct program *peeled = plan_with(arena, planner, job, whole->peeled, &known, dump, &text);
-  if (peeled == NULL || peeled->bytes.total > whole->bytes.total - whole->bytes.total / LEAST_OF_ARENA) return whole;
+  struct program *peeled = plan_with(arena, planner, job, whole->aliases.peeled, &known, dump, &text);
+  if (peeled == NULL ||
+      peeled->figures.bytes.total > whole->figures.bytes.total - whole->figures.bytes.total / LEAST_OF_ARENA)
+    return whole;
   if (dump != NULL) *dumped = text;
   return peeled;
 }
@@ -44,7 +46,7 @@ static struct trial try_job(const struct planner *planner, const struct job *job
   struct diagnostics diags = diagnostics_in(arena);
   struct program *program = plan_job(arena, planner, job, &diags);
   struct trial trial = {0};
-  if (program != NULL) trial = (struct trial){program->bytes, program->flops_per_step, true};
+  if (program != NULL) trial = (struct trial){program->figures.bytes, program->figures.flops_per_step, true};
   arena_free(arena);
   return trial;
 }
@@ -206,8 +208,8 @@ static void help_to_fit(struct arena *arena, const struct planner *planner, cons
 
 bool check_memory(const struct planner *planner, const struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
-  if (job->devices.memory == 0 || program->bytes.total <= job->devices.memory) return true;
-  refuse(program->arena, job, &program->bytes, "the program takes", diags);
+  if (job->devices.memory == 0 || program->figures.bytes.total <= job->devices.memory) return true;
+  refuse(program->arena, job, &program->figures.bytes, "the program takes", diags);
   if (program->kind == PROGRAM_TRAIN) help_to_fit(program->arena, planner, job, diags);
   return false;
 }
@@ -217,9 +219,10 @@ static void add_saving(const struct planner *planner, struct program *program, c
                        const struct job *without) {
   struct trial trial = try_job(planner, without);
   if (!trial.good) return;
-  program->savings[program->n_savings++] = (struct saving){.measure = measure,
-                                                           .bytes = trial.bytes.total - program->bytes.total,
-                                                           .flops = program->flops_per_step - trial.flops};
+  program->figures.savings[program->figures.n_savings++] =
+      (struct saving){.measure = measure,
+                      .bytes = trial.bytes.total - program->figures.bytes.total,
+                      .flops = program->figures.flops_per_step - trial.flops};
 }
 
 void find_savings(const struct planner *planner, struct program *program) {

@@ -30,7 +30,7 @@ bool solve(struct arena *arena, const struct planner *planner, const struct job 
 /* Whether a program fits devices.memory; else an error that says what it takes, and what would work. */
 bool check_memory(const struct planner *planner, const struct program *program, struct diagnostics *diags);
 
-/* Fills program->savings: for each measure of the job what it saves, and the FLOPs that it adds. */
+/* Fills program->figures.savings: for each measure of the job what it saves, and the FLOPs that it adds. */
 void find_savings(const struct planner *planner, struct program *program);
 
 #endif

@@ -68,7 +68,7 @@ static void add_sliced(struct program *program, const char *name, const char *me
     int64_t first = span->state[slicing == COLUMNS || slicing == BLOCKS];
     struct state_slice slice = {span->weight, first, sliced_shape(span, slicing)};
     int64_t length = shape_count(slice.shape);
-    if (list == &program->parts) length = span->end - span->first;
+    if (list == &program->optimizer.parts) length = span->end - span->first;
     state.slices[state.n_slices++] = slice;
     if (state.count < slice.first + length) state.count = slice.first + length;
   }
@@ -81,7 +81,7 @@ static void divide(struct program *program) {
   struct state *state = &program->states.items[program->states.count - 1];
   if (!is_sharded(program)) return;
   state->whole = program->trained->whole_bytes / dtype_size(DTYPE_FLOAT32);
-  state->count = program->own_elements;
+  state->count = program->ranks.own_elements;
 }
 
 /* A state of each element, as the job wants it stored. */
@@ -93,7 +93,7 @@ static void add_element_state(struct program *program, const char *name, int num
   enum dtype dtype = halves ? DTYPE_BFLOAT16 : DTYPE_FLOAT32;
   if (stored != STATE_8BIT && program->trained != program) {
     bool whole = optimizer_is_by_tensor(program->job);
-    add_sliced(program, name, moment, dtype, whole ? &program->tensors : &program->parts, WHOLE);
+    add_sliced(program, name, moment, dtype, whole ? &program->optimizer.tensors : &program->optimizer.parts, WHOLE);
     divide(program);
     return;
   }
@@ -102,10 +102,10 @@ static void add_element_state(struct program *program, const char *name, int num
     divide(program);
     return;
   }
-  add_sliced(program, name, arena_printf(arena, "codes_%d", number), DTYPE_UINT8, &program->tensors, WHOLE);
+  add_sliced(program, name, arena_printf(arena, "codes_%d", number), DTYPE_UINT8, &program->optimizer.tensors, WHOLE);
   add_sliced(program, arena_printf(arena, "%s_absmax", name), arena_printf(arena, "scales_%d", number), DTYPE_FLOAT32,
-             &program->tensors, BLOCKS);
-  add_sliced(program, name, moment, DTYPE_FLOAT32, &program->parts, WHOLE);
+             &program->optimizer.tensors, BLOCKS);
+  add_sliced(program, name, moment, DTYPE_FLOAT32, &program->optimizer.parts, WHOLE);
 }
 
 static void add_optimizer(struct program *program, int64_t elements) {
@@ -125,14 +125,14 @@ void plan_state(struct program *program) {
   add_optimizer(program, elements);
   const char *const *factors = job_optimizer(job)->factors;
   if (factors[0] != NULL) {
-    add_sliced(program, factors[0], "row_var", DTYPE_FLOAT32, &program->tensors, ROWS);
-    add_sliced(program, factors[1], "col_var", DTYPE_FLOAT32, &program->tensors, COLUMNS);
-    add_sliced(program, factors[2], "variance", DTYPE_FLOAT32, &program->tensors, UNFACTORED);
+    add_sliced(program, factors[0], "row_var", DTYPE_FLOAT32, &program->optimizer.tensors, ROWS);
+    add_sliced(program, factors[1], "col_var", DTYPE_FLOAT32, &program->optimizer.tensors, COLUMNS);
+    add_sliced(program, factors[2], "variance", DTYPE_FLOAT32, &program->optimizer.tensors, UNFACTORED);
   }
   if (optimizer_steps_matrices(job)) {
-    add_sliced(program, "momentum_buffer", "momentum", DTYPE_FLOAT32, &program->tensors, WHOLE);
-    add_sliced(program, "exp_avg", "moment_1", DTYPE_FLOAT32, &program->parts, WHOLE);
-    add_sliced(program, "exp_avg_sq", "moment_2", DTYPE_FLOAT32, &program->parts, WHOLE);
+    add_sliced(program, "momentum_buffer", "momentum", DTYPE_FLOAT32, &program->optimizer.tensors, WHOLE);
+    add_sliced(program, "exp_avg", "moment_1", DTYPE_FLOAT32, &program->optimizer.parts, WHOLE);
+    add_sliced(program, "exp_avg_sq", "moment_2", DTYPE_FLOAT32, &program->optimizer.parts, WHOLE);
   }
   if (job->training.ema.decay > 0)
     add(program, (struct state){.file = "ema", .name = "", .member = "averages", .count = elements});

@@ -9,7 +9,7 @@
 static const double least_gain = 0.03;
 
 int64_t tuned_threads(const struct program *program) {
-  const struct tuning *tuning = program->tuning;
+  const struct tuning *tuning = program->choices.tuning;
   return program->job->devices.threads > 0 || tuning == NULL ? program->job->devices.threads : tuning->machine.cores;
 }
 
@@ -26,7 +26,7 @@ static int fastest(const struct choice *choice) {
 }
 
 static struct choice decide(const struct program *program, struct choice choice) {
-  const struct tuning *tuning = program->tuning;
+  const struct tuning *tuning = program->choices.tuning;
   if (tuning == NULL) return choice;
   if (tuning->forced >= 0) {
     choice.taken = tuning->forced < choice.n_variants ? tuning->forced : 0;
@@ -57,10 +57,11 @@ const char *choose(struct program *program, const char *subject, const char *wha
 
 /* What a choice is for, in a few words: the matmul's or the kernel's name, or the subject where it is not one's. */
 static const char *name_of(const struct program *program, const struct choice *choice) {
-  for (int i = 0; i < program->gemms.count; i++)
-    if (strcmp(program->gemms.items[i].subject, choice->subject) == 0) return program->gemms.items[i].name;
-  for (int i = 0; i < program->n_kernels; i++)
-    if (strcmp(program->kernels[i]->subject, choice->subject) == 0) return program->kernels[i]->name;
+  for (int i = 0; i < program->library.gemms.count; i++)
+    if (strcmp(program->library.gemms.items[i].subject, choice->subject) == 0)
+      return program->library.gemms.items[i].name;
+  for (int i = 0; i < program->kernels.count; i++)
+    if (strcmp(program->kernels.items[i]->subject, choice->subject) == 0) return program->kernels.items[i]->name;
   return choice->subject;
 }
 

@@ -91,8 +91,8 @@ bool optimizer_counts_steps(const struct job *job) {
 
 struct optimizer_gemms optimizer_gemms(const struct program *program) {
   struct optimizer_gemms gemms = {0};
-  for (int i = 0; i < program->tensors.count && optimizer_steps_matrices(program->job); i++) {
-    const struct span *span = &program->tensors.items[i];
+  for (int i = 0; i < program->optimizer.tensors.count && optimizer_steps_matrices(program->job); i++) {
+    const struct span *span = &program->optimizer.tensors.items[i];
     int64_t least = span->rows < span->columns ? span->rows : span->columns;
     if (span->rows * span->columns > gemms.matrix) gemms.matrix = span->rows * span->columns;
     if (least * least > gemms.square) gemms.square = least * least;

@@ -223,7 +223,7 @@ struct span {
   int64_t gradient; /* the first element of its gradient; -1: none is stored */
   bool frozen;      /* it has a place in the table, and is never updated */
   int64_t state[2]; /* where it begins in the arrays of its states, if they do not mirror the weights */
-  int fsdp_unit;    /* of program->fsdp_units; -1: of none */
+  int fsdp_unit;    /* of program->ranks.fsdp_units; -1: of none */
   int64_t piece;    /* divided among ranks: what each has of it but the last one, which has the rest */
   struct optimizer_numbers numbers;
   int64_t matrices, rows, columns; /* of a parameter on its own: its last two dimensions, and all before them; 0 where
@@ -294,71 +294,67 @@ struct index_columns {
   int64_t none; /* 0: there is none */
 };
 
-struct program {
-  struct arena *arena;
-  const struct job *job;
-  enum program_kind kind;
-  const struct target *target;
-  struct graph *graph;
-  struct place *places; /* by value id */
-  int n_places;
+/* ---- What passes leave, in groups by who fills and who asks ---- */
 
-  struct function **functions; /* callees before callers */
-  int n_functions, functions_capacity;
-  struct function *forward, *backward; /* the entry's; backward NULL when nothing is trained */
+/* Functions, callees before callers. */
+struct function_list {
+  struct function **items;
+  int count, capacity;
+};
+
+/* Filled by gen/plan/memory/layout.h; asked where a program runs: the functions of the entries. */
+struct program_entry {
+  struct function *forward, *backward; /* backward NULL when nothing is trained */
   bool loss_in_backward;               /* it gives the loss too: gen/plan/graph/fused_loss_backward.h */
-  struct step_end step_end;
   /* In training the entry as it is evaluated, NULL where that is as it is trained; in generation the entry over one
-   * place, NULL where it is not cut into places. */
-  struct region *second_entry;
-  struct function *second; /* its function */
-  const char *recomputed;  /* generation: why each token runs all places again; NULL: it does not */
-  bool partial;            /* generation: the entry asks how many of its places are valid */
-  bool endless;            /* generation: what it keeps of a text is of one size, however long the text is */
-  struct {
-    struct value *values; /* the class of each label, as predicted: a result of the evaluation; NULL: not asked for */
-    struct value *labels; /* the evaluation's input that they are compared with */
-    int64_t classes;
-  } predictions;
-  struct value *evaluation_count; /* what its loss is a mean over, a result of it; NULL: every sample counts alike */
+   * place, NULL where it is not cut into places. The graph's passes know its region, all others its function. */
+  struct region *second_region;
+  struct function *second;
+};
 
-  enum dtype bits16; /* the type of the weights' copies of 16 bits; DTYPE_FLOAT32: there are none */
-  /* The tree of the parameters' gradients: this program, or, where some parameters have none that is stored, one that
-   * has nothing but the tree of all others. */
-  struct program *trained;
-  struct weight_node *root;
-  struct weight_struct **structs; /* members' types before the types that hold them */
-  int n_structs, structs_capacity;
-  struct weight *weights;
-  int n_weights, weights_capacity;
-  struct span_list parts; /* swept element by element, one for each parameter */
-  struct span_list spans; /* the same, neighbours that are treated alike in one; none: all weights, alike */
-  int64_t own_elements;   /* of what ranks divide: what one has at most; 0: they divide nothing */
-  int64_t whole_bytes;    /* of all parameters, in the order of which weights tell their offsets */
+/* Filled by gen/plan/graph/evaluation.h: what an evaluation gives beside its loss. */
+struct program_evaluation {
+  struct value *predicted; /* the class of each label, as predicted: a result of the evaluation; NULL: not asked for */
+  struct value *labels;    /* the evaluation's input that they are compared with */
+  int64_t classes;
+  struct value *count; /* what its loss is a mean over, a result of it; NULL: every sample counts alike */
+};
+
+/* Filled by gen/plan/graph/decode.h: how a text generator runs the model. */
+struct program_decode {
+  const char *recomputed; /* why each token runs all places again; NULL: it does not */
+  bool partial;           /* the entry asks how many of its places are valid */
+  bool endless;           /* what it keeps of a text is of one size, however long the text is */
+};
+
+/* Filled by passes that see what becomes an index: what files of samples must keep. */
+struct program_data {
+  int64_t vocabulary, classes; /* tokens and labels must be below them; 0: unknown */
+  struct {
+    struct index_columns *items;
+    int count, capacity;
+  } indices;         /* of rows, in their order; a label that is a class is not among them */
+  int64_t no_target; /* the target or label that the losses leave out; 0: none but a class */
+  int64_t positions; /* what positions in a window must be below; 0: nothing is looked up by them */
+};
+
+/* Filled by gen/plan/groups.h and where ranks divide; asked by the optimizer's update. */
+struct program_optimizer {
+  struct span_list parts;   /* swept element by element, one for each parameter */
+  struct span_list spans;   /* the same, neighbours that are treated alike in one; none: all weights, alike */
+  struct span_list tensors; /* each stepped as a whole */
+  int64_t scratch;          /* bytes that the update needs beside */
+  bool one_sweeps;          /* the update of all weights in one sweep is one thread's */
+};
+
+/* Filled by gen/plan/ranks: what several ranks hold, and exchange in a step. */
+struct program_ranks {
+  int64_t own_elements; /* of what they divide: what one has at most; 0: they divide nothing */
   struct {
     struct fsdp_unit *items;
     int count, capacity;
-  } fsdp_units;             /* that ranks hold a few of at a time */
-  int first_fsdp_unit;      /* that the model uses */
-  struct span_list tensors; /* each stepped as a whole */
-  int64_t packed;           /* bytes of weights that matmuls keep packed */
-  int64_t workspace;        /* bytes that a device's libraries need to work in */
-  int64_t sums;             /* numbers of float32 that a device's kernels keep before they are added up */
-  int64_t update_scratch;   /* bytes that the update needs beside */
-  struct {
-    struct adapter *items;
-    int count, capacity;
-  } adapters;
-  struct {
-    struct state *items;
-    int count, capacity;
-  } states;                      /* in the order of the arena: the weights first */
-  struct weight_node **bindings; /* by forward region id and scope: what it was first called with */
-  int bindings_stride;
-
-  struct alias *aliases; /* in the order of their addresses */
-  int n_aliases;
-  struct peeled_loops *peeled; /* with which a plan may take less: gen/plan/memory/alias.h; NULL: none */
+  } fsdp_units;        /* that a rank holds a few of at a time */
+  int first_fsdp_unit; /* that the model uses */
   struct {
     struct collective *items;
     int count, capacity;
@@ -369,35 +365,93 @@ struct program {
   struct event_list *events; /* of a step's last micro-batch, in order: gen/plan/ranks/sequence.h; NULL: not known */
   struct tree tree;
   struct compression compression;
+};
 
-  struct kernel **kernels;
-  int n_kernels, kernels_capacity;
+/* Filled by gen/plan/memory/alias.h: what lies in memory of gradients, in the order of addresses. */
+struct program_aliases {
+  struct alias *items;
+  int count;
+  struct peeled_loops *peeled; /* with which a plan may take less; NULL: none */
+};
+
+/* Filled by gen/plan/kernels/kernels.h: the C functions that steps call. */
+struct program_kernels {
+  struct kernel **items;
+  int count, capacity;
+  int64_t sums; /* numbers of float32 that a device's kernels keep before they are added up */
+};
+
+/* Filled by gen/plan/kernels/algorithms.h and packs.h: what a device's library does for the kernels. */
+struct program_library {
   struct {
     struct library_gemm *items;
     int count, capacity;
-  } gemms;                     /* none where the library has one algorithm for each */
-  const struct tuning *tuning; /* NULL: nothing was measured */
-  bool one_updates;            /* the update of all weights in one sweep is one thread's */
-  struct {
-    struct choice *items;
-    int count, capacity;
-  } choices;
+  } gemms;           /* none where the library has one algorithm for each */
+  int64_t packed;    /* bytes of weights that matmuls keep packed */
+  int64_t workspace; /* bytes that it needs to work in */
+};
 
-  /* Figures. */
+/* Filled by gen/program/choose.h: which variants are taken, and what was measured of them. */
+struct program_choices {
+  const struct tuning *tuning; /* NULL: nothing was measured */
+  struct choice *items;
+  int count, capacity;
+};
+
+/* Filled by gen/plan/report, for people and for programs that plan. */
+struct program_figures {
   int n_layers;                 /* of the model's longest loop over functions */
   int64_t n_frozen;             /* elements of parameters that are not trained */
   int64_t n_parameters, n_tied; /* elements; names that are used more than once */
   double flops_per_step, matmul_flops_per_step;
-  int64_t vocabulary, classes; /* tokens and labels of the data must be below them; 0: unknown */
-  struct {
-    struct index_columns *items;
-    int count, capacity;
-  } indices;         /* of rows, in their order; a label that is a class is not among them */
-  int64_t no_target; /* of the data, the target or label that the losses leave out; 0: none but a class */
-  int64_t positions; /* what positions in a window must be below; 0: nothing is looked up by them */
   struct memory_bytes bytes;
   struct saving savings[2]; /* by measures of the job */
   int n_savings;
+};
+
+struct program {
+  struct arena *arena;
+  const struct job *job;
+  enum program_kind kind;
+  const struct target *target;
+  struct graph *graph;
+  enum dtype bits16; /* the type of the weights' copies of 16 bits; DTYPE_FLOAT32: there are none */
+  struct {
+    struct adapter *items;
+    int count, capacity;
+  } adapters;
+  struct {
+    struct place *items; /* by value id */
+    int count;
+  } places;
+  struct function_list functions;
+  struct program_entry entry;
+  struct step_end step_end;
+  struct program_evaluation evaluation;
+  struct program_decode decode;
+  struct program_data data;
+  /* The tree of the parameters' gradients: this program, or, where some parameters have none that is stored, one that
+   * has nothing but the tree of all others. */
+  struct program *trained;
+  struct weight_node *root;
+  struct weight_struct **structs; /* members' types before the types that hold them */
+  int n_structs, structs_capacity;
+  struct weight *weights;
+  int n_weights, weights_capacity;
+  int64_t whole_bytes;           /* of all parameters, in the order of which weights tell their offsets */
+  struct weight_node **bindings; /* by forward region id and scope: what it was first called with */
+  int bindings_stride;
+  struct program_optimizer optimizer;
+  struct {
+    struct state *items;
+    int count, capacity;
+  } states; /* in the order of the arena: the weights first */
+  struct program_ranks ranks;
+  struct program_aliases aliases;
+  struct program_kernels kernels;
+  struct program_library library;
+  struct program_choices choices;
+  struct program_figures figures;
 };
 
 #endif

@@ -254,10 +254,10 @@ void machine_run(struct machine *machine) {
   for (int i = 0; i < program->n_weights; i++)
     if (program->weights[i].gradient >= 0)
       machine->gradients[i] = machine->gradient_memory + program->weights[i].gradient / ELEMENT;
-  double *saved = poisoned(machine, program->forward->saved_bytes / ELEMENT), *loss = &machine->loss;
-  struct activation forward = entry_run(machine, program->forward, saved);
-  struct activation backward = entry_run(machine, program->backward, saved);
-  *(program->loss_in_backward ? &backward.results : &forward.results) = &loss;
+  double *saved = poisoned(machine, program->entry.forward->saved_bytes / ELEMENT), *loss = &machine->loss;
+  struct activation forward = entry_run(machine, program->entry.forward, saved);
+  struct activation backward = entry_run(machine, program->entry.backward, saved);
+  *(program->entry.loss_in_backward ? &backward.results : &forward.results) = &loss;
   run_function(machine, &forward);
   clear_gradients(machine);
   run_function(machine, &backward);

@@ -181,7 +181,7 @@ static void check(const struct model_case *at, uint64_t seed, const struct job *
   struct machine machine = {
       .arena = bench.arena, .program = program, .parameter = lookup, .context = &bench, .inputs = bench.inputs};
   machine_run(&machine);
-  aliasing->programs += program->n_aliases > 0;
+  aliasing->programs += program->aliases.count > 0;
   aliasing->parted += is_parted(program);
   aliasing->carrying += carries_sums(program);
   compare("loss", &machine.loss, &loss, 1, at->file);

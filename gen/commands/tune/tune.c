@@ -154,8 +154,8 @@ static void add_sample(struct tune *tune, struct tuned entry, const char *varian
 }
 
 static bool has_subject(const struct program *program, const char *subject) {
-  for (int i = 0; i < program->n_kernels; i++)
-    if (strcmp(program->kernels[i]->subject, subject) == 0) return true;
+  for (int i = 0; i < program->kernels.count; i++)
+    if (strcmp(program->kernels.items[i]->subject, subject) == 0) return true;
   return false;
 }
 
@@ -177,8 +177,8 @@ static bool all_have(const struct tune *tune, const char *subject) {
 static void add_run(struct tune *tune, const struct candidate *candidate, const struct step_profile *profile) {
   const struct program *program = candidate->compilation.program;
   double others = 0;
-  for (int i = 0; i < program->n_kernels; i++) {
-    const struct kernel *kernel = program->kernels[i];
+  for (int i = 0; i < program->kernels.count; i++) {
+    const struct kernel *kernel = program->kernels.items[i];
     const struct profile_part *part = profile_find(profile, kernel->name);
     if (part == NULL) continue;
     struct tuned entry = {kernel->subject, tune->threads, op_flops(kernel->node), kernel_bytes(kernel), {0}};

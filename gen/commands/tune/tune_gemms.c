@@ -49,8 +49,8 @@ static const char *measure(const struct options *options, const char *folder) {
 static int add_gemms(struct tuning *table, const struct program *program, const struct tuning *measured) {
   const int64_t threads = program->job->devices.threads;
   int count = 0;
-  for (int i = 0; i < program->gemms.count; i++) {
-    const struct library_gemm *gemm = &program->gemms.items[i];
+  for (int i = 0; i < program->library.gemms.count; i++) {
+    const struct library_gemm *gemm = &program->library.gemms.items[i];
     const struct tuned *found = tuning_find(measured, gemm->name, 1, 0);
     if (found == NULL) continue;
     struct tuned entry = {.subject = gemm->subject,

@@ -230,15 +230,15 @@ bool plan_decoding(struct program *program, struct builder *builder, struct diag
     graph->regions = before.regions;
     graph->n_regions = before.n_regions;
     graph->regions_capacity = before.regions_capacity;
-    program->recomputed = reason(program, &pass, twice);
+    program->decode.recomputed = reason(program, &pass, twice);
     return true;
   }
   graph->n_regions = 0;
   collect(graph, wide->region);
   collect(graph, one->region);
   graph->entry = wide->region;
-  program->second_entry = one->region;
-  program->partial = wide->partial;
-  program->endless = !pass.limited;
+  program->entry.second_region = one->region;
+  program->decode.partial = wide->partial;
+  program->decode.endless = !pass.limited;
   return true;
 }

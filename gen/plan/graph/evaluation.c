@@ -110,10 +110,10 @@ static bool predict_classes(struct program *program, struct builder *builder, st
   builder_leave(builder);
   builder_name(builder, entry->results.items[1], "predictions");
   name_values(program->arena, entry);
-  program->predictions.values = entry->results.items[1];
-  program->predictions.labels = labels;
-  program->predictions.classes = last == 1 ? 2 : last;
-  return check_classes(program, program->predictions.classes, diags);
+  program->evaluation.predicted = entry->results.items[1];
+  program->evaluation.labels = labels;
+  program->evaluation.classes = last == 1 ? 2 : last;
+  return check_classes(program, program->evaluation.classes, diags);
 }
 
 void part_evaluation(struct program *program, struct builder *builder) {
@@ -126,7 +126,7 @@ void part_evaluation(struct program *program, struct builder *builder) {
     copying.callees[i] = copy_region(&copying, graph->regions[i], "evaluation");
     settle_region(graph, builder, copying.callees[i]);
   }
-  program->second_entry = copying.callees[graph->entry->id];
+  program->entry.second_region = copying.callees[graph->entry->id];
 }
 
 bool add_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags) {
@@ -136,7 +136,7 @@ bool add_evaluation(struct program *program, struct builder *builder, struct dia
   part_evaluation(program, builder);
   if (!predicts) return true;
   graph->entry->results.count = 1;
-  return predict_classes(program, builder, program->second_entry, diags);
+  return predict_classes(program, builder, program->entry.second_region, diags);
 }
 
 /* A node of the region, or of what it calls, that draws random numbers; NULL: there is none. */
@@ -198,8 +198,8 @@ static bool refuse_drawing(const struct program *program, const struct node *nod
 
 bool plan_evaluation_mean(struct program *program, struct builder *builder, struct diagnostics *diags) {
   const struct job *job = program->job;
-  struct region *entry = program->second_entry != NULL ? program->second_entry : program->graph->entry;
-  bool known = program->second_entry == NULL && program->step_end.mean.form != MEAN_NONE;
+  struct region *entry = program->entry.second_region != NULL ? program->entry.second_region : program->graph->entry;
+  bool known = program->entry.second_region == NULL && program->step_end.mean.form != MEAN_NONE;
   const struct node *drawn = drawing(entry), *cause;
   if (drawn != NULL && job->training.eval_iters == 0 && job->data.batch_size > 1)
     return refuse_drawing(program, drawn, diags);
@@ -209,6 +209,6 @@ bool plan_evaluation_mean(struct program *program, struct builder *builder, stru
   if (mean.form == MEAN_SUM && job->training.eval_iters == 0 && !is_mean_of_samples(job, mean))
     return refuse_sum(program, mean.count, diags);
   if (mean.form == MEAN_COUNTED && occurs(job, mean.without))
-    program->evaluation_count = known && program->step_end.counts ? mean.count : give_count(builder, entry, mean);
+    program->evaluation.count = known && program->step_end.counts ? mean.count : give_count(builder, entry, mean);
   return true;
 }

@@ -162,7 +162,7 @@ void fuse_loss_backward(struct program *program, struct builder *builder) {
     for (int k = 0; k < n; k++)
       if (node_makes(pass.backward->nodes.items[i], nodes[k]->outputs[LOSS])) last = i + 1;
   move_late(&pass, last);
-  program->loss_in_backward = true;
+  program->entry.loss_in_backward = true;
   name_values(graph->arena, pass.forward);
   name_values(graph->arena, pass.backward);
 }
@@ -172,7 +172,7 @@ struct value_list step_results(const struct program *program) {
   const struct value_list *forward = &program->graph->entry->results;
   for (int i = 0; i < forward->count; i++) ARENA_PUSH(program->arena, list, forward->items[i]);
   const struct region *backward = graph_backward_of(program->graph, program->graph->entry);
-  for (int i = 0; program->loss_in_backward && i < backward->results.count; i++)
+  for (int i = 0; program->entry.loss_in_backward && i < backward->results.count; i++)
     ARENA_PUSH(program->arena, list, backward->results.items[i]);
   return list;
 }

@@ -8,7 +8,7 @@
 /* Replaces each node of the entry that has a fused kind (REWRITE_LOSS_BACKWARD in rewrites.c), and its gradient, with
  * one node of that kind in the backward, if the gradient needs nothing that depends on the loss. What the entry
  * computes from such losses, the result of the program included, moves into the backward after them;
- * program->loss_in_backward is then set. The graph is differentiated. */
+ * program->entry.loss_in_backward is then set. The graph is differentiated. */
 void fuse_loss_backward(struct program *program, struct builder *builder);
 
 /* The values that the functions of a training step return: those of the forward, followed by the loss if the backward

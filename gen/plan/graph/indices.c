@@ -182,7 +182,7 @@ static void list_columns(struct program *program, const struct demand *columns, 
     struct demand demand = columns[first];
     for (end = first + 1; end < count && memcmp(&columns[end], &demand, sizeof demand) == 0;) end++;
     struct index_columns run = {first, end - first, demand.below, demand.none == OP_NO_NUMBER ? 0 : demand.none};
-    if (demand.below > 0) ARENA_PUSH(program->arena, program->indices, run);
+    if (demand.below > 0) ARENA_PUSH(program->arena, program->data.indices, run);
   }
 }
 
@@ -195,7 +195,7 @@ static void find_columns(struct walk *walk, struct program *program) {
   gather(walk, "labels", width, 1, columns);
   list_columns(program, columns, width + !class);
   if (class && columns[width].below > 0 && columns[width].none != OP_NO_NUMBER)
-    program->no_target = columns[width].none;
+    program->data.no_target = columns[width].none;
 }
 
 bool find_indices(struct program *program, struct diagnostics *diags) {

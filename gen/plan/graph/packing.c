@@ -2,9 +2,9 @@
 
 bool check_packing(const struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
-  if (program->positions == 0 || program->positions >= job->data.sequence_length) return true;
+  if (program->data.positions == 0 || program->data.positions >= job->data.sequence_length) return true;
   diag_error(diags, job_where(job, "data.packing"),
-             "the model looks up only %lld positions, but a window has %d places", (long long)program->positions,
+             "the model looks up only %lld positions, but a window has %d places", (long long)program->data.positions,
              job->data.sequence_length);
   diag_help(diags, "make data.sequence_length smaller, or the model's table of positions larger");
   return false;

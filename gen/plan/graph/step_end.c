@@ -38,7 +38,7 @@ bool leave_targets_out(struct program *program, const struct region *entry, cons
                        struct diagnostics *diags) {
   for (int i = 0; mean->form == MEAN_COUNTED && i < entry->inputs.count; i++)
     if (mean->of == entry->inputs.items[i] && mean->of->dtype == DTYPE_INT32) {
-      program->no_target = mean->without;
+      program->data.no_target = mean->without;
       return true;
     }
   bool packed = program->job->data.packing != PACKING_NONE;

@@ -60,6 +60,6 @@ void weight_walk_from(struct weight_walk *walk, const struct region *entry) {
 void weight_walk_entries(struct weight_walk *walk) {
   const struct region *backward = graph_backward_of(walk->program->graph, walk->program->graph->entry);
   weight_walk_from(walk, walk->program->graph->entry);
-  if (walk->program->second_entry != NULL) weight_walk_from(walk, walk->program->second_entry);
+  if (walk->program->entry.second_region != NULL) weight_walk_from(walk, walk->program->entry.second_region);
   if (backward != NULL) weight_walk_from(walk, backward);
 }

@@ -20,7 +20,7 @@ static const char *subject_of(const struct program *program, const char *what, b
 /* The library's own choice, or what was measured. */
 static const char *choose_algorithm(struct program *program, const char *subject) {
   const struct tuned *measured =
-      program->tuning != NULL ? tuning_find(program->tuning, subject, tuned_threads(program), 0) : NULL;
+      program->choices.tuning != NULL ? tuning_find(program->choices.tuning, subject, tuned_threads(program), 0) : NULL;
   int n_variants = 1, count = measured != NULL ? measured->variants.count : 0;
   const char **variants = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *variants);
   variants[0] = library_variant;
@@ -32,7 +32,7 @@ static const char *choose_algorithm(struct program *program, const char *subject
 
 static void add(struct program *program, struct library_gemm gemm) {
   gemm.algorithm = choose_algorithm(program, gemm.subject);
-  ARENA_PUSH(program->arena, program->gemms, gemm);
+  ARENA_PUSH(program->arena, program->library.gemms, gemm);
 }
 
 static double flops_of(const struct op_gemm *gemm) {
@@ -71,8 +71,8 @@ static void add_parts(struct program *program, const struct kernel *kernel) {
 }
 
 static bool is_there(const struct program *program, const char *name) {
-  for (int i = 0; i < program->gemms.count; i++)
-    if (strcmp(program->gemms.items[i].name, name) == 0) return true;
+  for (int i = 0; i < program->library.gemms.count; i++)
+    if (strcmp(program->library.gemms.items[i].name, name) == 0) return true;
   return false;
 }
 
@@ -95,11 +95,11 @@ static void add_round(struct program *program, const struct span *matrix) {
 
 void choose_algorithms(struct program *program) {
   if (!program->target->library_chooses) return;
-  for (int i = 0; i < program->n_kernels; i++) {
-    const struct op_kind *kind = program->kernels[i]->node->kind;
-    if (kind->library.gemms != NULL) add_parts(program, program->kernels[i]);
-    if (kind->library.matmul || kind->library.epilogues != 0) add_whole(program, program->kernels[i]);
+  for (int i = 0; i < program->kernels.count; i++) {
+    const struct op_kind *kind = program->kernels.items[i]->node->kind;
+    if (kind->library.gemms != NULL) add_parts(program, program->kernels.items[i]);
+    if (kind->library.matmul || kind->library.epilogues != 0) add_whole(program, program->kernels.items[i]);
   }
   if (program->kind != PROGRAM_TRAIN || !optimizer_steps_matrices(program->job)) return;
-  for (int i = 0; i < program->tensors.count; i++) add_round(program, &program->tensors.items[i]);
+  for (int i = 0; i < program->optimizer.tensors.count; i++) add_round(program, &program->optimizer.tensors.items[i]);
 }

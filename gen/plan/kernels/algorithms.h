@@ -8,7 +8,7 @@
 /* The algorithm that the library's heuristic puts first. */
 extern const char library_variant[];
 
-/* Fills program->gemms, where the device's library has several algorithms for a matmul. */
+/* Fills program->library.gemms, where the device's library has several algorithms for a matmul. */
 void choose_algorithms(struct program *program);
 
 #endif

@@ -145,8 +145,8 @@ static void name_body(struct text *text, const struct node *node) {
 
 static bool is_kernel(const void *context, const char *name) {
   const struct program *program = context;
-  for (int i = 0; i < program->n_kernels; i++)
-    if (strcmp(program->kernels[i]->name, name) == 0) return true;
+  for (int i = 0; i < program->kernels.count; i++)
+    if (strcmp(program->kernels.items[i]->name, name) == 0) return true;
   return false;
 }
 
@@ -186,8 +186,8 @@ static const char *kernel_name(struct program *program, struct kernel *kernel) {
 }
 
 int kernel_index(const struct program *program, const struct kernel *kernel) {
-  for (int i = 0; i < program->n_kernels; i++)
-    if (program->kernels[i] == kernel) return i;
+  for (int i = 0; i < program->kernels.count; i++)
+    if (program->kernels.items[i] == kernel) return i;
   return -1;
 }
 
@@ -231,8 +231,8 @@ static const char *choose_variant(struct program *program, struct kernel *kernel
 }
 
 void choose_kernels(struct program *program) {
-  for (int f = 0; f < program->n_functions; f++) {
-    struct function *function = program->functions[f];
+  for (int f = 0; f < program->functions.count; f++) {
+    struct function *function = program->functions.items[f];
     for (int s = 0; s < function->n_steps; s++) {
       struct step *step = &function->steps[s];
       if (step->callee != NULL) continue;
@@ -243,14 +243,14 @@ void choose_kernels(struct program *program) {
         continue;
       }
       kernel->subject = describe(program->arena, kernel);
-      for (int i = 0; i < program->n_kernels && step->kernel == NULL; i++)
-        if (strcmp(program->kernels[i]->subject, kernel->subject) == 0) step->kernel = program->kernels[i];
+      for (int i = 0; i < program->kernels.count && step->kernel == NULL; i++)
+        if (strcmp(program->kernels.items[i]->subject, kernel->subject) == 0) step->kernel = program->kernels.items[i];
       if (step->kernel != NULL) continue;
       kernel->name = kernel_name(program, kernel);
       kernel->variant = choose_variant(program, kernel);
-      program->kernels =
-          arena_grow(program->arena, program->kernels, program->n_kernels, &program->kernels_capacity, sizeof kernel);
-      program->kernels[program->n_kernels++] = step->kernel = kernel;
+      program->kernels.items = arena_grow(program->arena, program->kernels.items, program->kernels.count,
+                                          &program->kernels.capacity, sizeof kernel);
+      program->kernels.items[program->kernels.count++] = step->kernel = kernel;
     }
   }
 }

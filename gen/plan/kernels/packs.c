@@ -73,10 +73,10 @@ static void visit(struct weight_walk *walk, const struct region *region, const s
 }
 
 void plan_packs(struct program *program) {
-  size_t size = (size_t)program->n_kernels * (size_t)program->n_weights + 1;
+  size_t size = (size_t)program->kernels.count * (size_t)program->n_weights + 1;
   struct weight_walk walk = {.program = program, .visit = visit, .context = arena_alloc(program->arena, size)};
   weight_walk_entries(&walk);
-  for (int i = 0; i < program->n_kernels; i++)
-    if (program->kernels[i]->weights > 0)
-      program->packed += program->kernels[i]->weights * packed_bytes(program->kernels[i]);
+  for (int i = 0; i < program->kernels.count; i++)
+    if (program->kernels.items[i]->weights > 0)
+      program->library.packed += program->kernels.items[i]->weights * packed_bytes(program->kernels.items[i]);
 }

@@ -31,13 +31,14 @@ static double batch_bytes(const struct program *program) {
 }
 
 bool updates_in_one_sweep(const struct program *program) {
-  return program->bytes.gradients > 0 && program->spans.count == 0 && program->tensors.count == 0;
+  return program->figures.bytes.gradients > 0 && program->optimizer.spans.count == 0 &&
+         program->optimizer.tensors.count == 0;
 }
 
 /* So few weights that one thread may be as fast as all; then how many they are counts. */
 static bool is_short(const struct program *program) {
   enum { FEW = 1 << 10, MANY = 1 << 18 };
-  int64_t count = program->bytes.gradients / dtype_size(DTYPE_FLOAT32);
+  int64_t count = program->figures.bytes.gradients / dtype_size(DTYPE_FLOAT32);
   return program->kind == PROGRAM_TRAIN && program->target->has_variants && updates_in_one_sweep(program) &&
          count >= FEW && count <= MANY;
 }
@@ -49,33 +50,34 @@ static const char *update_subject(const struct program *program) {
                                   states[job->optimizer.state_dtype]);
   if (!is_short(program)) return rule;
   return arena_printf(program->arena, "%s, of %lld weights", rule,
-                      (long long)(program->bytes.gradients / dtype_size(DTYPE_FLOAT32)));
+                      (long long)(program->figures.bytes.gradients / dtype_size(DTYPE_FLOAT32)));
 }
 
 void choose_update(struct program *program) {
   enum { SHARED_FROM = 1 << 12 };
   static const char *const few[] = {"one", "all"}, *const many[] = {"all", "one"};
-  const char *const *variants = program->bytes.gradients / dtype_size(DTYPE_FLOAT32) < SHARED_FROM ? few : many;
+  const char *const *variants = program->figures.bytes.gradients / dtype_size(DTYPE_FLOAT32) < SHARED_FROM ? few : many;
   if (is_short(program))
-    program->one_updates = strcmp(choose(program, update_subject(program), "threads", variants, 2), "one") == 0;
+    program->optimizer.one_sweeps =
+        strcmp(choose(program, update_subject(program), "threads", variants, 2), "one") == 0;
 }
 
 static struct step_part update_part(const struct program *program) {
-  const struct memory_bytes *bytes = &program->bytes;
+  const struct memory_bytes *bytes = &program->figures.bytes;
   double moved = (double)bytes->gradients + 2.0 * (double)(bytes->weights + bytes->optimizer + bytes->averages);
-  const char *variant = !is_short(program) ? "" : program->one_updates ? "one" : "all";
+  const char *variant = !is_short(program) ? "" : program->optimizer.one_sweeps ? "one" : "all";
   return (struct step_part){"update", update_subject(program), variant, 1, moved};
 }
 
 int step_parts(const struct program *program, struct step_part parts[MAX_PARTS_AROUND]) {
   const struct job *job = program->job;
   bool tree = job_has_tree(job), several = job->accumulation.num_steps > 1;
-  double gradients = (double)program->bytes.gradients, times = job->accumulation.num_steps;
+  double gradients = (double)program->figures.bytes.gradients, times = job->accumulation.num_steps;
   int count = 0;
   parts[count++] = (struct step_part){"load_batch", "load_batch", "", times, batch_bytes(program)};
   if (several && !tree) parts[count++] = (struct step_part){"clear_gradients", "clear_gradients", "", 1, gradients};
   if (several && tree) parts[count++] = (struct step_part){"join_gradients", "join_gradients", "", times, gradients};
-  if (program->collectives.count > 0) parts[count++] = (struct step_part){"exchange", "exchange", "", 1, 0};
+  if (program->ranks.collectives.count > 0) parts[count++] = (struct step_part){"exchange", "exchange", "", 1, 0};
   parts[count++] = (struct step_part){"gradient_norm", "gradient_norm", "", 1, gradients};
   parts[count++] = update_part(program);
   return count;

@@ -59,12 +59,13 @@ static void count_runs(const struct program *program, const struct function *fun
 /* ---- Of statements, beside each other ---- */
 
 const double *kernel_paces(const struct program *program) {
-  double *paces = arena_alloc(program->arena, ((size_t)program->n_kernels + 1) * sizeof *paces);
-  bool known = program->tuning != NULL && program->tuning->forced < 0;
-  const struct rates rates = known ? rates_of(program->tuning) : (struct rates){INTENSE, 1};
-  for (int i = 0; i < program->n_kernels; i++) {
-    const struct kernel *kernel = program->kernels[i];
-    const struct tuned *entry = known ? tuning_find(program->tuning, kernel->subject, tuned_threads(program), 0) : NULL;
+  double *paces = arena_alloc(program->arena, ((size_t)program->kernels.count + 1) * sizeof *paces);
+  bool known = program->choices.tuning != NULL && program->choices.tuning->forced < 0;
+  const struct rates rates = known ? rates_of(program->choices.tuning) : (struct rates){INTENSE, 1};
+  for (int i = 0; i < program->kernels.count; i++) {
+    const struct kernel *kernel = program->kernels.items[i];
+    const struct tuned *entry =
+        known ? tuning_find(program->choices.tuning, kernel->subject, tuned_threads(program), 0) : NULL;
     paces[i] = entry != NULL ? tuned_seconds(entry, kernel->variant) : 0;
     if (paces[i] <= 0) paces[i] = estimate(rates, op_flops(kernel->node), kernel_bytes(kernel));
   }
@@ -90,7 +91,7 @@ double share_of_kernels(const struct program *program) {
 
 static void add_kernel(const struct program *program, const struct kernel *kernel, double runs, struct rates rates,
                        struct prediction *to) {
-  const struct tuned *entry = tuning_find(program->tuning, kernel->subject, tuned_threads(program), 0);
+  const struct tuned *entry = tuning_find(program->choices.tuning, kernel->subject, tuned_threads(program), 0);
   double seconds = entry != NULL ? tuned_seconds(entry, kernel->variant) : 0;
   to->n_kernels++;
   to->n_measured += seconds > 0;
@@ -103,7 +104,7 @@ static void add_kernel(const struct program *program, const struct kernel *kerne
 /* Of sizes that were not measured, the nearest one's rate. */
 static void add_part(const struct program *program, const struct step_part *part, struct rates rates,
                      struct prediction *to) {
-  const struct tuned *entry = tuning_find(program->tuning, part->subject, tuned_threads(program), part->bytes);
+  const struct tuned *entry = tuning_find(program->choices.tuning, part->subject, tuned_threads(program), part->bytes);
   double seconds = entry != NULL ? tuned_seconds(entry, part->variant) : 0;
   double scale = entry != NULL && entry->bytes > 0 ? part->bytes / entry->bytes : 1;
   double guess = seconds > 0 ? 0 : estimate(rates, 0, part->bytes);
@@ -113,16 +114,16 @@ static void add_part(const struct program *program, const struct step_part *part
 
 bool predict_step(const struct program *program, struct prediction *prediction) {
   *prediction = (struct prediction){0};
-  if (program->kind != PROGRAM_TRAIN || !program->target->has_variants || program->tuning == NULL ||
-      program->tuning->forced >= 0)
+  if (program->kind != PROGRAM_TRAIN || !program->target->has_variants || program->choices.tuning == NULL ||
+      program->choices.tuning->forced >= 0)
     return false;
-  const struct rates rates = rates_of(program->tuning);
-  double *runs = arena_alloc(program->arena, ((size_t)program->n_kernels + 1) * sizeof *runs);
+  const struct rates rates = rates_of(program->choices.tuning);
+  double *runs = arena_alloc(program->arena, ((size_t)program->kernels.count + 1) * sizeof *runs);
   double micro_batches = program->job->accumulation.num_steps;
-  count_runs(program, program->forward, micro_batches, runs);
-  if (program->backward != NULL) count_runs(program, program->backward, micro_batches, runs);
-  for (int i = 0; i < program->n_kernels; i++)
-    if (runs[i] > 0) add_kernel(program, program->kernels[i], runs[i], rates, prediction);
+  count_runs(program, program->entry.forward, micro_batches, runs);
+  if (program->entry.backward != NULL) count_runs(program, program->entry.backward, micro_batches, runs);
+  for (int i = 0; i < program->kernels.count; i++)
+    if (runs[i] > 0) add_kernel(program, program->kernels.items[i], runs[i], rates, prediction);
   struct step_part parts[MAX_PARTS_AROUND];
   int n_parts = step_parts(program, parts);
   for (int i = 0; i < n_parts; i++)

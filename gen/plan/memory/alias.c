@@ -131,19 +131,20 @@ static int compare_buffers(const void *left, const void *right) {
 }
 
 static void add_alias(struct program *program, struct memory *memory, struct storage *storage, int64_t at) {
-  program->aliases[program->n_aliases++] = (struct alias){.storage = storage, .at = at};
+  program->aliases.items[program->aliases.count++] = (struct alias){.storage = storage, .at = at};
   occupy(memory, at, at + storage_bytes(storage));
 }
 
-/* What would have an alias if the first iterations, for which there is no room, were peeled off; program->peeled names
- * them. */
+/* What would have an alias if the first iterations, for which there is no room, were peeled off;
+ * program->aliases.peeled names them. */
 static int64_t note_peeling(struct program *program, const struct memory *memory, const struct live_buffer *buffer) {
   const struct storage *storage = buffer->storage;
   if (storage->frame == NULL) return 0;
   for (int k = 1; k < storage->copies; k++) {
     if (find_room(memory, buffer, k) < 0) continue;
-    if (program->peeled == NULL) program->peeled = arena_alloc(program->arena, sizeof *program->peeled);
-    ARENA_PUSH(program->arena, *program->peeled, ((struct peeled_loop){storage->call->id, k}));
+    if (program->aliases.peeled == NULL)
+      program->aliases.peeled = arena_alloc(program->arena, sizeof *program->aliases.peeled);
+    ARENA_PUSH(program->arena, *program->aliases.peeled, ((struct peeled_loop){storage->call->id, k}));
     return (storage->copies - k) * copy_bytes(buffer);
   }
   return 0;
@@ -159,14 +160,14 @@ static int compare_aliases(const void *left, const void *right) {
 /* Among those that have names. */
 static bool is_alias(const void *context, const char *name) {
   const struct program *program = context;
-  for (int i = 0; i < program->n_aliases; i++)
-    if (program->aliases[i].name != NULL && strcmp(program->aliases[i].name, name) == 0) return true;
+  for (int i = 0; i < program->aliases.count; i++)
+    if (program->aliases.items[i].name != NULL && strcmp(program->aliases.items[i].name, name) == 0) return true;
   return false;
 }
 
 static void name_aliases(struct program *program) {
-  for (int i = 0; i < program->n_aliases; i++) {
-    struct alias *alias = &program->aliases[i];
+  for (int i = 0; i < program->aliases.count; i++) {
+    struct alias *alias = &program->aliases.items[i];
     alias->name = free_name(program->arena, alias->storage->name, is_alias, program);
     alias->storage->alias = alias;
   }
@@ -193,18 +194,18 @@ static void count_saved(struct program *program, struct function *function) {
 }
 
 static void finish_aliases(struct program *program) {
-  int64_t before = program->forward->saved_bytes;
-  qsort(program->aliases, (size_t)program->n_aliases, sizeof *program->aliases, compare_aliases);
+  int64_t before = program->entry.forward->saved_bytes;
+  qsort(program->aliases.items, (size_t)program->aliases.count, sizeof *program->aliases.items, compare_aliases);
   name_aliases(program);
-  count_saved(program, program->forward);
-  program->bytes.activations -= before - program->forward->saved_bytes;
-  program->bytes.total -= before - program->forward->saved_bytes;
+  count_saved(program, program->entry.forward);
+  program->figures.bytes.activations -= before - program->entry.forward->saved_bytes;
+  program->figures.bytes.total -= before - program->entry.forward->saved_bytes;
 }
 
 /* Of several ranks others read gradients, too, while the backward goes on. */
 static bool can_alias(const struct program *program) {
   const struct job *job = program->job;
-  return program->backward != NULL && program->target->sequential && program->collectives.count == 0 &&
+  return program->entry.backward != NULL && program->target->sequential && program->ranks.collectives.count == 0 &&
          job->accumulation.num_steps == 1 && !job_optimizer(job)->averages;
 }
 
@@ -214,9 +215,9 @@ void alias_gradients(struct program *program) {
   find_liveness(program, &liveness);
   struct memory memory = gradient_memory(program, &liveness);
   int n = liveness.buffers.count;
-  int64_t least = program->forward->saved_bytes / LEAST_OF_KEPT, peeled = 0;
+  int64_t least = program->entry.forward->saved_bytes / LEAST_OF_KEPT, peeled = 0;
   qsort(liveness.buffers.items, (size_t)n, sizeof *liveness.buffers.items, compare_buffers);
-  program->aliases = arena_alloc(program->arena, ((size_t)n + 1) * sizeof *program->aliases);
+  program->aliases.items = arena_alloc(program->arena, ((size_t)n + 1) * sizeof *program->aliases.items);
   for (int i = 0; i < n; i++) {
     const struct live_buffer *buffer = &liveness.buffers.items[i];
     if (storage_bytes(buffer->storage) < least) continue;
@@ -226,15 +227,16 @@ void alias_gradients(struct program *program) {
     else
       peeled += note_peeling(program, &memory, buffer);
   }
-  int64_t worth = program->bytes.total / LEAST_OF_ARENA;
-  if (aliased_bytes(program) + peeled < worth) program->peeled = NULL;
-  if (aliased_bytes(program) < worth) program->n_aliases = 0;
-  if (program->n_aliases > 0) finish_aliases(program);
+  int64_t worth = program->figures.bytes.total / LEAST_OF_ARENA;
+  if (aliased_bytes(program) + peeled < worth) program->aliases.peeled = NULL;
+  if (aliased_bytes(program) < worth) program->aliases.count = 0;
+  if (program->aliases.count > 0) finish_aliases(program);
 }
 
 int64_t aliased_bytes(const struct program *program) {
   int64_t bytes = 0;
-  for (int i = 0; i < program->n_aliases; i++) bytes += arena_aligned(storage_bytes(program->aliases[i].storage));
+  for (int i = 0; i < program->aliases.count; i++)
+    bytes += arena_aligned(storage_bytes(program->aliases.items[i].storage));
   return bytes;
 }
 

@@ -18,8 +18,9 @@ enum { LEAST_OF_ARENA = 50 };
 /* After the figures. Fills program->aliases and subtracts their bytes from saved_bytes of functions and from the
  * figures. Does nothing if that saves less than a fiftieth of the arena.
  *
- * A loop's frames are one array. If those of the first iterations do not fit and the others would, program->peeled
- * names the loop: planned again with these iterations peeled off (peel_loops), the program may take less memory. */
+ * A loop's frames are one array. If those of the first iterations do not fit and the others would,
+ * program->aliases.peeled names the loop: planned again with these iterations peeled off (peel_loops), the program may
+ * take less memory. */
 void alias_gradients(struct program *program);
 
 /* Bytes of activations that lie in memory of gradients, and count as theirs. */

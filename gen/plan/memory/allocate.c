@@ -235,8 +235,8 @@ static void fill_slots(struct program *program, struct function *function) {
 }
 
 void allocate_memory(struct program *program) {
-  for (int f = 0; f < program->n_functions; f++) {
-    struct function *function = program->functions[f];
+  for (int f = 0; f < program->functions.count; f++) {
+    struct function *function = program->functions.items[f];
     make_frames(program, function);
     find_lifetimes(function);
     for (int s = 0; s < function->n_steps; s++) {

@@ -167,7 +167,7 @@ static bool same_arrays(const struct program *program, const struct weight_node 
   const struct weight_node *trained = weight_node_at(program->trained->root, node->path);
   bool good = trained == NULL || !node->array || trained->array;
   if (!good) {
-    bool freezes = program->n_frozen > 0;
+    bool freezes = program->figures.n_frozen > 0;
     struct location where = freezes ? program->job->model.freeze[0].where : job_where(program->job, "optimizer.name");
     diag_error(diags, where, "the parameters that %s below '%s' differ by layer",
                freezes ? "are frozen" : "are updated in the backward", node->path);
@@ -199,7 +199,7 @@ bool plan_trained(struct program *program, struct diagnostics *diags) {
   for (int i = 0; i < program->n_weights; i++) {
     const struct weight *weight = &program->weights[i];
     bool frozen = !weight->parameter->value->differentiable && !weight->parameter->buffer;
-    if (frozen && program->kind == PROGRAM_TRAIN) program->n_frozen += shape_count(weight->parameter->shape);
+    if (frozen && program->kind == PROGRAM_TRAIN) program->figures.n_frozen += shape_count(weight->parameter->shape);
     some |= !has_gradient(weight);
   }
   if (some && program->kind == PROGRAM_TRAIN) {

@@ -6,8 +6,8 @@
 #include "gen/plan/memory/lower.h"
 
 struct function *function_of(const struct program *program, const struct region *region) {
-  for (int i = 0; i < program->n_functions; i++)
-    if (program->functions[i]->region == region) return program->functions[i];
+  for (int i = 0; i < program->functions.count; i++)
+    if (program->functions.items[i]->region == region) return program->functions.items[i];
   return NULL;
 }
 
@@ -35,9 +35,9 @@ static struct function *new_function(struct program *program, struct region *reg
   }
   const char *base = region->forward != NULL ? region->forward->name : region->name;
   function->name = arena_printf(program->arena, "%s_%s", base, region->forward != NULL ? "backward" : "forward");
-  program->functions = arena_grow(program->arena, program->functions, program->n_functions,
-                                  &program->functions_capacity, sizeof *program->functions);
-  program->functions[program->n_functions++] = function;
+  program->functions.items = arena_grow(program->arena, program->functions.items, program->functions.count,
+                                        &program->functions.capacity, sizeof *program->functions.items);
+  program->functions.items[program->functions.count++] = function;
   return function;
 }
 

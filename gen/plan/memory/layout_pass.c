@@ -6,14 +6,14 @@
 #include "gen/program/target.h"
 
 struct place *place_of(struct program *program, const struct value *value) {
-  if (value->id >= program->n_places) {
+  if (value->id >= program->places.count) {
     int wider = value->id * 2 + 64;
     struct place *grown = arena_alloc(program->arena, (size_t)wider * sizeof *grown);
-    if (program->n_places > 0) memcpy(grown, program->places, (size_t)program->n_places * sizeof *grown);
-    program->places = grown;
-    program->n_places = wider;
+    if (program->places.count > 0) memcpy(grown, program->places.items, (size_t)program->places.count * sizeof *grown);
+    program->places.items = grown;
+    program->places.count = wider;
   }
-  return &program->places[value->id];
+  return &program->places.items[value->id];
 }
 
 bool place_is_dense(const struct place *place, struct shape shape) {

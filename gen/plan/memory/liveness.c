@@ -10,9 +10,9 @@
 bool runs_once(const struct program *program, const struct function *function) {
   const struct function *caller = NULL;
   int calls = 0;
-  if (function == program->forward) return true;
-  for (int f = 0; f < program->n_functions; f++) {
-    const struct function *other = program->functions[f];
+  if (function == program->entry.forward) return true;
+  for (int f = 0; f < program->functions.count; f++) {
+    const struct function *other = program->functions.items[f];
     for (int s = 0; s < other->n_steps; s++) {
       if (other->steps[s].callee != function) continue;
       calls += other->steps[s].node->call->count;
@@ -176,13 +176,13 @@ static void run_function(struct walk *walk, const struct run *run) {
 void find_liveness(struct program *program, struct liveness *liveness) {
   static const char *const root[] = {""};
   struct arena *arena = program->arena;
-  const struct region *region = program->backward->region;
+  const struct region *region = program->entry.backward->region;
   struct walk walk = {program, liveness, 0};
   *liveness = (struct liveness){0};
-  add_buffers(program, program->forward, liveness);
+  add_buffers(program, program->entry.forward, liveness);
   liveness->written = arena_alloc(arena, ((size_t)program->n_weights + 1) * sizeof *liveness->written);
   for (int i = 0; i < program->n_weights; i++) liveness->written[i] = program->weights[i].zero ? 0 : -1;
-  struct run run = {.function = program->backward, .prefixes = root};
+  struct run run = {.function = program->entry.backward, .prefixes = root};
   run.inputs = arena_alloc(arena, ((size_t)region->inputs.count + 1) * sizeof *run.inputs);
   run.results = arena_alloc(arena, ((size_t)region->results.count + 1) * sizeof *run.results);
   run_function(&walk, &run);

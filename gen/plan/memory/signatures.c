@@ -34,8 +34,8 @@ static void use_callee(struct function *function, const struct step *step) {
 }
 
 void plan_signatures(struct program *program) {
-  for (int f = 0; f < program->n_functions; f++) {
-    struct function *function = program->functions[f];
+  for (int f = 0; f < program->functions.count; f++) {
+    struct function *function = program->functions.items[f];
     const struct region *region = function->region;
     function->uses_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_bits16_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));

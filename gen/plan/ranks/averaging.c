@@ -24,14 +24,14 @@ static void add(struct program *program, const struct weight *first, int64_t fro
                                   .count = end - from,
                                   .times = 1,
                                   .every = program->job->parallelism.local_steps};
-  ARENA_PUSH(program->arena, program->collectives, collective);
+  ARENA_PUSH(program->arena, program->ranks.collectives, collective);
 }
 
 bool plan_averaging(struct program *program, struct diagnostics *diags) {
   int64_t size = dtype_size(DTYPE_FLOAT32), from = 0, end = 0;
   const struct weight *first = NULL;
   int others = 0;
-  if (program->backward == NULL) return true;
+  if (program->entry.backward == NULL) return true;
   if (!check_buffers(program, diags)) return false;
   for (int i = 0; i < program->n_weights; i++) {
     const struct weight *weight = &program->weights[i];
@@ -47,6 +47,6 @@ bool plan_averaging(struct program *program, struct diagnostics *diags) {
     end = at + arena_aligned(shape_count(weight->parameter->shape) * size) / size;
   }
   if (first != NULL) add(program, first, from, end, others);
-  program->sends_always = true; /* no gradients, so there is one form of the backward */
+  program->ranks.sends_always = true; /* no gradients, so there is one form of the backward */
   return true;
 }

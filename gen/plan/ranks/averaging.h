@@ -4,9 +4,9 @@
 
 #include "gen/program/program.h"
 
-/* Fills program->collectives with the weights that are averaged, neighbours in memory as one: those that are trained,
- * as all others are equal on all ranks. False with an error where the model has running statistics, which each rank
- * has of its own batches. */
+/* Fills program->ranks.collectives with the weights that are averaged, neighbours in memory as one: those that are
+ * trained, as all others are equal on all ranks. False with an error where the model has running statistics, which each
+ * rank has of its own batches. */
 bool plan_averaging(struct program *program, struct diagnostics *diags);
 
 #endif

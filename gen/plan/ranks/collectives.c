@@ -54,9 +54,9 @@ static void note_region(struct order *order, const struct region *region, const 
 /* Whether the program calls a function in one place, once. */
 static bool runs_once(const struct program *program, const struct function *function) {
   int calls = 0;
-  for (int f = 0; f < program->n_functions; f++)
-    for (int s = 0; s < program->functions[f]->n_steps; s++) {
-      const struct step *step = &program->functions[f]->steps[s];
+  for (int f = 0; f < program->functions.count; f++)
+    for (int s = 0; s < program->functions.items[f]->n_steps; s++) {
+      const struct step *step = &program->functions.items[f]->steps[s];
       if (step->callee == function) calls += step->node->call->count;
     }
   return calls == 1;
@@ -169,19 +169,19 @@ static void begin_bucket(struct program *program, const struct piece *piece) {
                               .first = piece->first,
                               .count = piece->end - piece->first,
                               .times = sends_each(job) ? job->accumulation.num_steps : 1};
-  if (piece->ready < INT_MAX) ARENA_PUSH(program->arena, program->collectives, bucket);
+  if (piece->ready < INT_MAX) ARENA_PUSH(program->arena, program->ranks.collectives, bucket);
   if (sharded) shard_begin(program, piece->weight);
 }
 
 /* Adds the piece to the last bucket. False if it is not adjacent to it or the bucket is full. */
 static bool extend_bucket(struct program *program, const struct piece *piece) {
-  int n = program->collectives.count;
+  int n = program->ranks.collectives.count;
   int64_t most = program->job->parallelism.bucket_bytes;
   if (n == 1 && most > FIRST_BUCKET_BYTES) most = FIRST_BUCKET_BYTES;
   if (n == 0 || piece->ready == INT_MAX) return false;
   bool sharded = is_sharded(program);
   if (sharded && !shard_accepts(program, piece->weight)) return false;
-  if (!join(&program->collectives.items[n - 1], piece, most / dtype_size(DTYPE_FLOAT32))) return false;
+  if (!join(&program->ranks.collectives.items[n - 1], piece, most / dtype_size(DTYPE_FLOAT32))) return false;
   if (sharded) shard_extend(program, piece->weight);
   return true;
 }
@@ -189,21 +189,22 @@ static bool extend_bucket(struct program *program, const struct piece *piece) {
 /* Buckets from pieces in order, and by bucket the point behind which it is complete. */
 static int *add_buckets(struct program *program, const struct order *order, const struct piece *pieces, int count) {
   int *ready = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *ready);
-  if (is_sharded(program)) program->spans = (struct span_list){0};
+  if (is_sharded(program)) program->optimizer.spans = (struct span_list){0};
   for (int i = 0, others = 0; i < count; i++) {
     const struct piece *piece = &pieces[i];
     others = extend_bucket(program, piece) ? others + 1 : 0;
     if (others == 0) begin_bucket(program, piece);
     if (piece->ready == INT_MAX) continue;
-    int n = program->collectives.count;
-    struct collective *last = &program->collectives.items[n - 1];
+    int n = program->ranks.collectives.count;
+    struct collective *last = &program->ranks.collectives.items[n - 1];
     last->what = bucket_text(program->arena, pieces[i - others].weight, others);
     last->behind = order->points.items[piece->ready - 1].step;
     last->iteration = order->points.items[piece->ready - 1].iteration;
     ready[n - 1] = piece->ready;
   }
-  program->n_buckets = program->collectives.count;
-  if (program->n_buckets > 0 && program->job->parallelism.wire != PRECISION_NO) program->wire = all_gradients(program);
+  program->ranks.n_buckets = program->ranks.collectives.count;
+  if (program->ranks.n_buckets > 0 && program->job->parallelism.wire != PRECISION_NO)
+    program->ranks.wire = all_gradients(program);
   if (is_sharded(program)) shard_cut(program);
   return ready;
 }
@@ -215,7 +216,7 @@ static void mark_steps(struct program *program, const struct order *order, const
     const struct point *point = &order->points.items[i];
     const struct call *call = point->step->node->call;
     int before = complete, iterations = call != NULL ? call->count : 1;
-    while (complete < program->n_buckets && ready[complete] <= i + 1) complete++;
+    while (complete < program->ranks.n_buckets && ready[complete] <= i + 1) complete++;
     if (complete == before && iterations == 1) continue;
     if (point->step->complete == NULL) {
       point->step->complete = arena_alloc(program->arena, ((size_t)iterations + 1) * sizeof(int));
@@ -231,7 +232,7 @@ static void mark_steps(struct program *program, const struct order *order, const
 static void add_sum(struct program *program, enum axis axis, const char *what, int64_t count, int64_t width) {
   struct collective sum = {
       .kind = COLLECTIVE_ALL_REDUCE, .axis = axis, .what = what, .width = width, .count = count, .times = 1};
-  if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->collectives, sum);
+  if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->ranks.collectives, sum);
 }
 
 static void add_loss(struct program *program, enum axis axis) {
@@ -242,14 +243,14 @@ static void add_loss(struct program *program, enum axis axis) {
 
 void plan_collectives(struct program *program) {
   static const char *const root[] = {""};
-  if (job_data_ranks(program->job) <= 1 || program->backward == NULL) return;
+  if (job_data_ranks(program->job) <= 1 || program->entry.backward == NULL) return;
   struct order order = {.program = program};
   order.ready = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *order.ready);
-  note_function(&order, program->backward, root);
+  note_function(&order, program->entry.backward, root);
   int count;
   const struct piece *pieces = pieces_of(program, order.ready, &count);
   mark_steps(program, &order, add_buckets(program, &order, pieces, count));
-  program->sends_always =
+  program->ranks.sends_always =
       program->job->accumulation.num_steps == 1 || (sends_each(program->job) && !shard_sends_otherwise(program));
   if (job_has_tree(program->job)) {
     tree_losses(program);
@@ -275,7 +276,7 @@ bool function_sends(const struct function *function) {
 }
 
 const char *sending_name(const struct program *program, const struct function *function) {
-  return program->sends_always ? function->name : arena_printf(program->arena, "last_%s", function->name);
+  return program->ranks.sends_always ? function->name : arena_printf(program->arena, "last_%s", function->name);
 }
 
 int64_t collective_bytes(const struct collective *collective) {

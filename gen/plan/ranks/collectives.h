@@ -5,7 +5,8 @@
 
 #include "gen/program/program.h"
 
-/* Fills program->collectives and the steps' `complete`, behind the pass that places gradients. Nothing with one rank.
+/* Fills program->ranks.collectives and the steps' `complete`, behind the pass that places gradients. Nothing with one
+ * rank.
  *
  * Along dp_replicate every rank holds the whole of each weight and a gradient that is a partial sum, so gradients are
  * all-reduced: in buckets of neighbours in memory, in the order in which the backward completes them, as PyTorch's

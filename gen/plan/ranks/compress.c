@@ -15,7 +15,7 @@ static int64_t aligned(int64_t elements) {
 }
 
 static void add_matrix(struct program *program, struct factored matrix) {
-  struct compression *compression = &program->compression;
+  struct compression *compression = &program->ranks.compression;
   matrix.at = compression->elements;
   matrix.left = compression->left;
   matrix.right = compression->right;
@@ -34,7 +34,7 @@ static void add(struct program *program, const char *what, int64_t first, int64_
                                   .count = count,
                                   .times = 1,
                                   .from = program->job->parallelism.power_sgd.start};
-  if (count > 0) ARENA_PUSH(program->arena, program->collectives, collective);
+  if (count > 0) ARENA_PUSH(program->arena, program->ranks.collectives, collective);
 }
 
 /* ---- By parameter ---- */
@@ -59,7 +59,7 @@ static void add_parameters(struct program *program) {
   int64_t size = dtype_size(DTYPE_FLOAT32), from = 0, end = 0;
   const struct weight *first = NULL;
   int others = 0;
-  program->compression.first_piece = program->collectives.count;
+  program->ranks.compression.first_piece = program->ranks.collectives.count;
   for (int i = 0; i <= program->n_weights; i++) {
     const struct weight *weight = i < program->n_weights ? &program->weights[i] : NULL;
     if (weight != NULL && weight->gradient < 0) continue;
@@ -78,7 +78,7 @@ static void add_parameters(struct program *program) {
     if (first == NULL) first = weight;
     end = at + aligned(shape_count(weight->parameter->shape));
   }
-  program->compression.n_pieces = program->collectives.count - program->compression.first_piece;
+  program->ranks.compression.n_pieces = program->ranks.collectives.count - program->ranks.compression.first_piece;
 }
 
 /* ---- All as squares ---- */
@@ -86,8 +86,8 @@ static void add_parameters(struct program *program) {
 static void add_squares(struct program *program) {
   int64_t most = program->job->parallelism.bucket_bytes / dtype_size(DTYPE_FLOAT32);
   if (most < 16) most = 16;
-  for (int64_t first = 0; first < program->compression.gradients; first += most) {
-    int64_t count = smaller(most, program->compression.gradients - first), side = (int64_t)sqrt((double)count);
+  for (int64_t first = 0; first < program->ranks.compression.gradients; first += most) {
+    int64_t count = smaller(most, program->ranks.compression.gradients - first), side = (int64_t)sqrt((double)count);
     while (side * side < count) side++;
     int64_t rank = smaller(program->job->parallelism.power_sgd.rank, side);
     const char *what = arena_printf(program->arena, "gradients from %lld on", (long long)first);
@@ -98,7 +98,7 @@ static void add_squares(struct program *program) {
 
 /* What is on its way at once: the gradients that travel whole, or the factors of one side. */
 static int64_t wire_room(const struct program *program) {
-  const struct compression *compression = &program->compression;
+  const struct compression *compression = &program->ranks.compression;
   bool whole = program->job->parallelism.power_sgd.start > 0 || compression->n_pieces > 0;
   int64_t room = whole ? compression->gradients : 0;
   if (room < compression->left) room = compression->left;
@@ -106,12 +106,12 @@ static int64_t wire_room(const struct program *program) {
 }
 
 void plan_compression(struct program *program) {
-  struct compression *compression = &program->compression;
-  if (program->backward == NULL) return;
+  struct compression *compression = &program->ranks.compression;
+  if (program->entry.backward == NULL) return;
   compression->gradients = all_gradients(program);
   if (program->job->parallelism.power_sgd.start > 0) {
     add(program, "gradients of all parameters", 0, compression->gradients);
-    struct collective *whole = &program->collectives.items[0];
+    struct collective *whole = &program->ranks.collectives.items[0];
     whole->until = whole->from;
     whole->from = 0;
   }
@@ -121,20 +121,20 @@ void plan_compression(struct program *program) {
     add_parameters(program);
   add(program, "left factors of gradients", 0, compression->left);
   add(program, "right factors of gradients", 0, compression->right);
-  if (program->job->parallelism.wire != PRECISION_NO) program->wire = wire_room(program);
+  if (program->job->parallelism.wire != PRECISION_NO) program->ranks.wire = wire_room(program);
   bool counts = program->step_end.counts;
   add(program, counts ? "the loss, and what it is a mean over" : "the loss", 0, counts ? 2 : 1);
-  struct collective *loss = &program->collectives.items[program->collectives.count - 1];
+  struct collective *loss = &program->ranks.collectives.items[program->ranks.collectives.count - 1];
   loss->width = (int64_t)sizeof(double);
   loss->from = 0;
-  int before = program->collectives.count;
+  int before = program->ranks.collectives.count;
   sequence_collectives(program);
-  compression->first_piece += program->collectives.count - before; /* what comes before them in a step */
-  program->sends_always = true;                                    /* gradients travel behind the backward */
+  compression->first_piece += program->ranks.collectives.count - before; /* what comes before them in a step */
+  program->ranks.sends_always = true;                                    /* gradients travel behind the backward */
 }
 
 int64_t compression_bytes(const struct program *program) {
-  const struct compression *compression = &program->compression;
+  const struct compression *compression = &program->ranks.compression;
   bool squares = program->job->parallelism.power_sgd.batched;
   bool kept = program->job->parallelism.power_sgd.warm; /* right factors: from step to step */
   int64_t elements = compression->left + (kept ? 0 : compression->right) + (squares ? compression->elements : 0);
@@ -155,7 +155,7 @@ static void add_state(struct program *program, const char *name, const char *mem
 }
 
 void compression_states(struct program *program) {
-  const struct compression *compression = &program->compression;
+  const struct compression *compression = &program->ranks.compression;
   if (program->job->parallelism.power_sgd.warm) add_state(program, "power_sgd_q", "right_factors", compression->right);
   if (program->job->parallelism.power_sgd.feedback)
     add_state(program, "power_sgd_error", "missed", compression->elements);

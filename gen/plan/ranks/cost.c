@@ -101,7 +101,7 @@ struct cost collective_cost(const struct program *program, const struct collecti
 
 struct step_cost step_cost(const struct program *program, const struct exposure *exposures) {
   struct step_cost cost = {0};
-  for (int i = 0; i < program->collectives.count; i++) {
+  for (int i = 0; i < program->ranks.collectives.count; i++) {
     cost.communication += exposures[i].seconds;
     cost.exposed += exposures[i].waited;
   }
@@ -116,8 +116,8 @@ const char *cost_text(const struct program *program, const struct network *netwo
   const struct step_cost step = step_cost(program, exposures);
   text_printf(&text, "network   %lld machines, %.4g us, %.6g MB/s\n", (long long)program->job->devices.nodes,
               1e6 * network->latency, 1e-6 * network->bandwidth);
-  for (int i = 0; i < program->collectives.count; i++) {
-    const struct cost cost = collective_cost(program, &program->collectives.items[i], network);
+  for (int i = 0; i < program->ranks.collectives.count; i++) {
+    const struct cost cost = collective_cost(program, &program->ranks.collectives.items[i], network);
     if (cost.method == METHOD_NONE) continue;
     text_printf(&text, "  %3d  %.3f ms by %s", i + 1, 1e3 * cost.seconds, method_names[cost.method]);
     if (network->step > 0) text_printf(&text, "; a step waits %.3f ms for it", 1e3 * exposures[i].waited);
@@ -135,8 +135,8 @@ json_t *cost_json(const struct program *program, const struct network *network) 
   const struct exposure *exposures = exposures_of(program, network);
   const struct step_cost step = step_cost(program, exposures);
   json_t *list = json_array();
-  for (int i = 0; i < program->collectives.count; i++) {
-    const struct cost cost = collective_cost(program, &program->collectives.items[i], network);
+  for (int i = 0; i < program->ranks.collectives.count; i++) {
+    const struct cost cost = collective_cost(program, &program->ranks.collectives.items[i], network);
     json_array_append_new(list, json_pack("{s:s, s:f, s:f}", "method", method_names[cost.method], "seconds",
                                           cost.seconds, "exposed", exposures[i].waited));
   }

@@ -25,13 +25,13 @@ static double times_in(const struct clock *clock, const struct collective *colle
 }
 
 static double seconds_once(const struct clock *clock, int number) {
-  const struct collective *collective = &clock->program->collectives.items[number];
+  const struct collective *collective = &clock->program->ranks.collectives.items[number];
   double every = collective->every > 1 ? (double)collective->every : 1;
   return collective_cost(clock->program, collective, clock->network).seconds / every;
 }
 
 static void begin(struct clock *clock, int number, bool last) {
-  const struct collective *collective = &clock->program->collectives.items[number];
+  const struct collective *collective = &clock->program->ranks.collectives.items[number];
   double seconds = seconds_once(clock, number) * times_in(clock, collective, last);
   double from = collective->chained ? clock->ends[number - 1] : clock->now;
   clock->exposures[number].seconds += seconds;
@@ -64,12 +64,12 @@ static void run_micro_batch(struct clock *clock, bool last) {
 /* What is in no micro-batch. */
 static void run_step_end(struct clock *clock) {
   const struct program *program = clock->program;
-  bool *within = arena_alloc(program->arena, ((size_t)program->collectives.count + 1) * sizeof *within);
+  bool *within = arena_alloc(program->arena, ((size_t)program->ranks.collectives.count + 1) * sizeof *within);
   for (int i = 0; i < clock->events.count; i++)
     if (clock->events.items[i].kind == EVENT_BEGIN) within[clock->events.items[i].collective] = true;
-  for (int i = 0; i < program->collectives.count; i++) {
+  for (int i = 0; i < program->ranks.collectives.count; i++) {
     if (within[i]) continue;
-    double seconds = seconds_once(clock, i) * (double)program->collectives.items[i].times;
+    double seconds = seconds_once(clock, i) * (double)program->ranks.collectives.items[i].times;
     clock->exposures[i] = (struct exposure){seconds, seconds};
   }
 }
@@ -85,8 +85,8 @@ static double whole_pace(const struct clock *clock) {
 
 const struct exposure *exposures_of(const struct program *program, const struct network *network) {
   struct clock clock = {.program = program, .network = network, .paces = kernel_paces(program)};
-  size_t count = (size_t)program->collectives.count + 1;
-  if (program->events != NULL) clock.events = *program->events;
+  size_t count = (size_t)program->ranks.collectives.count + 1;
+  if (program->ranks.events != NULL) clock.events = *program->ranks.events;
   clock.exposures = arena_alloc(program->arena, count * sizeof *clock.exposures);
   clock.ends = arena_alloc(program->arena, count * sizeof *clock.ends);
   int64_t micro_batches = program->job->accumulation.num_steps;

@@ -123,7 +123,7 @@ static void walk_uses(struct folding *folding, const struct region *region, cons
 }
 
 static bool is_used_once(const struct folding *folding, const struct weight_node *array) {
-  bool evaluated = folding->program->second_entry != NULL;
+  bool evaluated = folding->program->entry.second_region != NULL;
   for (int i = 0; i < folding->count; i++) {
     const struct uses *uses = &folding->items[i];
     if (uses->element->parent != array) continue;
@@ -142,7 +142,7 @@ static void fold_array(struct program *program, const struct weight_node *array)
   if (job_reduces_each(program->job)) give_slots(program->trained, array->path);
   for (int i = 0; i < array->n_children; i++) {
     struct fsdp_unit unit = {.path = array->children[i]->path};
-    ARENA_PUSH(program->arena, program->fsdp_units, unit);
+    ARENA_PUSH(program->arena, program->ranks.fsdp_units, unit);
   }
 }
 
@@ -208,14 +208,14 @@ bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
   walk_uses(&folding, backward, root);
   folding.run = 2;
   folding.newest = -1;
-  if (program->second_entry != NULL) walk_uses(&folding, program->second_entry, root);
+  if (program->entry.second_region != NULL) walk_uses(&folding, program->entry.second_region, root);
   for (int i = 0; i < folding.count; i++) {
     const struct weight_node *array = folding.items[i].element->parent;
     if (folding.items[i].element == array->children[0] && is_used_once(&folding, array)) fold_array(program, array);
   }
   weights_fold(program);
   weights_fold(program->trained);
-  if (program->fsdp_units.count > 0) return true;
+  if (program->ranks.fsdp_units.count > 0) return true;
   diag_error(
       diags, cause_of(program->job),
       "the model has no loop over layers whose parameters are those of one call each, to hold one layer at a time");
@@ -224,9 +224,10 @@ bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
 }
 
 int fsdp_unit_of(const struct program *program, const struct weight *weight) {
-  for (int i = 0; i < program->fsdp_units.count; i++) {
-    size_t length = strlen(program->fsdp_units.items[i].path);
-    if (strncmp(weight->path, program->fsdp_units.items[i].path, length) == 0 && weight->path[length] == '.') return i;
+  for (int i = 0; i < program->ranks.fsdp_units.count; i++) {
+    size_t length = strlen(program->ranks.fsdp_units.items[i].path);
+    if (strncmp(weight->path, program->ranks.fsdp_units.items[i].path, length) == 0 && weight->path[length] == '.')
+      return i;
   }
   return -1;
 }
@@ -244,8 +245,8 @@ struct use_list {
 };
 
 static int fsdp_unit_at(const struct program *program, const char *path) {
-  for (int i = 0; i < program->fsdp_units.count; i++)
-    if (strcmp(program->fsdp_units.items[i].path, path) == 0) return i;
+  for (int i = 0; i < program->ranks.fsdp_units.count; i++)
+    if (strcmp(program->ranks.fsdp_units.items[i].path, path) == 0) return i;
   return -1;
 }
 
@@ -284,14 +285,14 @@ static void add_uses(struct program *program, struct use_list *list, const struc
 /* The place of its array that a unit takes. */
 static int slot_of(const struct program *program, int unit) {
   const struct program *tree = program->job->parallelism.zero_stage == 3 ? program : program->trained;
-  const struct weight_node *node = weight_node_at(tree->root, program->fsdp_units.items[unit].path);
+  const struct weight_node *node = weight_node_at(tree->root, program->ranks.fsdp_units.items[unit].path);
   int position = 0, slots = node->parent->slots;
   while (node->parent->children[position] != node) position++;
   return position % slots;
 }
 
 static bool share_slot(const struct program *program, int a, int b) {
-  const char *p = program->fsdp_units.items[a].path, *q = program->fsdp_units.items[b].path;
+  const char *p = program->ranks.fsdp_units.items[a].path, *q = program->ranks.fsdp_units.items[b].path;
   size_t length = (size_t)(strrchr(p, '.') - p);
   bool same_array = strrchr(p, '.') != NULL && strncmp(p, q, length + 1) == 0 && strrchr(q, '.') == q + length;
   return same_array && slot_of(program, a) == slot_of(program, b);
@@ -304,7 +305,7 @@ static void add_gathers(struct program *program, const struct use_list *list, bo
     int next = list->items[i + 1].fsdp_unit;
     here[list->items[i].fsdp_unit] = true;
     if (here[next]) continue;
-    for (int u = 0; u < program->fsdp_units.count; u++)
+    for (int u = 0; u < program->ranks.fsdp_units.count; u++)
       if (u != next && share_slot(program, u, next)) here[u] = false;
     here[next] = true;
     list->items[i].step->begins[list->items[i].iteration] = next;
@@ -321,34 +322,34 @@ static void add_settled(struct program *program, const struct use_list *list) {
       if (share_slot(program, list->items[k].fsdp_unit, use->fsdp_unit)) last = list->items[k].fsdp_unit;
     if (last < 0) continue;
     if (use->step->reduced == NULL) use->step->reduced = new_row(program->arena, use->step->node->call->count);
-    use->step->reduced[use->iteration] = program->fsdp_units.items[last].end * tree_sums(program);
+    use->step->reduced[use->iteration] = program->ranks.fsdp_units.items[last].end * tree_sums(program);
   }
 }
 
 static void find_spans(struct program *program) {
-  for (int u = 0; u < program->fsdp_units.count; u++) program->fsdp_units.items[u].first = -1;
-  for (int i = 0; i < program->spans.count; i++) {
-    int unit = program->spans.items[i].fsdp_unit;
+  for (int u = 0; u < program->ranks.fsdp_units.count; u++) program->ranks.fsdp_units.items[u].first = -1;
+  for (int i = 0; i < program->optimizer.spans.count; i++) {
+    int unit = program->optimizer.spans.items[i].fsdp_unit;
     if (unit < 0) continue;
-    if (program->fsdp_units.items[unit].first < 0) program->fsdp_units.items[unit].first = i;
-    program->fsdp_units.items[unit].end = i + 1;
+    if (program->ranks.fsdp_units.items[unit].first < 0) program->ranks.fsdp_units.items[unit].first = i;
+    program->ranks.fsdp_units.items[unit].end = i + 1;
   }
 }
 
 void plan_gathers(struct program *program) {
   static const char *const root[] = {""};
   struct use_list forward = {0}, backward = {0}, evaluation = {0};
-  if (program->fsdp_units.count == 0) return;
+  if (program->ranks.fsdp_units.count == 0) return;
   find_spans(program);
-  add_uses(program, &forward, program->forward, root);
-  add_uses(program, &backward, program->backward, root);
-  if (program->second != NULL) add_uses(program, &evaluation, program->second, root);
+  add_uses(program, &forward, program->entry.forward, root);
+  add_uses(program, &backward, program->entry.backward, root);
+  if (program->entry.second != NULL) add_uses(program, &evaluation, program->entry.second, root);
   if (job_reduces_each(program->job)) add_settled(program, &backward);
-  program->first_fsdp_unit = forward.items[0].fsdp_unit;
+  program->ranks.first_fsdp_unit = forward.items[0].fsdp_unit;
   if (program->job->parallelism.zero_stage < 3) return;
-  bool *here = arena_alloc(program->arena, ((size_t)program->fsdp_units.count + 1) * sizeof *here);
+  bool *here = arena_alloc(program->arena, ((size_t)program->ranks.fsdp_units.count + 1) * sizeof *here);
   add_gathers(program, &evaluation, here);
-  memset(here, 0, (size_t)program->fsdp_units.count * sizeof *here);
+  memset(here, 0, (size_t)program->ranks.fsdp_units.count * sizeof *here);
   struct use_list all = {0};
   for (int i = 0; i < forward.count; i++) ARENA_PUSH(program->arena, all, forward.items[i]);
   for (int i = 0; i < backward.count; i++) ARENA_PUSH(program->arena, all, backward.items[i]);

@@ -36,7 +36,7 @@ const char *step_label(const struct program *program, const struct step *step, i
 
 static void add_event(struct sequence *sequence, enum event_kind kind, const struct step *step, int collective) {
   struct event event = {kind, step, collective};
-  ARENA_PUSH(sequence->program->arena, *sequence->program->events, event);
+  ARENA_PUSH(sequence->program->arena, *sequence->program->ranks.events, event);
 }
 
 /* ---- What runs beside ---- */
@@ -90,9 +90,9 @@ static void run_alone(struct sequence *sequence, struct collective collective) {
 
 static void begin_gathers(struct sequence *sequence, int unit) {
   struct program *program = sequence->program;
-  for (int i = program->fsdp_units.items[unit].first; i < program->fsdp_units.items[unit].end; i++) {
+  for (int i = program->ranks.fsdp_units.items[unit].first; i < program->ranks.fsdp_units.items[unit].end; i++) {
     struct open open = {.collective = sequence->done.count};
-    begin(sequence, shard_layer_gather(program, &program->spans.items[i]));
+    begin(sequence, shard_layer_gather(program, &program->optimizer.spans.items[i]));
     ARENA_PUSH(program->arena, sequence->gathers, open);
   }
 }
@@ -114,8 +114,8 @@ static void exchange_bucket(struct sequence *sequence, int bucket) {
 /* The gradients that are complete behind a statement. */
 static void begin_sums(struct sequence *sequence, const struct step *step, int iteration) {
   struct program *program = sequence->program;
-  for (int i = 0; i < program->n_buckets; i++) {
-    const struct collective *bucket = &program->collectives.items[i];
+  for (int i = 0; i < program->ranks.n_buckets; i++) {
+    const struct collective *bucket = &program->ranks.collectives.items[i];
     struct open open = {.collective = sequence->done.count};
     if (bucket->behind != step || bucket->iteration != iteration) continue;
     if (job_has_tree(program->job)) {
@@ -126,7 +126,7 @@ static void begin_sums(struct sequence *sequence, const struct step *step, int i
     ARENA_PUSH(program->arena, sequence->sums, open);
     if (!is_sharded(program) || program->job->parallelism.axes[AXIS_DP_REPLICATE] == 1) continue;
     open.collective++;
-    begin(sequence, shard_replicated(program, &program->spans.items[i], bucket));
+    begin(sequence, shard_replicated(program, &program->optimizer.spans.items[i], bucket));
     ARENA_PUSH(program->arena, sequence->replicated, open);
   }
 }
@@ -184,15 +184,15 @@ static void await_end(struct sequence *sequence) {
 
 void sequence_collectives(struct program *program) {
   struct sequence sequence = {.program = program};
-  program->events = arena_alloc(program->arena, sizeof *program->events);
-  bool gathers = program->fsdp_units.count > 0 && program->job->parallelism.zero_stage == 3;
-  if (gathers) begin_gathers(&sequence, program->first_fsdp_unit);
-  walk(&sequence, program->forward);
-  walk(&sequence, program->backward);
+  program->ranks.events = arena_alloc(program->arena, sizeof *program->ranks.events);
+  bool gathers = program->ranks.fsdp_units.count > 0 && program->job->parallelism.zero_stage == 3;
+  if (gathers) begin_gathers(&sequence, program->ranks.first_fsdp_unit);
+  walk(&sequence, program->entry.forward);
+  walk(&sequence, program->entry.backward);
   await_end(&sequence);
-  for (int i = program->n_buckets; i < program->collectives.count; i++)
-    ARENA_PUSH(program->arena, sequence.done, program->collectives.items[i]);
-  program->collectives.items = sequence.done.items;
-  program->collectives.count = sequence.done.count;
-  program->collectives.capacity = sequence.done.capacity;
+  for (int i = program->ranks.n_buckets; i < program->ranks.collectives.count; i++)
+    ARENA_PUSH(program->arena, sequence.done, program->ranks.collectives.items[i]);
+  program->ranks.collectives.items = sequence.done.items;
+  program->ranks.collectives.count = sequence.done.count;
+  program->ranks.collectives.capacity = sequence.done.capacity;
 }

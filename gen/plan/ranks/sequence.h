@@ -13,15 +13,15 @@ enum event_kind {
 struct event {
   enum event_kind kind;
   const struct step *step; /* of EVENT_RUN */
-  int collective;          /* of the others: which of program->collectives */
+  int collective;          /* of the others: which of program->ranks.collectives */
 };
 struct event_list {
   struct event *items;
   int count, capacity;
 };
 
-/* Puts the gathers of layers, which plan_gathers has planned, among program->collectives, and these in the order in
- * which they begin: those of the forward, of the backward, then the others as they stand. Tells of each that begins
+/* Puts the gathers of layers, which plan_gathers has planned, among program->ranks.collectives, and these in the order
+ * in which they begin: those of the forward, of the backward, then the others as they stand. Tells of each that begins
  * within a micro-batch what runs until it is awaited. Fills program->events. */
 void sequence_collectives(struct program *program);
 

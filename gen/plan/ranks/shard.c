@@ -13,13 +13,14 @@ bool shard_has_own_gradients(const struct program *program) {
 }
 
 static const struct span *part_of(const struct program *program, const struct weight *weight) {
-  for (int i = 0; i < program->parts.count; i++)
-    if (program->parts.items[i].weight == weight) return &program->parts.items[i];
+  for (int i = 0; i < program->optimizer.parts.count; i++)
+    if (program->optimizer.parts.items[i].weight == weight) return &program->optimizer.parts.items[i];
   return NULL;
 }
 
 bool shard_accepts(const struct program *program, const struct weight *weight) {
-  const struct span *part = part_of(program, weight), *last = &program->spans.items[program->spans.count - 1];
+  const struct span *part = part_of(program, weight),
+                    *last = &program->optimizer.spans.items[program->optimizer.spans.count - 1];
   if (fsdp_unit_of(program, weight) != last->fsdp_unit) return false;
   return part->first - last->first == part->gradient - last->gradient && same_numbers(&part->numbers, &last->numbers);
 }
@@ -33,11 +34,11 @@ void shard_begin(struct program *program, const struct weight *weight) {
   struct span span = *part_of(program, weight);
   span.end = span.first + padded(weight);
   span.fsdp_unit = fsdp_unit_of(program, weight);
-  ARENA_PUSH(program->arena, program->spans, span);
+  ARENA_PUSH(program->arena, program->optimizer.spans, span);
 }
 
 void shard_extend(struct program *program, const struct weight *weight) {
-  struct span *last = &program->spans.items[program->spans.count - 1];
+  struct span *last = &program->optimizer.spans.items[program->optimizer.spans.count - 1];
   const struct span *part = part_of(program, weight);
   if (part->first < last->first) {
     last->first = part->first;
@@ -50,17 +51,17 @@ void shard_extend(struct program *program, const struct weight *weight) {
 
 /* Whether a weight is adjacent to the last span, and both together are no more than one message. */
 static bool joins_last_span(const struct program *program, const struct span *part) {
-  if (program->spans.count == 0) return false;
-  const struct span *last = &program->spans.items[program->spans.count - 1];
+  if (program->optimizer.spans.count == 0) return false;
+  const struct span *last = &program->optimizer.spans.items[program->optimizer.spans.count - 1];
   int64_t bytes = (last->end - last->first + padded(part->weight)) * dtype_size(DTYPE_FLOAT32);
   return last->end == part->first && bytes <= program->job->parallelism.bucket_bytes &&
          shard_accepts(program, part->weight);
 }
 
 void shard_all(struct program *program) {
-  program->spans = (struct span_list){0};
-  for (int i = 0; i < program->parts.count; i++) {
-    const struct span *part = &program->parts.items[i];
+  program->optimizer.spans = (struct span_list){0};
+  for (int i = 0; i < program->optimizer.parts.count; i++) {
+    const struct span *part = &program->optimizer.parts.items[i];
     if (joins_last_span(program, part))
       shard_extend(program, part->weight);
     else
@@ -71,11 +72,11 @@ void shard_all(struct program *program) {
 
 void shard_cut(struct program *program) {
   int64_t ranks = program->job->parallelism.axes[AXIS_DP_SHARD];
-  for (int i = 0; i < program->spans.count; i++) {
-    struct span *span = &program->spans.items[i];
+  for (int i = 0; i < program->optimizer.spans.count; i++) {
+    struct span *span = &program->optimizer.spans.items[i];
     span->piece = (span->end - span->first) / ranks / SHARD_LINE * SHARD_LINE;
-    span->state[0] = program->own_elements;
-    program->own_elements += shard_last(program, span);
+    span->state[0] = program->ranks.own_elements;
+    program->ranks.own_elements += shard_last(program, span);
   }
 }
 
@@ -134,9 +135,9 @@ struct collective shard_layer_gather(const struct program *program, const struct
 
 void shard_gather(struct program *program) {
   bool sharded = program->job->parallelism.zero_stage == 3;
-  for (int i = 0; i < program->spans.count; i++) {
-    const struct span *span = &program->spans.items[i];
+  for (int i = 0; i < program->optimizer.spans.count; i++) {
+    const struct span *span = &program->optimizer.spans.items[i];
     if (!sharded || span->fsdp_unit < 0)
-      ARENA_PUSH(program->arena, program->collectives, gather_of(program, span, "weights", 1));
+      ARENA_PUSH(program->arena, program->ranks.collectives, gather_of(program, span, "weights", 1));
   }
 }

@@ -22,11 +22,12 @@ bool shard_accepts(const struct program *program, const struct weight *weight);
  * gradients of its micro-batches add up in one order, each rank has all of them, and updates its part. */
 bool shard_has_own_gradients(const struct program *program);
 
-/* Makes a weight the first one of a span in program->spans; or one more of the last. */
+/* Makes a weight the first one of a span in program->optimizer.spans; or one more of the last. */
 void shard_begin(struct program *program, const struct weight *weight);
 void shard_extend(struct program *program, const struct weight *weight);
 
-/* Fills program->spans with all weights of program->parts, in the order in which they lie, and cuts them. */
+/* Fills program->optimizer.spans with all weights of program->optimizer.parts, in the order in which they lie, and cuts
+ * them. */
 void shard_all(struct program *program);
 
 /* Cuts all spans: their pieces, where each begins among what is a rank's own, and the length of that. */

@@ -29,33 +29,34 @@ static void add_gathers(const struct program *program, struct shared_bytes *byte
   bool sharded = job->parallelism.zero_stage == 3;
   if (!is_within_machine(job, AXIS_DP_SHARD)) return;
   bytes->own += sharded ? 0 : whole / ranks;
-  bytes->touched += sharded ? (ranks - 1) * program->own_elements * dtype_size(DTYPE_FLOAT32) : whole;
+  bytes->touched += sharded ? (ranks - 1) * program->ranks.own_elements * dtype_size(DTYPE_FLOAT32) : whole;
 }
 
 struct shared_bytes shared_bytes(const struct program *program) {
   const struct job *job = program->job;
   struct shared_bytes bytes = {0};
   int64_t size = dtype_size(DTYPE_FLOAT32);
-  if (program->collectives.count == 0 || !program->target->shares) return bytes;
+  if (program->ranks.collectives.count == 0 || !program->target->shares) return bytes;
   int64_t weights = weights_type(program)->bytes;
   int64_t gradients = weights_type(program->trained)->bytes;
   if (is_sharded(program)) add_gathers(program, &bytes, weights);
-  if (job_has_tree(job) && !program->tree.by_buckets) return bytes;
+  if (job_has_tree(job) && !program->ranks.tree.by_buckets) return bytes;
   if (shard_has_own_gradients(program)) {
     add_sums(job, &bytes, AXIS_DP_SHARD, gradients, true);
-    if (!job_has_tree(job)) add_sums(job, &bytes, AXIS_DP_REPLICATE, program->own_elements * size, false);
+    if (!job_has_tree(job)) add_sums(job, &bytes, AXIS_DP_REPLICATE, program->ranks.own_elements * size, false);
     return bytes;
   }
-  bool whole = job->parallelism.wire == PRECISION_NO && program->n_buckets > 0;
+  bool whole = job->parallelism.wire == PRECISION_NO && program->ranks.n_buckets > 0;
   gradients = gradients / size * wire_width(job);
   add_sums(job, &bytes, AXIS_DP_REPLICATE, job->parallelism.local_steps > 0 ? weights : gradients, whole);
-  add_sums(job, &bytes, AXIS_DP_REPLICATE, (program->compression.left + program->compression.right) * size, false);
+  add_sums(job, &bytes, AXIS_DP_REPLICATE, (program->ranks.compression.left + program->ranks.compression.right) * size,
+           false);
   return bytes;
 }
 
 const char *sharing_text(const struct program *program) {
   struct shared_bytes bytes = shared_bytes(program);
-  if (program->collectives.count == 0 || !program->target->shares) return "";
+  if (program->ranks.collectives.count == 0 || !program->target->shares) return "";
   if (bytes.own == 0) return "beside    what libraries and MPI take of each process, some 30 MiB\n";
   return arena_printf(program->arena,
                       "beside    %s a rank through which those of a machine exchange; libraries and MPI, some 30 MiB\n",

@@ -59,7 +59,7 @@ static int64_t given_by_halves(int64_t ranks, int64_t count) {
 static void add(struct program *program, enum axis axis, const char *what, int64_t count, int64_t width) {
   struct collective collective = {
       .kind = COLLECTIVE_TREE_ALL_REDUCE, .axis = axis, .what = what, .width = width, .count = count, .times = 1};
-  if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->collectives, collective);
+  if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->ranks.collectives, collective);
 }
 
 /* Ranks that are far apart lie along dp_replicate, neighbours along dp_shard. */
@@ -76,7 +76,7 @@ void tree_losses(struct program *program) {
 static void add_gradients(struct program *program) {
   for (int i = 0; i < 2; i++)
     add(program, far_to_near[i], "gradients of all parameters",
-        given_by_halves(program->job->parallelism.axes[far_to_near[i]], program->tree.gradients),
+        given_by_halves(program->job->parallelism.axes[far_to_near[i]], program->ranks.tree.gradients),
         dtype_size(DTYPE_FLOAT32));
 }
 
@@ -91,7 +91,7 @@ int tree_sums(const struct program *program) {
 }
 
 int tree_bucket(const struct program *program, int bucket, struct collective *list) {
-  const struct collective *whole = &program->collectives.items[bucket];
+  const struct collective *whole = &program->ranks.collectives.items[bucket];
   int64_t replicas = program->job->parallelism.axes[AXIS_DP_REPLICATE];
   int count = 0;
   if (replicas > 1) {
@@ -102,7 +102,7 @@ int tree_bucket(const struct program *program, int bucket, struct collective *li
     list[count++].count = given_by_halves(replicas, whole->count);
   }
   if (!is_sharded(program)) return count;
-  list[count] = shard_scattered_by_tree(program, &program->spans.items[bucket], whole->what);
+  list[count] = shard_scattered_by_tree(program, &program->optimizer.spans.items[bucket], whole->what);
   list[count].behind = whole->behind;
   list[count++].iteration = whole->iteration;
   return count;
@@ -140,13 +140,13 @@ static int64_t room_of_bucket(const struct program *program, int64_t count) {
 /* What one bucket takes at a time, the largest. */
 static int64_t exchange_room(const struct program *program) {
   int64_t most = 0;
-  for (int i = 0; i < program->spans.count && is_sharded(program); i++) {
-    const struct span *span = &program->spans.items[i];
+  for (int i = 0; i < program->optimizer.spans.count && is_sharded(program); i++) {
+    const struct span *span = &program->optimizer.spans.items[i];
     int64_t room = program->target->gathers ? room_of_gathered(program, span) : room_of_halves(program, span);
     if (room > most) most = room;
   }
-  for (int i = 0; i < program->collectives.count && !is_sharded(program); i++) {
-    int64_t room = room_of_bucket(program, program->collectives.items[i].length);
+  for (int i = 0; i < program->ranks.collectives.count && !is_sharded(program); i++) {
+    int64_t room = room_of_bucket(program, program->ranks.collectives.items[i].length);
     if (room > most) most = room;
   }
   return most;
@@ -154,14 +154,14 @@ static int64_t exchange_room(const struct program *program) {
 
 /* Gradients leave each rank as the backward completes them. */
 static void plan_buckets(struct program *program) {
-  program->tree.by_buckets = true;
+  program->ranks.tree.by_buckets = true;
   plan_collectives(program);
-  program->tree.room = whole_lines(exchange_room(program));
+  program->ranks.tree.room = whole_lines(exchange_room(program));
 }
 
 /* Room for the pieces of all ranks along an axis, and for losses: those of a level's first half, or of all ranks. */
 static void make_room(struct program *program) {
-  struct tree *tree = &program->tree;
+  struct tree *tree = &program->ranks.tree;
   tree->losses = 2 * (int64_t)tree->levels;
   for (int i = 0; i < 2; i++) {
     int64_t ranks = program->job->parallelism.axes[far_to_near[i]], pieces = pieces_of(tree->gradients, ranks);
@@ -173,14 +173,14 @@ static void make_room(struct program *program) {
 bool plan_tree(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
   int64_t ranks = job_data_ranks(job), own = job->accumulation.num_steps;
-  if (program->backward == NULL) return true;
+  if (program->entry.backward == NULL) return true;
   if (!check_count(program, ranks * own, diags)) return false;
   if (ranks * own > 1 && !check_buffers(program, diags)) return false;
   int64_t gradients = weights_type(program->trained)->bytes / dtype_size(DTYPE_FLOAT32);
-  struct tree *tree = &program->tree;
+  struct tree *tree = &program->ranks.tree;
   *tree = (struct tree){.leaves = ranks * own, .levels = levels_of(own), .gradients = gradients};
   tree->room = tree->levels * gradients; /* whole lines, as gradients are */
-  program->sends_always = true;          /* all of them, and none on the way */
+  program->ranks.sends_always = true;    /* all of them, and none on the way */
   if (program->target->gathers) make_room(program);
   if (ranks == 1) return true;
   if (own == 1) {
@@ -198,7 +198,7 @@ bool plan_tree(struct program *program, struct diagnostics *diags) {
 }
 
 const char *tree_text(const struct program *program) {
-  const struct tree *tree = &program->tree;
+  const struct tree *tree = &program->ranks.tree;
   struct arena *arena = program->arena;
   if (tree->leaves <= 1) return "";
   int64_t own = (int64_t)1 << tree->levels, width = dtype_size(DTYPE_FLOAT32);

@@ -36,7 +36,7 @@ static bool mirrored(const struct program *program) {
 
 /* What a rank has of sharded weights. */
 static int64_t own_bytes(const struct program *program) {
-  return program->own_elements * dtype_size(DTYPE_FLOAT32);
+  return program->ranks.own_elements * dtype_size(DTYPE_FLOAT32);
 }
 
 /* ---- What outlives a step, and its gradients ---- */
@@ -51,7 +51,7 @@ static int64_t cache_bytes(const struct program *program) {
 }
 
 static int64_t weight_bytes(const struct program *program) {
-  int64_t all = weights_type(program)->bytes, bytes = all - cache_bytes(program) + program->packed;
+  int64_t all = weights_type(program)->bytes, bytes = all - cache_bytes(program) + program->library.packed;
   if (program->bits16 != DTYPE_FLOAT32) bytes += arena_aligned(all / 2);
   bool parts = trains(program) && program->job->parallelism.zero_stage == 3;
   return bytes + (parts && !program->states.items[0].on_host ? own_bytes(program) : 0);
@@ -90,24 +90,24 @@ static int64_t sample_bytes(const struct program *program) {
     bytes += shape_bytes(entry->inputs.items[i]->shape, entry->inputs.items[i]->dtype);
   for (int i = 0; i < results.count; i++) bytes += shape_bytes(results.items[i]->shape, DTYPE_FLOAT32);
   if (loss_seed(program).input != NULL) bytes += array_bytes(1, DTYPE_FLOAT32);
-  if (program->second_entry == NULL) return bytes;
-  if (program->predictions.values != NULL) bytes += shape_bytes(program->predictions.values->shape, DTYPE_INT32);
-  if (program->evaluation_count != NULL && !program->step_end.counts) bytes += array_bytes(1, DTYPE_FLOAT32);
+  if (program->entry.second_region == NULL) return bytes;
+  if (program->evaluation.predicted != NULL) bytes += shape_bytes(program->evaluation.predicted->shape, DTYPE_INT32);
+  if (program->evaluation.count != NULL && !program->step_end.counts) bytes += array_bytes(1, DTYPE_FLOAT32);
   return bytes;
 }
 
 /* Gradients on their way: to other ranks, and into an update within the backward. */
 static int64_t passing_bytes(const struct program *program) {
   bool squares = trains(program) && job_optimizer(program->job)->in_backward;
-  return array_bytes(program->wire, DTYPE_BFLOAT16) + compression_bytes(program) +
-         array_bytes(program->tree.room, DTYPE_FLOAT32) + doubles_bytes(program->tree.losses) +
+  return array_bytes(program->ranks.wire, DTYPE_BFLOAT16) + compression_bytes(program) +
+         array_bytes(program->ranks.tree.room, DTYPE_FLOAT32) + doubles_bytes(program->ranks.tree.losses) +
          (squares ? doubles_bytes(1) : 0);
 }
 
 /* Whether a device that makes the keys of random numbers itself must know the micro-batch at hand. */
 static bool draws(const struct program *program) {
-  return program->forward->random || (program->backward != NULL && program->backward->random) ||
-         (program->second != NULL && program->second->random);
+  return program->entry.forward->random || (program->entry.backward != NULL && program->entry.backward->random) ||
+         (program->entry.second != NULL && program->entry.second->random);
 }
 
 /* Of a device that gives logits to a host that chooses tokens: which place is the newest, and what is behind it. */
@@ -133,9 +133,9 @@ static int64_t report_bytes(const struct program *program) {
 static int64_t workspace_of(const struct program *program) {
   int64_t bytes = program->target->workspace_bytes;
   bool deterministic = program->job->training.deterministic;
-  for (int i = 0; i < program->n_kernels && bytes > 0; i++) {
-    const struct node *node = program->kernels[i]->node;
-    bool asks = node->kind->library.workspace != NULL && library_computes(program, program->kernels[i]);
+  for (int i = 0; i < program->kernels.count && bytes > 0; i++) {
+    const struct node *node = program->kernels.items[i]->node;
+    bool asks = node->kind->library.workspace != NULL && library_computes(program, program->kernels.items[i]);
     int64_t workspace = asks ? node->kind->library.workspace(node, deterministic) : 0;
     if (workspace > bytes) bytes = workspace;
   }
@@ -145,8 +145,8 @@ static int64_t workspace_of(const struct program *program) {
 /* As many as the device has, or as a kernel leaves. */
 static int64_t sums_of(const struct program *program) {
   int64_t most = program->target->sums;
-  for (int i = 0; i < program->n_kernels && most > 0; i++) {
-    const struct node *node = program->kernels[i]->node;
+  for (int i = 0; i < program->kernels.count && most > 0; i++) {
+    const struct node *node = program->kernels.items[i]->node;
     int64_t noted =
         node->kind->kernel.noted_input > 0 ? shape_count(node->inputs[node->kind->kernel.noted_input - 1]->shape) : 0;
     if (noted > most) most = noted;
@@ -156,23 +156,23 @@ static int64_t sums_of(const struct program *program) {
 
 /* One function of a step runs at a time: the most that any of them needs. */
 static int64_t scratch_bytes(const struct program *program) {
-  const struct function *functions[] = {program->forward, program->backward, program->second};
-  int64_t most = program->update_scratch;
+  const struct function *functions[] = {program->entry.forward, program->entry.backward, program->entry.second};
+  int64_t most = program->optimizer.scratch;
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
     if (functions[i] != NULL && functions[i]->scratch_bytes > most) most = functions[i]->scratch_bytes;
-  return most + program->workspace + array_bytes(program->sums, DTYPE_FLOAT32);
+  return most + program->library.workspace + array_bytes(program->kernels.sums, DTYPE_FLOAT32);
 }
 
 void count_bytes(struct program *program) {
-  struct memory_bytes *bytes = &program->bytes;
-  program->workspace = workspace_of(program);
-  program->sums = sums_of(program);
+  struct memory_bytes *bytes = &program->figures.bytes;
+  program->library.workspace = workspace_of(program);
+  program->kernels.sums = sums_of(program);
   bytes->weights = weight_bytes(program);
   bytes->cache = cache_bytes(program);
   bytes->gradients = gradient_bytes(program);
   count_states(program, bytes);
   bytes->checkpoint = mirrored(program) ? 0 : state_copy_bytes(program);
-  bytes->activations = program->forward->saved_bytes;
+  bytes->activations = program->entry.forward->saved_bytes;
   bytes->scratch = scratch_bytes(program);
   bytes->batch = sample_bytes(program) + passing_bytes(program) + report_bytes(program);
   bytes->total = bytes->weights + bytes->cache + bytes->gradients + bytes->optimizer + bytes->averages +

@@ -4,8 +4,8 @@
 
 #include "gen/program/program.h"
 
-/* Fills program->bytes and program->workspace from the plan. They are those of the C types in the emitted arena, to the
- * last one. */
+/* Fills program->figures.bytes and program->library.workspace from the plan. They are those of the C types in the
+ * emitted arena, to the last one. */
 void count_bytes(struct program *program);
 
 #endif

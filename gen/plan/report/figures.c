@@ -27,13 +27,13 @@ static double function_flops(const struct function *function, bool matmuls) {
 static void count_flops(struct program *program) {
   double times = program->kind == PROGRAM_TRAIN ? program->job->accumulation.num_steps : 1;
   for (int matmuls = 0; matmuls < 2; matmuls++) {
-    bool writes = program->kind == PROGRAM_GENERATE && program->second != NULL; /* a token a step */
-    double flops = times * function_flops(writes ? program->second : program->forward, matmuls);
-    if (program->backward != NULL) flops += times * function_flops(program->backward, matmuls);
+    bool writes = program->kind == PROGRAM_GENERATE && program->entry.second != NULL; /* a token a step */
+    double flops = times * function_flops(writes ? program->entry.second : program->entry.forward, matmuls);
+    if (program->entry.backward != NULL) flops += times * function_flops(program->entry.backward, matmuls);
     if (matmuls)
-      program->matmul_flops_per_step = flops;
+      program->figures.matmul_flops_per_step = flops;
     else
-      program->flops_per_step = flops;
+      program->figures.flops_per_step = flops;
   }
 }
 
@@ -79,20 +79,20 @@ static void find_limits(struct program *program) {
   for (int i = 0; i < entry->inputs.count; i++)
     if (entry->inputs.items[i]->dtype == DTYPE_INT32 && !is_place(entry->inputs.items[i]))
       limit = smaller_limit(limit, limit_of(entry, entry->inputs.items[i]));
-  program->positions = positions_limit(entry);
+  program->data.positions = positions_limit(entry);
   if (job_has_rows(program->job))
-    program->classes = limit;
+    program->data.classes = limit;
   else
-    program->vocabulary = limit;
+    program->data.vocabulary = limit;
 }
 
 void count_figures(struct program *program) {
   find_limits(program);
-  program->n_parameters = 0;
+  program->figures.n_parameters = 0;
   for (int i = 0; i < program->n_weights; i++) {
     if (!program->weights[i].parameter->buffer)
-      program->n_parameters += shape_count(program->weights[i].parameter->shape);
-    program->n_tied += program->weights[i].tied;
+      program->figures.n_parameters += shape_count(program->weights[i].parameter->shape);
+    program->figures.n_tied += program->weights[i].tied;
   }
   count_flops(program);
   count_bytes(program);

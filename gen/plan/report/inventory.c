@@ -55,8 +55,8 @@ static void add_parameters(struct text *text, const struct program *program) {
                 dtype_name(p->dtype), start_text(arena, p->init), count_text(arena, shape_count(p->shape)),
                 p->buffer ? "  buffer" : "", weight->tied ? "  tied" : "");
   }
-  text_printf(text, "%s parameters in %d tensors, %s\n", count_text(arena, program->n_parameters), program->n_weights,
-              bytes_text(arena, program->bytes.weights));
+  text_printf(text, "%s parameters in %d tensors, %s\n", count_text(arena, program->figures.n_parameters),
+              program->n_weights, bytes_text(arena, program->figures.bytes.weights));
 }
 
 static void add_inputs(struct text *text, const struct program *program) {
@@ -73,9 +73,9 @@ static void add_functions(struct text *text, const struct program *program) {
   struct arena *arena = program->arena;
   text_printf(text, "\n%-24s  %8s %14s %9s\n", "function, forward", "runs",
               arena_printf(arena, "each %s", unit(program)), "matmuls");
-  for (int i = 0; i < program->n_functions; i++) {
-    const struct function *function = program->functions[i];
-    int64_t runs = runs_in(program->forward, function);
+  for (int i = 0; i < program->functions.count; i++) {
+    const struct function *function = program->functions.items[i];
+    int64_t runs = runs_in(program->entry.forward, function);
     double flops = (double)runs * function_own_flops(function, false);
     double matmuls = (double)runs * function_own_flops(function, true);
     if (runs == 0) continue;
@@ -83,8 +83,10 @@ static void add_functions(struct text *text, const struct program *program) {
                 flops_text(arena, flops / units(program)), flops > 0 ? 100 * matmuls / flops : 0.0);
   }
   text_printf(text, "%-24s  %8s %14s %7.0f %%\n", "all", "",
-              flops_text(arena, program->flops_per_step / units(program)),
-              program->flops_per_step > 0 ? 100 * program->matmul_flops_per_step / program->flops_per_step : 0.0);
+              flops_text(arena, program->figures.flops_per_step / units(program)),
+              program->figures.flops_per_step > 0
+                  ? 100 * program->figures.matmul_flops_per_step / program->figures.flops_per_step
+                  : 0.0);
 }
 
 const char *inventory_text(const struct program *program) {
@@ -128,9 +130,9 @@ static json_t *inputs_json(const struct program *program) {
 
 static json_t *functions_json(const struct program *program) {
   json_t *list = json_array();
-  for (int i = 0; i < program->n_functions; i++) {
-    const struct function *function = program->functions[i];
-    int64_t runs = runs_in(program->forward, function);
+  for (int i = 0; i < program->functions.count; i++) {
+    const struct function *function = program->functions.items[i];
+    int64_t runs = runs_in(program->entry.forward, function);
     double each = (double)runs / units(program);
     if (runs == 0) continue;
     json_array_append_new(list, json_pack("{s:s, s:i, s:I, s:f, s:f}", "name", function->region->name, "line",
@@ -142,12 +144,12 @@ static json_t *functions_json(const struct program *program) {
 }
 
 const char *inventory_json(const struct program *program) {
-  json_t *root =
-      json_pack("{s:o, s:I, s:I, s:I, s:o, s:s, s:o, s:f, s:f}", "parameters", parameters_json(program), "total",
-                (json_int_t)program->n_parameters, "tied", (json_int_t)program->n_tied, "bytes",
-                (json_int_t)program->bytes.weights, "inputs", inputs_json(program), "unit", unit(program), "functions",
-                functions_json(program), "flops_per_unit", program->flops_per_step / units(program),
-                "matmul_flops_per_unit", program->matmul_flops_per_step / units(program));
+  json_t *root = json_pack("{s:o, s:I, s:I, s:I, s:o, s:s, s:o, s:f, s:f}", "parameters", parameters_json(program),
+                           "total", (json_int_t)program->figures.n_parameters, "tied",
+                           (json_int_t)program->figures.n_tied, "bytes", (json_int_t)program->figures.bytes.weights,
+                           "inputs", inputs_json(program), "unit", unit(program), "functions", functions_json(program),
+                           "flops_per_unit", program->figures.flops_per_step / units(program), "matmul_flops_per_unit",
+                           program->figures.matmul_flops_per_step / units(program));
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
   const char *copy = arena_printf(program->arena, "%s\n", text != NULL ? text : "{}");
   free(text);

@@ -55,8 +55,8 @@ static void print_function(struct text *text, const struct function *function) {
 }
 
 static void print_loans(struct text *text, const struct program *program) {
-  for (int i = 0; i < program->n_aliases; i++) {
-    const struct alias *alias = &program->aliases[i];
+  for (int i = 0; i < program->aliases.count; i++) {
+    const struct alias *alias = &program->aliases.items[i];
     text_printf(text, "%saliased.%s: bytes %lld to %lld of the gradients\n", i == 0 ? "\n" : "", alias->name,
                 (long long)alias->at, (long long)(alias->at + storage_bytes(alias->storage)));
   }
@@ -64,9 +64,9 @@ static void print_loans(struct text *text, const struct program *program) {
 
 const char *program_text(struct arena *arena, struct program *program) {
   struct text text = text_in(arena);
-  for (int i = 0; i < program->n_functions; i++) {
+  for (int i = 0; i < program->functions.count; i++) {
     if (i > 0) text_puts(&text, "\n");
-    print_function(&text, program->functions[i]);
+    print_function(&text, program->functions.items[i]);
   }
   print_loans(&text, program);
   return text_string(&text);

@@ -21,10 +21,11 @@ static double mebibytes(int64_t bytes) {
 
 static void add_model(struct text *text, const struct program *program) {
   text_printf(text, "model     %s: ", name_in_folder(program->job->model.source));
-  if (program->n_layers > 1) text_printf(text, "%d layers, ", program->n_layers);
-  text_printf(text, "%s parameters", count_text(text->arena, program->n_parameters));
-  if (program->n_tied > 0) text_printf(text, " (%lld tied)", (long long)program->n_tied);
-  if (program->n_frozen > 0) text_printf(text, " (%s frozen)", count_text(text->arena, program->n_frozen));
+  if (program->figures.n_layers > 1) text_printf(text, "%d layers, ", program->figures.n_layers);
+  text_printf(text, "%s parameters", count_text(text->arena, program->figures.n_parameters));
+  if (program->figures.n_tied > 0) text_printf(text, " (%lld tied)", (long long)program->figures.n_tied);
+  if (program->figures.n_frozen > 0)
+    text_printf(text, " (%s frozen)", count_text(text->arena, program->figures.n_frozen));
   text_puts(text, "\n");
 }
 
@@ -33,35 +34,37 @@ static void add_step(struct text *text, const struct program *program) {
   bool trains = program->kind == PROGRAM_TRAIN;
   int64_t samples = (int64_t)job->data.batch_size * (trains ? job->accumulation.num_steps * job_data_ranks(job) : 1);
   const char *unit = trains ? "step " : "batch";
-  if (program->kind == PROGRAM_GENERATE && program->endless)
+  if (program->kind == PROGRAM_GENERATE && program->decode.endless)
     text_puts(text, "token     computes 1 position of any number, ");
   else if (program->kind == PROGRAM_GENERATE)
-    text_printf(text, "token     computes %s %d positions, ", program->recomputed != NULL ? "all" : "1 of",
+    text_printf(text, "token     computes %s %d positions, ", program->decode.recomputed != NULL ? "all" : "1 of",
                 job->data.sequence_length);
   else if (job_has_rows(job))
     text_printf(text, "%s     %lld rows, ", unit, (long long)samples);
   else
     text_printf(text, "%s     %lld x %d = %s tokens, ", unit, (long long)samples, job->data.sequence_length,
                 count_text(text->arena, samples * job->data.sequence_length));
-  text_printf(text, "%s (matmuls %.0f %%)\n", flops_text(text->arena, program->flops_per_step),
-              100.0 * program->matmul_flops_per_step / program->flops_per_step);
+  text_printf(text, "%s (matmuls %.0f %%)\n", flops_text(text->arena, program->figures.flops_per_step),
+              100.0 * program->figures.matmul_flops_per_step / program->figures.flops_per_step);
 }
 
 static void add_memory(struct text *text, const struct program *program) {
-  text_printf(text, "memory    %.1f MiB: weights %.1f", mebibytes(program->bytes.total),
-              mebibytes(program->bytes.weights));
-  if (program->bytes.cache > 0) text_printf(text, ", cache %.1f", mebibytes(program->bytes.cache));
+  text_printf(text, "memory    %.1f MiB: weights %.1f", mebibytes(program->figures.bytes.total),
+              mebibytes(program->figures.bytes.weights));
+  if (program->figures.bytes.cache > 0) text_printf(text, ", cache %.1f", mebibytes(program->figures.bytes.cache));
   if (program->kind == PROGRAM_TRAIN)
-    text_printf(text, ", gradients %.1f, optimizer %.1f, activations %.1f", mebibytes(program->bytes.gradients),
-                mebibytes(program->bytes.optimizer), mebibytes(program->bytes.activations));
-  if (program->bytes.averages > 0) text_printf(text, ", averages %.1f", mebibytes(program->bytes.averages));
-  if (program->bytes.checkpoint > 0) text_printf(text, ", checkpoint %.1f", mebibytes(program->bytes.checkpoint));
-  text_printf(text, ", scratch %.1f\n", mebibytes(program->bytes.scratch + program->bytes.batch));
+    text_printf(text, ", gradients %.1f, optimizer %.1f, activations %.1f", mebibytes(program->figures.bytes.gradients),
+                mebibytes(program->figures.bytes.optimizer), mebibytes(program->figures.bytes.activations));
+  if (program->figures.bytes.averages > 0)
+    text_printf(text, ", averages %.1f", mebibytes(program->figures.bytes.averages));
+  if (program->figures.bytes.checkpoint > 0)
+    text_printf(text, ", checkpoint %.1f", mebibytes(program->figures.bytes.checkpoint));
+  text_printf(text, ", scratch %.1f\n", mebibytes(program->figures.bytes.scratch + program->figures.bytes.batch));
   if (aliased_bytes(program) > 0)
     text_printf(text, "aliased   %.1f MiB more of activations, in memory of gradients that are not written yet\n",
                 mebibytes(aliased_bytes(program)));
-  if (program->bytes.host == 0) return;
-  text_printf(text, "host      %.1f MiB, pinned", mebibytes(program->bytes.host));
+  if (program->figures.bytes.host == 0) return;
+  text_printf(text, "host      %.1f MiB, pinned", mebibytes(program->figures.bytes.host));
   const char *between = ": ";
   for (int i = 0; i < program->states.count; i++) {
     const struct state *state = &program->states.items[i];
@@ -89,9 +92,9 @@ const char *classes_text(struct arena *arena, const struct memory_bytes *bytes) 
 }
 
 static void add_savings(struct text *text, const struct program *program) {
-  for (int i = 0; i < program->n_savings; i++) {
-    const struct saving *saving = &program->savings[i];
-    double share = 100 * saving->flops / (program->flops_per_step - saving->flops);
+  for (int i = 0; i < program->figures.n_savings; i++) {
+    const struct saving *saving = &program->figures.savings[i];
+    double share = 100 * saving->flops / (program->figures.flops_per_step - saving->flops);
     int64_t size = saving->bytes < 0 ? -saving->bytes : saving->bytes;
     text_printf(text, "%-9s %s by %s, for %s more a step (%.0f %%)\n", saving->bytes < 0 ? "lost" : "saved",
                 bytes_text(text->arena, size), saving->measure, flops_text(text->arena, saving->flops), share);
@@ -107,8 +110,8 @@ const char *report_text(const struct program *program) {
   if (program->bits16 != DTYPE_FLOAT32)
     text_printf(&text, "precision %s %s, weights and their gradients in float32\n", dtype_name(program->bits16),
                 program->job->precision.param == PRECISION_NO ? "by autocast" : "throughout");
-  if (program->recomputed != NULL)
-    text_printf(&text, "recompute all positions for each token: %s\n", program->recomputed);
+  if (program->decode.recomputed != NULL)
+    text_printf(&text, "recompute all positions for each token: %s\n", program->decode.recomputed);
   text_puts(&text, sharing_text(program));
   text_puts(&text, traffic_summary(program));
   text_puts(&text, tree_text(program));
@@ -118,15 +121,16 @@ const char *report_text(const struct program *program) {
 }
 
 const char *report_summary(const struct program *program) {
-  const char *first = program->n_layers > 1 ? arena_printf(program->arena, "%d layers, ", program->n_layers) : "";
-  return arena_printf(program->arena, "%s%.2f M parameters, %s", first, (double)program->n_parameters / 1e6,
+  const char *first =
+      program->figures.n_layers > 1 ? arena_printf(program->arena, "%d layers, ", program->figures.n_layers) : "";
+  return arena_printf(program->arena, "%s%.2f M parameters, %s", first, (double)program->figures.n_parameters / 1e6,
                       dtype_name(program->bits16));
 }
 
 static json_t *savings_json(const struct program *program) {
   json_t *list = json_array();
-  for (int i = 0; i < program->n_savings; i++) {
-    const struct saving *saving = &program->savings[i];
+  for (int i = 0; i < program->figures.n_savings; i++) {
+    const struct saving *saving = &program->figures.savings[i];
     json_array_append_new(list, json_pack("{s:s, s:I, s:f}", "measure", saving->measure, "bytes",
                                           (json_int_t)saving->bytes, "flops_per_step", saving->flops));
   }
@@ -137,23 +141,24 @@ const char *report_json(const struct program *program, json_t *predicted) {
   const struct job *job = program->job;
   int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps * job_data_ranks(job);
   int64_t tokens = job_has_rows(job) ? samples : samples * job->data.sequence_length;
-  json_t *root =
-      json_pack("{s:s, s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}",
-                "model", name_in_folder(job->model.source), "precision", dtype_name(program->bits16), "parameters",
-                (json_int_t)program->n_parameters, "tied", (json_int_t)program->n_tied, "flops_per_step",
-                program->flops_per_step, "matmul_flops_per_step", program->matmul_flops_per_step, "samples_per_step",
-                (json_int_t)samples, "tokens_per_step", (json_int_t)tokens, "arena_bytes", "weights",
-                (json_int_t)program->bytes.weights, "cache", (json_int_t)program->bytes.cache, "gradients",
-                (json_int_t)program->bytes.gradients, "optimizer", (json_int_t)program->bytes.optimizer, "averages",
-                (json_int_t)program->bytes.averages, "checkpoint", (json_int_t)program->bytes.checkpoint, "activations",
-                (json_int_t)program->bytes.activations, "scratch", (json_int_t)program->bytes.scratch, "batch",
-                (json_int_t)program->bytes.batch, "total", (json_int_t)program->bytes.total);
+  json_t *root = json_pack(
+      "{s:s, s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "model",
+      name_in_folder(job->model.source), "precision", dtype_name(program->bits16), "parameters",
+      (json_int_t)program->figures.n_parameters, "tied", (json_int_t)program->figures.n_tied, "flops_per_step",
+      program->figures.flops_per_step, "matmul_flops_per_step", program->figures.matmul_flops_per_step,
+      "samples_per_step", (json_int_t)samples, "tokens_per_step", (json_int_t)tokens, "arena_bytes", "weights",
+      (json_int_t)program->figures.bytes.weights, "cache", (json_int_t)program->figures.bytes.cache, "gradients",
+      (json_int_t)program->figures.bytes.gradients, "optimizer", (json_int_t)program->figures.bytes.optimizer,
+      "averages", (json_int_t)program->figures.bytes.averages, "checkpoint",
+      (json_int_t)program->figures.bytes.checkpoint, "activations", (json_int_t)program->figures.bytes.activations,
+      "scratch", (json_int_t)program->figures.bytes.scratch, "batch", (json_int_t)program->figures.bytes.batch, "total",
+      (json_int_t)program->figures.bytes.total);
   if (root != NULL && aliased_bytes(program) > 0)
     json_object_set_new(root, "aliased_bytes", json_integer((json_int_t)aliased_bytes(program)));
-  if (root != NULL && program->bytes.host > 0)
-    json_object_set_new(root, "host_bytes", json_integer((json_int_t)program->bytes.host));
+  if (root != NULL && program->figures.bytes.host > 0)
+    json_object_set_new(root, "host_bytes", json_integer((json_int_t)program->figures.bytes.host));
   struct shared_bytes shared = shared_bytes(program);
-  if (root != NULL && program->collectives.count > 0) {
+  if (root != NULL && program->ranks.collectives.count > 0) {
     json_object_set_new(root, "collectives", traffic_json(program));
     json_object_set_new(root, "shared_bytes",
                         json_pack("{s:I, s:I}", "own", (json_int_t)shared.own, "touched", (json_int_t)shared.touched));
@@ -162,7 +167,7 @@ const char *report_json(const struct program *program, json_t *predicted) {
   if (root != NULL && program->choices.count > 0) json_object_set_new(root, "choices", choices_json(program));
   json_t *step = root != NULL ? prediction_json(program) : NULL;
   if (step != NULL) json_object_set_new(root, "predicted_step", step);
-  if (root != NULL && program->n_savings > 0) json_object_set_new(root, "savings", savings_json(program));
+  if (root != NULL && program->figures.n_savings > 0) json_object_set_new(root, "savings", savings_json(program));
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
   const char *copy = arena_printf(program->arena, "%s\n", text != NULL ? text : "{}");
   free(text);

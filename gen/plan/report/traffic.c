@@ -13,8 +13,8 @@ const char *traffic_summary(const struct program *program) {
   int64_t bytes = 0;
   int times = 0;
   const char *often = "a step";
-  for (int i = 0; i < program->collectives.count; i++) {
-    const struct collective *collective = &program->collectives.items[i];
+  for (int i = 0; i < program->ranks.collectives.count; i++) {
+    const struct collective *collective = &program->ranks.collectives.items[i];
     if (collective->until > 0) continue;
     bytes += collective_bytes(collective);
     times += (int)collective->times;
@@ -32,8 +32,8 @@ static const char *beginning(const struct program *program, const struct collect
 
 const char *traffic_text(const struct program *program) {
   struct text text = text_in(program->arena);
-  for (int i = 0; i < program->collectives.count; i++) {
-    const struct collective *c = &program->collectives.items[i];
+  for (int i = 0; i < program->ranks.collectives.count; i++) {
+    const struct collective *c = &program->ranks.collectives.items[i];
     text_printf(&text, "  %3d  %s %lld bytes over %s (%lld ranks): %s", i + 1, collective_name(c->kind),
                 (long long)(c->count * c->width), job_axis_names[c->axis], ranks_of(program, c), c->what);
     if (c->behind != NULL) text_printf(&text, ", behind %s", beginning(program, c));
@@ -50,8 +50,8 @@ const char *traffic_text(const struct program *program) {
 
 json_t *traffic_json(const struct program *program) {
   json_t *list = json_array();
-  for (int i = 0; i < program->collectives.count; i++) {
-    const struct collective *c = &program->collectives.items[i];
+  for (int i = 0; i < program->ranks.collectives.count; i++) {
+    const struct collective *c = &program->ranks.collectives.items[i];
     json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:s*, s:s*, s:b}", "kind",
                                           collective_name(c->kind), "axis", job_axis_names[c->axis], "ranks",
                                           (json_int_t)ranks_of(program, c), "what", c->what, "bytes",
