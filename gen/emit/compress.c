@@ -59,8 +59,8 @@ static struct jinja_value gaps_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   int64_t size = dtype_size(DTYPE_FLOAT32);
-  for (int i = 0; i < program->n_weights && program->ranks.compression.count > 0; i++) {
-    const struct weight *weight = &program->weights[i];
+  for (int i = 0; i < program->weights->count && program->ranks.compression.count > 0; i++) {
+    const struct weight *weight = &program->weights->items[i];
     int64_t count = shape_count(weight->parameter->shape), gap = arena_aligned(count * size) / size - count;
     if (weight->gradient < 0 || gap == 0) continue;
     struct jinja_value value = jinja_map(arena);

@@ -176,13 +176,13 @@ static struct jinja_value context_value(struct program *program, const struct em
   set_text(arena, context, "job_digest", job->digest);
   set_int(arena, context, "vocabulary", program->data.vocabulary);
   set_int(arena, context, "classes", program->data.classes);
-  int64_t weights = weights_type(program)->bytes;
+  int64_t weights = weights_type(program->weights)->bytes;
   set_int(arena, context, "elements", weights / dtype_size(DTYPE_FLOAT32));
-  set_int(arena, context, "whole_bytes", program->whole_bytes);
+  set_int(arena, context, "whole_bytes", program->weights->bytes);
   set_text(arena, context, "bits16", bits16_name(program));
   set_text(arena, context, "bits16_words", dtype_name(program->bits16));
-  set_text(arena, context, "gradients_struct", weights_type(program->trained)->name);
-  set_text(arena, context, "weights_struct", weights_type(program)->name);
+  set_text(arena, context, "gradients_struct", weights_type(program->gradients)->name);
+  set_text(arena, context, "weights_struct", weights_type(program->weights)->name);
   jinja_set(arena, context, "data", data_value(program));
   jinja_set(arena, context, "optimizer", optimizer_value(program));
   jinja_set(arena, context, "schedule", schedule_value(arena, job));

@@ -53,15 +53,15 @@ static struct jinja_value parameters_value(const struct program *program, const 
   for (int i = 0; i < region->n_scopes; i++)
     if (function->uses_weights[i])
       add_parameter(arena, list, function->writes_weights[i] ? "assigned" : "weights", holder_name(arena, "weights", i),
-                    region_scope_type(program, region, i)->name, "");
+                    region_scope_type(program->weights, region, i)->name, "");
   for (int i = 0; i < region->n_scopes; i++)
     if (function->uses_bits16_weights[i])
       add_parameter(arena, list, "weights", holder_name(arena, bits16_weights(program), i),
-                    bits16_struct(arena, program, region_scope_type(program, region, i)), "");
+                    bits16_struct(arena, program, region_scope_type(program->weights, region, i)), "");
   for (int i = 0; i < region->n_scopes; i++)
     if (function->uses_gradients[i])
       add_parameter(arena, list, "gradients", holder_name(arena, "gradients", i),
-                    region_scope_type(program->trained, region, i)->name, "");
+                    region_scope_type(program->gradients, region, i)->name, "");
   for (int i = 0; i < region->n_scopes; i++)
     if (function->uses_rows[i]) add_parameter(arena, list, "rows", holder_name(arena, "tensors", i), "", "");
   if (saving_function(function)->saved_bytes > 0)
@@ -128,7 +128,7 @@ static struct jinja_value weights_argument(const struct program *program, const 
                                            int scope, const char *path, const char *next, bool address) {
   struct arena *arena = program->arena;
   struct access_part parts[8];
-  const struct program *tree = strcmp(base, "gradients") == 0 ? program->trained : program;
+  const struct weight_tree *tree = strcmp(base, "gradients") == 0 ? program->gradients : program->weights;
   int count = weight_access(tree, region, scope, path, next, parts);
   struct jinja_value argument = argument_value(arena, holder_name(arena, base, scope), address && count > 0, 0);
   for (int i = 0; i < count; i++) {
@@ -144,10 +144,10 @@ static struct jinja_value row_value(const struct program *program, const struct 
                                     const char *path, const char *next) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
-  int64_t first = weight_row(program, region, scope, path);
+  int64_t first = weight_row(program->weights, region, scope, path);
   set_text(arena, value, "rows", holder_name(arena, "tensors", scope));
   jinja_set(arena, value, "index",
-            index_value(arena, first, next != NULL ? weight_row(program, region, scope, next) - first : 0, 0));
+            index_value(arena, first, next != NULL ? weight_row(program->weights, region, scope, next) - first : 0, 0));
   return value;
 }
 

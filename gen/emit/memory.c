@@ -46,15 +46,15 @@ struct jinja_value weight_structs_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   for (int bits16 = 0; bits16 <= (program->bits16 != DTYPE_FLOAT32); bits16++)
-    for (int i = 0; i < program->n_structs; i++)
-      jinja_push(arena, list, weight_struct_value(program, program->structs[i], bits16));
-  for (int i = 0; i < program->trained->n_structs && program->trained != program; i++)
-    if (program->trained->structs[i]->bytes > 0)
-      jinja_push(arena, list, weight_struct_value(program, program->trained->structs[i], false));
+    for (int i = 0; i < program->weights->n_structs; i++)
+      jinja_push(arena, list, weight_struct_value(program, program->weights->structs[i], bits16));
+  for (int i = 0; i < program->gradients->n_structs && program->gradients != program->weights; i++)
+    if (program->gradients->structs[i]->bytes > 0)
+      jinja_push(arena, list, weight_struct_value(program, program->gradients->structs[i], false));
   return list;
 }
 
-static struct jinja_value parts_value(const struct program *program, const struct program *tree, const char *path) {
+static struct jinja_value parts_value(const struct program *program, const struct weight_tree *tree, const char *path) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   struct access_part parts[8];
@@ -73,11 +73,11 @@ struct jinja_value tensors_value(const struct program *program) {
   static const char *const inits[] = {"ZEROS", "ZEROS", "ONES", "NORMAL", "UNIFORM"};
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
-  for (int i = 0; i < program->n_weights; i++) {
-    const struct weight *weight = &program->weights[i];
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct weight *weight = &program->weights->items[i];
     struct jinja_value value = jinja_map(arena);
-    jinja_set(arena, value, "parts", parts_value(program, program, weight->path));
-    if (weight->zero) jinja_set(arena, value, "gradient", parts_value(program, program->trained, weight->path));
+    jinja_set(arena, value, "parts", parts_value(program, program->weights, weight->path));
+    if (weight->zero) jinja_set(arena, value, "gradient", parts_value(program, program->gradients, weight->path));
     set_literal(arena, value, "literal", weight->path);
     set_comment(arena, value, "comment", weight->path);
     set_int(arena, value, "offset", weight->offset);

@@ -91,9 +91,9 @@ static struct jinja_value rows_value(const struct program *program, const struct
     struct jinja_value row = row_value(arena, spans, &spans->items[i]);
     set_int(arena, row, "number", i);
     set_int(arena, row, "last", shard_last(program, &spans->items[i]));
-    set_int(arena, row, "place", weight_offset(program, spans->items[i].weight->path) / size);
+    set_int(arena, row, "place", weight_offset(program->weights, spans->items[i].weight->path) / size);
     if (spans->items[i].gradient >= 0)
-      set_int(arena, row, "gradient_place", weight_offset(program->trained, spans->items[i].weight->path) / size);
+      set_int(arena, row, "gradient_place", weight_offset(program->gradients, spans->items[i].weight->path) / size);
     jinja_push(arena, list, row);
   }
   return list;
@@ -156,8 +156,8 @@ static struct jinja_value buffers_value(const struct program *program) {
   struct jinja_value list = jinja_list(arena);
   int64_t first = -1, end = -1, size = dtype_size(DTYPE_FLOAT32);
   const char *name = NULL;
-  for (int i = 0; i <= program->n_weights; i++) {
-    const struct weight *weight = i < program->n_weights ? &program->weights[i] : NULL;
+  for (int i = 0; i <= program->weights->count; i++) {
+    const struct weight *weight = i < program->weights->count ? &program->weights->items[i] : NULL;
     bool buffer = weight != NULL && weight->parameter->buffer;
     if (first >= 0 && (!buffer || weight->offset / size != end)) {
       struct jinja_value row = jinja_map(arena);
@@ -215,7 +215,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_int(arena, value, "seed", job->training.seed);
   jinja_set(arena, value, "maps", maps_value(arena, job));
   set_int(arena, value, "block", is_sharded(program) ? (int)SHARD_LINE : (int)STATE_BLOCK);
-  set_bool(arena, value, "freezes", program->trained != program);
+  set_bool(arena, value, "freezes", program->gradients != program->weights);
   int64_t stored = program->figures.bytes.gradients / dtype_size(DTYPE_FLOAT32);
   set_int(arena, value, "own", program->ranks.own_elements); /* that a rank updates, of what ranks divide */
   set_int(arena, value, "gradients", shard_has_own_gradients(program) ? program->ranks.own_elements : stored);

@@ -4,12 +4,12 @@
 
 /* The place of a module's parameter among all. */
 static int64_t place_of(const struct program *program, const char *module, const char *name) {
-  return weight_named(program, arena_printf(program->arena, "%s.%s", module, name)) - program->weights;
+  return weight_named(program->weights, arena_printf(program->arena, "%s.%s", module, name)) - program->weights->items;
 }
 
 static struct jinja_value place_value(const struct program *program, int weight) {
   struct jinja_value value = jinja_map(program->arena);
-  set_comment(program->arena, value, "name", program->weights[weight].path);
+  set_comment(program->arena, value, "name", program->weights->items[weight].path);
   set_int(program->arena, value, "place", weight);
   return value;
 }
@@ -26,10 +26,10 @@ struct jinja_value start_value(const struct program *program) {
   const struct job *job = program->job;
   bool trains = program->kind == PROGRAM_TRAIN;
   struct jinja_value value = jinja_map(arena), fresh = jinja_list(arena), ignored = jinja_list(arena);
-  for (int i = 0; i < program->n_weights && trains && job->model.weights != NULL; i++)
-    if (program->weights[i].fresh) jinja_push(arena, fresh, place_value(program, i));
-  for (int i = 0; i < program->n_weights; i++)
-    if (program->weights[i].parameter->passing) jinja_push(arena, fresh, place_value(program, i));
+  for (int i = 0; i < program->weights->count && trains && job->model.weights != NULL; i++)
+    if (program->weights->items[i].fresh) jinja_push(arena, fresh, place_value(program, i));
+  for (int i = 0; i < program->weights->count; i++)
+    if (program->weights->items[i].parameter->passing) jinja_push(arena, fresh, place_value(program, i));
   for (int i = 0; i < job->model.n_ignore && trains; i++) push_ignored(arena, ignored, job->model.ignore[i].name);
   if (!trains) push_ignored(arena, ignored, "*");
   set_literal(arena, value, "weights", job->model.weights);
@@ -60,8 +60,8 @@ struct jinja_value adapters_value(const struct program *program) {
   if (program->adapters.count == 0) return value;
   for (int i = 0; i < program->adapters.count; i++)
     jinja_push(arena, items, adapter_value(program, &program->adapters.items[i]));
-  for (int i = 0; i < program->n_weights; i++)
-    if (is_saved_module(job, program->weights[i].path)) jinja_push(arena, whole, place_value(program, i));
+  for (int i = 0; i < program->weights->count; i++)
+    if (is_saved_module(job, program->weights->items[i].path)) jinja_push(arena, whole, place_value(program, i));
   jinja_set(arena, value, "items", items);
   jinja_set(arena, value, "whole", whole);
   set_int(arena, value, "rank", job->model.lora.rank);

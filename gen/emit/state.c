@@ -13,7 +13,7 @@ static struct jinja_value slices_value(const struct program *program, const stru
     const struct state_slice *slice = &state->slices[i];
     struct jinja_value value = jinja_map(arena);
     set_comment(arena, value, "name", slice->weight != NULL ? slice->weight->path : "of no parameter");
-    set_int(arena, value, "parameter", slice->weight != NULL ? slice->weight - program->weights : -1);
+    set_int(arena, value, "parameter", slice->weight != NULL ? slice->weight - program->weights->items : -1);
     set_int(arena, value, "first", slice->first);
     jinja_set(arena, value, "shape", shape_value(arena, slice->shape));
     jinja_push(arena, list, value);

@@ -18,13 +18,14 @@ static bool check_group(const struct program *program, int g, struct diagnostics
   const struct param_group *group = &program->job->optimizer.groups[g];
   int before = -1;
   bool frozen = false;
-  for (int i = 0; i < program->n_weights; i++) {
-    if (program->weights[i].parameter->buffer || !name_matches(group->match, program->weights[i].path)) continue;
-    if (!program->weights[i].parameter->value->differentiable) {
+  for (int i = 0; i < program->weights->count; i++) {
+    if (program->weights->items[i].parameter->buffer || !name_matches(group->match, program->weights->items[i].path))
+      continue;
+    if (!program->weights->items[i].parameter->value->differentiable) {
       frozen = true;
       continue;
     }
-    before = group_of(program->job, program->weights[i].path);
+    before = group_of(program->job, program->weights->items[i].path);
     if (before == g) return true;
   }
   if (before < 0 && frozen) {
@@ -32,8 +33,9 @@ static bool check_group(const struct program *program, int g, struct diagnostics
     diag_note(diags, program->job->model.freeze[0].where, "model.freeze is here");
   } else if (before < 0) {
     struct name_list names = {0};
-    for (int i = 0; i < program->n_weights; i++)
-      if (!program->weights[i].parameter->buffer) ARENA_PUSH(program->arena, names, program->weights[i].path);
+    for (int i = 0; i < program->weights->count; i++)
+      if (!program->weights->items[i].parameter->buffer)
+        ARENA_PUSH(program->arena, names, program->weights->items[i].path);
     name_pattern_unmatched(program->arena, group->match, &names, group->where, diags);
   } else {
     diag_error(diags, group->where, "all parameters that '%s' matches belong to groups before it", group->match);
@@ -49,9 +51,9 @@ static int by_offset(const void *left, const void *right) {
 
 /* The weights in the order in which they lie. */
 static const struct weight **sorted_weights(const struct program *program) {
-  const struct weight **sorted = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *sorted);
-  for (int i = 0; i < program->n_weights; i++) sorted[i] = &program->weights[i];
-  qsort(sorted, (size_t)program->n_weights, sizeof *sorted, by_offset);
+  const struct weight **sorted = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *sorted);
+  for (int i = 0; i < program->weights->count; i++) sorted[i] = &program->weights->items[i];
+  qsort(sorted, (size_t)program->weights->count, sizeof *sorted, by_offset);
   return sorted;
 }
 
@@ -105,7 +107,7 @@ static void add_part(struct sharing *sharing, struct span span) {
   struct program *program = sharing->program;
   struct span *last =
       program->optimizer.spans.count > 0 ? &program->optimizer.spans.items[program->optimizer.spans.count - 1] : NULL;
-  bool frozen = program->trained != program;
+  bool frozen = program->gradients != program->weights;
   if (frozen) span.end = span.first + rounded(shape_count(span.weight->parameter->shape));
   span.state[0] = optimizer_packs_moments(program->job) ? sharing->swept : span.gradient;
   sharing->swept += span.end - span.first;
@@ -140,7 +142,7 @@ static void add_weight(struct sharing *sharing, const struct weight *weight, int
 /* Whether the update goes by a table, not over all weights alike. */
 static bool has_tables(const struct program *program) {
   const struct job *job = program->job;
-  return program->trained != program || job->optimizer.n_groups > 0 || optimizer_is_by_tensor(job) ||
+  return program->gradients != program->weights || job->optimizer.n_groups > 0 || optimizer_is_by_tensor(job) ||
          optimizer_state_dtype(job) != STATE_FLOAT32 || is_sharded(program);
 }
 
@@ -160,9 +162,10 @@ bool plan_groups(struct program *program, struct diagnostics *diags) {
   if (diags->errors > 0) return false;
   for (int g = 0; g < job->optimizer.n_groups; g++) good = check_group(program, g, diags) && good;
   const struct weight **sorted = sorted_weights(program);
-  for (int i = 0; i < program->n_weights; i++)
+  for (int i = 0; i < program->weights->count; i++)
     if (has_row(job, sorted[i]))
-      add_weight(&sharing, sorted[i], i + 1 < program->n_weights ? sorted[i + 1]->offset : program->whole_bytes);
+      add_weight(&sharing, sorted[i],
+                 i + 1 < program->weights->count ? sorted[i + 1]->offset : program->weights->bytes);
   program->optimizer.scratch = optimizer_scratch(program);
   return good;
 }

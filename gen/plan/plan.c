@@ -162,9 +162,11 @@ static bool pass_fuse(struct context *context) {
 }
 
 static bool pass_weights(struct context *context) {
-  if (!plan_weights(context->program, context->diags) || !plan_start(context->program, context->diags)) return false;
-  plan_gradients(context->program);
-  return plan_trained(context->program, context->diags) && plan_fsdp_layers(context->program, context->diags);
+  struct program *program = context->program;
+  program->weights = program->gradients = plan_weights(program, false, context->diags);
+  if (program->weights == NULL || !plan_start(program, context->diags)) return false;
+  plan_gradients(program);
+  return plan_trained(program, context->diags) && plan_fsdp_layers(program, context->diags);
 }
 
 static bool pass_groups(struct context *context) {
@@ -274,7 +276,6 @@ struct program *plan(struct builder *builder, const struct job *job, enum progra
   program->choices.tuning = tuning;
   program->target = target_of(job);
   program->graph = builder_graph(builder);
-  program->trained = program;
   struct context context = {program, builder, diags, peeled};
   for (int i = 0; passes[i].name != NULL; i++) {
     if (!passes[i].run(&context) || diags->errors > 0) return NULL;

@@ -14,9 +14,9 @@ bool plan_start(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
   struct name_list names = {0};
   int before = diags->errors;
-  for (int i = 0; i < program->n_weights; i++) {
-    program->weights[i].fresh = is_fresh(job, program->weights[i].path);
-    ARENA_PUSH(program->arena, names, program->weights[i].path);
+  for (int i = 0; i < program->weights->count; i++) {
+    program->weights->items[i].fresh = is_fresh(job, program->weights->items[i].path);
+    ARENA_PUSH(program->arena, names, program->weights->items[i].path);
   }
   for (int i = 0; i < job->model.n_fresh; i++) {
     const struct named *pattern = &job->model.fresh[i];

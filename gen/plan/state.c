@@ -80,7 +80,7 @@ static void add_sliced(struct program *program, const char *name, const char *me
 static void divide(struct program *program) {
   struct state *state = &program->states.items[program->states.count - 1];
   if (!is_sharded(program)) return;
-  state->whole = program->trained->whole_bytes / dtype_size(DTYPE_FLOAT32);
+  state->whole = program->gradients->bytes / dtype_size(DTYPE_FLOAT32);
   state->count = program->ranks.own_elements;
 }
 
@@ -91,7 +91,7 @@ static void add_element_state(struct program *program, const char *name, int num
   const char *moment = arena_printf(arena, "moment_%d", number);
   bool halves = stored == STATE_BF16 || stored == STATE_BF16_STOCHASTIC;
   enum dtype dtype = halves ? DTYPE_BFLOAT16 : DTYPE_FLOAT32;
-  if (stored != STATE_8BIT && program->trained != program) {
+  if (stored != STATE_8BIT && program->gradients != program->weights) {
     bool whole = optimizer_is_by_tensor(program->job);
     add_sliced(program, name, moment, dtype, whole ? &program->optimizer.tensors : &program->optimizer.parts, WHOLE);
     divide(program);
@@ -115,7 +115,7 @@ static void add_optimizer(struct program *program, int64_t elements) {
 }
 
 void plan_state(struct program *program) {
-  int64_t elements = program->whole_bytes / dtype_size(DTYPE_FLOAT32);
+  int64_t elements = program->weights->bytes / dtype_size(DTYPE_FLOAT32);
   const struct job *job = program->job;
   if (program->kind != PROGRAM_TRAIN) return;
   bool parts = job->parallelism.zero_stage == 3;

@@ -338,6 +338,20 @@ struct program_data {
   int64_t positions; /* what positions in a window must be below; 0: nothing is looked up by them */
 };
 
+/* Filled by gen/plan/memory/weights.h: all parameters, or all whose gradient is stored, as one tree of structures. */
+struct weight_tree {
+  struct arena *arena;
+  bool of_gradients; /* not all parameters are in it */
+  struct weight_node *root;
+  struct weight_struct **structs; /* members' types before the types that hold them */
+  int n_structs, structs_capacity;
+  struct weight *items; /* the parameters, in the order of the model's source */
+  int count, capacity;
+  int64_t bytes;                 /* of all parameters, in the order of which weights tell their offsets */
+  struct weight_node **bindings; /* by forward region id and scope: what it was first called with */
+  int bindings_stride;
+};
+
 /* Filled by gen/plan/groups.h and where ranks divide; asked by the optimizer's update. */
 struct program_optimizer {
   struct span_list parts;   /* swept element by element, one for each parameter */
@@ -430,17 +444,8 @@ struct program {
   struct program_evaluation evaluation;
   struct program_decode decode;
   struct program_data data;
-  /* The tree of the parameters' gradients: this program, or, where some parameters have none that is stored, one that
-   * has nothing but the tree of all others. */
-  struct program *trained;
-  struct weight_node *root;
-  struct weight_struct **structs; /* members' types before the types that hold them */
-  int n_structs, structs_capacity;
-  struct weight *weights;
-  int n_weights, weights_capacity;
-  int64_t whole_bytes;           /* of all parameters, in the order of which weights tell their offsets */
-  struct weight_node **bindings; /* by forward region id and scope: what it was first called with */
-  int bindings_stride;
+  struct weight_tree *weights;
+  struct weight_tree *gradients; /* the weights' own tree where each parameter has a gradient that is stored */
   struct program_optimizer optimizer;
   struct {
     struct state *items;

@@ -8,8 +8,8 @@ const struct region *named_region(const struct region *region) {
   return region->forward != NULL ? region->forward : region;
 }
 
-struct weight_node **weight_binding(const struct program *program, const struct region *region, int formal) {
-  return &program->bindings[named_region(region)->id * program->bindings_stride + formal];
+struct weight_node **weight_binding(const struct weight_tree *tree, const struct region *region, int formal) {
+  return &tree->bindings[named_region(region)->id * tree->bindings_stride + formal];
 }
 
 /* ---- Offsets ---- */
@@ -22,56 +22,56 @@ static int64_t position_of(const struct weight_node *node) {
 }
 
 /* The offset of a node from the start of the weights. */
-static int64_t offset_of(const struct program *program, const struct weight_node *node) {
+static int64_t offset_of(const struct weight_tree *tree, const struct weight_node *node) {
   const struct weight_node *holder = node;
-  if (node == program->root) return 0;
+  if (node == tree->root) return 0;
   if (node->parent->array) {
     int64_t index = position_of(node);
     if (node->parent->slots > 0) index %= node->parent->slots;
-    return offset_of(program, node->parent) + index * node->parent->type->bytes;
+    return offset_of(tree, node->parent) + index * node->parent->type->bytes;
   }
   do holder = holder->parent;
-  while (holder != program->root && !holder->bound && !(holder->parent->array));
+  while (holder != tree->root && !holder->bound && !(holder->parent->array));
   const struct weight_struct *type = holder->type;
   for (int i = 0; i < type->n_members; i++)
-    if (strcmp(type->members[i].name, node->member) == 0) return offset_of(program, holder) + type->members[i].offset;
+    if (strcmp(type->members[i].name, node->member) == 0) return offset_of(tree, holder) + type->members[i].offset;
   return -1;
 }
 
-int64_t weight_offset(const struct program *program, const char *path) {
-  return offset_of(program, weight_node_at(program->root, path));
+int64_t weight_offset(const struct weight_tree *tree, const char *path) {
+  return offset_of(tree, weight_node_at(tree->root, path));
 }
 
-const struct weight_struct *weights_type(const struct program *program) {
-  return program->structs[program->n_structs - 1]; /* behind those that it is made of */
+const struct weight_struct *weights_type(const struct weight_tree *tree) {
+  return tree->structs[tree->n_structs - 1]; /* behind those that it is made of */
 }
 
-struct weight *weight_named(const struct program *program, const char *path) {
-  for (int i = 0; i < program->n_weights; i++)
-    if (strcmp(program->weights[i].path, path) == 0) return &program->weights[i];
+struct weight *weight_named(const struct weight_tree *tree, const char *path) {
+  for (int i = 0; i < tree->count; i++)
+    if (strcmp(tree->items[i].path, path) == 0) return &tree->items[i];
   return NULL;
 }
 
 /* ---- Access ---- */
 
-static const struct weight_node *scope_node(const struct program *program, const struct region *region, int formal) {
-  return *weight_binding(program, region, formal);
+static const struct weight_node *scope_node(const struct weight_tree *tree, const struct region *region, int formal) {
+  return *weight_binding(tree, region, formal);
 }
 
-const struct weight_struct *region_scope_type(const struct program *program, const struct region *region, int formal) {
-  return scope_node(program, region, formal)->type;
+const struct weight_struct *region_scope_type(const struct weight_tree *tree, const struct region *region, int formal) {
+  return scope_node(tree, region, formal)->type;
 }
 
-static int64_t weights_before(const struct program *program, const struct weight_node *node) {
-  int64_t offset = offset_of(program, node), count = 0;
-  for (int i = 0; i < program->n_weights; i++) count += program->weights[i].offset < offset;
+static int64_t weights_before(const struct weight_tree *tree, const struct weight_node *node) {
+  int64_t offset = offset_of(tree, node), count = 0;
+  for (int i = 0; i < tree->count; i++) count += tree->items[i].offset < offset;
   return count;
 }
 
-int64_t weight_row(const struct program *program, const struct region *region, int formal, const char *path) {
-  const struct weight_node *from = scope_node(program, region, formal);
+int64_t weight_row(const struct weight_tree *tree, const struct region *region, int formal, const char *path) {
+  const struct weight_node *from = scope_node(tree, region, formal);
   const struct weight_node *node = weight_node_at((struct weight_node *)from, path);
-  return weights_before(program, node) - weights_before(program, from);
+  return weights_before(tree, node) - weights_before(tree, from);
 }
 
 static int access_parts(const struct weight_node *from, const char *path, struct access_part parts[8]) {
@@ -92,9 +92,9 @@ static int access_parts(const struct weight_node *from, const char *path, struct
   return count;
 }
 
-int weight_access(const struct program *program, const struct region *region, int formal, const char *path,
+int weight_access(const struct weight_tree *tree, const struct region *region, int formal, const char *path,
                   const char *next, struct access_part parts[8]) {
-  const struct weight_node *from = scope_node(program, region, formal);
+  const struct weight_node *from = scope_node(tree, region, formal);
   int count = access_parts(from, path, parts);
   if (next == NULL) return count;
   struct access_part after[8];

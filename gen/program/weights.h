@@ -1,24 +1,24 @@
-/* Weights: what a program's tree of parameters says of each: where it lies, and how functions reach it. */
+/* Weights: what a tree of parameters says of each: where it lies, and how functions reach it. */
 #ifndef ACCEL_PROGRAM_WEIGHTS_H
 #define ACCEL_PROGRAM_WEIGHTS_H
 
 #include "gen/program/program.h"
 
-/* Bytes from the start of a program's parameters to where the one of this name, which it must have, is in use. */
-int64_t weight_offset(const struct program *program, const char *path);
+/* Bytes from the start of a tree's parameters to where the one of this name, which it must have, is in use. */
+int64_t weight_offset(const struct weight_tree *tree, const char *path);
 
-/* The structure of all weights; of program->trained, of their gradients. */
-const struct weight_struct *weights_type(const struct program *program);
+/* The structure of the whole tree. */
+const struct weight_struct *weights_type(const struct weight_tree *tree);
 
 /* The parameter of an absolute path. */
-struct weight *weight_named(const struct program *program, const char *path);
+struct weight *weight_named(const struct weight_tree *tree, const char *path);
 
 /* The structure to which the pointer for scope `formal` of a region points. */
-const struct weight_struct *region_scope_type(const struct program *program, const struct region *region, int formal);
+const struct weight_struct *region_scope_type(const struct weight_tree *tree, const struct region *region, int formal);
 
 /* Parameters that lie before the one, or the scope, `path` below scope `formal` of a region, from that scope's first.
  */
-int64_t weight_row(const struct program *program, const struct region *region, int formal, const char *path);
+int64_t weight_row(const struct weight_tree *tree, const struct region *region, int formal, const char *path);
 
 /* How a parameter or a scope is reached from that pointer: members with array indices. `path` is below the scope;
  * `next` is the path in the following iteration of a loop (NULL or equal: none), whose differing index becomes
@@ -29,13 +29,13 @@ struct access_part {
   int64_t first, step;
   int64_t modulo; /* elements that the array has room for, in turn; 0: all */
 };
-int weight_access(const struct program *program, const struct region *region, int formal, const char *path,
+int weight_access(const struct weight_tree *tree, const struct region *region, int formal, const char *path,
                   const char *next, struct access_part parts[8]);
 
 /* The region whose scopes a region has: a backward region those of its forward region. */
 const struct region *named_region(const struct region *region);
 
 /* Of a scope of a region: the node of the tree with which it was first bound. */
-struct weight_node **weight_binding(const struct program *program, const struct region *region, int formal);
+struct weight_node **weight_binding(const struct weight_tree *tree, const struct region *region, int formal);
 
 #endif

@@ -61,8 +61,8 @@ static double *weight_memory(struct machine *machine, const struct activation *r
   const char *scope = run->scopes[parameter->scope];
   const char *name = scope[0] == '\0' ? parameter->path : arena_printf(machine->arena, "%s.%s", scope, parameter->path);
   if (storage->kind == STORAGE_WEIGHT) return (double *)machine->parameter(machine->context, name, parameter);
-  for (int i = 0; i < machine->program->n_weights; i++)
-    if (strcmp(machine->program->weights[i].path, name) == 0) return machine->gradients[i];
+  for (int i = 0; i < machine->program->weights->count; i++)
+    if (strcmp(machine->program->weights->items[i].path, name) == 0) return machine->gradients[i];
   assert(!"the parameter is one of the program's");
   return NULL;
 }
@@ -225,10 +225,10 @@ static struct activation entry_run(struct machine *machine, const struct functio
  * their memory. */
 static void clear_gradients(struct machine *machine) {
   const struct program *program = machine->program;
-  for (int i = 0; i < program->n_weights; i++) {
-    bool zero = program->weights[i].zero || program->job->accumulation.num_steps > 1;
+  for (int i = 0; i < program->weights->count; i++) {
+    bool zero = program->weights->items[i].zero || program->job->accumulation.num_steps > 1;
     if (!zero || machine->gradients[i] == NULL) continue;
-    memset(machine->gradients[i], 0, (size_t)shape_count(program->weights[i].parameter->shape) * sizeof(double));
+    memset(machine->gradients[i], 0, (size_t)shape_count(program->weights->items[i].parameter->shape) * sizeof(double));
   }
 }
 
@@ -237,9 +237,9 @@ static void check_padding(struct machine *machine, int64_t count) {
   const struct program *program = machine->program;
   for (int64_t at = 0; at < count; at++) {
     bool within = false;
-    for (int i = 0; i < program->n_weights && !within; i++) {
-      int64_t first = program->weights[i].gradient / ELEMENT, bytes = program->weights[i].gradient;
-      within = bytes >= 0 && at >= first && at < first + shape_count(program->weights[i].parameter->shape);
+    for (int i = 0; i < program->weights->count && !within; i++) {
+      int64_t first = program->weights->items[i].gradient / ELEMENT, bytes = program->weights->items[i].gradient;
+      within = bytes >= 0 && at >= first && at < first + shape_count(program->weights->items[i].parameter->shape);
     }
     assert(within || isnan(machine->gradient_memory[at]));
   }
@@ -247,13 +247,12 @@ static void check_padding(struct machine *machine, int64_t count) {
 
 void machine_run(struct machine *machine) {
   struct program *program = machine->program;
-  const struct program *trained = program->trained;
-  int64_t count = weights_type(trained)->bytes / ELEMENT;
+  int64_t count = weights_type(program->gradients)->bytes / ELEMENT;
   machine->gradient_memory = poisoned(machine, count);
-  machine->gradients = arena_alloc(machine->arena, ((size_t)program->n_weights + 1) * sizeof *machine->gradients);
-  for (int i = 0; i < program->n_weights; i++)
-    if (program->weights[i].gradient >= 0)
-      machine->gradients[i] = machine->gradient_memory + program->weights[i].gradient / ELEMENT;
+  machine->gradients = arena_alloc(machine->arena, ((size_t)program->weights->count + 1) * sizeof *machine->gradients);
+  for (int i = 0; i < program->weights->count; i++)
+    if (program->weights->items[i].gradient >= 0)
+      machine->gradients[i] = machine->gradient_memory + program->weights->items[i].gradient / ELEMENT;
   double *saved = poisoned(machine, program->entry.forward->saved_bytes / ELEMENT), *loss = &machine->loss;
   struct activation forward = entry_run(machine, program->entry.forward, saved);
   struct activation backward = entry_run(machine, program->entry.backward, saved);

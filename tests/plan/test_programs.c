@@ -185,10 +185,10 @@ static void check(const struct model_case *at, uint64_t seed, const struct job *
   aliasing->parted += is_parted(program);
   aliasing->carrying += carries_sums(program);
   compare("loss", &machine.loss, &loss, 1, at->file);
-  for (int i = 0; i < program->n_weights; i++) {
-    const struct numbers *weight = weight_of(&bench, program->weights[i].path);
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct numbers *weight = weight_of(&bench, program->weights->items[i].path);
     if (weight == NULL) continue; /* pruned: nothing read it */
-    int64_t count = shape_count(program->weights[i].parameter->shape);
+    int64_t count = shape_count(program->weights->items[i].parameter->shape);
     const double *gradient = evaluated_gradient(truth, weight->name);
     compare(weight->name, machine.gradients[i], gradient, count, at->file);
     if (gradient != NULL)

@@ -41,7 +41,7 @@ static void collect(struct weight_walk *walk, const struct region *region, const
     ARENA_PUSH(arena, parting->held, arena_printf(arena, "%s %s", path, shape_text(arena, p->shape)));
   }
   for (int i = 0; i < region->n_scopes; i++)
-    if (weight_scope_is_used(parting->program, region, i, NULL))
+    if (weight_scope_is_used(region, i, NULL, NULL))
       ARENA_PUSH(arena, parting->held, arena_printf(arena, "%s scope", prefixes[i]));
 }
 
@@ -104,7 +104,7 @@ static const struct region *original_of(const struct parting *parting, const str
 static bool fits(const struct parting *parting, const struct variant *variant, const char *const *prefixes) {
   for (int i = 0; i < variant->region->n_scopes; i++)
     if (!hold_the_same(parting, variant->prefixes[i], prefixes[i]) &&
-        weight_scope_is_used(parting->program, variant->region, i, NULL))
+        weight_scope_is_used(variant->region, i, NULL, NULL))
       return false;
   return true;
 }

@@ -17,17 +17,17 @@ const char *const *weight_scopes(struct arena *arena, const struct call *call, i
   return inner;
 }
 
-bool weight_scope_is_used(const struct program *program, const struct region *region, int formal,
-                          bool (*counts)(const struct program *program, const struct parameter *parameter)) {
+bool weight_scope_is_used(const struct region *region, int formal,
+                          bool (*counts)(const void *context, const struct parameter *parameter), const void *context) {
   if (region->forward != NULL) region = region->forward;
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *parameter = &region->parameters.items[i];
-    if (parameter->scope == formal && (counts == NULL || counts(program, parameter))) return true;
+    if (parameter->scope == formal && (counts == NULL || counts(context, parameter))) return true;
   }
   for (int i = 0; i < region->nodes.count; i++) {
     const struct call *call = region->nodes.items[i]->call;
     for (int k = 0; call != NULL && k < call->callee->n_scopes; k++)
-      if (call->scopes[k * call->count]->formal == formal && weight_scope_is_used(program, call->callee, k, counts))
+      if (call->scopes[k * call->count]->formal == formal && weight_scope_is_used(call->callee, k, counts, context))
         return true;
   }
   return false;

@@ -24,8 +24,8 @@ void weight_walk_entries(struct weight_walk *walk);
 
 /* Whether a region, or one that it calls, has a parameter below its scope `formal` that `counts`; NULL: each does. Of a
  * backward region it is asked of its forward. */
-bool weight_scope_is_used(const struct program *program, const struct region *region, int formal,
-                          bool (*counts)(const struct program *program, const struct parameter *parameter));
+bool weight_scope_is_used(const struct region *region, int formal,
+                          bool (*counts)(const void *context, const struct parameter *parameter), const void *context);
 
 /* The name of what is `path` below the scope `prefix`. */
 const char *weight_path(struct arena *arena, const char *prefix, const char *path);

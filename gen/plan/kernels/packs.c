@@ -53,7 +53,7 @@ static int64_t packed_bytes(const struct kernel *kernel) {
 static bool *met_by(const struct weight_walk *walk, const struct kernel *kernel, int weight) {
   const struct program *program = walk->program;
   size_t at = (size_t)kernel_index(program, kernel);
-  return (bool *)walk->context + at * (size_t)program->n_weights + weight;
+  return (bool *)walk->context + at * (size_t)program->weights->count + weight;
 }
 
 static void visit(struct weight_walk *walk, const struct region *region, const struct node *after,
@@ -65,15 +65,16 @@ static void visit(struct weight_walk *walk, const struct region *region, const s
     struct kernel *kernel = function->steps[s].kernel;
     if (kernel == NULL || !kernel->packs || strcmp(kernel->variant, packed_variant) != 0) continue;
     const struct parameter *p = &named->parameters.items[function->steps[s].inputs[PACKED].storage->index];
-    const struct weight *weight = weight_named(program, weight_path(program->arena, prefixes[p->scope], p->path));
-    bool *met = met_by(walk, kernel, (int)(weight - program->weights));
+    const struct weight *weight =
+        weight_named(program->weights, weight_path(program->arena, prefixes[p->scope], p->path));
+    bool *met = met_by(walk, kernel, (int)(weight - program->weights->items));
     kernel->weights += !*met;
     *met = true;
   }
 }
 
 void plan_packs(struct program *program) {
-  size_t size = (size_t)program->kernels.count * (size_t)program->n_weights + 1;
+  size_t size = (size_t)program->kernels.count * (size_t)program->weights->count + 1;
   struct weight_walk walk = {.program = program, .visit = visit, .context = arena_alloc(program->arena, size)};
   weight_walk_entries(&walk);
   for (int i = 0; i < program->kernels.count; i++)

@@ -39,16 +39,15 @@ static int compare_gradients(const void *left, const void *right) {
 
 /* The gradients, and the padding between them. */
 static struct memory gradient_memory(struct program *program, const struct liveness *liveness) {
-  const struct program *trained = program->trained;
-  struct memory memory = {.arena = program->arena, .bytes = weights_type(trained)->bytes};
-  const struct weight **sorted = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *sorted);
+  struct memory memory = {.arena = program->arena, .bytes = weights_type(program->gradients)->bytes};
+  const struct weight **sorted = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *sorted);
   int n = 0;
-  for (int i = 0; i < program->n_weights; i++)
-    if (program->weights[i].gradient >= 0) sorted[n++] = &program->weights[i];
+  for (int i = 0; i < program->weights->count; i++)
+    if (program->weights->items[i].gradient >= 0) sorted[n++] = &program->weights->items[i];
   qsort(sorted, (size_t)n, sizeof *sorted, compare_gradients);
   for (int i = 0; i < n; i++) {
     const struct parameter *parameter = sorted[i]->parameter;
-    int64_t written = liveness->written[sorted[i] - program->weights];
+    int64_t written = liveness->written[sorted[i] - program->weights->items];
     push(&memory, sorted[i]->gradient, 0);
     push(&memory, sorted[i]->gradient + shape_count(parameter->shape) * dtype_size(parameter->dtype),
          written < 0 ? 0 : written);

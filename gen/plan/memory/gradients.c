@@ -21,7 +21,7 @@ struct counts {
 
 static struct weight *weight_of(const struct weight_walk *walk, const struct parameter *p,
                                 const char *const *prefixes) {
-  return weight_named(walk->program, weight_path(walk->program->arena, prefixes[p->scope], p->path));
+  return weight_named(walk->program->weights, weight_path(walk->program->arena, prefixes[p->scope], p->path));
 }
 
 /* The weight to whose gradient a visit contributes this; NULL: it comes with another visit of the same call. */
@@ -50,7 +50,7 @@ static void visit_gradients(struct weight_walk *walk, const struct region *regio
     struct weight *weight = contributed(walk, region, gradient, after, prefixes);
     if (weight == NULL) continue;
     mark_meeting(walk, region, i, weight, after, prefixes);
-    int at = (int)(weight - walk->program->weights);
+    int at = (int)(weight - walk->program->weights->items);
     if (counts->first[at] == NULL) counts->first[at] = gradient;
     if (counts->contributions[at]++ > 0) gradient->accumulate = counts->first[at]->shared = true;
     if (counts->first[at] != gradient) weight->tied = true;
@@ -86,7 +86,8 @@ static void visit_zeros(struct weight_walk *walk, const struct region *region, c
     const struct parameter_gradient *gradient = &region->gradients.items[i];
     struct weight *weight = contributed(walk, region, gradient, after, prefixes);
     if (weight == NULL) continue;
-    if (counts->contributions[weight - walk->program->weights]++ == 0 && gradient->accumulate) weight->zero = true;
+    if (counts->contributions[weight - walk->program->weights->items]++ == 0 && gradient->accumulate)
+      weight->zero = true;
   }
 }
 
@@ -94,7 +95,7 @@ static void visit_readers(struct weight_walk *walk, const struct region *region,
                           const char *const *prefixes) {
   struct counts *counts = walk->context;
   for (int i = 0; i < region->parameters.count && after == NULL; i++)
-    counts->readers[weight_of(walk, &region->parameters.items[i], prefixes) - walk->program->weights]++;
+    counts->readers[weight_of(walk, &region->parameters.items[i], prefixes) - walk->program->weights->items]++;
 }
 
 /* One backward function serves all calls of its function, so what one of them cannot do, none does. */
@@ -115,11 +116,11 @@ static void choose_in_backward(struct program *program, struct weight_walk *walk
   const struct graph *graph = program->graph;
   struct counts *counts = walk->context;
   if (program->kind != PROGRAM_TRAIN || !job_optimizer(program->job)->in_backward) return;
-  counts->readers = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof(int));
+  counts->readers = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof(int));
   walk->visit = visit_readers;
   weight_walk_from(walk, graph->entry);
-  for (int i = 0; i < program->n_weights; i++) {
-    struct weight *weight = &program->weights[i];
+  for (int i = 0; i < program->weights->count; i++) {
+    struct weight *weight = &program->weights->items[i];
     weight->in_backward =
         weight->parameter->value->differentiable && counts->contributions[i] == 1 && counts->readers[i] == 1;
   }
@@ -145,9 +146,9 @@ void plan_gradients(struct program *program) {
   order_contributions(program->graph);
   struct counts counts = {0};
   struct weight_walk walk = {.program = program, .visit = visit_gradients, .context = &counts};
-  size_t bytes = ((size_t)program->n_weights + 1) * sizeof(int);
+  size_t bytes = ((size_t)program->weights->count + 1) * sizeof(int);
   counts.contributions = arena_alloc(program->arena, bytes);
-  counts.first = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *counts.first);
+  counts.first = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *counts.first);
   weight_walk_from(&walk, backward);
   for (int r = 0; r < graph->n_regions && job_adds_gradients(program->job); r++)
     for (int i = 0; i < graph->regions[r]->gradients.count; i++)
@@ -156,15 +157,15 @@ void plan_gradients(struct program *program) {
   memset(counts.contributions, 0, bytes);
   walk.visit = visit_zeros;
   weight_walk_from(&walk, backward);
-  for (int i = 0; i < program->n_weights; i++) /* what no gradient reaches, the update finds at zero */
-    if (counts.contributions[i] == 0) program->weights[i].zero = has_gradient(&program->weights[i]);
+  for (int i = 0; i < program->weights->count; i++) /* what no gradient reaches, the update finds at zero */
+    if (counts.contributions[i] == 0) program->weights->items[i].zero = has_gradient(&program->weights->items[i]);
 }
 
 /* ---- The tree of what is stored ---- */
 
 /* Whether what a loop goes through by an index is an array among the gradients too. */
 static bool same_arrays(const struct program *program, const struct weight_node *node, struct diagnostics *diags) {
-  const struct weight_node *trained = weight_node_at(program->trained->root, node->path);
+  const struct weight_node *trained = weight_node_at(program->gradients->root, node->path);
   bool good = trained == NULL || !node->array || trained->array;
   if (!good) {
     bool freezes = program->figures.n_frozen > 0;
@@ -181,11 +182,11 @@ static bool same_arrays(const struct program *program, const struct weight_node 
 /* An optimizer that evaluates an average of the weights leaves buffers that belong to others. */
 static bool check_buffers(const struct program *program, struct diagnostics *diags) {
   if (program->kind != PROGRAM_TRAIN || !job_optimizer(program->job)->averages) return true;
-  for (int i = 0; i < program->n_weights; i++) {
-    if (!program->weights[i].parameter->buffer) continue;
+  for (int i = 0; i < program->weights->count; i++) {
+    if (!program->weights->items[i].parameter->buffer) continue;
     diag_error(diags, job_where(program->job, "optimizer.name"),
                "'%s' evaluates an average of the weights, and '%s' is of the weights that it trains with",
-               job_optimizer(program->job)->name, program->weights[i].path);
+               job_optimizer(program->job)->name, program->weights->items[i].path);
     diag_help(diags, "use optimizer.name: adamw, or a model without running statistics");
     return false;
   }
@@ -196,22 +197,21 @@ static bool check_buffers(const struct program *program, struct diagnostics *dia
 bool plan_trained(struct program *program, struct diagnostics *diags) {
   bool some = job_folds(program->job); /* they have a layout of their own */
   if (!check_buffers(program, diags)) return false;
-  for (int i = 0; i < program->n_weights; i++) {
-    const struct weight *weight = &program->weights[i];
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct weight *weight = &program->weights->items[i];
     bool frozen = !weight->parameter->value->differentiable && !weight->parameter->buffer;
     if (frozen && program->kind == PROGRAM_TRAIN) program->figures.n_frozen += shape_count(weight->parameter->shape);
     some |= !has_gradient(weight);
   }
   if (some && program->kind == PROGRAM_TRAIN) {
-    program->trained = arena_alloc(program->arena, sizeof *program->trained);
-    *program->trained = (struct program){.arena = program->arena, .job = program->job, .graph = program->graph};
-    if (!plan_weights(program->trained, diags)) return false;
-    if (!same_arrays(program, program->root, diags)) return false;
+    program->gradients = plan_weights(program, true, diags);
+    if (program->gradients == NULL) return false;
+    if (!same_arrays(program, program->weights->root, diags)) return false;
   }
-  for (int i = 0; i < program->n_weights; i++) {
-    struct weight *weight = &program->weights[i];
-    bool stored = program->trained == program || has_gradient(weight);
-    weight->gradient = stored ? weight_offset(program->trained, weight->path) : -1;
+  for (int i = 0; i < program->weights->count; i++) {
+    struct weight *weight = &program->weights->items[i];
+    bool stored = program->gradients == program->weights || has_gradient(weight);
+    weight->gradient = stored ? weight_offset(program->gradients, weight->path) : -1;
   }
   return true;
 }

@@ -10,8 +10,8 @@
  * micro-batches add up so (job_adds_gradients), all add. Sets the accumulate flags of the graph's gradients. */
 void plan_gradients(struct program *program);
 
-/* Fills program->trained and where the gradient of each weight lies, after plan_gradients. False with an error when the
- * layers of a loop are frozen in different parts. */
+/* Fills program->gradients and where the gradient of each weight lies, after plan_gradients. False with an error when
+ * the layers of a loop are frozen in different parts. */
 bool plan_trained(struct program *program, struct diagnostics *diags);
 
 #endif

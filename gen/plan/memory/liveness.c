@@ -67,7 +67,7 @@ struct run {
 static struct spot gradient_spot(const struct walk *walk, const struct run *run, const struct storage *storage) {
   const struct parameter *parameter = &run->function->region->forward->parameters.items[storage->index];
   const char *path = weight_path(walk->program->arena, run->prefixes[parameter->scope], parameter->path);
-  int64_t weight = weight_named(walk->program, path) - walk->program->weights;
+  int64_t weight = weight_named(walk->program->weights, path) - walk->program->weights->items;
   return (struct spot){.written = &walk->liveness->written[weight]};
 }
 
@@ -180,8 +180,8 @@ void find_liveness(struct program *program, struct liveness *liveness) {
   struct walk walk = {program, liveness, 0};
   *liveness = (struct liveness){0};
   add_buffers(program, program->entry.forward, liveness);
-  liveness->written = arena_alloc(arena, ((size_t)program->n_weights + 1) * sizeof *liveness->written);
-  for (int i = 0; i < program->n_weights; i++) liveness->written[i] = program->weights[i].zero ? 0 : -1;
+  liveness->written = arena_alloc(arena, ((size_t)program->weights->count + 1) * sizeof *liveness->written);
+  for (int i = 0; i < program->weights->count; i++) liveness->written[i] = program->weights->items[i].zero ? 0 : -1;
   struct run run = {.function = program->entry.backward, .prefixes = root};
   run.inputs = arena_alloc(arena, ((size_t)region->inputs.count + 1) * sizeof *run.inputs);
   run.results = arena_alloc(arena, ((size_t)region->results.count + 1) * sizeof *run.results);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gen/ir/names.h"
+#include "gen/ir/region.h"
 #include "gen/plan/graph/weight_walk.h"
 #include "gen/program/storage.h"
 #include "gen/program/weight_names.h"
@@ -11,14 +12,15 @@
 
 /* ---- Which scopes are used ---- */
 
-/* Whether the program's tree has the parameter: that of gradients has those whose gradient is stored. */
-static bool has_parameter(const struct program *program, const struct parameter *parameter) {
-  return program->trained == program || (parameter->value->differentiable && !parameter->in_backward);
+/* Whether the tree has the parameter: that of gradients has those whose gradient is stored. */
+static bool has_parameter(const void *context, const struct parameter *parameter) {
+  const struct weight_tree *tree = context;
+  return !tree->of_gradients || (parameter->value->differentiable && !parameter->in_backward);
 }
 
 /* Whether the function of a region takes a pointer to the parameters below scope `formal`. */
-static bool uses_scope(const struct program *program, const struct region *region, int formal) {
-  return weight_scope_is_used(program, region, formal, has_parameter);
+static bool uses_scope(const struct weight_tree *tree, const struct region *region, int formal) {
+  return weight_scope_is_used(region, formal, has_parameter, tree);
 }
 
 /* ---- Building the tree ---- */
@@ -29,19 +31,19 @@ static void refuse(struct weight_walk *walk, const struct parameter *parameter, 
 }
 
 static void add_weight(struct weight_walk *walk, const struct parameter *parameter, const char *path) {
-  struct program *program = walk->program;
-  const struct parameter *above = weight_parameter_above(program->root, path);
+  struct weight_tree *tree = walk->context;
+  const struct parameter *above = weight_parameter_above(tree->root, path);
   if (above != NULL) {
     refuse(walk, parameter, "lies below another parameter", path);
     diag_note(walk->diags, above->where, "'%s' was made here", above->path);
     return;
   }
   if (strlen(path) > LONGEST_WEIGHT_NAME) {
-    refuse(walk, parameter,
-           arena_printf(program->arena, "has a name of more than %d letters", (int)LONGEST_WEIGHT_NAME), path);
+    refuse(walk, parameter, arena_printf(tree->arena, "has a name of more than %d letters", (int)LONGEST_WEIGHT_NAME),
+           path);
     return;
   }
-  struct weight_node *node = weight_node_make(program->arena, program->root, path);
+  struct weight_node *node = weight_node_make(tree->arena, tree->root, path);
   if (node->parameter != NULL || node->n_children > 0) {
     const struct parameter *known = node->parameter;
     if (known != NULL && shape_equal(known->shape, parameter->shape)) return;
@@ -51,9 +53,8 @@ static void add_weight(struct weight_walk *walk, const struct parameter *paramet
     return;
   }
   node->parameter = parameter;
-  program->weights = arena_grow(program->arena, program->weights, program->n_weights, &program->weights_capacity,
-                                sizeof *program->weights);
-  program->weights[program->n_weights++] = (struct weight){.path = path, .parameter = parameter};
+  tree->items = arena_grow(tree->arena, tree->items, tree->count, &tree->capacity, sizeof *tree->items);
+  tree->items[tree->count++] = (struct weight){.path = path, .parameter = parameter};
 }
 
 static void visit_parameters(struct weight_walk *walk, const struct region *region, const struct node *after,
@@ -61,7 +62,7 @@ static void visit_parameters(struct weight_walk *walk, const struct region *regi
   if (after != NULL || region->forward != NULL) return;
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
-    if (!has_parameter(walk->program, p)) continue;
+    if (!has_parameter(walk->context, p)) continue;
     if (p->moved) continue; /* weights stand in the order of the model's source */
     add_weight(walk, p, weight_path(walk->program->arena, prefixes[p->scope], p->path));
   }
@@ -69,11 +70,11 @@ static void visit_parameters(struct weight_walk *walk, const struct region *regi
 
 static void visit_bindings(struct weight_walk *walk, const struct region *region, const struct node *after,
                            const char *const *prefixes) {
+  const struct weight_tree *tree = walk->context;
   if (after != NULL) return;
   for (int i = 0; i < region->n_scopes; i++) {
-    if (!uses_scope(walk->program, region, i)) continue;
-    struct weight_node *node = weight_node_at(walk->program->root, prefixes[i]),
-                       **first = weight_binding(walk->program, region, i);
+    if (!uses_scope(tree, region, i)) continue;
+    struct weight_node *node = weight_node_at(tree->root, prefixes[i]), **first = weight_binding(tree, region, i);
     node->bound = true;
     if (node->binder == NULL && !region->group) node->binder = named_region(region);
     if (*first == NULL) *first = node;
@@ -111,7 +112,7 @@ static bool is_array(const struct weight_node *node, bool gaps) {
   return node->n_children > 0;
 }
 
-static struct weight_struct *struct_of(struct program *program, struct weight_node *node);
+static struct weight_struct *struct_of(struct weight_tree *tree, struct weight_node *node);
 
 static bool is_member(const void *context, const char *name) {
   const struct weight_struct *type = context;
@@ -120,13 +121,13 @@ static bool is_member(const void *context, const char *name) {
   return false;
 }
 
-static void add_member(struct program *program, struct weight_struct *type, const char *prefix,
+static void add_member(struct weight_tree *tree, struct weight_struct *type, const char *prefix,
                        struct weight_node *node) {
-  struct arena *arena = program->arena;
+  struct arena *arena = tree->arena;
   const char *name = prefix[0] != '\0' ? arena_printf(arena, "%s_%s", prefix, node->name) : node->name;
-  node->array = is_array(node, program->trained != program);
+  node->array = is_array(node, tree->of_gradients);
   if (node->parameter == NULL && !node->array && !node->bound) {
-    for (int i = 0; i < node->n_children; i++) add_member(program, type, name, node->children[i]);
+    for (int i = 0; i < node->n_children; i++) add_member(tree, type, name, node->children[i]);
     return;
   }
   struct weight_member member = {.node = node, .offset = arena_aligned(type->bytes)};
@@ -135,9 +136,9 @@ static void add_member(struct program *program, struct weight_struct *type, cons
   if (node->parameter != NULL) {
     member.bytes = shape_count(node->parameter->shape) * dtype_size(node->parameter->dtype);
   } else {
-    node->type = struct_of(program, node->array ? node->children[0] : node);
+    node->type = struct_of(tree, node->array ? node->children[0] : node);
     member.bytes = node->type->bytes * (node->array ? node->n_children : 1);
-    for (int i = 1; i < node->n_children && node->array; i++) struct_of(program, node->children[i]);
+    for (int i = 1; i < node->n_children && node->array; i++) struct_of(tree, node->children[i]);
   }
   type->members = arena_grow(arena, type->members, type->n_members, &type->capacity, sizeof *type->members);
   type->members[type->n_members++] = member;
@@ -158,40 +159,40 @@ static bool same_struct(const struct weight_struct *a, const struct weight_struc
 }
 
 static bool is_struct(const void *context, const char *name) {
-  const struct program *program = context;
-  for (int i = 0; i < program->n_structs; i++)
-    if (strcmp(program->structs[i]->name, name) == 0) return true;
+  const struct weight_tree *tree = context;
+  for (int i = 0; i < tree->n_structs; i++)
+    if (strcmp(tree->structs[i]->name, name) == 0) return true;
   return false;
 }
 
-static const char *struct_name(const struct program *program, const struct weight_node *node) {
+static const char *struct_name(const struct weight_tree *tree, const struct weight_node *node) {
   const char *source = node->binder != NULL ? node->binder->name : node->name;
   if (node->binder == NULL && as_number(node->name) >= 0 && node->parent != NULL) source = node->parent->name;
-  const char *base = arena_printf(program->arena, "%s_%s", identifier(program->arena, source),
-                                  program->trained == program ? "weights" : "gradients");
-  return free_name(program->arena, base, is_struct, program);
+  const char *base =
+      arena_printf(tree->arena, "%s_%s", identifier(tree->arena, source), tree->of_gradients ? "gradients" : "weights");
+  return free_name(tree->arena, base, is_struct, tree);
 }
 
-static struct weight_struct *struct_of(struct program *program, struct weight_node *node) {
-  struct weight_struct *type = arena_alloc(program->arena, sizeof *type);
-  for (int i = 0; i < node->n_children; i++) add_member(program, type, "", node->children[i]);
+static struct weight_struct *struct_of(struct weight_tree *tree, struct weight_node *node) {
+  struct weight_struct *type = arena_alloc(tree->arena, sizeof *type);
+  for (int i = 0; i < node->n_children; i++) add_member(tree, type, "", node->children[i]);
   type->bytes = arena_aligned(type->bytes);
-  for (int i = 0; i < program->n_structs; i++)
-    if (same_struct(program->structs[i], type)) return node->type = program->structs[i];
-  type->name = struct_name(program, node);
-  program->structs =
-      arena_grow(program->arena, program->structs, program->n_structs, &program->structs_capacity, sizeof type);
-  return program->structs[program->n_structs++] = node->type = type;
+  for (int i = 0; i < tree->n_structs; i++)
+    if (same_struct(tree->structs[i], type)) return node->type = tree->structs[i];
+  type->name = struct_name(tree, node);
+  tree->structs = arena_grow(tree->arena, tree->structs, tree->n_structs, &tree->structs_capacity, sizeof type);
+  return tree->structs[tree->n_structs++] = node->type = type;
 }
 
 /* All scopes that a function is called with must be of one type: its parameter's. */
 static void visit_types(struct weight_walk *walk, const struct region *region, const struct node *after,
                         const char *const *prefixes) {
+  const struct weight_tree *tree = walk->context;
   if (after != NULL) return;
   for (int i = 0; i < region->n_scopes; i++) {
-    if (!uses_scope(walk->program, region, i)) continue;
-    const struct weight_node *node = weight_node_at(walk->program->root, prefixes[i]);
-    const struct weight_node *first = *weight_binding(walk->program, region, i);
+    if (!uses_scope(tree, region, i)) continue;
+    const struct weight_node *node = weight_node_at(tree->root, prefixes[i]);
+    const struct weight_node *first = *weight_binding(tree, region, i);
     const struct weight_struct *type = node->array ? NULL : node->type;
     if (type == (first->array ? NULL : first->type) && type != NULL) continue;
     diag_error(walk->diags, region->where,
@@ -202,33 +203,46 @@ static void visit_types(struct weight_walk *walk, const struct region *region, c
   }
 }
 
-bool plan_weights(struct program *program, struct diagnostics *diags) {
-  struct weight_walk walk = {.program = program, .diags = diags, .ok = true, .visit = visit_parameters};
-  program->root = arena_alloc(program->arena, sizeof *program->root);
-  program->root->name = program->root->path = "";
+/* Gradients are of the entry as it is trained. */
+static void walk_tree(struct weight_walk *walk, const struct weight_tree *tree) {
+  const struct graph *graph = walk->program->graph;
+  if (!tree->of_gradients) {
+    weight_walk_entries(walk);
+    return;
+  }
+  weight_walk_from(walk, graph->entry);
+  weight_walk_from(walk, graph_backward_of(graph, graph->entry));
+}
+
+struct weight_tree *plan_weights(struct program *program, bool of_gradients, struct diagnostics *diags) {
+  struct weight_tree *tree = arena_alloc(program->arena, sizeof *tree);
+  struct weight_walk walk = {
+      .program = program, .diags = diags, .ok = true, .visit = visit_parameters, .context = tree};
+  *tree = (struct weight_tree){.arena = program->arena, .of_gradients = of_gradients};
+  tree->root = arena_alloc(program->arena, sizeof *tree->root);
+  tree->root->name = tree->root->path = "";
   for (int r = 0; r < program->graph->n_regions; r++)
-    if (program->graph->regions[r]->n_scopes > program->bindings_stride)
-      program->bindings_stride = program->graph->regions[r]->n_scopes;
-  program->bindings = arena_alloc(program->arena, ((size_t)program->graph->n_regions * program->bindings_stride + 1) *
-                                                      sizeof *program->bindings);
-  weight_walk_entries(&walk);
-  if (!walk.ok) return false;
+    if (program->graph->regions[r]->n_scopes > tree->bindings_stride)
+      tree->bindings_stride = program->graph->regions[r]->n_scopes;
+  tree->bindings = arena_alloc(program->arena, ((size_t)program->graph->n_regions * tree->bindings_stride + 1) *
+                                                   sizeof *tree->bindings);
+  walk_tree(&walk, tree);
+  if (!walk.ok) return NULL;
   walk.visit = visit_bindings;
-  weight_walk_entries(&walk);
-  struct_of(program, program->root);
+  walk_tree(&walk, tree);
+  struct_of(tree, tree->root);
   walk.visit = visit_types;
-  weight_walk_entries(&walk);
-  if (!walk.ok) return false;
-  for (int i = 0; i < program->n_weights; i++)
-    program->weights[i].offset = weight_offset(program, program->weights[i].path);
-  program->whole_bytes = weights_type(program)->bytes;
-  return true;
+  walk_tree(&walk, tree);
+  if (!walk.ok) return NULL;
+  for (int i = 0; i < tree->count; i++) tree->items[i].offset = weight_offset(tree, tree->items[i].path);
+  tree->bytes = weights_type(tree)->bytes;
+  return tree;
 }
 
 /* Structures stand behind those of their members. */
-void weights_fold(struct program *program) {
-  for (int i = 0; i < program->n_structs; i++) {
-    struct weight_struct *type = program->structs[i];
+void weights_fold(struct weight_tree *tree) {
+  for (int i = 0; i < tree->n_structs; i++) {
+    struct weight_struct *type = tree->structs[i];
     type->bytes = 0;
     for (int k = 0; k < type->n_members; k++) {
       struct weight_member *member = &type->members[k];

@@ -4,11 +4,11 @@
 
 #include "gen/program/program.h"
 
-/* Fills root, structs and weights of the program from the calls of the entry. False with an error when functions are
- * called with scopes whose parameters differ in a way that one C structure cannot say. */
-bool plan_weights(struct program *program, struct diagnostics *diags);
+/* The tree of all parameters of a program, or of all whose gradient is stored, from the calls of the entry. NULL with
+ * errors when functions are called with scopes whose parameters differ in a way that one C structure cannot say. */
+struct weight_tree *plan_weights(struct program *program, bool of_gradients, struct diagnostics *diags);
 
 /* Lays the structures out anew, once arrays have got slots. Offsets of weights stay as they were. */
-void weights_fold(struct program *program);
+void weights_fold(struct weight_tree *tree);
 
 #endif

@@ -3,10 +3,11 @@
 #include "gen/program/storage.h"
 
 static bool check_buffers(const struct program *program, struct diagnostics *diags) {
-  for (int i = 0; i < program->n_weights; i++) {
-    if (!program->weights[i].parameter->buffer) continue;
+  for (int i = 0; i < program->weights->count; i++) {
+    if (!program->weights->items[i].parameter->buffer) continue;
     diag_error(diags, job_where(program->job, "parallelism.local_sgd_steps"),
-               "'%s' follows the batches of a rank, and is no parameter that ranks average", program->weights[i].path);
+               "'%s' follows the batches of a rank, and is no parameter that ranks average",
+               program->weights->items[i].path);
     diag_help(diags, "take a model without running statistics, or leave local_sgd_steps out");
     return false;
   }
@@ -33,8 +34,8 @@ bool plan_averaging(struct program *program, struct diagnostics *diags) {
   int others = 0;
   if (program->entry.backward == NULL) return true;
   if (!check_buffers(program, diags)) return false;
-  for (int i = 0; i < program->n_weights; i++) {
-    const struct weight *weight = &program->weights[i];
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct weight *weight = &program->weights->items[i];
     if (!weight->parameter->value->differentiable) continue;
     int64_t at = weight->offset / size;
     if (first != NULL && at != end) add(program, first, from, end, others);

@@ -36,8 +36,9 @@ struct order {
 static void note(struct order *order, const struct region *forward, int parameter, const char *const *prefixes) {
   struct program *program = order->program;
   const struct parameter *p = &forward->parameters.items[parameter];
-  const struct weight *weight = weight_named(program, weight_path(program->arena, prefixes[p->scope], p->path));
-  order->ready[weight - program->weights] = order->points.count;
+  const struct weight *weight =
+      weight_named(program->weights, weight_path(program->arena, prefixes[p->scope], p->path));
+  order->ready[weight - program->weights->items] = order->points.count;
 }
 
 /* Everything that a region adds to gradients counts for the newest point. */
@@ -118,11 +119,11 @@ static int compare(const void *a, const void *b) {
 }
 
 static struct piece *pieces_of(const struct program *program, const int *ready, int *count) {
-  struct piece *pieces = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *pieces);
+  struct piece *pieces = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *pieces);
   int64_t size = dtype_size(DTYPE_FLOAT32);
   *count = 0;
-  for (int i = 0; i < program->n_weights; i++) {
-    const struct weight *weight = &program->weights[i];
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct weight *weight = &program->weights->items[i];
     if ((ready[i] == 0 && !is_sharded(program)) || weight->gradient < 0) continue; /* zeros on all ranks, or none */
     int64_t end = weight->gradient + arena_aligned(shape_count(weight->parameter->shape) * size);
     pieces[(*count)++] = (struct piece){weight, weight->gradient / size, end / size, ready[i] > 0 ? ready[i] : INT_MAX};
@@ -151,7 +152,7 @@ int64_t wire_width(const struct job *job) {
 }
 
 int64_t all_gradients(const struct program *program) {
-  return weights_type(program->trained)->bytes / dtype_size(DTYPE_FLOAT32);
+  return weights_type(program->gradients)->bytes / dtype_size(DTYPE_FLOAT32);
 }
 
 /* Whether each micro-batch sends its gradients. */
@@ -245,7 +246,7 @@ void plan_collectives(struct program *program) {
   static const char *const root[] = {""};
   if (job_data_ranks(program->job) <= 1 || program->entry.backward == NULL) return;
   struct order order = {.program = program};
-  order.ready = arena_alloc(program->arena, ((size_t)program->n_weights + 1) * sizeof *order.ready);
+  order.ready = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *order.ready);
   note_function(&order, program->entry.backward, root);
   int count;
   const struct piece *pieces = pieces_of(program, order.ready, &count);

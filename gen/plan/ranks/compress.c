@@ -60,8 +60,8 @@ static void add_parameters(struct program *program) {
   const struct weight *first = NULL;
   int others = 0;
   program->ranks.compression.first_piece = program->ranks.collectives.count;
-  for (int i = 0; i <= program->n_weights; i++) {
-    const struct weight *weight = i < program->n_weights ? &program->weights[i] : NULL;
+  for (int i = 0; i <= program->weights->count; i++) {
+    const struct weight *weight = i < program->weights->count ? &program->weights->items[i] : NULL;
     if (weight != NULL && weight->gradient < 0) continue;
     struct factored matrix;
     bool compressed = weight != NULL && matrix_of(program, weight, &matrix);

@@ -36,7 +36,7 @@ static int64_t elements_of(const struct weight_node *node) {
 
 static bool has_gradient_alone(const struct program *program, const struct weight_node *node) {
   if (node->parameter != NULL) {
-    const struct weight *weight = weight_named(program, node->path);
+    const struct weight *weight = weight_named(program->weights, node->path);
     return weight->gradient >= 0 && !weight->zero;
   }
   for (int i = 0; i < node->n_children; i++)
@@ -132,14 +132,14 @@ static bool is_used_once(const struct folding *folding, const struct weight_node
   return true;
 }
 
-static void give_slots(struct program *tree, const char *path) {
+static void give_slots(struct weight_tree *tree, const char *path) {
   struct weight_node *array = weight_node_at(tree->root, path);
   array->slots = array->n_children < FSDP_SLOTS ? array->n_children : FSDP_SLOTS;
 }
 
 static void fold_array(struct program *program, const struct weight_node *array) {
-  if (program->job->parallelism.zero_stage == 3) give_slots(program, array->path);
-  if (job_reduces_each(program->job)) give_slots(program->trained, array->path);
+  if (program->job->parallelism.zero_stage == 3) give_slots(program->weights, array->path);
+  if (job_reduces_each(program->job)) give_slots(program->gradients, array->path);
   for (int i = 0; i < array->n_children; i++) {
     struct fsdp_unit unit = {.path = array->children[i]->path};
     ARENA_PUSH(program->arena, program->ranks.fsdp_units, unit);
@@ -155,10 +155,11 @@ static struct location cause_of(const struct job *job) {
 
 /* Ranks have a shard of each sharded weight. */
 static bool check_all_trained(const struct program *program, struct diagnostics *diags) {
-  for (int i = 0; i < program->n_weights && program->job->parallelism.zero_stage == 3; i++) {
-    if (program->weights[i].gradient >= 0) continue;
+  for (int i = 0; i < program->weights->count && program->job->parallelism.zero_stage == 3; i++) {
+    if (program->weights->items[i].gradient >= 0) continue;
     diag_error(diags, cause_of(program->job),
-               "'%s' is not trained, and would be divided with no update to make it whole", program->weights[i].path);
+               "'%s' is not trained, and would be divided with no update to make it whole",
+               program->weights->items[i].path);
     diag_help(diags, "use zero_stage: 2, which divides gradients and states alone");
     return false;
   }
@@ -182,7 +183,7 @@ static bool check_wrapped(const struct program *program, struct diagnostics *dia
 static bool check_ignored(const struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
   struct name_list names = {0};
-  for (int i = 0; i < program->n_weights; i++) ARENA_PUSH(program->arena, names, program->weights[i].path);
+  for (int i = 0; i < program->weights->count; i++) ARENA_PUSH(program->arena, names, program->weights->items[i].path);
   for (int i = 0; i < job->parallelism.n_ignored; i++) {
     const struct named *pattern = &job->parallelism.ignored[i];
     bool found = false;
@@ -201,7 +202,7 @@ bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
   if (program->kind != PROGRAM_TRAIN || !job_folds(program->job) || backward == NULL) return true;
   if (!check_wrapped(program, diags) || !check_ignored(program, diags) || !check_all_trained(program, diags))
     return false;
-  add_candidates(&folding, program->root);
+  add_candidates(&folding, program->weights->root);
   walk_uses(&folding, program->graph->entry, root);
   folding.run = 1;
   folding.newest = -1;
@@ -213,8 +214,8 @@ bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
     const struct weight_node *array = folding.items[i].element->parent;
     if (folding.items[i].element == array->children[0] && is_used_once(&folding, array)) fold_array(program, array);
   }
-  weights_fold(program);
-  weights_fold(program->trained);
+  weights_fold(program->weights);
+  weights_fold(program->gradients);
   if (program->ranks.fsdp_units.count > 0) return true;
   diag_error(
       diags, cause_of(program->job),
@@ -284,7 +285,7 @@ static void add_uses(struct program *program, struct use_list *list, const struc
 
 /* The place of its array that a unit takes. */
 static int slot_of(const struct program *program, int unit) {
-  const struct program *tree = program->job->parallelism.zero_stage == 3 ? program : program->trained;
+  const struct weight_tree *tree = program->job->parallelism.zero_stage == 3 ? program->weights : program->gradients;
   const struct weight_node *node = weight_node_at(tree->root, program->ranks.fsdp_units.items[unit].path);
   int position = 0, slots = node->parent->slots;
   while (node->parent->children[position] != node) position++;

@@ -37,8 +37,8 @@ struct shared_bytes shared_bytes(const struct program *program) {
   struct shared_bytes bytes = {0};
   int64_t size = dtype_size(DTYPE_FLOAT32);
   if (program->ranks.collectives.count == 0 || !program->target->shares) return bytes;
-  int64_t weights = weights_type(program)->bytes;
-  int64_t gradients = weights_type(program->trained)->bytes;
+  int64_t weights = weights_type(program->weights)->bytes;
+  int64_t gradients = weights_type(program->gradients)->bytes;
   if (is_sharded(program)) add_gathers(program, &bytes, weights);
   if (job_has_tree(job) && !program->ranks.tree.by_buckets) return bytes;
   if (shard_has_own_gradients(program)) {

@@ -33,11 +33,11 @@ static bool check_count(const struct program *program, int64_t leaves, struct di
 
 /* Running statistics move from micro-batch to micro-batch, on each rank by its own. */
 static bool check_buffers(const struct program *program, struct diagnostics *diags) {
-  for (int i = 0; i < program->n_weights; i++) {
-    if (!program->weights[i].parameter->buffer) continue;
+  for (int i = 0; i < program->weights->count; i++) {
+    if (!program->weights->items[i].parameter->buffer) continue;
     diag_error(diags, job_where(program->job, "parallelism.reproducible"),
                "'%s' moves with each micro-batch of a rank, so it depends on which of them the rank has",
-               program->weights[i].path);
+               program->weights->items[i].path);
     diag_help(diags, "take a model without running statistics, or parallelism.reproducible: run");
     return false;
   }
@@ -176,7 +176,7 @@ bool plan_tree(struct program *program, struct diagnostics *diags) {
   if (program->entry.backward == NULL) return true;
   if (!check_count(program, ranks * own, diags)) return false;
   if (ranks * own > 1 && !check_buffers(program, diags)) return false;
-  int64_t gradients = weights_type(program->trained)->bytes / dtype_size(DTYPE_FLOAT32);
+  int64_t gradients = weights_type(program->gradients)->bytes / dtype_size(DTYPE_FLOAT32);
   struct tree *tree = &program->ranks.tree;
   *tree = (struct tree){.leaves = ranks * own, .levels = levels_of(own), .gradients = gradients};
   tree->room = tree->levels * gradients; /* whole lines, as gradients are */

@@ -43,15 +43,15 @@ static int64_t own_bytes(const struct program *program) {
 
 static int64_t cache_bytes(const struct program *program) {
   int64_t bytes = 0;
-  for (int i = 0; i < program->n_weights; i++) {
-    const struct parameter *parameter = program->weights[i].parameter;
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct parameter *parameter = program->weights->items[i].parameter;
     if (parameter->passing) bytes += shape_bytes(parameter->shape, DTYPE_FLOAT32);
   }
   return bytes;
 }
 
 static int64_t weight_bytes(const struct program *program) {
-  int64_t all = weights_type(program)->bytes, bytes = all - cache_bytes(program) + program->library.packed;
+  int64_t all = weights_type(program->weights)->bytes, bytes = all - cache_bytes(program) + program->library.packed;
   if (program->bits16 != DTYPE_FLOAT32) bytes += arena_aligned(all / 2);
   bool parts = trains(program) && program->job->parallelism.zero_stage == 3;
   return bytes + (parts && !program->states.items[0].on_host ? own_bytes(program) : 0);
@@ -59,7 +59,7 @@ static int64_t weight_bytes(const struct program *program) {
 
 static int64_t gradient_bytes(const struct program *program) {
   if (!trains(program)) return 0;
-  int64_t bytes = weights_type(program->trained)->bytes;
+  int64_t bytes = weights_type(program->gradients)->bytes;
   if (shard_has_own_gradients(program)) bytes += own_bytes(program);
   if (shard_arrives_apart(program)) bytes += own_bytes(program);
   return bytes;
@@ -67,7 +67,7 @@ static int64_t gradient_bytes(const struct program *program) {
 
 /* The first state is the weights. */
 static void count_states(const struct program *program, struct memory_bytes *bytes) {
-  bytes->averages = trains(program) && program->job->training.ema.decay > 0 ? weights_type(program)->bytes : 0;
+  bytes->averages = trains(program) && program->job->training.ema.decay > 0 ? weights_type(program->weights)->bytes : 0;
   bytes->optimizer = -bytes->averages;
   bytes->host = 0;
   for (int i = 0; i < program->states.count; i++) {

@@ -89,10 +89,10 @@ static void find_limits(struct program *program) {
 void count_figures(struct program *program) {
   find_limits(program);
   program->figures.n_parameters = 0;
-  for (int i = 0; i < program->n_weights; i++) {
-    if (!program->weights[i].parameter->buffer)
-      program->figures.n_parameters += shape_count(program->weights[i].parameter->shape);
-    program->figures.n_tied += program->weights[i].tied;
+  for (int i = 0; i < program->weights->count; i++) {
+    if (!program->weights->items[i].parameter->buffer)
+      program->figures.n_parameters += shape_count(program->weights->items[i].parameter->shape);
+    program->figures.n_tied += program->weights->items[i].tied;
   }
   count_flops(program);
   count_bytes(program);

@@ -39,8 +39,8 @@ static const char *start_text(struct arena *arena, struct initializer init) {
 
 static int longest_name(const struct program *program) {
   size_t longest = strlen("parameter");
-  for (int i = 0; i < program->n_weights; i++)
-    if (strlen(program->weights[i].path) > longest) longest = strlen(program->weights[i].path);
+  for (int i = 0; i < program->weights->count; i++)
+    if (strlen(program->weights->items[i].path) > longest) longest = strlen(program->weights->items[i].path);
   return (int)longest;
 }
 
@@ -48,15 +48,15 @@ static void add_parameters(struct text *text, const struct program *program) {
   struct arena *arena = program->arena;
   int width = longest_name(program);
   text_printf(text, "%-*s  %-20s %-8s %-32s %14s\n", width, "parameter", "shape", "type", "start", "count");
-  for (int i = 0; i < program->n_weights; i++) {
-    const struct weight *weight = &program->weights[i];
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct weight *weight = &program->weights->items[i];
     const struct parameter *p = weight->parameter;
     text_printf(text, "%-*s  %-20s %-8s %-32s %14s%s%s\n", width, weight->path, shape_text(arena, p->shape),
                 dtype_name(p->dtype), start_text(arena, p->init), count_text(arena, shape_count(p->shape)),
                 p->buffer ? "  buffer" : "", weight->tied ? "  tied" : "");
   }
   text_printf(text, "%s parameters in %d tensors, %s\n", count_text(arena, program->figures.n_parameters),
-              program->n_weights, bytes_text(arena, program->figures.bytes.weights));
+              program->weights->count, bytes_text(arena, program->figures.bytes.weights));
 }
 
 static void add_inputs(struct text *text, const struct program *program) {
@@ -107,12 +107,12 @@ static json_t *shape_json(struct shape shape) {
 
 static json_t *parameters_json(const struct program *program) {
   json_t *list = json_array();
-  for (int i = 0; i < program->n_weights; i++) {
-    const struct parameter *p = program->weights[i].parameter;
-    json_array_append_new(list, json_pack("{s:s, s:o, s:s, s:s, s:f, s:f, s:I, s:b}", "name", program->weights[i].path,
-                                          "shape", shape_json(p->shape), "dtype", dtype_name(p->dtype), "init",
-                                          start_names[p->init.kind], "a", p->init.a, "b", p->init.b, "count",
-                                          (json_int_t)shape_count(p->shape), "buffer", p->buffer));
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct parameter *p = program->weights->items[i].parameter;
+    json_array_append_new(list, json_pack("{s:s, s:o, s:s, s:s, s:f, s:f, s:I, s:b}", "name",
+                                          program->weights->items[i].path, "shape", shape_json(p->shape), "dtype",
+                                          dtype_name(p->dtype), "init", start_names[p->init.kind], "a", p->init.a, "b",
+                                          p->init.b, "count", (json_int_t)shape_count(p->shape), "buffer", p->buffer));
   }
   return list;
 }
