@@ -1,8 +1,11 @@
 /* The arena's map: structures of parameters, of saved values and of scratch. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "gen/emit/values.h"
+#include "gen/program/layers.h"
 #include "gen/program/storage.h"
+#include "gen/program/weight_names.h"
 #include "gen/program/weights.h"
 
 /* ---- Parameters ---- */
@@ -69,6 +72,14 @@ static struct jinja_value parts_value(const struct program *program, const struc
   return list;
 }
 
+/* Bytes from the gradient of a layer's parameter to that of the next layer. */
+static int64_t gradient_stride(const struct program *program, int weight) {
+  const struct layers *layers = layers_of(program, weight);
+  return layers != NULL
+             ? program->weights->items[weight + layers->rows].gradient - program->weights->items[weight].gradient
+             : 0;
+}
+
 struct jinja_value tensors_value(const struct program *program) {
   static const char *const inits[] = {"ZEROS", "ZEROS", "ONES", "NORMAL", "UNIFORM"};
   struct arena *arena = program->arena;
@@ -78,8 +89,9 @@ struct jinja_value tensors_value(const struct program *program) {
     struct jinja_value value = jinja_map(arena);
     jinja_set(arena, value, "parts", parts_value(program, program->weights, weight->path));
     if (weight->zero) jinja_set(arena, value, "gradient", parts_value(program, program->gradients, weight->path));
-    set_literal(arena, value, "literal", weight->path);
-    set_comment(arena, value, "comment", weight->path);
+    set_int(arena, value, "row", layers_row(program, i));
+    set_literal(arena, value, "literal", layers_name(program, i));
+    set_comment(arena, value, "comment", layers_name(program, i));
     set_int(arena, value, "offset", weight->offset);
     jinja_set(arena, value, "shape", shape_value(arena, weight->parameter->shape));
     set_text(arena, value, "extent", extent_text(arena, weight->parameter->shape));
@@ -88,8 +100,38 @@ struct jinja_value tensors_value(const struct program *program) {
     set_real(arena, value, "a", weight->parameter->init.a);
     set_real(arena, value, "b", weight->parameter->init.b);
     set_int(arena, value, "gradient_place", weight->gradient);
+    set_int(arena, value, "gradient_stride", gradient_stride(program, i));
     set_bool(arena, value, "zero", weight->zero);
     set_origin(arena, value, weight->parameter->where);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
+/* Bytes from one layer's weights to the next one's, as the size of a structure where there is one. */
+static const char *stride_text(const struct program *program, const struct layers *layers) {
+  const char *path = program->weights->items[layers->first].path;
+  size_t number = strspn(path + layers->before, "0123456789");
+  const struct weight_node *node =
+      weight_node_at(program->weights->root, arena_copy(program->arena, path, (size_t)layers->before + number));
+  if (node->parent->array && node->parent->slots == 0 && node->parent->type->bytes == layers->stride)
+    return arena_printf(program->arena, "sizeof(struct %s)", node->parent->type->name);
+  return arena_printf(program->arena, "%" PRId64, layers->stride);
+}
+
+struct jinja_value layers_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < program->layers.count; i++) {
+    const struct layers *layers = &program->layers.items[i];
+    struct jinja_value value = jinja_map(arena);
+    const char *path = program->weights->items[layers->first].path;
+    set_comment(arena, value, "name", arena_printf(arena, "%.*s%%d", layers->before, path));
+    set_int(arena, value, "first", layers_row(program, layers->first));
+    set_int(arena, value, "rows", layers->rows);
+    set_int(arena, value, "from", layers->from);
+    set_int(arena, value, "count", layers->count);
+    set_text(arena, value, "stride", stride_text(program, layers));
     jinja_push(arena, list, value);
   }
   return list;

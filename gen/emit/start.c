@@ -1,17 +1,21 @@
 #include "gen/emit/values.h"
 #include "gen/plan/graph/adapt.h"
+#include "gen/program/layers.h"
 #include "gen/program/weights.h"
 
-/* The place of a module's parameter among all. */
-static int64_t place_of(const struct program *program, const char *module, const char *name) {
-  return weight_named(program->weights, arena_printf(program->arena, "%s.%s", module, name)) - program->weights->items;
+/* The row of a module's parameter in the program's tables; -1: another layer's row stands for it. */
+static int row_of(const struct program *program, const char *module, const char *name) {
+  const struct weight *weight = weight_named(program->weights, arena_printf(program->arena, "%s.%s", module, name));
+  return layers_row(program, (int)(weight - program->weights->items));
 }
 
-static struct jinja_value place_value(const struct program *program, int weight) {
+static void push_row(const struct program *program, struct jinja_value list, int weight) {
+  int row = layers_row(program, weight);
+  if (row < 0) return;
   struct jinja_value value = jinja_map(program->arena);
-  set_comment(program->arena, value, "name", program->weights->items[weight].path);
-  set_int(program->arena, value, "place", weight);
-  return value;
+  set_comment(program->arena, value, "name", layers_name(program, weight));
+  set_int(program->arena, value, "place", row);
+  jinja_push(program->arena, list, value);
 }
 
 static void push_ignored(struct arena *arena, struct jinja_value list, const char *name) {
@@ -27,9 +31,9 @@ struct jinja_value start_value(const struct program *program) {
   bool trains = program->kind == PROGRAM_TRAIN;
   struct jinja_value value = jinja_map(arena), fresh = jinja_list(arena), ignored = jinja_list(arena);
   for (int i = 0; i < program->weights->count && trains && job->model.weights != NULL; i++)
-    if (program->weights->items[i].fresh) jinja_push(arena, fresh, place_value(program, i));
+    if (program->weights->items[i].fresh) push_row(program, fresh, i);
   for (int i = 0; i < program->weights->count; i++)
-    if (program->weights->items[i].parameter->passing) jinja_push(arena, fresh, place_value(program, i));
+    if (program->weights->items[i].parameter->passing) push_row(program, fresh, i);
   for (int i = 0; i < job->model.n_ignore && trains; i++) push_ignored(arena, ignored, job->model.ignore[i].name);
   if (!trains) push_ignored(arena, ignored, "*");
   set_literal(arena, value, "weights", job->model.weights);
@@ -46,9 +50,9 @@ static struct jinja_value adapter_value(const struct program *program, const str
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
   set_comment(arena, value, "module", adapter->module);
-  set_int(arena, value, "weight", place_of(program, adapter->module, "weight"));
-  set_int(arena, value, "a", place_of(program, adapter->module, "lora_A.weight"));
-  set_int(arena, value, "b", place_of(program, adapter->module, "lora_B.weight"));
+  set_int(arena, value, "weight", row_of(program, adapter->module, "weight"));
+  set_int(arena, value, "a", row_of(program, adapter->module, "lora_A.weight"));
+  set_int(arena, value, "b", row_of(program, adapter->module, "lora_B.weight"));
   set_bool(arena, value, "in_out", adapter->in_out);
   return value;
 }
@@ -59,9 +63,10 @@ struct jinja_value adapters_value(const struct program *program) {
   struct jinja_value value = jinja_map(arena), items = jinja_list(arena), whole = jinja_list(arena);
   if (program->adapters.count == 0) return value;
   for (int i = 0; i < program->adapters.count; i++)
-    jinja_push(arena, items, adapter_value(program, &program->adapters.items[i]));
+    if (row_of(program, program->adapters.items[i].module, "weight") >= 0)
+      jinja_push(arena, items, adapter_value(program, &program->adapters.items[i]));
   for (int i = 0; i < program->weights->count; i++)
-    if (is_saved_module(job, program->weights->items[i].path)) jinja_push(arena, whole, place_value(program, i));
+    if (is_saved_module(job, program->weights->items[i].path)) push_row(program, whole, i);
   jinja_set(arena, value, "items", items);
   jinja_set(arena, value, "whole", whole);
   set_int(arena, value, "rank", job->model.lora.rank);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/emit/values.h"
+#include "gen/program/layers.h"
 #include "gen/program/state.h"
 #include "gen/spec/keys.h"
 
@@ -11,10 +12,13 @@ static struct jinja_value slices_value(const struct program *program, const stru
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < state->n_slices; i++) {
     const struct state_slice *slice = &state->slices[i];
+    int weight = slice->weight != NULL ? (int)(slice->weight - program->weights->items) : -1;
+    if (weight >= 0 && layers_row(program, weight) < 0) continue;
     struct jinja_value value = jinja_map(arena);
-    set_comment(arena, value, "name", slice->weight != NULL ? slice->weight->path : "of no parameter");
-    set_int(arena, value, "parameter", slice->weight != NULL ? slice->weight - program->weights->items : -1);
+    set_comment(arena, value, "name", weight >= 0 ? layers_name(program, weight) : "of no parameter");
+    set_int(arena, value, "parameter", weight >= 0 ? layers_row(program, weight) : -1);
     set_int(arena, value, "first", slice->first);
+    set_int(arena, value, "stride", layers_slice_stride(program, state, slice));
     jinja_set(arena, value, "shape", shape_value(arena, slice->shape));
     jinja_push(arena, list, value);
   }

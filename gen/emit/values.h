@@ -40,19 +40,23 @@ const char *extent_text(struct arena *arena, struct shape shape);
 /* The structures of parameters: a list of {name, bytes, members: [{name, struct, array, shape, extent, path}]}. */
 struct jinja_value weight_structs_value(const struct program *program);
 
-/* All parameters: [{name, parts, shape, init, a, b, gradient_place}] with parts as in a place. */
+/* All parameters: [{name, row, parts, shape, init, a, b, gradient_place, gradient_stride}] with parts as in a place;
+ * row is that in the program's tables, -1 where it is of a layer behind the first of several alike. */
 struct jinja_value tensors_value(const struct program *program);
 
+/* Rows of these tables that stand for several layers: [{name, first, rows, from, count, stride}]. */
+struct jinja_value layers_value(const struct program *program);
+
 /* What parameters start from: {weights, has_prefix, prefix, fresh: [{name, place}], ignored: [{literal}]}, a place
- * being that among tensors_value's. */
+ * being a row of tensors_value's. */
 struct jinja_value start_value(const struct program *program);
 
 /* The low-rank adapters: {items: [{module, weight, a, b, in_out}], whole: [{name, place}], rank, alpha,
  * dropout, scale, use_rslora, merge}; empty where there are none. */
 struct jinja_value adapters_value(const struct program *program);
 
-/* What outlives a step: [{file, name, member, dtype, type, count, slices: [{name, parameter, first, shape}]}], the
- * weights first; parameter is the place among tensors_value's, -1 for none. */
+/* What outlives a step: [{file, name, member, dtype, type, count, slices: [{name, parameter, first, stride, shape}]}],
+ * the weights first; parameter is a row of tensors_value's, -1 for none. */
 /* What the optimizer keeps, as {name, type}. */
 struct jinja_value optimizer_arrays_value(const struct program *program);
 struct jinja_value states_value(const struct program *program);

@@ -28,6 +28,7 @@
 #include "gen/plan/kernels/kernels.h"
 #include "gen/plan/kernels/packs.h"
 #include "gen/plan/kernels/parts.h"
+#include "gen/plan/layers.h"
 #include "gen/plan/memory/alias.h"
 #include "gen/plan/memory/allocate.h"
 #include "gen/plan/memory/gradients.h"
@@ -212,6 +213,7 @@ static bool pass_collectives(struct context *context) {
 
 static bool pass_state(struct context *context) {
   plan_state(context->program);
+  plan_layers(context->program);
   return true;
 }
 

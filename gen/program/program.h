@@ -215,6 +215,14 @@ struct weight {
   bool in_backward; /* updated as soon as the backward has its gradient */
 };
 
+/* Layers that are alike: of each the next `rows` of its weights, from the first layer's on. */
+struct layers {
+  int first, rows;
+  int from, count; /* the first layer's number; how many there are */
+  int64_t stride;  /* bytes from one layer's weights to the next one's */
+  int before;      /* letters of their names before the number */
+};
+
 /* Weights in a row, by elements, that the optimizer treats alike: several parameters, or one that its rule takes as a
  * whole. */
 struct span {
@@ -451,6 +459,10 @@ struct program {
     struct state *items;
     int count, capacity;
   } states; /* in the order of the arena: the weights first */
+  struct {
+    struct layers *items;
+    int count, capacity;
+  } layers; /* that tables tell of by the rows of the first one */
   struct program_ranks ranks;
   struct program_aliases aliases;
   struct program_kernels kernels;

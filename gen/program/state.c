@@ -14,3 +14,9 @@ int64_t state_copy_bytes(const struct program *program) {
     if (program->states.items[i].whole == 0 || job->checkpoint.by_rank) bytes += state_bytes(&program->states.items[i]);
   return bytes;
 }
+
+const struct state_slice *state_slice_of(const struct state *state, const struct weight *weight) {
+  for (int i = 0; i < state->n_slices; i++)
+    if (state->slices[i].weight == weight) return &state->slices[i];
+  return NULL;
+}

@@ -15,7 +15,7 @@ enum accel_init { ACCEL_ZEROS, ACCEL_ONES, ACCEL_NORMAL, ACCEL_UNIFORM };
 
 /* A parameter of the model, or a buffer: values at `offset` bytes from the start of the weights. */
 struct accel_tensor {
-  const char *name; /* as its published checkpoint names it */
+  const char *name; /* as its published checkpoint names it; of layers, "%d" for the layer's number */
   size_t offset;
   int rank;
   int64_t shape[8];
@@ -24,10 +24,23 @@ struct accel_tensor {
   enum accel_dtype dtype; /* of a parameter ACCEL_FLOAT32 */
 };
 
+/* Layers that are alike: the `rows` tensors from row `first` on stand for those of each, and are written for the first
+ * layer. Wherever a table names one of these rows, it means that tensor of all layers. */
+struct accel_layers {
+  int first, rows;
+  int from, count; /* the first layer's number; how many layers there are */
+  size_t stride;   /* bytes from one layer's tensor to the next one's */
+};
+
+/* Where a parameter's gradient lies, in bytes from the first one; -1: there is none. */
+struct accel_gradient {
+  int64_t place, stride; /* from one layer to the next */
+};
+
 /* What a parameter, or none, has of a state's array: shape elements from element `first`. */
 struct accel_slice {
-  int parameter; /* among the program's tensors; -1: it belongs to none */
-  int64_t first;
+  int parameter;         /* among the program's tensors; -1: it belongs to none */
+  int64_t first, stride; /* from one layer's to the next one's */
   int rank;
   int64_t shape[8];
 };
@@ -207,9 +220,10 @@ struct accel_program {
 
   const struct accel_tensor *tensors;
   int n_tensors;
-  const int64_t
-      *gradients; /* where their gradients lie, in bytes from the first one; -1: there is none. NULL: unused */
-  const struct accel_state *states; /* the parameters first; all are 0 at the start but these */
+  const struct accel_layers *layers; /* in the order of their rows */
+  int n_layers;
+  const struct accel_gradient *gradients; /* of each tensor; NULL: unused */
+  const struct accel_state *states;       /* the parameters first; all are 0 at the start but these */
   int n_states;
   const struct accel_key *keys; /* the job's, in the order of its schema */
   int n_keys;

@@ -8,6 +8,7 @@
 #include "runtime/process/arena.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/flags.h"
+#include "runtime/weights/layers.h"
 #include "runtime/weights/weights.h"
 
 #include <errno.h>
@@ -161,6 +162,8 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
   struct problem problem;
   struct accel_generation *run = calloc(1, sizeof *run);
   if (run == NULL) fail("no memory to start", "", 1);
+  program = rt_layers_expand(program, &problem);
+  if (program == NULL) rt_fail(&problem, 1);
   run->program = program;
   run->sampler = (struct sampler){.temperature = 1, .seed = program->seed};
   struct asked asked = {.prompt = is_bytes(program) ? "\n" : "0", .tokens = 500};

@@ -7,6 +7,7 @@
 #include "runtime/process/fail.h"
 #include "runtime/process/flags.h"
 #include "runtime/run/run.h"
+#include "runtime/weights/layers.h"
 #include "runtime/weights/weights.h"
 
 #include <inttypes.h>
@@ -45,6 +46,8 @@ struct accel_run *accel_evaluation_start(const struct accel_program *program, in
   static struct accel_run run;
   static struct stopwatch watch;
   struct problem problem;
+  program = rt_layers_expand(program, &problem);
+  if (program == NULL) rt_fail(&problem, 1);
   read_flags(program, argc, argv);
   run = (struct accel_run){.program = program, .watch = &watch};
   if (program->threads > 0) omp_set_num_threads(program->threads);

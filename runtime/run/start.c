@@ -19,6 +19,7 @@
 #include "runtime/run/resume.h"
 #include "runtime/run/save.h"
 #include "runtime/values/processes.h"
+#include "runtime/weights/layers.h"
 #include "runtime/weights/tensors.h"
 #include "runtime/weights/weights.h"
 
@@ -74,6 +75,8 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
     rt_problem(&problem, "no memory to start");
     rt_fail(&problem, 1);
   }
+  program = rt_layers_expand(program, &problem);
+  if (program == NULL) rt_fail(&problem, 1);
   run->program = program;
   rt_process_runs(program);
   run->cadences = (struct cadences){program->steps,      program->log_every,   program->eval_every,

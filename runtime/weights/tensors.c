@@ -34,7 +34,7 @@ static int slices_of(const struct accel_program *program, const struct accel_sta
 static struct accel_slice slice_of(const struct accel_program *program, const struct accel_state *state, int i) {
   if (state->slices != NULL) return state->slices[i];
   const struct accel_tensor *tensor = &program->tensors[i];
-  struct accel_slice slice = {i, (int64_t)(tensor->offset / sizeof(float)), tensor->rank, {0}};
+  struct accel_slice slice = {i, (int64_t)(tensor->offset / sizeof(float)), 0, tensor->rank, {0}};
   memcpy(slice.shape, tensor->shape, sizeof slice.shape);
   return slice;
 }

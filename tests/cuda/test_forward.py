@@ -44,22 +44,35 @@ MORE_WRITTEN = {
     "both_ways": {**case("llama", {}, LONG), "model": {"source": str(MODELS_OF_TESTS / "both_ways.c"), "config": {
         "width": 5, "vocab_size": 258}}},
 }
-TENSOR = re.compile(r'PARAMETER\("([^"]+)",[^,]+,\s+(\w+),[^,]+,[^,]+,\s+(\d+),([\d,\s]+)\)')
-COUNTER = re.compile(r'COUNTER\("([^"]+)"')
+TENSOR = re.compile(r'PARAMETER\("([^"]+)",[^,]+,\s+(\w+),[^,]+,[^,]+,\s+(\d+),([\d,\s]+)\)|COUNTER\("([^"]+)"')
+LAYERS = re.compile(r"^ +{(\d+), (\d+), (\d+), (\d+), (?:sizeof|\d)", re.MULTILINE)
 LOW = 2e-2
+
+
+def parameters_of(text):
+    """Name, kind of start, rank and shape of each parameter of the program's text; no kind: it counts."""
+    rows = [(match[1] or match[5], *match.groups()[1:4]) for match in TENSOR.finditer(text)]
+    layers = text.partition(" layers_of_tensors[] = {")[2].partition("\n};")[0]
+    numbers = {}
+    for first, count, start, n in (map(int, row) for row in LAYERS.findall(layers)):
+        numbers |= {row: range(start, start + n) for row in range(first, first + count)}
+    return [(name.replace("%d", str(number), 1) if number is not None else name, *rest)
+            for row, (name, *rest) in enumerate(rows) for number in numbers.get(row, [None])]
 
 
 def write_weights(trainer, text):
     """Parameters of every size, as numbers, for the program's text."""
     rng = np.random.default_rng(5)
     weights = {}
-    for name, init, rank, dims in TENSOR.findall(text):
+    for name, init, rank, dims in parameters_of(text):
+        if init is None:
+            weights[name] = np.array(3, np.int64)
+            continue
         shape = [int(word) for word in dims.split(",")][:int(rank)]
         numbers = rng.normal(size=shape) * 0.2 + (init == "ONES")
         weights[name] = (np.abs(numbers) if name.endswith("running_var") else numbers).astype(np.float32)
         if name == "cls.predictions.bias":
             weights[name][:8] = -np.inf  # tokens that are never there, and of which a row of logits begins
-    weights |= {name: np.array(3, np.int64) for name in COUNTER.findall(text)}
     assert weights, "no parameter in the program's text"
     save_file(weights, trainer.folder / "weights.safetensors")
 

@@ -46,6 +46,21 @@ class Loops(unittest.TestCase):
         self.assertEqual(nested.count("for (int i = 0; i < 2; i++)"), 2, "forward")
         self.assertEqual(nested.count("for (int i = 1; i >= 0; i--)"), 2, "backward")
 
+    def test_text_is_as_long_for_more_layers(self):
+        def lines(**more):
+            trainer = Trainer({
+                "model": {"source": str(MODELS / "gpt2.c"), "config": {**CONFIG, "n_layer": more.pop("layers")}},
+                "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 3, "sequence_length": 16},
+                "training": {"steps": 5},
+                **more,
+            })
+            return len(trainer.generate().splitlines())
+
+        for more in ({}, {"tracking": {"grad_norms": "per_layer"}}, {"precision": {"mixed_precision": "bf16"}}):
+            with self.subTest(**more):
+                added = lines(layers=48, **more) - lines(layers=12, **more)
+                self.assertLess(abs(added), 4, "larger numbers may break lines elsewhere")
+
     def test_scopes_with_more_than_a_function_touches(self):
         layers = {"e": (256, 8), "h": (256, 8), "two.more": (8, 8), "two.more.deep.i": (8, 8)}
         for place in ("one.", "two.", "", "l.0.", "l.1.", "l.2."):

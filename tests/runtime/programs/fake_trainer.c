@@ -67,7 +67,7 @@ static double evaluate(struct accel_run *run) {
   return loss;
 }
 
-static const struct accel_slice slices[] = {{0, 0, 1, {VOCABULARY}}};
+static const struct accel_slice slices[] = {{0, 0, 0, 1, {VOCABULARY}}};
 static const struct accel_state states[] = {
     {"model", "", ACCEL_FLOAT32, 0, VOCABULARY + 48, NULL, 0},
     {"optimizer", "momentum_buffer", ACCEL_FLOAT32, offsetof(struct arena, speed), VOCABULARY + 48, slices, 1},
