@@ -5,6 +5,7 @@
 
 #include "gen/base/path.h"
 #include "gen/emit/values.h"
+#include "gen/format/format.h"
 #include "gen/ir/op.h"
 #include "gen/plan/graph/fused_loss_backward.h"
 #include "gen/program/optimizers.h"
@@ -256,7 +257,8 @@ const char *emit_program(struct program *program, int index, const struct emit_o
     report(&error, diags);
     return NULL;
   }
-  if (origins != NULL) find_origins(program->arena, &output, origins);
+  const struct format_output formatted = format_program(program->arena, output.text, output.length, origins != NULL);
+  if (origins != NULL) find_origins(program->arena, &output, &formatted, origins);
   if (origins != NULL) origins->templates = options->templates;
-  return output.text;
+  return formatted.text;
 }

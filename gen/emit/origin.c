@@ -60,23 +60,22 @@ static void add_models(struct arena *arena, struct line_origin *line, const stru
   }
 }
 
-static bool is_blank(const char *bytes, int length) {
-  return (int)strspn(bytes, " \n") >= length;
-}
-
-void find_origins(struct arena *arena, const struct jinja_output *output, struct origins *origins) {
+void find_origins(struct arena *arena, const struct jinja_output *output, const struct format_output *formatted,
+                  struct origins *origins) {
   origins->count = 0;
-  for (size_t i = 0; i < output->length; i++) origins->count += output->text[i] == '\n' || i + 1 == output->length;
+  for (size_t i = 0; i < formatted->length; i++) origins->count += formatted->text[i] == '\n';
   origins->lines = arena_alloc(arena, ((size_t)origins->count + 1) * sizeof *origins->lines);
+  const struct format_move *move = formatted->moves, *end = move + formatted->count;
   const char *start = output->text;
   int number = 1;
   for (int i = 0; i < output->span_count; i++) {
     const struct jinja_span *span = &output->spans[i];
     for (; number < span->line; number++) start = strchr(start, '\n') + 1;
-    struct line_origin *line = &origins->lines[span->line - 1];
-    bool empty = is_blank(start, (int)strcspn(start, "\n"));
-    if (!empty && is_blank(start + span->column - 1, span->length)) continue;
-    add_template(arena, line, span);
-    add_models(arena, line, span);
+    const size_t from = (size_t)(start - output->text) + (size_t)span->column - 1, to = from + (size_t)span->length;
+    while (move < end && move->from + move->length <= from) move++;
+    for (const struct format_move *moved = move; moved < end && moved->from < to; moved++) {
+      add_template(arena, &origins->lines[moved->line - 1], span);
+      add_models(arena, &origins->lines[moved->line - 1], span);
+    }
   }
 }

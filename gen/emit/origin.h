@@ -2,6 +2,7 @@
 #ifndef ACCEL_EMIT_ORIGIN_H
 #define ACCEL_EMIT_ORIGIN_H
 
+#include "gen/format/format.h"
 #include "gen/ir/graph.h"
 #include "gen/jinja/jinja.h"
 
@@ -27,7 +28,8 @@ struct origins {
 void set_origin(struct arena *arena, struct jinja_value map, struct location where);
 void set_node_origin(struct arena *arena, struct jinja_value map, const struct node *node);
 
-/* Fills the lines of `origins` from an output that was rendered with its source map. */
-void find_origins(struct arena *arena, const struct jinja_output *output, struct origins *origins);
+/* Fills the lines of `origins`: those of the formatted text of an output that was rendered with its source map. */
+void find_origins(struct arena *arena, const struct jinja_output *output, const struct format_output *formatted,
+                  struct origins *origins);
 
 #endif

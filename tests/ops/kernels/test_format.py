@@ -1,4 +1,4 @@
-"""What the templates render is what clang-format would write, at every width of number."""
+"""What the templates render is, formatted, what clang-format would write, at every width of number."""
 
 import subprocess
 import sys
@@ -30,6 +30,7 @@ def main():
 
 
 def difference(text, name):
+    text = subprocess.run([kit.ROOT / "build/tests/format/format_driver"], input=text, capture_output=True, text=True, check=True).stdout
     style = f"--style=file:{kit.ROOT / '.clang-format'}"
     result = subprocess.run(["clang-format", style], input=text, capture_output=True, text=True, check=True)
     if result.stdout == text:
