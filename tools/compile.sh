@@ -1,21 +1,31 @@
 #!/bin/sh
-# Compiles the C files of one folder into an archive: the ones that changed, or whose headers did.
+# Compiles the C files of one folder, or of several, into an archive: the ones that changed, or whose headers did.
 # A folder needs no list of its files, so that a new operation is a new file and nothing else.
 #
-# usage: tools/compile.sh ARCHIVE FOLDER COMPILER FLAG...
-#        tools/compile.sh ARCHIVE FOLDER                     an archive without objects, where what the folder needs is missing
+# usage: tools/compile.sh ARCHIVE FOLDERS COMPILER FLAG...
+#        tools/compile.sh ARCHIVE FOLDERS                    an archive without objects, where what the folders need is missing
+#
+# FOLDERS are divided by blanks; their files have different names.
 #
 # Writes ARCHIVE, ARCHIVE.d (what ninja must watch: each source and header, and the folder itself, which changes when
 # a file comes or goes) and the objects in ARCHIVE's name without its ending.
 # With COMPILE_COMMANDS=FILE it only appends the command of each source to FILE, a JSON object a line (tools/compdb.sh).
 set -eu
-archive=$1 folder=$2
+archive=$1 folders=$2
 shift 2
+
+sources() {
+  for folder in $folders; do
+    for source in "$folder"/*.c; do
+      [ ! -f "$source" ] || echo "$source"
+    done
+  done
+}
 
 if [ -n "${COMPILE_COMMANDS:-}" ]; then
   [ $# != 0 ] || exit 0
   command=$(printf '%s' "$*" | sed 's/[\\"]/\\&/g')
-  for source in "$folder"/*.c; do
+  for source in $(sources); do
     printf '{"directory": "%s", "file": "%s", "command": "%s -c %s"}\n' "$PWD" "$source" "$command" "$source"
   done >>"$COMPILE_COMMANDS"
   exit
@@ -23,7 +33,7 @@ fi
 if [ $# = 0 ]; then
   rm -f "$archive"
   ar rcs "$archive"
-  echo "$archive: $folder" >"$archive.d"
+  echo "$archive: $folders" >"$archive.d"
   exit
 fi
 objects=${archive%.a}
@@ -47,11 +57,10 @@ stale() {
 
 for object in "$objects"/*.o; do # objects of files that are gone
   name=${object##*/}
-  [ -f "$folder/${name%.o}.c" ] || rm -f "$object" "$object.d"
+  case " $(sources | tr '\n' ' ')" in *"/${name%.o}.c "*) ;; *) rm -f "$object" "$object.d" ;; esac
 done
 
-for source in "$folder"/*.c; do
-  [ -f "$source" ] || continue
+for source in $(sources); do
   name=${source##*/}
   object=$objects/${name%.c}.o
   stale "$object" || continue
@@ -83,6 +92,6 @@ set -- "$objects"/*.o
 [ -f "$1" ] || shift
 ar rcs "$archive" "$@"
 {
-  echo "$archive: $folder"
+  echo "$archive: $folders"
   for object in "$@"; do cat "$object.d"; done
 } >"$archive.d"

@@ -2,7 +2,7 @@
 # What programs for GPUs are linked with: the runtime over CUDA, where there is a toolkit (tools/cuda-toolkit.sh finds
 # it). Without one the archive is empty and pkg-config names what is missing; programs for CPUs need neither.
 #
-# usage: tools/cuda.sh ARCHIVE FOLDER COMPILER FLAG...   compiles a folder of the runtime
+# usage: tools/cuda.sh ARCHIVE FOLDERS COMPILER FLAG...  compiles folders of the runtime into one archive
 #        tools/cuda.sh --pc PREFIX LIBDIR <IN >OUT        fills share/accel-runtime-cuda*.pc.in
 set -eu
 toolkit=$(dirname "$0")/cuda-toolkit.sh
@@ -21,14 +21,15 @@ if [ "$1" = --pc ]; then
   exit
 fi
 
-archive=$1 folder=$2
+archive=$1 folders=$2
 shift
 
-# Whether all headers of CUDA's libraries that the folder includes are there. It goes without CUPTI's.
+# Whether all headers of CUDA's libraries that the folders include are there. It goes without CUPTI's.
 has_headers() {
   [ -n "$flags" ] || return 1
   probe=$(mktemp)
-  sed -n 's/^#include <\(cu[A-Za-z_]*\|nccl\|nvtx3.nvToolsExt\)\.h>.*/#include <\1.h>/p' "$folder"/*.[ch] | grep -v cupti.h | sort -u >"$probe"
+  # shellcheck disable=SC2046
+  sed -n 's/^#include <\(cu[A-Za-z_]*\|nccl\|nvtx3.nvToolsExt\)\.h>.*/#include <\1.h>/p' $(for folder in $folders; do echo "$folder"/*.[ch]; done) | grep -v cupti.h | sort -u >"$probe"
   # shellcheck disable=SC2086
   ${CC:-cc} $flags -E -o /dev/null -x c "$probe" 2>/dev/null || { rm -f "$probe" && return 1; }
   rm -f "$probe"
@@ -39,4 +40,4 @@ if has_headers; then
   # shellcheck disable=SC2086
   exec sh tools/compile.sh "$archive" "$@" $flags
 fi
-sh tools/compile.sh "$archive" "$folder"
+sh tools/compile.sh "$archive" "$folders"

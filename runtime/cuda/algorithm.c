@@ -1,7 +1,7 @@
 /* Algorithms of cuBLASLt: those that its heuristic finds, and one by its configuration. */
-#include "runtime/cuda/algorithm.h"
+#include "runtime/gpu/algorithm.h"
 
-#include "runtime/cuda/state.h"
+#include "runtime/gpu/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,11 @@ void rt_blas_check(cublasStatus_t status, const char *call, const char *file, in
   struct refusal refusal = {
       "cuBLASLt", call, file, line, cublasLtGetStatusName(status), cublasLtGetStatusString(status)};
   rt_refused(&refusal, NULL);
+}
+
+void rt_blas_library(char name[LIBRARY_NAME]) {
+  size_t version = cublasLtGetVersion();
+  snprintf(name, LIBRARY_NAME, "cuBLASLt %zu.%zu.%zu", version / 10000, version / 100 % 100, version % 100);
 }
 
 cudaDataType_t rt_blas_type(int64_t element) {

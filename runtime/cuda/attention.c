@@ -2,7 +2,7 @@
  * cudnn-frontend: what computes the same in another order of operations has no engine. */
 #include "runtime/cuda/attention_graph.h"
 
-#include "runtime/cuda/state.h"
+#include "runtime/gpu/state.h"
 #include "runtime/process/fail.h"
 
 #include <float.h>

@@ -1,5 +1,5 @@
 /* Which GPU, and whether it will do. */
-#include "runtime/cuda/state.h"
+#include "runtime/gpu/state.h"
 #include "runtime/process/device.h"
 #include "runtime/process/world.h"
 

@@ -2,7 +2,7 @@
  * other two. */
 #include "include/accel/cuda/convolution.h"
 #include "runtime/cuda/engine.h"
-#include "runtime/cuda/state.h"
+#include "runtime/gpu/state.h"
 
 enum { X = 1, WEIGHTS, Y };
 

@@ -1,6 +1,6 @@
 #include "runtime/cuda/engine.h"
 
-#include "runtime/cuda/state.h"
+#include "runtime/gpu/state.h"
 #include "runtime/process/fail.h"
 
 #include <stdlib.h>

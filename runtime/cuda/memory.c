@@ -1,5 +1,5 @@
 /* The device's arena: one range of addresses with physical memory behind all of it. */
-#include "runtime/cuda/state.h"
+#include "runtime/gpu/state.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 
@@ -127,20 +127,6 @@ bool rt_cuda_map(struct cuda_device *device, size_t bytes, struct problem *probl
   device->mapped = mapped;
   RT_CUDA(cudaMemset(device->arena, 0, mapped));
   return true;
-}
-
-void *accel_cuda_pin(void *host, size_t bytes) {
-  struct cuda_device *device = rt_cuda_device();
-  void *address;
-  RT_CUDA(cudaHostRegister(host, bytes, cudaHostRegisterMapped));
-  RT_CUDA(cudaHostGetDevicePointer(&address, host, 0));
-  device->pinned = host;
-  return address;
-}
-
-void rt_cuda_unpin(struct cuda_device *device) {
-  if (device->pinned != NULL) RT_CUDA(cudaHostUnregister(device->pinned));
-  device->pinned = NULL;
 }
 
 void rt_cuda_unmap(struct cuda_device *device) {

@@ -2,7 +2,7 @@
 #include "include/accel/cuda/trace.h"
 #include "runtime/cuda/device_intervals.h"
 #include "runtime/cuda/events.h"
-#include "runtime/cuda/state.h"
+#include "runtime/gpu/state.h"
 #include "runtime/process/world.h"
 #include "runtime/report/intervals.h"
 

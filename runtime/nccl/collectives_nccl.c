@@ -1,6 +1,6 @@
 /* Collectives over NCCL, in the traffic stream. */
 #include "include/accel/cuda/collectives.h"
-#include "runtime/cuda/state.h"
+#include "runtime/gpu/state.h"
 #include "runtime/nccl/groups.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"

@@ -1,7 +1,7 @@
 #include "runtime/nccl/groups.h"
 
 #include "include/accel/cuda/collectives.h"
-#include "runtime/cuda/state.h"
+#include "runtime/gpu/state.h"
 #include "runtime/process/world.h"
 
 #include <stdlib.h>

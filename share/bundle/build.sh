@@ -56,7 +56,7 @@ cuda)
   toolkit="sh tools/cuda-toolkit.sh"
   flags=$($toolkit --cflags)
   nvcc=$($toolkit --nvcc)
-  folders=runtime/cuda parts="cudart cublasLt"
+  folders="runtime/gpu runtime/cuda" parts="cudart cublasLt"
   if grep -qE 'accel/cuda/(attention|convolution).h' "$program.c"; then parts="$parts cudnn"; else left_out=$by_cudnn; fi
   if grep -q 'accel/cuda/trace.h' "$program.c"; then parts="$parts cupti"; else left_out="$left_out runtime/cuda/trace runtime/cuda/events"; fi
   if [ "$ranks" -gt 1 ]; then folders="runtime/nccl runtime/tcp $folders" parts="$parts nccl"; fi

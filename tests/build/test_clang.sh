@@ -33,7 +33,7 @@ while read -r source flags; do
 done <build/tests/clang/commands
 
 for folder in gen gen/* gen/*/* runtime/*; do
-  case $folder in runtime/mpi | runtime/cuda | runtime/nccl) continue ;; esac # other flags on each machine: compile_commands.json
+  case $folder in runtime/mpi | runtime/gpu | runtime/cuda | runtime/hip | runtime/nccl) continue ;; esac # other flags on each machine: compile_commands.json
   for source in "$folder"/*.c; do
     [ -f "$source" ] || continue
     compiles "$source by compile_flags.txt" @compile_flags.txt "$source"

@@ -62,7 +62,7 @@ static void test_start(void **state) {
       {"STANDIN_FAIL=cudaSetDevice", "GPU 0 (stand-in) cannot be used"},
       {"STANDIN_FAIL=cuMemCreate", "cuMemCreate"},
       {"STANDIN_FAIL=cudaHostAlloc", "cudaHostAlloc of CUDA: cudaErrorMemoryAllocation"},
-      {"STANDIN_FAIL=cudaStreamCreateWithPriority:3", "runtime/cuda/device.c:"},
+      {"STANDIN_FAIL=cudaStreamCreateWithPriority:3", "runtime/gpu/device.c:"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -176,7 +176,7 @@ static void test_breaks(void **state) {
   assert_int_equal(ended(forgets_wait, "", text, sizeof text), STANDIN_STATUS);
   assert_non_null(strstr(text, "without waiting for cudaMemsetAsync"));
   assert_int_equal(ended(fails_late, "STANDIN_FAIL=cudaStreamSynchronize", text, sizeof text), 1);
-  assert_non_null(strstr(text, "error: runtime/cuda/device.c:"));
+  assert_non_null(strstr(text, "error: runtime/gpu/device.c:"));
   assert_non_null(strstr(text, "an illegal memory access was encountered"));
   assert_non_null(strstr(text, "compute-sanitizer"));
 }

@@ -70,7 +70,10 @@ static bool begins(const char *text, const char *with) {
 /* Whether a program with these needs takes a source of the runtime along. */
 static bool is_needed(const char *name, const struct needs *needs) {
   bool gpu = needs->kind == DEVICE_CUDA, many = needs->ranks > 1;
-  if (begins(name, "runtime/cuda/") || begins(name, "include/accel/cuda/") || begins(name, "tools/")) return gpu;
+  if (begins(name, "runtime/gpu/") || begins(name, "runtime/cuda/") || begins(name, "include/accel/cuda/") ||
+      begins(name, "tools/"))
+    return gpu;
+  if (begins(name, "runtime/hip/") || begins(name, "include/accel/hip/")) return false;
   if (begins(name, "runtime/nccl/") || begins(name, "runtime/tcp/")) return gpu && many;
   if (begins(name, "runtime/mpi/")) return !gpu && many;
   if (begins(name, "runtime/onednn/")) return !gpu;

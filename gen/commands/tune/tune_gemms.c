@@ -1,5 +1,5 @@
 /* accel-gen tune of a job for GPUs: which of cuBLASLt's algorithms computes each matmul fastest. What is measured is
- * the trainer itself, which times them where its matmuls run (runtime/cuda/measure.c); the table names the fastest by
+ * the trainer itself, which times them where its matmuls run (runtime/gpu/measure.c); the table names the fastest by
  * its configuration, and the program that is made by the table takes it. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
  *
  * Prints the bytes of the runtime's own, and of the engine; of a convolution for y, dx and dw. Status 1, and why, where
  * there is no engine in ROOM bytes, or for a convolution only one that comes far behind the first. */
-#include "runtime/cuda/check.h"
-#include "runtime/cuda/state.h"
+#include "runtime/gpu/check.h"
+#include "runtime/gpu/state.h"
 #include "tests/cuda/packed_attention.h"
 
 #include <cudnn.h>

@@ -1,8 +1,8 @@
 /* How long cuBLASLt's algorithms take for a program's GEMMs, where they run: the same memory, and what stands in the
  * caches there. */
-#include "runtime/cuda/algorithm.h"
-#include "runtime/cuda/state.h"
 #include "runtime/files/files.h"
+#include "runtime/gpu/algorithm.h"
+#include "runtime/gpu/state.h"
 #include "runtime/process/fail.h"
 
 #include <jansson.h>
@@ -72,9 +72,8 @@ void rt_measure_gemm(cublasLtHandle_t handle, const struct accel_cuda_gemm *gemm
 void rt_measured_write(void) {
   const char *file = getenv("ACCEL_MEASURE");
   const struct cudaDeviceProp *device = &rt_cuda_device()->properties;
-  size_t version = cublasLtGetVersion();
-  char library[64];
-  snprintf(library, sizeof library, "cuBLASLt %zu.%zu.%zu", version / 10000, version / 100 % 100, version % 100);
+  char library[LIBRARY_NAME];
+  rt_blas_library(library);
   json_t *root = json_pack("{s:s, s:s, s:i, s:s, s:o*}", "format", "accel-measured-2", "device", device->name, "cores",
                            device->multiProcessorCount, "library", library, "matmuls", measured);
   char *text = json_dumps(root, JSON_INDENT(1));

@@ -1,9 +1,9 @@
 /* What the files of this folder share: the device of the process. */
-#ifndef RUNTIME_CUDA_STATE_H
-#define RUNTIME_CUDA_STATE_H
+#ifndef RUNTIME_GPU_STATE_H
+#define RUNTIME_GPU_STATE_H
 
 #include "include/accel/cuda/device.h"
-#include "runtime/cuda/check.h"
+#include "runtime/gpu/check.h"
 
 #include <cuda_runtime_api.h>
 

@@ -1,5 +1,5 @@
 /* Steps as graphs: recorded once, launched as one piece. */
-#include "runtime/cuda/state.h"
+#include "runtime/gpu/state.h"
 #include "runtime/process/fail.h"
 
 #include <stdlib.h>

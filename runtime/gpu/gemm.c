@@ -1,6 +1,6 @@
 /* GEMMs by cuBLASLt. The library counts columns first, so it is given yᵀ = bᵀ aᵀ: its first operand is our b. */
-#include "runtime/cuda/algorithm.h"
-#include "runtime/cuda/state.h"
+#include "runtime/gpu/algorithm.h"
+#include "runtime/gpu/state.h"
 #include "runtime/process/fail.h"
 
 #include <stdlib.h>

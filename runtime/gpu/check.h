@@ -1,6 +1,6 @@
 /* Every call of CUDA's libraries passes through a check: one that fails ends all ranks with one message. */
-#ifndef RUNTIME_CUDA_CHECK_H
-#define RUNTIME_CUDA_CHECK_H
+#ifndef RUNTIME_GPU_CHECK_H
+#define RUNTIME_GPU_CHECK_H
 
 #include "runtime/base/problem.h"
 

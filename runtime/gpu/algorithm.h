@@ -1,6 +1,6 @@
 /* What the files about GEMMs share: a GEMM as cuBLASLt is told of it, and which of its algorithms computes it. */
-#ifndef RUNTIME_CUDA_ALGORITHM_H
-#define RUNTIME_CUDA_ALGORITHM_H
+#ifndef RUNTIME_GPU_ALGORITHM_H
+#define RUNTIME_GPU_ALGORITHM_H
 
 #include "include/accel/cuda/gemm.h"
 
@@ -26,6 +26,10 @@ struct accel_cuda_algorithm {
 
 void rt_blas_check(cublasStatus_t status, const char *call, const char *file, int line);
 #define RT_BLAS(call) rt_blas_check((call), #call, __FILE__, __LINE__)
+
+/* The library's name with its version: "cuBLASLt 13.1.0". */
+enum { LIBRARY_NAME = 64 };
+void rt_blas_library(char name[LIBRARY_NAME]);
 
 /* An enum accel_element as the library names it. */
 cudaDataType_t rt_blas_type(int64_t element);

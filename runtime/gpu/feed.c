@@ -1,5 +1,5 @@
 /* What goes between host and device in every step: rings of pinned memory, so that neither waits for the other. */
-#include "runtime/cuda/state.h"
+#include "runtime/gpu/state.h"
 #include "runtime/process/fail.h"
 
 #include <stdlib.h>

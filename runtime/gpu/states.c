@@ -1,6 +1,6 @@
 /* What outlives a step, between the host's arena and the device's, which have one layout. */
 #include "runtime/base/dtype.h"
-#include "runtime/cuda/state.h"
+#include "runtime/gpu/state.h"
 #include "runtime/process/device.h"
 
 #include <string.h>
@@ -52,4 +52,18 @@ void accel_cuda_write(void *device, const void *host, size_t bytes) {
   accel_stream stream = accel_cuda_stream(ACCEL_COMPUTE);
   RT_CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream));
   RT_CUDA(cudaStreamSynchronize(stream));
+}
+
+void *accel_cuda_pin(void *host, size_t bytes) {
+  struct cuda_device *device = rt_cuda_device();
+  void *address;
+  RT_CUDA(cudaHostRegister(host, bytes, cudaHostRegisterMapped));
+  RT_CUDA(cudaHostGetDevicePointer(&address, host, 0));
+  device->pinned = host;
+  return address;
+}
+
+void rt_cuda_unpin(struct cuda_device *device) {
+  if (device->pinned != NULL) RT_CUDA(cudaHostUnregister(device->pinned));
+  device->pinned = NULL;
 }

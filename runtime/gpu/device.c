@@ -1,5 +1,5 @@
 /* The device: start, end, streams and the order between them. */
-#include "runtime/cuda/state.h"
+#include "runtime/gpu/state.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 

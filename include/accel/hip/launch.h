@@ -1,0 +1,44 @@
+/* Launch: how kernels of a program are put into a stream. For C++ that hipcc compiles. */
+#ifndef ACCEL_HIP_LAUNCH_H
+#define ACCEL_HIP_LAUNCH_H
+
+#include <hip/hip_runtime.h>
+
+#include "../cuda/device.h"
+
+/* The words of kernels that HIP has not. A warp has 32 lanes: a wave of 64 is two of them, side by side. */
+template <typename type> __device__ inline type __shfl_xor_sync(unsigned, type x, int lanes) {
+  return __shfl_xor(x, lanes, 32);
+}
+template <typename type> __device__ inline type __shfl_down_sync(unsigned, type x, unsigned lanes) {
+  return __shfl_down(x, lanes, 32);
+}
+template <typename type> __device__ inline type __shfl_up_sync(unsigned, type x, unsigned lanes) {
+  return __shfl_up(x, lanes, 32);
+}
+template <typename type> __device__ inline type __shfl_sync(unsigned, type x, int lane) {
+  return __shfl(x, lane, 32);
+}
+__device__ inline unsigned __ballot_sync(unsigned, int predicate) {
+  return (unsigned)(__ballot(predicate) >> (__lane_id() & 32));
+}
+__device__ inline void __syncwarp(unsigned = 0) {
+  __builtin_amdgcn_wave_barrier();
+}
+
+#ifndef __grid_constant__
+#define __grid_constant__
+#endif
+
+/* As accel/cuda/launch.h says. */
+#define accel_launch(...) accel_launch_at(__FILE__, __LINE__, #__VA_ARGS__, ACCEL_COMPUTE, __VA_ARGS__)
+#define accel_launch_in(stream, ...) accel_launch_at(__FILE__, __LINE__, #__VA_ARGS__, stream, __VA_ARGS__)
+
+template <typename... parameters, typename... types>
+static inline void accel_launch_at(const char *file, int line, const char *call, enum accel_stream_name stream,
+                                   void (*kernel)(parameters...), dim3 grid, dim3 block, types... arguments) {
+  kernel<<<grid, block, 0, (hipStream_t)accel_cuda_stream(stream)>>>(static_cast<parameters>(arguments)...);
+  accel_cuda_launched(call, file, line);
+}
+
+#endif
