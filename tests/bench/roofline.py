@@ -25,8 +25,9 @@ SKIPPED = 3
 
 
 def kind_of(kernel):
-    """Without the shape: "layer_norm_backward_12x64x128" and "layer_norm_backward_12x64x128_2" are layer_norm_backward."""
-    return re.sub(r"_\d+(x\d+)*(_\d+)?$", "", kernel)
+    """Without the shape and the transposes: "layer_norm_backward_12x64x128" and "layer_norm_backward_12x64x128_2" are
+    layer_norm_backward, "matmul_nt_12x64x128" is matmul."""
+    return re.sub(r"_(nt|tn|tt)(?=_|$)", "", re.sub(r"_\d+(x\d+)*(_\d+)?$", "", kernel))
 
 
 def trace_of(job, options):

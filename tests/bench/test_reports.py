@@ -55,7 +55,8 @@ class Reports(unittest.TestCase):
 
 class Roofline(unittest.TestCase):
     def test_kinds(self):
-        for kernel, kind in (("matmul_12x64x128x512_2", "matmul"), ("layer_norm_backward_3x4x8", "layer_norm_backward"),
+        for kernel, kind in (("matmul_nt_12x64x128x512", "matmul"), ("matmul_12x64x128_2", "matmul"),
+                             ("matmul_sum_tn_bf16_9x9", "matmul_sum_bf16"), ("layer_norm_backward_3x4x8", "layer_norm_backward"),
                              ("add_gelu_tanh_3x4x32", "add_gelu_tanh"), ("sum_7", "sum"), ("gradient_norm", "gradient_norm"),
                              ("between parts", "between parts")):
             self.assertEqual(roofline.kind_of(kernel), kind)

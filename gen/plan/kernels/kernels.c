@@ -150,8 +150,19 @@ static bool is_kernel(const void *context, const char *name) {
   return false;
 }
 
+/* n or t: whether the columns of a matmul's factor follow each other or, of a transpose, its rows. */
+static char letter_of(const struct kernel_operand *factor) {
+  int last = factor->shape.rank - 1;
+  return factor->shape.dim[last] > 1 && factor->strides[last] != 1 ? 't' : 'n';
+}
+
+static void name_transposes(struct text *text, const struct kernel *kernel) {
+  char a = letter_of(&kernel->inputs[0]), b = letter_of(&kernel->inputs[1]);
+  if (a == 't' || b == 't') text_printf(text, "_%c%c", a, b);
+}
+
 /* "layer_norm_768x128": the operation and the dimensions that tell most: rows and columns, and for matmuls the inner
- * one. */
+ * one; "matmul_nt_768x128x512" where the second factor is a transpose. */
 static const char *kernel_name(struct program *program, struct kernel *kernel) {
   struct text text = text_in(program->arena);
   const struct node *node = kernel->node;
@@ -159,6 +170,7 @@ static const char *kernel_name(struct program *program, struct kernel *kernel) {
     name_body(&text, node);
   else
     text_puts(&text, node->kind->name);
+  if (node->kind->library.matmul || node->kind->library.epilogues != 0) name_transposes(&text, kernel);
   bool any_accumulates = false;
   for (int i = 0; i < node->n_outputs; i++) any_accumulates |= kernel->outputs[i].accumulate;
   if (any_accumulates) text_puts(&text, "_add");

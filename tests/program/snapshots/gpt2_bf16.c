@@ -883,7 +883,7 @@ static void dropout_3x4x8(float y[static 12 * 8], const float x[static 12 * 8], 
 }
 
 /* y = a b: [12][8] x [8][256]. */
-static struct accel_gemm matmul_bf16_3x4x8x256_gemm = {
+static struct accel_gemm matmul_nt_bf16_3x4x8x256_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_BF16,
     .accumulate = false,
@@ -896,9 +896,9 @@ static struct accel_gemm matmul_bf16_3x4x8x256_gemm = {
     .b_row = 1,
     .b_column = 8,
 };
-static void matmul_bf16_3x4x8x256(accel_bf16 y[static 12 * 256], const accel_bf16 a[static 12 * 8],
-                                  const accel_bf16 b[static 2048]) {
-  accel_multiply(&matmul_bf16_3x4x8x256_gemm, y, a, b);
+static void matmul_nt_bf16_3x4x8x256(accel_bf16 y[static 12 * 256], const accel_bf16 a[static 12 * 8],
+                                     const accel_bf16 b[static 2048]) {
+  accel_multiply(&matmul_nt_bf16_3x4x8x256_gemm, y, a, b);
 }
 
 /* loss = the mean of lse[r] - logits[r][targets[r]] over the targets that are not -100; lse = ln sum e^logits. */
@@ -963,7 +963,7 @@ static void sum_bf16_3x4x8(float y[static 8], const accel_bf16 x[static 12 * 8])
 }
 
 /* y = a b: [12][8] x [8][8]. */
-static struct accel_gemm matmul_bf16_3x4x8_2_gemm = {
+static struct accel_gemm matmul_nt_bf16_3x4x8_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_BF16,
     .accumulate = false,
@@ -976,13 +976,13 @@ static struct accel_gemm matmul_bf16_3x4x8_2_gemm = {
     .b_row = 1,
     .b_column = 8,
 };
-static void matmul_bf16_3x4x8_2(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 8],
-                                const accel_bf16 b[static 64]) {
-  accel_multiply(&matmul_bf16_3x4x8_2_gemm, y, a, b);
+static void matmul_nt_bf16_3x4x8(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 8],
+                                 const accel_bf16 b[static 64]) {
+  accel_multiply(&matmul_nt_bf16_3x4x8_gemm, y, a, b);
 }
 
 /* y = a b: [8][12] x [12][8]. */
-static struct accel_gemm matmul_bf16_8x12x8_gemm = {
+static struct accel_gemm matmul_tn_bf16_8x12x8_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_F32,
     .accumulate = false,
@@ -995,9 +995,9 @@ static struct accel_gemm matmul_bf16_8x12x8_gemm = {
     .b_row = 8,
     .b_column = 1,
 };
-static void matmul_bf16_8x12x8(float y[static 8 * 8], const accel_bf16 a[static 96],
-                               const accel_bf16 b[static 12 * 8]) {
-  accel_multiply(&matmul_bf16_8x12x8_gemm, y, a, b);
+static void matmul_tn_bf16_8x12x8(float y[static 8 * 8], const accel_bf16 a[static 96],
+                                  const accel_bf16 b[static 12 * 8]) {
+  accel_multiply(&matmul_tn_bf16_8x12x8_gemm, y, a, b);
 }
 
 /* With p = e^(scale q k^T - lse) and ds = scale p (dy v^T - rowsum(dy y)): dq = ds k, dk = ds^T q, dv = p^T dy. */
@@ -1129,7 +1129,7 @@ static void sum_bf16_3x4x24(float y[static 24], const accel_bf16 x[static 12 * 2
 }
 
 /* y = a b: [12][24] x [24][8]. */
-static struct accel_gemm matmul_bf16_3x4x24x8_gemm = {
+static struct accel_gemm matmul_nt_bf16_3x4x24x8_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_BF16,
     .accumulate = false,
@@ -1142,13 +1142,13 @@ static struct accel_gemm matmul_bf16_3x4x24x8_gemm = {
     .b_row = 1,
     .b_column = 24,
 };
-static void matmul_bf16_3x4x24x8(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 24],
-                                 const accel_bf16 b[static 192]) {
-  accel_multiply(&matmul_bf16_3x4x24x8_gemm, y, a, b);
+static void matmul_nt_bf16_3x4x24x8(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 24],
+                                    const accel_bf16 b[static 192]) {
+  accel_multiply(&matmul_nt_bf16_3x4x24x8_gemm, y, a, b);
 }
 
 /* y = a b: [8][12] x [12][24]. */
-static struct accel_gemm matmul_bf16_8x12x24_gemm = {
+static struct accel_gemm matmul_tn_bf16_8x12x24_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_F32,
     .accumulate = false,
@@ -1161,13 +1161,13 @@ static struct accel_gemm matmul_bf16_8x12x24_gemm = {
     .b_row = 24,
     .b_column = 1,
 };
-static void matmul_bf16_8x12x24(float y[static 8 * 24], const accel_bf16 a[static 96],
-                                const accel_bf16 b[static 12 * 24]) {
-  accel_multiply(&matmul_bf16_8x12x24_gemm, y, a, b);
+static void matmul_tn_bf16_8x12x24(float y[static 8 * 24], const accel_bf16 a[static 96],
+                                   const accel_bf16 b[static 12 * 24]) {
+  accel_multiply(&matmul_tn_bf16_8x12x24_gemm, y, a, b);
 }
 
 /* y = a b: [12][8] x [8][32]. */
-static struct accel_gemm matmul_bf16_3x4x8x32_2_gemm = {
+static struct accel_gemm matmul_nt_bf16_3x4x8x32_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_BF16,
     .accumulate = false,
@@ -1180,13 +1180,13 @@ static struct accel_gemm matmul_bf16_3x4x8x32_2_gemm = {
     .b_row = 1,
     .b_column = 8,
 };
-static void matmul_bf16_3x4x8x32_2(accel_bf16 y[static 12 * 32], const accel_bf16 a[static 12 * 8],
-                                   const accel_bf16 b[static 256]) {
-  accel_multiply(&matmul_bf16_3x4x8x32_2_gemm, y, a, b);
+static void matmul_nt_bf16_3x4x8x32(accel_bf16 y[static 12 * 32], const accel_bf16 a[static 12 * 8],
+                                    const accel_bf16 b[static 256]) {
+  accel_multiply(&matmul_nt_bf16_3x4x8x32_gemm, y, a, b);
 }
 
 /* y = a b: [32][12] x [12][8]. */
-static struct accel_gemm matmul_bf16_32x12x8_gemm = {
+static struct accel_gemm matmul_tn_bf16_32x12x8_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_F32,
     .accumulate = false,
@@ -1199,9 +1199,9 @@ static struct accel_gemm matmul_bf16_32x12x8_gemm = {
     .b_row = 8,
     .b_column = 1,
 };
-static void matmul_bf16_32x12x8(float y[static 32 * 8], const accel_bf16 a[static 384],
-                                const accel_bf16 b[static 12 * 8]) {
-  accel_multiply(&matmul_bf16_32x12x8_gemm, y, a, b);
+static void matmul_tn_bf16_32x12x8(float y[static 32 * 8], const accel_bf16 a[static 384],
+                                   const accel_bf16 b[static 12 * 8]) {
+  accel_multiply(&matmul_tn_bf16_32x12x8_gemm, y, a, b);
 }
 
 static void gelu_tanh_backward_bf16_3x4x32(accel_bf16 y[static 12 * 32], const accel_bf16 x0[static 12 * 32],
@@ -1235,7 +1235,7 @@ static void sum_bf16_3x4x32(float y[static 32], const accel_bf16 x[static 12 * 3
 }
 
 /* y = a b: [12][32] x [32][8]. */
-static struct accel_gemm matmul_bf16_3x4x32x8_2_gemm = {
+static struct accel_gemm matmul_nt_bf16_3x4x32x8_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_BF16,
     .accumulate = false,
@@ -1248,13 +1248,13 @@ static struct accel_gemm matmul_bf16_3x4x32x8_2_gemm = {
     .b_row = 1,
     .b_column = 32,
 };
-static void matmul_bf16_3x4x32x8_2(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 32],
-                                   const accel_bf16 b[static 256]) {
-  accel_multiply(&matmul_bf16_3x4x32x8_2_gemm, y, a, b);
+static void matmul_nt_bf16_3x4x32x8(accel_bf16 y[static 12 * 8], const accel_bf16 a[static 12 * 32],
+                                    const accel_bf16 b[static 256]) {
+  accel_multiply(&matmul_nt_bf16_3x4x32x8_gemm, y, a, b);
 }
 
 /* y = a b: [8][12] x [12][32]. */
-static struct accel_gemm matmul_bf16_8x12x32_gemm = {
+static struct accel_gemm matmul_tn_bf16_8x12x32_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_F32,
     .accumulate = false,
@@ -1267,9 +1267,9 @@ static struct accel_gemm matmul_bf16_8x12x32_gemm = {
     .b_row = 32,
     .b_column = 1,
 };
-static void matmul_bf16_8x12x32(float y[static 8 * 32], const accel_bf16 a[static 96],
-                                const accel_bf16 b[static 12 * 32]) {
-  accel_multiply(&matmul_bf16_8x12x32_gemm, y, a, b);
+static void matmul_tn_bf16_8x12x32(float y[static 8 * 32], const accel_bf16 a[static 96],
+                                   const accel_bf16 b[static 12 * 32]) {
+  accel_multiply(&matmul_tn_bf16_8x12x32_gemm, y, a, b);
 }
 
 static void cast_bfloat16_bf16_3x4x8(accel_bf16 y[static 12 * 8], const float x[static 12 * 8]) {
@@ -1380,7 +1380,7 @@ static void matmul_bf16_3x4x256x8(accel_bf16 y[static 12 * 8], const accel_bf16 
 }
 
 /* y^T = b^T a^T: [256][12] x [12][8]. */
-static struct accel_gemm matmul_bf16_8x12x256_gemm = {
+static struct accel_gemm matmul_tn_bf16_8x12x256_gemm = {
     .type = ACCEL_BF16,
     .result = ACCEL_F32,
     .accumulate = false,
@@ -1393,9 +1393,9 @@ static struct accel_gemm matmul_bf16_8x12x256_gemm = {
     .b_row = 8,
     .b_column = 1,
 };
-static void matmul_bf16_8x12x256(float y[static 2048], const accel_bf16 a[static 96],
-                                 const accel_bf16 b[static 12 * 256]) {
-  accel_multiply(&matmul_bf16_8x12x256_gemm, y, b, a);
+static void matmul_tn_bf16_8x12x256(float y[static 2048], const accel_bf16 a[static 96],
+                                    const accel_bf16 b[static 12 * 256]) {
+  accel_multiply(&matmul_tn_bf16_8x12x256_gemm, y, b, a);
 }
 
 /* y = the sum of x over axes 0. */
@@ -1503,7 +1503,7 @@ static void predict_forward(const struct model_weights *weights, const struct mo
                   saved->x_of_block[i + 1], saved->x_of_block[i], accel_stream(stream, 0, i));
   layer_norm_bf16_3x4x8(saved->x_4, saved->x_4_mean, saved->x_4_rstd, saved->x_of_block[2], weights->ln_f_weight,
                         weights->ln_f_bias);
-  matmul_bf16_3x4x8x256(matmul, saved->x_4, weights_bf16->wte_weight);
+  matmul_nt_bf16_3x4x8x256(matmul, saved->x_4, weights_bf16->wte_weight);
 }
 
 /* model, gpt2.c:76. */
@@ -1564,7 +1564,7 @@ static void predict_evaluation_forward(const struct model_weights *weights,
                              scratch->x_of_block_evaluation[(i + 1) % 2], scratch->x_of_block_evaluation[i % 2]);
   layer_norm_bf16_3x4x8(scratch->x_4, scratch->x_4_mean, scratch->x_4_rstd, scratch->x_of_block_evaluation[0],
                         weights->ln_f_weight, weights->ln_f_bias);
-  matmul_bf16_3x4x8x256(matmul, scratch->x_4, weights_bf16->wte_weight);
+  matmul_nt_bf16_3x4x8x256(matmul, scratch->x_4, weights_bf16->wte_weight);
 }
 
 /* model, gpt2.c:76. */
@@ -1582,13 +1582,13 @@ static void attend_backward(const struct attend_weights_bf16 *weights_bf16, stru
                             accel_bf16 d_x[static 12 * 8], const accel_bf16 d_add[static 12 * 8],
                             const accel_bf16 x[static 12 * 8]) {
   sum_bf16_3x4x8(gradients->c_proj_bias, d_add);
-  matmul_bf16_3x4x8_2(scratch->d_reshape, d_add, weights_bf16->c_proj_weight);
-  matmul_bf16_8x12x8(gradients->c_proj_weight, saved->reshape, d_add);
+  matmul_nt_bf16_3x4x8(scratch->d_reshape, d_add, weights_bf16->c_proj_weight);
+  matmul_tn_bf16_8x12x8(gradients->c_proj_weight, saved->reshape, d_add);
   attention_backward_bf16_3x2x4x4(scratch->d_qkv, scratch->d_qkv + 8, scratch->d_qkv + 16, scratch->d_reshape,
                                   saved->qkv, saved->qkv + 8, saved->qkv + 16, saved->reshape, saved->y_lse);
   sum_bf16_3x4x24(gradients->c_attn_bias, scratch->d_qkv);
-  matmul_bf16_3x4x24x8(d_x, scratch->d_qkv, weights_bf16->c_attn_weight);
-  matmul_bf16_8x12x24(gradients->c_attn_weight, x, scratch->d_qkv);
+  matmul_nt_bf16_3x4x24x8(d_x, scratch->d_qkv, weights_bf16->c_attn_weight);
+  matmul_tn_bf16_8x12x24(gradients->c_attn_weight, x, scratch->d_qkv);
 }
 
 /* Gradient of mlp, gpt2.c:53. */
@@ -1596,12 +1596,12 @@ static void mlp_backward(const struct mlp_weights_bf16 *weights_bf16, struct mlp
                          struct mlp_saved *saved, struct mlp_backward_scratch *scratch, accel_bf16 d_x[static 12 * 8],
                          const accel_bf16 d_add_2[static 12 * 8], const accel_bf16 x[static 12 * 8]) {
   sum_bf16_3x4x8(gradients->c_proj_bias, d_add_2);
-  matmul_bf16_3x4x8x32_2(scratch->d_h, d_add_2, weights_bf16->c_proj_weight);
-  matmul_bf16_32x12x8(gradients->c_proj_weight, saved->h, d_add_2);
+  matmul_nt_bf16_3x4x8x32(scratch->d_h, d_add_2, weights_bf16->c_proj_weight);
+  matmul_tn_bf16_32x12x8(gradients->c_proj_weight, saved->h, d_add_2);
   gelu_tanh_backward_bf16_3x4x32(scratch->d_h, scratch->d_h, saved->add);
   sum_bf16_3x4x32(gradients->c_fc_bias, scratch->d_h);
-  matmul_bf16_3x4x32x8_2(d_x, scratch->d_h, weights_bf16->c_fc_weight);
-  matmul_bf16_8x12x32(gradients->c_fc_weight, x, scratch->d_h);
+  matmul_nt_bf16_3x4x32x8(d_x, scratch->d_h, weights_bf16->c_fc_weight);
+  matmul_tn_bf16_8x12x32(gradients->c_fc_weight, x, scratch->d_h);
 }
 
 /* Gradient of block, gpt2.c:58. */
@@ -1631,7 +1631,7 @@ static void predict_backward(const struct model_weights *weights, const struct m
                              struct predict_backward_scratch *scratch, const accel_bf16 d_matmul[static 12 * 256],
                              const int32_t tokens[static 3 * 4], uint64_t stream) {
   matmul_bf16_3x4x256x8(scratch->d_x_4, d_matmul, weights_bf16->wte_weight);
-  matmul_bf16_8x12x256(gradients->wte_weight, saved->x_4, d_matmul);
+  matmul_tn_bf16_8x12x256(gradients->wte_weight, saved->x_4, d_matmul);
   layer_norm_backward_bf16_3x4x8(scratch->d_add_of_block_backward[0], gradients->ln_f_weight, gradients->ln_f_bias,
                                  scratch->d_x_4, saved->x_of_block[2], weights->ln_f_weight, saved->x_4_mean,
                                  saved->x_4_rstd);
@@ -1771,17 +1771,17 @@ static void open_primitives(void) {
   native &= accel_open_gemm(&matmul_bf16_3x4x8_gemm);
   native &= accel_open_gemm(&matmul_bf16_3x4x8x32_gemm);
   native &= accel_open_gemm(&matmul_bf16_3x4x32x8_gemm);
-  native &= accel_open_gemm(&matmul_bf16_3x4x8x256_gemm);
-  native &= accel_open_gemm(&matmul_bf16_3x4x8_2_gemm);
-  native &= accel_open_gemm(&matmul_bf16_8x12x8_gemm);
-  native &= accel_open_gemm(&matmul_bf16_3x4x24x8_gemm);
-  native &= accel_open_gemm(&matmul_bf16_8x12x24_gemm);
-  native &= accel_open_gemm(&matmul_bf16_3x4x8x32_2_gemm);
-  native &= accel_open_gemm(&matmul_bf16_32x12x8_gemm);
-  native &= accel_open_gemm(&matmul_bf16_3x4x32x8_2_gemm);
-  native &= accel_open_gemm(&matmul_bf16_8x12x32_gemm);
+  native &= accel_open_gemm(&matmul_nt_bf16_3x4x8x256_gemm);
+  native &= accel_open_gemm(&matmul_nt_bf16_3x4x8_gemm);
+  native &= accel_open_gemm(&matmul_tn_bf16_8x12x8_gemm);
+  native &= accel_open_gemm(&matmul_nt_bf16_3x4x24x8_gemm);
+  native &= accel_open_gemm(&matmul_tn_bf16_8x12x24_gemm);
+  native &= accel_open_gemm(&matmul_nt_bf16_3x4x8x32_gemm);
+  native &= accel_open_gemm(&matmul_tn_bf16_32x12x8_gemm);
+  native &= accel_open_gemm(&matmul_nt_bf16_3x4x32x8_gemm);
+  native &= accel_open_gemm(&matmul_tn_bf16_8x12x32_gemm);
   native &= accel_open_gemm(&matmul_bf16_3x4x256x8_gemm);
-  native &= accel_open_gemm(&matmul_bf16_8x12x256_gemm);
+  native &= accel_open_gemm(&matmul_tn_bf16_8x12x256_gemm);
   if (!native) accel_note("this processor does not multiply bfloat16: matmuls run in float32");
 }
 

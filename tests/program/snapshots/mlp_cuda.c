@@ -162,8 +162,8 @@ static struct arena *arena;
 /* ---- Kernels ---- */
 
 /* y = a b: [3][5] x [5][7]; y = a b + bias. */
-static struct accel_cuda_gemm matmul_bias_3x5x7_gemm = {
-    .name = "matmul_bias_3x5x7",
+static struct accel_cuda_gemm matmul_bias_nt_3x5x7_gemm = {
+    .name = "matmul_bias_nt_3x5x7",
     .type = ACCEL_F32,
     .result = ACCEL_F32,
     .tf32 = false,
@@ -178,14 +178,14 @@ static struct accel_cuda_gemm matmul_bias_3x5x7_gemm = {
     .b_row = 1,
     .b_column = 5,
 };
-static void matmul_bias_3x5x7(float *y, const float *a, const float *b, const float *bias) {
-  accel_cuda_multiply(&matmul_bias_3x5x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
+static void matmul_bias_nt_3x5x7(float *y, const float *a, const float *b, const float *bias) {
+  accel_cuda_multiply(&matmul_bias_nt_3x5x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
 }
 
 void relu_3x7(float *y, const float *x);
 /* y = a b: [3][7] x [7][7]; y = a b + bias. */
-static struct accel_cuda_gemm matmul_bias_3x7_gemm = {
-    .name = "matmul_bias_3x7",
+static struct accel_cuda_gemm matmul_bias_nt_3x7_gemm = {
+    .name = "matmul_bias_nt_3x7",
     .type = ACCEL_F32,
     .result = ACCEL_F32,
     .tf32 = false,
@@ -200,13 +200,13 @@ static struct accel_cuda_gemm matmul_bias_3x7_gemm = {
     .b_row = 1,
     .b_column = 7,
 };
-static void matmul_bias_3x7(float *y, const float *a, const float *b, const float *bias) {
-  accel_cuda_multiply(&matmul_bias_3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
+static void matmul_bias_nt_3x7(float *y, const float *a, const float *b, const float *bias) {
+  accel_cuda_multiply(&matmul_bias_nt_3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
 }
 
 /* y = a b: [3][7] x [7][3]; y = a b + bias. */
-static struct accel_cuda_gemm matmul_bias_3x7x3_gemm = {
-    .name = "matmul_bias_3x7x3",
+static struct accel_cuda_gemm matmul_bias_nt_3x7x3_gemm = {
+    .name = "matmul_bias_nt_3x7x3",
     .type = ACCEL_F32,
     .result = ACCEL_F32,
     .tf32 = false,
@@ -221,15 +221,15 @@ static struct accel_cuda_gemm matmul_bias_3x7x3_gemm = {
     .b_row = 1,
     .b_column = 7,
 };
-static void matmul_bias_3x7x3(float *y, const float *a, const float *b, const float *bias) {
-  accel_cuda_multiply(&matmul_bias_3x7x3_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
+static void matmul_bias_nt_3x7x3(float *y, const float *a, const float *b, const float *bias) {
+  accel_cuda_multiply(&matmul_bias_nt_3x7x3_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
 }
 
 void cross_entropy_3x3(float *loss, float *lse, float *scale, const float *logits, const int32_t *targets);
 void relu_backward_3x7(float *y, const float *x0, const float *x1);
 /* y^T = b^T a^T: [7][3] x [3][5]; d_bias = the sum of b's rows. */
-static struct accel_cuda_gemm matmul_sum_5x3x7_gemm = {
-    .name = "matmul_sum_5x3x7",
+static struct accel_cuda_gemm matmul_sum_tn_5x3x7_gemm = {
+    .name = "matmul_sum_tn_5x3x7",
     .type = ACCEL_F32,
     .result = ACCEL_F32,
     .tf32 = false,
@@ -244,8 +244,8 @@ static struct accel_cuda_gemm matmul_sum_5x3x7_gemm = {
     .b_row = 5,
     .b_column = 1,
 };
-static void matmul_sum_5x3x7(float *y, float *d_bias, const float *a, const float *b) {
-  accel_cuda_multiply(&matmul_sum_5x3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
+static void matmul_sum_tn_5x3x7(float *y, float *d_bias, const float *a, const float *b) {
+  accel_cuda_multiply(&matmul_sum_tn_5x3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
 }
 
 /* y = a b: [3][7] x [7][7]. */
@@ -269,8 +269,8 @@ static void matmul_3x7(float *y, const float *a, const float *b) {
 }
 
 /* y^T = b^T a^T: [7][3] x [3][7]; d_bias = the sum of b's rows. */
-static struct accel_cuda_gemm matmul_sum_7x3x7_gemm = {
-    .name = "matmul_sum_7x3x7",
+static struct accel_cuda_gemm matmul_sum_tn_7x3x7_gemm = {
+    .name = "matmul_sum_tn_7x3x7",
     .type = ACCEL_F32,
     .result = ACCEL_F32,
     .tf32 = false,
@@ -285,8 +285,8 @@ static struct accel_cuda_gemm matmul_sum_7x3x7_gemm = {
     .b_row = 7,
     .b_column = 1,
 };
-static void matmul_sum_7x3x7(float *y, float *d_bias, const float *a, const float *b) {
-  accel_cuda_multiply(&matmul_sum_7x3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
+static void matmul_sum_tn_7x3x7(float *y, float *d_bias, const float *a, const float *b) {
+  accel_cuda_multiply(&matmul_sum_tn_7x3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
 }
 
 /* y = a b: [3][3] x [3][7]. */
@@ -310,8 +310,8 @@ static void matmul_3x3x7(float *y, const float *a, const float *b) {
 }
 
 /* y^T = b^T a^T: [3][3] x [3][7]; d_bias = the sum of b's rows. */
-static struct accel_cuda_gemm matmul_sum_7x3_gemm = {
-    .name = "matmul_sum_7x3",
+static struct accel_cuda_gemm matmul_sum_tn_7x3_gemm = {
+    .name = "matmul_sum_tn_7x3",
     .type = ACCEL_F32,
     .result = ACCEL_F32,
     .tf32 = false,
@@ -326,8 +326,8 @@ static struct accel_cuda_gemm matmul_sum_7x3_gemm = {
     .b_row = 7,
     .b_column = 1,
 };
-static void matmul_sum_7x3(float *y, float *d_bias, const float *a, const float *b) {
-  accel_cuda_multiply(&matmul_sum_7x3_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
+static void matmul_sum_tn_7x3(float *y, float *d_bias, const float *a, const float *b) {
+  accel_cuda_multiply(&matmul_sum_tn_7x3_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
 }
 
 void constant_1(float *y);
@@ -354,14 +354,14 @@ void open_kernels(float *sums);
 /* hidden, mlp_table.c:13. */
 static void hidden_forward(const struct hidden_weights *weights, struct hidden_saved *saved, float *relu,
                            const float *x) {
-  matmul_bias_3x5x7(saved->add, x, weights->weight, weights->bias);
+  matmul_bias_nt_3x5x7(saved->add, x, weights->weight, weights->bias);
   relu_3x7(relu, saved->add);
 }
 
 /* hidden, mlp_table.c:13. */
 static void hidden_2_forward(const struct hidden_2_weights *weights, struct hidden_2_saved *saved, float *relu,
                              const float *x) {
-  matmul_bias_3x7(saved->add, x, weights->weight, weights->bias);
+  matmul_bias_nt_3x7(saved->add, x, weights->weight, weights->bias);
   relu_3x7(relu, saved->add);
 }
 
@@ -370,7 +370,7 @@ static void predict_forward(const struct model_weights *weights, struct predict_
                             const float *features) {
   hidden_forward(&weights->hidden_0, &saved->hidden, saved->x, features);
   hidden_2_forward(&weights->hidden_1, &saved->hidden_2, saved->x_2, saved->x);
-  matmul_bias_3x7x3(add, saved->x_2, weights->output_weight, weights->output_bias);
+  matmul_bias_nt_3x7x3(add, saved->x_2, weights->output_weight, weights->output_bias);
 }
 
 /* model, mlp_table.c:24. */
@@ -384,7 +384,7 @@ static void model_forward(const struct model_weights *weights, struct model_save
 static void hidden_backward(struct hidden_weights *gradients, struct hidden_saved *saved, const float *d_relu,
                             const float *x) {
   relu_backward_3x7(saved->add, d_relu, saved->add);
-  matmul_sum_5x3x7(gradients->weight, gradients->bias, x, saved->add);
+  matmul_sum_tn_5x3x7(gradients->weight, gradients->bias, x, saved->add);
 }
 
 /* Gradient of hidden, mlp_table.c:13. */
@@ -392,7 +392,7 @@ static void hidden_2_backward(const struct hidden_2_weights *weights, struct hid
                               struct hidden_2_saved *saved, float *d_x, const float *d_relu, const float *x) {
   relu_backward_3x7(saved->add, d_relu, saved->add);
   matmul_3x7(d_x, saved->add, weights->weight);
-  matmul_sum_7x3x7(gradients->weight, gradients->bias, x, saved->add);
+  matmul_sum_tn_7x3x7(gradients->weight, gradients->bias, x, saved->add);
 }
 
 /* Gradient of predict, mlp_table.c:18. */
@@ -400,7 +400,7 @@ static void predict_backward(const struct model_weights *weights, struct model_w
                              struct predict_saved *saved, struct predict_backward_scratch *scratch, const float *d_add,
                              const float *features) {
   matmul_3x3x7(scratch->d_x_2, d_add, weights->output_weight);
-  matmul_sum_7x3(gradients->output_weight, gradients->output_bias, saved->x_2, d_add);
+  matmul_sum_tn_7x3(gradients->output_weight, gradients->output_bias, saved->x_2, d_add);
   hidden_2_backward(&weights->hidden_1, &gradients->hidden_1, &saved->hidden_2, scratch->d_x, scratch->d_x_2, saved->x);
   hidden_backward(&gradients->hidden_0, &saved->hidden, scratch->d_x, features);
 }
@@ -654,14 +654,14 @@ int main(int argc, char **argv) {
   struct arena *mirror = accel_arena(run);
   accel_cuda_open(&program, &device);
   arena = accel_cuda_arena();
-  accel_cuda_open_gemm(&matmul_bias_3x5x7_gemm);
-  accel_cuda_open_gemm(&matmul_bias_3x7_gemm);
-  accel_cuda_open_gemm(&matmul_bias_3x7x3_gemm);
-  accel_cuda_open_gemm(&matmul_sum_5x3x7_gemm);
+  accel_cuda_open_gemm(&matmul_bias_nt_3x5x7_gemm);
+  accel_cuda_open_gemm(&matmul_bias_nt_3x7_gemm);
+  accel_cuda_open_gemm(&matmul_bias_nt_3x7x3_gemm);
+  accel_cuda_open_gemm(&matmul_sum_tn_5x3x7_gemm);
   accel_cuda_open_gemm(&matmul_3x7_gemm);
-  accel_cuda_open_gemm(&matmul_sum_7x3x7_gemm);
+  accel_cuda_open_gemm(&matmul_sum_tn_7x3x7_gemm);
   accel_cuda_open_gemm(&matmul_3x3x7_gemm);
-  accel_cuda_open_gemm(&matmul_sum_7x3_gemm);
+  accel_cuda_open_gemm(&matmul_sum_tn_7x3_gemm);
   open_kernels(arena->sums);
   accel_fill_weights(run, &mirror->weights);
   accel_cuda_send_states(run);

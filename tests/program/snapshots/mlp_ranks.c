@@ -168,7 +168,7 @@ static inline void accel_gemm(char a_lies, char b_lies, int64_t rows, int64_t co
 }
 
 /* y = a b: [3][5] x [5][7]. */
-static void matmul_3x5x7(float y[static 3 * 7], const float a[static 3 * 5], const float b[static 35]) {
+static void matmul_nt_3x5x7(float y[static 3 * 7], const float a[static 3 * 5], const float b[static 35]) {
   accel_gemm('N', 'T', 3, 7, 5, a, 5, b, 5, 0.0f, y, 7);
 }
 
@@ -187,12 +187,12 @@ static void add_relu_3x7(float y0[static 3 * 7], float y1[static 3 * 7], const f
 }
 
 /* y = a b: [3][7] x [7][7]. */
-static void matmul_3x7(float y[static 3 * 7], const float a[static 3 * 7], const float b[static 49]) {
+static void matmul_nt_3x7(float y[static 3 * 7], const float a[static 3 * 7], const float b[static 49]) {
   accel_gemm('N', 'T', 3, 7, 7, a, 7, b, 7, 0.0f, y, 7);
 }
 
 /* y = a b: [3][7] x [7][3]. */
-static void matmul_3x7x3(float y[static 3 * 3], const float a[static 3 * 7], const float b[static 21]) {
+static void matmul_nt_3x7x3(float y[static 3 * 3], const float a[static 3 * 7], const float b[static 21]) {
   accel_gemm('N', 'T', 3, 3, 7, a, 7, b, 7, 0.0f, y, 3);
 }
 
@@ -265,17 +265,17 @@ static void sum_add_3x7(float y[static 7], const float x[static 3 * 7]) {
 }
 
 /* y += a b: [5][3] x [3][7]. */
-static void matmul_add_5x3x7(float y[static 35], const float a[static 15], const float b[static 3 * 7]) {
+static void matmul_tn_add_5x3x7(float y[static 35], const float a[static 15], const float b[static 3 * 7]) {
   accel_gemm('T', 'N', 7, 5, 3, b, 7, a, 5, 1.0f, y, 5);
 }
 
 /* y = a b: [3][7] x [7][7]. */
-static void matmul_3x7_2(float y[static 3 * 7], const float a[static 3 * 7], const float b[static 7 * 7]) {
+static void matmul_3x7(float y[static 3 * 7], const float a[static 3 * 7], const float b[static 7 * 7]) {
   accel_gemm('N', 'N', 3, 7, 7, a, 7, b, 7, 0.0f, y, 7);
 }
 
 /* y += a b: [7][3] x [3][7]. */
-static void matmul_add_7x3x7(float y[static 49], const float a[static 21], const float b[static 3 * 7]) {
+static void matmul_tn_add_7x3x7(float y[static 49], const float a[static 21], const float b[static 3 * 7]) {
   accel_gemm('T', 'N', 7, 7, 3, b, 7, a, 7, 1.0f, y, 7);
 }
 
@@ -299,7 +299,7 @@ static void matmul_3x3x7(float y[static 3 * 7], const float a[static 3 * 3], con
 }
 
 /* y += a b: [7][3] x [3][3]. */
-static void matmul_add_7x3(float y[static 21], const float a[static 21], const float b[static 3 * 3]) {
+static void matmul_tn_add_7x3(float y[static 21], const float a[static 21], const float b[static 3 * 3]) {
   accel_gemm('T', 'N', 3, 7, 3, b, 3, a, 7, 1.0f, y, 7);
 }
 
@@ -351,14 +351,14 @@ static void send_gradients(size_t first, size_t end) {
 /* hidden, mlp_table.c:13. */
 static void hidden_forward(const struct hidden_weights *weights, struct hidden_saved *saved, float relu[static 3 * 7],
                            const float x[static 3 * 5]) {
-  matmul_3x5x7(saved->add, x, weights->weight);
+  matmul_nt_3x5x7(saved->add, x, weights->weight);
   add_relu_3x7(saved->add, relu, saved->add, weights->bias);
 }
 
 /* hidden, mlp_table.c:13. */
 static void hidden_2_forward(const struct hidden_2_weights *weights, struct hidden_2_saved *saved,
                              float relu[static 3 * 7], const float x[static 3 * 7]) {
-  matmul_3x7(saved->add, x, weights->weight);
+  matmul_nt_3x7(saved->add, x, weights->weight);
   add_relu_3x7(saved->add, relu, saved->add, weights->bias);
 }
 
@@ -367,7 +367,7 @@ static void predict_forward(const struct model_weights *weights, struct predict_
                             const float features[static 3 * 5]) {
   hidden_forward(&weights->hidden_0, &saved->hidden, saved->x, features);
   hidden_2_forward(&weights->hidden_1, &saved->hidden_2, saved->x_2, saved->x);
-  matmul_3x7x3(add, saved->x_2, weights->output_weight);
+  matmul_nt_3x7x3(add, saved->x_2, weights->output_weight);
   add_3x3(add, add, weights->output_bias);
 }
 
@@ -383,7 +383,7 @@ static void hidden_backward(struct hidden_weights *gradients, struct hidden_save
                             const float d_relu[static 3 * 7], const float x[static 3 * 5]) {
   relu_backward_3x7(saved->add, d_relu, saved->add);
   sum_add_3x7(gradients->bias, saved->add);
-  matmul_add_5x3x7(gradients->weight, x, saved->add);
+  matmul_tn_add_5x3x7(gradients->weight, x, saved->add);
 }
 
 /* Gradient of hidden, mlp_table.c:13, sent as it is completed. */
@@ -391,7 +391,7 @@ static void last_hidden_backward(struct hidden_weights *gradients, struct hidden
                                  const float d_relu[static 3 * 7], const float x[static 3 * 5]) {
   relu_backward_3x7(saved->add, d_relu, saved->add);
   sum_add_3x7(gradients->bias, saved->add);
-  matmul_add_5x3x7(gradients->weight, x, saved->add);
+  matmul_tn_add_5x3x7(gradients->weight, x, saved->add);
   send_gradients(1, 2);
 }
 
@@ -401,8 +401,8 @@ static void hidden_2_backward(const struct hidden_2_weights *weights, struct hid
                               const float x[static 3 * 7]) {
   relu_backward_3x7(saved->add, d_relu, saved->add);
   sum_add_3x7(gradients->bias, saved->add);
-  matmul_3x7_2(d_x, saved->add, weights->weight);
-  matmul_add_7x3x7(gradients->weight, x, saved->add);
+  matmul_3x7(d_x, saved->add, weights->weight);
+  matmul_tn_add_7x3x7(gradients->weight, x, saved->add);
 }
 
 /* Gradient of predict, mlp_table.c:18. */
@@ -411,7 +411,7 @@ static void predict_backward(const struct model_weights *weights, struct model_w
                              const float d_add[static 3 * 3], const float features[static 3 * 5]) {
   sum_add_3x3(gradients->output_bias, d_add);
   matmul_3x3x7(scratch->d_x_2, d_add, weights->output_weight);
-  matmul_add_7x3(gradients->output_weight, saved->x_2, d_add);
+  matmul_tn_add_7x3(gradients->output_weight, saved->x_2, d_add);
   hidden_2_backward(&weights->hidden_1, &gradients->hidden_1, &saved->hidden_2, scratch->d_x, scratch->d_x_2, saved->x);
   hidden_backward(&gradients->hidden_0, &saved->hidden, scratch->d_x, features);
 }
@@ -422,7 +422,7 @@ static void last_predict_backward(const struct model_weights *weights, struct mo
                                   const float d_add[static 3 * 3], const float features[static 3 * 5]) {
   sum_add_3x3(gradients->output_bias, d_add);
   matmul_3x3x7(scratch->d_x_2, d_add, weights->output_weight);
-  matmul_add_7x3(gradients->output_weight, saved->x_2, d_add);
+  matmul_tn_add_7x3(gradients->output_weight, saved->x_2, d_add);
   send_gradients(0, 1);
   hidden_2_backward(&weights->hidden_1, &gradients->hidden_1, &saved->hidden_2, scratch->d_x, scratch->d_x_2, saved->x);
   last_hidden_backward(&gradients->hidden_0, &saved->hidden, scratch->d_x, features);
