@@ -4,24 +4,12 @@
 #include "runtime/base/dtype.h"
 #include "runtime/files/checksum.h"
 #include "runtime/process/world.h"
-#include "runtime/run/save.h"
+#include "runtime/run/run.h"
 #include "runtime/weights/shards.h"
 #include "runtime/weights/weights.h"
 
-#include <string.h>
-
 static const char cure[] = "resume with the project folder in which the run was, or from a checkpoint before that "
                            "evaluation";
-
-struct stopping rt_stopping_read(const int32_t state[4]) {
-  struct stopping stopping;
-  memcpy(&stopping, state, sizeof stopping);
-  return stopping;
-}
-
-void rt_stopping_write(const struct stopping *stopping, int32_t state[4]) {
-  memcpy(state, stopping, sizeof *stopping);
-}
 
 /* The state file that mirrors what is evaluated. */
 static const char *evaluated(const struct accel_run *run) {
@@ -62,7 +50,7 @@ bool rt_best_save(const struct accel_run *run, struct stopping *stopping, struct
 
 /* Another run may have had the folder since the checkpoint that this one goes on from. */
 static bool check(const struct accel_run *run, const struct shards *shards, struct problem *problem) {
-  const struct stopping stopping = rt_stopping_read(run->stopping);
+  const struct stopping stopping = rt_stopping_read(run->stopping.state);
   if (sum_of_file(run, shards) == stopping.known) return true;
   rt_problem(problem, "%s/best.safetensors: these are not the weights of the run's best evaluation, %.6g",
              run->project_dir, rt_unsigned_nan(stopping.best));
@@ -80,15 +68,17 @@ static bool load(const struct accel_run *run, struct problem *problem) {
 }
 
 bool rt_best_restore(struct accel_run *run, struct problem *problem) {
-  if (!run->program->stopping.restore_best || run->stopping == NULL || run->has_best || run->interrupted) return true;
-  if (rt_stopping_read(run->stopping).known == 0) return true;
-  run->has_best = load(run, problem);
-  return run->has_best;
+  if (!run->program->stopping.restore_best || run->stopping.state == NULL || run->stopping.has_best ||
+      run->saves.interrupted)
+    return true;
+  if (rt_stopping_read(run->stopping.state).known == 0) return true;
+  run->stopping.has_best = load(run, problem);
+  return run->stopping.has_best;
 }
 
 void accel_restore_best(struct accel_run *run, const int32_t state[4]) {
   struct problem problem;
-  run->stopping = state;
-  if (rt_is_main() && !run->left)
+  run->stopping.state = state;
+  if (rt_is_main() && !run->model.is_left)
     (void)rt_best_restore(run, &problem); /* what cannot be is told when weights are left */
 }

@@ -2,21 +2,10 @@
 #ifndef RUNTIME_RUN_BEST_H
 #define RUNTIME_RUN_BEST_H
 
-#include "runtime/run/run.h"
+#include "runtime/base/problem.h"
+#include "runtime/run/stopping.h"
 
-#include <assert.h>
-
-/* What early stopping keeps from step to step, in the program's arena: sizeof is that of int32_t[4]. */
-struct stopping {
-  double best;
-  uint32_t known;   /* 0: there is no best; else, where its weights are kept, a sum of these */
-  int32_t failures; /* evaluations since one was better by more than the threshold */
-};
-static_assert(sizeof(struct stopping) == sizeof(int32_t[4]), "as the program has it");
-
-/* The same as a program has it. */
-struct stopping rt_stopping_read(const int32_t state[4]);
-void rt_stopping_write(const struct stopping *stopping, int32_t state[4]);
+struct accel_run;
 
 /* Keeps what was evaluated last, and notes its sum. Rank 0 does so; on others nothing can fail. */
 bool rt_best_save(const struct accel_run *run, struct stopping *stopping, struct problem *problem);

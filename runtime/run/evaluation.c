@@ -49,10 +49,10 @@ struct accel_run *accel_evaluation_start(const struct accel_program *program, in
   program = rt_layers_expand(program, &problem);
   if (program == NULL) rt_fail(&problem, 1);
   read_flags(program, argc, argv);
-  run = (struct accel_run){.program = program, .watch = &watch};
+  run = (struct accel_run){.program = program, .reports.watch = &watch};
   if (program->threads > 0) omp_set_num_threads(program->threads);
   rt_guard_mappings();
-  if (!rt_device_is_there(&problem) || !rt_data_open_eval(&run.data, program, asked.data, &problem) ||
+  if (!rt_device_is_there(&problem) || !rt_data_open_eval(&run.input.data, program, asked.data, &problem) ||
       !rt_arena_open(&run.arena, program->arena_bytes, &problem))
     rt_fail(&problem, 1);
   return &run;
@@ -71,7 +71,7 @@ static int64_t samples_of(const struct accel_run *run) {
 
 /* As the job names it: a trainer's log has it behind "eval_". */
 static const char *metric_name(const struct accel_run *run, int index) {
-  return run->extras.items[index].name + strlen("eval_");
+  return run->reports.extras.items[index].name + strlen("eval_");
 }
 
 static void print_text(const struct accel_run *run, double loss) {
@@ -79,8 +79,8 @@ static void print_text(const struct accel_run *run, double loss) {
   rt_digits(samples, sizeof samples, samples_of(run));
   printf("%s %s, job %.6s, %s samples\nloss %.9g\n", run->program->name, run->program->summary,
          run->program->job_digest, samples, rt_unsigned_nan(loss));
-  for (int i = 0; i < run->extras.count; i++)
-    printf("%s %.9g\n", metric_name(run, i), rt_unsigned_nan(run->extras.items[i].value));
+  for (int i = 0; i < run->reports.extras.count; i++)
+    printf("%s %.9g\n", metric_name(run, i), rt_unsigned_nan(run->reports.extras.items[i].value));
 }
 
 static json_t *number(double value) {
@@ -91,8 +91,8 @@ static void print_json(const struct accel_run *run, double loss) {
   json_t *root = json_pack("{s:s, s:s, s:I}", "model", run->program->name, "job", run->program->job_digest, "samples",
                            (json_int_t)samples_of(run));
   json_object_set_new(root, "loss", number(loss));
-  for (int i = 0; i < run->extras.count; i++)
-    json_object_set_new(root, metric_name(run, i), number(run->extras.items[i].value));
+  for (int i = 0; i < run->reports.extras.count; i++)
+    json_object_set_new(root, metric_name(run, i), number(run->reports.extras.items[i].value));
   json_dumpf(root, stdout, JSON_INDENT(2));
   putchar('\n');
   json_decref(root);
@@ -100,14 +100,14 @@ static void print_json(const struct accel_run *run, double loss) {
 
 int accel_evaluation_finish(struct accel_run *run, double loss) {
   double known;
-  if (run->program->sequence_length > 0 && !rt_extras_find(&run->extras, "eval_perplexity", &known))
+  if (run->program->sequence_length > 0 && !rt_extras_find(&run->reports.extras, "eval_perplexity", &known))
     accel_report_metric(run, "perplexity", exp(loss));
   if (strcmp(asked.format, "json") == 0)
     print_json(run, loss);
   else
     print_text(run, loss);
-  rt_data_close(&run->data);
+  rt_data_close(&run->input.data);
   rt_arena_close(&run->arena);
-  rt_extras_free(&run->extras);
+  rt_extras_free(&run->reports.extras);
   return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -41,8 +41,8 @@ static bool lacks_targets(struct accel_run *run, int64_t at) {
 static void require_finite(struct accel_run *run, int64_t at, const char *what, double value) {
   struct problem problem;
   if (isfinite(value)) return;
-  rt_log_clear(&run->log);
-  if (!rt_saver_wait(&run->saver, &problem)) rt_warn("%s", problem.what);
+  rt_log_clear(&run->reports.log);
+  if (!rt_saver_wait(&run->saves.saver, &problem)) rt_warn("%s", problem.what);
   if (isnan(value) && lacks_targets(run, at)) {
     rt_problem(&problem, "step %" PRId64 ": %s is nan: a batch has no target that counts; stopped before its update",
                at + 1, what);
@@ -67,9 +67,9 @@ void accel_require_finite_norm(struct accel_run *run, int64_t at, double norm) {
 }
 
 void accel_tell_skipped(struct accel_run *run, bool skipped) {
-  run->skipped = skipped;
+  run->reports.skipped = skipped;
 }
 
 bool accel_step_was_skipped(const struct accel_run *run) {
-  return run->skipped;
+  return run->reports.skipped;
 }

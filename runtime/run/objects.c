@@ -31,7 +31,7 @@ static bool fill(const struct accel_run *run, int number, void *object, size_t s
   char name[40], path[4096];
   struct mapping mapping;
   snprintf(name, sizeof name, "custom_checkpoint_%d.bin", number);
-  if (!rt_join(path, sizeof path, run->resumed, name, problem) ||
+  if (!rt_join(path, sizeof path, run->resumption.folder, name, problem) ||
       !rt_map(&mapping, path, "register the objects that the run had before, in the same order", problem))
     return false;
   bool fits = mapping.size == size;
@@ -44,11 +44,11 @@ static bool fill(const struct accel_run *run, int number, void *object, size_t s
 void accel_register_for_checkpointing(struct accel_run *run, void *object, size_t size) {
   struct problem problem;
   char of[80];
-  int number = run->saver.n_objects;
+  int number = run->saves.saver.n_objects;
   snprintf(of, sizeof of, "object %d, of %zu bytes", number, size);
   rt_meet(OPERATION_REGISTER, of);
-  if (!add(&run->saver, object, size, &problem)) rt_fail(&problem, 1);
-  if (!run->continues) return;
+  if (!add(&run->saves.saver, object, size, &problem)) rt_fail(&problem, 1);
+  if (!run->resumption.continues) return;
   bool good = !rt_is_main() || fill(run, number, object, size, &problem);
   rt_world_require(good, &problem, 1);
   rt_world_share(object, size);
@@ -57,7 +57,7 @@ void accel_register_for_checkpointing(struct accel_run *run, void *object, size_
 void accel_save_file(struct accel_run *run, const char *name, const void *bytes, size_t size) {
   struct problem problem;
   if (!rt_is_main()) return;
-  if (!rt_saver_add_file(&run->saver, name, bytes, size, &problem)) rt_fail(&problem, 1);
+  if (!rt_saver_add_file(&run->saves.saver, name, bytes, size, &problem)) rt_fail(&problem, 1);
 }
 
 /* The size of a file; -1: there is none. */
@@ -65,7 +65,7 @@ static int64_t read_file(const struct accel_run *run, const char *name, void *by
   struct problem problem;
   char path[4096];
   struct mapping mapping;
-  if (!rt_join(path, sizeof path, run->resumed, name, &problem) || access(path, F_OK) != 0) return -1;
+  if (!rt_join(path, sizeof path, run->resumption.folder, name, &problem) || access(path, F_OK) != 0) return -1;
   if (!rt_map(&mapping, path, "give a whole checkpoint with --resume", &problem)) rt_fail(&problem, 1);
   int64_t size = (int64_t)mapping.size;
   size_t taken = mapping.size < most ? mapping.size : most;
@@ -78,7 +78,7 @@ int64_t accel_load_file(const struct accel_run *run, const char *name, void *byt
   char of[400];
   snprintf(of, sizeof of, "'%.255s', %zu bytes at most", name, most);
   rt_meet(OPERATION_LOAD_FILE, of);
-  if (run->resumed[0] == '\0') return -1;
+  if (run->resumption.folder[0] == '\0') return -1;
   int64_t size = rt_is_main() ? read_file(run, name, bytes, most) : -1;
   rt_world_share(&size, sizeof size);
   if (size > 0) rt_world_share(bytes, (size_t)size < most ? (size_t)size : most);
@@ -86,5 +86,5 @@ int64_t accel_load_file(const struct accel_run *run, const char *name, void *byt
 }
 
 const char *accel_resumed_from(const struct accel_run *run) {
-  return run->resumed[0] != '\0' ? run->resumed : NULL;
+  return run->resumption.folder[0] != '\0' ? run->resumption.folder : NULL;
 }

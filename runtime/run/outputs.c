@@ -1,6 +1,7 @@
 #include "runtime/run/outputs.h"
 
 #include "runtime/files/files.h"
+#include "runtime/run/run.h"
 #include "runtime/weights/weights.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@ static const char *input_that_is(const struct accel_run *run, const char *output
   const char *weights = run->program->start.path;
   if (weights != NULL && rt_is_of_weights(output, weights)) return "starts from";
   for (int i = 0; i < ACCEL_SPLITS; i++)
-    if (is_data(&run->data.source[i], output)) return i == ACCEL_TRAIN ? "trains on" : "evaluates on";
+    if (is_data(&run->input.data.source[i], output)) return i == ACCEL_TRAIN ? "trains on" : "evaluates on";
   return NULL;
 }
 

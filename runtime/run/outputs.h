@@ -3,7 +3,10 @@
 #define RUNTIME_RUN_OUTPUTS_H
 
 #include "runtime/base/problem.h"
-#include "runtime/run/run.h"
+
+#include <stdbool.h>
+
+struct accel_run;
 
 /* Whether a fresh run leaves its data and the weights that it starts from as they are: whether none of them is a file
  * of the project's folder that it will write. */

@@ -1,12 +1,27 @@
-/* What a run saves, and when. */
+/* The checkpoints of a run: what it saves, and when. */
 #ifndef RUNTIME_RUN_SAVE_H
 #define RUNTIME_RUN_SAVE_H
 
-#include "runtime/run/run.h"
+#include "runtime/checkpoint/saver.h"
+
+struct accel_run;
+struct json_t;
+
+struct saves {
+  struct saver saver;
+  struct json_t *prints; /* of the data, for checkpoints; on rank 0 */
+  int64_t newest_step;   /* the step count of the last save; -1: none */
+  double newest_time;    /* of the last save, or of the start */
+  int64_t asked_at;      /* the step count for which the clock and the signals were asked; -1: none */
+  bool is_timely;        /* and then the clock asked for a save */
+  int signal;            /* and then this had come, which asks the run to end; 0: none had */
+  bool interrupted;      /* it ended the run before its last step */
+  int64_t mean_at;       /* the step count at which ranks that step alone averaged their weights last; -1: none */
+};
 
 /* What a save did, for the log's line. */
 struct saved {
-  const char *path; /* NULL: nothing is saved */
+  const char *path; /* NULL: nothing is saved; else of the run */
   bool is_pending;  /* it is written in the background */
   double stall_s;   /* for which the steps waited */
 };
@@ -17,19 +32,6 @@ void rt_save_failed(struct accel_run *run, const struct problem *problem);
 /* Makes whole on rank 0 what ranks divide of the first `n_states` states, for what reads it there next; all ranks come
  * here. */
 bool rt_save_collect(struct accel_run *run, int n_states, struct problem *problem);
-
-/* The parameters ("model") or what mirrors them under the names of a state file ("ema"), as the run leaves them; NULL
- * where it keeps no such thing. */
-void *rt_mirror(const struct accel_run *run, const char *file);
-
-/* Writes the parameters, or what mirrors them under the names of a state file ("model", "ema"), as `as`.safetensors, in
- * shards where it is too large for one, in the project folder. */
-bool rt_save_mirror(const struct accel_run *run, const char *file, const char *as, struct problem *problem);
-
-/* Writes what the run leaves beside its checkpoints: the parameters and what mirrors them, such as their averages, with
- * the best weights in the place of the last ones and adapters merged where the job says so. Ends the process when the
- * best weights cannot be had. */
-bool rt_leave_weights(struct accel_run *run, struct problem *problem);
 
 /* Saves what is due once `at` steps are done: a checkpoint at the cadence in steps or minutes, at the end the weights
  * alone, too. Ends the process when a save has failed, unless the job goes on over that. */

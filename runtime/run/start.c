@@ -16,8 +16,6 @@
 #include "runtime/report/terminal.h"
 #include "runtime/run/compare.h"
 #include "runtime/run/outputs.h"
-#include "runtime/run/resume.h"
-#include "runtime/run/save.h"
 #include "runtime/values/processes.h"
 #include "runtime/weights/layers.h"
 #include "runtime/weights/tensors.h"
@@ -35,7 +33,12 @@ static const char *read_flags(struct accel_run *run, const struct accel_program 
   const struct flag flags[] = {
       {"--data", "FILE", "train on this file instead of the job's", FLAG_TEXT, 0, {.text = &data}},
       {"--project-dir", "DIR", "write metrics and weights here", FLAG_TEXT, 0, {.text = &run->project_dir}},
-      {"--resume", "WHAT", "auto, never, or a checkpoint to resume from", FLAG_TEXT, 0, {.text = &run->resume}},
+      {"--resume",
+       "WHAT",
+       "auto, never, or a checkpoint to resume from",
+       FLAG_TEXT,
+       0,
+       {.text = &run->resumption.asked}},
       {"--steps", "N", "stop after this many steps", FLAG_COUNT, 1, {.count = &run->cadences.steps}},
   };
   rt_flags_read(program, flags, sizeof flags / sizeof *flags, argc, argv);
@@ -82,51 +85,26 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   run->cadences = (struct cadences){program->steps,      program->log_every,   program->eval_every,
                                     program->save_every, program->hooks_steps, program->local_steps};
   run->project_dir = program->project_dir;
-  run->resume = program->checkpoint.resume;
-  run->watch = &watch;
-  run->mean_at = run->saved_at = run->eval_at = run->asked_at = -1;
+  run->resumption.asked = program->checkpoint.resume;
+  run->reports.watch = &watch;
+  run->saves.mean_at = run->saves.newest_step = run->reports.eval_at = run->saves.asked_at = -1;
   const char *data = read_flags(run, program, argc, argv);
   if (!rt_world_divide(program, &problem)) rt_fail_together(&problem, 2);
   set_threads(run, program);
   rt_guard_mappings();
   if (program->checkpoint.saves_on_signal) rt_signals_watch();
   signal(SIGXFSZ, SIG_IGN); /* then a write past a limit fails, with a message, as on a full disk */
-  const struct data_rank own = {accel_rank(run), rt_data_ranks(program)};
-  bool open = rt_device_is_there(&problem) && rt_data_open(&run->data, program, own, data, &problem) &&
+  bool open = rt_device_is_there(&problem) && rt_input_open(run, data, &problem) &&
               rt_arena_open(&run->arena, program->arena_bytes, &problem);
   rt_world_require(open, &problem, 1);
   const struct arena_parts parts = parts_of(program);
   rt_world_open_arena(run->arena.base, run->arena.bytes, &parts);
-  rt_compare_ranks(program, &run->data);
-  run->sharing = (struct sharing){run->data.split[ACCEL_TRAIN].mixture.taken / (program->batch_size * own.size),
-                                  program->micro_batches, program->sync_with_dataloader};
+  rt_compare_ranks(program, &run->input.data);
   return run;
 }
 
 void *accel_arena(const struct accel_run *run) {
   return run->arena.base;
-}
-
-int64_t accel_samples(const struct accel_run *run, enum accel_split split) {
-  return run->data.split[split].mixture.samples;
-}
-
-struct accel_range accel_part_of_samples(const struct accel_run *run, enum accel_split split, int64_t part,
-                                         int64_t parts) {
-  int64_t samples = accel_samples(run, split), batch = run->program->batch_size;
-  int64_t batches = samples / batch + (samples % batch != 0);
-  int64_t first = batches * part / parts * batch, end = batches * (part + 1) / parts * batch;
-  return (struct accel_range){first, end < samples ? end : samples};
-}
-
-struct accel_range accel_own_samples(const struct accel_run *run, enum accel_split split) {
-  return accel_part_of_samples(run, split, accel_rank(run), rt_data_ranks(run->program));
-}
-
-int64_t accel_rounds(const struct accel_run *run, enum accel_split split, int64_t parts) {
-  int64_t samples = accel_samples(run, split), batch = run->program->batch_size;
-  int64_t batches = samples / batch + (samples % batch != 0);
-  return batches / parts + (batches % parts != 0);
 }
 
 int64_t accel_rank(const struct accel_run *run) {
@@ -144,7 +122,7 @@ int64_t accel_steps(const struct accel_run *run) {
 static void print_headline(const struct accel_run *run) {
   const struct accel_program *program = run->program;
   char data[600], line[1000];
-  rt_data_describe(&run->data, data, sizeof data);
+  rt_data_describe(&run->input.data, data, sizeof data);
   int ranks = rt_world()->ranks;
   size_t planned = program->device_bytes > 0 ? program->device_bytes : program->arena_bytes;
   snprintf(line, sizeof line, "%s %s, %d rank%s x %d threads, job %.6s, plan %.1f MiB", program->name, program->summary,
@@ -153,10 +131,6 @@ static void print_headline(const struct accel_run *run) {
   if (run->bound[0] != '\0') rt_print_line(run->bound, 2);
   rt_print_line(data, 2);
   fflush(stdout);
-}
-
-int64_t rt_position(const struct accel_run *run, int64_t at) {
-  return rt_share(&run->sharing, at).first * run->program->batch_size * run->data.own.size;
 }
 
 int64_t accel_first_step(const struct accel_run *run) {
@@ -178,7 +152,7 @@ static bool fill_fresh(const struct accel_program *program, void *weights, struc
 /* Rank 0 makes the whole and deals it. */
 static bool fill_fresh_parts(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
-  char **arrays = run->saver.arrays, **own = run->saver.own;
+  char **arrays = run->saves.saver.arrays, **own = run->saves.saver.own;
   bool good = rt_divided_open(program, own, arrays, 1, problem);
   if (good && rt_is_main() && program->start.path == NULL) rt_weights_init(program, arrays[0]);
   if (good && rt_is_main() && program->start.path != NULL)
@@ -192,16 +166,16 @@ static bool fill_fresh_parts(struct accel_run *run, struct problem *problem) {
 bool accel_load_is_due(struct accel_run *run) {
   struct problem problem;
   if (!rt_resume_choose(run, &problem)) rt_fail(&problem, 1);
-  return run->resumed[0] != '\0';
+  return run->resumption.folder[0] != '\0';
 }
 
 /* What rank 0 alone does: it writes and tells. */
 static bool open_files(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
-  return rt_join(run->model_path, sizeof run->model_path, run->project_dir, "model.safetensors", problem) &&
-         (run->continues || rt_outputs_spare_inputs(run, problem)) &&
-         rt_log_open(&run->log, run->project_dir, program->sequence_length == 0, run->continues ? run->first_step : -1,
-                     problem);
+  return rt_join(run->model.path, sizeof run->model.path, run->project_dir, "model.safetensors", problem) &&
+         (run->resumption.continues || rt_outputs_spare_inputs(run, problem)) &&
+         rt_log_open(&run->reports.log, run->project_dir, program->sequence_length == 0,
+                     run->resumption.continues ? run->first_step : -1, problem);
 }
 
 /* Where ranks divide the weights, `weights` is this one's part. */
@@ -210,20 +184,18 @@ static void fill(struct accel_run *run, void *weights) {
   struct problem problem;
   double began = rt_now();
   bool good = rt_resume(run, &problem);
-  if (good && !run->continues)
+  if (good && !run->resumption.continues)
     good = rt_is_divided(program, 0) ? fill_fresh_parts(run, &problem) : fill_fresh(program, weights, &problem);
   if (!good) rt_fail(&problem, 1);
-  run->watch->weights = rt_now() - began;
-  run->weights = weights;
-  if (!rt_prefetch_start(&run->prefetch, &run->data, program->prefetch * program->batch_size, &problem))
-    rt_fail(&problem, 1);
-  rt_prefetch_tell(&run->prefetch, rt_share(&run->sharing, run->first_step).first * program->batch_size);
+  run->reports.watch->weights = rt_now() - began;
+  run->model.weights = weights;
+  if (!rt_input_start(run, &problem)) rt_fail(&problem, 1);
   /* Only now, when nothing of the input can be wrong any more, the first file is written. */
-  run->saved_time = rt_now();
+  run->saves.newest_time = rt_now();
   if (!rt_is_main()) return;
   if (!open_files(run, &problem)) rt_fail(&problem, 1);
-  run->saver.metrics = run->log.metrics;
-  run->prints = rt_prints_of(&run->data);
+  run->saves.saver.metrics = run->reports.log.metrics;
+  run->saves.prints = rt_prints_of(&run->input.data);
   print_headline(run);
   rt_resume_tell(run);
 }
@@ -237,20 +209,15 @@ void accel_fill_parts(struct accel_run *run) {
 }
 
 void accel_fill_averages(struct accel_run *run, void *averages) {
-  if (!run->continues) memcpy(averages, run->weights, run->program->weights_bytes);
-}
-
-void accel_publish(struct accel_run *run, void *weights) {
-  run->published = weights;
+  if (!run->resumption.continues) memcpy(averages, run->model.weights, run->program->weights_bytes);
 }
 
 static void free_run(struct accel_run *run) {
-  rt_prefetch_end(&run->prefetch);
-  rt_data_close(&run->data);
-  json_decref(run->prints);
-  rt_saver_close(&run->saver);
+  rt_input_close(run);
+  json_decref(run->saves.prints);
+  rt_saver_close(&run->saves.saver);
   rt_arena_close(&run->arena);
-  rt_extras_free(&run->extras);
+  rt_extras_free(&run->reports.extras);
   rt_intervals_free();
   free(run);
 }
@@ -258,11 +225,11 @@ static void free_run(struct accel_run *run) {
 int accel_finish(struct accel_run *run) {
   struct problem problem;
   rt_end_saves(run);
-  if (!rt_log_close(&run->log, &problem)) rt_fail(&problem, 1);
+  if (!rt_log_close(&run->reports.log, &problem)) rt_fail(&problem, 1);
   if (rt_is_main()) rt_intervals_print(run->program);
   if (!rt_intervals_write(run->program, &problem)) rt_fail(&problem, 1);
   rt_world_largest(0); /* a rank that fails in its last writes ends all with its status */
-  int status = run->interrupted ? rt_signal_status(run->signal) : 0;
+  int status = run->saves.interrupted ? rt_signal_status(run->saves.signal) : 0;
   free_run(run);
   rt_world_leave();
   return fflush(stdout) == 0 ? status : 1;

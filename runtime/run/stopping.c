@@ -1,16 +1,27 @@
-/* Early stopping: the run ends when its evaluations get no better. */
-#include "runtime/run/best.h"
+#include "runtime/run/stopping.h"
 
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
-#include "runtime/run/save.h"
+#include "runtime/run/best.h"
+#include "runtime/run/run.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+
+struct stopping rt_stopping_read(const int32_t state[4]) {
+  struct stopping stopping;
+  memcpy(&stopping, state, sizeof stopping);
+  return stopping;
+}
+
+void rt_stopping_write(const struct stopping *stopping, int32_t state[4]) {
+  memcpy(state, stopping, sizeof *stopping);
+}
 
 static double metric_of(const struct accel_run *run) {
-  double value = run->eval_loss;
+  double value = run->reports.eval_loss;
   const char *metric = run->program->stopping.metric;
   if (metric != NULL && !accel_metric(run, metric, &value)) value = NAN;
   return value;
@@ -45,8 +56,8 @@ void accel_stop_early(struct accel_run *run, int64_t at, int32_t state[4]) {
   bool better = note(&stopping, rule, metric_of(run));
   if (better && rule->restore_best && !rt_best_save(run, &stopping, &problem)) rt_fail(&problem, 1);
   rt_stopping_write(&stopping, state);
-  run->stopping = state;
+  run->stopping.state = state;
   if (stopping.failures < rule->patience) return;
   run->cadences.steps = at < run->cadences.steps ? at : run->cadences.steps;
-  run->stopped_early = true;
+  run->stopping.ended = true;
 }

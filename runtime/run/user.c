@@ -6,7 +6,6 @@
 #include "runtime/process/device.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
-#include "runtime/run/save.h"
 #include "runtime/values/agreement.h"
 #include "runtime/weights/tensors.h"
 
@@ -15,22 +14,22 @@
 #include <string.h>
 
 const struct accel_progress *accel_progress(struct accel_run *run, int64_t at, struct accel_report report) {
-  rt_stopwatch_stop(run->watch); /* what follows is not training */
-  run->collected = false;
-  run->progress = (struct accel_progress){.step = at,
-                                          .steps = run->cadences.steps,
-                                          .loss = report.loss,
-                                          .lr = report.lr,
-                                          .grad_norm = report.grad_norm,
-                                          .step_was_skipped = run->skipped,
-                                          .has_eval = run->eval_at == at,
-                                          .eval_loss = run->eval_at == at ? run->eval_loss : 0};
-  return &run->progress;
+  rt_stopwatch_stop(run->reports.watch); /* what follows is not training */
+  run->user.has_whole_weights = false;
+  run->user.progress = (struct accel_progress){.step = at,
+                                               .steps = run->cadences.steps,
+                                               .loss = report.loss,
+                                               .lr = report.lr,
+                                               .grad_norm = report.grad_norm,
+                                               .step_was_skipped = run->reports.skipped,
+                                               .has_eval = run->reports.eval_at == at,
+                                               .eval_loss = run->reports.eval_at == at ? run->reports.eval_loss : 0};
+  return &run->user.progress;
 }
 
 void accel_log(struct accel_run *run, const char *name, double value) {
   struct problem problem;
-  if (rt_extras_set(&run->extras, name, value, false)) return;
+  if (rt_extras_set(&run->reports.extras, name, value, false)) return;
   rt_problem(&problem, "no memory to log '%.100s'", name);
   rt_fail(&problem, 1);
 }
@@ -38,7 +37,7 @@ void accel_log(struct accel_run *run, const char *name, double value) {
 void accel_print(struct accel_run *run, const char *format, ...) {
   va_list arguments;
   if (!accel_is_local_main_process(run)) return;
-  rt_log_clear(&run->log);
+  rt_log_clear(&run->reports.log);
   va_start(arguments, format);
   vprintf(format, arguments);
   va_end(arguments);
@@ -49,11 +48,11 @@ void accel_print(struct accel_run *run, const char *format, ...) {
 bool accel_metric(const struct accel_run *run, const char *name, double *value) {
   char whole[64];
   snprintf(whole, sizeof whole, "eval_%.50s", name);
-  return rt_extras_find(&run->extras, whole, value);
+  return rt_extras_find(&run->reports.extras, whole, value);
 }
 
 void accel_stop(struct accel_run *run) {
-  if (run->progress.step < run->cadences.steps) run->cadences.steps = run->progress.step;
+  if (run->user.progress.step < run->cadences.steps) run->cadences.steps = run->user.progress.step;
 }
 
 void accel_agree(struct accel_run *run) {
@@ -61,13 +60,13 @@ void accel_agree(struct accel_run *run) {
 }
 
 void accel_set_trigger(struct accel_run *run) {
-  run->trigger = true;
+  run->user.trigger = true;
 }
 
 bool accel_check_trigger(struct accel_run *run) {
   rt_meet(OPERATION_TRIGGER, "");
-  bool set = rt_world_largest(run->trigger) != 0;
-  run->trigger = false;
+  bool set = rt_world_largest(run->user.trigger) != 0;
+  run->user.trigger = false;
   return set;
 }
 
@@ -75,13 +74,13 @@ void accel_collect_weights(struct accel_run *run) {
   struct problem problem;
   rt_meet(OPERATION_COLLECT, "");
   if (!rt_is_divided(run->program, 0)) return;
-  rt_device_refresh(run->arena.base, run->saver.own[0], rt_state_bytes(&run->program->states[0]));
+  rt_device_refresh(run->arena.base, run->saves.saver.own[0], rt_state_bytes(&run->program->states[0]));
   if (!rt_save_collect(run, 1, &problem)) rt_fail(&problem, 1);
-  run->collected = true;
+  run->user.has_whole_weights = true;
 }
 
 static const float *values_of(const struct accel_run *run, char *weights, const char *name, int64_t *count) {
-  if (rt_is_divided(run->program, 0) && !(run->collected && rt_is_main())) return NULL;
+  if (rt_is_divided(run->program, 0) && !(run->user.has_whole_weights && rt_is_main())) return NULL;
   for (int i = 0; weights != NULL && i < run->program->n_tensors; i++) {
     const struct accel_tensor *tensor = &run->program->tensors[i];
     if (strcmp(tensor->name, name) != 0) continue;

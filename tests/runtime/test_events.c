@@ -1,7 +1,7 @@
 /* Cadences: every event is met, none is met twice, the end is the end. */
 #include "cmocka_all.h"
 
-#include "runtime/run/events.h"
+#include "runtime/run/cadences.h"
 
 static void all_cadences_together(void **state) {
   (void)state;

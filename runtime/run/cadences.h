@@ -1,6 +1,6 @@
 /* When something is due: cadences in steps, as pure functions. */
-#ifndef RUNTIME_RUN_EVENTS_H
-#define RUNTIME_RUN_EVENTS_H
+#ifndef RUNTIME_RUN_CADENCES_H
+#define RUNTIME_RUN_CADENCES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "runtime/run/events.h"
+#include "runtime/run/cadences.h"
 
 static bool is_multiple(int64_t at, int64_t every) {
   return every > 0 && at > 0 && at % every == 0;

@@ -1,0 +1,29 @@
+/* What a run leaves beside its checkpoints: its weights, and what mirrors them. */
+#ifndef RUNTIME_RUN_LEAVE_H
+#define RUNTIME_RUN_LEAVE_H
+
+#include "runtime/base/problem.h"
+
+struct accel_run;
+
+struct model {
+  void *weights;   /* that steps train, in the arena, as remembered for saving; NULL: none yet */
+  void *published; /* the model, where that is not the weights: the program's; NULL: it is */
+  char path[4096]; /* where it is left */
+  bool is_left;    /* it is written, with all that the run leaves */
+};
+
+/* The parameters ("model") or what mirrors them under the names of a state file ("ema"), as the run leaves them; NULL
+ * where it keeps no such thing. They belong to the program. */
+void *rt_mirror(const struct accel_run *run, const char *file);
+
+/* Writes the parameters, or what mirrors them under the names of a state file ("model", "ema"), as `as`.safetensors, in
+ * shards where it is too large for one, in the project folder. */
+bool rt_save_mirror(const struct accel_run *run, const char *file, const char *as, struct problem *problem);
+
+/* Writes what the run leaves: the parameters and what mirrors them, such as their averages, with the best weights in
+ * the place of the last ones and adapters merged where the job says so. Ends the process when the best weights cannot
+ * be had. */
+bool rt_leave_weights(struct accel_run *run, struct problem *problem);
+
+#endif

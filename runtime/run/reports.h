@@ -1,0 +1,20 @@
+/* What a run reports of its steps. */
+#ifndef RUNTIME_RUN_REPORTS_H
+#define RUNTIME_RUN_REPORTS_H
+
+#include "runtime/report/extras.h"
+#include "runtime/report/log.h"
+#include "runtime/report/stopwatch.h"
+
+struct reports {
+  struct log log;
+  struct stopwatch *watch; /* apart, so that asking a const run what is next can start and stop it */
+  struct extras extras;    /* what evaluations and user code add to the next line */
+  int64_t eval_at;         /* the step count of the last evaluation; -1: none to report */
+  double eval_loss;
+  double stalled;      /* seconds that saves since the last line kept steps waiting */
+  bool has_first_step; /* a line has reported how long it took to the end of the first step */
+  bool skipped;        /* the newest step ended without its update */
+};
+
+#endif
