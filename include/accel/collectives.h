@@ -8,9 +8,13 @@
 
 #include "trainer.h"
 
-/* values[i] becomes its sum over the ranks along `axis`. */
+/* values[i] becomes its sum over the ranks along `axis`. Returns when it has; the caller owns values[]. */
 void accel_all_reduce(enum accel_axis axis, float *values, size_t count);
+
+/* The same of float64. */
 void accel_all_reduce_doubles(enum accel_axis axis, double *values, size_t count);
+
+/* The same of integers, exactly. */
 void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count);
 
 /* values[] becomes that of the first rank along `axis`, whatever its elements of four bytes are. */
@@ -20,13 +24,18 @@ void accel_broadcast_values(enum accel_axis axis, float *values, size_t count);
  * Their number is a power of two. Of values of floats each rank adds up its share and tells the others, by halves
  * (Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004); `workspace` is for (count + 1) / 2. */
 void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace);
-void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count); /* at most 16 */
 
-/* Begin the same sums of gradients: of all, or of pieces in the order of the ranks, `piece` elements for each and
- * `last` for the last one, each at `own` of its rank, where values[] is no more what it was and `workspace` is for half
- * of the pieces, the last one among them. Among ranks of one machine they go on beside other work, until they are
- * waited for by accel_wait_collectives or accel_wait_reductions; between machines they have ended when these return. */
+/* The same of float64: at most 16 values. */
+void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count);
+
+/* Begins accel_all_reduce_by_tree of gradients. Among ranks of one machine it goes on beside other work, until it is
+ * waited for by accel_wait_collectives or accel_wait_reductions, and values[] and workspace[] belong to it until then;
+ * between machines it has ended when this returns. */
 void accel_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace);
+
+/* Begins such sums of pieces in the order of the ranks, `piece` elements for each and `last` for the last one, each
+ * at `own` of its rank. values[] is then no more what it was, and `workspace` is for half of the pieces, the last
+ * one among them. */
 void accel_start_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
                                         float *workspace);
 
@@ -74,7 +83,8 @@ void accel_wait_reductions(size_t count);
 /* Waits until all gathers in flight have ended. */
 void accel_wait_gathers(void);
 
-/* A score of the predictions of all ranks. */
+/* Adds up the scores of all ranks along `axis`: each has that of all predictions then. The number of classes is the
+ * same on all. Returns when it is done. */
 void accel_all_reduce_score(enum accel_axis axis, struct accel_score *score);
 
 #endif

@@ -12,6 +12,7 @@ struct accel_generation;
  * token numbers, separated by spaces. */
 struct accel_generation *accel_generation_start(const struct accel_program *program, int argc, char **argv);
 
+/* The arena: program->arena_bytes, zeroed, aligned to 2 MiB. It belongs to the run. The same pointer at each call. */
 void *accel_generation_arena(struct accel_generation *run);
 
 /* Reads the parameters from --weights (default: model.safetensors in the project folder), then prints the prompt. */

@@ -54,9 +54,10 @@ bool accel_metric(const struct accel_run *run, const char *name, double *value);
  * Any rank may call it, and all end. */
 void accel_stop(struct accel_run *run);
 
-/* A flag for one's own use: set_trigger sets it, on any rank; check_trigger tells all ranks, which all call it, whether
- * one has set it, and takes it back. */
+/* Sets this rank's flag, which is for user code's own use. */
 void accel_set_trigger(struct accel_run *run);
+
+/* Tells all ranks, which all call it, whether one has set its flag, and takes it back. */
 bool accel_check_trigger(struct accel_run *run);
 
 /* Makes `size` bytes at `object` a part of every checkpoint; where the run resumes from one, they are filled from it
@@ -79,8 +80,10 @@ const char *accel_resumed_from(const struct accel_run *run);
 /* ---- What a run has ---- */
 
 /* The float32 values of the parameter `name` as its checkpoint calls it, row-major, `*count` of them; NULL where there
- * is none. accel_average_of gives its moving average (training.ema). They change with every step. */
+ * is none. They belong to the run, and change with every step. */
 const float *accel_weight_of(const struct accel_run *run, const char *name, int64_t *count);
+
+/* The same of its moving average (training.ema); NULL also where the job has none. */
 const float *accel_average_of(const struct accel_run *run, const char *name, int64_t *count);
 
 /* Where ranks divide the weights (parallelism.zero_stage: 3) a rank has none of them whole, and these give NULL, but on
@@ -88,28 +91,40 @@ const float *accel_average_of(const struct accel_run *run, const char *name, int
  * is nothing to collect. */
 void accel_collect_weights(struct accel_run *run);
 
-/* The names of all parameters: 0, 1, ... up to accel_weight_count - 1. */
+/* The number of parameters and buffers. */
 int accel_weight_count(const struct accel_run *run);
+
+/* The name of parameter `index`: 0, 1, ... up to accel_weight_count - 1. It is static. */
 const char *accel_weight_name(const struct accel_run *run, int index);
 
-/* The value of a key of the job, as a text: accel_key_of(run, "precision.mixed_precision") is "bf16", say. NULL: the
- * program has no such key. */
+/* The value of a key of the job, as a static text: accel_key_of(run, "precision.mixed_precision") is "bf16", say.
+ * NULL: the program has no such key. */
 const char *accel_key_of(const struct accel_run *run, const char *name);
 
-/* The folder that the run writes to. */
+/* The folder that the run writes to. The text lives as long as the run. */
 const char *accel_project_dir(const struct accel_run *run);
 
 /* Whether the newest step ended without its update. */
 bool accel_step_was_skipped(const struct accel_run *run);
 
-/* ---- Which process this is ---- */
+/* ---- Which process this is, as Accelerate's PartialState has it ---- */
 
-/* As Accelerate's PartialState has them: index and number of processes, on all nodes and on this one. */
+/* The index of this process among all of the run, from 0. */
 int accel_process_index(const struct accel_run *run);
+
+/* The number of processes of the run. */
 int accel_num_processes(const struct accel_run *run);
+
+/* The index of this process among those of its machine, from 0. */
 int accel_local_process_index(const struct accel_run *run);
+
+/* Whether this is process 0 of the run. */
 bool accel_is_main_process(const struct accel_run *run);
+
+/* Whether this is process 0 of its machine. */
 bool accel_is_local_main_process(const struct accel_run *run);
+
+/* Whether this is the last process of the run. */
 bool accel_is_last_process(const struct accel_run *run);
 
 #endif

@@ -22,6 +22,7 @@ struct accel_logger {
   enum accel_level level;
 };
 
+/* A logger of this name and level. The name is the caller's, and must outlive it. */
 struct accel_logger accel_get_logger(const char *name, enum accel_level level);
 
 /* Writes a line, as printf with a line end. */

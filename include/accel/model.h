@@ -53,18 +53,26 @@ scope at(scope s, const char *name);
 /* The i-th scope `name` below s: nth(s, "h", 3) is at(s, "h.3"). */
 scope nth(scope s, const char *name, int i);
 
-/* s with another start for the weights of linear, embedding and parameter below it. Biases of linear then start at
- * zero; norms keep their ones and zeros. Without any, these are PyTorch's: linear uniform within 1/sqrt(inputs),
- * embedding normal with deviation 1; a bare parameter starts at zero. */
-scope init_normal(scope s, double deviation); /* mean 0 */
-scope init_uniform(scope s, double bound);    /* within [-bound, bound) */
+/* s with another start for the weights of linear, embedding and parameter below it: normal with mean 0. Biases of
+ * linear then start at zero; norms keep their ones and zeros. Without any, these are PyTorch's: linear uniform within
+ * 1/sqrt(inputs), embedding normal with deviation 1; a bare parameter starts at zero. */
+scope init_normal(scope s, double deviation);
+
+/* The same with a uniform start within [-bound, bound). */
+scope init_uniform(scope s, double bound);
+
+/* The same with a start at zero. */
 scope init_zeros(scope s);
+
+/* The same with a start at one. */
 scope init_ones(scope s);
 
 /* ---- Shapes: known when the model is read ---- */
 
-/* The extent of x along an axis, and the number of its axes. */
+/* The extent of x along an axis. */
 int dim(tensor x, int axis);
+
+/* The number of axes of x. */
 int rank(tensor x);
 
 /* ---- Parameters and layers that have them ---- */
@@ -72,6 +80,8 @@ int rank(tensor x);
 /* parameter(s, "weight", 50257, 768): the parameter `name` below s with these extents. The same full name is the same
  * parameter wherever it is written; so weights are tied. One number is parameter_of(s, "scale", 0), of no extents. */
 #define parameter(s, name, ...) parameter_of((s), (name), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
+
+/* What `parameter` calls: `rank` extents, ints, follow it. */
 tensor parameter_of(scope s, const char *name, int rank, ...);
 
 /* Row tokens[...] of the parameter weight [vocab][width]: tokens [...] gives [...][width]. */
@@ -79,6 +89,8 @@ tensor embedding(scope s, tensor tokens, int vocab, int width);
 
 /* y = x weight^T + bias: x [...][in] gives [...][out]; weight [out][in], bias [out], as torch.nn.Linear. */
 tensor linear(scope s, tensor x, int out);
+
+/* The same without the bias. */
 tensor linear_no_bias(scope s, tensor x, int out);
 
 /* y = x weight + bias, with weight [in][out]: GPT-2's published layout (transformers' Conv1D). */
@@ -87,11 +99,17 @@ tensor linear_transposed(scope s, tensor x, int out);
 /* y = (x - mean) / sqrt(variance + eps) * weight + bias over the last axis; weight and bias are [columns], eps is 1e-5
  * (Ba, Kiros, Hinton, arXiv:1607.06450). */
 tensor layer_norm(scope s, tensor x);
+
+/* The same without the bias. */
 tensor layer_norm_no_bias(scope s, tensor x);
+
+/* With this eps, above 0. */
 tensor layer_norm_eps(scope s, tensor x, double eps);
 
 /* y = x / sqrt(mean of squares + eps) * weight over the last axis; eps is 1e-6 (Zhang, Sennrich, arXiv:1910.07467). */
 tensor rms_norm(scope s, tensor x);
+
+/* With this eps, above 0. */
 tensor rms_norm_eps(scope s, tensor x, double eps);
 
 /* Layer number `layer` of torch.nn.LSTM (batch_first): x [batch][steps][columns] from a zero state gives [batch][steps]
@@ -116,12 +134,16 @@ tensor matmul_transposed(tensor a, tensor b);
  * each operand, "..." for any number of leading ones; behind the arrow those of the result, all others are summed over.
  * A label that an operand has twice takes its diagonal; extents of 1 broadcast. */
 #define einsum(spec, ...) einsum_of((spec), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
+
+/* What `einsum` calls: `count` tensors follow it. */
 tensor einsum_of(const char *spec, int count, ...);
 
-/* A sparse matrix of so many rows times x [columns][n]: y[rows[e]] is the sum of values[e] x[columns[e]]. Rows and
- * columns are int32 [elements], values [elements]; or, where the elements lie row by row, those of row r from starts[r]
- * to starts[r + 1], starts is int32 [rows + 1]. */
+/* A sparse matrix of `count` rows times x [columns][n]: y[rows[e]], of [count][n], is the sum of values[e]
+ * x[columns[e]]. Rows and columns are int32 [elements], values [elements]. */
 tensor sparse_matmul(tensor rows, tensor columns, tensor values, tensor x, int count);
+
+/* The same of elements that lie row by row: those of row r from starts[r] to starts[r + 1]; starts is int32 [rows +
+ * 1] (compressed sparse rows). */
 tensor sparse_matmul_csr(tensor starts, tensor columns, tensor values, tensor x);
 
 /* softmax(q k^T / sqrt(d)) v: q [batch][heads][t][d], k and v [batch][heads][u][d] give [batch][heads][t][d]. CAUSAL
@@ -147,50 +169,111 @@ tensor padding_bias(tensor mask);
 tensor attention_documents(tensor q, tensor k, tensor v, tensor starts);
 
 /* Rotary position embedding of x [batch][heads][t][d], with cos and sin of the places' angles, [t][angles], which no
- * parameter may make (arXiv:2104.09864): columns r and r + angles are turned by angle r, as in Llama; or columns 2 r
- * and 2 r + 1, as in GPT-J. Columns from 2 angles on stay as they are. */
+ * parameter may make (arXiv:2104.09864): columns r and r + angles are turned by angle r, as in Llama.
+ * Columns from 2 angles on stay as they are. */
 tensor rotary(tensor x, tensor cos, tensor sin);
+
+/* The same with columns 2 r and 2 r + 1 turned by angle r, as in GPT-J. */
 tensor rotary_interleaved(tensor x, tensor cos, tensor sin);
 
 /* ---- Elements: one result for each place; NumPy's rule of broadcasting ---- */
 
-tensor add(tensor a, tensor b);     /* a + b */
-tensor sub(tensor a, tensor b);     /* a - b */
-tensor mul(tensor a, tensor b);     /* a * b */
-tensor divide(tensor a, tensor b);  /* a / b */
-tensor maximum(tensor a, tensor b); /* the larger one */
-tensor minimum(tensor a, tensor b); /* the smaller one */
+/* a + b */
+tensor add(tensor a, tensor b);
 
-/* 1 where it is so, else 0. */
+/* a - b */
+tensor sub(tensor a, tensor b);
+
+/* a * b */
+tensor mul(tensor a, tensor b);
+
+/* a / b */
+tensor divide(tensor a, tensor b);
+
+/* The larger of a and b. */
+tensor maximum(tensor a, tensor b);
+
+/* The smaller of a and b. */
+tensor minimum(tensor a, tensor b);
+
+/* 1 where a > b, else 0. */
 tensor greater(tensor a, tensor b);
+
+/* 1 where a >= b, else 0. */
 tensor greater_equal(tensor a, tensor b);
+
+/* 1 where a < b, else 0. */
 tensor less(tensor a, tensor b);
+
+/* 1 where a <= b, else 0. */
 tensor less_equal(tensor a, tensor b);
+
+/* 1 where a = b, else 0. */
 tensor equal(tensor a, tensor b);
 
 /* a where the condition is not 0, else b. */
 tensor where(tensor condition, tensor a, tensor b);
 
-tensor scale(tensor x, double factor); /* x * factor */
-tensor shift(tensor x, double offset); /* x + offset */
-tensor neg(tensor x);                  /* -x */
-tensor square(tensor x);               /* x * x */
+/* x * factor */
+tensor scale(tensor x, double factor);
+
+/* x + offset */
+tensor shift(tensor x, double offset);
+
+/* -x */
+tensor neg(tensor x);
+
+/* x * x */
+tensor square(tensor x);
+
+/* sqrt(x) */
 tensor sqrt_of(tensor x);
-tensor rsqrt_of(tensor x); /* 1 / sqrt(x) */
+
+/* 1 / sqrt(x) */
+tensor rsqrt_of(tensor x);
+
+/* exp(x) */
 tensor exp_of(tensor x);
-tensor log_of(tensor x); /* natural logarithm */
+
+/* The natural logarithm of x. */
+tensor log_of(tensor x);
+
+/* |x| */
 tensor abs_of(tensor x);
+
+/* x to the power of `exponent`. */
 tensor pow_of(tensor x, double exponent);
-tensor clamp(tensor x, double low, double high); /* held within [low, high] */
-tensor softplus(tensor x);                       /* log(1 + exp(x)) */
+
+/* x held within [low, high]. */
+tensor clamp(tensor x, double low, double high);
+
+/* log(1 + exp(x)) */
+tensor softplus(tensor x);
+
+/* sin(x), of radians. */
 tensor sin_of(tensor x);
+
+/* cos(x), of radians. */
 tensor cos_of(tensor x);
+
+/* tanh(x) */
 tensor tanh_of(tensor x);
-tensor sigmoid(tensor x);   /* 1 / (1 + exp(-x)) */
-tensor relu(tensor x);      /* max(x, 0) */
-tensor silu(tensor x);      /* x * sigmoid(x) */
-tensor gelu(tensor x);      /* x * (1 + erf(x / sqrt(2))) / 2 (Hendrycks, Gimpel, arXiv:1606.08415) */
-tensor gelu_tanh(tensor x); /* its approximation by tanh, as in GPT-2 */
+
+/* 1 / (1 + exp(-x)) */
+tensor sigmoid(tensor x);
+
+/* max(x, 0) */
+tensor relu(tensor x);
+
+/* x * sigmoid(x) (Elfwing, Uchibe, Doya, arXiv:1702.03118). */
+tensor silu(tensor x);
+
+/* x * (1 + erf(x / sqrt(2))) / 2 (Hendrycks, Gimpel, arXiv:1606.08415). */
+tensor gelu(tensor x);
+
+/* Its approximation by tanh, as in GPT-2: x * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 (section 2 of that
+ * paper). */
+tensor gelu_tanh(tensor x);
 
 /* Whole numbers that float32 holds, as int32 from 0 on below `below`: columns of a table that name rows of another. A
  * trainer refuses data that holds another number there; what the model computes is cut to such a number. */
@@ -205,25 +288,35 @@ tensor cast_float(tensor x);
 /* In training each element becomes 0 with probability p and is scaled by 1 / (1 - p) otherwise; else it is x. */
 tensor dropout(tensor x, double p);
 
-/* random_normal(3, 4): float32 [3][4], drawn anew in each run of the model: normal with mean 0 and deviation 1; uniform
- * in [0, 1); integers from 0 on below a bound, int32. They follow from training.seed and the step, as dropout's; an
- * evaluation draws the same ones each time. */
+/* random_normal(3, 4): float32 [3][4], drawn anew in each run of the model: normal with mean 0 and deviation 1.
+ * random_uniform: uniform in [0, 1). random_int: integers from 0 on below a bound, int32. They follow from
+ * training.seed and the step, as dropout's; an evaluation draws the same ones each time. */
 #define random_normal(...) random_normal_of(ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
 #define random_uniform(...) random_uniform_of(ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
 #define random_int(bound, ...) random_int_of((bound), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
+
+/* What `random_normal` calls: `rank` extents, ints, follow it. */
 tensor random_normal_of(int rank, ...);
+
+/* What `random_uniform` calls. */
 tensor random_uniform_of(int rank, ...);
+
+/* What `random_int` calls; bound is above 0. */
 tensor random_int_of(int bound, int rank, ...);
 
 /* constant(0.5, 3, 4): float32 [3][4], each element 0.5. */
 #define constant(value, ...) constant_of((value), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
+
+/* What `constant` calls: `rank` extents, ints, follow it. */
 tensor constant_of(double value, int rank, ...);
 
 /* 0, 1, 2, ...: int32 [count]. */
 tensor arange(int count);
 
-/* The first `count` numbers of an array that the model has filled: [count], float32 or int32. */
+/* The first `count` numbers of an array that the model has filled: float32 [count]. */
 tensor table_of(int count, const double *numbers);
+
+/* The same of integers: int32 [count]. */
 tensor int_table_of(int count, const int *numbers);
 
 /* ---- Shapes ---- */
@@ -231,6 +324,8 @@ tensor int_table_of(int count, const int *numbers);
 /* reshape(x, 12, 64, 4, 32): the same elements in row-major order under other extents; one of them may be -1: what is
  * left. */
 #define reshape(x, ...) reshape_to((x), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
+
+/* What `reshape` calls: `rank` extents, ints, follow it. */
 tensor reshape_to(tensor x, int rank, ...);
 
 /* Axes a and b exchanged. */
@@ -244,6 +339,8 @@ tensor slice(tensor x, int axis, int start, int count);
 
 /* concat(1, a, b, c): one behind the other along an axis. */
 #define concat(axis, ...) concat_of((axis), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
+
+/* What `concat` calls: `count` tensors follow it, of the same extents along all other axes. */
 tensor concat_of(int axis, int count, ...);
 
 /* x backwards along an axis. */
@@ -258,25 +355,33 @@ tensor pad(tensor x, int axis, int before, int after);
 
 /* ---- Places: an index is int32 ---- */
 
-/* Rows of a matrix: x [rows][columns] at index [...] gives [...][columns]; and the other way, x [...][columns] added
- * to zeros [rows][columns] where the index [...] says. */
+/* Rows of a matrix: x [rows][columns] at index [...] gives [...][columns]. */
 tensor take(tensor x, tensor index);
+
+/* The other way: x [...][columns] added to zeros [rows][columns] where index [...] says. */
 tensor index_add(tensor x, tensor index, int rows);
 
-/* y[..., e, ...] = x[..., index[..., e, ...], ...]: the index has x's shape but along the axis (torch.gather); and the
- * other way, into `size` zeros along the axis (torch.scatter_add). */
+/* y[..., e, ...] = x[..., index[..., e, ...], ...]: the index has x's shape but along the axis (torch.gather).
+ */
 tensor gather(tensor x, int axis, tensor index);
+
+/* The other way: x added into `size` zeros along the axis where the index says (torch.scatter_add). */
 tensor scatter_add(tensor x, int axis, tensor index, int size);
 
-/* The place of the largest along an axis, which is then gone, int32; the largest and the smallest. Of equal ones the
- * first counts, and has the gradient (torch.max along an axis; torch.amax shares it among them). */
+/* The place of the largest along an axis, which is then gone, int32. Of equal ones the first counts. */
 tensor argmax(tensor x, int axis);
+
+/* The largest along an axis, which is then gone. Of equal ones the first has the gradient (torch.max along an axis;
+ * torch.amax shares it among them). */
 tensor max_along(tensor x, int axis);
+
+/* The smallest, likewise. */
 tensor min_along(tensor x, int axis);
 
-/* The k largest along the last axis, from the largest down, and their places, int32; of equal ones the first comes
- * first. */
+/* The k largest along the last axis, from the largest down: [...][k]. Of equal ones the first comes first. */
 tensor top_k(tensor x, int k);
+
+/* The places of these along the last axis: int32 [...][k]. */
 tensor top_k_places(tensor x, int k);
 
 /* tokens [...] as [...][classes]: 1 in the token's place, else 0. */
@@ -284,10 +389,14 @@ tensor one_hot(tensor tokens, int classes);
 
 /* Places by what was chosen there: index int32 [...][rows][k] says which of `groups` each row chose, k times. Where
  * `capacity` is not 0, a group takes so many of each of the leading dimensions: first choices in the order of the rows,
- * then second ones; what comes too late is dropped. In the order of the groups, the dropped ones last: the places,
- * counted in index, and the rows that they are of, int32 [all]; and where each group starts, int32 [groups + 1]. */
+ * then second ones; what comes too late is dropped. The result: the places in the order of the groups, the dropped
+ * ones last, counted in index, int32 [all]. */
 tensor group_places(tensor index, int groups, int capacity);
+
+/* The rows that these places are of: int32 [all]. */
 tensor group_rows(tensor index, int groups, int capacity);
+
+/* Where each group starts among them: int32 [groups + 1]. */
 tensor group_starts(tensor index, int groups, int capacity);
 
 /* Rows starts[g] to starts[g + 1] of x [rows][in] times the transpose of weights[g] [out][in], for each of `count`
@@ -296,18 +405,28 @@ tensor grouped_matmul(tensor x, tensor starts, int count, const tensor *weights)
 
 /* ---- Sums ---- */
 
-/* Over one axis, which is then gone; over all of them, which gives a scalar. */
+/* The sum over one axis, which is then gone. */
 tensor sum(tensor x, int axis);
+
+/* The mean over one axis, which is then gone. */
 tensor mean(tensor x, int axis);
-tensor variance(tensor x, int axis); /* of all, not of a sample: the mean of (x - mean)^2 */
+
+/* The variance over one axis, which is then gone: of all, not of a sample, so the mean of (x - mean)^2. */
+tensor variance(tensor x, int axis);
+
+/* The sum over all axes: a scalar. */
 tensor sum_all(tensor x);
+
+/* The mean over all axes: a scalar. */
 tensor mean_all(tensor x);
 
 /* y[i] = x[0] + ... + x[i] along an axis. */
 tensor cumsum(tensor x, int axis);
 
-/* exp(x) / sum of exp(x), over the last axis, and its logarithm. */
+/* exp(x) / sum of exp(x), over the last axis. */
 tensor softmax(tensor x);
+
+/* Its logarithm: x - log_sum_exp(x). */
 tensor log_softmax(tensor x);
 
 /* log of the sum of exp(x) over the last axis, which is then gone. */

@@ -11,6 +11,9 @@
 
 /* ---- Alone ---- */
 
+/* A `stop` behind all elements. */
+#define ACCEL_TO_END INT64_MAX
+
 /* What recursively_apply calls for a leaf; NULL: it failed, with a message of its own where it leaves one. */
 typedef struct accel_value *accel_function(struct accel_store *store, struct accel_value *leaf, void *context);
 
@@ -27,7 +30,6 @@ struct accel_value *accel_concatenate(struct accel_store *store, const struct ac
 
 /* Each tensor cut to [start:stop:step] of its first dimension, as Python has it: negative counts from the end, and what
  * is beyond it is cut. step is 1 or more; ACCEL_TO_END is a stop. A scalar is an error. */
-#define ACCEL_TO_END INT64_MAX
 struct accel_value *accel_slice_tensors(struct accel_store *store, struct accel_value *value, int64_t start,
                                         int64_t stop, int64_t step);
 
@@ -49,8 +51,10 @@ struct accel_value *accel_convert_outputs_to_fp32(struct accel_store *store, acc
  * scalar. `store` may be NULL, for no message. */
 int64_t accel_find_batch_size(struct accel_store *store, const struct accel_value *value);
 
-/* Each tensor's shape and type without its elements, and back, with elements of 0. */
+/* Each tensor's shape and type without its elements. */
 struct accel_value *accel_get_data_structure(struct accel_store *store, struct accel_value *value);
+
+/* The way back: a tensor with elements of 0 for each tensor's information. */
 struct accel_value *accel_initialize_tensors(struct accel_store *store, struct accel_value *structure);
 
 /* Each tensor's shape as a list of integers. */

@@ -17,11 +17,11 @@ struct accel_process {
   const char *device; /* "cpu", or "cuda" in a trainer for GPUs */
 };
 
-/* The same object at each call. */
+/* What is known of this process. The same object at each call, which belongs to the runtime. */
 const struct accel_process *accel_process(void);
 
 /* Joins the other processes, before anything else is done; one that does not come to a call that all make within
- * `timeout` seconds ends all. Not in a trainer. */
+ * `timeout` seconds, 1 or more, ends all. Not in a trainer. */
 void accel_processes_start(int timeout);
 
 /* Leaves them, at a good end. Not in a trainer. */
@@ -35,10 +35,20 @@ void accel_wait_for_everyone(void);
  *   if (accel_on_process(2)) write_something();
  *
  * True on the process that is named, and on one alone whatever is named, as Accelerate's decorators have it. */
+
+/* Whether this is the main process. */
 bool accel_on_main_process(void);
+
+/* Whether this is the main process of its machine. */
 bool accel_on_local_main_process(void);
+
+/* Whether this is the last process. */
 bool accel_on_last_process(void);
+
+/* Whether this is process `index` of all. */
 bool accel_on_process(int index);
+
+/* Whether this is process `local_index` of its machine. */
 bool accel_on_local_process(int local_index);
 
 /* ---- Who goes first ----
@@ -52,8 +62,10 @@ bool accel_on_local_process(int local_index);
 #define ACCEL_FIRST_(first)                                                                                            \
   for (bool accel_inside_ = accel_enter_after(first); accel_inside_; accel_inside_ = accel_leave_before(first))
 
-/* What these macros are made of: waits for those that go first, and for all that come after. */
-bool accel_enter_after(bool first);  /* true */
-bool accel_leave_before(bool first); /* false */
+/* What these macros call before the block: waits for those that go first, where this one does not. Returns true. */
+bool accel_enter_after(bool first);
+
+/* What the macros call behind the block: waits for those that come after. Returns false. */
+bool accel_leave_before(bool first);
 
 #endif

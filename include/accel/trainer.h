@@ -74,6 +74,8 @@ struct accel_contributors {
   int64_t ranks;
   float here;
 };
+
+/* Those of micro-batch `number` of the ranks, in training. A pure function of it. */
 struct accel_contributors accel_contributors_in(const struct accel_run *run, int64_t number);
 
 /* Samples `position` … position + count - 1 of a split, as windows of the program's sequence length: tokens and the
@@ -98,9 +100,11 @@ void accel_load_masked(struct accel_run *run, enum accel_split split, int64_t po
 void accel_load_documents(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
                           int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions);
 
-/* The same for rows of a table: features [count][features] and the label as a class (accel_load_classes) or a value. */
+/* The same for rows of a table: features [count][features] and their labels [count], which are classes. */
 void accel_load_classes(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, float *features,
                         int32_t *labels);
+
+/* The same with labels as values [count]. */
 void accel_load_values(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, float *features,
                        float *labels);
 
@@ -131,9 +135,11 @@ struct accel_report {
   double unscale;    /* per-layer norms: what makes the gradients in memory those of the step */
 };
 
-/* End the process with status 1 when the loss, or the gradient's norm, of step `at`, counted from 0, is not finite.
- * Called before the update, so that nothing of that step gets into the weights. */
+/* Ends the process with status 1 when the loss of step `at`, counted from 0, is not finite. Called before the update,
+ * so that nothing of that step gets into the weights. */
 void accel_require_finite_loss(struct accel_run *run, int64_t at, double loss);
+
+/* The same of the gradient's norm. */
 void accel_require_finite_norm(struct accel_run *run, int64_t at, double norm);
 
 /* Whether ranks that step alone are to average their weights once `at` steps are done: at the cadence, and before
@@ -143,8 +149,9 @@ bool accel_mean_is_due(struct accel_run *run, int64_t at);
 /* Tells whether the newest step ended without its update. */
 void accel_tell_skipped(struct accel_run *run, bool skipped);
 
-/* Whether it did. */
+/* Whether it did, as was told last. */
 bool accel_step_was_skipped(const struct accel_run *run);
+
 /* Tells a metric of an evaluation, before its loss. The name is static. */
 void accel_report_metric(struct accel_run *run, const char *name, double value);
 
@@ -163,8 +170,9 @@ void accel_resume_stopping(struct accel_run *run, const int32_t state[4]);
  * the last ones. */
 void accel_restore_best(struct accel_run *run, const int32_t state[4]);
 
-/* Where the run stands after `at` steps, for user code (accel/hooks.h). The same pointer at each call. */
 struct accel_progress;
+
+/* Where the run stands after `at` steps, for user code (accel/hooks.h). The same pointer at each call, to the run's. */
 const struct accel_progress *accel_progress(struct accel_run *run, int64_t at, struct accel_report report);
 
 /* After such a function in a run of several ranks: that one's user code ended the run is known to all. */
@@ -203,10 +211,14 @@ struct accel_score accel_score_of(struct accel_class *classes, int64_t n_classes
 /* Notes `count` predictions and their labels. A label below 0 does not count. */
 void accel_score(struct accel_score *score, const int32_t *predictions, const int32_t *labels, int64_t count);
 
-/* The share of labels that were predicted. F1 = 2 both / (labels + predictions) of class 1, 0 where neither occurs; and
- * the mean of F1 over the classes that occur: f1_score of scikit-learn with average "binary" and "macro". */
+/* The fraction of labels that were predicted, within 0 and 1; not a number without any. */
 double accel_accuracy(const struct accel_score *score);
+
+/* F1 of class 1: 2 both / (labels + predictions), 0 where it does not occur (f1_score of scikit-learn with average
+ * "binary"). */
 double accel_f1_binary(const struct accel_score *score);
+
+/* The mean of F1 over the classes that occur (average "macro"); not a number where none does. */
 double accel_f1_macro(const struct accel_score *score);
 
 /* Does what is due once `at` steps are done: the log line and metrics.jsonl, the progress line on a terminal, saving
@@ -229,10 +241,14 @@ uint32_t accel_random(uint64_t seed, uint64_t stream, uint64_t index);
 void accel_draw_normals(uint64_t seed, uint64_t number, float *values, size_t count);
 
 /* Sums of squares that are the same in whatever order, and by whomever, they are added up: ACCEL_SQUARES integers of 32
- * places of a number each. Adds those of scale * values[], whole lines of 16, each of which is added up in floating
- * point and cut to 32 bits; and the root of their sum, which is not a number where one of them is not finite. */
+ * places of a number each. */
 enum { ACCEL_SQUARES = 65 };
+
+/* Adds to sums[ACCEL_SQUARES] the squares of scale * values[], in whole lines of 16 (`count` is a multiple of that),
+ * each of which is added up in floating point and cut to 32 bits. */
 void accel_add_squares(int64_t *sums, const float *values, size_t count, float scale);
+
+/* The root of their sum, which is not a number where one of them is not finite. */
 double accel_root_of_squares(const int64_t *sums);
 
 #endif

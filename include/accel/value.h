@@ -65,7 +65,7 @@ struct accel_store;
 
 /* ---- The store ---- */
 
-/* NULL: there is no memory. */
+/* An empty store, which the caller frees. NULL: there is no memory. */
 struct accel_store *accel_store_new(void);
 
 /* Frees all values of it, and itself. NULL: nothing is done. */
@@ -79,13 +79,22 @@ const char *accel_store_error(const struct accel_store *store);
 
 /* ---- Making values ---- */
 
+/* What Python calls None. */
 struct accel_value *accel_make_none(struct accel_store *store);
+
+/* A boolean. */
 struct accel_value *accel_make_boolean(struct accel_store *store, bool boolean);
+
+/* An integer. */
 struct accel_value *accel_make_integer(struct accel_store *store, int64_t integer);
+
+/* A real number. */
 struct accel_value *accel_make_real(struct accel_store *store, double real);
 
-/* A copy of `text`, and of `length` bytes of it. */
+/* A string: a copy of `text`. */
 struct accel_value *accel_make_string(struct accel_store *store, const char *text);
+
+/* The same of `length` bytes, among which there may be zeros. */
 struct accel_value *accel_make_bytes(struct accel_store *store, const char *text, size_t length);
 
 /* A tensor with a copy of `data`; NULL: zeros. `shape` has `rank` lengths. Fails where the rank is above
@@ -98,7 +107,10 @@ struct accel_value *accel_make_tensor(struct accel_store *store, enum accel_dtyp
 struct accel_value *accel_make_view(struct accel_store *store, enum accel_dtype dtype, int rank, const int64_t *shape,
                                     const void *data);
 
+/* A list without items. */
 struct accel_value *accel_make_list(struct accel_store *store);
+
+/* A map without items. */
 struct accel_value *accel_make_map(struct accel_store *store);
 
 /* Adds `item` to the end of `list`, which it gives back. Fails where that is no list. */
@@ -122,8 +134,10 @@ int64_t accel_count(const struct accel_value *value);
 /* Element `index` of a tensor, in the order of its memory; true is 1. */
 double accel_element(const struct accel_value *tensor, int64_t index);
 
-/* Bytes of an element, and the type's name as PyTorch has it ("float32"). */
+/* Bytes of an element. */
 size_t accel_dtype_size(enum accel_dtype dtype);
+
+/* The type's name as PyTorch has it ("float32"). It is static. */
 const char *accel_dtype_name(enum accel_dtype dtype);
 
 /* Whether two values are of the same kinds, shapes and types, with the same bits. */

@@ -28,11 +28,13 @@ struct accel_cuda_attention {
   struct accel_cuda_engine *forward, *backward; /* the runtime's own */
 };
 
-/* Make a forward, or a backward, ready: the first engine of cuDNN's heuristic that fits the plan's workspace. A
- * backward takes there, beside what the engine does, 4 batch heads queries bytes, and without `deterministic` of the
- * plan 4 batch heads queries head_size more. End the process with a message that names the attention when there is
- * none, or where this version of cuDNN is known to be wrong: the plan's own kernel serves then. cuDNN 9.0 or later. */
+/* Makes a forward ready: the first engine of cuDNN's heuristic that fits the plan's workspace. Ends the process with a
+ * message that names the attention when there is none, or where this version of cuDNN is known to be wrong: the plan's
+ * own kernel serves then. cuDNN 9.0 or later. The engine is the runtime's, until accel_cuda_close. */
 void accel_cuda_open_attention(struct accel_cuda_attention *attention);
+
+/* The same of a backward. It takes in the workspace, beside what the engine does, 4 batch heads queries bytes, and
+ * without `deterministic` of the plan 4 batch heads queries head_size more. */
 void accel_cuda_open_attention_backward(struct accel_cuda_attention *attention);
 
 /* What attention works on, all on the device. */
@@ -45,10 +47,12 @@ struct accel_attention_data {
   void *d_q, *d_k, *d_v;
 };
 
-/* Put it into `stream`, the compute stream or one that never runs beside it. The forward writes y and lse; the backward
- * reads them and writes d_q, d_k and d_v. */
+/* Puts the forward into `stream`, the compute stream or one that never runs beside it: reads q, k and v, and writes y
+ * and lse. */
 void accel_cuda_attend(const struct accel_cuda_attention *attention, accel_stream stream,
                        const struct accel_attention_data *data);
+
+/* Puts the backward there: reads the same and y, lse and d_y, and writes d_q, d_k and d_v. */
 void accel_cuda_attend_backward(const struct accel_cuda_attention *attention, accel_stream stream,
                                 const struct accel_attention_data *data);
 

@@ -28,6 +28,8 @@ void accel_cuda_open_collectives(const struct accel_program *program);
 
 /* Begins the sum over the ranks along `axis` of values[count] of any type but uint8. */
 void accel_cuda_start_all_reduce(enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count);
+
+/* The same of float64. */
 void accel_cuda_start_all_reduce_doubles(enum accel_axis axis, double *values, size_t count);
 
 /* values[count] become their sums over the ranks along `axis`, for which the compute stream waits. */
@@ -46,12 +48,14 @@ void accel_cuda_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtyp
  * in the order of a tree. sum may be the first piece. */
 typedef void accel_add_pieces(float *sum, const float *pieces, size_t count, size_t step);
 
-/* Begin sums over the ranks along `axis` in the order that `add` has. Each rank is sent its piece of all others'
- * values, in workspace[ranks * last] elements, which are free for what begins next: of values[count], shared out
- * evenly, `last` is what the last rank has; of pieces of `piece` elements and `last` for the last rank, of which there
- * are not fewer, its sum goes to `own`. */
+/* Begins the sum of values[count] over the ranks along `axis` in the order that `add` has. Each rank is sent its piece
+ * of all others' values, in workspace[ranks * last] elements, which are free for what begins next: with the values
+ * shared out evenly, `last` is what the last rank has. */
 void accel_cuda_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace,
                                          accel_add_pieces *add);
+
+/* The same of pieces of `piece` elements and `last` for the last rank, of which there are not fewer: this rank's sum
+ * goes to `own`. */
 void accel_cuda_start_reduce_scatter_by_tree(enum accel_axis axis, const float *values, float *own, size_t piece,
                                              size_t last, float *workspace, accel_add_pieces *add);
 

@@ -57,6 +57,7 @@ void *accel_cuda_arena(void);
  * their address on the device, whose kernels read and write them over the bus. Until accel_cuda_close; once. */
 void *accel_cuda_pin(void *host, size_t bytes);
 
+/* The stream of this name, which belongs to the runtime. From accel_cuda_open to accel_cuda_close. */
 accel_stream accel_cuda_stream(enum accel_stream_name name);
 
 /* ---- What outlives a step ---- */
@@ -109,8 +110,11 @@ void accel_cuda_finish(accel_stream stream);
 
 /* ---- Memory operations in a stream ---- */
 
+/* Puts into `stream`: `bytes` at `device` become 0. */
 void accel_cuda_zero(accel_stream stream, void *device, size_t bytes);
-void accel_cuda_copy(accel_stream stream, void *to, const void *from, size_t bytes); /* both on the device */
+
+/* Puts into `stream`: `bytes` at `from` are copied to `to`, both on the device, without overlap. */
+void accel_cuda_copy(accel_stream stream, void *to, const void *from, size_t bytes);
 
 /* ---- Kernels ---- */
 
@@ -135,6 +139,8 @@ void accel_cuda_launch(const struct accel_graph *graph);
 /* A range of a timeline, of NVTX, as far as the work that is put into streams between the two. The name is static.
  * Emitted where the job asks for them. */
 void accel_cuda_range_begin(const char *name);
+
+/* Ends the range that was begun last. */
 void accel_cuda_range_end(void);
 
 #ifdef __cplusplus
