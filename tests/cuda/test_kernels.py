@@ -57,8 +57,8 @@ accel_stream accel_cuda_stream(enum accel_stream_name) {
 void accel_cuda_zero(accel_stream, void *device, size_t bytes) {
   memset(device, 0, bytes);
 }
-void accel_cuda_multiply(const struct accel_cuda_gemm *p, accel_stream, void *y, const void *a, const void *b,
-                         void *, void *) {
+void accel_cuda_multiply(const struct accel_cuda_gemm *p, accel_stream, void *y, const void *a, const void *b, void *,
+                         void *) {
   assert((uintptr_t)y % 16 == 0 && (uintptr_t)a % 16 == 0 && (uintptr_t)b % 16 == 0);
   const float *left = (const float *)a, *right = (const float *)b;
   for (int64_t r = 0; r < p->rows; r++)
