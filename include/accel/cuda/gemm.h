@@ -61,6 +61,22 @@ struct accel_cuda_gemm {
   struct accel_cuda_algorithm *algorithm; /* the runtime's own */
 };
 
+/* A GEMM of a kernel in one line: the types of a and b and of y, and the epilogue, without ACCEL_; then numbers in the
+ * order of the members, and members that are not zero. The kernel's own name is the GEMM's. */
+#define ACCEL_CUDA_GEMM(kernel, of, to, with, m, n, k, y_next, a_next, a_beside, b_next, ...)                          \
+  static struct accel_cuda_gemm kernel##_gemm = {.name = #kernel,                                                      \
+                                                 .type = ACCEL_##of,                                                   \
+                                                 .result = ACCEL_##to,                                                 \
+                                                 .epilogue = ACCEL_##with,                                             \
+                                                 .rows = m,                                                            \
+                                                 .columns = n,                                                         \
+                                                 .depth = k,                                                           \
+                                                 .y_row = y_next,                                                      \
+                                                 .a_row = a_next,                                                      \
+                                                 .a_column = a_beside,                                                 \
+                                                 .b_row = b_next,                                                      \
+                                                 .b_column = __VA_ARGS__}
+
 /* Makes a GEMM ready: takes the algorithm that it names, where cuBLASLt has it on this GPU; else, with a warning,
  * and where it names none the first algorithm of the library's heuristic that fits the workspace and, where the plan is
  * deterministic, writes each element once. GEMMs that are alike share it. Where the library has none with an

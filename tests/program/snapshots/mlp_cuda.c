@@ -98,8 +98,7 @@ struct step_report {
   int64_t at; /* the step, from 0 */
   double loss, lr, grad_norm;
   int64_t skipped; /* steps so far that ended without an update */
-  double loss_scale;
-  int32_t taken; /* whether this one had its update */
+  int32_t taken;   /* whether this one had its update */
 };
 
 /* What the device itself keeps of the steps. */
@@ -162,65 +161,20 @@ static struct arena *arena;
 /* ---- Kernels ---- */
 
 /* y = a b: [3][5] x [5][7]; y = a b + bias. */
-static struct accel_cuda_gemm matmul_bias_nt_3x5x7_gemm = {
-    .name = "matmul_bias_nt_3x5x7",
-    .type = ACCEL_F32,
-    .result = ACCEL_F32,
-    .tf32 = false,
-    .accumulate = false,
-    .epilogue = ACCEL_BIAS,
-    .rows = 3,
-    .columns = 7,
-    .depth = 5,
-    .y_row = 7,
-    .a_row = 5,
-    .a_column = 1,
-    .b_row = 1,
-    .b_column = 5,
-};
+ACCEL_CUDA_GEMM(matmul_bias_nt_3x5x7, F32, F32, BIAS, 3, 7, 5, 7, 5, 1, 1, 5);
 static void matmul_bias_nt_3x5x7(float *y, const float *a, const float *b, const float *bias) {
   accel_cuda_multiply(&matmul_bias_nt_3x5x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
 }
 
 void relu_3x7(float *y, const float *x);
 /* y = a b: [3][7] x [7][7]; y = a b + bias. */
-static struct accel_cuda_gemm matmul_bias_nt_3x7_gemm = {
-    .name = "matmul_bias_nt_3x7",
-    .type = ACCEL_F32,
-    .result = ACCEL_F32,
-    .tf32 = false,
-    .accumulate = false,
-    .epilogue = ACCEL_BIAS,
-    .rows = 3,
-    .columns = 7,
-    .depth = 7,
-    .y_row = 7,
-    .a_row = 7,
-    .a_column = 1,
-    .b_row = 1,
-    .b_column = 7,
-};
+ACCEL_CUDA_GEMM(matmul_bias_nt_3x7, F32, F32, BIAS, 3, 7, 7, 7, 7, 1, 1, 7);
 static void matmul_bias_nt_3x7(float *y, const float *a, const float *b, const float *bias) {
   accel_cuda_multiply(&matmul_bias_nt_3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
 }
 
 /* y = a b: [3][7] x [7][3]; y = a b + bias. */
-static struct accel_cuda_gemm matmul_bias_nt_3x7x3_gemm = {
-    .name = "matmul_bias_nt_3x7x3",
-    .type = ACCEL_F32,
-    .result = ACCEL_F32,
-    .tf32 = false,
-    .accumulate = false,
-    .epilogue = ACCEL_BIAS,
-    .rows = 3,
-    .columns = 3,
-    .depth = 7,
-    .y_row = 3,
-    .a_row = 7,
-    .a_column = 1,
-    .b_row = 1,
-    .b_column = 7,
-};
+ACCEL_CUDA_GEMM(matmul_bias_nt_3x7x3, F32, F32, BIAS, 3, 3, 7, 3, 7, 1, 1, 7);
 static void matmul_bias_nt_3x7x3(float *y, const float *a, const float *b, const float *bias) {
   accel_cuda_multiply(&matmul_bias_nt_3x7x3_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
 }
@@ -228,104 +182,31 @@ static void matmul_bias_nt_3x7x3(float *y, const float *a, const float *b, const
 void cross_entropy_3x3(float *loss, float *lse, float *scale, const float *logits, const int32_t *targets);
 void relu_backward_3x7(float *y, const float *x0, const float *x1);
 /* y^T = b^T a^T: [7][3] x [3][5]; d_bias = the sum of b's rows. */
-static struct accel_cuda_gemm matmul_sum_tn_5x3x7_gemm = {
-    .name = "matmul_sum_tn_5x3x7",
-    .type = ACCEL_F32,
-    .result = ACCEL_F32,
-    .tf32 = false,
-    .accumulate = false,
-    .epilogue = ACCEL_SUM_A,
-    .rows = 7,
-    .columns = 5,
-    .depth = 3,
-    .y_row = 5,
-    .a_row = 1,
-    .a_column = 7,
-    .b_row = 5,
-    .b_column = 1,
-};
+ACCEL_CUDA_GEMM(matmul_sum_tn_5x3x7, F32, F32, SUM_A, 7, 5, 3, 5, 1, 7, 5, 1);
 static void matmul_sum_tn_5x3x7(float *y, float *d_bias, const float *a, const float *b) {
   accel_cuda_multiply(&matmul_sum_tn_5x3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
 }
 
 /* y = a b: [3][7] x [7][7]. */
-static struct accel_cuda_gemm matmul_3x7_gemm = {
-    .name = "matmul_3x7",
-    .type = ACCEL_F32,
-    .result = ACCEL_F32,
-    .tf32 = false,
-    .accumulate = false,
-    .rows = 3,
-    .columns = 7,
-    .depth = 7,
-    .y_row = 7,
-    .a_row = 7,
-    .a_column = 1,
-    .b_row = 7,
-    .b_column = 1,
-};
+ACCEL_CUDA_GEMM(matmul_3x7, F32, F32, PLAIN, 3, 7, 7, 7, 7, 1, 7, 1);
 static void matmul_3x7(float *y, const float *a, const float *b) {
   accel_cuda_multiply(&matmul_3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, NULL, NULL);
 }
 
 /* y^T = b^T a^T: [7][3] x [3][7]; d_bias = the sum of b's rows. */
-static struct accel_cuda_gemm matmul_sum_tn_7x3x7_gemm = {
-    .name = "matmul_sum_tn_7x3x7",
-    .type = ACCEL_F32,
-    .result = ACCEL_F32,
-    .tf32 = false,
-    .accumulate = false,
-    .epilogue = ACCEL_SUM_A,
-    .rows = 7,
-    .columns = 7,
-    .depth = 3,
-    .y_row = 7,
-    .a_row = 1,
-    .a_column = 7,
-    .b_row = 7,
-    .b_column = 1,
-};
+ACCEL_CUDA_GEMM(matmul_sum_tn_7x3x7, F32, F32, SUM_A, 7, 7, 3, 7, 1, 7, 7, 1);
 static void matmul_sum_tn_7x3x7(float *y, float *d_bias, const float *a, const float *b) {
   accel_cuda_multiply(&matmul_sum_tn_7x3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
 }
 
 /* y = a b: [3][3] x [3][7]. */
-static struct accel_cuda_gemm matmul_3x3x7_gemm = {
-    .name = "matmul_3x3x7",
-    .type = ACCEL_F32,
-    .result = ACCEL_F32,
-    .tf32 = false,
-    .accumulate = false,
-    .rows = 3,
-    .columns = 7,
-    .depth = 3,
-    .y_row = 7,
-    .a_row = 3,
-    .a_column = 1,
-    .b_row = 7,
-    .b_column = 1,
-};
+ACCEL_CUDA_GEMM(matmul_3x3x7, F32, F32, PLAIN, 3, 7, 3, 7, 3, 1, 7, 1);
 static void matmul_3x3x7(float *y, const float *a, const float *b) {
   accel_cuda_multiply(&matmul_3x3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, NULL, NULL);
 }
 
 /* y^T = b^T a^T: [3][3] x [3][7]; d_bias = the sum of b's rows. */
-static struct accel_cuda_gemm matmul_sum_tn_7x3_gemm = {
-    .name = "matmul_sum_tn_7x3",
-    .type = ACCEL_F32,
-    .result = ACCEL_F32,
-    .tf32 = false,
-    .accumulate = false,
-    .epilogue = ACCEL_SUM_A,
-    .rows = 3,
-    .columns = 7,
-    .depth = 3,
-    .y_row = 7,
-    .a_row = 1,
-    .a_column = 3,
-    .b_row = 7,
-    .b_column = 1,
-};
+ACCEL_CUDA_GEMM(matmul_sum_tn_7x3, F32, F32, SUM_A, 3, 7, 3, 7, 1, 3, 7, 1);
 static void matmul_sum_tn_7x3(float *y, float *d_bias, const float *a, const float *b) {
   accel_cuda_multiply(&matmul_sum_tn_7x3_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
 }

@@ -12,8 +12,7 @@ struct step_report {
   int64_t at; /* the step, from 0 */
   double loss, lr, grad_norm;
   int64_t skipped; /* steps so far that ended without an update */
-  double loss_scale;
-  int32_t taken; /* whether this one had its update */
+  int32_t taken;   /* whether this one had its update */
 };
 
 /* What the device itself keeps of the steps. */
