@@ -33,7 +33,7 @@ static struct jinja_value pieces_value(const struct program *program, bool withi
   for (int i = 0; i < program->ranks.collectives.count; i++) {
     const struct collective *bucket = &program->ranks.collectives.items[i];
     struct jinja_value value = jinja_map(arena);
-    if ((bucket->behind != NULL) != within) continue;
+    if ((bucket->after != NULL) != within) continue;
     set_comment(arena, value, "what", bucket->what);
     set_int(arena, value, "first", bucket->first);
     set_int(arena, value, "count", bucket->length > 0 ? bucket->length : bucket->count);

@@ -16,18 +16,18 @@ enum collective_kind {
 };
 struct collective {
   enum collective_kind kind;
-  enum axis axis;            /* among the ranks along it */
-  const char *what;          /* for people: "gradients of transformer.h.3.mlp.c_proj.weight and 11 more" */
-  int64_t first, count;      /* of gradients: elements from the start of all; else how many numbers */
-  int64_t length;            /* of a bucket in a tree's order, where count is what a rank gives; 0: it is count */
-  int64_t width;             /* bytes of an element on its way */
-  int64_t times;             /* in a step */
-  int64_t from, until;       /* steps that have it, counted from 0; until 0: all from there on */
-  int64_t every;             /* steps from one to the next; 0: each has it */
-  const struct step *behind; /* of gradients: the statement of the backward that completes them */
-  int iteration;             /* of that statement */
-  const char *beside;        /* what runs from when it begins until it is awaited; NULL: it is awaited at once */
-  bool chained;              /* it begins when the one before it has ended */
+  enum axis axis;           /* among the ranks along it */
+  const char *what;         /* for people: "gradients of transformer.h.3.mlp.c_proj.weight and 11 more" */
+  int64_t first, count;     /* of gradients: elements from the start of all; else how many numbers */
+  int64_t length;           /* of a bucket in a tree's order, where count is what a rank gives; 0: it is count */
+  int64_t width;            /* bytes of an element on its way */
+  int64_t times;            /* in a step */
+  int64_t from, until;      /* steps that have it, counted from 0; until 0: all from there on */
+  int64_t every;            /* steps from one to the next; 0: each has it */
+  const struct step *after; /* of gradients: the statement of the backward that completes them */
+  int iteration;            /* of that statement */
+  const char *overlaps;     /* what runs from when it begins until it is awaited; NULL: it is awaited at once */
+  bool chained;             /* it begins when the one before it has ended */
 };
 
 /* The order in which gradients of a step's micro-batches add up, whoever has them: gen/plan/ranks/tree.h. */
@@ -36,7 +36,7 @@ struct tree {
   int levels;        /* within a rank: two to their power are its micro-batches */
   int64_t gradients; /* elements */
   int64_t room;      /* elements of partial sums, or of what other ranks send */
-  bool by_buckets;   /* gradients go to other ranks as the backward completes them, not behind it */
+  bool by_buckets;   /* gradients go to other ranks as the backward completes them, not after it */
   int64_t losses;    /* numbers of eight bytes: sums of losses that a device keeps until they are added; 0: none */
 };
 

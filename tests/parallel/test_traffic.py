@@ -85,9 +85,9 @@ class Traffic(unittest.TestCase):
         plan, _ = self.check(2, ("dp_shard",), "weights from", parallelism={"zero_stage": 3}, config=LAYERS,
                              accumulation={"num_steps": 2, "sync_with_dataloader": False})
         self.assertEqual({c["times"] for c in plan if c["kind"] == "reduce-scatter"}, {2})
-        layers = [(c["what"].split()[5], c.get("beside"), c["times"]) for c in plan if "layer" in c["what"]]
+        layers = [(c["what"].split()[5], c.get("overlaps"), c["times"]) for c in plan if "layer" in c["what"]]
         place = "block_{} of layer {}".format
-        self.assertEqual([(name[:3], beside) for name, beside, _ in layers[1:]],
+        self.assertEqual([(name[:3], overlapping) for name, overlapping, _ in layers[1:]],
                          [("h.1", place("forward", 0)), ("h.2", place("forward", 1)), ("h.3", place("forward", 2)),
                           ("h.1", place("backward", 2)), ("h.0", place("backward", 1))])
         self.assertEqual({times for _, _, times in layers}, {2})
@@ -102,17 +102,17 @@ class Traffic(unittest.TestCase):
         trainer.build()
         plan = trainer.plan()["collectives"]
         within = [c for c in plan if c["times"] == 2 or c["chained"]]
-        behind = plan[len(within):]
+        after = plan[len(within):]
         self.assertEqual(plan[:len(within)], within)
-        self.assertEqual([c["times"] for c in behind], [1] * len(behind))
+        self.assertEqual([c["times"] for c in after], [1] * len(after))
         for at, c in enumerate(plan):
             if c["kind"] == "reduce-scatter":
                 self.assertTrue(plan[at + 1]["chained"])
                 self.assertEqual((plan[at + 1]["axis"], plan[at + 1]["times"]), ("dp_replicate", 1))
-                self.assertIn(plan[at + 1].get("beside"), ("the rest of the backward", None))
-        step = [c for c in within if c["times"] == 2] + within + behind
+                self.assertIn(plan[at + 1].get("overlaps"), ("the rest of the backward", None))
+        step = [c for c in within if c["times"] == 2] + within + after
         self.counted(trainer)
-        beside = 0
+        overlapping = 0
         for rank in range(4):
             lines = (trainer.folder / f"traffic.{rank}.order").read_text().splitlines()
             calls = [(axis, int(bytes)) for axis, bytes in (line.split("\t") for line in lines) if axis.startswith("dp_")]
@@ -120,13 +120,13 @@ class Traffic(unittest.TestCase):
                 own, wanted = ([bytes for name, bytes in calls if name == axis], [c["bytes"] for c in step if c["axis"] == axis])
                 before = len(own) - STEPS * len(wanted)
                 self.assertEqual(own[before:], STEPS * wanted, f"{axis} of rank {rank}")
-                self.assertTrue(set(own[:before]) <= {c["bytes"] for c in behind})
-            beside += self.beside(calls, {c["bytes"] for c in plan if c["chained"]})
-        self.assertGreater(beside, 0)
+                self.assertTrue(set(own[:before]) <= {c["bytes"] for c in after})
+            overlapping += self.overlapping(calls, {c["bytes"] for c in plan if c["chained"]})
+        self.assertGreater(overlapping, 0)
 
     @staticmethod
-    def beside(calls, parts):
-        """How many begin along dp_shard behind the first sum of parts of a step, before its loss."""
+    def overlapping(calls, parts):
+        """How many begin along dp_shard after the first sum of parts of a step, before its loss."""
         count, begun = 0, False
         for axis, bytes in calls:
             begun = bytes in parts or (begun and bytes != 8) if axis == "dp_replicate" else begun

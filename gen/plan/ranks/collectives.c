@@ -17,7 +17,7 @@ enum { FIRST_BUCKET_BYTES = 1 << 20 };
 
 /* ---- When the backward completes each gradient ---- */
 
-/* A place in the run of the backward at which gradients may be complete: behind an iteration of a statement of a
+/* A point in the run of the backward at which gradients may be complete: after an iteration of a statement of a
  * function that runs once. */
 struct point {
   struct step *step;
@@ -52,7 +52,7 @@ static void note_region(struct order *order, const struct region *region, const 
   }
 }
 
-/* Whether the program calls a function in one place, once. */
+/* Whether the program has one call of a function, which runs once. */
 static bool runs_once(const struct program *program, const struct function *function) {
   int calls = 0;
   for (int f = 0; f < program->functions.count; f++)
@@ -132,11 +132,11 @@ static struct piece *pieces_of(const struct program *program, const int *ready, 
   return pieces;
 }
 
-/* Joins a piece to a bucket that it lies beside. */
+/* Joins a piece to a bucket that it is next to. */
 static bool join(struct collective *bucket, const struct piece *piece, int64_t most) {
   int64_t length = piece->end - piece->first;
-  bool before = piece->end == bucket->first, behind = piece->first == bucket->first + bucket->count;
-  if ((!before && !behind) || bucket->count + length > most) return false;
+  bool before = piece->end == bucket->first, after = piece->first == bucket->first + bucket->count;
+  if ((!before && !after) || bucket->count + length > most) return false;
   if (before) bucket->first = piece->first;
   bucket->count += length;
   return true;
@@ -187,7 +187,7 @@ static bool extend_bucket(struct program *program, const struct piece *piece) {
   return true;
 }
 
-/* Buckets from pieces in order, and by bucket the point behind which it is complete. */
+/* Buckets from pieces in order, and by bucket the point after which it is complete. */
 static int *add_buckets(struct program *program, const struct order *order, const struct piece *pieces, int count) {
   int *ready = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *ready);
   if (is_sharded(program)) program->optimizer.spans = (struct span_list){0};
@@ -199,7 +199,7 @@ static int *add_buckets(struct program *program, const struct order *order, cons
     int n = program->ranks.collectives.count;
     struct collective *last = &program->ranks.collectives.items[n - 1];
     last->what = bucket_text(program->arena, pieces[i - others].weight, others);
-    last->behind = order->points.items[piece->ready - 1].step;
+    last->after = order->points.items[piece->ready - 1].step;
     last->iteration = order->points.items[piece->ready - 1].iteration;
     ready[n - 1] = piece->ready;
   }

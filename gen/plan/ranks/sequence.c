@@ -8,11 +8,11 @@
 #include "gen/plan/ranks/shard.h"
 #include "gen/plan/ranks/tree.h"
 
-/* A collective on its way, and the statements that have begun since. */
+/* A collective in flight, and the statements that have begun since. */
 struct open {
-  int collective; /* by its place among those in sequence */
+  int collective; /* by its position among those in sequence */
   const char *first, *last;
-  bool over; /* nothing goes on beside it, and nothing waits for it later */
+  bool over; /* nothing overlaps it, and nothing waits for it later */
 };
 
 struct sequence {
@@ -39,14 +39,14 @@ static void add_event(struct sequence *sequence, enum event_kind kind, const str
   ARENA_PUSH(sequence->program->arena, *sequence->program->ranks.events, event);
 }
 
-/* ---- What runs beside ---- */
+/* ---- What overlaps ---- */
 
 static void note(struct open *open, const char *name) {
   if (open->first == NULL) open->first = name;
   open->last = name;
 }
 
-/* A statement runs beside all that is on its way. */
+/* A statement overlaps all that is in flight. */
 static void note_statement(struct sequence *sequence, const struct step *step, int iteration) {
   const char *name = step_label(sequence->program, step, iteration);
   add_event(sequence, EVENT_RUN, step, 0);
@@ -61,7 +61,7 @@ static void await(struct sequence *sequence, const struct open *open) {
   add_event(sequence, EVENT_AWAIT, NULL, open->collective);
   if (open->first == NULL) return;
   bool one = strcmp(open->first, open->last) == 0;
-  sequence->done.items[open->collective].beside =
+  sequence->done.items[open->collective].overlaps =
       one ? open->first : arena_printf(arena, "%s to %s", open->first, open->last);
 }
 
@@ -111,13 +111,13 @@ static void exchange_bucket(struct sequence *sequence, int bucket) {
   }
 }
 
-/* The gradients that are complete behind a statement. */
+/* The gradients that are complete after a statement. */
 static void begin_sums(struct sequence *sequence, const struct step *step, int iteration) {
   struct program *program = sequence->program;
   for (int i = 0; i < program->ranks.n_buckets; i++) {
     const struct collective *bucket = &program->ranks.collectives.items[i];
     struct open open = {.collective = sequence->done.count};
-    if (bucket->behind != step || bucket->iteration != iteration) continue;
+    if (bucket->after != step || bucket->iteration != iteration) continue;
     if (job_has_tree(program->job)) {
       exchange_bucket(sequence, i);
       continue;
@@ -172,7 +172,7 @@ static void walk(struct sequence *sequence, const struct function *function) {
 static void await_one_at_end(struct sequence *sequence, const struct open *open) {
   if (open->over) return;
   add_event(sequence, EVENT_AWAIT, NULL, open->collective);
-  if (open->first != NULL) sequence->done.items[open->collective].beside = "the rest of the backward";
+  if (open->first != NULL) sequence->done.items[open->collective].overlaps = "the rest of the backward";
 }
 
 /* Sums that nothing awaits within the backward go on to its end. */

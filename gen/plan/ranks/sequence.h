@@ -1,4 +1,4 @@
-/* Sequence: the order in which the collectives of a step begin, and what runs beside each of them. */
+/* Sequence: the order in which the collectives of a step begin, and what overlaps each of them. */
 #ifndef ACCEL_PLAN_RANKS_SEQUENCE_H
 #define ACCEL_PLAN_RANKS_SEQUENCE_H
 

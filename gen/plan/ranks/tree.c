@@ -103,7 +103,7 @@ int tree_bucket(const struct program *program, int bucket, struct collective *li
   }
   if (!is_sharded(program)) return count;
   list[count] = shard_scattered_by_tree(program, &program->optimizer.spans.items[bucket], whole->what);
-  list[count].behind = whole->behind;
+  list[count].after = whole->after;
   list[count++].iteration = whole->iteration;
   return count;
 }
@@ -203,9 +203,9 @@ const char *tree_text(const struct program *program) {
   if (tree->leaves <= 1) return "";
   int64_t own = (int64_t)1 << tree->levels, width = dtype_size(DTYPE_FLOAT32);
   const char *room = bytes_text(arena, arena_aligned(tree->room * width));
-  const char *behind = own == tree->leaves ? ""
-                       : tree->by_buckets  ? ", exchanged as the backward completes them"
-                                           : ", exchanged behind the backward";
+  const char *exchanged = own == tree->leaves ? ""
+                          : tree->by_buckets  ? ", exchanged as the backward completes them"
+                                              : ", exchanged behind the backward";
   const char *sums = "";
   if (own > 1)
     sums = arena_printf(arena, ", %lld additions and copies of %s a step", (long long)own - 1,
@@ -216,5 +216,5 @@ const char *tree_text(const struct program *program) {
                          bytes_text(arena, tree->gradients * width));
   return arena_printf(arena,
                       "order     one for all divisions of %lld micro-batches%s\nsums      %s of partial ones%s\n%s",
-                      (long long)tree->leaves, behind, room, sums, whole);
+                      (long long)tree->leaves, exchanged, room, sums, whole);
 }

@@ -25,9 +25,9 @@ const char *traffic_summary(const struct program *program) {
                       bytes_text(program->arena, bytes), often, (long long)program->job->devices.ranks, times);
 }
 
-/* The statement of the backward behind which it begins. */
+/* The statement of the backward after which it begins. */
 static const char *beginning(const struct program *program, const struct collective *collective) {
-  return collective->behind != NULL ? step_label(program, collective->behind, collective->iteration) : NULL;
+  return collective->after != NULL ? step_label(program, collective->after, collective->iteration) : NULL;
 }
 
 const char *traffic_text(const struct program *program) {
@@ -36,9 +36,9 @@ const char *traffic_text(const struct program *program) {
     const struct collective *c = &program->ranks.collectives.items[i];
     text_printf(&text, "  %3d  %s %lld bytes over %s (%lld ranks): %s", i + 1, collective_name(c->kind),
                 (long long)(c->count * c->width), job_axis_names[c->axis], ranks_of(program, c), c->what);
-    if (c->behind != NULL) text_printf(&text, ", behind %s", beginning(program, c));
-    if (c->chained) text_printf(&text, ", behind %d", i);
-    if (c->beside != NULL) text_printf(&text, ", beside %s", c->beside);
+    if (c->after != NULL) text_printf(&text, ", after %s", beginning(program, c));
+    if (c->chained) text_printf(&text, ", after %d", i);
+    if (c->overlaps != NULL) text_printf(&text, ", overlaps %s", c->overlaps);
     if (c->until > 0) text_printf(&text, ", in the first %lld steps", (long long)c->until);
     if (c->from > 0) text_printf(&text, ", from step %lld on", (long long)c->from + 1);
     if (c->every > 0) text_printf(&text, ", each %lld steps", (long long)c->every);
@@ -57,8 +57,8 @@ json_t *traffic_json(const struct program *program) {
                                           (json_int_t)ranks_of(program, c), "what", c->what, "bytes",
                                           (json_int_t)(c->count * c->width), "times", (json_int_t)c->times, "from",
                                           (json_int_t)c->from, "until", (json_int_t)c->until, "every",
-                                          (json_int_t)(c->every > 0 ? c->every : 1), "behind", beginning(program, c),
-                                          "beside", c->beside, "chained", c->chained));
+                                          (json_int_t)(c->every > 0 ? c->every : 1), "after", beginning(program, c),
+                                          "overlaps", c->overlaps, "chained", c->chained));
   }
   return list;
 }

@@ -12,8 +12,8 @@ const char *traffic_summary(const struct program *program);
 /* A line for each collective of a step, in order; "" with one rank. */
 const char *traffic_text(const struct program *program);
 
-/* [{kind, axis, ranks, what, bytes, times}] in order; bytes of each time, which a rank gives; behind: the statement
- * of the backward behind which gradients are sent; beside: what runs until it is awaited; chained: it begins when the
+/* [{kind, axis, ranks, what, bytes, times}] in order; bytes of each time, which a rank gives; after: the statement
+ * of the backward after which gradients are sent; overlaps: what runs until it is awaited; chained: it begins when the
  * one before it has ended. */
 json_t *traffic_json(const struct program *program);
 
