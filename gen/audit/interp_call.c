@@ -351,9 +351,10 @@ void interp_run(struct interp *interp, struct function *function) {
 struct value interp_call(struct interp *interp, struct syntax *node) {
   struct function *function = node->function;
   if (function != NULL && function->role->elsewhere != NULL) function = function->role->elsewhere;
-  bool beside = interp->starts || interp->depth > 0; /* the interpreted function reads there what a function leaves */
+  bool reads_result =
+      interp->starts || interp->depth > 0; /* the interpreted function reads there what a function leaves */
   bool followed = function != NULL && function->body != NULL &&
-                  (function->role->in_step_path || beside || interp_reaches_collective(function)) &&
+                  (function->role->in_step_path || reads_result || interp_reaches_collective(function)) &&
                   interp->depth < DEEPEST_CALL;
   if (!followed) return call_other(interp, node);
   struct value *arguments = arena_alloc(interp->memory, ((size_t)function->n_parameters + 1) * sizeof *arguments);

@@ -1,4 +1,4 @@
-/* Places: what an lvalue names, as a pointer into an object. */
+/* Lvalues: what an lvalue names, as a pointer into an object. */
 #include "gen/audit/interp.h"
 
 static const struct path *extend(struct interp *interp, struct value at, const struct type *record, int64_t which) {

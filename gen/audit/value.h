@@ -4,7 +4,7 @@
 
 #include "gen/c/tree.h"
 
-/* What a value depends on besides constants and counters of loops: the labels of a taint analysis. */
+/* What a value depends on other than constants and counters of loops: the labels of a taint analysis. */
 enum origin {
   ORIGIN_DATA = 1,       /* computed from tensors */
   ORIGIN_STEP = 2,       /* the step's number, and what the root is called with */

@@ -14,7 +14,7 @@ const char *import_string(struct importer *importer, CXString string) {
   return copy;
 }
 
-/* ---- Places ---- */
+/* ---- Locations ---- */
 
 static const char *file_name(struct importer *importer, CXFile file) {
   if (file == importer->last_file) return importer->last_file_name;

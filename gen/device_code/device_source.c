@@ -19,10 +19,10 @@ static const struct device_source *source_of(struct device_sources *sources, con
   for (int i = 0; i < sources->count; i++)
     if (strcmp(sources->items[i].name, name) == 0) return &sources->items[i];
   struct device_source source = {.name = name, .lines.count = -1};
-  const char *beside = arena_printf(arena, "%s/%s", folder_of(arena, sources->file), name_in_folder(name));
+  const char *in_folder = arena_printf(arena, "%s/%s", folder_of(arena, sources->file), name_in_folder(name));
   size_t length;
   const char *text = read_source(arena, name, &length);
-  if (text == NULL) text = read_source(arena, beside, &length);
+  if (text == NULL) text = read_source(arena, in_folder, &length);
   if (text != NULL) source.lines = lines_of(arena, text, length);
   ARENA_PUSH(arena, *sources, source);
   return &sources->items[sources->count - 1];

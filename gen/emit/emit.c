@@ -31,7 +31,8 @@ static struct jinja_value batch_value(const struct program *program) {
   return list;
 }
 
-/* What an evaluation gives besides its loss: {name, extent, shape, count, labels, classes}; nothing without it. */
+/* What an evaluation gives in addition to its loss: {name, extent, shape, count, labels, classes}; nothing without it.
+ */
 static struct jinja_value predictions_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
@@ -119,7 +120,7 @@ static void set_evaluation(struct jinja_value context, const struct program *pro
     jinja_set(arena, context, "evaluation_arguments", entry_arguments_value(program, evaluation, weights));
 }
 
-/* The entry over one place, of a program that writes text, and how many places the entry itself runs over. */
+/* The entry over one position, of a program that writes text, and how many positions the entry itself runs over. */
 static void set_step(struct jinja_value context, const struct program *program) {
   struct arena *arena = program->arena;
   const struct function *one = program->kind == PROGRAM_GENERATE ? program->entry.second : NULL;

@@ -2,7 +2,7 @@
 #include "gen/emit/values.h"
 #include "gen/plan/ranks/shard.h"
 
-/* Buckets of gradients that are complete behind a statement, by its iterations, and last, before it; nothing where they
+/* Buckets of gradients that are complete after a statement, by its iterations, and last, before it; nothing where they
  * are as before. */
 static void set_complete(struct arena *arena, struct jinja_value value, const struct step *step) {
   struct jinja_value list = jinja_list(arena);

@@ -198,7 +198,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_bool(arena, value, "unscales", program->step_end.unscales);
   set_bool(arena, value, "norm_pass", program->step_end.norm_pass);
   set_text(arena, value, "bits16",
-           is_sharded(program) ? "" : bits16_name(program)); /* else behind what makes it whole */
+           is_sharded(program) ? "" : bits16_name(program)); /* else after what makes it whole */
   set_bool(arena, value, "sharded", is_sharded(program));
   set_bool(arena, value, "own_gradients", shard_has_own_gradients(program));
   set_bool(arena, value, "exact_norm", job_has_tree(job));           /* the same however gradients are divided */

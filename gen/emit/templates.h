@@ -21,7 +21,7 @@ struct templates {
  * "devices/cuda" or else in "kernels". NULL: no folder has it. It lives in the templates' arena. */
 const char *templates_of_device(const struct templates *templates, const char *name);
 
-/* None read yet, from a folder in the place of the generator's own ones; NULL: its own. They live in `arena`. */
+/* None read yet, from a folder instead of the generator's own ones; NULL: its own. They live in `arena`. */
 struct templates *templates_open(struct arena *arena, const char *folder);
 
 #endif

@@ -41,7 +41,7 @@ const char *extent_text(struct arena *arena, struct shape shape);
 struct jinja_value weight_structs_value(const struct program *program);
 
 /* All parameters: [{name, row, parts, shape, init, a, b, gradient_place, gradient_stride}] with parts as in a place;
- * row is that in the program's tables, -1 where it is of a layer behind the first of several alike. */
+ * row is that in the program's tables, -1 where it is of a layer after the first of several alike. */
 struct jinja_value tensors_value(const struct program *program);
 
 /* Rows of these tables that stand for several layers: [{name, first, rows, from, count, stride}]. */

@@ -64,7 +64,7 @@ static int columns_of(const struct reader *r, int first, int end) {
   return columns;
 }
 
-/* The end of a line that goes up to `end`, with the comment behind it. */
+/* The end of a line that goes up to `end`, with the comment after it. */
 static int with_comment(struct reader *r, int end) {
   struct token *token = end < r->tokens.count ? &r->tokens.items[end] : NULL;
   if (token == NULL || token->kind != TOKEN_COMMENT || token->newlines > 0) return end;
@@ -80,7 +80,7 @@ static void begin(struct reader *r, int first, int column) {
   token->column = column;
 }
 
-/* Lays out the tokens from `line.first` to before `line.end`, and goes on behind them. */
+/* Lays out the tokens from `line.first` to before `line.end`, and goes on after them. */
 static void put(struct reader *r, struct line line) {
   if (line.first >= line.end) return;
   begin(r, line.first, line.indent);
@@ -107,7 +107,7 @@ static void put_alone(struct reader *r, int indent) {
 static void statement(struct reader *r, int indent, enum scope scope);
 static void statements(struct reader *r, int indent, enum scope scope);
 
-/* The token behind the one at `index`, or behind what its bracket holds. */
+/* The token after the one at `index`, or after what its bracket holds. */
 static int past(const struct reader *r, int index) {
   const int match = token_at(r, index)->match;
   return match > index ? match + 1 : index + 1;
@@ -149,7 +149,7 @@ static void long_list(struct reader *r, struct line *line, int open) {
 }
 
 /* The block that opens at `open` in a line, which then goes on at the closing brace. Whether the statement goes on
- * behind that: it does where the block has the members of a type. */
+ * after that: it does where the block has the members of a type. */
 static bool block(struct reader *r, struct line *line, int open) {
   const bool function = is(r, open - 1, ")");
   const bool fields = !function && has_any(r, line->first, open, (const char *const[]){"struct", "union", NULL});
@@ -212,7 +212,7 @@ static int short_body(const struct reader *r, int first, int body, int indent) {
   return end < r->tokens.count && indent + columns_of(r, first, end + 1) <= FORMAT_COLUMNS ? end + 1 : -1;
 }
 
-/* The token behind the head of a loop or condition whose first token, or the brace before it, is at `first`. */
+/* The token after the head of a loop or condition whose first token, or the brace before it, is at `first`. */
 static int head_end(const struct reader *r, int first) {
   int i = first + is(r, first, "}");
   if (is(r, i, "do")) return i + 1;
@@ -266,9 +266,9 @@ static void statements(struct reader *r, int indent, enum scope scope) {
   while (r->at < r->tokens.count && !is(r, r->at, "}")) statement(r, indent, scope);
 }
 
-/* ---- Comments behind code ---- */
+/* ---- Comments after code ---- */
 
-/* Comments behind code on lines that follow each other stand in one column, as long as they all fit. */
+/* Comments after code on lines that follow each other stand in one column, as long as they all fit. */
 static void align_comments(struct tokens *tokens) {
   int group[256], count = 0, low = 0, high = 0, line = 0, latest = -2;
   for (int i = 0; i <= tokens->count; i++) {
@@ -300,7 +300,7 @@ struct writer {
   struct format_move *moves;
   int count, moves_capacity;
   bool with_moves;
-  int line, column; /* column: of the line's end; what lies behind a break within a token does not count */
+  int line, column; /* column: of the line's end; what lies after a break within a token does not count */
 };
 
 static void write(struct writer *w, const char *bytes, size_t length) {
@@ -345,7 +345,7 @@ static const char *comment_break(const char *at, const char *stop, int room) {
   return found > least ? found : stop;
 }
 
-/* A line of a comment; what does not fit in a comment's only line goes on in lines behind it. */
+/* A line of a comment; what does not fit in a comment's only line goes on in lines after it. */
 static void write_comment_line(struct writer *w, const char *source, const struct token *token, const char *at,
                                const char *stop) {
   const bool keep = token->trailing || stop < token->text + token->length || at > token->text;
@@ -362,7 +362,7 @@ static void write_comment_line(struct writer *w, const char *source, const struc
   }
 }
 
-/* A comment: the lines behind its first one move with it. */
+/* A comment: the lines after its first one move with it. */
 static void write_comment(struct writer *w, const char *source, const struct token *token) {
   const char *at = token->text, *end = at + token->length;
   for (bool first = true; at < end; first = false) {

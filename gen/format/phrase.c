@@ -89,7 +89,7 @@ static void set_levels(struct phrase *phrase) {
   }
 }
 
-/* The name that a declaration declares, where that is a function: the first name with arguments behind a type. */
+/* The name that a declaration declares, where that is a function: the first name with arguments after a type. */
 static int function_name(const struct phrase *phrase) {
   for (int i = 0; i + 1 < phrase->count; i++) {
     const struct word *word = &phrase->words[i];

@@ -29,7 +29,7 @@ struct token {
   /* What formatting decides. */
   int breaks;    /* line breaks before it: 0, 1, or 2 for a blank line */
   int column;    /* from 0 */
-  bool trailing; /* a comment behind code */
+  bool trailing; /* a comment after code */
 };
 
 struct tokens {

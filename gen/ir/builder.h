@@ -16,10 +16,10 @@ struct builder *builder_on(struct graph *graph, struct diagnostics *diags);
 struct arena *builder_arena(const struct builder *builder);
 struct graph *builder_graph(const struct builder *builder);
 
-/* The place that nodes and errors made from now on get: the call in the model's source. */
+/* The location that nodes and errors made from now on get: the call in the model's source. */
 void builder_at(struct builder *builder, struct location where);
 
-/* Reports an error at that place, followed by the chain of model functions that led there as notes. */
+/* Reports an error at that location, followed by the chain of model functions that led there as notes. */
 void builder_error(struct builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- Regions (for the model reader) ---- */
@@ -81,7 +81,7 @@ struct value *builder_passing(struct builder *builder, const struct scope *scope
 struct node *builder_node(struct builder *builder, const char *kind, struct value *const *inputs, int n_inputs,
                           const struct attribute *attributes, int n_attributes);
 
-/* The rule of all nodes that the function of accel/model.h at hand makes from now on, in the place of their kinds':
+/* The rule of all nodes that the function of accel/model.h at hand makes from now on, instead of their kinds':
  * that of a function which PyTorch's lists name and which is several operations here. */
 void builder_autocast(struct builder *builder, struct autocast rule);
 
@@ -104,8 +104,8 @@ struct value *builder_cast(struct builder *builder, struct value *x, enum dtype 
 /* Whether the gradient of `value` is wanted (in an operation's gradient function). */
 bool builder_wants_gradient(const struct builder *builder, const struct value *value);
 
-/* How many random nodes the open region has so far: the next one's place among them, which tells its draws from theirs
- * (attribute "site"). */
+/* How many random nodes the open region has so far: the next one's position among them, which tells its draws from
+ * theirs (attribute "site"). */
 int64_t builder_random_count(const struct builder *builder);
 
 /* A name for a value that helps a reader of the program: the model's variable. Kept if the value has none yet. */

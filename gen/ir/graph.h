@@ -56,7 +56,7 @@ struct parameter {
   bool passing;         /* a buffer of one run of a program, which no file has */
   bool moved;           /* it came from a function that the region calls, which names it still */
   bool in_backward;     /* updated as soon as the backward has its gradient, which is never stored */
-  struct value *bits16; /* its copy of 16 bits, which the optimizer writes beside it; NULL: not used */
+  struct value *bits16; /* its copy of 16 bits, which the optimizer writes with it; NULL: not used */
   struct location where;
 };
 
@@ -99,7 +99,7 @@ struct call {
   int number, first, step;
   struct scope **scopes; /* [callee->n_scopes][count] */
   int *carry;            /* [n_inputs] */
-  /* Of a repeated call that is differentiated: behind the callee's results stand outputs that keep what a carried input
+  /* Of a repeated call that is differentiated: after the callee's results stand outputs that keep what a carried input
    * was in each iteration, [count] + its shape. history[h] is that input; with after[h] (NULL: of none) it is kept as
    * the iteration left it. */
   int n_histories;

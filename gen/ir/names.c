@@ -35,7 +35,7 @@ const char *identifier(struct arena *arena, const char *text) {
   return is_reserved(name) ? arena_printf(arena, "%s_", name) : name;
 }
 
-/* The names of a region so far: an open hash table, and for each name the suffix to try next behind it. */
+/* The names of a region so far: an open hash table, and for each name the suffix to try next after it. */
 struct name_table {
   struct name_entry {
     const char *name;

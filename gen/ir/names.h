@@ -13,7 +13,7 @@ const char *free_name(struct arena *arena, const char *base, bool (*is_taken)(co
                       const void *context);
 
 /* `text` as an identifier of C: other characters become '_'; a leading digit gets one in front; keywords and
- * what may be a macro get one behind. */
+ * what may be a macro get one at the end. */
 const char *identifier(struct arena *arena, const char *text);
 
 #endif

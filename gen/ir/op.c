@@ -43,7 +43,7 @@ int op_threads(const struct node *node, const int64_t *const *strides, const cha
   return op_thread_variants(op_flops(node) / 4, variants);
 }
 
-/* An operand's dimensions are the last ones of the result; one of extent 1 serves all places. */
+/* An operand's dimensions are the last ones of the result; one of extent 1 serves all positions. */
 static int broadcast_axis(const struct node *node, int axis, int input) {
   struct shape out = node->outputs[0]->shape, in = node->inputs[input]->shape;
   int own = axis - (out.rank - in.rank);

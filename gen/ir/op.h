@@ -11,15 +11,15 @@ struct new_places;
 
 /* What a node is to the passes. */
 enum op_class {
-  OP_ELEMENTWISE, /* each element of the one result from the elements of the (broadcast) inputs at the same place; its
-                     template is a scalar expression, so that chains fuse into one loop */
+  OP_ELEMENTWISE, /* each element of the one result from the elements of the (broadcast) inputs at the same position;
+                     its template is a scalar expression, so that chains fuse into one loop */
   OP_VIEW,        /* the result is the one input's memory under other strides; no kernel unless a copy is needed */
   OP_PARTS,       /* the inputs are parts of the result's memory, where their producers write; no kernel but copies */
   OP_KERNEL,      /* a kernel of its own */
   OP_CALL         /* another region */
 };
 
-/* What a library of matmuls can do with one before it writes it, beside the matmul alone. */
+/* What a library of matmuls can do with one before it writes it, in addition to the matmul. */
 enum epilogue {
   EPILOGUE_NONE,
   EPILOGUE_BIAS, /* a vector is added to each row */
@@ -210,7 +210,7 @@ struct op_ranks {
   int64_t (*exchanged)(const struct node *node);
 };
 
-/* Asked by the templates' arguments: what the kernel gets besides its operands. */
+/* Asked by the templates' arguments: what the kernel gets in addition to its operands. */
 struct op_kernel {
   bool random; /* its position in the random stream, by step and call */
   /* The step updates a parameter. The optimizer's rule writes the function, one for all parameters: instead of the
@@ -269,28 +269,28 @@ struct op_kind {
 enum { AXIS_WHOLE = -1, AXIS_MIXED = -2, AXIS_SORTED = -3 };
 
 enum { MAX_VARIANTS = 6 };
-/* Where places of a sequence lie in a value: along `axis` (or AXIS_WHOLE, AXIS_MIXED), in order, and `before` elements
- * in front of that of the first place, each of which could be known as many places earlier. */
+/* Where positions of a sequence lie in a value: along `axis` (or AXIS_WHOLE, AXIS_MIXED), in order, and `before`
+ * elements in front of that of the first position, each of which could be known as many positions earlier. */
 struct timeline {
   int axis, before;
-  int more;                  /* elements of each place beyond one */
-  const struct value *order; /* not in the places' order, but as this sorts them; NULL: in their order. With AXIS_SORTED
-                                the value is numbers that say where elements of the places at hand have gone: `more` + 1
-                                for each place, or where that is -1 others */
+  int more;                  /* elements of each position beyond one */
+  const struct value *order; /* not in the positions' order, but as this sorts them; NULL: in their order. With
+                                AXIS_SORTED the value is numbers that say where elements of the positions at hand have
+                                gone: `more` + 1 for each position, or where that is -1 others */
 };
 
-/* Places of a sequence that follow on those which have been before. */
+/* Positions of a sequence that follow on those which have been before. */
 struct new_places {
-  struct value *const *inputs;      /* of the node, over the new places alone */
+  struct value *const *inputs;      /* of the node, over the new positions alone */
   const struct timeline *timelines; /* of each input */
-  struct value *at;                 /* [1] int32: which place the first of them is */
+  struct value *at;                 /* [1] int32: which position the first of them is */
   struct value *valid;       /* [1] int32: how many of them there are, the others being none of the text: they may
                                 come to nothing, and nothing of them is kept; NULL: all */
-  int64_t most, width;       /* places of the whole sequence, new ones */
-  const struct scope *scope; /* where buffers go that keep something of earlier places */
+  int64_t most, width;       /* positions of the whole sequence, new ones */
+  const struct scope *scope; /* where buffers go that keep something of earlier positions */
   int number;                /* of such nodes in the region so far */
   struct timeline timeline;  /* of output 0: to be set */
-  bool limited;              /* to be set where no more than `most` places can follow on each other */
+  bool limited;              /* to be set where no more than `most` positions can follow on each other */
 };
 
 /* What kind->along says. */

@@ -172,7 +172,7 @@ static void find_results(struct outlining *outlining) {
     }
 }
 
-/* ---- Calls in the place of nodes ---- */
+/* ---- Calls instead of nodes ---- */
 
 static struct value *original_of(const struct body *body, const struct value *inner) {
   for (int i = 0; i < body->n; i++)

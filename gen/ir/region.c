@@ -215,7 +215,7 @@ static int node_position(const struct region *region, const struct node *node) {
   return -1;
 }
 
-/* Whether a of region p and b of region q stand in the same place of their regions. */
+/* Whether a of region p and b of region q stand in the same position of their regions. */
 static bool same_place(const struct region *p, const struct value *a, const struct region *q, const struct value *b) {
   if (a->kind != b->kind || a->index != b->index) return false;
   return a->kind != VALUE_RESULT || node_position(p, a->producer) == node_position(q, b->producer);

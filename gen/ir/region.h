@@ -42,16 +42,16 @@ struct node *node_new(struct graph *graph, const struct op_kind *kind, struct va
 /* A new output at the end of the node's outputs. */
 struct value *node_output(struct graph *graph, struct node *node, struct shape shape, enum dtype dtype);
 
-/* Moves a region of the graph, or one that is new, to place `index` among the regions. */
+/* Moves a region of the graph, or one that is new, to position `index` among the regions. */
 void graph_insert(struct graph *graph, struct region *region, int index);
 
 /* Makes a value, of whatever node of the same region, the node's next output. */
 void node_take_output(struct graph *graph, struct node *node, struct value *value);
 
-/* A node's place among those of its region. */
+/* A node's position among those of its region. */
 int region_position(const struct node *node);
 
-/* Puts a node at the end of a region, or at place `index` there, or takes one out. */
+/* Puts a node at the end of a region, or at position `index` there, or takes one out. */
 void region_append(struct graph *graph, struct region *region, struct node *node);
 void region_insert(struct graph *graph, struct region *region, int index, struct node *node);
 void region_remove(struct region *region, const struct node *node);

@@ -72,7 +72,7 @@ static struct jinja_value indention(struct run *run, const struct call *call) {
   return jj_pad(run, jj_cstr(run->pool, ""), jj_arg_int(run, call, 0, 4), 'l', " ");
 }
 
-static size_t behind_line_end(const struct jinja_string *text, size_t at) {
+static size_t after_line_end(const struct jinja_string *text, size_t at) {
   int size = 1;
   if (at + 1 < text->length && text->bytes[at] == '\r' && text->bytes[at + 1] == '\n') return at + 2;
   if (at < text->length) jj_utf8_decode(text->bytes + at, text->length - at, &size);
@@ -113,7 +113,7 @@ FILTER(filter_indent) {
     if (i > 0) jj_write(run, "\n", 1);
     if (indented) jj_write_str(run, by);
     jj_write_part(run, text, at, lines->items[i].as.string->length);
-    at = behind_line_end(text, at + lines->items[i].as.string->length);
+    at = after_line_end(text, at + lines->items[i].as.string->length);
   }
   /* the text's own last newline: it ends the last line and begins an empty one */
   bool open = text->length > 0 && strchr("\n\r\v\f\x1c\x1d\x1e", text->bytes[text->length - 1]) != NULL;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ---- Places ---- */
+/* ---- Lvalues ---- */
 
 /* The lvalue that an expression names. */
 static struct lvalue evaluate_lvalue(struct evaluator *evaluator, const struct syntax *node);

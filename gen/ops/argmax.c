@@ -1,4 +1,4 @@
-/* y = the place of the largest along an axis, which is then gone; of equal ones the first. Without a gradient. The
+/* y = the position of the largest along an axis, which is then gone; of equal ones the first. Without a gradient. The
  * largest itself is what stands there, so that its gradient goes to the first of equal ones, as torch.max's along an
  * axis (torch.amax shares it among them). */
 #include "gen/ops/support/support.h"
@@ -45,9 +45,9 @@ static const struct op_kind kind = {
     .truth.reference = reference,
 };
 
-/* The place along argument 1's axis; NULL after an error. */
-static struct value *place(struct builder *builder, const char *function, struct value *x,
-                           const struct argument *arguments) {
+/* The position along argument 1's axis; NULL after an error. */
+static struct value *position(struct builder *builder, const char *function, struct value *x,
+                              const struct argument *arguments) {
   int axis = x != NULL ? op_axis(builder, function, x, &arguments[1]) : -1;
   struct attribute attribute = attribute_int("axis", axis);
   return axis < 0 ? NULL : builder_op(builder, "argmax", &x, 1, &attribute, 1);
@@ -56,12 +56,12 @@ static struct value *place(struct builder *builder, const char *function, struct
 /* argmax(x, axis) */
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
-  return place(builder, "argmax", op_tensor(arguments, 0), arguments);
+  return position(builder, "argmax", op_tensor(arguments, 0), arguments);
 }
 
 static struct value *largest(struct builder *builder, const char *function, struct value *x,
                              const struct argument *arguments) {
-  struct value *at = place(builder, function, x, arguments);
+  struct value *at = position(builder, function, x, arguments);
   if (at == NULL) return NULL;
   struct shape gone = at->shape;
   int axis = op_axis(builder, function, x, &arguments[1]);

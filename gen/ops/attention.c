@@ -159,7 +159,7 @@ static int along(const struct node *node, int axis, int input) {
   return axis == 0 && input < 3 ? 0 : AXIS_MIXED;
 }
 
-/* Each query sees earlier places alone: the KV cache holds the keys and values of all places so far. */
+/* Each query sees earlier positions alone: the KV cache holds the keys and values of all positions so far. */
 static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   if (!node_int(node, "causal") || node->n_inputs > 3) return NULL;
   for (int i = 0; i < 3; i++)
@@ -196,7 +196,7 @@ static int variants(const struct node *node, const int64_t *const *strides, cons
 }
 
 /* cuDNN's: 16 bits, heads of up to 128 columns that 8 divides, no documents, and no window that leaves keys out. `q`:
- * which input it is, with k behind it; `starts` likewise. */
+ * which input it is, with k after it; `starts` likewise. */
 static bool is_in_library(const struct node *node, int q, int starts) {
   int64_t columns = op_columns(node->inputs[q]->shape), window = node_int(node, "window");
   bool narrow = window > 0 && window < node->inputs[q + 1]->shape.dim[2];

@@ -1,6 +1,6 @@
-/* Causal attention (gen/ops/attention.c) of queries at the places at[0], at[0] + 1, … of a sequence whose keys and
- * values at earlier places are in the KV cache, k_cache and v_cache [batch][heads][places][columns]: those of the new
- * places, k and v, are appended to it, so that next_k and next_v are the cache with them. */
+/* Causal attention (gen/ops/attention.c) of queries at the positions at[0], at[0] + 1, … of a sequence whose keys and
+ * values at earlier positions are in the KV cache, k_cache and v_cache [batch][heads][positions][columns]: those of the
+ * new positions, k and v, are appended to it, so that next_k and next_v are the cache with them. */
 #include <math.h>
 #include <string.h>
 
@@ -84,7 +84,7 @@ static bool accepts(const struct node *node, bool output, int index, const int64
   return strides[3] == 1 || shape.dim[3] == 1;
 }
 
-/* Two matmuls of each query with half of the places. */
+/* Two matmuls of each query with half of the positions. */
 static double flops(const struct node *node) {
   double keys = (double)node->inputs[3]->shape.dim[2] / 2, window = (double)node_int(node, "window");
   return 4.0 * (double)shape_count(node->inputs[0]->shape) * (window > 0 && window < keys ? window : keys);

@@ -87,7 +87,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   differentiate(builder, node, "batch_norm_backward", NULL, 0, dy[0], dx);
 }
 
-/* One for each channel as a column beside x. */
+/* One for each channel as a column next to x. */
 static struct value *column(struct builder *builder, struct value *vector, int rank) {
   struct shape shape = {.rank = rank - 1};
   for (int i = 1; i < shape.rank; i++) shape.dim[i] = 1;

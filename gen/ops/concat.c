@@ -1,4 +1,4 @@
-/* y = the inputs one behind the other along an axis; the gradient of an input is its part of dy. It has no kernel:
+/* y = the inputs one after the other along an axis; the gradient of an input is its part of dy. It has no kernel:
  * producers write their part of y. */
 #include <string.h>
 
@@ -51,8 +51,8 @@ static bool part(const struct node *node, int index, const int64_t *out_strides,
   return true;
 }
 
-/* One input has places; those in front of it stand before the first one, and those behind it come to an end that is not
- * there yet. */
+/* One input has positions; those in front of it stand before the first one, and those after it come to an end that is
+ * not there yet. */
 static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   int moving = -1, count = 0;
   for (int i = 0; i < node->n_inputs; i++) {

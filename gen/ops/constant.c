@@ -1,4 +1,4 @@
-/* y = value in every place of the shape `dims`. */
+/* y = value in every position of the shape `dims`. */
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,

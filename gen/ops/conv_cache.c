@@ -1,6 +1,6 @@
-/* y = the places of x along an axis after the n before them, which `cache` [.., n, ..] holds, as causal convolutions
- * need. If at[0], the place of the first new one, is 0, these are zeros or, of conv_cache_from, `first`. `next` is the
- * last n of y up to the last new place that is valid. */
+/* y = the positions of x along an axis after the n before them, which `cache` [.., n, ..] holds, as causal convolutions
+ * need. If at[0], the position of the first new one, is 0, these are zeros or, of conv_cache_from, `first`. `next` is
+ * the last n of y up to the last new position that is valid. */
 #include <string.h>
 
 #include "gen/ops/support/support.h"

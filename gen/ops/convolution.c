@@ -66,7 +66,7 @@ static int64_t copies(const struct geometry *g, enum dtype dtype) {
   return elements * dtype_size(dtype) + FEW;
 }
 
-/* And beside them parts of the weight's gradient, the more the smaller it is. */
+/* And in addition parts of the weight's gradient, the more the smaller it is. */
 static int64_t parts(const struct geometry *g) {
   int64_t bytes = PARTS * shape_count(g->weight) * dtype_size(DTYPE_FLOAT32);
   return bytes < MOST_PARTS ? bytes : MOST_PARTS;
@@ -212,7 +212,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
     dx[1] = convolve(builder, "convolution_weights", dy[0], x, node, &kernel);
 }
 
-/* A window that ends no later than at the newest place, with the places that stood before it. */
+/* A window that ends no later than at the newest position, with the positions that stood before it. */
 static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   int axis = new->timelines[0].axis;
   if (axis < 2 || !op_is_plain(new->timelines[0]) || new->timelines[1].axis != AXIS_WHOLE) return NULL;

@@ -8,8 +8,8 @@ static void reference(const struct node *node, const double *const *inputs, doub
     for (int64_t i = 0; i < block.inner; i++) {
       double sum = 0;
       for (int64_t e = 0; e < block.extent; e++) {
-        int64_t place = (o * block.extent + (reverse ? block.extent - 1 - e : e)) * block.inner + i;
-        outputs[0][place] = sum += inputs[0][place];
+        int64_t index = (o * block.extent + (reverse ? block.extent - 1 - e : e)) * block.inner + i;
+        outputs[0][index] = sum += inputs[0][index];
       }
     }
 }
@@ -48,7 +48,7 @@ static const struct op_kind kind = {
     .truth.reference = reference,
 };
 
-/* ---- Over places that follow on at[0] earlier ones, whose sum is `cache` ---- */
+/* ---- Over positions that follow on at[0] earlier ones, whose sum is `cache` ---- */
 
 static int infer_incremental(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                              const char **error) {
@@ -70,8 +70,8 @@ static void reference_incremental(const struct node *node, const double *const *
     for (int64_t i = 0; i < block.inner; i++) {
       double sum = inputs[2][0] > 0 ? inputs[1][o * block.inner + i] : 0;
       for (int64_t e = 0; e < block.extent; e++) {
-        int64_t place = (o * block.extent + e) * block.inner + i;
-        outputs[0][place] = sum += inputs[0][place];
+        int64_t index = (o * block.extent + e) * block.inner + i;
+        outputs[0][index] = sum += inputs[0][index];
         if (e + 1 == valid) outputs[1][o * block.inner + i] = sum;
       }
     }

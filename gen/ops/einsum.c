@@ -6,7 +6,7 @@
 
 #include "gen/ops/support/support.h"
 
-/* Labels: letters, and behind them the dimensions of "...", counted from the last one. */
+/* Labels: letters, and after them the dimensions of "...", counted from the last one. */
 enum { ELLIPSIS = 128, LABELS = ELLIPSIS + MAX_RANK };
 
 /* An operand, or what became of it, with a label for each dimension. */
@@ -99,9 +99,9 @@ static void take_diagonals(const struct einsum *e, struct term *term) {
       struct shape column = {.rank = term->x->shape.rank}, row = {.rank = term->x->shape.rank};
       for (int i = 0; i < column.rank; i++) column.dim[i] = row.dim[i] = 1;
       column.dim[a] = row.dim[b] = n;
-      struct value *places = builder_cast(e->builder, op_arange(e->builder, n), DTYPE_FLOAT32);
-      struct value *same = builder_binary(e->builder, "equal", op_reshape(e->builder, places, column),
-                                          op_reshape(e->builder, places, row));
+      struct value *positions = builder_cast(e->builder, op_arange(e->builder, n), DTYPE_FLOAT32);
+      struct value *same = builder_binary(e->builder, "equal", op_reshape(e->builder, positions, column),
+                                          op_reshape(e->builder, positions, row));
       struct value *parts[] = {same, term->x, op_constant(e->builder, 0, (struct shape){0})};
       struct value *kept = builder_op(e->builder, "where", parts, 3, NULL, 0);
       drop_label(term, op_sum(e->builder, kept, shape_of(1, (int64_t)b)), b);

@@ -1,10 +1,10 @@
-/* y[...][:] = weight[tokens[...]][:]; dweight[v] = the sum of dy over the places whose token is v, whose own gradient
- * is the rows again. */
+/* y[...][:] = weight[tokens[...]][:]; dweight[v] = the sum of dy over the positions whose token is v, whose own
+ * gradient is the rows again. */
 #include <string.h>
 
 #include "gen/ops/support/support.h"
 
-/* tokens' shape with a dimension of `width` behind it. */
+/* tokens' shape with a dimension of `width` after it. */
 static bool widened(struct shape tokens, int64_t width, struct shape *shape) {
   *shape = tokens;
   if (tokens.rank == MAX_RANK) return false;
@@ -44,7 +44,7 @@ static int along(const struct node *node, int axis, int input) {
   return axis < node->inputs[1]->shape.rank ? axis : AXIS_MIXED;
 }
 
-/* Rows of places, sorted by the numbers that another operation gives. */
+/* Rows of positions, sorted by the numbers that another operation gives. */
 static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   (void)node;
   struct timeline rows = new->timelines[0], index = new->timelines[1];
@@ -69,7 +69,7 @@ static const struct op_kind kind = {
     .truth.reference = reference,
 };
 
-/* ---- Rows to which others are added, such as those of their places ---- */
+/* ---- Rows to which others are added, such as those of their positions ---- */
 
 static int infer_plus(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                       const char **error) {
@@ -126,7 +126,7 @@ static int64_t index_limit_backward(const struct node *node, int input) {
   return input == 1 ? node_int(node, "rows") : 0;
 }
 
-/* Sorted rows go back to their places. */
+/* Sorted rows go back to their positions. */
 static struct value *incremental_backward(struct builder *builder, const struct node *node, struct new_places *new) {
   struct timeline sorted = new->timelines[0], index = new->timelines[1];
   bool fits = sorted.axis == 0 && index.axis == AXIS_SORTED && sorted.order == index.order && sorted.more == index.more;

@@ -1,9 +1,9 @@
-/* y[…, e, …] = x[…, index[…, e, …], …] along an axis, as torch.gather; the gradient adds dy to the places that it came
- * from, as torch.scatter_add into zeros, whose own gradient is the gathering again. The index has x's shape but along
- * the axis. */
+/* y[…, e, …] = x[…, index[…, e, …], …] along an axis, as torch.gather; the gradient adds dy to the positions that it
+ * came from, as torch.scatter_add into zeros, whose own gradient is the gathering again. The index has x's shape but
+ * along the axis. */
 #include "gen/ops/support/support.h"
 
-/* Input 1 is an index into input 0's axis, which has `extent` places. */
+/* Input 1 is an index into input 0's axis, which has `extent` positions. */
 static bool good_index(struct arena *arena, const struct node *node, const char **error) {
   int axis = (int)node_int(node, "axis");
   if (!op_check_float(arena, node, 0, error) || !op_check_dtype(arena, node, 1, DTYPE_INT32, error)) return false;
@@ -72,7 +72,7 @@ static const struct op_kind kind = {
     .truth.reference = reference,
 };
 
-/* ---- Backward: dx [.., size, ..] is the sum of dy over the places that point to it ---- */
+/* ---- Backward: dx [.., size, ..] is the sum of dy over the positions that point to it ---- */
 
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                           const char **error) {

@@ -1,9 +1,9 @@
-/* Places grouped by what was chosen there, so that matmuls of one group are one matrix product. index [...][T][k] says
- * which of `groups` each of T rows chose, k times. Where there is a capacity, the rows of each of the leading
+/* Positions grouped by what was chosen there, so that matmuls of one group are one matrix product. index [...][T][k]
+ * says which of `groups` each of T rows chose, k times. Where there is a capacity, the rows of each of the leading
  * dimensions (a group of tokens) fill it in the order of their first choices, then of their second ones, and so on;
  * what comes too late is dropped (Lepikhin et al., arXiv:2006.16668, algorithm 1; Fedus, Zoph, Shazeer,
  * arXiv:2101.03961, section 2.2). starts[g] is where group g begins in the order, starts[groups] where the dropped ones
- * do; order holds the places, counted in index, or the rows that they are of. */
+ * do; order holds the positions, counted in index, or the rows that they are of. */
 #include <stdlib.h>
 
 #include "gen/ops/support/support.h"
@@ -37,8 +37,8 @@ static int infer_order(struct arena *arena, const struct node *node, struct shap
   return op_result(shapes, dtypes, shape_of(1, shape_count(node->inputs[0]->shape)), DTYPE_INT32);
 }
 
-/* Walks the places in the order of priority; each goes to `next` of its group, which counts up, a dropped one to that
- * behind the last group. order: NULL, or where the places are written. */
+/* Walks the positions in the order of priority; each goes to `next` of its group, which counts up, a dropped one to
+ * that after the last group. order: NULL, or where the positions are written. */
 static void walk(const struct node *node, const double *index, int64_t *next, double *order) {
   struct extents e = extents_of(node->inputs[0]);
   int64_t groups = node_int(node, "groups"), capacity = node_int(node, "capacity");
@@ -47,10 +47,10 @@ static void walk(const struct node *node, const double *index, int64_t *next, do
     for (int64_t g = 0; g < groups; g++) taken[g] = 0;
     for (int64_t c = 0; c < e.choices; c++)
       for (int64_t r = 0; r < e.rows; r++) {
-        int64_t place = (b * e.rows + r) * e.choices + c, group = (int64_t)index[place];
+        int64_t position = (b * e.rows + r) * e.choices + c, group = (int64_t)index[position];
         bool kept = capacity == 0 || taken[group]++ < capacity;
         int64_t at = next[kept ? group : groups]++;
-        if (order != NULL) order[at] = (double)(node_int(node, "rows") ? place / e.choices : place);
+        if (order != NULL) order[at] = (double)(node_int(node, "rows") ? position / e.choices : position);
       }
   }
   free(taken);
@@ -94,7 +94,7 @@ static void range_order(const struct node *node, int64_t none, int64_t *low, int
   *high = (node_int(node, "rows") ? count / extents_of(node->inputs[0]).choices : count) - 1;
 }
 
-/* Without a capacity the places at hand are grouped by themselves: what is made of each in its group, and put back,
+/* Without a capacity the positions at hand are grouped by themselves: what is made of each in its group, and put back,
  * depends on no other. */
 static bool is_apart(const struct node *node, const struct new_places *new) {
   struct extents e = extents_of(node->inputs[0]);

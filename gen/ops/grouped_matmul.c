@@ -1,5 +1,5 @@
 /* Matmuls of groups of rows: rows starts[g] to starts[g + 1] of x times the transpose of weight g, or where `straight`
- * times the weight itself; rows behind the last group give 0. dx is the same of dy with the weights the other way
+ * times the weight itself; rows after the last group give 0. dx is the same of dy with the weights the other way
  * round; the gradient of weight g is the matmul of the group's rows of dy, transposed, and of x, in float32, of many
  * groups in one node. On processors autocast leaves them in float32: the extents of a matmul are known as it runs, and
  * the library makes its matmuls of 16 bits before. */
@@ -42,7 +42,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
       }
 }
 
-/* Behind the last weight from input `first` on of which one node makes the gradients: all are wanted, and none comes
+/* After the last weight from input `first` on of which one node makes the gradients: all are wanted, and none comes
  * twice, as both parts of its gradient would be written at once. */
 static int end_of_run(struct builder *builder, const struct node *node, int first) {
   int end = first;
@@ -84,7 +84,7 @@ static int64_t index_limit(const struct node *node, int input) {
   return input == 1 ? node->inputs[0]->shape.dim[0] + 1 : 0;
 }
 
-/* Rows of places that the groups sort. */
+/* Rows of positions that the groups sort. */
 static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   struct timeline rows = new->timelines[0], starts = new->timelines[1];
   if (rows.axis != 0 || starts.axis != AXIS_SORTED || starts.more >= 0 || rows.order != starts.order) return NULL;

@@ -1,5 +1,5 @@
 /* The Kullback-Leibler divergence of a distribution q from targets p, both along the last dimension, by PyTorch's
- * convention: q comes as logarithms, and the mean of p (ln p - ln q) is over all places, not over distributions. */
+ * convention: q comes as logarithms, and the mean of p (ln p - ln q) is over all positions, not over distributions. */
 #include <float.h>
 
 #include "gen/ops/support/support.h"

@@ -2,7 +2,7 @@
  * backward makes each chunk of logits again, and of it at once its part of dx and dweight (Wijmans et al.,
  * arXiv:2411.09009; Hsu et al., Liger Kernel, arXiv:2410.10989). x [..., C], weight [C, V]; dx = dlogits weight^T,
  * dweight = x^T dlogits, which adds up in its own type: the plan widens a parameter's. The last output is workspace for
- * a chunk, of x's type, in rows of `pitch` places.
+ * a chunk, of x's type, in rows of `pitch` elements.
  *
  * Where all rows are in memory at once (`kept`), the logits stay there for the backward, which then makes of them, in
  * their place, their gradient and its matmuls: what is left is that rows begin where a library wants them.

@@ -20,7 +20,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
   }
 }
 
-/* One for each row, beside the row's columns. */
+/* One for each row, along with the row's columns. */
 static struct value *as_column(struct builder *builder, struct value *y, const struct value *x) {
   return op_reshape(builder, y, op_with_extent(x->shape, x->shape.rank - 1, 1));
 }

@@ -99,7 +99,7 @@ static struct op_gemm of_step(const char *name, struct extents n) {
   return (struct op_gemm){name, n.batch, n.width, 4 * n.width, DTYPE_FLOAT32, DTYPE_FLOAT32};
 }
 
-/* The steps behind the first one. */
+/* The steps after the first one. */
 static int gemms(const struct node *node, struct op_gemm *found) {
   struct extents n = extents_of(node->inputs[0]);
   if (!multiplies(n) || n.steps == 1) return 0;

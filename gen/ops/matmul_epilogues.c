@@ -23,7 +23,7 @@ static const struct op_kind *plain(void) {
   return op_kind_find("matmul");
 }
 
-/* Position of the operand behind a and b, or behind y, that is kept or was. */
+/* Position of the operand after a and b, or after y, that is kept or was. */
 static int aux_input(const struct node *node) {
   return has(node, EPILOGUE_BIAS) ? 3 : 2;
 }
@@ -51,7 +51,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
 }
 
 /* Factors lie as in a matmul alone. What is kept lies as y does, and all vectors are without gaps; y may lie by
- * columns where nothing but a sum is made beside it. */
+ * columns where nothing but a sum is made with it. */
 static bool accepts(const struct node *node, bool output, int index, const int64_t *strides) {
   bool any_layout = node->kind->library.epilogues == EPILOGUE_BIT(EPILOGUE_SUM);
   if (output ? index > 0 || !any_layout : index > 1) return false;

@@ -37,7 +37,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return op_result(shapes, dtypes, y, node->inputs[0]->dtype);
 }
 
-/* The place of the first of the largest elements that window (i, j) of a plane sees. */
+/* The position of the first of the largest elements that window (i, j) of a plane sees. */
 static int64_t largest(const struct window *window, struct shape x, const double *plane, int64_t i, int64_t j) {
   int64_t found = -1;
   for (int64_t k = 0; k < window->kernel[0]; k++)

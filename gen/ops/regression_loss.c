@@ -1,4 +1,4 @@
-/* Losses of numbers: the mean over all places of the square, and of the size, of d = prediction - target. */
+/* Losses of numbers: the mean over all positions of the square, and of the size, of d = prediction - target. */
 #include "gen/ops/support/support.h"
 
 /* prediction - target; NULL after an error. */

@@ -1,4 +1,4 @@
-/* A linear map along one axis, in which each place of y is a sum over a few places in a row of x:
+/* A linear map along one axis, in which each position of y is a sum over a few positions in a row of x:
  *   y[o][i][r] = the sum over j < counts[i] of weights[i][j] x[o][starts[i] + j][r].
  * The gradient is the transposed map. Averages over windows and interpolation are such maps along height and along
  * width, one after the other; the weights are worked out here. */
@@ -7,7 +7,7 @@
 #include "gen/ops/support/nodes.h"
 #include "gen/ops/support/support.h"
 
-/* The map as a node has it: for each place of y its start, its count and its weights, in a row. */
+/* The map as a node has it: for each position of y its start, its count and its weights, in a row. */
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
   if (!op_check_float(arena, node, 0, error)) return 0;
@@ -54,8 +54,8 @@ static struct map map_new(struct arena *arena, int64_t from, int64_t to) {
   return map;
 }
 
-/* Without the places of x before the first and after the last one that counts, so that the kernel reads its operand up
- * to both ends. */
+/* Without the positions of x before the first and after the last one that counts, so that the kernel reads its operand
+ * up to both ends. */
 static struct value *resample(struct builder *builder, struct value *x, int axis, struct map map) {
   struct arena *arena = builder_arena(builder);
   int64_t first = map.from - 1, needed = 1;
@@ -131,23 +131,23 @@ static struct map nearest(struct arena *arena, int64_t from, int64_t to) {
   return map;
 }
 
-/* Between the two places that are nearest; `corners`: the first and the last of both stand in the same place, else all
- * are spread over the same length (align_corners). */
+/* Between the two positions that are nearest; `corners`: the first and the last of both stand in the same position,
+ * else all are spread over the same length (align_corners). */
 static struct map between(struct arena *arena, int64_t from, int64_t to, bool corners) {
   struct map map = map_new(arena, from, to);
   for (int64_t i = 0; i < to; i++) {
-    double place = corners ? (to > 1 ? (double)(i * (from - 1)) / (double)(to - 1) : 0)
-                           : fmax(((double)i + 0.5) * (double)from / (double)to - 0.5, 0);
-    int64_t low = (int64_t)place, high = low + 1 < from ? low + 1 : low;
-    map.weights[i * from + low] += 1 - (place - (double)low);
-    map.weights[i * from + high] += place - (double)low;
+    double position = corners ? (to > 1 ? (double)(i * (from - 1)) / (double)(to - 1) : 0)
+                              : fmax(((double)i + 0.5) * (double)from / (double)to - 0.5, 0);
+    int64_t low = (int64_t)position, high = low + 1 < from ? low + 1 : low;
+    map.weights[i * from + low] += 1 - (position - (double)low);
+    map.weights[i * from + high] += position - (double)low;
   }
   return map;
 }
 
 /* ---- Functions ---- */
 
-/* Whether x has these many dimensions behind batch and channels; an error otherwise. */
+/* Whether x has these many dimensions after batch and channels; an error otherwise. */
 static bool check(struct builder *builder, const char *function, const struct value *x, int rank) {
   if (x == NULL) return false;
   if (x->shape.rank == rank + 2) return true;

@@ -76,7 +76,7 @@ static int along(const struct node *node, int axis, int input) {
   return AXIS_MIXED;
 }
 
-/* The dimension of the places becomes one with those behind it. */
+/* The dimension of the positions becomes one with those after it. */
 static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   const struct timeline from = new->timelines[0];
   struct shape x = node->inputs[0]->shape, y = node->outputs[0]->shape;

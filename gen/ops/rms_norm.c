@@ -89,7 +89,7 @@ static const struct op_kind kind_backward = {
     .truth.reference = reference_backward,
 };
 
-/* ---- Beside additions, which the plan makes of nodes that were differentiated before ---- */
+/* ---- With additions, which the plan makes of nodes that were differentiated before ---- */
 
 static const struct op_kind kind_of_sum = {
     .name = "add_rms_norm",

@@ -1,7 +1,7 @@
-/* Rotary position embedding (Su et al., arXiv:2104.09864, eq. 34): with R angles for each place t, the pair (a, b) of
- * angle r becomes (a cos - b sin, b cos + a sin). Pairs are columns r and r + R of the first 2 R, as Llama's and
- * GPT-NeoX's published weights have them, or where `interleaved` 2 r and 2 r + 1, as GPT-J's; the columns behind stay
- * as they are. The gradient is the rotation back: `inverse` negates the sine. */
+/* Rotary position embedding (Su et al., arXiv:2104.09864, eq. 34): with R angles for each position t, the pair (a, b)
+ * of angle r becomes (a cos - b sin, b cos + a sin). Pairs are columns r and r + R of the first 2 R, as Llama's and
+ * GPT-NeoX's published weights have them, or where `interleaved` 2 r and 2 r + 1, as GPT-J's; the columns after them
+ * stay as they are. The gradient is the rotation back: `inverse` negates the sine. */
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -28,9 +28,9 @@ static void reference(const struct node *node, const double *const *inputs, doub
   for (int64_t i = 0; i < shape_count(x); i++) outputs[0][i] = inputs[0][i];
   for (int64_t row = 0; row < op_rows(x); row++)
     for (int64_t r = 0; r < angles; r++) {
-      int64_t place = row % x.dim[2], first = row * x.dim[3] + (interleaved ? 2 * r : r);
+      int64_t position = row % x.dim[2], first = row * x.dim[3] + (interleaved ? 2 * r : r);
       int64_t second = first + (interleaved ? 1 : angles);
-      double c = inputs[1][place * angles + r], s = sign * inputs[2][place * angles + r];
+      double c = inputs[1][position * angles + r], s = sign * inputs[2][position * angles + r];
       double a = inputs[0][first], b = inputs[0][second];
       outputs[0][first] = a * c - b * s;
       outputs[0][second] = b * c + a * s;
@@ -55,7 +55,7 @@ static bool accepts(const struct node *node, bool output, int index, const int64
   return strides[3] == 1 || shape.dim[3] == 1;
 }
 
-/* Angles are those of the places. */
+/* Angles are those of the positions. */
 static int along(const struct node *node, int axis, int input) {
   (void)node;
   if (axis == 3) return AXIS_MIXED;

@@ -26,14 +26,14 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
 }
 
 /* Where one channel of one step stands in the operands: its own number, that of its step, of a's row. */
-struct place {
+struct position {
   int64_t own, step, channel;
   bool first;
 };
 
-static struct place place_of(int64_t own, struct shape u) {
+static struct position position_of(int64_t own, struct shape u) {
   int64_t step = own / u.dim[2];
-  return (struct place){own, step, own % u.dim[2], step % u.dim[1] == 0};
+  return (struct position){own, step, own % u.dim[2], step % u.dim[1] == 0};
 }
 
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
@@ -41,7 +41,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
   struct shape shape = node->inputs[0]->shape;
   int64_t states = node->inputs[2]->shape.dim[1], back = shape.dim[2] * states;
   for (int64_t i = 0; i < shape_count(shape); i++) {
-    struct place at = place_of(i, shape);
+    struct position at = position_of(i, shape);
     double *h = outputs[1] + i * states;
     outputs[0][i] = 0;
     for (int64_t n = 0; n < states; n++) {
@@ -113,7 +113,7 @@ static void reference_incremental(const struct node *node, const double *const *
   struct arena *arena = arena_new();
   double *running = arena_alloc(arena, (size_t)shape_count(node->inputs[5]->shape) * sizeof *running);
   for (int64_t i = 0; i < shape_count(shape); i++) {
-    struct place at = place_of(i, shape);
+    struct position at = position_of(i, shape);
     int64_t first = (at.step / shape.dim[1] * shape.dim[2] + at.channel) * states;
     double *h = running + first;
     outputs[0][i] = 0;
@@ -164,7 +164,7 @@ static void reference_backward(const struct node *node, const double *const *inp
   for (int k = 0; k < 5; k++)
     for (int64_t i = 0; i < shape_count(node->outputs[k]->shape); i++) outputs[k][i] = 0;
   for (int64_t i = shape_count(shape) - 1; i >= 0; i--) {
-    struct place at = place_of(i, shape);
+    struct position at = position_of(i, shape);
     const double *h = inputs[6] + i * states;
     for (int64_t n = 0; n < states; n++) {
       int64_t of_step = at.step * states + n, of_a = at.channel * states + n;

@@ -53,7 +53,7 @@ static bool unview(const struct node *node, const int64_t *out_strides, int64_t 
   return false;
 }
 
-/* Places that end no later than the newest one; what stood before it is there as far as the input has it. */
+/* Positions that end no later than the newest one; what stood before it is there as far as the input has it. */
 static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
   const struct timeline timeline = new->timelines[0];
   if (!op_is_plain(timeline)) return NULL;
@@ -131,7 +131,7 @@ static void gradient_backward(struct builder *builder, const struct node *node, 
   dx[0] = op_slice(builder, dy[0], axis, node_int(node, "start"), node->inputs[0]->shape.dim[axis]);
 }
 
-/* Zeros stand before the first place; those behind the last one come to an end that is not there yet. */
+/* Zeros stand before the first position; those after the last one come to an end that is not there yet. */
 static struct value *incremental_backward(struct builder *builder, const struct node *node, struct new_places *new) {
   int64_t start = node_int(node, "start");
   new->timeline = new->timelines[0];

@@ -1,6 +1,7 @@
 /* A sparse matrix times a dense one: y = the sum over its elements e of values[e] x[columns[e]] in row rows[e]; of
- * equal places they add up. With dy: dx is the product of the transposed matrix, which has rows and columns exchanged,
- * and dy; dvalues[e] = the sum of dy[rows[e]] x[columns[e]]: a kind of its own, whose gradients are products again. */
+ * equal positions they add up. With dy: dx is the product of the transposed matrix, which has rows and columns
+ * exchanged, and dy; dvalues[e] = the sum of dy[rows[e]] x[columns[e]]: a kind of its own, whose gradients are products
+ * again. */
 #include <string.h>
 
 #include "gen/ops/support/nodes.h"

@@ -1,4 +1,5 @@
-/* y = the sum of x over the dimensions `axes`, which are then gone; dx = dy in each of the places that were summed. */
+/* y = the sum of x over the dimensions `axes`, which are then gone; dx = dy in each of the positions that were summed.
+ */
 #include "gen/ops/support/support.h"
 
 /* Bit i: dimension i is summed. */
@@ -27,15 +28,15 @@ static void reference(const struct node *node, const double *const *inputs, doub
   unsigned gone = summed(node);
   for (int64_t i = 0; i < shape_count(y); i++) outputs[0][i] = 0;
   for (int64_t i = 0; i < shape_count(x); i++) {
-    int64_t rest = i, place = 0, stride = 1;
+    int64_t rest = i, index = 0, stride = 1;
     for (int d = x.rank - 1; d >= 0; d--) {
       if (!(gone >> d & 1)) {
-        place += rest % x.dim[d] * stride;
+        index += rest % x.dim[d] * stride;
         stride *= x.dim[d];
       }
       rest /= x.dim[d];
     }
-    outputs[0][place] += inputs[0][i];
+    outputs[0][index] += inputs[0][i];
   }
 }
 

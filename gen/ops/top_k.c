@@ -1,6 +1,6 @@
-/* The k largest of a row of the last dimension, of equal ones the first: their places, from the largest down, and 1 in
- * these places, else 0. Without a gradient: they are constant but for the jumps; that of the numbers there goes to
- * their places. */
+/* The k largest of a row of the last dimension, of equal ones the first: their positions, from the largest down, and 1
+ * in these positions, else 0. Without a gradient: they are constant but for the jumps; that of the numbers there goes
+ * to their positions. */
 #include "gen/ops/support/support.h"
 
 static bool check_k(struct arena *arena, const struct node *node, const char **error) {
@@ -26,7 +26,7 @@ static int infer_mask(struct arena *arena, const struct node *node, struct shape
 }
 
 /* How many of a row come before x[c]: larger ones, and equal ones to the left. */
-static int64_t place_of(const double *x, int64_t columns, int64_t c) {
+static int64_t rank_of(const double *x, int64_t columns, int64_t c) {
   int64_t before = 0;
   for (int64_t i = 0; i < columns; i++) before += x[i] > x[c] || (x[i] == x[c] && i < c);
   return before;
@@ -36,8 +36,8 @@ static void reference(const struct node *node, const double *const *inputs, doub
   int64_t columns = op_columns(node->inputs[0]->shape), rows = op_rows(node->inputs[0]->shape), k = node_int(node, "k");
   for (int64_t r = 0; r < rows; r++)
     for (int64_t c = 0; c < columns; c++) {
-      int64_t place = place_of(inputs[0] + r * columns, columns, c);
-      if (place < k) outputs[0][r * k + place] = (double)c;
+      int64_t rank = rank_of(inputs[0] + r * columns, columns, c);
+      if (rank < k) outputs[0][r * k + rank] = (double)c;
     }
 }
 
@@ -45,7 +45,7 @@ static void reference_mask(const struct node *node, const double *const *inputs,
   int64_t columns = op_columns(node->inputs[0]->shape), rows = op_rows(node->inputs[0]->shape);
   for (int64_t r = 0; r < rows; r++)
     for (int64_t c = 0; c < columns; c++)
-      outputs[0][r * columns + c] = place_of(inputs[0] + r * columns, columns, c) < node_int(node, "k");
+      outputs[0][r * columns + c] = rank_of(inputs[0] + r * columns, columns, c) < node_int(node, "k");
 }
 
 static double flops(const struct node *node) {
@@ -89,7 +89,7 @@ static struct value *with_k(struct builder *builder, const char *kind_name, cons
 }
 
 /* top_k_places(x, k) */
-static struct value *build_places(struct builder *builder, const struct argument *arguments, int count) {
+static struct value *build_positions(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
   return with_k(builder, "top_k", arguments);
 }
@@ -102,15 +102,15 @@ static struct value *build_mask(struct builder *builder, const struct argument *
 
 /* top_k(x, k) */
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
-  struct value *x = op_tensor(arguments, 0), *places = build_places(builder, arguments, count);
-  return places == NULL ? NULL : op_gather(builder, x, x->shape.rank - 1, places);
+  struct value *x = op_tensor(arguments, 0), *positions = build_positions(builder, arguments, count);
+  return positions == NULL ? NULL : op_gather(builder, x, x->shape.rank - 1, positions);
 }
 
 const struct op_file op_file_top_k = {
     .name = "top_k",
     .kinds = (const struct op_kind *const[]){&kind, &kind_mask, NULL},
     .functions = (const struct op_function[]){{"top_k", .build = build},
-                                              {"top_k_places", .build = build_places},
+                                              {"top_k_places", .build = build_positions},
                                               {"top_k_mask", .build = build_mask},
                                               {0}},
 };

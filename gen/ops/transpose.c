@@ -24,12 +24,12 @@ static void reference(const struct node *node, const double *const *inputs, doub
   shape_dense_strides(node->inputs[0]->shape, strides);
   exchange(strides, node);
   for (int64_t i = 0; i < shape_count(shape); i++) {
-    int64_t rest = i, place = 0;
+    int64_t rest = i, index = 0;
     for (int d = shape.rank - 1; d >= 0; d--) {
-      place += rest % shape.dim[d] * strides[d];
+      index += rest % shape.dim[d] * strides[d];
       rest /= shape.dim[d];
     }
-    outputs[0][i] = inputs[0][place];
+    outputs[0][i] = inputs[0][index];
   }
 }
 

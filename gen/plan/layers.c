@@ -14,7 +14,7 @@ struct numbered {
   int number;
 };
 
-/* The next number behind `from` that is a whole part of a dotted name; false: there is none. */
+/* The next number after `from` that is a whole part of a dotted name; false: there is none. */
 static bool find_number(const char *path, size_t from, struct numbered *found) {
   for (size_t at = from; path[at] != '\0'; at++) {
     if (!isdigit((unsigned char)path[at]) || (at > 0 && path[at - 1] != '.')) continue;
@@ -48,9 +48,9 @@ static bool same_parameter(const struct program *program, const struct weight *a
          a->fresh == b->fresh && is_saved_module(job, a->path) == is_saved_module(job, b->path);
 }
 
-/* Whether three places follow each other as layers do: the first, the second and that of layer `layer`. */
-static bool in_step(int64_t first, int64_t second, int64_t place, int layer) {
-  return place - first == (second - first) * layer;
+/* Whether three offsets follow each other as layers do: the first, the second and the third of layer `layer`. */
+static bool in_step(int64_t first, int64_t second, int64_t third, int layer) {
+  return third - first == (second - first) * layer;
 }
 
 static bool slices_in_step(const struct state *state, const struct weight *w[3], int layer) {

@@ -125,7 +125,7 @@ static bool pass_peel_loops(struct context *context) {
   return true;
 }
 
-/* A program that does not train reads what training left: with the adapters in it, or beside it. */
+/* A program that does not train reads what training left: with the adapters in it, or next to it. */
 static bool pass_adapt(struct context *context) {
   struct program *program = context->program;
   if (program->kind != PROGRAM_TRAIN && program->job->model.lora.merge) return true;

@@ -8,12 +8,12 @@
 /* Runs all passes over the builder's graph, whose entry is the model. NULL with errors in `diags`.
  * tuning: what was measured of kernels, by which the plan chooses among their variants; NULL: nothing.
  * peeled: loops whose first iterations are peeled off; NULL: none. plan_least (solve.h) finds which should be.
- * dump, when not NULL, names the pass behind which the IR is put into *dumped. */
+ * dump, when not NULL, names the pass after which the IR is put into *dumped. */
 struct program *plan(struct builder *builder, const struct job *job, enum program_kind kind,
                      const struct tuning *tuning, const struct peeled_loops *peeled, struct diagnostics *diags,
                      const char *dump, const char **dumped);
 
-/* The name of pass number `index`, in order; NULL behind the last one. */
+/* The name of pass number `index`, in order; NULL after the last one. */
 const char *pass_name(int index);
 
 #endif

@@ -57,7 +57,7 @@ static bool has_slice(const struct span *span, enum slicing slicing) {
   return slicing == WHOLE || slicing == BLOCKS || span->rows > 0;
 }
 
-/* A state that some parameters have, each at its place in the array. */
+/* A state that some parameters have, each at its position in the array. */
 static void add_sliced(struct program *program, const char *name, const char *member, enum dtype dtype,
                        const struct span_list *list, enum slicing slicing) {
   struct state state = {.file = "optimizer", .name = name, .member = member, .dtype = dtype};

@@ -5,7 +5,7 @@
 #include "gen/base/text.h"
 #include "gen/tuning/tuning.h"
 
-/* A variant must be so much faster than the first to take its place: what is measured again differs by as much. */
+/* A variant must be so much faster than the first to be chosen instead: what is measured again differs by as much. */
 static const double least_gain = 0.03;
 
 int64_t tuned_threads(const struct program *program) {

@@ -4,7 +4,7 @@
 
 #include "gen/program/program.h"
 
-/* The row of a parameter in those tables; -1: it is that of a layer behind the first one. */
+/* The row of a parameter in those tables; -1: it is that of a layer after the first one. */
 int layers_row(const struct program *program, int weight);
 
 /* The layers of which a parameter is the first one's; NULL: of none. */

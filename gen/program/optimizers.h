@@ -1,6 +1,6 @@
 /* Optimizers: what is known of each one. Its arithmetic stands in templates/program/optimizer/NAME.c.j2.
  *
- * To add one: its template (update.c.j2 beside it says what that has), a row in optimizers.c, its name and keys in
+ * To add one: its template (update.c.j2 next to it says what that has), a row in optimizers.c, its name and keys in
  * schemas/job.schema.json and gen/spec/job.{h,c}, a line in tests/optimizer/rules.py, its keys in
  * tests/spec/test_schema.py. */
 #ifndef ACCEL_PROGRAM_OPTIMIZERS_H
@@ -26,7 +26,7 @@ struct optimizer {
    * element: their names. */
   const char *factors[3];
   bool averages;     /* the model is an average of what is trained; its first state begins as the weights */
-  bool coupled;      /* weight decay is a part of the gradient; else it shrinks the weight beside the step */
+  bool coupled;      /* weight decay is a part of the gradient; else it shrinks the weight apart from the step */
   bool in_backward;  /* a parameter is updated as soon as its gradient is there, which then is dropped */
   bool counts_steps; /* the rule depends on the step's number */
 };

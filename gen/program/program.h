@@ -136,7 +136,7 @@ struct library_gemm {
   double flops, bytes;         /* of one execution; its operands, each once */
 };
 
-/* One statement of a function: a kernel over places, or a call of another function. */
+/* One statement of a function: a kernel over operands in memory, or a call of another function. */
 struct step {
   struct node *node;
   struct kernel *kernel;   /* NULL for a call */
@@ -147,7 +147,7 @@ struct step {
   int *begins;      /* by iteration: the unit whose gather begins before it; -1: none */
   int *arrives;     /* by iteration: the unit whose gather is complete before it; -1: none is awaited */
   int *reduced;     /* by iteration: buckets of gradients that have arrived before it; NULL: any */
-  int *complete;    /* by iteration: gradient buckets that are complete behind it, and last, before the first one; NULL:
+  int *complete;    /* by iteration: gradient buckets that are complete after it, and last, before the first one; NULL:
                        no more than before */
 };
 
@@ -211,7 +211,7 @@ struct weight {
   int64_t gradient; /* bytes from the start of the gradients; -1: it is frozen, or updated in the backward */
   bool zero;        /* its gradient must be zero before the backward */
   bool fresh;       /* a file of weights need not have it */
-  bool tied;        /* several places of the model name it */
+  bool tied;        /* several calls of the model name it */
   bool in_backward; /* updated as soon as the backward has its gradient */
 };
 
@@ -229,7 +229,7 @@ struct span {
   const struct weight *weight; /* its first parameter */
   int64_t first, end;
   int64_t gradient; /* the first element of its gradient; -1: none is stored */
-  bool frozen;      /* it has a place in the table, and is never updated */
+  bool frozen;      /* it is in the table, and is never updated */
   int64_t state[2]; /* where it begins in the arrays of its states, if they do not mirror the weights */
   int fsdp_unit;    /* of program->ranks.fsdp_units; -1: of none */
   int64_t piece;    /* divided among ranks: what each has of it but the last one, which has the rest */
@@ -261,7 +261,7 @@ struct state_slice {
 };
 
 /* An array of the arena that outlives a step. Without slices it mirrors the weights: as many elements, and each
- * parameter's in the same places. */
+ * parameter's at the same offsets. */
 struct state {
   const char *file;   /* of a checkpoint, without its ending: "model", "optimizer" */
   const char *name;   /* as PyTorch calls it: "exp_avg"; "": the parameters themselves */
@@ -296,7 +296,7 @@ struct adapter {
 };
 
 /* Columns of a row that a model takes as an index: each a whole number within 0 and below `below`, or `none`. A label
- * is the column behind the features. */
+ * is the column after the features. */
 struct index_columns {
   int64_t first, count, below;
   int64_t none; /* 0: there is none */
@@ -315,12 +315,12 @@ struct program_entry {
   struct function *forward, *backward; /* backward NULL when nothing is trained */
   bool loss_in_backward;               /* it gives the loss too: gen/plan/graph/fused_loss_backward.h */
   /* In training the entry as it is evaluated, NULL where that is as it is trained; in generation the entry over one
-   * place, NULL where it is not cut into places. The graph's passes know its region, all others its function. */
+   * position, NULL where it is not cut into positions. The graph's passes know its region, all others its function. */
   struct region *second_region;
   struct function *second;
 };
 
-/* Filled by gen/plan/graph/evaluation.h: what an evaluation gives beside its loss. */
+/* Filled by gen/plan/graph/evaluation.h: what an evaluation gives in addition to its loss. */
 struct program_evaluation {
   struct value *predicted; /* the class of each label, as predicted: a result of the evaluation; NULL: not asked for */
   struct value *labels;    /* the evaluation's input that they are compared with */
@@ -330,8 +330,8 @@ struct program_evaluation {
 
 /* Filled by gen/plan/graph/decode.h: how a text generator runs the model. */
 struct program_decode {
-  const char *recomputed; /* why each token runs all places again; NULL: it does not */
-  bool partial;           /* the entry asks how many of its places are valid */
+  const char *recomputed; /* why each token runs all positions again; NULL: it does not */
+  bool partial;           /* the entry asks how many of its positions are valid */
   bool endless;           /* what it keeps of a text is of one size, however long the text is */
 };
 
@@ -365,7 +365,7 @@ struct program_optimizer {
   struct span_list parts;   /* swept element by element, one for each parameter */
   struct span_list spans;   /* the same, neighbours that are treated alike in one; none: all weights, alike */
   struct span_list tensors; /* each stepped as a whole */
-  int64_t scratch;          /* bytes that the update needs beside */
+  int64_t scratch;          /* bytes that the update needs in addition */
   bool one_sweeps;          /* the update of all weights in one sweep is one thread's */
 };
 

@@ -30,7 +30,7 @@ static int64_t warmup_steps(const struct job *job) {
   return (int64_t)ceil(job->schedule.warmup_fraction * (double)all_steps(job));
 }
 
-/* Where the decay begins: behind the warm-up, but for wsd with its stable steps between the two. */
+/* Where the decay begins: after the warm-up, but for wsd with its stable steps between the two. */
 static int64_t stable_until(const struct job *job, const struct schedule_steps *steps) {
   if (job->schedule.name != SCHEDULE_WSD) return steps->warmup;
   if (job->schedule.stable_steps >= 0) return steps->warmup + job->schedule.stable_steps;

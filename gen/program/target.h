@@ -11,12 +11,12 @@ struct target {
   bool casts_as_cuda; /* autocast has one list of operations for it, and one for processors */
   unsigned epilogues; /* what its matmuls can do before they are written, as bits of enum epilogue */
   bool takes_sums;    /* its kernels over rows can add what goes into them, and what their results go into */
-  /* What the names of a program's files end with. The first is the one that is asked for; another lies beside it, under
-   * its name with this ending instead. */
+  /* What the names of a program's files end with. The first is the one that is asked for; another lies next to it,
+   * under its name with this ending instead. */
   const char *suffixes[2];
   int n_texts;
   const char *compiler;             /* of the second one, with its flags; NULL: there is none */
-  const char *const *architectures; /* that it is compiled for, "90a"; NULL behind the last */
+  const char *const *architectures; /* that it is compiled for, "90a"; NULL after the last */
   bool gathers;                     /* sums that have one order: it adds up what it has gathered of all ranks */
   bool has_variants;                /* its kernels have several variants */
   bool sequential;         /* the statements of a step run one after the other: memory can be reused between them */
@@ -25,7 +25,7 @@ struct target {
   int64_t operand_bytes;   /* its library's operands begin at multiples of so many bytes; 0: anywhere */
   bool library_chooses;    /* its library has several algorithms for a matmul, which can be measured */
   bool shares;             /* ranks of one machine exchange through memory that they share */
-  bool receives_apart;     /* gradients of a micro-batch arrive beside those of others; else they are sent with them */
+  bool receives_apart;     /* gradients of a micro-batch arrive while others are used; else they are sent with them */
   bool traces;             /* its runtime sees what runs when: a profile need not measure parts unless it rates them */
   int64_t progress_bytes;  /* of a trainer's arena: where the device itself keeps what a step ends with */
   int64_t workspace_bytes; /* of the arena: the least that its libraries work in */

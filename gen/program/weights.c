@@ -43,7 +43,7 @@ int64_t weight_offset(const struct weight_tree *tree, const char *path) {
 }
 
 const struct weight_struct *weights_type(const struct weight_tree *tree) {
-  return tree->structs[tree->n_structs - 1]; /* behind those that it is made of */
+  return tree->structs[tree->n_structs - 1]; /* after those that it is made of */
 }
 
 struct weight *weight_named(const struct weight_tree *tree, const char *path) {

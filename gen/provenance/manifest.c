@@ -32,7 +32,7 @@ static void add_list(struct text *text, const char *word, const struct manifest_
   if (list->count > 0) text_puts(text, "\n");
 }
 
-const char *behind_text(struct arena *arena, const struct manifest *manifest, const struct manifest_line *line) {
+const char *origins_text(struct arena *arena, const struct manifest *manifest, const struct manifest_line *line) {
   struct text text = text_in(arena);
   add_list(&text, "template ", &line->templates);
   add_list(&text, "from ", &line->callers);

@@ -91,7 +91,7 @@ void manifest_add(struct arena *arena, struct manifest_list *list, const char *t
 
 /* Where a line comes from, in a few words: "step.c.j2:10, gpt2.c:31, optimizer.lr"; and all of it, in lines. */
 const char *locations_text(struct arena *arena, const struct manifest *manifest, const struct manifest_line *line);
-const char *behind_text(struct arena *arena, const struct manifest *manifest, const struct manifest_line *line);
+const char *origins_text(struct arena *arena, const struct manifest *manifest, const struct manifest_line *line);
 
 /* Whether a line has a key. */
 bool manifest_has_key(const struct manifest_line *line, int key);

@@ -1,6 +1,6 @@
 /* Job: what a job file says, typed, checked against schemas/job.schema.json, with every default filled in.
  *
- * Later stages read this structure and nothing of YAML. A member is named as its key; a place for a
+ * Later stages read this structure and nothing of YAML. A member is named as its key; a location for a
  * message about it comes from job_where. */
 #ifndef ACCEL_SPEC_JOB_H
 #define ACCEL_SPEC_JOB_H

@@ -56,7 +56,7 @@ static const struct key reals[] = {
     REAL(tracking.noise_decay),
 };
 
-/* Of 64 bits. A word in place of the number, such as "all", is 0. */
+/* Of 64 bits. A word instead of the number, such as "all", is 0. */
 static const struct key wholes[] = {
     WHOLE(precision.grad_scaler.growth_interval),
     WHOLE(accumulation.train_batch_size),

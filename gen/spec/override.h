@@ -6,7 +6,7 @@
 #include "gen/spec/node.h"
 
 /* The document with the value set, groups on the way made where they are missing. `document` is not changed; it comes
- * back as it is, with an error in `diags`, when the override cannot be read. Places in it are "--set key=value". */
+ * back as it is, with an error in `diags`, when the override cannot be read. Locations in it are "--set key=value". */
 const struct spec_node *override_apply(struct arena *arena, const struct spec_node *document,
                                        const struct job_override *override, struct diagnostics *diags);
 

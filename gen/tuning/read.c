@@ -1,5 +1,5 @@
 /* A table, or what a trainer has measured, from its JSON, which is read as the YAML that it also is: each value has its
- * place. */
+ * location. */
 #include <errno.h>
 #include <string.h>
 

@@ -46,7 +46,7 @@ struct tuning {
 /* An empty table. */
 struct tuning *tuning_new(struct arena *arena);
 
-/* Reads a table. NULL with errors in `diags`, each with its place and its reason, when the file cannot be read, is
+/* Reads a table. NULL with errors in `diags`, each with its location and its reason, when the file cannot be read, is
  * none, or was made by another version of the generator or for another machine than `machine` (NULL: any). `where`:
  * what asks for it. */
 struct tuning *tuning_read(struct arena *arena, const char *file, const struct tuned_machine *machine,

@@ -11,7 +11,8 @@
  *   job.json                 the job, key by key
  *   manifest.json            the files with their sizes and sums, written last
  *
- * It is written beside its place, every file synced, and put there by one rename: a folder of its name is whole. */
+ * It is written under another name, every file synced, and gets its own by one rename: a folder of its name is whole.
+ */
 #ifndef RUNTIME_CHECKPOINT_CHECKPOINT_H
 #define RUNTIME_CHECKPOINT_CHECKPOINT_H
 
@@ -33,10 +34,10 @@ struct saved_file {
   size_t size;
 };
 
-/* What a checkpoint says beside the arrays. */
+/* What a checkpoint says in addition to the arrays. */
 struct checkpoint {
   int64_t step;         /* steps that are done */
-  int64_t epoch, index; /* of the next sample to train on: the epoch and its place there */
+  int64_t epoch, index; /* of the next sample to train on: the epoch and its position there */
   double lr;            /* of the last step */
   const struct saved_object *objects;
   int n_objects;
@@ -45,7 +46,7 @@ struct checkpoint {
   const struct json_t *data; /* prints of the run's data (prints.h); NULL: none are kept */
 };
 
-/* Makes the folder beside `folder` that a checkpoint is written in. */
+/* Makes the folder next to `folder` that a checkpoint is written in. */
 bool rt_checkpoint_begin(const char *folder, struct problem *problem);
 
 /* Writes a checkpoint that has begun and puts it in its place; arrays[i] is where the program's states[i] stands. What

@@ -6,7 +6,7 @@
 #include "include/accel/trainer.h"
 #include "runtime/base/problem.h"
 
-/* Memory for the whole of a divided state, on the one rank that reads and writes, and in other states' places what they
+/* Memory for the whole of a divided state, on the one rank that reads and writes, and for other states what they
  * have: arrays[i] of own[i], for the first `n_states`. Zeros. False with a problem where there is none. */
 bool rt_divided_open(const struct accel_program *program, char *const *own, char **arrays, int n_states,
                      struct problem *problem);

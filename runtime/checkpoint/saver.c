@@ -16,7 +16,7 @@
 
 enum { ALIGNMENT = 64 };
 
-/* The states one behind the other in the copy, each aligned as in the arena. */
+/* The states one after the other in the copy, each aligned as in the arena. */
 static bool place_arrays(struct saver *saver, char *arena, struct problem *problem) {
   const struct accel_program *program = saver->program;
   size_t count = (size_t)program->n_states + 1, at = program->checkpoint.copy_offset;

@@ -55,8 +55,8 @@ bool rt_saver_writes(const struct saver *saver);
  * errors. */
 bool rt_saver_save(struct saver *saver, const struct checkpoint *what, bool in_background, struct problem *problem);
 
-/* Touches the memory that copies go to, beside the steps, so that the first save's copy need not wait for the system to
- * find it. Nothing where saves are not in the background. */
+/* Touches the memory that copies go to, concurrently with the steps, so that the first save's copy need not wait for
+ * the system to find it. Nothing where saves are not in the background. */
 void rt_saver_prepare(struct saver *saver);
 
 /* Adds a file to the next checkpoint; the bytes are copied. The name must be a plain one. */

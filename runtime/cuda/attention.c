@@ -103,7 +103,7 @@ static descriptor pointwise(const struct making *m, cudnnPointwiseMode_t mode, d
 }
 
 /* The number of each score's row, or column. */
-static descriptor place(const struct making *m, cudnnDataType_t math, descriptor scores, int64_t axis) {
+static descriptor positions(const struct making *m, cudnnDataType_t math, descriptor scores, int64_t axis) {
   descriptor y = rt_graph_between(m->graph, I32, m->scores);
   rt_graph_pointwise(m->graph, CUDNN_POINTWISE_GEN_INDEX, math, scores, NULL, NULL, y, axis);
   return y;
@@ -123,7 +123,7 @@ static descriptor where(const struct making *m, descriptor condition, descriptor
 
 static descriptor without_padding(const struct making *m, descriptor scores) {
   if (m->query_lengths == NULL) return scores;
-  descriptor row = place(m, I32, scores, 2), column = place(m, I32, scores, 3);
+  descriptor row = positions(m, I32, scores, 2), column = positions(m, I32, scores, 3);
   descriptor row_counts = compare(m, CUDNN_POINTWISE_CMP_LT, row, m->query_lengths);
   descriptor column_counts = compare(m, CUDNN_POINTWISE_CMP_LT, column, m->key_lengths);
   return where(m, compare(m, CUDNN_POINTWISE_LOGICAL_AND, row_counts, column_counts), scores);
@@ -131,7 +131,7 @@ static descriptor without_padding(const struct making *m, descriptor scores) {
 
 static descriptor without_later(const struct making *m, descriptor scores) {
   if (!m->a->causal) return scores;
-  descriptor row = place(m, F32, scores, 2), column = place(m, F32, scores, 3);
+  descriptor row = positions(m, F32, scores, 2), column = positions(m, F32, scores, 3);
   return where(m, compare(m, CUDNN_POINTWISE_CMP_GE, row, column), scores);
 }
 

@@ -167,7 +167,7 @@ bool rt_events_write(const struct device_events *events, const char *folder, str
   if (out == NULL) return rt_problem(problem, "no memory for the profile's trace");
   print_all(out, events);
   bool good = fclose(out) == 0 || rt_problem(problem, "no memory for the profile's trace");
-  good = good && rt_write_file(path, BESIDE, text, length, NULL, problem);
+  good = good && rt_write_file(path, BY_RENAME, text, length, NULL, problem);
   free(text);
   return good;
 }

@@ -34,7 +34,7 @@ void rt_events_free(struct device_events *events);
  * no memory. */
 char *rt_kernel_name(const char *symbol);
 
-/* The table, of a part of the program in the place of what that has run where events have one; with_flops: with the
+/* The table, of a part of the program instead of what that has run where events have one; with_flops: with the
  * rates of parts. Nothing when no step was measured. */
 void rt_events_print(const struct device_events *events, bool with_flops);
 

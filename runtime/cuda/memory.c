@@ -1,4 +1,4 @@
-/* The device's arena: one range of addresses with physical memory behind all of it. */
+/* The device's arena: one range of addresses with physical memory for all of it. */
 #include "runtime/gpu/state.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"

@@ -17,10 +17,10 @@ int64_t rt_batch_sharding_first(const struct batch_sharding *sharding, int64_t n
  */
 static int64_t dispatched(const struct batch_sharding *sharding, int64_t samples, int64_t position, bool *counts) {
   int64_t rest = samples % round_of(sharding), first = samples - rest;
-  int64_t rank = (position - first) / sharding->batch, place = (position - first) % sharding->batch;
+  int64_t rank = (position - first) / sharding->batch, index = (position - first) % sharding->batch;
   int64_t each = (rest + sharding->ranks - 1) / sharding->ranks;
-  *counts = place < each;
-  return (first + rank * each + place) % samples;
+  *counts = index < each;
+  return (first + rank * each + index) % samples;
 }
 
 int64_t rt_batch_sharding_sample(const struct batch_sharding *sharding, int64_t samples, int64_t position,

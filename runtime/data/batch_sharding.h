@@ -3,7 +3,7 @@
  *
  * A round is one batch of every rank, and an epoch is a number of whole rounds. A position counts through the rounds of
  * all epochs: in a round the first rank's batch, then the second's. What does not fill the last round decides what it
- * holds: nothing (it is left out), the epoch's first samples once more, or places without a sample. */
+ * holds: nothing (it is left out), the epoch's first samples once more, or positions without a sample. */
 #ifndef RUNTIME_DATA_BATCH_SHARDING_H
 #define RUNTIME_DATA_BATCH_SHARDING_H
 
@@ -32,7 +32,7 @@ int64_t rt_batch_sharding_positions(const struct batch_sharding *sharding, int64
 int64_t rt_batch_sharding_first(const struct batch_sharding *sharding, int64_t number, int64_t rank);
 
 /* The sample at a position of an epoch, 0 <= position < rt_batch_sharding_positions, counted in the epoch's own order.
- * At a place without one it is some other sample, and *counts is false. */
+ * At a position without one it is some other sample, and *counts is false. */
 int64_t rt_batch_sharding_sample(const struct batch_sharding *sharding, int64_t samples, int64_t position,
                                  bool *counts);
 

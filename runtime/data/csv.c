@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A place in the text that is being read. */
+/* A position in the text that is being read. */
 struct reader {
   const char *at, *end;
   int64_t line;   /* from 1 */
@@ -79,11 +79,11 @@ static bool parse_number(struct cell cell, float *value) {
 
 /* Whether a cell that is a number holds what is asked of an index: as it is written, not as float32 rounds it. */
 static bool check_index(const struct reader *reader, const struct accel_index *index, int column, struct cell cell) {
-  char place[400], number[64];
+  char where[400], number[64];
   snprintf(number, sizeof number, "%.*s", (int)cell.length, cell.text);
   if (rt_index_fits(index, strtod(number, NULL))) return true;
-  snprintf(place, sizeof place, "%s: line %" PRId64, reader->path, reader->line);
-  return rt_index_problem(reader->indices, index, column, place, number, reader->problem);
+  snprintf(where, sizeof where, "%s: line %" PRId64, reader->path, reader->line);
+  return rt_index_problem(reader->indices, index, column, where, number, reader->problem);
 }
 
 static bool is_header(struct cell line) {

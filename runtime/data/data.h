@@ -19,7 +19,7 @@ struct data_files {
 struct data_split {
   const struct data_files *source; /* NULL: this split does not exist */
   struct mixture mixture;
-  int64_t shift; /* from the positions of the program to those in the mixture, beside those of other ranks */
+  int64_t shift; /* from the positions of the program to those in the mixture, among those of other ranks */
 };
 
 struct data {
@@ -38,7 +38,8 @@ bool rt_data_open(struct data *data, const struct accel_program *program, struct
 bool rt_data_open_eval(struct data *data, const struct accel_program *program, const char *path,
                        struct problem *problem);
 
-/* The place in its split's mixture of the first of this rank's samples from `position` on, as the program counts them.
+/* The position in its split's mixture of the first of this rank's samples from `position` on, as the program counts
+ * them.
  */
 int64_t rt_data_position(const struct data *data, enum accel_split which, int64_t position);
 

@@ -34,17 +34,17 @@ bool rt_index_fits(const struct accel_index *index, double number) {
   return number == (double)index->none;
 }
 
-bool rt_index_problem(const struct indices *indices, const struct accel_index *index, int64_t column, const char *place,
+bool rt_index_problem(const struct indices *indices, const struct accel_index *index, int64_t column, const char *where,
                       const char *number, struct problem *problem) {
-  char beside[64] = "";
+  char none[64] = "";
   bool is_label = column == indices->width;
-  if (index->none != 0) snprintf(beside, sizeof beside, ", nor %" PRId64 ", which the loss leaves out", index->none);
+  if (index->none != 0) snprintf(none, sizeof none, ", nor %" PRId64 ", which the loss leaves out", index->none);
   if (is_label) {
-    rt_problem(problem, "%s: label %s is not a class number below %" PRId64 "%s", place, number, index->below, beside);
+    rt_problem(problem, "%s: label %s is not a class number below %" PRId64 "%s", where, number, index->below, none);
     return rt_help(problem, "number the classes from 0, or raise the model's number of classes");
   }
-  rt_problem(problem, "%s, column %" PRId64 ": %s is not a whole number below %" PRId64 " from 0 on%s", place,
-             column + 1, number, index->below, beside);
+  rt_problem(problem, "%s, column %" PRId64 ": %s is not a whole number below %" PRId64 " from 0 on%s", where,
+             column + 1, number, index->below, none);
   return rt_help(problem, "the model looks something up by this column: correct the data, or give the model a larger "
                           "table in model.config");
 }

@@ -24,9 +24,9 @@ struct accel_index rt_class_index(const struct accel_program *program);
 /* Whether a number may stand in a column of `index`. */
 bool rt_index_fits(const struct accel_index *index, double number);
 
-/* The problem that one may not: `number`, as people read it, stands in column `column`, from 0, at `place`, "t.csv:
+/* The problem that one may not: `number`, as people read it, stands in column `column`, from 0, at `where`, "t.csv:
  * line 3". Always false. */
-bool rt_index_problem(const struct indices *indices, const struct accel_index *index, int64_t column, const char *place,
+bool rt_index_problem(const struct indices *indices, const struct accel_index *index, int64_t column, const char *where,
                       const char *number, struct problem *problem);
 
 #endif

@@ -45,7 +45,7 @@ static int32_t *in_batch(int32_t *array, int64_t i, int64_t width) {
   return array != NULL ? array + i * width : NULL;
 }
 
-/* The targets of a place without a sample, where they are asked for. */
+/* The targets of a position without a sample, where they are asked for. */
 static void forget(const struct data *data, int64_t count, int32_t *targets) {
   if (targets == NULL) return;
   for (int64_t i = 0; i < count; i++) targets[i] = data->program->no_target;
@@ -53,9 +53,9 @@ static void forget(const struct data *data, int64_t count, int32_t *targets) {
 
 /* The samples of a batch of `count` from its sample `first` on, as many as are found at once. */
 static int found_from(const struct data_split *split, int64_t position, int64_t first, int64_t count,
-                      struct place places[FOUND_AT_ONCE]) {
+                      struct sample samples[FOUND_AT_ONCE]) {
   int found = count - first < FOUND_AT_ONCE ? (int)(count - first) : FOUND_AT_ONCE;
-  rt_mixture_find_all(&split->mixture, position + first, found, places);
+  rt_mixture_find_all(&split->mixture, position + first, found, samples);
   return found;
 }
 
@@ -73,22 +73,22 @@ void rt_load_windows(const struct data *data, enum accel_split which, int64_t po
   const struct data_split *split = split_of(data, which);
   int64_t length = data->program->sequence_length;
   position = rt_data_position(data, which, position);
-  struct place places[FOUND_AT_ONCE];
+  struct sample samples[FOUND_AT_ONCE];
   for (int64_t i = 0; i < count; i++) {
-    if (i % FOUND_AT_ONCE == 0) found_from(split, position, i, count, places);
-    struct place place = places[i % FOUND_AT_ONCE];
-    const struct data_file *file = &split->source->files[place.part];
-    copy_tokens(data, file, place.start, length, in_batch(tokens, i, length));
-    copy_tokens(data, file, place.start + 1, length, in_batch(targets, i, length));
-    if (!place.counts) forget(data, length, in_batch(targets, i, length));
+    if (i % FOUND_AT_ONCE == 0) found_from(split, position, i, count, samples);
+    struct sample sample = samples[i % FOUND_AT_ONCE];
+    const struct data_file *file = &split->source->files[sample.part];
+    copy_tokens(data, file, sample.start, length, in_batch(tokens, i, length));
+    copy_tokens(data, file, sample.start + 1, length, in_batch(targets, i, length));
+    if (!sample.counts) forget(data, length, in_batch(targets, i, length));
   }
 }
 
-/* What a window's places have of their documents: `first` is its first token. */
+/* What a window's positions have of their documents: `first` is its first token. */
 static void mark_documents(const struct data *data, const struct tokens *tokens, int64_t first, int32_t *targets,
                            int32_t *starts, int32_t *positions) {
   int64_t length = data->program->sequence_length, begin = 0, document = rt_tokens_document(tokens, first);
-  int64_t next = rt_tokens_start(tokens, document + 1) - first; /* the place where the next one begins */
+  int64_t next = rt_tokens_start(tokens, document + 1) - first; /* the position where the next one begins */
   for (int64_t t = 0; t < length; t++) {
     if (t == next) {
       begin = t;
@@ -122,15 +122,15 @@ void rt_load_documents(const struct data *data, enum accel_split which, int64_t 
   bool padded = data->program->packing == ACCEL_PADDED;
   if (!padded) rt_load_windows(data, which, position, count, tokens, targets);
   for (int64_t i = 0; i < count; i++) {
-    struct place place = rt_mixture_find(&split->mixture, first + i);
-    const struct data_file *file = &split->source->files[place.part];
+    struct sample sample = rt_mixture_find(&split->mixture, first + i);
+    const struct data_file *file = &split->source->files[sample.part];
     int32_t *starts_of = in_batch(starts, i, length), *positions_of = in_batch(positions, i, length);
     int32_t *tokens_of = in_batch(tokens, i, length), *targets_of = in_batch(targets, i, length);
     if (padded)
-      load_padded(data, file, place.start, tokens_of, targets_of, starts_of, positions_of);
+      load_padded(data, file, sample.start, tokens_of, targets_of, starts_of, positions_of);
     else
-      mark_documents(data, &file->tokens, place.start, targets_of, starts_of, positions_of);
-    if (!place.counts) forget(data, length, targets_of);
+      mark_documents(data, &file->tokens, sample.start, targets_of, starts_of, positions_of);
+    if (!sample.counts) forget(data, length, targets_of);
   }
 }
 
@@ -156,17 +156,17 @@ void rt_load_rows(const struct data *data, enum accel_split which, int64_t posit
   position = rt_data_position(data, which, position);
 #pragma omp parallel for if (count >= MANY_ROWS)
   for (int64_t first = 0; first < count; first += FOUND_AT_ONCE) {
-    struct place places[FOUND_AT_ONCE];
-    int found = found_from(split, position, first, count, places);
+    struct sample samples[FOUND_AT_ONCE];
+    int found = found_from(split, position, first, count, samples);
     for (int k = 0; k < found; k++) {
-      const struct data_file *file = &split->source->files[places[k].part];
+      const struct data_file *file = &split->source->files[samples[k].part];
       const struct rows *rows = &file->rows;
       int64_t i = first + k;
-      double label = rt_rows_load(rows, places[k].start, features != NULL ? features + i * rows->width : NULL);
+      double label = rt_rows_load(rows, samples[k].start, features != NULL ? features + i * rows->width : NULL);
       if (values != NULL) values[i] = (float)label;
-      if (classes != NULL && !rt_index_fits(&class, label)) fail_changed_label(file, places[k].start, label);
+      if (classes != NULL && !rt_index_fits(&class, label)) fail_changed_label(file, samples[k].start, label);
       if (classes != NULL) classes[i] = (int32_t)label;
-      if (classes != NULL && !places[k].counts) forget(data, 1, classes + i);
+      if (classes != NULL && !samples[k].counts) forget(data, 1, classes + i);
     }
   }
 }

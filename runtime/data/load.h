@@ -3,8 +3,8 @@
  * not exist.
  *
  * All functions give the samples `position` ... `position` + `count` - 1 of a split, positions counted as the program
- * counts them for this rank. An array that is NULL is not asked for. The target, or class, of a place without a sample
- * is program->no_target. */
+ * counts them for this rank. An array that is NULL is not asked for. The target, or class, of a position without a
+ * sample is program->no_target. */
 #ifndef RUNTIME_DATA_LOAD_H
 #define RUNTIME_DATA_LOAD_H
 
@@ -14,7 +14,7 @@
 void rt_load_windows(const struct data *data, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
                      int32_t *targets);
 
-/* The same of documents, one after the other in a window, or each in one of its own: of each place also where its
+/* The same of documents, one after the other in a window, or each in one of its own: of each position also where its
  * document begins in the window, and how far it is from there. */
 void rt_load_documents(const struct data *data, enum accel_split which, int64_t position, int64_t count,
                        int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions);

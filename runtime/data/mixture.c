@@ -79,42 +79,42 @@ static int64_t epoch_of(const struct mixture *mixture, int64_t position) {
   return mixture->split == ACCEL_EVAL ? 0 : position / mixture->taken;
 }
 
-/* The place of a sample of an epoch, by its number behind the shuffle. */
-static void set_place(const struct mixture *mixture, int64_t epoch, int64_t index, struct place *place) {
+/* The position of a sample of an epoch, by its number after the shuffle. */
+static void set_sample(const struct mixture *mixture, int64_t epoch, int64_t index, struct sample *sample) {
   if (mixture->weights != NULL) {
     int64_t draw = epoch * mixture->samples + index;
-    place->part = drawn_from(mixture, &draw);
-    place->start = rt_order_start(&mixture->parts[place->part], draw);
+    sample->part = drawn_from(mixture, &draw);
+    sample->start = rt_order_start(&mixture->parts[sample->part], draw);
   } else {
-    place->part = part_of(mixture, index);
-    place->start = rt_order_at(&mixture->parts[place->part], (uint64_t)epoch, index - mixture->before[place->part]);
+    sample->part = part_of(mixture, index);
+    sample->start = rt_order_at(&mixture->parts[sample->part], (uint64_t)epoch, index - mixture->before[sample->part]);
   }
 }
 
 /* Of positions of one epoch. */
-static void find_in_epoch(const struct mixture *mixture, int64_t position, int count, struct place *places) {
+static void find_in_epoch(const struct mixture *mixture, int64_t position, int count, struct sample *samples) {
   static_assert((int)FOUND_AT_ONCE <= (int)PERMUTED_AT_ONCE, "they are shuffled together");
   int64_t epoch = epoch_of(mixture, position);
   uint64_t indices[FOUND_AT_ONCE];
   for (int i = 0; i < count; i++)
     indices[i] = (uint64_t)rt_batch_sharding_sample(&mixture->sharding, mixture->samples,
-                                                    (position + i) % mixture->taken, &places[i].counts);
+                                                    (position + i) % mixture->taken, &samples[i].counts);
   if (mixture->shuffle)
     rt_permute_all(mixture->seed, rt_order_stream(mixture->split, (uint64_t)epoch), (uint64_t)mixture->samples, count,
                    indices);
-  for (int i = 0; i < count; i++) set_place(mixture, epoch, (int64_t)indices[i], &places[i]);
+  for (int i = 0; i < count; i++) set_sample(mixture, epoch, (int64_t)indices[i], &samples[i]);
 }
 
-void rt_mixture_find_all(const struct mixture *mixture, int64_t position, int count, struct place *places) {
+void rt_mixture_find_all(const struct mixture *mixture, int64_t position, int count, struct sample *samples) {
   for (int first = 0, end; first < count; first = end) {
     for (end = first + 1; end < count; end++)
       if (epoch_of(mixture, position + end) != epoch_of(mixture, position + first)) break;
-    find_in_epoch(mixture, position + first, end - first, places + first);
+    find_in_epoch(mixture, position + first, end - first, samples + first);
   }
 }
 
-struct place rt_mixture_find(const struct mixture *mixture, int64_t position) {
-  struct place place;
-  rt_mixture_find_all(mixture, position, 1, &place);
-  return place;
+struct sample rt_mixture_find(const struct mixture *mixture, int64_t position) {
+  struct sample sample;
+  rt_mixture_find_all(mixture, position, 1, &sample);
+  return sample;
 }

@@ -23,7 +23,7 @@ struct mixture {
 
 /* A sample: where it begins in its file, a token or a row. At a position without a sample it is another one, which is
  * not to count. */
-struct place {
+struct sample {
   int64_t part, start;
   bool counts;
 };
@@ -36,10 +36,10 @@ bool rt_mixture_make(struct mixture *mixture, const struct order *parts, const d
 void rt_mixture_free(struct mixture *mixture);
 
 /* The sample at `position` >= 0. taken >= 1. */
-struct place rt_mixture_find(const struct mixture *mixture, int64_t position);
+struct sample rt_mixture_find(const struct mixture *mixture, int64_t position);
 
-/* The same of the `count` <= FOUND_AT_ONCE positions from there on, into `places`; faster than one by one. */
+/* The same of the `count` <= FOUND_AT_ONCE positions from there on, into `samples`; faster than one by one. */
 enum { FOUND_AT_ONCE = 64 };
-void rt_mixture_find_all(const struct mixture *mixture, int64_t position, int count, struct place *places);
+void rt_mixture_find_all(const struct mixture *mixture, int64_t position, int count, struct sample *samples);
 
 #endif

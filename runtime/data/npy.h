@@ -19,7 +19,7 @@ struct npy {
   int64_t bytes_before; /* of the file */
 };
 
-/* Reads the header in the `size` bytes of a file, and finds the elements behind it, which must end where the file does.
+/* Reads the header in the `size` bytes of a file, and finds the elements after it, which must end where the file does.
  * `path` is for messages. */
 bool rt_npy_find(struct npy *npy, const char *path, const uint8_t *bytes, size_t size, struct problem *problem);
 

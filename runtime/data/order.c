@@ -18,7 +18,7 @@ struct order rt_order_of_windows(uint64_t seed, enum accel_split split, bool shu
   order.samples = (count - 1) / length;
   if (!shuffle || split == ACCEL_EVAL) return order;
   /* An epoch begins anywhere in the first `length` tokens, so that over epochs every cut between windows is seen. The
-   * number of windows must be the same for all offsets (a position is one integer), so it is what fits behind the
+   * number of windows must be the same for all offsets (a position is one integer), so it is what fits after the
    * largest; a file too short for that has fewer offsets. */
   if (order.samples > 1) order.samples = (count - length) / length;
   int64_t spare = count - 1 - order.samples * length;

@@ -15,7 +15,7 @@ struct order {
   int64_t first;   /* the split's first token or row in its file */
   int64_t samples; /* in an epoch */
   int64_t stride;  /* tokens between the starts of neighbouring windows; 1 for rows */
-  int64_t offsets; /* how many places an epoch's first window can start at; 1: always at `first` */
+  int64_t offsets; /* how many positions an epoch's first window can start at; 1: always at `first` */
   uint64_t stream; /* of the permutation of epoch 0; the later ones follow it */
 };
 

@@ -14,23 +14,23 @@ static void touch(const uint8_t *from, size_t size) {
 
 static void touch_sample(const struct data *data, int64_t position) {
   const struct data_split *split = &data->split[ACCEL_TRAIN];
-  struct place place = rt_mixture_find(&split->mixture, rt_data_position(data, ACCEL_TRAIN, position));
-  const struct data_file *file = &split->source->files[place.part];
+  struct sample sample = rt_mixture_find(&split->mixture, rt_data_position(data, ACCEL_TRAIN, position));
+  const struct data_file *file = &split->source->files[sample.part];
   const struct tokens *tokens = &file->tokens;
   const struct rows *rows = &file->rows;
   if (file->padded) {
-    int64_t first = rt_tokens_start(tokens, place.start), has = rt_tokens_start(tokens, place.start + 1) - first;
+    int64_t first = rt_tokens_start(tokens, sample.start), has = rt_tokens_start(tokens, sample.start + 1) - first;
     if (has > data->program->sequence_length + 1) has = data->program->sequence_length + 1;
     touch(tokens->bytes + first * tokens->width, (size_t)(has * tokens->width));
     return;
   }
   if (!rt_format_is_rows(file->format)) {
-    touch(tokens->bytes + place.start * tokens->width, (size_t)((data->program->sequence_length + 1) * tokens->width));
+    touch(tokens->bytes + sample.start * tokens->width, (size_t)((data->program->sequence_length + 1) * tokens->width));
     return;
   }
   size_t width = (size_t)rt_npy_width(rows->type), label = (size_t)rt_npy_width(rows->label_type);
-  touch(rows->features + (size_t)(place.start * rows->stride) * width, (size_t)rows->width * width);
-  touch(rows->labels + (size_t)(place.start * rows->label_stride) * label, label);
+  touch(rows->features + (size_t)(sample.start * rows->stride) * width, (size_t)rows->width * width);
+  touch(rows->labels + (size_t)(sample.start * rows->label_stride) * label, label);
 }
 
 /* Looks at where steps are, as often as they move. */

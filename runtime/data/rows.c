@@ -23,7 +23,7 @@ bool rt_rows_of_arrays(struct rows *rows, const struct npy *features, const char
     if (__builtin_mul_overflow(has, features->shape[i], &has)) has = INT64_MAX; /* of an array without rows */
   if (features->rank < 1 || has != width) {
     rt_problem(problem, "%s: a row of the array has %" PRId64 " numbers, not %" PRId64, path, has, width);
-    return rt_help(problem, "give data.features the product of the array's dimensions behind the first");
+    return rt_help(problem, "give data.features the product of the array's dimensions after the first");
   }
   if (labels->rank < 1 || labels->count != features->shape[0]) {
     rt_problem(problem, "%s: %" PRId64 " labels for the %" PRId64 " rows of %s", labels_path, labels->count,
@@ -46,7 +46,7 @@ static double number_at(const struct rows *rows, int64_t row, int64_t column) {
   return rt_npy_at(rows->type, rows->features, row * rows->stride + column);
 }
 
-/* The first column of a row, from `index->first` on, that does not hold what is asked of it; behind the last one where
+/* The first column of a row, from `index->first` on, that does not hold what is asked of it; after the last one where
  * all do. */
 static int64_t wrong_column(const struct rows *rows, int64_t row, const struct accel_index *index) {
   int64_t column = index->first;
@@ -64,14 +64,14 @@ static bool row_fits(const struct rows *rows, int64_t row, const struct indices 
 
 static bool refuse_row(const struct rows *rows, int64_t row, const struct indices *indices, const char *path,
                        const char *labels_path, struct problem *problem) {
-  char place[400], number[40];
+  char where[400], number[40];
   for (int i = 0; i < indices->count; i++) {
     const struct accel_index *index = &indices->items[i];
     int64_t column = wrong_column(rows, row, index);
     if (column == index->first + index->count) continue;
-    snprintf(place, sizeof place, "%s: row %" PRId64, column == rows->width ? labels_path : path, row + 1);
+    snprintf(where, sizeof where, "%s: row %" PRId64, column == rows->width ? labels_path : path, row + 1);
     snprintf(number, sizeof number, "%.17g", number_at(rows, row, column));
-    return rt_index_problem(indices, index, column, place, number, problem);
+    return rt_index_problem(indices, index, column, where, number, problem);
   }
   return true;
 }

@@ -17,7 +17,7 @@ struct rows {
 /* All columns but the last are features; the last is the label. */
 struct rows rt_rows_of_table(const struct table *table);
 
-/* The rows of an array of features, whose dimensions behind the first make `width` of them, with an array of as many
+/* The rows of an array of features, whose dimensions after the first make `width` of them, with an array of as many
  * labels. The paths are for messages. */
 bool rt_rows_of_arrays(struct rows *rows, const struct npy *features, const char *path, const struct npy *labels,
                        const char *labels_path, int64_t width, struct problem *problem);

@@ -38,7 +38,7 @@ static bool check_head(const char *path, const uint8_t *bytes, size_t size, stru
   return cut(path, problem);
 }
 
-/* Bytes behind the header of so many tokens and documents; more than any file's when they cannot be. */
+/* Bytes after the header of so many tokens and documents; more than any file's when they cannot be. */
 static uint64_t body_bytes(uint64_t count, uint64_t width, uint64_t documents) {
   static const uint64_t most = (uint64_t)1 << 56;
   if (count > most || documents > count) return UINT64_MAX;

@@ -100,8 +100,8 @@ bool rt_tokens_find(struct tokens *tokens, enum accel_format format, const char 
   return true;
 }
 
-static int64_t token_at(const struct tokens *tokens, int64_t place) {
-  const uint8_t *at = tokens->bytes + place * tokens->width;
+static int64_t token_at(const struct tokens *tokens, int64_t index) {
+  const uint8_t *at = tokens->bytes + index * tokens->width;
   if (tokens->width == 1) return at[0];
   return tokens->width == 2 ? (int64_t)(at[0] | at[1] << 8) : (int64_t)read_u32(at);
 }
@@ -141,10 +141,10 @@ bool rt_tokens_check(const struct tokens *tokens, int64_t first, int64_t count, 
                      struct problem *problem) {
   int64_t most = largest(tokens, first, count);
   if (most < vocabulary) return true;
-  int64_t place = first;
-  while (token_at(tokens, place) < vocabulary) place++;
+  int64_t index = first;
+  while (token_at(tokens, index) < vocabulary) index++;
   rt_problem(problem, "%s: byte %" PRId64 ": token %" PRId64 " is not below the model's vocabulary of %" PRId64, path,
-             tokens->bytes_before + place * tokens->width, token_at(tokens, place), vocabulary);
+             tokens->bytes_before + index * tokens->width, token_at(tokens, index), vocabulary);
   return rt_help(problem,
                  "give data made by the tokenizer of this model, or a model with vocab_size %" PRId64 " or more",
                  most + 1);

@@ -32,7 +32,7 @@ bool rt_tokens_need_no_check(const struct tokens *tokens, int64_t vocabulary);
 /* The document that `token` is in, by its number. There are documents. */
 int64_t rt_tokens_document(const struct tokens *tokens, int64_t token);
 
-/* The first token of a document by its number; of the one behind the last, the number of tokens. */
+/* The first token of a document by its number; of the one after the last, the number of tokens. */
 int64_t rt_tokens_start(const struct tokens *tokens, int64_t document);
 
 /* Copies tokens first … first + count - 1; returns the largest. */

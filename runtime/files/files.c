@@ -35,7 +35,7 @@ static int create(const char *path) {
 bool rt_writer_open(struct writer *writer, const char *path, enum placing placing, struct problem *problem) {
   int length = snprintf(writer->path, sizeof writer->path, "%s", path);
   if (length < 0 || (size_t)length >= sizeof writer->path) return too_long(problem, path);
-  snprintf(writer->partial, sizeof writer->partial, "%s%s", writer->path, placing == BESIDE ? ".partial" : "");
+  snprintf(writer->partial, sizeof writer->partial, "%s%s", writer->path, placing == BY_RENAME ? ".partial" : "");
   writer->checksums = rt_prefix_checksums_start();
   writer->stream = NULL;
   writer->file = create(writer->partial);

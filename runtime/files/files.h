@@ -1,4 +1,4 @@
-/* Files that are whole or absent: written beside their place, synced, renamed. */
+/* Files that are whole or absent: written next to where they go, synced, renamed. */
 #ifndef RUNTIME_FILES_FILES_H
 #define RUNTIME_FILES_FILES_H
 
@@ -14,12 +14,13 @@ struct file_sum {
   struct marks marks;
 };
 
-/* Where a file is written until it is whole: beside its place, or in it, when its folder has not come to its place. */
-enum placing { BESIDE, IN_PLACE };
+/* Where a file is written until it is whole: under another name, or under its own, when its folder is not at its path
+ * yet. */
+enum placing { BY_RENAME, IN_PLACE };
 
 struct writer {
   char path[4096];    /* where the file will stand */
-  char partial[4112]; /* where it is written until then: BESIDE, the same name with ".partial" */
+  char partial[4112]; /* where it is written until then: BY_RENAME, the same name with ".partial" */
   int file;
   struct stream *stream;             /* through which it is written; NULL: none */
   struct prefix_checksums checksums; /* of what was added */
@@ -29,7 +30,7 @@ struct writer {
  * alone. */
 bool rt_writer_open(struct writer *writer, const char *path, enum placing placing, struct problem *problem);
 
-/* Goes on with a partial file beside `path` of which the first `size` bytes are good; the rest is cut off. What was
+/* Goes on with a partial file next to `path` of which the first `size` bytes are good; the rest is cut off. What was
  * added before is not in the sum. */
 bool rt_writer_resume(struct writer *writer, const char *path, size_t size, struct problem *problem);
 

@@ -121,7 +121,7 @@ bool rt_folder_replace(const char *from, const char *to, struct problem *problem
   return sync_parent(to, problem);
 }
 
-/* The number behind the prefix; -1 when the name is not a prefix and a number. */
+/* The number after the prefix; -1 when the name is not a prefix and a number. */
 static int64_t number_of(const char *name, const char *prefix) {
   size_t length = strlen(prefix);
   if (strncmp(name, prefix, length) != 0) return -1;

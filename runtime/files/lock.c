@@ -25,7 +25,7 @@ static struct {
   pid_t owner;     /* 0: there is none */
 } held;
 
-/* How much of a path is there already: up to the slash behind the last folder that is. */
+/* How much of a path is there already: up to the slash after the last folder that is. */
 static size_t length_that_is(const char *path) {
   char upper[4096];
   struct stat status;

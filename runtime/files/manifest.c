@@ -43,7 +43,7 @@ static json_t *entry_of(const struct file_sum *sum) {
   return json_pack("{s:I, s:s, s:s}", "size", (json_int_t)sum->size, "xxh64", digits, "marks", marks);
 }
 
-/* In the place of the last brace. */
+/* From the last brace on. */
 static char *with_tail(char *text) {
   size_t length = text != NULL ? strlen(text) - strlen("\n}") : 0;
   char *whole = text != NULL ? malloc(length + TAIL + 1) : NULL;

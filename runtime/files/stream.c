@@ -29,7 +29,7 @@ struct stream *rt_stream_open(int file) {
   struct stream *stream = calloc(1, sizeof *stream);
   if (stream == NULL) return NULL;
   stream->file = file;
-  /* Touched at once, so that what a process takes beside its arena is the same whatever it writes. */
+  /* Touched at once, so that what a process takes in addition to its arena is the same whatever it writes. */
   for (int i = 0; i < 2; i++) {
     stream->blocks[i] = aligned_alloc(ALIGNMENT, BLOCK);
     if (stream->blocks[i] != NULL) memset(stream->blocks[i], 0, BLOCK);

@@ -23,10 +23,10 @@ struct accel_generation {
   struct arena arena;
   const char *weights_path; /* NULL: the project folder's model.safetensors */
   struct sampler sampler;
-  struct token_list stop; /* the text ends behind these; empty: it does not */
+  struct token_list stop; /* the text ends after these; empty: it does not */
   int32_t *tokens;        /* the prompt and what was made of it */
   int64_t count, capacity;
-  int64_t first, done; /* where the window begins, and how many of its places the model has run over */
+  int64_t first, done; /* where the window begins, and how many of its positions the model has run over */
   const char *logits_path;
   FILE *logits;   /* of --logits; NULL: not asked for */
   float *scratch; /* logits, and as many floats for the sampler */
@@ -208,11 +208,11 @@ int64_t accel_generation_places(struct accel_generation *run, int64_t length, in
                                 int32_t *at) {
   if (run->count == run->capacity) return 0;
   move_window(run, length);
-  int64_t place = run->done, left = run->count - run->first - place, count = left < most ? left : most;
-  if (place > length - most) count = 1;
-  memcpy(tokens, run->tokens + run->first + place, (size_t)count * sizeof *tokens);
+  int64_t position = run->done, left = run->count - run->first - position, count = left < most ? left : most;
+  if (position > length - most) count = 1;
+  memcpy(tokens, run->tokens + run->first + position, (size_t)count * sizeof *tokens);
   memset(tokens + count, 0, (size_t)(most - count) * sizeof *tokens);
-  at[0] = place < INT32_MAX ? (int32_t)place : INT32_MAX;
+  at[0] = position < INT32_MAX ? (int32_t)position : INT32_MAX;
   run->done += count;
   return count;
 }

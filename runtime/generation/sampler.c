@@ -102,7 +102,7 @@ int64_t rt_sample(const struct sampler *sampler, const float *logits, int64_t vo
   for (int64_t i = 0; i < vocabulary; i++) {
     double weight = logits[i] >= least ? exp(((double)logits[i] - logits[best]) * scale) : 0;
     if (weight == 0) continue;
-    chosen = i; /* rounding may leave a rest behind the last one */
+    chosen = i; /* rounding may leave a rest after the last one */
     left -= weight;
     if (left < 0) break;
   }

@@ -21,7 +21,7 @@ void rt_penalize(const struct sampler *sampler, const int32_t *text, int64_t cou
  * other. `scratch` holds vocabulary floats. */
 float rt_least_logit(const struct sampler *sampler, const float *logits, int64_t vocabulary, float *scratch);
 
-/* The token at place `index` of the text, from Philox at (seed, index). `scratch` holds vocabulary floats. -1 when a
+/* The token at position `index` of the text, from Philox at (seed, index). `scratch` holds vocabulary floats. -1 when a
  * logit is not a number. */
 int64_t rt_sample(const struct sampler *sampler, const float *logits, int64_t vocabulary, uint64_t index,
                   float *scratch);

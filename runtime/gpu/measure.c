@@ -79,7 +79,7 @@ void rt_measured_write(void) {
   char *text = json_dumps(root, JSON_INDENT(1));
   struct problem problem;
   rt_problem(&problem, "no memory for what was measured");
-  if (text == NULL || !rt_write_file(file, BESIDE, text, strlen(text), NULL, &problem)) rt_warn("%s", problem.what);
+  if (text == NULL || !rt_write_file(file, BY_RENAME, text, strlen(text), NULL, &problem)) rt_warn("%s", problem.what);
   free(text);
   json_decref(root);
   measured = NULL;

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Before each all-reduce of `bytes` that goes on beside other work, on all `ranks` alike. Short ones by recursive
+/* Before each all-reduce of `bytes` that is concurrent with other work, on all `ranks` alike. Short ones by recursive
  * doubling; long ones by Rabenseifner's halving and doubling among a power of two ranks, else by a ring. Open MPI's own
  * choice in place is a tree to one rank and back, each message with all bytes. Other MPIs choose by themselves. */
 void rt_choose_all_reduce(size_t bytes, int ranks);

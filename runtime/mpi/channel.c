@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 static MPI_Comm between = MPI_COMM_NULL, here = MPI_COMM_NULL, user = MPI_COMM_NULL;
-static MPI_Comm axes[ACCEL_AXES], behind[ACCEL_AXES];
+static MPI_Comm axes[ACCEL_AXES], chained[ACCEL_AXES];
 
 /* MPI's profiling tools show the name. */
 static MPI_Comm named(MPI_Comm channel, const char *name) {
@@ -27,7 +27,7 @@ void rt_channels_open(void) {
   named(here, "this machine");
   rt_mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &user), "start");
   named(user, "user code");
-  for (int i = 0; i < ACCEL_AXES; i++) axes[i] = behind[i] = MPI_COMM_NULL;
+  for (int i = 0; i < ACCEL_AXES; i++) axes[i] = chained[i] = MPI_COMM_NULL;
 }
 
 /* Ranks are numbered with the last axis running fastest; those that differ along one axis alone are a group of it. */
@@ -41,8 +41,8 @@ void rt_channels_divide(const struct accel_program *program) {
     int along = rank / stride % length;
     rt_mpi_check(MPI_Comm_split(between, rank - along * stride, along, &axes[i]), "start");
     named(axes[i], names[i]);
-    rt_mpi_check(MPI_Comm_dup(axes[i], &behind[i]), "start");
-    named(behind[i], names[i]);
+    rt_mpi_check(MPI_Comm_dup(axes[i], &chained[i]), "start");
+    named(chained[i], names[i]);
     stride *= length;
   }
 }
@@ -51,7 +51,7 @@ void rt_channels_close(void) {
   rt_shared_close();
   for (int i = 0; i < ACCEL_AXES; i++) {
     if (axes[i] != MPI_COMM_NULL) MPI_Comm_free(&axes[i]);
-    if (behind[i] != MPI_COMM_NULL) MPI_Comm_free(&behind[i]);
+    if (chained[i] != MPI_COMM_NULL) MPI_Comm_free(&chained[i]);
   }
   MPI_Comm_free(&here);
   MPI_Comm_free(&user);
@@ -88,6 +88,6 @@ MPI_Comm rt_channel_along(enum accel_axis axis) {
   return axes[axis];
 }
 
-MPI_Comm rt_channel_behind(enum accel_axis axis) {
-  return behind[axis];
+MPI_Comm rt_channel_chained(enum accel_axis axis) {
+  return chained[axis];
 }

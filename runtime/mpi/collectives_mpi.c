@@ -68,7 +68,7 @@ void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count
   all_reduce(axis, values, count, MPI_INT64_T, "the sum of counts");
 }
 
-/* ---- Beside other work ---- */
+/* ---- Concurrently with other work ---- */
 
 /* Begins it among the ranks of one machine; false: they are on several. */
 static bool share(struct in_flight_list *list, enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count,
@@ -100,13 +100,13 @@ void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
   start(&rt_sums, axis, rt_channel_along(axis), values, count);
 }
 
-static void start_behind(const struct in_flight *item) {
-  start(&rt_sums_behind, item->next_axis, rt_channel_behind(item->next_axis), item->next_values, item->next_count);
+static void start_chained(const struct in_flight *item) {
+  start(&rt_sums_chained, item->next_axis, rt_channel_chained(item->next_axis), item->next_values, item->next_count);
 }
 
 void accel_start_all_reduce_behind(enum accel_axis axis, float *values, size_t count) {
   struct in_flight *last = &rt_sums.items[rt_sums.count - 1];
-  last->next = start_behind;
+  last->next = start_chained;
   last->next_axis = axis;
   last->next_values = values;
   last->next_count = count;
@@ -117,7 +117,7 @@ void accel_start_all_reduce_behind(enum accel_axis axis, float *values, size_t c
 void accel_advance_collectives(void) {
   rt_shared_advance();
   rt_in_flight_advance(&rt_sums);
-  rt_in_flight_advance(&rt_sums_behind);
+  rt_in_flight_advance(&rt_sums_chained);
   rt_in_flight_advance(&rt_gathers);
 }
 
@@ -176,7 +176,7 @@ void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, flo
 
 void accel_wait_collectives(void) {
   rt_in_flight_wait_all(&rt_sums);
-  rt_in_flight_wait_all(&rt_sums_behind);
+  rt_in_flight_wait_all(&rt_sums_chained);
 }
 
 void accel_wait_reductions(size_t count) {

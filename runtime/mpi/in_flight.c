@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 struct in_flight_list rt_sums = {.what = "the sum of gradients"},
-                      rt_sums_behind = {.what = "the sum of parts of gradients"};
+                      rt_sums_chained = {.what = "the sum of parts of gradients"};
 struct in_flight_list rt_gathers = {.what = "the weights of all ranks"};
 
 static void make_room(struct in_flight_list *list) {
@@ -44,7 +44,7 @@ static bool is_over(struct in_flight_list *list) {
   return done != 0;
 }
 
-/* What begins behind one may wait, and come back here: the next one ends after that. */
+/* What begins after one may wait, and come back here: the next one ends after that. */
 void rt_in_flight_advance(struct in_flight_list *list) {
   if (list->ends) return;
   list->ends = true;

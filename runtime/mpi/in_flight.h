@@ -26,12 +26,13 @@ struct in_flight_list {
   const char *what; /* for messages */
   MPI_Request *requests;
   struct in_flight *items;
-  int **counts; /* by place in the list: which MPI reads until that one ends, kept for the next step; NULL: none yet */
+  int **
+      counts; /* by position in the list: which MPI reads until that one ends, kept for the next step; NULL: none yet */
   int count, ended, capacity;
   bool ends; /* one is being ended */
 };
 
-/* The sizes and places of pieces, as rt_piece_counts, for the one that is added next. The list keeps them. */
+/* The sizes and offsets of pieces, as rt_piece_counts, for the one that is added next. The list keeps them. */
 int *rt_in_flight_counts(struct in_flight_list *list, int ranks, size_t piece, size_t last);
 
 /* The list grows in a run's first step alone. `request`: MPI_REQUEST_NULL for what is shared. */
@@ -45,6 +46,6 @@ void rt_in_flight_wait(struct in_flight_list *list, int count);
 void rt_in_flight_wait_all(struct in_flight_list *list);
 
 /* Sums over ranks, those that began when one of these had ended, and what comes together from ranks. */
-extern struct in_flight_list rt_sums, rt_sums_behind, rt_gathers;
+extern struct in_flight_list rt_sums, rt_sums_chained, rt_gathers;
 
 #endif

@@ -90,7 +90,7 @@ static bool open_topology(hwloc_topology_t *topology, hwloc_bitmap_t allowed) {
 
 /* What one rank takes of `allowed`, which it and others with the same claim share. */
 static bool take(hwloc_topology_t topology, hwloc_const_bitmap_t allowed, bool bind, struct claim *all,
-                 struct processors *place, struct problem *problem) {
+                 struct processors *taken, struct problem *problem) {
   struct claim *own = &all[rt_world()->local_rank];
   int before = 0, count = sharers(all, &before);
   bool whole = hwloc_bitmap_isequal(allowed, hwloc_topology_get_allowed_cpuset(topology)) != 0;
@@ -98,18 +98,18 @@ static bool take(hwloc_topology_t topology, hwloc_const_bitmap_t allowed, bool b
   hwloc_bitmap_t share = share_of(topology, before, count);
   if (share == NULL) return !bind || fail(problem, "this machine's topology has no processors");
   int cores = hwloc_get_nbobjs_inside_cpuset_by_type(topology, share, HWLOC_OBJ_CORE);
-  place->cores = cores > 0 ? cores : 1;
+  taken->cores = cores > 0 ? cores : 1;
   bool good = !bind || count == 1 || hwloc_set_cpubind(topology, share, HWLOC_CPUBIND_PROCESS) == 0;
   if (good && (bind || !whole)) name_share(topology, bind ? share : allowed, own->taken, sizeof own->taken);
   hwloc_bitmap_free(share);
   return good || fail(problem, "this system does not bind a process to processors");
 }
 
-bool rt_processors_take(bool bind, struct processors *place, struct problem *problem) {
+bool rt_processors_take(bool bind, struct processors *taken, struct problem *problem) {
   hwloc_topology_t topology;
   hwloc_bitmap_t allowed = hwloc_bitmap_alloc();
   struct claim own = {"", ""}, *all = calloc((size_t)rt_world()->local_ranks, sizeof *all);
-  *place = (struct processors){0};
+  *taken = (struct processors){0};
   rt_problem(problem, "no memory to start");
   if (all == NULL || allowed == NULL) rt_fail(problem, 1);
   bool known = open_topology(&topology, allowed), good = known || !bind;
@@ -117,10 +117,10 @@ bool rt_processors_take(bool bind, struct processors *place, struct problem *pro
   if (bind && omp_get_proc_bind() != omp_proc_bind_false) good = fail(problem, "OMP_PROC_BIND binds threads, too");
   if (known) hwloc_bitmap_list_snprintf(own.allowed, sizeof own.allowed, allowed);
   exchange(&own, all);
-  if (known && good) good = take(topology, allowed, bind, all, place, problem);
+  if (known && good) good = take(topology, allowed, bind, all, taken, problem);
   own = all[rt_world()->local_rank];
   exchange(&own, all);
-  describe(all, place->machine, sizeof place->machine);
+  describe(all, taken->machine, sizeof taken->machine);
   if (known) hwloc_topology_destroy(topology);
   hwloc_bitmap_free(allowed);
   free(all);
@@ -129,10 +129,10 @@ bool rt_processors_take(bool bind, struct processors *place, struct problem *pro
 
 #else
 
-bool rt_processors_take(bool bind, struct processors *place, struct problem *problem) {
+bool rt_processors_take(bool bind, struct processors *taken, struct problem *problem) {
   int local = rt_world()->local_ranks, processors = omp_get_num_procs();
-  *place = (struct processors){0};
-  if (local > 1) place->cores = processors > local ? processors / local : 1;
+  *taken = (struct processors){0};
+  if (local > 1) taken->cores = processors > local ? processors / local : 1;
   if (!bind) return true;
   rt_problem(problem, "devices.numa_affinity: this runtime was built without hwloc");
   return rt_help(problem, "install libhwloc-dev and build accel-gen again, or set devices.numa_affinity: false");

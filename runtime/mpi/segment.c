@@ -31,7 +31,7 @@ static bool map(int file, size_t bytes, struct segment *segment) {
 }
 
 /* The arena's own pages there, which nobody has touched, are no more. Where the system cannot, they stay. */
-static bool place(int file, char *arena, struct accel_place placed) {
+static bool map_placed(int file, char *arena, struct accel_place placed) {
   if (placed.bytes == 0) return true;
   return mmap(arena + placed.first, placed.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file,
               (off_t)(HEAD + placed.first)) != MAP_FAILED;
@@ -42,7 +42,8 @@ static struct address make(size_t bytes, struct segment *own, char *arena, struc
   int file = memfd_create("accel", MFD_CLOEXEC);
   clock_gettime(CLOCK_REALTIME, &now);
   struct address address = {getpid(), -1, ((uint64_t)getpid() << 40) ^ (uint64_t)now.tv_nsec};
-  if (file >= 0 && ftruncate(file, (off_t)(HEAD + bytes)) == 0 && map(file, bytes, own) && place(file, arena, placed)) {
+  if (file >= 0 && ftruncate(file, (off_t)(HEAD + bytes)) == 0 && map(file, bytes, own) &&
+      map_placed(file, arena, placed)) {
     own->progress->key = address.key;
     address.file = file;
   } else if (file >= 0) {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* Values that others may still read in this rank's segment. */
-struct place {
+struct interval {
   size_t first, end;
   uint64_t number; /* of the collective that put them there last */
 };
@@ -25,8 +25,8 @@ struct shared {
   uint64_t before; /* the first item's number is the next one */
   size_t capacity;
   uint64_t started, worked, ended;
-  struct place *places;
-  size_t n_places;
+  struct interval *intervals;
+  size_t n_intervals;
   struct accel_place placed; /* what is the arena's own memory: whole pages */
 };
 
@@ -53,7 +53,7 @@ static bool is_apart(const struct shared *shared, const struct shared_item *item
   return item->kind == SHARED_ALL_GATHER && item->own != item->values + start_of(item, shared->own);
 }
 
-/* A rank's piece in the segment of one of them, which has places as the arena has. */
+/* A rank's piece in the segment of one of them, which has the offsets of the arena. */
 static char *piece_at(const struct shared *shared, const struct shared_item *item, int segment, int rank) {
   const char *from = is_apart(shared, item) ? item->own : item->values + start_of(item, rank);
   return shared->segments[segment].values + (from - arena);
@@ -103,25 +103,25 @@ static void *grown(void *list, size_t count, size_t size) {
 }
 
 /* Waits until nobody reads any more what lies where the item's values are to go, and notes that they do. Lists of
- * places grow in a run's first step alone. */
+ * these grow in a run's first step alone. */
 static void make_room(struct shared *shared, const struct shared_item *item, uint64_t number) {
   int last = shared->ranks - 1;
   bool apart = is_apart(shared, item);
-  struct place own = {(size_t)((apart ? item->own : item->values) - arena), 0, number};
+  struct interval own = {(size_t)((apart ? item->own : item->values) - arena), 0, number};
   struct reached reached = {shared, 0};
   bool known = false;
   own.end = own.first + bytes_of(shared, item, last) + (apart ? 0 : start_of(item, last));
-  for (size_t i = 0; i < shared->n_places; i++) {
-    struct place *place = &shared->places[i];
-    if (place->first >= own.end || place->end <= own.first) continue;
-    if (place->number > reached.number) reached.number = place->number;
-    if (place->first != own.first || place->end != own.end) continue;
-    *place = own;
+  for (size_t i = 0; i < shared->n_intervals; i++) {
+    struct interval *interval = &shared->intervals[i];
+    if (interval->first >= own.end || interval->end <= own.first) continue;
+    if (interval->number > reached.number) reached.number = interval->number;
+    if (interval->first != own.first || interval->end != own.end) continue;
+    *interval = own;
     known = true;
   }
   if (!known) {
-    shared->places = grown(shared->places, shared->n_places + 1, sizeof *shared->places);
-    shared->places[shared->n_places++] = own;
+    shared->intervals = grown(shared->intervals, shared->n_intervals + 1, sizeof *shared->intervals);
+    shared->intervals[shared->n_intervals++] = own;
   }
   if (reached.number > 0) rt_wait_until(is_free, &reached, "the values of all ranks");
 }
@@ -134,17 +134,17 @@ static struct accel_place read_of(const struct shared *shared, const struct shar
   return (struct accel_place){(size_t)(item->values - arena), start_of(item, last) + bytes_of(shared, item, last)};
 }
 
-/* Between the arena, at `at`, and the same place of the rank's segment: what is not the same memory. */
+/* Between the arena, at `at`, and the same offset of the rank's segment: what is not the same memory. */
 static void copy_apart(const struct shared *shared, char *to, const char *from, const char *at, size_t bytes) {
   size_t first = (size_t)(at - arena), end = first + bytes;
   const struct accel_place placed = shared->placed;
-  size_t behind = placed.first + placed.bytes;
-  if (end <= placed.first || first >= behind) {
+  size_t after = placed.first + placed.bytes;
+  if (end <= placed.first || first >= after) {
     copy(to, from, bytes);
     return;
   }
   if (first < placed.first) copy(to, from, placed.first - first);
-  if (end > behind) copy(to + (behind - first), from + (behind - first), end - behind);
+  if (end > after) copy(to + (after - first), from + (after - first), end - after);
 }
 
 /* Whether others read it where it is, all of it or some. */
@@ -191,10 +191,10 @@ uint64_t rt_shared_begin(struct shared *shared, struct shared_item item) {
 
 /* Where a rank stands when those whose numbers differ in their first bit are to be neighbours. */
 static int place_in_tree(int rank, int ranks) {
-  int place = 0;
+  int position = 0;
   for (int bit = 1, mirrored = ranks / 2; bit < ranks; bit *= 2, mirrored /= 2)
-    if ((rank & bit) != 0) place += mirrored;
-  return place;
+    if ((rank & bit) != 0) position += mirrored;
+  return position;
 }
 
 /* This rank's piece of the sum, for itself, and of an all-reduce for all. */
@@ -331,7 +331,7 @@ static void close_group(struct shared *shared) {
   rt_segments_close(shared->segments, shared->ranks, arena_bytes);
   free(shared->segments);
   free(shared->items);
-  free(shared->places);
+  free(shared->intervals);
   free(shared);
 }
 

@@ -44,7 +44,7 @@ static struct sum sum_of(enum accel_dtype dtype) {
   return (struct sum){dtype == ACCEL_FLOAT16 ? add_float16 : add_bfloat16, 2};
 }
 
-/* From byte `at` of the n places on. */
+/* From byte `at` of the n arrays on. */
 static void add_tree(const struct sum *sum, void *to, const char *const *from, int n, size_t at, size_t count) {
   union block other;
   int lower = 1;

@@ -76,7 +76,7 @@ static void reduce_scatter(enum accel_axis axis, float *values, float *own, size
   memcpy(own, values + kept.first, kept.count * sizeof *own);
 }
 
-/* ---- Beside other work ---- */
+/* ---- Concurrently with other work ---- */
 
 /* Within a machine, where others read gradients where they lie; else it has ended before this returns. */
 static struct shared *carrier(enum accel_axis axis, const float *values) {

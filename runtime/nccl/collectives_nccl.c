@@ -54,7 +54,7 @@ void rt_nccl_close_order(void) {
   memset(&order, 0, sizeof order);
 }
 
-/* The traffic stream, behind all that the compute stream holds by now. */
+/* The traffic stream, after all that the compute stream holds by now. */
 static accel_stream traffic(void) {
   accel_stream stream = accel_cuda_stream(ACCEL_TRAFFIC);
   RT_CUDA(cudaEventRecord(order.fork, accel_cuda_stream(ACCEL_COMPUTE)));
@@ -194,19 +194,19 @@ void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float
 struct seat {
   ncclComm_t comm;
   accel_stream stream;
-  int ranks, place;
+  int ranks, index;
 };
 
 static struct seat seat_along(enum accel_axis axis, accel_stream stream) {
   struct seat seat = {.comm = rt_nccl_along(axis), .stream = stream};
   RT_NCCL(ncclCommCount(seat.comm, &seat.ranks));
-  RT_NCCL(ncclCommUserRank(seat.comm, &seat.place));
+  RT_NCCL(ncclCommUserRank(seat.comm, &seat.index));
   return seat;
 }
 
 /* What a rank has of pieces. */
 static size_t own_count(const struct seat *seat, size_t piece, size_t last) {
-  return seat->place + 1 == seat->ranks ? last : piece;
+  return seat->index + 1 == seat->ranks ? last : piece;
 }
 
 /* Each rank's piece of the values of all, that of rank r at pieces[r * last]. */
@@ -226,7 +226,7 @@ static void gather(const struct seat *seat, const float *own, float *values, siz
   float *rest = values + (size_t)seat->ranks * piece;
   if (piece > 0) RT_NCCL(ncclAllGather(own, values, piece, ncclFloat32, seat->comm, seat->stream));
   if (last > piece) {
-    const float *from = seat->place + 1 == seat->ranks ? own + piece : rest;
+    const float *from = seat->index + 1 == seat->ranks ? own + piece : rest;
     RT_NCCL(ncclBroadcast(from, rest, last - piece, ncclFloat32, seat->ranks - 1, seat->comm, seat->stream));
   }
 }
@@ -256,14 +256,14 @@ void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *
 }
 
 void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last) {
-  int place;
-  RT_NCCL(ncclCommUserRank(rt_nccl_along(axis), &place));
-  accel_start_all_gather_from(axis, values + (size_t)place * piece, values, piece, last);
+  int index;
+  RT_NCCL(ncclCommUserRank(rt_nccl_along(axis), &index));
+  accel_start_all_gather_from(axis, values + (size_t)index * piece, values, piece, last);
 }
 
 /* ---- Values of the host, between steps ---- */
 
-/* The values of all ranks, one behind the other; the caller frees them. */
+/* The values of all ranks, one after the other; the caller frees them. */
 static void *gathered(const void *values, size_t bytes) {
   void *all = malloc(bytes * (size_t)rt_world()->ranks);
   if (all == NULL) {
@@ -279,7 +279,7 @@ void accel_all_reduce_doubles(enum accel_axis axis, double *values, size_t count
   double *all = gathered(values, count * sizeof *all);
   memset(values, 0, count * sizeof *values);
   for (int r = 0; r < rt_world()->ranks; r++)
-    for (size_t i = 0; i < count && rt_nccl_is_beside(axis, r); i++) values[i] += all[(size_t)r * count + i];
+    for (size_t i = 0; i < count && rt_nccl_is_in_group(axis, r); i++) values[i] += all[(size_t)r * count + i];
   free(all);
 }
 
@@ -287,7 +287,7 @@ void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size
   double *all = gathered(values, count * sizeof *all);
   size_t ranks = 0;
   for (int r = 0; r < rt_world()->ranks; r++)
-    if (rt_nccl_is_beside(axis, r)) memmove(all + ranks++ * count, all + (size_t)r * count, count * sizeof *all);
+    if (rt_nccl_is_in_group(axis, r)) memmove(all + ranks++ * count, all + (size_t)r * count, count * sizeof *all);
   for (size_t half = ranks / 2 * count; half >= count; half /= 2)
     for (size_t i = 0; i < half; i++) all[i] += all[half + i];
   memcpy(values, all, count * sizeof *values);
@@ -297,7 +297,7 @@ void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size
 void accel_all_reduce_largest(enum accel_axis axis, double *values, size_t count) {
   double *all = gathered(values, count * sizeof *all);
   for (int r = 0; r < rt_world()->ranks; r++)
-    for (size_t i = 0; i < count && rt_nccl_is_beside(axis, r); i++) {
+    for (size_t i = 0; i < count && rt_nccl_is_in_group(axis, r); i++) {
       double other = all[(size_t)r * count + i];
       if (other > values[i] || isnan(other)) values[i] = other;
     }
@@ -308,6 +308,6 @@ void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count
   int64_t *all = gathered(values, count * sizeof *all);
   memset(values, 0, count * sizeof *values);
   for (int r = 0; r < rt_world()->ranks; r++)
-    for (size_t i = 0; i < count && rt_nccl_is_beside(axis, r); i++) values[i] += all[(size_t)r * count + i];
+    for (size_t i = 0; i < count && rt_nccl_is_in_group(axis, r); i++) values[i] += all[(size_t)r * count + i];
   free(all);
 }

@@ -29,20 +29,20 @@ ncclComm_t rt_nccl_along(enum accel_axis axis) {
   return groups[axis].comm;
 }
 
-static int place(const struct group *group, int rank) {
+static int index_in(const struct group *group, int rank) {
   return rank / group->stride % group->length;
 }
 
-bool rt_nccl_is_beside(enum accel_axis axis, int rank) {
+bool rt_nccl_is_in_group(enum accel_axis axis, int rank) {
   const struct group *group = &groups[axis];
   int own = rt_world()->rank;
   if (group->comm == NULL) return rank == own;
-  return rank - place(group, rank) * group->stride == own - place(group, own) * group->stride;
+  return rank - index_in(group, rank) * group->stride == own - index_in(group, own) * group->stride;
 }
 
 /* ---- The arena ---- */
 
-/* NCCL then reads and writes there itself, and with windows of equal places all at once (NVLink SHARP); where it
+/* NCCL then reads and writes there itself, and with windows of equal offsets all at once (NVLink SHARP); where it
  * cannot, it copies through rooms of its own. All ranks are answered alike. */
 static void register_arena(struct group *group) {
   const struct cuda_device *device = rt_cuda_device();
@@ -94,7 +94,7 @@ static void divide(const struct accel_program *program) {
     config.splitShare = 1;
     *group = (struct group){.length = program->mesh[i] > 1 ? program->mesh[i] : 1, .stride = stride};
     if (group->length == 1) continue;
-    int along = place(group, rank);
+    int along = index_in(group, rank);
     RT_NCCL(ncclCommSplit(all_ranks, rank - along * stride, along, &group->comm, &config));
     register_arena(group);
     stride *= group->length;

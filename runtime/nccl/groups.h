@@ -13,7 +13,7 @@ void rt_nccl_check(ncclResult_t result, const char *call, const char *file, int 
 ncclComm_t rt_nccl_along(enum accel_axis axis);
 
 /* Whether a rank differs from this one along `axis` alone, or is this one. */
-bool rt_nccl_is_beside(enum accel_axis axis, int rank);
+bool rt_nccl_is_in_group(enum accel_axis axis, int rank);
 
 /* The events that order the traffic stream and the compute stream. sums: those that are waited for one by one. */
 void rt_nccl_open_order(size_t sums);

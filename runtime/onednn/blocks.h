@@ -9,7 +9,7 @@
 bool rt_has_blocks(const struct accel_gemm *gemm, rt_described working);
 
 /* Packs the GEMM's weights: [columns / 64][depth / 16][16][64] words of 32 bits, a float or two elements of 16 bits
- * that follow each other along the depth; zeros behind the last. */
+ * that follow each other along the depth; zeros after the last. */
 void rt_pack_blocks(const struct accel_gemm *gemm, void *to, const void *from);
 
 #endif

@@ -25,7 +25,7 @@ struct accel_prepared {
   dnnl_memory_t scratchpad;
   struct operand operands[OPERANDS];
   size_t scratchpad_at, bytes;
-  char *own; /* in place of a workspace that is too small */
+  char *own; /* instead of a workspace that is too small */
 };
 
 static const dnnl_data_type_t types[] = {dnnl_f32, dnnl_bf16, dnnl_f16};
@@ -69,7 +69,7 @@ static dnnl_status_t choose(const struct accel_convolution *c, enum accel_made m
   dnnl_dims_t stride, between, padding;
   for (int i = 0; i < 2; i++) {
     stride[i] = c->stride[i];
-    between[i] = c->dilation[i] - 1; /* oneDNN counts the places left out */
+    between[i] = c->dilation[i] - 1; /* oneDNN counts the positions left out */
     padding[i] = c->padding[i];
   }
   rt_described x = rt_described_by(&operands[X]), weights = rt_described_by(&operands[WEIGHTS]);
@@ -237,7 +237,7 @@ static void reorder(const struct operand *operand, dnnl_memory_t from, dnnl_memo
 }
 
 /* Where oneDNN finds an operand, the program's at `plain`. */
-static void place(const struct operand *operand, void *plain, char *workspace) {
+static void bind_operand(const struct operand *operand, void *plain, char *workspace) {
   rt_onednn_note(dnnl_memory_set_data_handle(operand->plain, operand->widened ? workspace + operand->wide_at : plain));
   if (operand->reorder != NULL)
     rt_onednn_note(dnnl_memory_set_data_handle(operand->working, workspace + operand->working_at));
@@ -250,7 +250,7 @@ static int64_t chunk_at(const struct operand *operand, int64_t first) {
 }
 
 static void give(const struct operand *operand, const void *plain, char *workspace) {
-  place(operand, (void *)(uintptr_t)plain, workspace);
+  bind_operand(operand, (void *)(uintptr_t)plain, workspace);
   float *wide = (float *)(workspace + operand->wide_at);
   if (operand->widened)
 #pragma omp parallel for
@@ -276,7 +276,7 @@ void accel_convolve(const struct accel_convolution *c, void *to, const void *a, 
   int threads = c->one_thread ? rt_set_threads(1) : 0;
   give(&made->operands[first], a, workspace);
   give(&made->operands[second], b, workspace);
-  place(&made->operands[result], to, workspace);
+  bind_operand(&made->operands[result], to, workspace);
   rt_onednn_note(dnnl_memory_set_data_handle(made->scratchpad, workspace + made->scratchpad_at));
   const int read[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
   const int gradient[] = {DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST};

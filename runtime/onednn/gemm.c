@@ -128,8 +128,8 @@ static void multiply_block(const struct accel_gemm *p, void *y, const uint16_t *
                               a_lines ? DEPTH : ROWS, right, b_lines ? COLUMNS : DEPTH, k > 0 ? 1.0f : 0.0f, sum,
                               COLUMNS));
   }
-  char *place = (char *)y + (r * p->y_row + c) * (p->result == ACCEL_F32 ? 4 : 2);
-  rt_store_lines(p->result, p->accumulate, place, p->y_row, sum, COLUMNS, rows, columns);
+  char *result = (char *)y + (r * p->y_row + c) * (p->result == ACCEL_F32 ? 4 : 2);
+  rt_store_lines(p->result, p->accumulate, result, p->y_row, sum, COLUMNS, rows, columns);
 }
 
 /* Where the matrices of one of the batch begin, in elements. */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 struct weight {
-  const void *plain; /* NULL: the place is free */
-  void *place;
+  const void *plain; /* NULL: the slot is free */
+  void *slot;
   dnnl_memory_t working;
   int64_t packed_in; /* the epoch */
 };
@@ -59,7 +59,7 @@ static dnnl_status_t make_reorder(dnnl_primitive_t *to, rt_described from, rt_de
   return status;
 }
 
-/* Places for the weights, of the program's room. */
+/* Slots for the weights, of the program's room. */
 static bool open_weights(struct accel_packed *to, const struct accel_gemm *p, rt_described plain,
                          rt_described working) {
   const size_t bytes = whole_lines(working), count = (size_t)p->weights;
@@ -69,8 +69,8 @@ static bool open_weights(struct accel_packed *to, const struct accel_gemm *p, rt
                                 rt_make_memory(&to->plain, plain) == dnnl_success);
   for (size_t i = 0; i < count && good; i++) {
     struct weight *weight = &to->weights[i];
-    weight->place = room + i * bytes;
-    good = dnnl_memory_create(&weight->working, working, rt_onednn_engine(), weight->place) == dnnl_success;
+    weight->slot = room + i * bytes;
+    good = dnnl_memory_create(&weight->working, working, rt_onednn_engine(), weight->slot) == dnnl_success;
   }
   if (!good) return false;
   room += count * bytes;
@@ -142,7 +142,7 @@ struct accel_packed *rt_open_packed(const struct accel_gemm *gemm) {
 
 /* ---- Multiplying ---- */
 
-/* The weight's place, or a free one; NULL where there is neither. */
+/* The weight's slot, or a free one; NULL where there is neither. */
 static struct weight *find(const struct accel_packed *packed, int64_t count, const void *weight) {
   for (int64_t i = 0; i < count; i++)
     if (packed->weights[i].plain == weight || packed->weights[i].plain == NULL) return &packed->weights[i];
@@ -157,7 +157,7 @@ static void reorder(const struct accel_packed *packed, dnnl_memory_t to, const v
 
 static void pack(const struct accel_gemm *gemm, struct weight *at, const void *weight) {
   if (gemm->packed->by_blocks)
-    rt_pack_blocks(gemm, at->place, weight);
+    rt_pack_blocks(gemm, at->slot, weight);
   else
     reorder(gemm->packed, at->working, weight);
   at->plain = weight;
@@ -177,7 +177,7 @@ static void multiply_part(const struct accel_gemm *p, int index, char *y, const 
   rt_onednn_note(dnnl_primitive_execute(packed->primitive, rt_onednn_stream(), 4, arguments));
 }
 
-/* The matrix as the primitive reads it; NULL where it is one weight more than there are places. */
+/* The matrix as the primitive reads it; NULL where it is one weight more than there are slots. */
 static dnnl_memory_t ready(const struct accel_gemm *gemm, const void *b) {
   const struct accel_packed *packed = gemm->packed;
   if (packed->weights == NULL) {

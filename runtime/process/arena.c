@@ -11,7 +11,7 @@
 
 static const size_t huge_page = (size_t)2 << 20;
 
-/* Address space is given freely; the memory behind it may not be there, and then the system kills without a word. */
+/* Address space is given freely; the memory for it may not be there, and then the system kills without a word. */
 static void warn_of_size(size_t bytes) {
   double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
   if (memory > 0 && (double)bytes > memory)

@@ -37,14 +37,14 @@ int rt_rank_along(const struct accel_program *program, enum accel_axis axis);
 /* Whether the processes are as many as `program` was generated for; cuts them into the groups of its mesh. */
 bool rt_world_divide(const struct accel_program *program, struct problem *problem);
 
-/* Parts of the arena which nobody has touched yet: what others gather of this rank, in the same places on all; what
+/* Parts of the arena which nobody has touched yet: what others gather of this rank, at the same offsets on all; what
  * ranks add up. */
 struct arena_parts {
   struct accel_place gathered, summed;
 };
 
 /* The program's arena, in which what collectives work on lies, mostly: ranks of a machine may find a shorter way for
- * that, and its parts may become memory that they read. All ranks call it, behind rt_world_divide. */
+ * that, and its parts may become memory that they read. All ranks call it, after rt_world_divide. */
 void rt_world_open_arena(void *arena, size_t bytes, const struct arena_parts *parts);
 
 /* What this process has of its machine's processors. */
@@ -55,7 +55,7 @@ struct processors {
 
 /* This process's share: processes of a machine that may run on the same processors share those out, by cores and nodes
  * of memory that lie together; with `bind` each stays on its share. All ranks call it. */
-bool rt_world_take_processors(bool bind, struct processors *place, struct problem *problem);
+bool rt_world_take_processors(bool bind, struct processors *taken, struct problem *problem);
 
 /* The bytes of rank 0 become those of all. */
 void rt_world_share(void *bytes, size_t size);

@@ -24,9 +24,9 @@ void rt_world_open_arena(void *arena, size_t bytes, const struct arena_parts *pa
   (void)arena, (void)bytes, (void)parts;
 }
 
-bool rt_world_take_processors(bool bind, struct processors *place, struct problem *problem) {
+bool rt_world_take_processors(bool bind, struct processors *taken, struct problem *problem) {
   (void)bind, (void)problem;
-  *place = (struct processors){0};
+  *taken = (struct processors){0};
   return true;
 }
 

@@ -67,10 +67,10 @@ RT_FOR_WIDTHS(rt_pass_network, (const struct network *network, int count, uint64
 void rt_permute_all(uint64_t seed, uint64_t stream, uint64_t n, int count, uint64_t *indices) {
   const struct network network = make_network(seed, stream, bits_for(n));
   uint64_t walking[PERMUTED_AT_ONCE];
-  int place[PERMUTED_AT_ONCE], left = count;
+  int slot[PERMUTED_AT_ONCE], left = count;
   for (int i = 0; i < count; i++) {
     walking[i] = indices[i];
-    place[i] = i;
+    slot[i] = i;
   }
   /* A walk ends: it follows the cycle that holds an index below n. On average it is under 2 steps (4 for n < 3), as n
    * is more than half of 2^bits. */
@@ -79,11 +79,11 @@ void rt_permute_all(uint64_t seed, uint64_t stream, uint64_t n, int count, uint6
     int walk_on = 0;
     for (int i = 0; i < left; i++) {
       if (walking[i] < n) {
-        indices[place[i]] = walking[i];
+        indices[slot[i]] = walking[i];
         continue;
       }
       walking[walk_on] = walking[i];
-      place[walk_on++] = place[i];
+      slot[walk_on++] = slot[i];
     }
     left = walk_on;
   }

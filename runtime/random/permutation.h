@@ -1,4 +1,4 @@
-/* A shuffle without a table: a keyed bijection of [0, n), any place of it computed alone. */
+/* A shuffle without a table: a keyed bijection of [0, n), each index computed alone. */
 #ifndef RUNTIME_RANDOM_PERMUTATION_H
 #define RUNTIME_RANDOM_PERMUTATION_H
 
@@ -6,7 +6,7 @@
 
 enum { PERMUTED_AT_ONCE = 64 };
 
-/* Puts in the place of each of `count` <= PERMUTED_AT_ONCE indices below n where it goes under the permutation (seed,
+/* Replaces each of `count` <= PERMUTED_AT_ONCE indices below n by where it goes under the permutation (seed,
  * stream). n >= 1. Many at once take little longer than one. */
 void rt_permute_all(uint64_t seed, uint64_t stream, uint64_t n, int count, uint64_t *indices);
 

@@ -1,4 +1,4 @@
-/* The counter-based generator behind every random number: a number is a function of (seed, stream, index), so it does
+/* The counter-based generator of every random number: a number is a function of (seed, stream, index), so it does
  * not depend on threads, on order, or on where a run was resumed. */
 #ifndef RUNTIME_RANDOM_PHILOX_H
 #define RUNTIME_RANDOM_PHILOX_H

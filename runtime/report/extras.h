@@ -18,7 +18,7 @@ struct extras {
   int count, capacity;
 };
 
-/* Lets `value` wait under `name`, of which it takes a copy, in place of one that waits there. False without memory. */
+/* Lets `value` wait under `name`, of which it takes a copy, instead of one that waits there. False without memory. */
 bool rt_extras_set(struct extras *extras, const char *name, double value, bool printed);
 
 /* The value that waits under `name`; false where none does. */

@@ -102,7 +102,7 @@ bool rt_intervals_write(const struct accel_program *program, struct problem *pro
   for (size_t i = 0; i < intervals->count; i++) print_event(out, program, &intervals->items[i]);
   fputs("\n]}\n", out);
   bool good = fclose(out) == 0 || rt_problem(problem, "no memory for the profile's trace");
-  good = good && rt_write_file(path, BESIDE, text, length, NULL, problem);
+  good = good && rt_write_file(path, BY_RENAME, text, length, NULL, problem);
   free(text);
   return good;
 }

@@ -146,7 +146,7 @@ bool rt_log_metrics(struct log *log, const struct figures *figures, struct probl
   return add_line(log, figures) ? rt_log_flush(log, problem) : metrics_failed(log, problem);
 }
 
-/* A loss in 9 columns: four digits behind the point while it is of ordinary size. */
+/* A loss in 9 columns: four decimals while it is of ordinary size. */
 static void loss_text(char *out, size_t size, double loss) {
   snprintf(out, size, fabs(loss) < 1e4 ? "%.4f" : "%.3e", rt_unsigned_nan(loss));
 }

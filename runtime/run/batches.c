@@ -23,7 +23,7 @@ bool rt_input_start(struct accel_run *run, struct problem *problem) {
   return true;
 }
 
-/* The position of the first sample after `at` steps, beside those of all ranks, as the program counts them. */
+/* The position of the first sample after `at` steps, among those of all ranks, as the program counts them. */
 static int64_t position_of(const struct accel_run *run, int64_t at) {
   return rt_share(&run->input.sharing, at).first * run->program->batch_size * run->input.data.own.size;
 }

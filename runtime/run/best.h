@@ -10,7 +10,7 @@ struct accel_run;
 /* Keeps what was evaluated last, and notes its sum. Rank 0 does so; on others nothing can fail. */
 bool rt_best_save(const struct accel_run *run, struct stopping *stopping, struct problem *problem);
 
-/* Puts the best weights into the place of the last ones, once: nothing where the run keeps none, or a signal has ended
+/* Replaces the last weights by the best ones, once: nothing where the run keeps none, or a signal has ended
  * it. False leaves the last ones where they are: the file is not there, or is not of this run's best evaluation. */
 bool rt_best_restore(struct accel_run *run, struct problem *problem);
 

@@ -69,7 +69,7 @@ static int64_t samples_of(const struct accel_run *run) {
                                       : accel_samples(run, ACCEL_EVAL);
 }
 
-/* As the job names it: a trainer's log has it behind "eval_". */
+/* As the job names it: a trainer's log has it after "eval_". */
 static const char *metric_name(const struct accel_run *run, int index) {
   return run->reports.extras.items[index].name + strlen("eval_");
 }

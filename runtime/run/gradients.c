@@ -28,10 +28,10 @@ static void log_norm(struct accel_run *run, const struct accel_tensor *tensor, d
 void accel_log_gradients(struct accel_run *run, const void *gradients, double scale) {
   for (int i = 0; i < run->program->n_tensors; i++) {
     const struct accel_tensor *tensor = &run->program->tensors[i];
-    int64_t place = run->program->gradients[i].place, count = 1;
-    if (place < 0) continue;
+    int64_t offset = run->program->gradients[i].place, count = 1;
+    if (offset < 0) continue;
     for (int d = 0; d < tensor->rank; d++) count *= tensor->shape[d];
-    log_norm(run, tensor, sum_of_squares((const float *)((const char *)gradients + place), count), scale);
+    log_norm(run, tensor, sum_of_squares((const float *)((const char *)gradients + offset), count), scale);
   }
 }
 

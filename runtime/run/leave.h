@@ -1,4 +1,4 @@
-/* What a run leaves beside its checkpoints: its weights, and what mirrors them. */
+/* What a run leaves in addition to its checkpoints: its weights, and what mirrors them. */
 #ifndef RUNTIME_RUN_LEAVE_H
 #define RUNTIME_RUN_LEAVE_H
 

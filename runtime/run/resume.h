@@ -19,7 +19,7 @@ struct resumption {
 bool rt_resume_choose(struct accel_run *run, struct problem *problem);
 
 /* Does the same, and then what was asked for: fills the states, the first step, and the position of the samples. A
- * fresh start beside the checkpoints of an earlier run is refused. */
+ * fresh start in a folder with the checkpoints of an earlier run is refused. */
 bool rt_resume(struct accel_run *run, struct problem *problem);
 
 /* Prints from where the run resumes. */

@@ -111,16 +111,16 @@ static bool seat(struct peers *peers, int socket, const struct hello *hello, str
   return true;
 }
 
-/* Each rank's place on its machine, by what was told, else by the names of hosts in the order of ranks. */
-static void find_places(const struct hello *hellos, int ranks, int rank, int32_t place[2]) {
-  place[0] = hellos[rank].local_rank;
-  place[1] = hellos[rank].local_ranks;
-  if (place[1] > 0) return;
-  place[0] = place[1] = 0;
+/* Each rank's number on its machine, by what was told, else by the names of hosts in the order of ranks. */
+static void count_locals(const struct hello *hellos, int ranks, int rank, int32_t local[2]) {
+  local[0] = hellos[rank].local_rank;
+  local[1] = hellos[rank].local_ranks;
+  if (local[1] > 0) return;
+  local[0] = local[1] = 0;
   for (int r = 0; r < ranks; r++) {
     bool same = strcmp(hellos[r].host, hellos[rank].host) == 0;
-    place[1] += same;
-    place[0] += same && r < rank;
+    local[1] += same;
+    local[0] += same && r < rank;
   }
 }
 
@@ -128,10 +128,10 @@ static bool welcome(const struct peers *peers, struct hello *hellos, double dead
   const struct frame frame = {FRAME_WELCOME, 0, 8};
   for (int r = 1; r < peers->ranks; r++) {
     uint8_t message[FRAME_HEAD + 8];
-    int32_t place[2];
-    find_places(hellos, peers->ranks, r, place);
+    int32_t local[2];
+    count_locals(hellos, peers->ranks, r, local);
     rt_frame_write(&frame, message);
-    for (int i = 0; i < 8; i++) message[FRAME_HEAD + i] = (uint8_t)((uint32_t)place[i / 4] >> 8 * (i % 4));
+    for (int i = 0; i < 8; i++) message[FRAME_HEAD + i] = (uint8_t)((uint32_t)local[i / 4] >> 8 * (i % 4));
     if (!rt_send_all(peers->sockets[r][CHANNEL_TALK], message, sizeof message, deadline))
       return rt_problem(problem, "rank %d has ended while the ranks met", r);
   }
@@ -170,12 +170,12 @@ static bool serve(struct peers *peers, struct world *world, struct problem *prob
   if (hellos == NULL) rt_problem(problem, "no memory for %d ranks", peers->ranks);
   bool good = hellos != NULL && listening >= 0;
   if (good) {
-    int32_t place[2];
+    int32_t local[2];
     hellos[0] = own_hello(world);
     good = receive_ranks(peers, listening, hellos, problem);
-    find_places(hellos, peers->ranks, 0, place);
-    world->local_rank = place[0];
-    world->local_ranks = place[1];
+    count_locals(hellos, peers->ranks, 0, local);
+    world->local_rank = local[0];
+    world->local_ranks = local[1];
   }
   if (listening >= 0) close(listening);
   free(hellos);
@@ -212,10 +212,10 @@ static bool join(struct peers *peers, struct world *world, struct problem *probl
   }
   if (!rt_frame_read(message, &frame, problem)) return false;
   if (frame.kind != FRAME_WELCOME) return rt_problem(problem, "rank 0 answers another thing than a welcome");
-  int32_t place[2] = {0, 0};
-  for (int i = 0; i < 8; i++) place[i / 4] |= (int32_t)((uint32_t)message[FRAME_HEAD + i] << 8 * (i % 4));
-  world->local_rank = place[0];
-  world->local_ranks = place[1];
+  int32_t local[2] = {0, 0};
+  for (int i = 0; i < 8; i++) local[i / 4] |= (int32_t)((uint32_t)message[FRAME_HEAD + i] << 8 * (i % 4));
+  world->local_rank = local[0];
+  world->local_ranks = local[1];
   return true;
 }
 

@@ -16,7 +16,7 @@ struct peers {
 bool rt_peers_identity(struct world *world, struct problem *problem);
 
 /* Meets the others at MASTER_ADDR (127.0.0.1), MASTER_PORT (29500) within ACCEL_START_TIMEOUT (300) seconds, and finds
- * the place on the machine where it is not told. */
+ * the number on the machine where it is not told. */
 bool rt_peers_meet(struct peers *peers, struct world *world, struct problem *problem);
 
 void rt_peers_close(struct peers *peers);

@@ -143,12 +143,12 @@ void rt_world_wait_at_most(int seconds) {
 }
 
 /* Equal shares, by number alone: which processors lie together is asked of hwloc, with MPI. */
-bool rt_world_take_processors(bool bind, struct processors *place, struct problem *problem) {
+bool rt_world_take_processors(bool bind, struct processors *taken, struct problem *problem) {
   long all = sysconf(_SC_NPROCESSORS_ONLN);
   (void)problem;
-  *place = (struct processors){0};
+  *taken = (struct processors){0};
   if (bind && rt_is_main()) rt_warn("devices.numa_affinity is left out: this program is linked without MPI");
-  if (world.local_ranks > 1) place->cores = all > world.local_ranks ? (int)all / world.local_ranks : 1;
+  if (world.local_ranks > 1) taken->cores = all > world.local_ranks ? (int)all / world.local_ranks : 1;
   return true;
 }
 

@@ -70,18 +70,18 @@ static struct accel_value *concatenate_tensors(struct accel_store *store, const 
   return whole;
 }
 
-/* The items at one place of all: a list of them. */
-static struct accel_value *column(struct accel_store *store, const struct accel_value *list, int64_t place) {
+/* The items at one position of all: a list of them. */
+static struct accel_value *column(struct accel_store *store, const struct accel_value *list, int64_t index) {
   const struct accel_value *first = list->list.items[0];
-  const char *name = first->kind == ACCEL_MAP ? first->list.names[place] : NULL;
+  const char *name = first->kind == ACCEL_MAP ? first->list.names[index] : NULL;
   struct accel_value *items = accel_make_list(store);
   for (int64_t i = 0; items != NULL && i < list->list.count; i++) {
     const struct accel_value *each = list->list.items[i];
     if (each->kind != first->kind)
       return rt_store_fail(store, "%s is concatenated with %s", rt_kind_name(first), rt_kind_name(each));
-    struct accel_value *item = name != NULL ? accel_get(each, name) : accel_at(each, place);
+    struct accel_value *item = name != NULL ? accel_get(each, name) : accel_at(each, index);
     if (item == NULL && name != NULL) return rt_store_fail(store, "'%.100s' is missing in value %d", name, (int)i);
-    if (item == NULL) return rt_store_fail(store, "item %d is missing in value %d", (int)place, (int)i);
+    if (item == NULL) return rt_store_fail(store, "item %d is missing in value %d", (int)index, (int)i);
     items = accel_append(store, items, item);
   }
   return items;

@@ -26,7 +26,7 @@ struct accel_value *accel_gather(struct accel_store *store, struct accel_value *
   return accel_recursively_apply(store, gather_tensor, value, NULL, NULL, true);
 }
 
-/* The items of rank `from`'s list behind those of `all`. */
+/* The items of rank `from`'s list after those of `all`. */
 static bool add_items(struct accel_store *store, struct accel_value *all, const void *own, const uint64_t *sizes,
                       int from) {
   const char *name = rt_operation_name(OPERATION_GATHER_OBJECT);

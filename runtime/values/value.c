@@ -136,7 +136,7 @@ struct accel_value *accel_append(struct accel_store *store, struct accel_value *
   return rt_add(store, list, NULL, item) ? list : NULL;
 }
 
-static struct accel_value **place_of(const struct accel_value *map, const char *name) {
+static struct accel_value **entry_of(const struct accel_value *map, const char *name) {
   for (int64_t i = 0; i < map->list.count; i++)
     if (strcmp(map->list.names[i], name) == 0) return &map->list.items[i];
   return NULL;
@@ -146,9 +146,9 @@ struct accel_value *accel_set(struct accel_store *store, struct accel_value *map
                               struct accel_value *item) {
   if (map == NULL || item == NULL) return NULL;
   if (map->kind != ACCEL_MAP) return rt_store_fail(store, "'%.100s' is set in %s", name, rt_kind_name(map));
-  struct accel_value **place = place_of(map, name);
-  if (place != NULL) {
-    *place = item;
+  struct accel_value **entry = entry_of(map, name);
+  if (entry != NULL) {
+    *entry = item;
     return map;
   }
   char *copy = rt_store_take(store, strlen(name) + 1);
@@ -181,8 +181,8 @@ struct accel_value *accel_at(const struct accel_value *list, int64_t index) {
 }
 
 struct accel_value *accel_get(const struct accel_value *map, const char *name) {
-  struct accel_value **place = map != NULL && map->kind == ACCEL_MAP ? place_of(map, name) : NULL;
-  return place != NULL ? *place : NULL;
+  struct accel_value **entry = map != NULL && map->kind == ACCEL_MAP ? entry_of(map, name) : NULL;
+  return entry != NULL ? *entry : NULL;
 }
 
 int64_t rt_tensor_count(const struct accel_value *tensor) {

@@ -87,7 +87,7 @@ static bool write_config(const struct accel_program *program, const char *folder
   char path[4096];
   if (!rt_join(path, sizeof path, folder, "adapter_config.json", problem)) return false;
   char *text = config_text(program);
-  bool written = text != NULL ? rt_write_file(path, BESIDE, text, strlen(text), NULL, problem)
+  bool written = text != NULL ? rt_write_file(path, BY_RENAME, text, strlen(text), NULL, problem)
                               : rt_problem(problem, "%s: no memory to write it", path);
   free(text);
   return written;
@@ -148,7 +148,7 @@ static bool is(const struct accel_program *program, int tensor, const char *name
   return strcmp(program->tensors[tensor].name, name) == 0;
 }
 
-/* The adapter beside this weight, or that this tensor is a part of; NULL: there is none. */
+/* The adapter of this weight, or that this tensor is a part of; NULL: there is none. */
 static const struct accel_adapter *adapter_of(const struct accel_program *program, const char *name, bool as_part) {
   for (int i = 0; i < program->adapters.count; i++) {
     const struct accel_adapter *adapter = &program->adapters.items[i];

@@ -1,4 +1,4 @@
-/* Low-rank adapters at the end of a run: saved in PEFT's layout, and added to the weights that they stand beside, in
+/* Low-rank adapters at the end of a run: saved in PEFT's layout, and added to the weights that they belong to, in
  * what is written and not in the run's memory: that has them apart at any time. */
 #ifndef RUNTIME_WEIGHTS_ADAPTERS_H
 #define RUNTIME_WEIGHTS_ADAPTERS_H

@@ -23,7 +23,7 @@ static void to_normals(uint32_t words[4][BLOCKS], float mean, float deviation, f
     for (int i = 0; i < 4; i++) values[4 * lane + i] = mean + deviation * normal[i][lane];
 }
 
-/* Rounding could make the upper bound of one just below it: the lower bound takes its place. */
+/* Rounding could make the upper bound of one just below it: the lower bound replaces it. */
 static void to_uniforms(uint32_t words[4][BLOCKS], double low, double high, float values[VALUES]) {
   for (int k = 0; k < VALUES; k++) {
     float value = (float)(low + (high - low) * ((double)words[k % 4][k / 4] * 0x1p-32));

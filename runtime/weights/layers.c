@@ -21,7 +21,7 @@ static int layer_count(const struct accel_layers *layers) {
   return layers != NULL ? layers->count : 1;
 }
 
-/* The place among all tensors of a row's tensor of one layer. */
+/* The position among all tensors of a row's tensor of one layer. */
 static int place_of(const struct accel_program *program, int tensor, int layer) {
   int place = tensor;
   for (int i = 0; i < program->n_layers; i++) {
@@ -43,7 +43,7 @@ static int tensor_of(const struct table *table, int row) {
   return table->first != NULL ? *(const int *)((const char *)table->first + (size_t)row * table->row_bytes) : row;
 }
 
-/* The row behind the neighbours of `row` that stand for the same layers. */
+/* The row after the neighbours of `row` that stand for the same layers. */
 static int end_of(const struct accel_program *program, const struct table *table, int row) {
   const struct accel_layers *layers = layers_of(program, tensor_of(table, row));
   int end = row + 1;
@@ -137,7 +137,7 @@ static bool expand_states(const struct accel_program *program, struct accel_prog
   return good;
 }
 
-/* A list of tensors by their places. */
+/* A list of tensors by their positions. */
 static bool expand_list(const struct accel_program *program, const int **list, int *n) {
   struct table table = {*list, sizeof **list, *n};
   const int *rows = *list;

@@ -10,7 +10,7 @@
 #include "runtime/files/manifest.h"
 #include "runtime/weights/safetensors.h"
 
-/* How the index's name goes on behind that of the whole file. */
+/* How the index's name goes on after that of the whole file. */
 extern const char rt_pieces_ending[];
 
 /* Writes what this rank has of the divided states of `file`, whose arrays are `own`, into `folder`; the first rank
@@ -39,11 +39,11 @@ struct joined {
 /* Reads the index at `path` alone: tensors without their bytes. */
 bool rt_pieces_open(struct joined *joined, const char *path, const char *cure, struct problem *problem);
 
-/* Fills tensors of rt_tensors_of_shard from the files of all ranks beside the index. */
+/* Fills tensors of rt_tensors_of_shard from the files of all ranks in the folder of the index. */
 bool rt_pieces_fill(const struct joined *index, const char *path, const struct tensor_list *list,
                     struct problem *problem);
 
-/* Reads the index at `path` and the files of all ranks beside it. Nothing in them is believed: each tensor must be
+/* Reads the index at `path` and the files of all ranks in its folder. Nothing in them is believed: each tensor must be
  * there once, from its first element to its last. */
 bool rt_pieces_join(struct joined *joined, const char *path, const char *cure, struct problem *problem);
 

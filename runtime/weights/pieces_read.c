@@ -50,7 +50,7 @@ static bool read_entry(struct stored_tensor *tensor, const char *name, const jso
   return true;
 }
 
-/* Names and shapes, each tensor a place behind the one before; the bytes of all. */
+/* Names and shapes, each tensor right after the one before; the bytes of all. */
 static bool read_tensors(struct joining *joining, json_t *entries) {
   struct joined *joined = joining->joined;
   const char *name;
@@ -97,7 +97,7 @@ static bool read_name(const char *text, char *name, size_t size, int64_t *first,
   return *first >= 0 && *end >= *first;
 }
 
-/* A part goes behind those that came before. */
+/* A part goes after those that came before. */
 static bool add_part(void *context, const char *path, const struct stored_tensor *part) {
   struct joining *joining = context;
   const json_t *entries = json_object_get(joining->joined->index, "tensors");
@@ -174,7 +174,7 @@ struct filling {
   struct problem *problem;
 };
 
-/* What a part has of what is wanted goes to its place. */
+/* What a part has of what is wanted goes to its offset. */
 static bool fill_part(void *context, const char *path, const struct stored_tensor *part) {
   struct filling *filling = context;
   char name[1024];

@@ -31,12 +31,12 @@ void rt_pieces_report(const char *folder, const struct accel_program *program, c
   struct problem other;
   struct report report = report_of(rt_rank_along(program, ACCEL_DP_SHARD));
   if (problem == NULL &&
-      rt_manifest_write(manifest, folder, report.manifest, BESIDE, program->generator, program->job_digest, &other))
+      rt_manifest_write(manifest, folder, report.manifest, BY_RENAME, program->generator, program->job_digest, &other))
     return;
   const char *what = problem != NULL ? problem->what : other.what;
   struct problem ignored;
   if (rt_join(path, sizeof path, folder, report.problem, &ignored))
-    rt_write_file(path, BESIDE, what, strlen(what), NULL, &ignored);
+    rt_write_file(path, BY_RENAME, what, strlen(what), NULL, &ignored);
 }
 
 /* Reads a rank's manifest, once it is there, and removes it. */

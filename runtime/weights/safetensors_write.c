@@ -34,7 +34,7 @@ static bool write_header(struct writer *writer, const char *text, struct problem
          rt_writer_add(writer, "        ", padded - length, problem);
 }
 
-/* What is made is made one tensor at a time, so that a model needs no room beside it but for its largest one. */
+/* What is made is made one tensor at a time, so that a model needs no more memory than for its largest one. */
 static bool write_tensor(struct writer *writer, const struct tensor_view *tensor, struct problem *problem) {
   if (tensor->make == NULL) return rt_writer_add(writer, tensor->bytes, tensor->size, problem);
   void *made = malloc(tensor->size);

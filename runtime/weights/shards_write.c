@@ -24,7 +24,7 @@ static int count_shards(const struct tensor_list *tensors, uint64_t most) {
 
 /* A manifest is of a folder that is put in its place as a whole. */
 static enum placing placing_of(const struct manifest *manifest) {
-  return manifest != NULL ? IN_PLACE : BESIDE;
+  return manifest != NULL ? IN_PLACE : BY_RENAME;
 }
 
 static bool write_file(const char *folder, const char *name, const struct tensor_view *tensors, int count,

@@ -59,7 +59,7 @@ static bool add_state(struct tensor_list *list, const struct accel_program *prog
 static int by_place(const void *a, const void *b) {
   const struct tensor_view *left = a, *right = b;
   if (left->bytes != right->bytes) return left->bytes < right->bytes ? -1 : 1;
-  return strcmp(left->name, right->name); /* empty tensors may share a place */
+  return strcmp(left->name, right->name); /* empty tensors may share an offset */
 }
 
 /* For a tensor of each slice of all states. */

@@ -160,7 +160,7 @@ static void run(void) {
   static struct arena runs[2];
   double farthest = 0.0;
   describe();
-  beside = (size_t)asked("BESIDE", 0) * width();
+  beside = (size_t)asked("BY_RENAME", 0) * width();
   plan.deterministic = asked("DETERMINISTIC", 0);
   if (asked("ROOM", 0) > 0) plan.workspace_bytes = (size_t)asked("ROOM", 0);
   accel_cuda_open(&program, &plan);
@@ -190,11 +190,11 @@ static void test_numbers(void **state) {
       "DETERMINISTIC=1 DILATION=2 KERNEL=2",
       "DETERMINISTIC=1 GROUPS=2",
       "DETERMINISTIC=1 GROUPS=4 OUT=8 ACCEL_GRAPHS=no",
-      "DETERMINISTIC=1 BESIDE=1",
+      "DETERMINISTIC=1 BY_RENAME=1",
       "TF32=1",
       "TYPE=1",
       "TYPE=2 STRIDE=2 PADDING=1",
-      "TYPE=1 ACCUMULATE=1 GROUPS=2 BESIDE=3",
+      "TYPE=1 ACCUMULATE=1 GROUPS=2 BY_RENAME=3",
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_true(ends_with(run, cases[i], 0, ""));

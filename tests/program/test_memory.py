@@ -93,7 +93,7 @@ OVERLAID = """  union {
     struct aliased aliased;
   };
 """
-BESIDE = """  union {
+BY_RENAME = """  union {
     struct model_weights gradients;
     float all_gradients[%s];
   };
@@ -127,7 +127,7 @@ class Lending(unittest.TestCase):
         count = re.search(r"all_gradients\[(\d+)\];", text).group(1)
         self.assertIn(OVERLAID % count, text)
         beside = re.sub(r"static_assert\(sizeof\(struct (arena|aliased)\).*\n|.* char before_.*\n", "",
-                        text.replace(OVERLAID % count, BESIDE % count))
+                        text.replace(OVERLAID % count, BY_RENAME % count))
         losses, weights, least = self.run_text(trainer, text)
         again, others, most = self.run_text(trainer, beside)
         self.assertEqual(again, losses)

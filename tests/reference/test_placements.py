@@ -34,7 +34,7 @@ ALONE = [case for case in ALL if case[0] == 1]
 EXACT = [(1, "whole", "exact", micro) for micro in (1, 4)]  # float32 under the optimizer of 16 bits, by PyTorch alone
 SHARDED = [(2, "weights", "no", 1), (4, "groups", "no", 1)]
 CASES = ALL if os.environ.get("DIVISIONS") == "all" else covering(ALL, ALONE + SHARDED)
-BESIDE = [case for case in CASES if CASES is ALL or case[0] <= 2 or case in SHARDED]
+BY_RENAME = [case for case in CASES if CASES is ALL or case[0] <= 2 or case in SHARDED]
 
 
 def rows_for(case, words=None):
@@ -106,7 +106,7 @@ def apart(a, b, steps=STEPS):
 class Placements(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.peers = beside(EXACT + BESIDE)
+        cls.peers = beside(EXACT + BY_RENAME)
         cls.alone = {case[2:]: ours(case) for case in ALONE}
 
     def rounding(self, precision, micro):

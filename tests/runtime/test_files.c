@@ -34,7 +34,7 @@ static void content_is(const char *wanted) {
 
 static bool write_text(const char *text) {
   struct writer writer;
-  return rt_writer_open(&writer, path, BESIDE, &problem) && rt_writer_add(&writer, text, strlen(text), &problem) &&
+  return rt_writer_open(&writer, path, BY_RENAME, &problem) && rt_writer_add(&writer, text, strlen(text), &problem) &&
          rt_writer_commit(&writer, &problem);
 }
 
@@ -60,7 +60,7 @@ static void streams_large_files(void **state) {
     size_t size = sizes[i / 2], piece = 1 + size / (3 + i);
     struct writer writer;
     struct mapping mapping;
-    assert_true(rt_writer_open(&writer, places[i % 2], BESIDE, &problem));
+    assert_true(rt_writer_open(&writer, places[i % 2], BY_RENAME, &problem));
     rt_writer_stream(&writer);
     for (size_t at = 0; at < size; at += piece)
       assert_true(rt_writer_add(&writer, bytes + at, size - at < piece ? size - at : piece, &problem));
@@ -90,7 +90,7 @@ static void survives_a_full_disk_in_a_stream(void **state) {
     struct rlimit limit = {limits[i], old.rlim_max};
     struct writer writer;
     setrlimit(RLIMIT_FSIZE, &limit);
-    bool written = rt_writer_open(&writer, path, BESIDE, &problem);
+    bool written = rt_writer_open(&writer, path, BY_RENAME, &problem);
     if (written) rt_writer_stream(&writer);
     written = written && rt_writer_add(&writer, bytes, SIZE, &problem) && rt_writer_commit(&writer, &problem);
     setrlimit(RLIMIT_FSIZE, &old);
@@ -115,7 +115,7 @@ static void survives_a_full_disk(void **state) {
   for (rlim_t most = 0; most < 16384; most += 1021) {
     limit = (struct rlimit){most, old.rlim_max};
     setrlimit(RLIMIT_FSIZE, &limit);
-    bool written = rt_safetensors_write(path, BESIDE, &tensor, 1, NULL, &problem);
+    bool written = rt_safetensors_write(path, BY_RENAME, &tensor, 1, NULL, &problem);
     setrlimit(RLIMIT_FSIZE, &old);
     assert_false(written);
     assert_non_null(strstr(problem.what, "cannot be written: File too large"));
@@ -131,7 +131,7 @@ static void survives_a_kill(void **state) {
   pid_t child = fork();
   if (child == 0) {
     struct writer writer;
-    if (rt_writer_open(&writer, path, BESIDE, &problem) && rt_writer_add(&writer, "longer than new", 15, &problem))
+    if (rt_writer_open(&writer, path, BY_RENAME, &problem) && rt_writer_add(&writer, "longer than new", 15, &problem))
       raise(SIGKILL);
     _exit(1);
   }
@@ -150,11 +150,11 @@ static void reports_what_fails(void **state) {
   char missing[160], long_name[5000];
   (void)state;
   snprintf(missing, sizeof missing, "%s/none/file", folder);
-  assert_false(rt_writer_open(&writer, missing, BESIDE, &problem));
+  assert_false(rt_writer_open(&writer, missing, BY_RENAME, &problem));
   assert_non_null(strstr(problem.what, "none/file.partial: cannot be created: No such file or directory"));
   memset(long_name, 'a', sizeof long_name - 1);
   long_name[sizeof long_name - 1] = '\0';
-  assert_false(rt_writer_open(&writer, long_name, BESIDE, &problem));
+  assert_false(rt_writer_open(&writer, long_name, BY_RENAME, &problem));
   assert_non_null(strstr(problem.what, "the path is too long"));
   assert_false(rt_make_folders(long_name, &problem));
   assert_true(write_text("file"));

@@ -84,7 +84,7 @@ static json_int_t compare_shards(const char *stem, const struct shards shards[2]
   return equal;
 }
 
-/* The file's name without its ending and its place among shards; false for what is no file of tensors. */
+/* The file's name without its ending and its position among shards; false for what is no file of tensors. */
 static bool stem_of(const char *name, char stem[256]) {
   snprintf(stem, 256, "%s", name);
   char *end = strstr(stem, ".safetensors");

@@ -135,7 +135,7 @@ json_t *checkpoint_merge(const char *path, const char *output, struct problem *p
   struct tensor_view *views = calloc((size_t)shards.n_tensors + 1, sizeof *views);
   bool good = views != NULL || rt_problem(problem, "no memory for the list of tensors");
   for (int i = 0; good && i < shards.n_tensors; i++) good = view_of(shards.by_name[i], &views[i], problem);
-  good = good && rt_safetensors_write(output, BESIDE, views, shards.n_tensors, NULL, problem);
+  good = good && rt_safetensors_write(output, BY_RENAME, views, shards.n_tensors, NULL, problem);
   json_t *report = good ? json_pack("{s:s, s:i, s:i}", "output", output, "tensors", shards.n_tensors, "files",
                                     shards.count + shards.joined.files)
                         : NULL;

@@ -1,4 +1,4 @@
-/* Commands: what each word behind `accel-gen` does. Each returns an exit status (gen/commands/cli/options.h) and prints
+/* Commands: what each word after `accel-gen` does. Each returns an exit status (gen/commands/cli/options.h) and prints
  * its own messages to standard error. */
 #ifndef ACCEL_COMMANDS_CLI_COMMANDS_H
 #define ACCEL_COMMANDS_CLI_COMMANDS_H
@@ -23,7 +23,7 @@ int command_build(const struct options *options);
 /* accel-gen audit PROGRAM.c: claims about an emitted program, with evidence. Status 1 when one does not hold. */
 int command_audit(const struct options *options);
 
-/* accel-gen explain PROGRAM.c:LINE, or --key KEY PROGRAM.c: from a line to what is behind it, or back. */
+/* accel-gen explain PROGRAM.c:LINE, or --key KEY PROGRAM.c: from a line to where it comes from, or back. */
 int command_explain(const struct options *options);
 
 /* accel-gen diff A B: in the job, the plan and the step path's code. Status 1 where they differ. */

@@ -90,7 +90,7 @@ const char *name_from(struct arena *arena, const char *folder, const char *path)
   char *from = realpath(folder, NULL), *to = realpath(path, NULL);
   const char *name = path;
   if (from != NULL && to != NULL) {
-    size_t common = 0, at = 0; /* common: behind the last slash of what both begin with */
+    size_t common = 0, at = 0; /* common: after the last slash of what both begin with */
     size_t length = strcmp(from, "/") == 0 ? 0 : strlen(from);
     from[length] = '\0';
     for (; from[at] == to[at] && from[at] != '\0'; at++)

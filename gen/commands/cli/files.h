@@ -8,7 +8,7 @@
 #include "gen/base/arena.h"
 #include "gen/commands/cli/inputs.h"
 
-/* Writes `length` bytes to `path` by a file beside it and a rename, so that a reader sees the old file or the new one.
+/* Writes `length` bytes to `path` by a file next to it and a rename, so that a reader sees the old file or the new one.
  * A `path` of "-" is standard output; one of the `inputs` is refused. False once a message stands on standard error;
  * then nothing has changed. */
 bool write_file(const struct inputs *inputs, const char *path, const char *bytes, size_t length);

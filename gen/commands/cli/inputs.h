@@ -1,4 +1,4 @@
-/* Inputs: what a command reads, so that no output takes the place of it. */
+/* Inputs: what a command reads, so that no output replaces it. */
 #ifndef ACCEL_COMMANDS_CLI_INPUTS_H
 #define ACCEL_COMMANDS_CLI_INPUTS_H
 

@@ -29,7 +29,7 @@ struct options {
   const char *config;    /* --config K=V,...: of the model of `model check` */
   const char *output;    /* -o FILE */
   const char *program;   /* --program: a kind of program, "train" by default */
-  const char *templates; /* --templates DIR in the place of the embedded ones */
+  const char *templates; /* --templates DIR instead of the embedded ones */
   const char *tuning;    /* --tuning FILE, which is an override, too */
   const char *measured;  /* --measured FILE: what a trainer for GPUs has measured elsewhere */
   const char *key;       /* --key KEY of `explain` */
@@ -39,10 +39,10 @@ struct options {
   bool json;             /* --json */
   bool verbose;          /* -v */
   bool colour;           /* --color, or that standard error is a terminal */
-  bool manifest;         /* --manifest: beside the program */
-  bool provenance;       /* --provenance: statements beside the program */
+  bool manifest;         /* --manifest: next to the program */
+  bool provenance;       /* --provenance: statements next to the program */
   bool regenerate;       /* --regenerate: the argument of `audit` is a manifest, whose program is made again */
-  const char *bundle;    /* --bundle DIR: a folder of sources in the place of a program */
+  const char *bundle;    /* --bundle DIR: a folder of sources instead of a program */
 
   const char *format;    /* --format of an audit ("text" by default), of the files of `data` */
   const char *fail_on;   /* --fail-on: "unproved" (default: broken too), "broken" or "never" */

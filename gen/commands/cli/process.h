@@ -6,7 +6,7 @@
 
 #include "gen/base/arena.h"
 
-/* A command line: its words, and NULL behind the last one. */
+/* A command line: its words, and NULL after the last one. */
 struct words {
   struct arena *arena;
   char **items;

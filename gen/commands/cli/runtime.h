@@ -9,7 +9,7 @@
 const char *runtime_package(bool gpu, bool ranks);
 
 /* Adds the compiler's flags for the runtime, as pkg-config says them for `what` ("--cflags --libs"), looking first
- * beside this command; `ranks`: of a program for several. False once a message stands on standard error. */
+ * next to this command; `ranks`: of a program for several. False once a message stands on standard error. */
 bool runtime_flags(const struct options *options, const char *what, bool ranks, struct words *flags);
 
 /* Adds the flags with which a program is compiled, as far as they change what its text means: those of the options, and

@@ -39,7 +39,7 @@ struct option {
   const char *page;     /* of docs/ with more about it; NULL: none */
   size_t member;        /* of struct options: a text, or a flag's bool */
   bool hidden;          /* not for people: the build's */
-  bool (*read)(struct options *options, const char *value); /* in the place of the member; false after a message */
+  bool (*read)(struct options *options, const char *value); /* instead of the member; false after a message */
 };
 
 /* Both end with a NULL name. Options stand in the order of the documents; some names stand more than once, each time

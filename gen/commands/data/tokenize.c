@@ -77,7 +77,7 @@ static bool note(struct work *work, struct problem *problem) {
   for (int64_t i = 0; i < work->out.n_documents; i++) fprintf(out, "%" PRIu64 "\n", work->out.documents[i]);
   bool good = fclose(out) == 0 || rt_problem(problem, "no memory to note the progress");
   good = good && (fdatasync(work->out.writer.file) == 0 || rt_problem(problem, "%s: cannot be synced", work->note)) &&
-         rt_write_file(work->note, BESIDE, text, size, NULL, problem);
+         rt_write_file(work->note, BY_RENAME, text, size, NULL, problem);
   free(text);
   work->took = rt_now() - work->noted;
   work->noted += work->took;

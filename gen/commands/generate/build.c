@@ -40,7 +40,7 @@ static bool is_writable(const char *program, const char *temporary) {
   return true;
 }
 
-/* Generates and compiles inside `folder`; the finished program takes its place by a rename. */
+/* Generates and compiles inside `folder`; the finished program gets its name by a rename. */
 static int build_in(const struct options *options, const char *folder) {
   struct options inner = *options;
   struct generated generated;

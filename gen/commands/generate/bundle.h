@@ -5,7 +5,7 @@
 #include "gen/commands/cli/options.h"
 #include "gen/program/processor.h"
 
-/* What building a program takes, beside the program itself. */
+/* What building a program takes in addition to the program itself. */
 struct needs {
   const char *hooks; /* the job's own C; NULL: none */
   int64_t ranks;

@@ -53,7 +53,7 @@ static int describe_inputs(const struct compilation *compilation, const struct j
   return job->data.packing != PACKING_NONE ? 4 : 2;
 }
 
-/* A generating program writes what follows a text; a row of a table has nothing behind it. */
+/* A generating program writes what follows a text; a row of a table has nothing after it. */
 static bool check_generate(struct compilation *compilation) {
   if (compilation->kind != PROGRAM_GENERATE || !job_has_rows(compilation->job)) return true;
   diag_error(&compilation->diags, job_where(compilation->job, "data.train.format"),
@@ -107,7 +107,7 @@ static struct graph *read_graph(void *context, struct arena *arena, const struct
   return model_graph(arena, compilation->model, &request, diags);
 }
 
-/* The config.json beside the weights, or in them where they are a folder. They are named from where the trainer will
+/* The config.json next to the weights, or in them where they are a folder. They are named from where the trainer will
  * run: here, or in the job's folder. */
 static const char *config_path(const struct compilation *compilation, const char *weights) {
   struct arena *arena = compilation->arena;
@@ -122,7 +122,7 @@ static const char *config_path(const struct compilation *compilation, const char
   return path;
 }
 
-/* What the config.json beside the weights says against the job's config. */
+/* What the config.json next to the weights says against the job's config. */
 static bool check_published(struct compilation *compilation) {
   const struct job *job = compilation->job;
   struct model_input inputs[4];

@@ -26,7 +26,7 @@ struct compilation {
   struct program *program;
   const char *second;             /* the program's second text, where its target has two */
   struct origins *second_origins; /* set before: filled with who wrote its lines; NULL: it is not asked for */
-  const char *dumped;             /* the IR behind options->dump */
+  const char *dumped;             /* the IR after options->dump */
 };
 
 /* Reads the job, and plans as often as it takes to find the numbers that it leaves open. A status; STATUS_OK leaves
@@ -40,7 +40,7 @@ int compile_to_program(struct compilation *compilation);
  * NULL: it is not asked for. */
 int compile_to_text(struct compilation *compilation, struct origins *origins, const char **text);
 
-/* Where the second text lies beside a program whose name ends with ".c", in `arena`; NULL where the name ends
+/* Where the second text lies next to a program whose name ends with ".c", in `arena`; NULL where the name ends
  * otherwise. And the way back, NULL where `path` is not the second text's. */
 const char *compilation_second_path(const struct compilation *compilation, const char *program);
 const char *compilation_program_path(const struct compilation *compilation, const char *path);

@@ -22,7 +22,7 @@ static void add_data(struct inputs *inputs, const char *what, const struct data_
   }
 }
 
-/* An index names files beside it. */
+/* An index names files in its folder. */
 static void add_weights(struct inputs *inputs, const char *path) {
   static const char what[] = "the weights (model.weights)";
   inputs_add(inputs, what, path);

@@ -5,7 +5,7 @@
 #include "gen/commands/cli/options.h"
 #include "gen/program/processor.h"
 
-/* The compiler's name, and what it gets beside the program and the runtime: $CC and $CFLAGS, or what suits the
+/* The compiler's name, and what it gets in addition to the program and the runtime: $CC and $CFLAGS, or what suits the
  * processor. */
 const char *compiler_name(void);
 const char *compiler_flags(struct arena *arena, const struct processor *processor);

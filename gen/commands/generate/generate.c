@@ -41,7 +41,7 @@ static int finish(struct compilation *compilation, int status) {
   return status;
 }
 
-/* Writes the plan behind a pass. */
+/* Writes the plan after a pass. */
 static int dump(const struct options *options) {
   struct compilation compilation;
   int status = begin(&compilation, options);
@@ -54,7 +54,7 @@ static int dump(const struct options *options) {
   return finish(&compilation, STATUS_OK);
 }
 
-/* The second text lies beside the first; NULL where there is one text. */
+/* The second text lies next to the first; NULL where there is one text. */
 static const char *second_path(const struct generated *generated) {
   const struct compilation *compilation = &generated->compilation;
   return compilation->second != NULL ? compilation_second_path(compilation, compilation->options->output) : NULL;

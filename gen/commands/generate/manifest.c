@@ -58,7 +58,7 @@ static const char *second_file(const struct describer *d, const char *program) {
   return target->n_texts > 1 ? compilation_second_path(d->compilation, program) : NULL;
 }
 
-/* What compiles that to an object in the manifest's folder, with `&&` behind it; "" where there is none. */
+/* What compiles that to an object in the manifest's folder, with `&&` after it; "" where there is none. */
 static const char *compile_before(const struct describer *d) {
   const struct target *target = d->compilation->program->target;
   const char *second = second_file(d, d->manifest->output.name);
@@ -72,7 +72,7 @@ static const char *compile_before(const struct describer *d) {
   return text_string(&text);
 }
 
-/* What a C compiler gets in the manifest's folder, beside its flags. */
+/* What a C compiler gets in the manifest's folder, in addition to its flags. */
 static const char *compile_rest(const struct describer *d) {
   struct arena *arena = d->arena;
   const char *program = d->manifest->output.name, *hooks = d->compilation->job->hooks.source;

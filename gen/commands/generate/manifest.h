@@ -11,7 +11,7 @@
 struct manifest *describe(const struct compilation *compilation, const char *program, const char *text,
                           const struct origins *origins);
 
-/* Writes the manifest beside its program, and that of its second text beside that. False once a message stands on
+/* Writes the manifest next to its program, and that of its second text next to that. False once a message stands on
  * standard error. */
 bool write_manifest(const struct inputs *inputs, const char *program, const struct manifest *manifest);
 

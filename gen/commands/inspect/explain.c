@@ -1,4 +1,4 @@
-/* accel-gen explain: from a line of a program to what is behind it, and from a key of the job to its lines. */
+/* accel-gen explain: from a line of a program to where it comes from, and from a key of the job to its lines. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,10 +68,10 @@ static bool is_as_then(const struct explainer *e, const char *name, const char *
 }
 
 /* ": " and the text of a line of the model, without its indentation; "" where the file is not there as it was. */
-static const char *source_line(const struct explainer *e, const char *place) {
-  const char *colon = strrchr(place, ':');
+static const char *source_line(const struct explainer *e, const char *location) {
+  const char *colon = strrchr(location, ':');
   if (colon == NULL) return "";
-  const char *name = arena_copy(e->arena, place, (size_t)(colon - place));
+  const char *name = arena_copy(e->arena, location, (size_t)(colon - location));
   const char *file =
       name[0] == '/' ? name : arena_printf(e->arena, "%s/%s", folder_of(e->arena, e->program.path), name);
   size_t length;
@@ -139,8 +139,8 @@ static void put_line_json(struct explainer *e, int number) {
   json_add_indented(&e->out, object);
 }
 
-/* Where ":812" begins at the end of text[0..length), behind a name; 0 where it ends otherwise. */
-static size_t number_behind(const char *text, size_t length) {
+/* Where ":812" begins at the end of text[0..length), after a name; 0 where it ends otherwise. */
+static size_t number_after(const char *text, size_t length) {
   size_t at = length;
   while (at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9') at--;
   return at > 1 && at < length && text[at - 1] == ':' ? at - 1 : 0;
@@ -149,7 +149,7 @@ static size_t number_behind(const char *text, size_t length) {
 /* A line is named as "trainer.c:812", or with a column, "trainer.c:812:36", as messages have it. */
 static int explain_line(struct explainer *e) {
   const char *argument = e->options->argument;
-  size_t last = number_behind(argument, strlen(argument)), first = number_behind(argument, last);
+  size_t last = number_after(argument, strlen(argument)), first = number_after(argument, last);
   size_t colon = first > 0 ? first : last;
   if (colon == 0) {
     diag_error(&e->diags, (struct location){0}, "'%s' names no line", argument);
@@ -186,7 +186,7 @@ static const char *first_template(const struct manifest_line *line) {
   return line->templates.count > 0 ? line->templates.items[0] : "";
 }
 
-/* The last line of those behind `first` that have the key, too, and come from the same template. */
+/* The last line of those after `first` that have the key, too, and come from the same template. */
 static int end_of_range(const struct explainer *e, int first, int key) {
   const struct manifest *manifest = e->program.manifest;
   const char *template = first_template(&manifest->lines[first]);

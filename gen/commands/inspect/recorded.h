@@ -1,4 +1,4 @@
-/* A program together with the manifest beside it. */
+/* A program together with the manifest next to it. */
 #ifndef ACCEL_COMMANDS_INSPECT_RECORDED_H
 #define ACCEL_COMMANDS_INSPECT_RECORDED_H
 

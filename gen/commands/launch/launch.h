@@ -51,7 +51,7 @@ bool launch_is_convention(void);
  * status, the same in all of them. */
 int launch_by_env(struct arena *arena, const struct launch *launch, const struct job *job);
 
-/* What mpirun calls in the place of ssh: hands `words`, a machine and a command, to the process that waits there. */
+/* What mpirun calls instead of ssh: hands `words`, a machine and a command, to the process that waits there. */
 int launch_agent(const char *socket, char **words);
 
 #endif

@@ -288,7 +288,7 @@ static void pass_on(struct meeting *meeting) {
   close(agent);
 }
 
-/* Beside mpirun: its agents, and whether all are still there. */
+/* While mpirun runs: its agents, and whether all are still there. */
 static bool look(void *of) {
   struct meeting *meeting = of;
   struct pollfd polled = {.fd = meeting->agents, .events = POLLIN};

@@ -1,7 +1,7 @@
 /* accel-gen render TEMPLATE [VALUES]
  *
  * Renders a Jinja template with values from a JSON or YAML file. Templates that it includes, imports or extends are
- * looked for beside it. Exit status: 0 fine, 1 the template or the values have an error, 2 wrong usage. */
+ * looked for next to it. Exit status: 0 fine, 1 the template or the values have an error, 2 wrong usage. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static void print_error(const struct jinja_error *error) {
   }
 }
 
-/* One span a line: the output's line:column+length, then the chain of places, innermost first. */
+/* One span a line: the output's line:column+length, then the chain of locations, innermost first. */
 static void print_map(const struct jinja_output *output) {
   for (int i = 0; i < output->span_count; i++) {
     const struct jinja_span *span = &output->spans[i];

@@ -12,10 +12,10 @@ static int by_size(const void *a, const void *b) {
 double first_quartile(double *numbers, int count) {
   if (count == 0) return 0;
   qsort(numbers, (size_t)count, sizeof *numbers, by_size);
-  double place = (count - 1) / 4.0;
-  int below = (int)place;
+  double position = (count - 1) / 4.0;
+  int below = (int)position;
   int above = below + 1 < count ? below + 1 : below;
-  return numbers[below] + (place - below) * (numbers[above] - numbers[below]);
+  return numbers[below] + (position - below) * (numbers[above] - numbers[below]);
 }
 
 /* A part's events so far: their number, and for each step the sum of its seconds. */

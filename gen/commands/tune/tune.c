@@ -2,7 +2,7 @@
  * written. What is measured is the trainer itself with a profile in it: kernels find in the caches what they find there
  * in training. One program takes the first variant of every choice, another the second, and so on; they run in
  * rotation. Then comes one in which each choice takes the variant that was fastest. The least of several numbers is too
- * small by chance: what this one says takes the place of what was said of the same variants before. */
+ * small by chance: what this one says replaces what was said of the same variants before. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -25,16 +25,16 @@ int op_infer_elementwise(struct arena *arena, const struct node *node, struct sh
   return op_result(shapes, dtypes, shape, promoted(node));
 }
 
-/* The place in `shape` of element `i` of `out`, to which it broadcasts. */
+/* The position in `shape` of element `i` of `out`, to which it broadcasts. */
 static int64_t broadcast_place(struct shape out, int64_t i, struct shape shape) {
-  int64_t place = 0, stride = 1;
+  int64_t index = 0, stride = 1;
   for (int d = 1; d <= shape.rank; d++) {
     int64_t extent = out.dim[out.rank - d];
-    if (shape.dim[shape.rank - d] != 1) place += i % extent * stride;
+    if (shape.dim[shape.rank - d] != 1) index += i % extent * stride;
     stride *= shape.dim[shape.rank - d];
     i /= extent;
   }
-  return place;
+  return index;
 }
 
 void op_reference_elementwise(const struct node *node, const double *const *inputs, double *const *outputs) {

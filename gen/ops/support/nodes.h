@@ -9,8 +9,8 @@
  * the optimizer's rule. */
 extern const struct op_kind op_copy, op_step_tensor;
 
-/* The kind of a matmul with these epilogues, as bits; NULL where there is none. Behind a and b its inputs are the bias
- * and what was kept, behind y its outputs what is kept and sums, as far as it has them. Of relu a bit an element is
+/* The kind of a matmul with these epilogues, as bits; NULL where there is none. After a and b its inputs are the bias
+ * and what was kept, after y its outputs what is kept and sums, as far as it has them. Of relu a bit an element is
  * kept, in rows of int32; of gelu its operand. */
 const struct op_kind *op_matmul_with(unsigned epilogues);
 
@@ -29,7 +29,7 @@ struct value *op_square(struct builder *builder, struct value *x);
 struct value *op_scale(struct builder *builder, struct value *x, double value);
 struct value *op_shift(struct builder *builder, struct value *x, double value);
 struct value *op_clamp(struct builder *builder, struct value *x, double low, double high);
-/* `value` in every place of the shape. */
+/* `value` in every position of the shape. */
 struct value *op_constant(struct builder *builder, double value, struct shape shape);
 /* x over a larger shape. */
 struct value *op_broadcast(struct builder *builder, struct value *x, struct shape shape);
@@ -41,12 +41,12 @@ struct value *op_reshape(struct builder *builder, struct value *x, struct shape 
 /* x with dimensions a and b swapped; with the last two. */
 struct value *op_transpose(struct builder *builder, struct value *x, int a, int b);
 struct value *op_matrix_transpose(struct builder *builder, struct value *x);
-/* The places [start, start + count) of x along an axis. */
+/* The positions [start, start + count) of x along an axis. */
 struct value *op_slice(struct builder *builder, struct value *x, int axis, int64_t start, int64_t count);
 
 /* ---- Others ---- */
 
-/* x with so many zeros before and behind it along an axis. */
+/* x with so many zeros before and after it along an axis. */
 struct value *op_pad(struct builder *builder, struct value *x, int axis, int64_t before, int64_t after);
 /* The sum of x over the dimensions `axes`; the mean of all of x. */
 struct value *op_sum(struct builder *builder, struct value *x, struct shape axes);
@@ -60,7 +60,7 @@ struct value *op_matmul(struct builder *builder, struct value *a, struct value *
 struct value *op_gather(struct builder *builder, struct value *x, int axis, struct value *index);
 /* x with elements dropped at probability p; `site` tells its draws from those of the others in its region. */
 struct value *op_dropout(struct builder *builder, struct value *x, double p, int64_t site);
-/* The places [at[0], at[0] + count) of x along an axis; `at` is int32. */
+/* The positions [at[0], at[0] + count) of x along an axis; `at` is int32. */
 struct value *op_dynamic_slice(struct builder *builder, struct value *x, struct value *at, int axis, int64_t count);
 /* 0, 1, …, count - 1 as int32. */
 struct value *op_arange(struct builder *builder, int64_t count);

@@ -60,7 +60,7 @@ bool op_is_dense(struct shape shape, const int64_t *strides);
  * `fallback`. Dimensions of extent 1 do not count. */
 bool op_collapse(struct shape shape, const int64_t *strides, int first, int last, int64_t fallback, int64_t *stride);
 
-/* ---- Normalisations beside additions ---- */
+/* ---- Normalisations with additions ---- */
 
 /* The references of kinds with an addition before or after them (gen/plan/graph/rewrites.h), by op_fusion.plain. */
 void op_reference_of_sum(const struct node *node, const double *const *inputs, double *const *outputs);
@@ -91,7 +91,7 @@ struct op_moments op_moments(const double *x, int64_t count, double eps);
  * the numbers of a kernel whose stream is 0. */
 uint32_t op_random_word(uint64_t i, uint32_t site);
 
-/* ---- Places along an axis (op_sequence.along) ---- */
+/* ---- Positions along an axis (op_sequence.along) ---- */
 
 /* Of a kind that takes each row of input 0 by itself: every axis but the last is the output's own. All other inputs
  * serve all rows. */
@@ -100,27 +100,27 @@ int op_along_rows(const struct node *node, int axis, int input);
 /* Of a kind that takes what lies along the attribute `axis` by itself; the output has that axis, or lacks it. */
 int op_along_others(const struct node *node, int axis, int input);
 
-/* ---- Places that follow on earlier ones (op_sequence.incremental) ---- */
+/* ---- Positions that follow on earlier ones (op_sequence.incremental) ---- */
 
-/* Whether places lie along an axis in their order, an element each; whether along this one, with nothing before the
+/* Whether positions lie along an axis in their order, an element each; whether along this one, with nothing before the
  * first one. */
 bool op_is_plain(struct timeline timeline);
 bool op_is_at(struct timeline timeline, int axis);
 
-/* A buffer of the node's own that caches what it needs of earlier places: float32 of the shape, zero when a program
+/* A buffer of the node's own that caches what it needs of earlier positions: float32 of the shape, zero when a program
  * starts. */
 struct value *op_cache(struct builder *builder, const struct new_places *new, const char *name, struct shape shape);
 
-/* Input `input`, whose places lie along `axis`, after the `count` elements before them, which a cache holds; at the
+/* Input `input`, whose positions lie along `axis`, after the `count` elements before them, which a cache holds; at the
  * beginning those are `first`, or zeros if it is NULL. Sets new->timeline to that of the result. */
 struct value *op_conv_cache(struct builder *builder, struct new_places *new, int input, int64_t count,
                             struct value *first);
 
-/* Whether input `index` is a place, int32 [1], and the one behind it, where there is one, how many new places are
+/* Whether input `index` is a position, int32 [1], and the one after it, where there is one, how many new positions are
  * valid. */
 bool op_check_at(struct arena *arena, const struct node *node, int index, const char **error);
 
-/* How many of `width` new places are valid, by input `index` where it is there. */
+/* How many of `width` new positions are valid, by input `index` where it is there. */
 int64_t op_valid(const struct node *node, const double *const *inputs, int index, int64_t width);
 
 /* ---- Costs ---- */

@@ -1,4 +1,4 @@
-/* Adapt: low-rank adapters beside matmuls with frozen weights (Hu et al., "LoRA: Low-Rank Adaptation of Large Language
+/* Adapt: low-rank adapters next to matmuls with frozen weights (Hu et al., "LoRA: Low-Rank Adaptation of Large Language
  * Models", arXiv:2106.09685), as PEFT's LoraConfig has them: y = x W + s dropout(x) A^T B^T with A [rank][in] and
  * B [out][rank], s = alpha / rank, or alpha / sqrt(rank) with use_rslora (arXiv:2312.03732). */
 #ifndef ACCEL_PLAN_GRAPH_ADAPT_H

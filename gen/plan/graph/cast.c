@@ -346,7 +346,7 @@ enum dtype cast(struct graph *graph, const struct cast_rules *rules) {
 
 /* ---- Gradients ---- */
 
-/* Makes a 16-bit value, which views may stand behind, float32 where only the gradient needs it; false when it is made
+/* Makes a 16-bit value, which views may follow, float32 where only the gradient needs it; false when it is made
  * by what cannot say its result's type, or when others use it. */
 static bool widen(const struct program *program, struct value *value, const struct region *region, const int *uses) {
   struct value *made = value;

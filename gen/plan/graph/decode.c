@@ -9,16 +9,16 @@
 #include "gen/plan/graph/decode_pass.h"
 #include "gen/plan/graph/weight_walk.h"
 
-/* Places that the beginning of a text is run over at once. */
+/* Positions that the beginning of a text is run over at once. */
 enum { WIDE = 32 };
 
 static const struct timeline whole = {.axis = AXIS_WHOLE}, mixed = {.axis = AXIS_MIXED};
 
-/* ---- Regions over fewer places ---- */
+/* ---- Regions over fewer positions ---- */
 
 static struct form *form_of(struct pass *pass, const struct region *region, const struct timeline *timelines);
 
-/* Of a loop: what it carries must lie as it lay the time before, or it mixes places. */
+/* Of a loop: what it carries must lie as it lay the time before, or it mixes positions. */
 static bool carries_alike(const struct call *call, struct timeline *timelines, const struct timeline *results) {
   bool alike = true;
   for (int i = 0; i < call->callee->inputs.count && call->count > 1; i++) {
@@ -192,16 +192,16 @@ static bool keeps_twice(struct program *program, const struct region *entry) {
   return names.twice;
 }
 
-/* The entry over `width` places; NULL where its logits mix them. */
+/* The entry over `width` positions; NULL where its logits mix them. */
 static const struct form *entry_over(struct pass *pass, const struct region *entry, int64_t width, const char *suffix) {
-  const struct timeline along = {.axis = 1}; /* of tokens [1][places], and of logits [1][places][vocabulary] */
+  const struct timeline along = {.axis = 1}; /* of tokens [1][positions], and of logits [1][positions][vocabulary] */
   pass->width = width;
   pass->suffix = suffix;
   const struct form *form = form_of(pass, entry, &along);
   return same_timeline(form->results[0], along) ? form : NULL;
 }
 
-/* Why the program runs all places again for each token. */
+/* Why the program runs all positions again for each token. */
 static const char *reason(const struct program *program, const struct pass *pass, bool twice) {
   const char *name = name_in_folder(program->job->model.source);
   if (twice) return "a function of the model is called twice over one scope";

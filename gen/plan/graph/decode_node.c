@@ -18,8 +18,8 @@ struct timeline timeline_of(const struct pass *pass, const struct value *value) 
   return pass->timelines[value->id];
 }
 
-/* The node over other inputs, whose places at hand lie in output 0 as `timeline` says. Its results have the types that
- * casting gave them. */
+/* The node over other inputs, whose positions at hand lie in output 0 as `timeline` says. Its results have the types
+ * that casting gave them. */
 static struct node *make_again(struct pass *pass, const struct node *node, struct value *const *inputs,
                                struct timeline timeline) {
   struct attribute attributes[MAX_ATTRIBUTES];
@@ -37,7 +37,7 @@ static struct node *make_again(struct pass *pass, const struct node *node, struc
 
 static struct value *cut(struct pass *pass, struct making *making, struct value *value, struct timeline timeline);
 
-/* What makes a whole value, over the places at hand alone; NULL where it cannot. */
+/* What makes a whole value, over the positions at hand alone; NULL where it cannot. */
 static struct value *cut_producer(struct pass *pass, struct making *making, const struct value *value,
                                   struct timeline timeline) {
   const struct node *node = value->producer;
@@ -59,7 +59,8 @@ static struct value *cut_producer(struct pass *pass, struct making *making, cons
   return made != NULL ? made->outputs[0] : NULL;
 }
 
-/* The places at hand of a value that does not depend on the tokens; NULL without an error where they cannot be cut. */
+/* The positions at hand of a value that does not depend on the tokens; NULL without an error where they cannot be cut.
+ */
 static struct value *cut(struct pass *pass, struct making *making, struct value *value, struct timeline timeline) {
   if (pass->cuts[value->id] != NULL && same_timeline(pass->cut_timelines[value->id], timeline))
     return pass->cuts[value->id];
@@ -75,7 +76,8 @@ static struct value *cut(struct pass *pass, struct making *making, struct value 
   return made;
 }
 
-/* Whether places along an axis of output 0 need no others of inputs that lie as they do; *timeline is how they lie. */
+/* Whether positions along an axis of output 0 need no others of inputs that lie as they do; *timeline is how they lie.
+ */
 static bool is_alike(const struct pass *pass, const struct node *node, int axis, struct timeline *timeline) {
   bool found = false;
   for (int i = 0; i < node->n_inputs; i++) {
@@ -92,7 +94,7 @@ static bool is_alike(const struct pass *pass, const struct node *node, int axis,
   return found;
 }
 
-/* How places lie in output 0 if it is alike along an axis; false where it is along none. */
+/* How positions lie in output 0 if it is alike along an axis; false where it is along none. */
 static bool find_timeline(const struct pass *pass, const struct node *node, struct timeline *timeline) {
   for (int axis = 0; axis < node->outputs[0]->shape.rank; axis++)
     if (is_alike(pass, node, axis, timeline)) return true;

@@ -5,14 +5,14 @@
 #include "gen/ir/builder.h"
 #include "gen/ir/op.h"
 
-/* A region over `width` places, made for callers whose inputs lie so. */
+/* A region over `width` positions, made for callers whose inputs lie so. */
 struct form {
   const struct region *of;
   const struct timeline *inputs;
   int64_t width;
   struct region *region;
   struct timeline *results;
-  bool partial; /* it asks how many of its places are valid */
+  bool partial; /* it asks how many of its positions are valid */
 };
 
 struct pass {
@@ -21,17 +21,17 @@ struct pass {
   struct arena *arena;
   int64_t length, width;
   const char *suffix;         /* of the regions that are made; NULL: none */
-  struct timeline *timelines; /* by id of a value: how its places lie; AXIS_WHOLE: it does not depend on the tokens;
-                         AXIS_MIXED: each place of it depends on others in a way that cannot be kept */
+  struct timeline *timelines; /* by id of a value: how its positions lie; AXIS_WHOLE: it does not depend on the tokens;
+                         AXIS_MIXED: each position of it depends on others in a way that cannot be kept */
   struct value **now;         /* by id of a value: what stands for it */
-  struct value **cuts;        /* by id of a value that is whole: its places at hand, as cut_timelines say */
+  struct value **cuts;        /* by id of a value that is whole: its positions at hand, as cut_timelines say */
   struct timeline *cut_timelines;
   struct {
     struct form *items;
     int count, capacity;
   } forms;
-  const struct node *cause; /* the first that mixes places */
-  bool limited;             /* no more than `length` places can follow on each other */
+  const struct node *cause; /* the first that mixes positions */
+  bool limited;             /* no more than `length` positions can follow on each other */
 };
 
 /* The region that is being made. */
@@ -41,17 +41,17 @@ struct making {
   int n_incremental;
 };
 
-/* How the places of a value lie, and what stands for it; of all outputs of a node, for which nothing stands yet. */
+/* How the positions of a value lie, and what stands for it; of all outputs of a node, for which nothing stands yet. */
 struct timeline timeline_of(const struct pass *pass, const struct value *value);
 void decode_set(struct pass *pass, const struct value *value, struct value *now, struct timeline timeline);
 void decode_set_all(struct pass *pass, const struct node *node, struct timeline timeline);
 
-/* The elements of `width` places. */
+/* The elements of `width` positions. */
 int64_t timeline_extent(struct timeline timeline, int64_t width);
 
 bool same_timeline(struct timeline a, struct timeline b);
 
-/* Makes a node, which is no call, over the places at hand, and sets what stands for its outputs. The first node that
+/* Makes a node, which is no call, over the positions at hand, and sets what stands for its outputs. The first node that
  * cannot be made is pass->cause. */
 void decode_node(struct pass *pass, struct making *making, const struct node *node);
 

@@ -43,7 +43,7 @@ static void contribute(struct pass *pass, const struct value *value, struct valu
   ARENA_PUSH(pass->arena, pass->sums[value->id], gradient);
 }
 
-/* A number in all places of a tensor like `value`. */
+/* A number in all positions of a tensor like `value`. */
 static struct value *filled(struct pass *pass, const struct value *value, double number) {
   return builder_cast(pass->builder, op_constant(pass->builder, number, value->shape), value->dtype);
 }

@@ -35,9 +35,9 @@ static bool is_used_once(const struct rewriter *rewriter, const struct value *va
   return value->id < rewriter->n_values && rewriter->uses[value->id] == 1;
 }
 
-/* ---- One node in the place of two ---- */
+/* ---- One node instead of two ---- */
 
-/* Puts a matmul with one more epilogue, over the matmul's inputs and `more` (may be NULL), into the place of `last`,
+/* Puts a matmul with one more epilogue, over the matmul's inputs and `more` (may be NULL), into the position of `last`,
  * and takes away both `matmul` and `other`. Its first output is y. */
 static struct node *join(struct rewriter *rewriter, struct node *matmul, struct node *other, struct node *last,
                          unsigned epilogues, struct value *more, struct value *y) {
@@ -170,7 +170,7 @@ static bool is_over_rows(const struct node *sum) {
   return y->shape.rank == 1 && x->shape.rank > 1 && op_along(sum, 0, 0) == x->shape.rank - 1;
 }
 
-/* A matmul behind the sum whose second factor is what is summed, and all of whose result is of the sum's type. */
+/* A matmul after the sum whose second factor is what is summed, and all of whose result is of the sum's type. */
 static struct node *matmul_over(const struct node *sum, const struct value *rows) {
   const struct region *region = sum->region;
   for (int i = region_position(sum) + 1; i < region->nodes.count; i++) {

@@ -31,7 +31,7 @@ static struct value *in_type(struct builder *builder, const struct region *regio
   return builder_cast(builder, value, dtype);
 }
 
-/* What stands for the node in evaluation takes its place. */
+/* What stands for the node in evaluation replaces it. */
 static void settle_node(struct graph *graph, struct builder *builder, struct region *region, int index) {
   struct node *node = region->nodes.items[index];
   int before = region->nodes.count;
@@ -80,7 +80,7 @@ static bool check_predictions(const struct program *program, const struct value 
   if (each) return true;
   diag_error(diags, where, "these metrics need a prediction for each label: 'predict' gives %s, and %s is %s",
              shape_text(program->arena, logits->shape), labels->name, shape_text(program->arena, labels->shape));
-  diag_help(diags, "let 'predict' return logits: the labels' shape with the number of classes behind it");
+  diag_help(diags, "let 'predict' return logits: the labels' shape with the number of classes after it");
   return false;
 }
 

@@ -39,7 +39,7 @@ struct pass {
   int *group;    /* by position: the group's number; every node starts as its own */
   int *first;    /* by group: the position of its first member */
   int *next;     /* by position: the next member of the same group, -1 for none */
-  int *spans;    /* by position: how many groups have members there or before, and behind it */
+  int *spans;    /* by position: how many groups have members there or before, and after it */
   int *position; /* by value id: the position of its producer in this region, -1 for none */
   int *seen;     /* by group: the last search that came to it */
   int search;
@@ -55,7 +55,7 @@ static bool is_constant(const struct node *node) {
 }
 
 /* Whether the group `from` needs, through other groups, something that a or b makes. What stands at `cut` or before
- * needs nothing from behind it. */
+ * needs nothing from after it. */
 static bool reaches(struct pass *pass, int from, int a, int b, int cut) {
   if (from == a || from == b) return true;
   if (pass->seen[from] == pass->search) return false;
@@ -71,7 +71,7 @@ static bool reaches(struct pass *pass, int from, int a, int b, int cut) {
   return false;
 }
 
-/* Whether what the members of `group` need, beside a and b, needs a or b. */
+/* Whether what the members of `group` need, other than a and b, needs a or b. */
 static bool needs_between(struct pass *pass, int group, int a, int b, int cut) {
   for (int m = pass->first[group]; m >= 0; m = pass->next[m]) {
     const struct node *node = pass->nodes[m];

@@ -32,13 +32,13 @@ static struct origin *fresh_origins(struct walk *walk, int64_t count) {
   return origins;
 }
 
-/* The element that comes behind the one at `place`, whose memory is at `*at`, in row-major order. */
-static void advance(struct shape shape, const int64_t *strides, int64_t *place, int64_t *at) {
+/* The element that comes after the one at `position`, whose memory is at `*at`, in row-major order. */
+static void advance(struct shape shape, const int64_t *strides, int64_t *position, int64_t *at) {
   for (int axis = shape.rank - 1; axis >= 0; axis--) {
     *at += strides[axis];
-    if (++place[axis] < shape.dim[axis]) return;
+    if (++position[axis] < shape.dim[axis]) return;
     *at -= strides[axis] * shape.dim[axis];
-    place[axis] = 0;
+    position[axis] = 0;
   }
 }
 
@@ -54,11 +54,11 @@ static struct origin *origins_of_input(struct walk *walk, const struct value *va
 static struct origin *origins_of_view(struct walk *walk, const struct value *value) {
   const struct node *node = value->producer;
   const struct origin *from = origins_of(walk, node->inputs[0]);
-  int64_t in[MAX_RANK], out[MAX_RANK] = {0}, place[MAX_RANK] = {0}, at, count = shape_count(value->shape);
+  int64_t in[MAX_RANK], out[MAX_RANK] = {0}, position[MAX_RANK] = {0}, at, count = shape_count(value->shape);
   shape_dense_strides(node->inputs[0]->shape, in);
   if (from == NULL || !node->kind->layout.view(node, in, &at, out)) return NULL;
   struct origin *origins = fresh_origins(walk, count);
-  for (int64_t i = 0; i < count; i++, advance(value->shape, out, place, &at)) origins[i] = from[at];
+  for (int64_t i = 0; i < count; i++, advance(value->shape, out, position, &at)) origins[i] = from[at];
   return origins;
 }
 
@@ -69,11 +69,11 @@ static struct origin *origins_of_parts(struct walk *walk, const struct value *va
   shape_dense_strides(value->shape, out);
   for (int k = 0; k < node->n_inputs; k++) {
     const struct origin *from = origins_of(walk, node->inputs[k]);
-    int64_t place[MAX_RANK] = {0}, at;
+    int64_t position[MAX_RANK] = {0}, at;
     if (from == NULL || !node->kind->layout.part(node, k, out, &at, in)) continue;
     if (origins == NULL) origins = fresh_origins(walk, shape_count(value->shape));
     struct shape shape = node->inputs[k]->shape;
-    for (int64_t i = 0; i < shape_count(shape); i++, advance(shape, in, place, &at)) origins[at] = from[i];
+    for (int64_t i = 0; i < shape_count(shape); i++, advance(shape, in, position, &at)) origins[at] = from[i];
   }
   return origins;
 }
@@ -176,7 +176,7 @@ static void gather(const struct walk *walk, const char *name, int64_t first, int
   }
 }
 
-/* Columns beside each other of which the same is asked become one entry. */
+/* Adjacent columns of which the same is asked become one entry. */
 static void list_columns(struct program *program, const struct demand *columns, int64_t count) {
   for (int64_t first = 0, end; first < count; first = end) {
     struct demand demand = columns[first];

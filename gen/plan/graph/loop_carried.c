@@ -21,13 +21,13 @@ static struct node *copy_of(const struct region *region, const struct value *val
   return NULL;
 }
 
-/* Whether what makes the value can write a copy beside it, and has none to write. */
+/* Whether what makes the value can write a copy in addition, and has none to write. */
 static bool can_copy(const struct region *region, const struct value *value) {
   return value->kind == VALUE_RESULT && value->region == region && value->index == 0 &&
          rewrite_begins_at(fuse_copy_after, value->producer->kind) && copy_of(region, value) == NULL;
 }
 
-/* The same conversion of another value, at place `index` of a region. */
+/* The same conversion of another value, at position `index` of a region. */
 static struct value *convert(struct graph *graph, const struct node *copy, struct value *value, struct region *region,
                              int index) {
   struct node *node = node_new(graph, copy->kind, &value, 1, copy->where);
@@ -60,7 +60,7 @@ static void carry(struct graph *graph, struct node *node, struct value *first, s
   ARENA_PUSH(graph->arena, call->callee->inputs, taken);
   ARENA_PUSH(graph->arena, call->callee->results, given);
   struct value *last = node_output(graph, node, taken->shape, taken->dtype);
-  for (int i = node->n_outputs - 1; i >= call->callee->results.count; i--) { /* histories stand behind results */
+  for (int i = node->n_outputs - 1; i >= call->callee->results.count; i--) { /* histories stand after results */
     node->outputs[i] = node->outputs[i - 1];
     node->outputs[i]->index = i;
   }
@@ -106,7 +106,7 @@ bool carry_copies(struct graph *graph) {
 struct loop_residual {
   struct node *loop, *sum;
   int input;             /* of the loop's, that carries the sum */
-  int first;             /* of the sum's operands, the one that takes the place of the sum: 0 or 1 */
+  int first;             /* of the sum's operands, the one that replaces the sum: 0 or 1 */
   struct region *back;   /* the callee's backward; NULL: none */
   struct value *history; /* of the carried value, as the backward takes it in its iterations; NULL: none */
 };
@@ -173,7 +173,7 @@ static bool find_residual(const struct graph *graph, struct node *loop, int inpu
   return false;
 }
 
-/* The same addition of others, at place `index` of a region: `first` in the place of its first operand. Who took `old`
+/* The same addition of others, at position `index` of a region: `first` instead of its first operand. Who took `old`
  * takes the result. */
 static struct value *add_again(struct graph *graph, const struct loop_residual *found, struct value *first,
                                struct value *other, struct region *region, int index) {

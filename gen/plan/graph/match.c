@@ -27,17 +27,17 @@ static int distance(struct arena *arena, const char *match, const char *name) {
 }
 
 static bool matches_glob(const char *match, const char *name) {
-  const char *star = NULL, *behind = NULL; /* the newest *, and how far its text reaches */
+  const char *star = NULL, *reached = NULL; /* the newest *, and how far its text reaches */
   while (*name != '\0') {
     if (*match == '*') {
       star = match++;
-      behind = name;
+      reached = name;
     } else if (*match == '?' || *match == *name) {
       match++;
       name++;
     } else if (star != NULL) {
       match = star + 1;
-      name = ++behind;
+      name = ++reached;
     } else {
       return false;
     }

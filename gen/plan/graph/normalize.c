@@ -36,7 +36,7 @@ static const struct value *outside(const struct node *node, const struct value *
   return otherwise;
 }
 
-/* A result of a called region. A count that it is weighted by comes out of the call beside it. */
+/* A result of a called region. A count that it is weighted by comes out of the call with it. */
 static struct mean mean_of_call(struct search *search, struct node *node, int index) {
   struct region *callee = node->call->callee;
   if (node->call->count > 1) return none(search, node);

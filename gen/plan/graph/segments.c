@@ -5,7 +5,7 @@
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 
-/* A call in the place of iterations of another one. */
+/* A call instead of iterations of another one. */
 struct segment {
   struct graph *graph;
   const struct node *whole; /* the call that is split */

@@ -72,7 +72,7 @@ static void split_node(struct split *split, const struct node *node, const char 
 }
 
 /* Iterations [first, first + count) of a call. `inputs` are those of the first of them, and become those that an
- * iteration behind them would have; the outputs replace those of the call. */
+ * iteration after them would have; the outputs replace those of the call. */
 static void split_run(struct split *split, const struct node *node, int first, int count, const char *const *prefixes,
                       struct value **inputs, struct region *to) {
   struct graph *graph = split->graph;

@@ -8,7 +8,7 @@
 #include "gen/plan/graph/rewrites.h"
 #include "gen/plan/graph/uses.h"
 
-/* A node of another kind with `node`'s attributes, in the place of `last`, from where `node` and `other` are gone. */
+/* A node of another kind with `node`'s attributes, instead of `last`, from where `node` and `other` are gone. */
 static struct node *join(struct rewriter *rewriter, const struct op_kind *kind, struct node *node, struct node *other,
                          struct node *last, struct value *const *inputs, int n_inputs) {
   struct node *joined = node_new(rewriter->graph, kind, inputs, n_inputs, node->where);
@@ -59,7 +59,7 @@ static bool is_sum_with(const struct value *value, const struct node *node, bool
   return true;
 }
 
-/* The addition that alone uses a value, behind its producer and of the same types throughout. */
+/* The addition that alone uses a value, after its producer and of the same types throughout. */
 static struct node *only_sum(const struct rewriter *rewriter, const struct value *value, bool repeated) {
   const struct region *region = value->region;
   if (value->id >= rewriter->n_values || rewriter->uses[value->id] != 1) return NULL;

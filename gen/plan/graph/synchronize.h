@@ -5,7 +5,7 @@
 
 #include "gen/program/program.h"
 
-/* Lets nodes be of op_ranks.over_ranks where there is such a kind; nothing with one rank. Behind the copy of the model
+/* Lets nodes be of op_ranks.over_ranks where there is such a kind; nothing with one rank. After the copy of the model
  * that is evaluated, which looks at no batch. False with an error at the key where the model has no such node. */
 bool synchronize(struct program *program, struct diagnostics *diags);
 

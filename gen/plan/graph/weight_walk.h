@@ -4,7 +4,7 @@
 
 #include "gen/program/program.h"
 
-/* visit is called for each call of a region: before its first node with after == NULL, then behind each node. prefixes:
+/* visit is called for each call of a region: before its first node with after == NULL, then after each node. prefixes:
  * the paths of the scopes that the call gives the region. A loop's backward goes from the last iteration to the first.
  */
 struct weight_walk {

@@ -1,4 +1,4 @@
-/* Parts: what a step does beside the model's kernels, and how many bytes that moves. */
+/* Parts: what a step does in addition to the model's kernels, and how many bytes that moves. */
 #ifndef ACCEL_PLAN_KERNELS_PARTS_H
 #define ACCEL_PLAN_KERNELS_PARTS_H
 
@@ -17,7 +17,7 @@ struct step_part {
 /* Whether the update is one sweep over all weights. */
 bool updates_in_one_sweep(const struct program *program);
 
-/* Who does that sweep: all threads, or one where sharing it out would cost more than running it. Behind the figures. */
+/* Who does that sweep: all threads, or one where sharing it out would cost more than running it. After the figures. */
 void choose_update(struct program *program);
 
 /* The parts of a training program's step, in order; their number. */

@@ -56,7 +56,7 @@ static void count_runs(const struct program *program, const struct function *fun
   }
 }
 
-/* ---- Of statements, beside each other ---- */
+/* ---- Of statements, compared with each other ---- */
 
 const double *kernel_paces(const struct program *program) {
   double *paces = arena_alloc(program->arena, ((size_t)program->kernels.count + 1) * sizeof *paces);

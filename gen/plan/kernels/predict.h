@@ -19,8 +19,8 @@ struct prediction {
 /* False where there is no table, or the program does not train. */
 bool predict_step(const struct program *program, struct prediction *prediction);
 
-/* By kernel, what a run of it takes beside others': seconds by the table, or, without one, by a machine that does as
- * many operations as make arithmetic bound a kernel while it moves a byte; and of a statement, with all that it
+/* By kernel, what a run of it takes compared with others': seconds by the table, or, without one, by a machine that
+ * does as many operations as make arithmetic bound a kernel while it moves a byte; and of a statement, with all that it
  * calls. */
 const double *kernel_paces(const struct program *program);
 double statement_pace(const struct program *program, const double *paces, const struct step *step);

@@ -27,7 +27,7 @@ static bool is_storage(const void *context, const char *name) {
   return false;
 }
 
-/* The callee's name, with a number behind other frames of it; where a value has that, another name than values have. */
+/* The callee's name, with a number for further frames of it; where a value has that, another name than values have. */
 static const char *frame_name(struct program *program, const struct function *function, enum storage_kind kind,
                               const char *callee) {
   const struct named_storages all = {function, kind, false}, frames = {function, kind, true};

@@ -160,7 +160,7 @@ static const char *row_name(struct layout_pass *pass, const struct node *node, c
   return has_storage(pass->function, name) ? arena_printf(pass->arena, "%s_from_%d", name, call->first) : name;
 }
 
-/* Whether nothing behind place `end` of the region reads the value, or a view of it. */
+/* Whether nothing after place `end` of the region reads the value, or a view of it. */
 static bool read_up_to(const struct layout_pass *pass, const struct value *value, int end) {
   int reads = 0;
   for (int i = 0; i <= end; i++) {
@@ -182,8 +182,8 @@ static bool read_last(const struct layout_pass *pass, const struct node *call, i
   return read_up_to(pass, whole, region_position(call));
 }
 
-/* Where a row keeps what iterations left, its first copy is free behind the loop: a value that is kept lies there. */
-static void direct_behind(struct layout_pass *pass, const struct node *call, struct storage *row) {
+/* Where a row keeps what iterations left, its first copy is free after the loop: a value that is kept lies there. */
+static void direct_after(struct layout_pass *pass, const struct node *call, struct storage *row) {
   for (int i = region_position(call) + 1; i < pass->region->nodes.count; i++) {
     const struct node *node = pass->region->nodes.items[i];
     for (int k = 0; k < node->n_outputs; k++) {
@@ -209,7 +209,7 @@ static void direct_carries(struct layout_pass *pass, struct node *node) {
     row->carried_input = i;
     bool after = kept != NULL && call->after != NULL && call->after[history];
     if (kept != NULL) *place_of(pass->program, kept) = history_place(row, kept->shape, after);
-    if (after && row->kind == STORAGE_SAVED && read_last(pass, node, i)) direct_behind(pass, node, row);
+    if (after && row->kind == STORAGE_SAVED && read_last(pass, node, i)) direct_after(pass, node, row);
     const struct value *result = node->outputs[call->carry[i]];
     if (kept == NULL && keeps_memory(pass, result) && place_of(pass->program, result)->storage == NULL) {
       struct place own = fresh_place(pass, result);

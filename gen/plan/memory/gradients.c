@@ -193,7 +193,7 @@ static bool check_buffers(const struct program *program, struct diagnostics *dia
   return true;
 }
 
-/* The tree of what is trained, beside a program's own. */
+/* The tree of what is trained, along with a program's own. */
 bool plan_trained(struct program *program, struct diagnostics *diags) {
   bool some = job_folds(program->job); /* they have a layout of their own */
   if (!check_buffers(program, diags)) return false;

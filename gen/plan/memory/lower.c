@@ -200,7 +200,7 @@ static int last_use(const struct layout_pass *pass, int parameter, const struct 
   return last;
 }
 
-/* Moves the newest step to right behind step `after`. */
+/* Moves the newest step to right after step `after`. */
 static void move_newest(struct function *function, int after) {
   struct step newest = function->steps[function->n_steps - 1];
   int first = after + 1;

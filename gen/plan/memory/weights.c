@@ -239,7 +239,7 @@ struct weight_tree *plan_weights(struct program *program, bool of_gradients, str
   return tree;
 }
 
-/* Structures stand behind those of their members. */
+/* Structures stand after those of their members. */
 void weights_fold(struct weight_tree *tree) {
   for (int i = 0; i < tree->n_structs; i++) {
     struct weight_struct *type = tree->structs[i];

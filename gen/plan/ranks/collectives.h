@@ -1,11 +1,11 @@
 /* Collectives: what ranks do together in a step, from how the job lays tensors on its grid of ranks. This is the only
- * place that says which collective runs when. */
+ * location that says which collective runs when. */
 #ifndef ACCEL_PLAN_RANKS_COLLECTIVES_H
 #define ACCEL_PLAN_RANKS_COLLECTIVES_H
 
 #include "gen/program/program.h"
 
-/* Fills program->ranks.collectives and the steps' `complete`, behind the pass that places gradients. Nothing with one
+/* Fills program->ranks.collectives and the steps' `complete`, after the pass that places gradients. Nothing with one
  * rank.
  *
  * Along dp_replicate every rank holds the whole of each weight and a gradient that is a partial sum, so gradients are

@@ -130,7 +130,7 @@ void plan_compression(struct program *program) {
   int before = program->ranks.collectives.count;
   sequence_collectives(program);
   compression->first_piece += program->ranks.collectives.count - before; /* what comes before them in a step */
-  program->ranks.sends_always = true;                                    /* gradients travel behind the backward */
+  program->ranks.sends_always = true;                                    /* gradients travel after the backward */
 }
 
 int64_t compression_bytes(const struct program *program) {

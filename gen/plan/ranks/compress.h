@@ -7,10 +7,10 @@
 
 /* Fills program->ranks.compression and program->collectives. power_sgd: of each parameter the matrix of its first
  * dimension by all others, where its factors are min_compression_rate times smaller; all other gradients travel whole.
- * batched_power_sgd: what lies in bucket_cap_mb of memory is one square, row after row, with zeros behind it. */
+ * batched_power_sgd: what lies in bucket_cap_mb of memory is one square, row after row, with zeros after it. */
 void plan_compression(struct program *program);
 
-/* Bytes of the arena beside the gradients and what outlives a step. */
+/* Bytes of the arena other than the gradients and what outlives a step. */
 int64_t compression_bytes(const struct program *program);
 
 /* Adds what outlives a step: the right factors, and what the factors missed. */

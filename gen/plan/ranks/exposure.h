@@ -13,8 +13,8 @@ struct exposure {
 
 /* By collective. A rank goes through program->ranks.events, once for each micro-batch: statements take what
  * statement_paces says, and share what of network->step is their part; a collective begins when it is come to, or when
- * the one that it is chained to has ended, and has the link of its machine for itself, behind what began before it;
- * where one is waited for that is not there, the rest of it is exposed. What begins behind the backward is waited for
+ * the one that it is chained to has ended, and has the link of its machine for itself, after what began before it;
+ * where one is waited for that is not there, the rest of it is exposed. What begins after the backward is waited for
  * at once, and all is where network->step is 0. */
 const struct exposure *exposures_of(const struct program *program, const struct network *network);
 

@@ -78,7 +78,7 @@ static int candidate_at(const struct folding *folding, const char *path) {
 
 enum { TOO_OFTEN = 1000 };
 
-/* Whether an element is a neighbour of the one of its array that was used before: those two have a place each. */
+/* Whether an element is a neighbour of the one of its array that was used before: those two have a slot each. */
 static bool is_next(const struct folding *folding, int at) {
   int before = folding->newest;
   if (before < 0 || folding->items[before].element->parent != folding->items[at].element->parent) return true;
@@ -283,7 +283,7 @@ static void add_uses(struct program *program, struct use_list *list, const struc
   }
 }
 
-/* The place of its array that a unit takes. */
+/* The slot of its array that a unit takes. */
 static int slot_of(const struct program *program, int unit) {
   const struct weight_tree *tree = program->job->parallelism.zero_stage == 3 ? program->weights : program->gradients;
   const struct weight_node *node = weight_node_at(tree->root, program->ranks.fsdp_units.items[unit].path);
@@ -314,7 +314,7 @@ static void add_gathers(struct program *program, const struct use_list *list, bo
   }
 }
 
-/* Gradients of a unit go where those of the one before it in that place were, once these have left. */
+/* Gradients of a unit go where those of the one before it in that slot were, once these have left. */
 static void add_settled(struct program *program, const struct use_list *list) {
   for (int i = 0; i < list->count; i++) {
     const struct use *use = &list->items[i];

@@ -2,7 +2,7 @@
  *
  * Neighbours that the update treats alike and whose gradients are complete together are a span, and every span is cut
  * into as many pieces as there are ranks: alike ones of whole lines of memory, the last one with what is left. So the
- * first element of a rank's piece is its rank times a constant, and no piece reaches behind its span. */
+ * first element of a rank's piece is its rank times a constant, and no piece reaches beyond its span. */
 #ifndef ACCEL_PLAN_RANKS_SHARD_H
 #define ACCEL_PLAN_RANKS_SHARD_H
 
@@ -14,7 +14,7 @@ enum { SHARD_LINE = 16 };
 /* Whether ranks shard anything in this program: states, gradients or weights. */
 bool is_sharded(const struct program *program);
 
-/* Whether a weight can be one span with those that were added last: beside them among the weights as among the
+/* Whether a weight can be one span with those that were added last: next to them among the weights as among the
  * gradients, and updated by the same numbers. */
 bool shard_accepts(const struct program *program, const struct weight *weight);
 
@@ -52,7 +52,7 @@ struct collective shard_scattered_by_tree(const struct program *program, const s
 struct collective shard_replicated(const struct program *program, const struct span *span,
                                    const struct collective *scattered);
 
-/* Adds what makes pieces whole again behind the update: the all-gathers of what is of no layer that comes for itself.
+/* Adds what makes pieces whole again after the update: the all-gathers of what is of no layer that comes for itself.
  */
 void shard_gather(struct program *program);
 

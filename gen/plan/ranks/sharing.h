@@ -1,4 +1,4 @@
-/* Sharing: memory through which ranks of one machine exchange, beside the arena (runtime/mpi/shared.c). */
+/* Sharing: memory through which ranks of one machine exchange, apart from the arena (runtime/mpi/shared.c). */
 #ifndef ACCEL_PLAN_RANKS_SHARING_H
 #define ACCEL_PLAN_RANKS_SHARING_H
 
@@ -14,7 +14,7 @@ struct shared_bytes {
 };
 struct shared_bytes shared_bytes(const struct program *program);
 
-/* The plan's line about them, and about what a process takes besides; "" with one rank. */
+/* The plan's line about them, and about what a process takes in addition; "" with one rank. */
 const char *sharing_text(const struct program *program);
 
 #endif

@@ -25,7 +25,7 @@ void tree_losses(struct program *program);
  * gathers, and otherwise within a machine, whose ranks read them in place. */
 bool tree_is_async(const struct program *program, enum axis axis);
 
-/* Sums that begin with a bucket, one behind the other, and are waited for together. */
+/* Sums that begin with a bucket, one after the other, and are waited for together. */
 int tree_sums(const struct program *program);
 
 /* The collectives of a bucket of gradients that goes to other ranks as soon as it is complete, at most two, in `list`;

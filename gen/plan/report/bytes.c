@@ -29,7 +29,7 @@ static bool trains(const struct program *program) {
   return program->kind == PROGRAM_TRAIN;
 }
 
-/* Whether the device has an arena beside the host's, which checkpoints are then written from. */
+/* Whether the device has an arena in addition to the host's, which checkpoints are then written from. */
 static bool mirrored(const struct program *program) {
   return program->target->progress_bytes > 0;
 }
@@ -110,7 +110,7 @@ static bool draws(const struct program *program) {
          (program->entry.second != NULL && program->entry.second->random);
 }
 
-/* Of a device that gives logits to a host that chooses tokens: which place is the newest, and what is behind it. */
+/* Of a device that gives logits to a host that chooses tokens: which position is the newest, and what is after it. */
 static int64_t newest_bytes(const struct region *entry) {
   struct shape logits = entry->results.items[0]->shape;
   int64_t columns = logits.rank > 0 ? logits.dim[logits.rank - 1] : 1;

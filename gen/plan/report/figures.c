@@ -59,12 +59,12 @@ static int64_t limit_of(const struct region *region, const struct value *value) 
   return limit;
 }
 
-/* Places in a window are numbers below its length, and no tokens. */
+/* Positions in a window are numbers below its length, and no tokens. */
 static bool is_place(const struct value *input) {
   return strcmp(input->name, "starts") == 0 || strcmp(input->name, "positions") == 0;
 }
 
-/* The least number that a lookup by places asks them to be below; 0: none does. */
+/* The least number that a lookup by positions asks them to be below; 0: none does. */
 static int64_t positions_limit(const struct region *entry) {
   int64_t limit = 0;
   for (int i = 0; i < entry->inputs.count; i++)
