@@ -61,12 +61,12 @@ static struct jinja_value bytes_value(const struct program *program) {
 static struct jinja_value device_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), architectures = jinja_list(arena);
-  const char *const *names = program->target->architectures;
+  const char *const *names = program->target->texts.architectures;
   for (int i = 0; names != NULL && names[i] != NULL; i++)
     jinja_push(arena, architectures, jinja_string(arena, names[i]));
   jinja_set(arena, value, "architectures", architectures);
   set_text(arena, value, "name", program->target->name);
-  set_int(arena, value, "progress", program->target->progress_bytes);
+  set_int(arena, value, "progress", program->target->memory.progress_bytes);
   set_int(arena, value, "workspace", program->library.workspace);
   set_int(arena, value, "sums", program->kernels.sums);
   set_int(arena, value, "lanes", processor_of(program->job)->lanes);
@@ -238,7 +238,7 @@ static bool check_kernels(struct program *program, const struct templates *templ
     if (templates_of_device(templates, name + strlen("device/")) != NULL) continue;
     diag_error(diags, node->where, "there is no kernel of '%s' for devices.kind '%s' yet", node->kind->name,
                program->target->name);
-    diag_help(diags, "use devices.kind: cpu, or write it in templates/%s%s", program->target->templates[0],
+    diag_help(diags, "use devices.kind: cpu, or write it in templates/%s%s", program->target->texts.templates[0],
               strchr(name, '/'));
   }
   return diags->errors == 0;
@@ -249,10 +249,10 @@ const char *emit_program(struct program *program, int index, const struct emit_o
   struct jinja_output output;
   struct jinja_error error;
   const struct target *target = program->target;
-  options->templates->devices = target->templates;
+  options->templates->devices = target->texts.templates;
   const char *name =
       templates_of_device(options->templates, arena_printf(program->arena, "%s%s.j2", program_kind_name(program->kind),
-                                                           target->suffixes[index]));
+                                                           target->texts.suffixes[index]));
   if (!check_kernels(program, options->templates, diags)) return NULL;
   if (!jinja_render(options->templates->env, name, context_value(program, options), origins != NULL, &output, &error)) {
     report(&error, diags);

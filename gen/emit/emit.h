@@ -14,8 +14,9 @@ struct emit_options {
   const char *model;     /* the digest of the model's C */
 };
 
-/* Text number `index` of the program, of program->target->n_texts; NULL with an error in `diags`, which an operation is
- * that the device has no kernel for. `origins` is filled with who wrote each of its lines; NULL: it is not asked for.
+/* Text number `index` of the program, of program->target->texts.count; NULL with an error in `diags`, which an
+ * operation is that the device has no kernel for. `origins` is filled with who wrote each of its lines; NULL: it is not
+ * asked for.
  */
 const char *emit_program(struct program *program, int index, const struct emit_options *options,
                          struct origins *origins, struct diagnostics *diags);

@@ -43,7 +43,7 @@ static const char *result_name(const struct function *function, int index) {
 
 /* Whether a function gets what an update needs of the step; a device may keep that itself. */
 static bool takes_pace(const struct program *program, const struct function *function) {
-  return function->updates && program->target->progress_bytes == 0;
+  return function->updates && program->target->memory.progress_bytes == 0;
 }
 
 static struct jinja_value parameters_value(const struct program *program, const struct function *function) {

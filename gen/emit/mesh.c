@@ -63,8 +63,8 @@ static void set_units(const struct program *program, struct jinja_value value) {
 /* The member of the arena that ranks add up from where it lies; "": none. */
 static const char *summed_member(const struct program *program) {
   const struct job *job = program->job;
-  bool sends =
-      program->ranks.n_buckets > 0 && program->target->shares && (!job_has_tree(job) || program->ranks.tree.by_buckets);
+  bool sends = program->ranks.n_buckets > 0 && program->target->ranks.shared_memory &&
+               (!job_has_tree(job) || program->ranks.tree.by_buckets);
   if (!sends || job->parallelism.wire != PRECISION_NO) return "";
   return shard_has_own_gradients(program) ? "whole_gradients" : "all_gradients";
 }

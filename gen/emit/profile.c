@@ -36,7 +36,7 @@ struct jinja_value profile_value(const struct program *program) {
   set_int(arena, value, "warmup", job->profile.schedule.warmup);
   set_int(arena, value, "active", job->profile.schedule.active);
   set_int(arena, value, "repeat", job->profile.schedule.repeat);
-  set_bool(arena, value, "marks_parts", !program->target->traces || job->profile.with_flops);
+  set_bool(arena, value, "marks_parts", !program->target->kernels.traced || job->profile.with_flops);
   set_bool(arena, value, "with_flops", job->profile.with_flops);
   set_bool(arena, value, "nvtx", job->profile.nvtx);
   set_literal(arena, value, "trace_folder", job->profile.output_trace_dir);

@@ -65,7 +65,7 @@ static bool pass_cast(struct context *context) {
   struct cast_rules rules = {.bits16 = job->precision.autocast ? precision_dtype(job->precision.mixed) : DTYPE_FLOAT32,
                              .storage = precision_dtype(job->precision.param)};
   const bool **kept;
-  rules.cuda = context->program->target->casts_as_cuda;
+  rules.cuda = context->program->target->kernels.cuda_autocast;
   if (!kept_parameters(context->program, context->diags, &kept)) return false;
   rules.kept = kept;
   context->program->bits16 = cast(context->program->graph, &rules);
@@ -148,12 +148,12 @@ static bool pass_prune(struct context *context) {
 }
 
 static bool pass_epilogues(struct context *context) {
-  rewrite_graph(context->program->graph, REWRITE_EPILOGUES, context->program->target->epilogues);
+  rewrite_graph(context->program->graph, REWRITE_EPILOGUES, context->program->target->library.epilogues);
   return true;
 }
 
 static bool pass_sums(struct context *context) {
-  if (context->program->target->takes_sums) fuse_sums(context->builder);
+  if (context->program->target->kernels.adds_rows) fuse_sums(context->builder);
   return true;
 }
 

@@ -1,39 +1,89 @@
-/* Target: the device that a program is for: where its C is spelled, and what is known of it. */
+/* Target: the device that a program is for, as facts that passes, gen/emit and commands ask for. Nothing else asks
+ * which device it is. docs/architecture.md lists what a new device takes. */
 #ifndef ACCEL_PROGRAM_TARGET_H
 #define ACCEL_PROGRAM_TARGET_H
 
 #include "gen/program/program.h"
 
-struct target {
-  const char *name; /* "cuda" */
+/* Where the C of its programs comes from, asked by gen/emit. A program is of one text or of two; the second lies next
+ * to the first, under its name with the other ending. */
+struct target_texts {
   /* The folders of its templates: a template "device/NAME" is that of the first one that has it; ends with NULL. */
   const char *const *templates;
-  bool casts_as_cuda; /* autocast has one list of operations for it, and one for processors */
-  unsigned epilogues; /* what its matmuls can do before they are written, as bits of enum epilogue */
-  bool takes_sums;    /* its kernels over rows can add what goes into them, and what their results go into */
-  /* What the names of a program's files end with. The first is the one that is asked for; another lies next to it,
-   * under its name with this ending instead. */
-  const char *suffixes[2];
-  int n_texts;
-  const char *compiler;             /* of the second one, with its flags; NULL: there is none */
-  const char *const *architectures; /* that it is compiled for, "90a"; NULL after the last */
-  bool gathers;                     /* sums that have one order: it adds up what it has gathered of all ranks */
-  bool has_variants;                /* its kernels have several variants */
-  bool sequential;         /* the statements of a step run one after the other: memory can be reused between them */
-  bool bits16_chunks;      /* a loss over a matmul's chunks takes factors of 16 bits as they are; else in float32 */
-  int64_t chunk_rows;      /* such chunks are its own way, of no fewer rows unless the job says so; 0: they are not */
-  int64_t operand_bytes;   /* its library's operands begin at multiples of so many bytes; 0: anywhere */
-  bool library_chooses;    /* its library has several algorithms for a matmul, which can be measured */
-  bool shares;             /* ranks of one machine exchange through memory that they share */
-  bool receives_apart;     /* gradients of a micro-batch arrive while others are used; else they are sent with them */
-  bool traces;             /* its runtime sees what runs when: a profile need not measure parts unless it rates them */
-  int64_t progress_bytes;  /* of a trainer's arena: where the device itself keeps what a step ends with */
-  int64_t workspace_bytes; /* of the arena: the least that its libraries work in */
-  int64_t sums;            /* numbers of the arena: partial sums of kernels; 0: they have memory of their own */
+  int count;
+  const char *suffixes[2];          /* what the names of their files end with */
+  const char *compiler;             /* of the second one, with all its flags; NULL: there is none */
+  const char *const *architectures; /* that it is compiled for, "90a"; ends with NULL; NULL: it is not for any */
 };
 
-/* The device of a job's programs. */
+/* What its programs are built with, asked by gen/commands. */
+struct target_build {
+  const char *packages[2];     /* what pkg-config calls the runtime: of programs for one rank, for several */
+  const char *const *sources;  /* folders of the runtime that its programs take, and not all devices'; ends with NULL */
+  const char *const *of_ranks; /* the same of programs for several ranks */
+  const char *const *drivers;  /* files of which a machine with such a device has one; ends with NULL; NULL: all have */
+};
+
+/* Its memory, asked by the report and by gen/emit. Sizes are of its arena. */
+struct target_memory {
+  bool separate;          /* from the host's: there is an arena in each, and files are written from the host's */
+  int64_t progress_bytes; /* what it keeps of a step by itself: the number, the rate, the loss; 0: the host passes it */
+  int64_t partial_sums; /* numbers of float32 that a kernel leaves for another one to add up; 0: a kernel ends alone */
+};
+
+/* How its kernels run, asked by passes that change or count them. */
+struct target_kernels {
+  bool cuda_autocast; /* PyTorch's autocast has one list of operations for GPUs and one for processors: the first */
+  bool in_order;      /* one statement of a step ends before the next begins */
+  bool adds_rows;     /* those over rows have each in registers, and can add what goes into it and what comes of it */
+  bool has_variants;  /* they have several variants */
+  bool forks;         /* threads must be woken for a loop, which costs more than a short one takes */
+  bool traced;        /* its runtime sees what runs when, without marks in the program */
+};
+
+/* The library of its matmuls, asked by passes that shape or place operands. */
+struct target_library {
+  unsigned parts;         /* which kernels it has besides matmuls, as bits of enum library_part */
+  unsigned epilogues;     /* what it can do with a result before that is written, as bits of enum epilogue */
+  bool bits16_to_float32; /* factors of 16 bits give a result of float32, and no factor must be float32 */
+  int64_t operand_bytes;  /* operands begin at multiples of so many bytes; 0: anywhere */
+  int64_t bound_rows;     /* from which on a matmul that adds to float32 takes longer to compute than to read and write;
+                             0: unknown */
+  bool has_algorithms;    /* several for a matmul, which can be measured */
+  bool packs;             /* it computes faster with a factor in a layout of its own */
+  int64_t workspace_bytes; /* of the arena: the least that it works in; 0: it has memory of its own */
+};
+
+/* How its ranks exchange, asked by gen/plan/ranks and by what starts them. */
+struct target_ranks {
+  bool shared_memory;       /* those of one machine exchange through memory that they share */
+  bool gathers_sums;        /* what adds up in one order is gathered, which overlaps with kernels, and each adds up */
+  bool receives_apart;      /* gradients of a micro-batch arrive while others are used; else they are sent with them */
+  bool meet_by_environment; /* by the variables of torchrun; else by MPI */
+};
+
+struct target {
+  const char *name; /* "cuda" */
+  /* How matmuls of 16 bits run, `name` being that of their type, as a line for people. */
+  const char *(*matmuls)(const struct program *program, const char *name);
+  bool is_host; /* it is the kind of device that the generator runs on, and measures kernels on */
+  struct target_texts texts;
+  struct target_build build;
+  struct target_memory memory;
+  struct target_kernels kernels;
+  struct target_library library;
+  struct target_ranks ranks;
+};
+
+/* One for each device; only the table in target.c names them. */
+extern const struct target target_cpu, target_cuda;
+
+/* The device of a job's programs; the one that is the host. */
 const struct target *target_of(const struct job *job);
+const struct target *target_host(void);
+
+/* Whether its programs are built with a file of the runtime, by the folder in `path`. */
+bool target_takes(const struct target *target, const char *path, bool several_ranks);
 
 /* How matmuls of 16 bits run, as a line for people; "" where there are none. For a processor it says of this machine
  * what the runtime would choose on it; it is no part of a program's text, which is the same wherever it is made. */

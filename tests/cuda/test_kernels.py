@@ -17,7 +17,7 @@ import cases  # noqa: E402
 from compilers import formatted  # noqa: E402; tests/program
 import kernels as kit  # noqa: E402
 
-SUMS = 1 << 22  # floats in which kernels keep partial sums, as gen/program/target.h has it
+SUMS = 1 << 22  # floats in which kernels keep partial sums, as gen/program/target_cuda.c has it
 # Of libraries, or with random numbers whose key the device makes: what programs of test_training.py run.
 WITHOUT = {"matmul", "convolution", "convolution_data", "convolution_weights", "dropout", "random_uniform", "random_normal",
            "random_int", "linear_cross_entropy", "linear_cross_entropy_backward"}

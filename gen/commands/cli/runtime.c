@@ -1,16 +1,11 @@
 #include "gen/commands/cli/runtime.h"
 
 #include "gen/program/processor.h"
+#include "gen/program/target.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *runtime_package(bool gpu, bool ranks) {
-  static const char *const names[2][2] = {{"accel-runtime", "accel-runtime-mpi"},
-                                          {"accel-runtime-cuda", "accel-runtime-cuda-ranks"}};
-  return names[gpu][ranks];
-}
 
 bool runtime_flags(const struct options *options, const char *what, bool ranks, struct words *flags) {
   const char *old = getenv("PKG_CONFIG_PATH");
@@ -22,7 +17,7 @@ bool runtime_flags(const struct options *options, const char *what, bool ranks, 
   struct words command = words_in(options->arena);
   words_split(&command, environment("PKG_CONFIG", "pkg-config"));
   words_split(&command, what);
-  words_add(&command, runtime_package(false, ranks));
+  words_add(&command, target_host()->build.packages[ranks]);
   const char *output = process_read(&command);
   if (output == NULL && ranks) {
     fprintf(stderr, "accel-gen: a program of several ranks needs MPI; install it (libopenmpi-dev, openmpi-bin), and "

@@ -5,9 +5,6 @@
 #include "gen/commands/cli/options.h"
 #include "gen/commands/cli/process.h"
 
-/* What pkg-config calls the runtime; `gpu`: of a program for GPUs; `ranks`: of one for several. */
-const char *runtime_package(bool gpu, bool ranks);
-
 /* Adds the compiler's flags for the runtime, as pkg-config says them for `what` ("--cflags --libs"), looking first
  * next to this command; `ranks`: of a program for several. False once a message stands on standard error. */
 bool runtime_flags(const struct options *options, const char *what, bool ranks, struct words *flags);

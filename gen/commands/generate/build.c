@@ -54,9 +54,9 @@ static int build_in(const struct options *options, const char *folder) {
   const char *temporary = arena_printf(options->arena, "%s.%ld", options->output, (long)getpid());
   if (!is_writable(options->output, temporary)) return STATUS_CANNOT;
   const struct needs needs = needs_of(options);
-  /* A program for GPUs is two texts and two compilers, one for other processors takes a runtime for them too: as a
+  /* A program of two texts has two compilers, one for other processors takes a runtime for them too: as a
    * bundle it knows how to build itself. */
-  bool elsewhere = needs.kind == DEVICE_CUDA || processor_is_foreign(needs.processor);
+  bool elsewhere = needs.target->texts.count > 1 || processor_is_foreign(needs.processor);
   bool good = elsewhere ? bundle_build(options, arena_printf(options->arena, "%s/bundle", folder), temporary)
                         : compiler_run(options, needs.processor, needs.hooks, needs.ranks > 1, inner.output, temporary);
   if (!good) {

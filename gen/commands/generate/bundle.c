@@ -16,10 +16,10 @@ struct needs needs_of(const struct options *options) {
   struct diagnostics diags = diagnostics_in(options->arena);
   const struct job *job = job_read(options->arena, options->argument, options->overrides, options->n_overrides, &diags);
   bool trains = options->program == NULL || strcmp(options->program, "train") == 0;
-  struct needs needs = {NULL, 1, DEVICE_CPU, processor_named("native"), "trainer"};
+  struct needs needs = {.ranks = 1, .target = target_host(), .processor = processor_named("native"), .name = "trainer"};
   if (job != NULL) {
     needs.processor = processor_of(job);
-    needs.kind = job->devices.kind;
+    needs.target = target_of(job);
   }
   if (!trains) {
     needs.name = strcmp(options->program, "evaluate") == 0 ? "evaluator" : "generator";
@@ -67,24 +67,11 @@ static bool begins(const char *text, const char *with) {
   return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Whether a program with these needs takes a source of the runtime along. */
-static bool is_needed(const char *name, const struct needs *needs) {
-  bool gpu = needs->kind == DEVICE_CUDA, many = needs->ranks > 1;
-  if (begins(name, "runtime/gpu/") || begins(name, "runtime/cuda/") || begins(name, "include/accel/cuda/") ||
-      begins(name, "tools/"))
-    return gpu;
-  if (begins(name, "runtime/hip/") || begins(name, "include/accel/hip/")) return false;
-  if (begins(name, "runtime/nccl/") || begins(name, "runtime/tcp/")) return gpu && many;
-  if (begins(name, "runtime/mpi/")) return !gpu && many;
-  if (begins(name, "runtime/onednn/")) return !gpu;
-  return true;
-}
-
 static void put_sources(struct filling *filling, const struct needs *needs) {
   static const char own[] = "share/bundle/";
   for (int i = 0; i < accel_source_count; i++) {
     const char *name = accel_sources[i].name;
-    if (!is_needed(name, needs)) continue;
+    if (!target_takes(needs->target, name, needs->ranks > 1)) continue;
     if (begins(name, own)) name += sizeof own - 1;
     put(filling, name, accel_sources[i].text, strlen(accel_sources[i].text));
   }
@@ -123,8 +110,8 @@ static void put_settings(struct filling *filling, const struct needs *needs) {
   const char *tools = foreign ? arena_printf(arena, "%s-", needs->processor->triple) : "";
   const char *text =
       arena_printf(arena, "kind=%s\nranks=%lld\nprogram=%s\nhooks=%s\ntools=%s\nflags_of_program='%s'\n",
-                   needs->kind == DEVICE_CUDA ? "cuda" : "cpu", (long long)needs->ranks, needs->name,
-                   needs->hooks != NULL ? "hooks.c" : "", tools, processor_cflags(arena, needs->processor));
+                   needs->target->name, (long long)needs->ranks, needs->name, needs->hooks != NULL ? "hooks.c" : "",
+                   tools, processor_cflags(arena, needs->processor));
   put(filling, "settings.sh", text, strlen(text));
 }
 

@@ -4,12 +4,13 @@
 
 #include "gen/commands/cli/options.h"
 #include "gen/program/processor.h"
+#include "gen/program/target.h"
 
 /* What building a program takes in addition to the program itself. */
 struct needs {
   const char *hooks; /* the job's own C; NULL: none */
   int64_t ranks;
-  enum device_kind kind;
+  const struct target *target;
   const struct processor *processor;
   const char *name; /* of the program: "trainer", "generator" */
 };

@@ -148,7 +148,7 @@ static bool read_tuning(struct compilation *compilation) {
   const struct location where = job_where(compilation->job, "devices.tuning");
   const struct tuned_machine machine = tuning_machine(compilation->arena);
   /* Whether a GPU has what was measured is for the trainer to see. */
-  const struct tuned_machine *here = compilation->job->devices.kind == DEVICE_CUDA ? NULL : &machine;
+  const struct tuned_machine *here = target_of(compilation->job)->is_host ? &machine : NULL;
   const char *file = strcmp(name, "machine") == 0 ? tuning_path(compilation->arena, &machine) : name;
   if (file == NULL) {
     diag_error(&compilation->diags, where, "there is no cache folder in which this machine's table could be");
@@ -220,10 +220,10 @@ int compile_to_text(struct compilation *compilation, struct origins *origins, co
                                     .summary = report_summary(compilation->program)};
   const struct target *target = compilation->program->target;
   *text = emit_program(compilation->program, 0, &emit, origins, &compilation->diags);
-  if (*text != NULL && target->n_texts > 1)
+  if (*text != NULL && target->texts.count > 1)
     compilation->second =
         emit_program(compilation->program, 1, &emit, compilation->second_origins, &compilation->diags);
-  return *text != NULL && (target->n_texts == 1 || compilation->second != NULL) ? STATUS_OK : STATUS_CANNOT;
+  return *text != NULL && (target->texts.count == 1 || compilation->second != NULL) ? STATUS_OK : STATUS_CANNOT;
 }
 
 /* `path` with another ending; NULL where it has not the one. */
@@ -233,11 +233,13 @@ static const char *with_ending(struct arena *arena, const char *path, const char
 }
 
 const char *compilation_second_path(const struct compilation *compilation, const char *program) {
-  const char *const *suffixes = compilation->program->target->suffixes;
+  const char *const *suffixes = compilation->program->target->texts.suffixes;
   return with_ending(compilation->arena, program, suffixes[0], suffixes[1]);
 }
 
 const char *compilation_program_path(const struct compilation *compilation, const char *path) {
   const struct target *target = compilation->program->target;
-  return target->n_texts > 1 ? with_ending(compilation->arena, path, target->suffixes[1], target->suffixes[0]) : NULL;
+  return target->texts.count > 1
+             ? with_ending(compilation->arena, path, target->texts.suffixes[1], target->texts.suffixes[0])
+             : NULL;
 }

@@ -67,7 +67,7 @@ static bool check_outputs(const struct generated *generated) {
   const char *second = second_path(generated);
   if (compilation->second != NULL && second == NULL) {
     fprintf(stderr, "accel-gen: this program is two files, NAME.c and NAME%s: -o must end with .c\n",
-            compilation->program->target->suffixes[1]);
+            compilation->program->target->texts.suffixes[1]);
     return false;
   }
   return inputs_spare(&generated->inputs, options->output) &&

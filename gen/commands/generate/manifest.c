@@ -55,7 +55,7 @@ static void add_inputs(struct describer *d, const struct origins *origins) {
 /* The file of a program's second text; NULL where it has one text. */
 static const char *second_file(const struct describer *d, const char *program) {
   const struct target *target = d->compilation->program->target;
-  return target->n_texts > 1 ? compilation_second_path(d->compilation, program) : NULL;
+  return target->texts.count > 1 ? compilation_second_path(d->compilation, program) : NULL;
 }
 
 /* What compiles that to an object in the manifest's folder, with `&&` after it; "" where there is none. */
@@ -64,9 +64,7 @@ static const char *compile_before(const struct describer *d) {
   const char *second = second_file(d, d->manifest->output.name);
   struct text text = text_in(d->arena);
   if (second == NULL) return "";
-  text_puts(&text, target->compiler);
-  for (int i = 0; target->architectures[i] != NULL; i++)
-    text_printf(&text, " -gencode arch=compute_%s,code=sm_%s", target->architectures[i], target->architectures[i]);
+  text_puts(&text, target->texts.compiler);
   text_printf(&text, " $(pkg-config --cflags %s) -c -o %s %s && ", d->manifest->runtime,
               shell_word(d->arena, arena_printf(d->arena, "%s.o", second)), shell_word(d->arena, second));
   return text_string(&text);
@@ -132,8 +130,8 @@ static struct manifest *describe_one(const struct compilation *compilation, cons
   manifest->job.model = model_digest(compilation->model);
   manifest->plan = report_json(compilation->program, NULL);
   manifest->plan_text = report_text(compilation->program);
-  manifest->runtime = runtime_package(compilation->program->target->n_texts > 1,
-                                      compilation->kind == PROGRAM_TRAIN && compilation->job->devices.ranks > 1);
+  manifest->runtime = compilation->program->target->build
+                          .packages[compilation->kind == PROGRAM_TRAIN && compilation->job->devices.ranks > 1];
   manifest->compile_before = compile_before(&d);
   manifest->compile_rest = compile_rest(&d);
   manifest->compile = arena_printf(arena, "%scc %s %s", manifest->compile_before,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "gen/commands/cli/commands.h"
+#include "gen/program/target.h"
 
 static const char *const starters[STARTERS] = {"mpirun", "srun", "env"};
 
@@ -60,7 +61,7 @@ static int run(const struct options *options, const struct launch *launch) {
     diag_print(&diags, stderr, options->colour);
     return STATUS_BAD_JOB;
   }
-  bool meets = job->devices.kind != DEVICE_CPU; /* a program of GPUs reads the convention itself */
+  bool meets = target_of(job)->ranks.meet_by_environment;
   if (launch->by == BY_ENV && !meets && !launch->print) return launch_by_env(arena, launch, job);
   struct words command = command_of(arena, launch, job, launch->by == BY_ENV && meets);
   printf("%s\n", words_text(&command));

@@ -22,6 +22,7 @@
 #include "gen/plan/kernels/parts.h"
 #include "gen/plan/kernels/predict.h"
 #include "gen/program/choose.h"
+#include "gen/program/target.h"
 #include "gen/tuning/tuning.h"
 
 enum { SKIPPED = 2, LEAST_STEPS = 5, MOST_STEPS = 100 };
@@ -323,8 +324,8 @@ int command_tune(const struct options *options) {
   if (status == STATUS_OK && !can_tune(&first)) status = STATUS_BAD_JOB;
   if (first.diags.count > 0) diag_print(&first.diags, stderr, options->colour);
   if (status != STATUS_OK) return status;
-  bool gpu = first.job->devices.kind == DEVICE_CUDA;
-  const char *file = options->output != NULL || gpu ? options->output : tuning_path(arena, &machine);
+  bool here = target_of(first.job)->is_host;
+  const char *file = options->output != NULL || !here ? options->output : tuning_path(arena, &machine);
   if (file == NULL || strcmp(file, "-") == 0) {
     fprintf(stderr, "accel-gen: name the table's file: -o FILE\n");
     return STATUS_BAD_JOB;
@@ -333,7 +334,7 @@ int command_tune(const struct options *options) {
   inputs_add_compilation(&inputs, &first);
   inputs_add(&inputs, "what was measured (--measured)", options->measured);
   if (!inputs_spare(&inputs, file)) return STATUS_CANNOT; /* before minutes of measuring */
-  if (gpu) return tune_gemms(options, file);
+  if (!here) return tune_gemms(options, file);
   if (options->measured != NULL) {
     fprintf(stderr, "accel-gen: --measured is of programs for GPUs\n");
     return STATUS_BAD_JOB;

@@ -15,8 +15,10 @@
 
 /* ---- Measuring ---- */
 
-static bool has_gpu(void) {
-  return access("/proc/driver/nvidia/version", R_OK) == 0 || access("/dev/dxg", R_OK) == 0;
+static bool is_there(const struct target *target) {
+  bool found = target->build.drivers == NULL;
+  for (int i = 0; !found && target->build.drivers[i] != NULL; i++) found = access(target->build.drivers[i], R_OK) == 0;
+  return found;
 }
 
 /* Builds the trainer and lets it run a step; the file that it then has written, NULL once a message stands on standard
@@ -25,7 +27,7 @@ static const char *measure(const struct options *options, const char *folder) {
   struct arena *arena = options->arena;
   const char *program = arena_printf(arena, "%s/trainer", folder), *file = arena_printf(arena, "%s/measured", folder);
   struct words command = words_in(arena);
-  if (!has_gpu()) {
+  if (!is_there(needs_of(options).target)) {
     fprintf(stderr, "accel-gen: no GPU to measure on: run the trainer where one is, with ACCEL_MEASURE=FILE in its "
                     "environment and --steps 1, then accel-gen tune JOB --measured FILE -o TABLE\n");
     return NULL;

@@ -127,8 +127,8 @@ static int64_t choose_rows(const struct pass *pass, const struct node *node, con
   const char *variants[4];
   int n_variants = 1;
   while (usual * ((columns + depth - 1) / depth) < rows) usual *= 2;
-  if (usual < pass->program->target->chunk_rows) usual = pass->program->target->chunk_rows;
-  if (!pass->program->target->has_variants || usual >= rows) return usual;
+  if (usual < pass->program->target->library.bound_rows) usual = pass->program->target->library.bound_rows;
+  if (!pass->program->target->kernels.has_variants || usual >= rows) return usual;
   variants[0] = arena_printf(arena, "%lld", (long long)usual);
   for (int64_t size = usual > 1 ? usual / 2 : 1; size <= 4 * usual; size *= 2)
     if (size != usual && size < rows) variants[n_variants++] = arena_printf(arena, "%lld", (long long)size);
@@ -161,13 +161,13 @@ static struct value *as_type(struct pass *pass, struct region *region, struct va
 
 /* Columns of a chunk's row in memory, where the device's library wants rows to begin at certain addresses. */
 static int64_t pitch_of(const struct target *target, int64_t columns, enum dtype dtype) {
-  int64_t each = target->operand_bytes / dtype_size(dtype);
+  int64_t each = target->library.operand_bytes / dtype_size(dtype);
   return each > 1 ? (columns + each - 1) / each * each : columns;
 }
 
 /* The type in which a loss takes the factors of its logits. */
 static enum dtype factors_of(const struct pass *pass, const struct node *matmul) {
-  return pass->program->target->bits16_chunks ? matmul->inputs[0]->dtype : DTYPE_FLOAT32;
+  return pass->program->target->library.bits16_to_float32 ? matmul->inputs[0]->dtype : DTYPE_FLOAT32;
 }
 
 /* Whether whole logits would lie where the library does not want them. */
@@ -207,7 +207,7 @@ static void join(struct pass *pass, struct node *node, enum dtype dtype, int64_t
 static bool is_wanted(const struct pass *pass, const struct node *matmul, int64_t rows) {
   const struct target *target = pass->program->target;
   int64_t depth = matmul->inputs[1]->shape.dim[0], columns = matmul->inputs[1]->shape.dim[1];
-  bool own_way = pass->rows == CHUNK_AUTO && target->chunk_rows > 0 && columns > depth;
+  bool own_way = pass->rows == CHUNK_AUTO && target->library.bound_rows > 0 && columns > depth;
   return pass->rows > 0 || own_way || rows * depth < shape_count(matmul->inputs[0]->shape);
 }
 
@@ -244,12 +244,12 @@ static bool evaluates_entry(const struct program *program) {
 int64_t chunk_wanted(const struct job *job) {
   int64_t rows = job->memory.cross_entropy_chunk;
   if (rows != CHUNK_DEVICE) return rows;
-  return target_of(job)->chunk_rows > 0 ? CHUNK_AUTO : 0;
+  return target_of(job)->library.bound_rows > 0 ? CHUNK_AUTO : 0;
 }
 
 bool chunk_losses(struct program *program, struct builder *builder, struct diagnostics *diags) {
   int64_t rows = chunk_wanted(program->job);
-  if (rows == 0 && program->target->operand_bytes == 0) return true;
+  if (rows == 0 && program->target->library.operand_bytes == 0) return true;
   struct pass pass = {.program = program, .graph = program->graph, .builder = builder, .rows = rows};
   if (evaluates_entry(program) && chunk_regions(&pass, true) > 0) part_evaluation(program, builder);
   chunk_regions(&pass, false);

@@ -11,9 +11,12 @@ static bool leaves(const struct job *job, enum library_part part) {
   return kernels[part] == KERNELS_LIBRARY;
 }
 
+static bool has_part(const struct program *program, const struct node *node) {
+  return program->target->library.parts >> node->kind->library.part & 1;
+}
+
 bool library_has(const struct program *program, const struct node *node) {
-  return program->target->workspace_bytes > 0 && leaves(program->job, node->kind->library.part) &&
-         node->kind->library.offers(node);
+  return has_part(program, node) && leaves(program->job, node->kind->library.part) && node->kind->library.offers(node);
 }
 
 bool library_computes(const struct program *program, const struct kernel *kernel) {
@@ -33,9 +36,9 @@ static void drop_workspaces(struct node *node) {
 
 void library_drop_workspaces(struct program *program) {
   const struct graph *graph = program->graph;
-  for (int r = 0; r < graph->n_regions && program->target->workspace_bytes > 0; r++)
+  for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
       struct node *node = graph->regions[r]->nodes.items[i];
-      if (node->call == NULL && node->kind->library.part != LIBRARY_NONE) drop_workspaces(node);
+      if (node->call == NULL && has_part(program, node)) drop_workspaces(node);
     }
 }

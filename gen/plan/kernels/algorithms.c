@@ -94,7 +94,7 @@ static void add_round(struct program *program, const struct span *matrix) {
 }
 
 void choose_algorithms(struct program *program) {
-  if (!program->target->library_chooses) return;
+  if (!program->target->library.has_algorithms) return;
   for (int i = 0; i < program->kernels.count; i++) {
     const struct op_kind *kind = program->kernels.items[i]->node->kind;
     if (kind->library.gemms != NULL) add_parts(program, program->kernels.items[i]);

@@ -232,7 +232,7 @@ static const char *choose_variant(struct program *program, struct kernel *kernel
   const struct op_kind *kind = kernel->node->kind;
   const char *variants[MAX_VARIANTS];
   int count = n_operands(kernel);
-  if (kind->choice.variants == NULL || !program->target->has_variants) return "";
+  if (kind->choice.variants == NULL || !program->target->kernels.has_variants) return "";
   const int64_t **strides = arena_alloc(program->arena, (size_t)count * sizeof *strides);
   for (int i = 0; i < count; i++) strides[i] = operand_at(kernel, i)->strides;
   int n_variants = kernel->packs ? 1 : 0;

@@ -18,7 +18,7 @@ enum { PACKED = 1 }; /* the input that a library may have in a layout of its own
 /* Weights that stay as they are and where they are until the step's end; and no bit may depend on the layout. */
 static bool weights_stay(const struct program *program) {
   const struct job *job = program->job;
-  return program->kind == PROGRAM_TRAIN && program->target->has_variants && !job->training.deterministic &&
+  return program->kind == PROGRAM_TRAIN && program->target->library.packs && !job->training.deterministic &&
          job->parallelism.reproducible == REPRODUCIBLE_OFF && job->parallelism.zero_stage != 3 &&
          !job_optimizer(job)->in_backward;
 }

@@ -39,7 +39,7 @@ bool updates_in_one_sweep(const struct program *program) {
 static bool is_short(const struct program *program) {
   enum { FEW = 1 << 10, MANY = 1 << 18 };
   int64_t count = program->figures.bytes.gradients / dtype_size(DTYPE_FLOAT32);
-  return program->kind == PROGRAM_TRAIN && program->target->has_variants && updates_in_one_sweep(program) &&
+  return program->kind == PROGRAM_TRAIN && program->target->kernels.forks && updates_in_one_sweep(program) &&
          count >= FEW && count <= MANY;
 }
 

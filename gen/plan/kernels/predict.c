@@ -114,7 +114,7 @@ static void add_part(const struct program *program, const struct step_part *part
 
 bool predict_step(const struct program *program, struct prediction *prediction) {
   *prediction = (struct prediction){0};
-  if (program->kind != PROGRAM_TRAIN || !program->target->has_variants || program->choices.tuning == NULL ||
+  if (program->kind != PROGRAM_TRAIN || !program->target->kernels.in_order || program->choices.tuning == NULL ||
       program->choices.tuning->forced >= 0)
     return false;
   const struct rates rates = rates_of(program->choices.tuning);

@@ -204,8 +204,8 @@ static void finish_aliases(struct program *program) {
 /* Of several ranks others read gradients, too, while the backward goes on. */
 static bool can_alias(const struct program *program) {
   const struct job *job = program->job;
-  return program->entry.backward != NULL && program->target->sequential && program->ranks.collectives.count == 0 &&
-         job->accumulation.num_steps == 1 && !job_optimizer(job)->averages;
+  return program->entry.backward != NULL && program->target->kernels.in_order &&
+         program->ranks.collectives.count == 0 && job->accumulation.num_steps == 1 && !job_optimizer(job)->averages;
 }
 
 void alias_gradients(struct program *program) {

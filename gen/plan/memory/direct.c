@@ -133,7 +133,7 @@ static int n_copies(const struct call *call, bool keeps) {
 
 /* Elements from one copy to the next: each begins where the device's library takes operands. */
 static int64_t copy_elements(const struct layout_pass *pass, const struct value *formal) {
-  const int64_t size = shape_count(formal->shape), bytes = pass->program->target->operand_bytes;
+  const int64_t size = shape_count(formal->shape), bytes = pass->program->target->library.operand_bytes;
   const int64_t step = bytes / dtype_size(formal->dtype);
   return step > 1 ? (size + step - 1) / step * step : size;
 }

@@ -47,7 +47,7 @@ struct place dense_place(struct storage *storage, int64_t offset, struct shape s
 }
 
 bool is_aligned(const struct layout_pass *pass, const struct place *place) {
-  const int64_t bytes = pass->program->target->operand_bytes, each = dtype_size(place->storage->dtype);
+  const int64_t bytes = pass->program->target->library.operand_bytes, each = dtype_size(place->storage->dtype);
   if (bytes == 0) return true;
   return place->offset * each % bytes == 0 &&
          (place->storage->copies == 1 || place->storage->count * each % bytes == 0);

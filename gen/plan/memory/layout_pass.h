@@ -29,7 +29,7 @@ struct place fresh_place(struct layout_pass *pass, const struct value *value);
 /* Row-major at `offset` of a storage. */
 struct place dense_place(struct storage *storage, int64_t offset, struct shape shape);
 
-/* Whether a place begins where the device's library takes operands (target->operand_bytes), in each copy of its
+/* Whether a place begins where the device's library takes operands (target->library.operand_bytes), in each copy of its
  * storage: memory of inputs and results does, as the caller sees to it. */
 bool is_aligned(const struct layout_pass *pass, const struct place *place);
 

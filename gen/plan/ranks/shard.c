@@ -89,7 +89,7 @@ bool shard_adds_up(const struct program *program) {
 }
 
 bool shard_arrives_apart(const struct program *program) {
-  return shard_adds_up(program) && program->target->receives_apart;
+  return shard_adds_up(program) && program->target->ranks.receives_apart;
 }
 
 bool shard_sends_otherwise(const struct program *program) {

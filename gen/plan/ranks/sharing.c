@@ -36,7 +36,7 @@ struct shared_bytes shared_bytes(const struct program *program) {
   const struct job *job = program->job;
   struct shared_bytes bytes = {0};
   int64_t size = dtype_size(DTYPE_FLOAT32);
-  if (program->ranks.collectives.count == 0 || !program->target->shares) return bytes;
+  if (program->ranks.collectives.count == 0 || !program->target->ranks.shared_memory) return bytes;
   int64_t weights = weights_type(program->weights)->bytes;
   int64_t gradients = weights_type(program->gradients)->bytes;
   if (is_sharded(program)) add_gathers(program, &bytes, weights);
@@ -56,7 +56,7 @@ struct shared_bytes shared_bytes(const struct program *program) {
 
 const char *sharing_text(const struct program *program) {
   struct shared_bytes bytes = shared_bytes(program);
-  if (program->ranks.collectives.count == 0 || !program->target->shares) return "";
+  if (program->ranks.collectives.count == 0 || !program->target->ranks.shared_memory) return "";
   if (bytes.own == 0) return "beside    what libraries and MPI take of each process, some 30 MiB\n";
   return arena_printf(program->arena,
                       "beside    %s a rank through which those of a machine exchange; libraries and MPI, some 30 MiB\n",

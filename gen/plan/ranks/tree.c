@@ -81,7 +81,7 @@ static void add_gradients(struct program *program) {
 }
 
 bool tree_is_async(const struct program *program, enum axis axis) {
-  if (program->target->gathers) return true;
+  if (program->target->ranks.gathers_sums) return true;
   return axis == (is_sharded(program) ? AXIS_DP_SHARD : AXIS_DP_REPLICATE) && is_within_machine(program->job, axis);
 }
 
@@ -133,8 +133,8 @@ static int64_t room_of_gathered(const struct program *program, const struct span
 
 /* The same where ranks divide nothing, of a bucket. */
 static int64_t room_of_bucket(const struct program *program, int64_t count) {
-  return program->target->gathers ? pieces_of(count, program->job->parallelism.axes[AXIS_DP_REPLICATE])
-                                  : (count + 1) / 2;
+  return program->target->ranks.gathers_sums ? pieces_of(count, program->job->parallelism.axes[AXIS_DP_REPLICATE])
+                                             : (count + 1) / 2;
 }
 
 /* What one bucket takes at a time, the largest. */
@@ -142,7 +142,8 @@ static int64_t exchange_room(const struct program *program) {
   int64_t most = 0;
   for (int i = 0; i < program->optimizer.spans.count && is_sharded(program); i++) {
     const struct span *span = &program->optimizer.spans.items[i];
-    int64_t room = program->target->gathers ? room_of_gathered(program, span) : room_of_halves(program, span);
+    int64_t room =
+        program->target->ranks.gathers_sums ? room_of_gathered(program, span) : room_of_halves(program, span);
     if (room > most) most = room;
   }
   for (int i = 0; i < program->ranks.collectives.count && !is_sharded(program); i++) {
@@ -181,7 +182,7 @@ bool plan_tree(struct program *program, struct diagnostics *diags) {
   *tree = (struct tree){.leaves = ranks * own, .levels = levels_of(own), .gradients = gradients};
   tree->room = tree->levels * gradients; /* whole lines, as gradients are */
   program->ranks.sends_always = true;    /* all of them, and none on the way */
-  if (program->target->gathers) make_room(program);
+  if (program->target->ranks.gathers_sums) make_room(program);
   if (ranks == 1) return true;
   if (own == 1) {
     plan_buckets(program);

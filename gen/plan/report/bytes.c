@@ -31,7 +31,7 @@ static bool trains(const struct program *program) {
 
 /* Whether the device has an arena in addition to the host's, which checkpoints are then written from. */
 static bool mirrored(const struct program *program) {
-  return program->target->progress_bytes > 0;
+  return program->target->memory.separate;
 }
 
 /* What a rank has of sharded weights. */
@@ -120,7 +120,7 @@ static int64_t newest_bytes(const struct region *entry) {
 /* What a device with an arena of its own is told and tells. */
 static int64_t report_bytes(const struct program *program) {
   if (!mirrored(program)) return 0;
-  int64_t bytes = trains(program) ? program->target->progress_bytes : 0;
+  int64_t bytes = trains(program) ? program->target->memory.progress_bytes : 0;
   if (program->kind == PROGRAM_GENERATE) bytes += newest_bytes(program->graph->entry);
   if (draws(program)) bytes += arena_aligned((int64_t)sizeof(uint64_t));
   if (program->step_end.uneven_inputs) bytes += array_bytes(1, DTYPE_FLOAT32);
@@ -131,7 +131,7 @@ static int64_t report_bytes(const struct program *program) {
 
 /* Libraries want it at a multiple of 256, the arena's arrays lie at multiples of 64. */
 static int64_t workspace_of(const struct program *program) {
-  int64_t bytes = program->target->workspace_bytes;
+  int64_t bytes = program->target->library.workspace_bytes;
   bool deterministic = program->job->training.deterministic;
   for (int i = 0; i < program->kernels.count && bytes > 0; i++) {
     const struct node *node = program->kernels.items[i]->node;
@@ -144,7 +144,7 @@ static int64_t workspace_of(const struct program *program) {
 
 /* As many as the device has, or as a kernel leaves. */
 static int64_t sums_of(const struct program *program) {
-  int64_t most = program->target->sums;
+  int64_t most = program->target->memory.partial_sums;
   for (int i = 0; i < program->kernels.count && most > 0; i++) {
     const struct node *node = program->kernels.items[i]->node;
     int64_t noted =
