@@ -75,21 +75,21 @@ struct jinja_value compression_value(const struct program *program) {
   struct arena *arena = program->arena;
   const struct compression *compression = &program->ranks.compression;
   const struct job *job = program->job;
-  struct jinja_value value = jinja_map(arena), matrices = jinja_list(arena), pieces = jinja_list(arena);
+  struct jinja_value value = jinja_map(arena), matrices = jinja_list(arena), buckets = jinja_list(arena);
   if (compression->gradients == 0) return value;
   for (int i = 0; i < compression->count; i++) jinja_push(arena, matrices, matrix_value(arena, &compression->items[i]));
-  for (int i = 0; i < compression->n_pieces; i++) {
-    const struct collective *whole = &program->ranks.collectives.items[compression->first_piece + i];
-    struct jinja_value piece = jinja_map(arena);
-    set_comment(arena, piece, "what", whole->what);
-    set_int(arena, piece, "first", whole->first);
-    set_int(arena, piece, "count", whole->count);
-    jinja_push(arena, pieces, piece);
+  for (int i = 0; i < compression->n_buckets; i++) {
+    const struct collective *whole = &program->ranks.collectives.items[compression->first_bucket + i];
+    struct jinja_value bucket = jinja_map(arena);
+    set_comment(arena, bucket, "what", whole->what);
+    set_int(arena, bucket, "first", whole->first);
+    set_int(arena, bucket, "count", whole->count);
+    jinja_push(arena, buckets, bucket);
   }
   jinja_set(arena, value, "matrices", matrices);
   jinja_set(arena, value, "shapes", shapes_value(arena, compression));
   jinja_set(arena, value, "factors", factors_value(arena, compression));
-  jinja_set(arena, value, "pieces", pieces);
+  jinja_set(arena, value, "buckets", buckets);
   jinja_set(arena, value, "gaps", gaps_value(program));
   set_int(arena, value, "elements", compression->elements);
   set_int(arena, value, "left", compression->left);

@@ -42,7 +42,7 @@ static struct jinja_value pieces_value(const struct program *program, bool withi
   return list;
 }
 
-/* The units of a program: {path, first, end}, their spans; and the spans of none. */
+/* The units of a program: {path, first, end}, their flat ranges; and the flat ranges of none. */
 static void set_units(const struct program *program, struct jinja_value value) {
   struct arena *arena = program->arena;
   struct jinja_value units = jinja_list(arena), others = jinja_list(arena);
@@ -53,8 +53,8 @@ static void set_units(const struct program *program, struct jinja_value value) {
     set_int(arena, unit, "end", program->ranks.fsdp_units.items[i].end);
     jinja_push(arena, units, unit);
   }
-  for (int i = 0; i < program->optimizer.spans.count; i++)
-    if (program->optimizer.spans.items[i].fsdp_unit < 0) jinja_push(arena, others, jinja_int(i));
+  for (int i = 0; i < program->optimizer.flat_ranges.count; i++)
+    if (program->optimizer.flat_ranges.items[i].fsdp_unit < 0) jinja_push(arena, others, jinja_int(i));
   jinja_set(arena, value, "fsdp_units", units);
   jinja_set(arena, value, "resident", others);
   set_int(arena, value, "first_fsdp_unit", program->ranks.first_fsdp_unit);

@@ -27,73 +27,74 @@ static double number_of(const struct optimizer_numbers *of, int which) {
   return *(const double *)((const char *)of + numbers[which].offset);
 }
 
-static bool differs(const struct span_list *spans, int which) {
-  for (int i = 1; i < spans->count; i++)
-    if (number_of(&spans->items[i].numbers, which) != number_of(&spans->items[0].numbers, which)) return true;
+static bool differs(const struct flat_range_list *ranges, int which) {
+  for (int i = 1; i < ranges->count; i++)
+    if (number_of(&ranges->items[i].numbers, which) != number_of(&ranges->items[0].numbers, which)) return true;
   return false;
 }
 
-static bool is_any_positive(const struct span_list *spans, const struct optimizer_numbers *of, int which) {
-  for (int i = 0; i < spans->count; i++)
-    if (number_of(&spans->items[i].numbers, which) > 0) return true;
-  return spans->count == 0 && number_of(of, which) > 0;
+static bool is_any_positive(const struct flat_range_list *ranges, const struct optimizer_numbers *of, int which) {
+  for (int i = 0; i < ranges->count; i++)
+    if (number_of(&ranges->items[i].numbers, which) > 0) return true;
+  return ranges->count == 0 && number_of(of, which) > 0;
 }
 
-/* A number that all spans share, as itself; else what a row of the table calls it: "span->decay". */
-static void set_numbers(struct arena *arena, struct jinja_value value, const struct span_list *spans, const char *row,
-                        const struct optimizer_numbers *of) {
+/* A number that all flat ranges share, as itself; else what a row of the table calls it: "range->decay". */
+static void set_numbers(struct arena *arena, struct jinja_value value, const struct flat_range_list *ranges,
+                        const char *row, const struct optimizer_numbers *of) {
   struct jinja_value columns = jinja_list(arena);
-  if (spans->count > 0) of = &spans->items[0].numbers;
+  if (ranges->count > 0) of = &ranges->items[0].numbers;
   for (int n = 0; n < N_NUMBERS; n++) {
     set_real(arena, value, numbers[n].name, number_of(of, n));
-    if (!differs(spans, n)) continue;
+    if (!differs(ranges, n)) continue;
     struct jinja_value column = jinja_map(arena);
     set_text(arena, column, "name", numbers[n].name);
     jinja_push(arena, columns, jinja_get(column, "name"));
     set_text(arena, value, numbers[n].name, arena_printf(arena, "%s->%s", row, numbers[n].name));
   }
   jinja_set(arena, value, "columns", columns);
-  set_bool(arena, value, "decays", is_any_positive(spans, of, DECAY));
-  set_bool(arena, value, "has_momentum", is_any_positive(spans, of, MOMENTUM));
+  set_bool(arena, value, "decays", is_any_positive(ranges, of, DECAY));
+  set_bool(arena, value, "has_momentum", is_any_positive(ranges, of, MOMENTUM));
 }
 
 /* ---- Tables ---- */
 
-static struct jinja_value row_value(struct arena *arena, const struct span_list *spans, const struct span *span) {
+static struct jinja_value row_value(struct arena *arena, const struct flat_range_list *ranges,
+                                    const struct flat_range *range) {
   struct jinja_value value = jinja_map(arena), list = jinja_list(arena);
-  set_comment(arena, value, "name", span->weight->path);
-  set_int(arena, value, "first", span->first);
-  set_int(arena, value, "gradient", span->gradient);
-  set_bool(arena, value, "stored", span->gradient >= 0);
-  set_bool(arena, value, "frozen", span->frozen);
-  set_int(arena, value, "count", span->end - span->first);
-  set_int(arena, value, "matrices", span->matrices);
-  set_int(arena, value, "rows", span->rows);
-  set_int(arena, value, "columns", span->columns);
-  set_int(arena, value, "state", span->state[0]);
-  set_int(arena, value, "piece", span->piece);
-  set_int(arena, value, "second_state", span->state[1]);
+  set_comment(arena, value, "name", range->weight->path);
+  set_int(arena, value, "first", range->first);
+  set_int(arena, value, "gradient", range->gradient);
+  set_bool(arena, value, "stored", range->gradient >= 0);
+  set_bool(arena, value, "frozen", range->frozen);
+  set_int(arena, value, "count", range->end - range->first);
+  set_int(arena, value, "matrices", range->matrices);
+  set_int(arena, value, "rows", range->rows);
+  set_int(arena, value, "columns", range->columns);
+  set_int(arena, value, "state", range->state[0]);
+  set_int(arena, value, "shard_size", range->shard_size);
+  set_int(arena, value, "second_state", range->state[1]);
   for (int n = 0; n < N_NUMBERS; n++) {
-    if (!differs(spans, n)) continue;
+    if (!differs(ranges, n)) continue;
     struct jinja_value number = jinja_map(arena);
-    set_real(arena, number, "value", number_of(&span->numbers, n));
+    set_real(arena, number, "value", number_of(&range->numbers, n));
     jinja_push(arena, list, jinja_get(number, "value"));
   }
   jinja_set(arena, value, "numbers", list);
   return value;
 }
 
-static struct jinja_value rows_value(const struct program *program, const struct span_list *spans) {
+static struct jinja_value rows_value(const struct program *program, const struct flat_range_list *ranges) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   int64_t size = dtype_size(DTYPE_FLOAT32);
-  for (int i = 0; i < spans->count; i++) {
-    struct jinja_value row = row_value(arena, spans, &spans->items[i]);
+  for (int i = 0; i < ranges->count; i++) {
+    struct jinja_value row = row_value(arena, ranges, &ranges->items[i]);
     set_int(arena, row, "number", i);
-    set_int(arena, row, "last", shard_last(program, &spans->items[i]));
-    set_int(arena, row, "place", weight_offset(program->weights, spans->items[i].weight->path) / size);
-    if (spans->items[i].gradient >= 0)
-      set_int(arena, row, "gradient_place", weight_offset(program->gradients, spans->items[i].weight->path) / size);
+    set_int(arena, row, "last", shard_last(program, &ranges->items[i]));
+    set_int(arena, row, "place", weight_offset(program->weights, ranges->items[i].weight->path) / size);
+    if (ranges->items[i].gradient >= 0)
+      set_int(arena, row, "gradient_place", weight_offset(program->gradients, ranges->items[i].weight->path) / size);
     jinja_push(arena, list, row);
   }
   return list;
@@ -176,8 +177,9 @@ static struct jinja_value buffers_value(const struct program *program) {
   return list;
 }
 
-/* The optimizer over a list of spans; none: over all weights alike. */
-static struct jinja_value rule_value(const struct program *program, const struct span_list *spans, const char *row) {
+/* The optimizer over a list of flat ranges; none: over all weights alike. */
+static struct jinja_value rule_value(const struct program *program, const struct flat_range_list *ranges,
+                                     const char *row) {
   struct arena *arena = program->arena;
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
@@ -189,7 +191,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_bool(arena, value, "updates",
            program->entry.backward != NULL && program->entry.backward->updates); /* any weight there */
   set_real(arena, value, "lr", job->optimizer.lr);
-  set_numbers(arena, value, spans, row, &job->optimizer.numbers);
+  set_numbers(arena, value, ranges, row, &job->optimizer.numbers);
   set_own_keys(arena, value, job);
   set_real(arena, value, "clip_grad_norm", job->optimizer.clip_grad_norm);
   set_text(arena, value, "norm_type", job_word(job, "optimizer.norm_type"));
@@ -219,7 +221,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   int64_t stored = program->figures.bytes.gradients / dtype_size(DTYPE_FLOAT32);
   set_int(arena, value, "own", program->ranks.own_elements); /* that a rank updates, of what ranks divide */
   set_int(arena, value, "gradients", shard_has_own_gradients(program) ? program->ranks.own_elements : stored);
-  jinja_set(arena, value, "rows", rows_value(program, spans));
+  jinja_set(arena, value, "rows", rows_value(program, ranges));
   jinja_set(arena, value, "arrays", optimizer_arrays_value(program));
   jinja_set(arena, value, "ema", average_value(arena, job));
   jinja_set(arena, value, "buffers", buffers_value(program));
@@ -228,7 +230,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
 
 struct jinja_value optimizer_value(const struct program *program) {
   struct arena *arena = program->arena;
-  struct jinja_value value = rule_value(program, &program->optimizer.spans, "span");
+  struct jinja_value value = rule_value(program, &program->optimizer.flat_ranges, "range");
   struct optimizer_gemms gemms = optimizer_gemms(program);
   const struct job *job = program->job;
   set_bool(arena, value, "averages", job_optimizer(job)->averages);

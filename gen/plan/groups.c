@@ -69,54 +69,55 @@ struct sharing {
 };
 
 /* A parameter on its own, up to its last element. */
-static void add_tensor(struct sharing *sharing, struct span span) {
+static void add_tensor(struct sharing *sharing, struct flat_range range) {
   struct program *program = sharing->program;
-  struct shape shape = span.weight->parameter->shape;
-  span.end = span.first + shape_count(shape);
-  if (span.frozen) {
-    ARENA_PUSH(program->arena, program->optimizer.tensors, span);
+  struct shape shape = range.weight->parameter->shape;
+  range.end = range.first + shape_count(shape);
+  if (range.frozen) {
+    ARENA_PUSH(program->arena, program->optimizer.tensors, range);
     return;
   }
   if (shape.rank >= 2) {
-    span.rows = shape.dim[shape.rank - 2];
-    span.columns = shape.dim[shape.rank - 1];
-    span.matrices = shape_product(shape, 0, shape.rank - 2);
+    range.rows = shape.dim[shape.rank - 2];
+    range.columns = shape.dim[shape.rank - 1];
+    range.matrices = shape_product(shape, 0, shape.rank - 2);
   }
   bool factored = job_optimizer(program->job)->factors[0] != NULL;
   if (factored && shape.rank >= 2) {
-    span.state[0] = sharing->rows;
-    span.state[1] = sharing->columns;
-    sharing->rows += span.matrices * span.rows;
-    sharing->columns += span.matrices * span.columns;
+    range.state[0] = sharing->rows;
+    range.state[1] = sharing->columns;
+    sharing->rows += range.matrices * range.rows;
+    sharing->columns += range.matrices * range.columns;
   } else if (factored || optimizer_steps_matrices(program->job)) {
-    span.state[0] = sharing->whole;
-    sharing->whole += span.end - span.first;
+    range.state[0] = sharing->whole;
+    sharing->whole += range.end - range.first;
   } else if (optimizer_state_dtype(program->job) == STATE_8BIT) {
-    span.state[0] = sharing->whole;
-    span.state[1] = sharing->blocks;
-    sharing->whole += span.end - span.first;
-    sharing->blocks += (span.end - span.first + STATE_BLOCK - 1) / STATE_BLOCK;
+    range.state[0] = sharing->whole;
+    range.state[1] = sharing->blocks;
+    sharing->whole += range.end - range.first;
+    sharing->blocks += (range.end - range.first + STATE_BLOCK - 1) / STATE_BLOCK;
   } else {
-    span.state[0] = span.gradient;
+    range.state[0] = range.gradient;
   }
-  ARENA_PUSH(program->arena, program->optimizer.tensors, span);
+  ARENA_PUSH(program->arena, program->optimizer.tensors, range);
 }
 
 /* A parameter that is swept with its neighbours reaches up to the next one: what lies between is zero and stays so. */
-static void add_part(struct sharing *sharing, struct span span) {
+static void add_part(struct sharing *sharing, struct flat_range range) {
   struct program *program = sharing->program;
-  struct span *last =
-      program->optimizer.spans.count > 0 ? &program->optimizer.spans.items[program->optimizer.spans.count - 1] : NULL;
+  struct flat_range *last = program->optimizer.flat_ranges.count > 0
+                                ? &program->optimizer.flat_ranges.items[program->optimizer.flat_ranges.count - 1]
+                                : NULL;
   bool frozen = program->gradients != program->weights;
-  if (frozen) span.end = span.first + rounded(shape_count(span.weight->parameter->shape));
-  span.state[0] = optimizer_packs_moments(program->job) ? sharing->swept : span.gradient;
-  sharing->swept += span.end - span.first;
-  ARENA_PUSH(program->arena, program->optimizer.parts, span);
-  bool follows = last != NULL && last->end == span.first && last->gradient + last->end - last->first == span.gradient;
-  if (follows && same_numbers(&last->numbers, &span.numbers))
-    last->end = span.end;
+  if (frozen) range.end = range.first + rounded(shape_count(range.weight->parameter->shape));
+  range.state[0] = optimizer_packs_moments(program->job) ? sharing->swept : range.gradient;
+  sharing->swept += range.end - range.first;
+  ARENA_PUSH(program->arena, program->optimizer.parts, range);
+  bool follows = last != NULL && last->end == range.first && last->gradient + last->end - last->first == range.gradient;
+  if (follows && same_numbers(&last->numbers, &range.numbers))
+    last->end = range.end;
   else
-    ARENA_PUSH(program->arena, program->optimizer.spans, span);
+    ARENA_PUSH(program->arena, program->optimizer.flat_ranges, range);
 }
 
 static void add_weight(struct sharing *sharing, const struct weight *weight, int64_t end) {
@@ -124,19 +125,19 @@ static void add_weight(struct sharing *sharing, const struct weight *weight, int
   int64_t size = dtype_size(DTYPE_FLOAT32);
   int g = weight->parameter->value->differentiable ? group_of(job, weight->path) : -1;
   const struct param_group *group = g < 0 ? NULL : &job->optimizer.groups[g];
-  struct span span = {.weight = weight, .first = weight->offset / size, .end = end / size};
-  span.gradient = weight->gradient < 0 ? -1 : weight->gradient / size;
-  span.frozen = !weight->parameter->value->differentiable;
+  struct flat_range range = {.weight = weight, .first = weight->offset / size, .end = end / size};
+  range.gradient = weight->gradient < 0 ? -1 : weight->gradient / size;
+  range.frozen = !weight->parameter->value->differentiable;
   bool adamw = optimizer_steps_matrices(job) && (weight->parameter->shape.rank != 2 || (group != NULL && group->adamw));
   if (adamw)
-    span.numbers = group != NULL ? group->adamw_numbers : job->optimizer.adamw;
+    range.numbers = group != NULL ? group->adamw_numbers : job->optimizer.adamw;
   else
-    span.numbers = group != NULL ? group->numbers : job->optimizer.numbers;
+    range.numbers = group != NULL ? group->numbers : job->optimizer.numbers;
   bool in_blocks = optimizer_state_dtype(job) == STATE_8BIT && shape_count(weight->parameter->shape) >= STATE_8BIT_FROM;
   if ((optimizer_is_by_tensor(job) && !adamw) || in_blocks)
-    add_tensor(sharing, span);
+    add_tensor(sharing, range);
   else
-    add_part(sharing, span);
+    add_part(sharing, range);
 }
 
 /* Whether the update goes by a table, not over all weights alike. */

@@ -43,32 +43,32 @@ static void add_step_end(struct program *program) {
 /* Which parameters have a state, and which of their dimensions it has; or a number for each block of theirs. */
 enum slicing { WHOLE, ROWS, COLUMNS, UNFACTORED, BLOCKS };
 
-static struct shape sliced_shape(const struct span *span, enum slicing slicing) {
-  struct shape shape = span->weight->parameter->shape;
+static struct shape sliced_shape(const struct flat_range *range, enum slicing slicing) {
+  struct shape shape = range->weight->parameter->shape;
   if (slicing == ROWS) shape.dim[shape.rank - 1] = 1;
   if (slicing == COLUMNS) shape.dim[shape.rank - 2] = 1;
-  if (slicing == BLOCKS) shape = shape_of(1, ((span->end - span->first + STATE_BLOCK - 1) / STATE_BLOCK));
+  if (slicing == BLOCKS) shape = shape_of(1, ((range->end - range->first + STATE_BLOCK - 1) / STATE_BLOCK));
   return shape;
 }
 
-static bool has_slice(const struct span *span, enum slicing slicing) {
-  if (span->frozen) return false;
-  if (slicing == UNFACTORED) return span->rows == 0;
-  return slicing == WHOLE || slicing == BLOCKS || span->rows > 0;
+static bool has_slice(const struct flat_range *range, enum slicing slicing) {
+  if (range->frozen) return false;
+  if (slicing == UNFACTORED) return range->rows == 0;
+  return slicing == WHOLE || slicing == BLOCKS || range->rows > 0;
 }
 
 /* A state that some parameters have, each at its position in the array. */
 static void add_sliced(struct program *program, const char *name, const char *member, enum dtype dtype,
-                       const struct span_list *list, enum slicing slicing) {
+                       const struct flat_range_list *list, enum slicing slicing) {
   struct state state = {.file = "optimizer", .name = name, .member = member, .dtype = dtype};
   state.slices = arena_alloc(program->arena, ((size_t)list->count + 1) * sizeof *state.slices);
   for (int i = 0; i < list->count; i++) {
-    const struct span *span = &list->items[i];
-    if (!has_slice(span, slicing)) continue;
-    int64_t first = span->state[slicing == COLUMNS || slicing == BLOCKS];
-    struct state_slice slice = {span->weight, first, sliced_shape(span, slicing)};
+    const struct flat_range *range = &list->items[i];
+    if (!has_slice(range, slicing)) continue;
+    int64_t first = range->state[slicing == COLUMNS || slicing == BLOCKS];
+    struct state_slice slice = {range->weight, first, sliced_shape(range, slicing)};
     int64_t length = shape_count(slice.shape);
-    if (list == &program->optimizer.parts) length = span->end - span->first;
+    if (list == &program->optimizer.parts) length = range->end - range->first;
     state.slices[state.n_slices++] = slice;
     if (state.count < slice.first + length) state.count = slice.first + length;
   }

@@ -92,16 +92,16 @@ bool optimizer_counts_steps(const struct job *job) {
 struct optimizer_gemms optimizer_gemms(const struct program *program) {
   struct optimizer_gemms gemms = {0};
   for (int i = 0; i < program->optimizer.tensors.count && optimizer_steps_matrices(program->job); i++) {
-    const struct span *span = &program->optimizer.tensors.items[i];
-    int64_t least = span->rows < span->columns ? span->rows : span->columns;
-    if (span->rows * span->columns > gemms.matrix) gemms.matrix = span->rows * span->columns;
+    const struct flat_range *range = &program->optimizer.tensors.items[i];
+    int64_t least = range->rows < range->columns ? range->rows : range->columns;
+    if (range->rows * range->columns > gemms.matrix) gemms.matrix = range->rows * range->columns;
     if (least * least > gemms.square) gemms.square = least * least;
   }
   return gemms;
 }
 
 /* s = x x' from the side on which that is smaller, p = s s, and p x or x p. */
-void optimizer_round(const struct span *matrix, struct op_gemm gemms[GEMMS_OF_ROUND]) {
+void optimizer_round(const struct flat_range *matrix, struct op_gemm gemms[GEMMS_OF_ROUND]) {
   const int64_t rows = matrix->rows, columns = matrix->columns;
   const int64_t least = rows < columns ? rows : columns, most = rows < columns ? columns : rows;
   const enum dtype type = DTYPE_FLOAT32;

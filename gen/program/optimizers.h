@@ -68,7 +68,7 @@ struct optimizer_gemms optimizer_gemms(const struct program *program);
 
 /* The matmuls of a round in which a matrix is stepped. */
 enum { GEMMS_OF_ROUND = 3 };
-void optimizer_round(const struct span *matrix, struct op_gemm gemms[GEMMS_OF_ROUND]);
+void optimizer_round(const struct flat_range *matrix, struct op_gemm gemms[GEMMS_OF_ROUND]);
 
 /* Bytes of memory that the update needs while it runs: two such matrices and two such squares. */
 int64_t optimizer_scratch(const struct program *program);

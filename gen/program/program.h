@@ -225,14 +225,14 @@ struct layers {
 
 /* Weights in a row, by elements, that the optimizer treats alike: several parameters, or one that its rule takes as a
  * whole. */
-struct span {
+struct flat_range {
   const struct weight *weight; /* its first parameter */
   int64_t first, end;
-  int64_t gradient; /* the first element of its gradient; -1: none is stored */
-  bool frozen;      /* it is in the table, and is never updated */
-  int64_t state[2]; /* where it begins in the arrays of its states, if they do not mirror the weights */
-  int fsdp_unit;    /* of program->ranks.fsdp_units; -1: of none */
-  int64_t piece;    /* divided among ranks: what each has of it but the last one, which has the rest */
+  int64_t gradient;   /* the first element of its gradient; -1: none is stored */
+  bool frozen;        /* it is in the table, and is never updated */
+  int64_t state[2];   /* where it begins in the arrays of its states, if they do not mirror the weights */
+  int fsdp_unit;      /* of program->ranks.fsdp_units; -1: of none */
+  int64_t shard_size; /* divided among ranks: what each has of it but the last one, which has the rest */
   struct optimizer_numbers numbers;
   int64_t matrices, rows, columns; /* of a parameter on its own: its last two dimensions, and all before them; 0 where
                                       it has fewer than two */
@@ -242,12 +242,12 @@ struct span {
  * few elements at a time. Ranks gather its weights and reduce its gradients together. */
 struct fsdp_unit {
   const char *path; /* absolute */
-  int first, end;   /* its spans */
+  int first, end;   /* its flat ranges */
 };
 
-/* A list of spans in the order of the weights. */
-struct span_list {
-  struct span *items;
+/* A list of flat ranges in the order of the weights. */
+struct flat_range_list {
+  struct flat_range *items;
   int count, capacity;
 };
 
@@ -362,11 +362,11 @@ struct weight_tree {
 
 /* Filled by gen/plan/groups.h and where ranks divide; asked by the optimizer's update. */
 struct program_optimizer {
-  struct span_list parts;   /* swept element by element, one for each parameter */
-  struct span_list spans;   /* the same, neighbours that are treated alike in one; none: all weights, alike */
-  struct span_list tensors; /* each stepped as a whole */
-  int64_t scratch;          /* bytes that the update needs in addition */
-  bool one_sweeps;          /* the update of all weights in one sweep is one thread's */
+  struct flat_range_list parts;       /* swept element by element, one for each parameter */
+  struct flat_range_list flat_ranges; /* the same, neighbours that are treated alike in one; none: all weights, alike */
+  struct flat_range_list tensors;     /* each stepped as a whole */
+  int64_t scratch;                    /* bytes that the update needs in addition */
+  bool one_sweeps;                    /* the update of all weights in one sweep is one thread's */
 };
 
 /* Filled by gen/plan/ranks: what several ranks hold, and exchange in a step. */

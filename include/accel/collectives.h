@@ -33,10 +33,10 @@ void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size
  * between machines it has ended when this returns. */
 void accel_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace);
 
-/* Begins such sums of pieces in the order of the ranks, `piece` elements for each and `last` for the last one, each
- * at `own` of its rank. values[] is then no more what it was, and `workspace` is for half of the pieces, the last
+/* Begins such sums of shards in the order of the ranks, `shard_size` elements for each and `last` for the last one,
+ * each at `own` of its rank. values[] is then no more what it was, and `workspace` is for half of the shards, the last
  * one among them. */
-void accel_start_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
+void accel_start_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t shard_size, size_t last,
                                         float *workspace);
 
 /* values[i] becomes the largest of the ranks' along `axis`; where one of them is not a number, not a number. */
@@ -51,25 +51,25 @@ void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count);
 void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, float *values, uint16_t *wire,
                                size_t count);
 
-/* Begins: values of all ranks along `axis`, in pieces in the order of the ranks, `piece` elements for each and `last`
- * for the last one, are added up, each piece at `own` of its rank. Nothing of both is touched until it is
- * waited for, by accel_wait_collectives or accel_wait_reductions. */
-void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last);
+/* Begins: values of all ranks along `axis`, in shards in the order of the ranks, `shard_size` elements for each and
+ * `last` for the last one, are added up, each shard at `own` of its rank. Nothing of both is touched until it is waited
+ * for, by accel_wait_collectives or accel_wait_reductions. */
+void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t shard_size, size_t last);
 
 /* The same, and what arrives at `arriving` is added to what stands at `own`. */
 void accel_start_reduce_scatter_onto(enum accel_axis axis, const float *values, float *own, float *arriving,
-                                     size_t piece, size_t last);
+                                     size_t shard_size, size_t last);
 
 /* Begins the same as accel_start_all_reduce when the reduce-scatter that was started last has ended: of what that
  * gives. It is waited for by accel_wait_collectives alone, and not counted by accel_wait_reductions. */
 void accel_start_all_reduce_behind(enum accel_axis axis, float *values, size_t count);
 
-/* Begins: pieces as above, of which each rank has its own in its place among values, become those of all ranks. Nothing
+/* Begins: shards as above, of which each rank has its own in its place among values, become those of all ranks. Nothing
  * of them is touched until accel_wait_gathers. */
-void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last);
+void accel_start_all_gather(enum accel_axis axis, float *values, size_t shard_size, size_t last);
 
 /* The same, from elsewhere: each rank has its own at `own`. */
-void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t piece, size_t last);
+void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t shard_size, size_t last);
 
 /* Lets collectives in flight progress: an engine without a thread of its own gets on only when it is called. */
 void accel_advance_collectives(void);

@@ -57,10 +57,10 @@ struct accel_state {
   int n_slices;
 };
 
-/* Elements in a row that the ranks along dp_shard divide: each has `piece` of them in the order of the ranks, the last
- * one `last`, in its own arrays from `own` on. */
+/* Elements in a row that the ranks along dp_shard divide: each has `shard_size` of them in the order of the ranks, the
+ * last one `last`, in its own arrays from `own` on. */
 struct accel_row {
-  size_t first, piece, last, own;
+  size_t first, shard_size, last, own;
 };
 
 /* A part of the arena; 0 bytes: none. */

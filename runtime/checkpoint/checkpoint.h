@@ -2,7 +2,7 @@
  *
  *   model.safetensors        the parameters, or shards of them with an index
  *   optimizer.safetensors    the optimizer's states, by parameter; further files as the program's states name them;
- *                            either in parts of ranks (runtime/weights/pieces.h)
+ *                            either in parts of ranks (runtime/weights/parts.h)
  *   scheduler.json           the steps that the schedule has counted, the last rate
  *   sampler.json             the position of the next sample, and fingerprints of the data
  *   custom_checkpoint_0.bin  what user code has registered, byte by byte

@@ -3,7 +3,7 @@
 #include "runtime/checkpoint/divided.h"
 #include "runtime/files/mapping.h"
 #include "runtime/process/world.h"
-#include "runtime/weights/pieces.h"
+#include "runtime/weights/parts.h"
 #include "runtime/weights/shards.h"
 #include "runtime/weights/tensors.h"
 
@@ -148,12 +148,12 @@ static bool check(const struct tensor_view *tensor, const struct stored_tensor *
                     rt_dtype_name(tensor->dtype), rt_shape_text(needs, sizeof needs, tensor->rank, tensor->shape));
 }
 
-/* In pieces, as most of the time goes into first touches, which threads can share. */
+/* In chunks, as most of the time goes into first touches, which threads can share. */
 static void copy(const struct tensor_view *tensor, const struct stored_tensor *stored) {
-  static const size_t piece = (size_t)1 << 20;
+  static const size_t chunk = (size_t)1 << 20;
 #pragma omp parallel for
-  for (size_t at = 0; at < tensor->size; at += piece)
-    memcpy(tensor->bytes + at, stored->bytes + at, tensor->size - at < piece ? tensor->size - at : piece);
+  for (size_t at = 0; at < tensor->size; at += chunk)
+    memcpy(tensor->bytes + at, stored->bytes + at, tensor->size - at < chunk ? tensor->size - at : chunk);
 }
 
 /* The tensors of one file: looked at, or copied when `copies`. */
@@ -197,7 +197,7 @@ static bool take_arrays(const char *folder, const struct accel_program *program,
 
 static bool index_path(char path[4096], const char *folder, const char *file, struct problem *problem) {
   char name[256];
-  snprintf(name, sizeof name, "%.100s%s", file, rt_pieces_ending);
+  snprintf(name, sizeof name, "%.100s%s", file, rt_parts_ending);
   return rt_join(path, 4096, folder, name, problem);
 }
 
@@ -240,15 +240,15 @@ static bool take_parts(const char *folder, const struct accel_program *program, 
   struct joined index;
   struct tensor_list list;
   char path[4096];
-  if (!index_path(path, folder, file, problem) || !rt_pieces_open(&index, path, cure, problem)) return false;
+  if (!index_path(path, folder, file, problem) || !rt_parts_open(&index, path, cure, problem)) return false;
   int shard = rt_rank_along(program, ACCEL_DP_SHARD);
   bool good = check_index(folder, program, file, &index, problem) &&
               rt_tensors_of_shard(&list, program, file, own, shard, problem);
   if (good) {
-    good = rt_pieces_fill(&index, path, &list, problem);
+    good = rt_parts_fill(&index, path, &list, problem);
     rt_tensors_free(&list);
   }
-  rt_pieces_free(&index);
+  rt_parts_free(&index);
   return good;
 }
 

@@ -3,7 +3,7 @@
 
 #include "runtime/checkpoint/divided.h"
 #include "runtime/files/folders.h"
-#include "runtime/weights/pieces.h"
+#include "runtime/weights/parts.h"
 #include "runtime/weights/shards.h"
 #include "runtime/weights/tensors.h"
 
@@ -37,7 +37,7 @@ static bool write_arrays(const char *folder, const struct accel_program *program
     const char *file = program->states[i].file;
     if (has_earlier_state(program, i)) continue;
     if (program->checkpoint.by_rank && rt_is_divided(program, i))
-      written = rt_pieces_write(folder, program, file, arrays, manifest, problem);
+      written = rt_parts_write(folder, program, file, arrays, manifest, problem);
     else if (all)
       written = write_whole(folder, program, file, arrays, manifest, problem);
   }
@@ -119,7 +119,7 @@ static bool write_all(const char *folder, const struct accel_program *program, c
          write_json(folder, "random_states_0.json", random_of(program, what), manifest, problem) &&
          write_json(folder, "job.json", job_of(program), manifest, problem) &&
          write_files(folder, what, manifest, problem) &&
-         (!program->checkpoint.by_rank || rt_pieces_await(folder, program, manifest, problem)) &&
+         (!program->checkpoint.by_rank || rt_parts_await(folder, program, manifest, problem)) &&
          rt_manifest_write(manifest, folder, "manifest.json", IN_PLACE, program->generator, program->job_digest,
                            problem) &&
          rt_sync_folder(folder, problem);
@@ -137,7 +137,7 @@ void rt_checkpoint_write_part(const char *folder, const struct accel_program *pr
   struct manifest manifest = {0};
   if (!rt_partial_name(partial, sizeof partial, folder, &problem)) return;
   bool written = write_arrays(partial, program, arrays, false, &manifest, &problem);
-  rt_pieces_report(partial, program, &manifest, written ? NULL : &problem);
+  rt_parts_report(partial, program, &manifest, written ? NULL : &problem);
   rt_manifest_free(&manifest);
 }
 

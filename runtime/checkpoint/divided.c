@@ -41,7 +41,7 @@ void rt_divided_collect(const struct accel_program *program, char *const *own, c
     for (int k = 0; rt_is_divided(program, i) && k < program->division.n_rows; k++) {
       const struct accel_row *row = &program->division.rows[k];
       char *whole = arrays[i] != NULL ? arrays[i] + row->first * size : NULL;
-      rt_world_collect(ACCEL_DP_SHARD, own[i] + row->own * size, whole, row->piece * size, row->last * size);
+      rt_world_collect(ACCEL_DP_SHARD, own[i] + row->own * size, whole, row->shard_size * size, row->last * size);
     }
   }
 }
@@ -49,7 +49,7 @@ void rt_divided_collect(const struct accel_program *program, char *const *own, c
 /* What all ranks have of a row, of elements of `size`. */
 static size_t row_bytes(const struct accel_program *program, int row, size_t size) {
   const struct accel_row *of = &program->division.rows[row];
-  return (of->piece * ((size_t)program->mesh[ACCEL_DP_SHARD] - 1) + of->last) * size;
+  return (of->shard_size * ((size_t)program->mesh[ACCEL_DP_SHARD] - 1) + of->last) * size;
 }
 
 void rt_divided_deal(const struct accel_program *program, int which, char *own, const char *whole) {
@@ -69,8 +69,8 @@ void rt_divided_deal(const struct accel_program *program, int which, char *own, 
     size_t bytes = row_bytes(program, k, size);
     if (whole != NULL) memcpy(all, whole + row->first * size, bytes);
     rt_world_share(all, bytes);
-    memcpy(own + row->own * size, all + shard * row->piece * size,
-           (shard + 1 < shards ? row->piece : row->last) * size);
+    memcpy(own + row->own * size, all + shard * row->shard_size * size,
+           (shard + 1 < shards ? row->shard_size : row->last) * size);
   }
   free(all);
 }

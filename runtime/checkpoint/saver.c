@@ -191,7 +191,7 @@ bool rt_saver_collect(struct saver *saver, int n_states, struct problem *problem
 }
 
 static void copy_states(struct saver *saver) {
-  static const size_t piece = (size_t)1 << 20;
+  static const size_t chunk = (size_t)1 << 20;
   for (int i = 0; i < saver->program->n_states; i++) {
     size_t bytes = rt_state_bytes(&saver->program->states[i]);
     const char *from = sources(saver)[i];
@@ -200,8 +200,8 @@ static void copy_states(struct saver *saver) {
       continue;
     }
 #pragma omp parallel for
-    for (size_t at = 0; at < bytes; at += piece)
-      memcpy(saver->copies[i] + at, from + at, bytes - at < piece ? bytes - at : piece);
+    for (size_t at = 0; at < bytes; at += chunk)
+      memcpy(saver->copies[i] + at, from + at, bytes - at < chunk ? bytes - at : chunk);
   }
 }
 

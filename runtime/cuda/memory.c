@@ -113,12 +113,12 @@ bool rt_cuda_map(struct cuda_device *device, size_t bytes, struct problem *probl
   const CUmemAllocationProp kind = kind_of_memory(device->number);
   const CUmemAccessDesc access = {kind.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   CUdeviceptr range;
-  size_t piece;
-  CHECK(call->granularity(&piece, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED), "cuMemGetAllocationGranularity");
-  if (piece < huge_page) piece = huge_page;
-  size_t mapped = (bytes + piece - 1) / piece * piece;
+  size_t granularity;
+  CHECK(call->granularity(&granularity, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED), "cuMemGetAllocationGranularity");
+  if (granularity < huge_page) granularity = huge_page;
+  size_t mapped = (bytes + granularity - 1) / granularity * granularity;
   if (!fits(device, mapped, problem)) return false;
-  CHECK(call->reserve(&range, mapped, piece, 0, 0), "cuMemAddressReserve");
+  CHECK(call->reserve(&range, mapped, granularity, 0, 0), "cuMemAddressReserve");
   const CUmemGenericAllocationHandle memory = create(mapped, kind);
   CHECK(call->map(range, mapped, 0, memory, 0), "cuMemMap");
   CHECK(call->access(range, mapped, &access, 1), "cuMemSetAccess");

@@ -82,13 +82,13 @@ bool rt_token_file_find(struct tokens *tokens, const char *path, const uint8_t *
 
 bool rt_token_file_verify(const char *path, const uint8_t *bytes, size_t size,
                           void (*forget)(const uint8_t *from, size_t size), struct problem *problem) {
-  static const size_t piece = (size_t)16 << 20;
+  static const size_t chunk = (size_t)16 << 20;
   uint8_t header[HEADER_BYTES];
   struct checksum sum = rt_checksum_start();
   memcpy(header, bytes, sizeof header);
   memset(header + SUM_AT, 0, 8);
-  for (size_t at = HEADER_BYTES; at < size; at += piece) {
-    size_t part = size - at < piece ? size - at : piece;
+  for (size_t at = HEADER_BYTES; at < size; at += chunk) {
+    size_t part = size - at < chunk ? size - at : chunk;
     rt_checksum_add(&sum, bytes + at, part);
     if (forget != NULL) forget(bytes + at, part);
   }

@@ -20,7 +20,7 @@
 bool rt_token_file_find(struct tokens *tokens, const char *path, const uint8_t *bytes, size_t size,
                         struct problem *problem);
 
-/* Compares the file with its sum; `forget` is called after each piece that was read, unless it is NULL. */
+/* Compares the file with its sum; `forget` is called after each chunk that was read, unless it is NULL. */
 bool rt_token_file_verify(const char *path, const uint8_t *bytes, size_t size,
                           void (*forget)(const uint8_t *from, size_t size), struct problem *problem);
 

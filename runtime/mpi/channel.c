@@ -70,16 +70,16 @@ MPI_Comm rt_channel_user(void) {
   return user;
 }
 
-int *rt_piece_counts(int *counts, int ranks, size_t piece, size_t last) {
+int *rt_shard_counts(int *counts, int ranks, size_t shard_size, size_t last) {
   struct problem problem;
   if (counts == NULL) counts = malloc(2 * (size_t)rt_world()->ranks * sizeof *counts);
-  rt_problem(&problem, "no memory to count the pieces of %d ranks", ranks);
+  rt_problem(&problem, "no memory to count the shards of %d ranks", ranks);
   if (counts == NULL) rt_fail(&problem, 1);
-  rt_problem(&problem, "%zu elements in one collective are more than MPI counts", piece * (size_t)ranks + last);
-  if (piece * (size_t)ranks + last > INT_MAX) rt_fail(&problem, 1);
+  rt_problem(&problem, "%zu elements in one collective are more than MPI counts", shard_size * (size_t)ranks + last);
+  if (shard_size * (size_t)ranks + last > INT_MAX) rt_fail(&problem, 1);
   for (int i = 0; i < ranks; i++) {
-    counts[i] = (int)(i + 1 < ranks ? piece : last);
-    counts[ranks + i] = i * (int)piece;
+    counts[i] = (int)(i + 1 < ranks ? shard_size : last);
+    counts[ranks + i] = i * (int)shard_size;
   }
   return counts;
 }

@@ -21,8 +21,8 @@ MPI_Comm rt_channel_along(enum accel_axis axis);
 /* The same ranks, for what begins when something else has ended, which is at another time on each rank. */
 MPI_Comm rt_channel_chained(enum accel_axis axis);
 
-/* By rank, elements of pieces, and after these where each begins: `piece` for all but the last one. In `counts`, which
- * this function gave before, for whichever axis; NULL: new ones, the caller's to free. */
-int *rt_piece_counts(int *counts, int ranks, size_t piece, size_t last);
+/* By rank, elements of shards, and after these where each begins: `shard_size` for all but the last one. In `counts`,
+ * which this function gave before, for whichever axis; NULL: new ones, the caller's to free. */
+int *rt_shard_counts(int *counts, int ranks, size_t shard_size, size_t last);
 
 #endif

@@ -77,13 +77,13 @@ static bool share(struct in_flight_list *list, enum accel_axis axis, enum accel_
   struct shared *shared = rt_shared_along(axis, SHARED_SUMS, values);
   if (shared == NULL) return false;
   size_t width = dtype == ACCEL_FLOAT32 ? 4 : 2, ranks = (size_t)rt_shared_ranks(shared);
-  size_t piece = count / ranks * width / LINE * LINE / width;
+  size_t shard_size = count / ranks * width / LINE * LINE / width;
   item.shared = shared;
   item.number = rt_shared_begin(shared, (struct shared_item){.kind = SHARED_ALL_REDUCE,
                                                              .dtype = dtype,
                                                              .values = values,
-                                                             .piece = piece,
-                                                             .last = count - piece * (ranks - 1)});
+                                                             .shard_size = shard_size,
+                                                             .last = count - shard_size * (ranks - 1)});
   rt_in_flight_add(list, MPI_REQUEST_NULL, item);
   return true;
 }

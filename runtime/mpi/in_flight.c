@@ -23,10 +23,10 @@ static void make_room(struct in_flight_list *list) {
   for (int i = before; i < list->capacity; i++) list->counts[i] = NULL;
 }
 
-int *rt_in_flight_counts(struct in_flight_list *list, int ranks, size_t piece, size_t last) {
+int *rt_in_flight_counts(struct in_flight_list *list, int ranks, size_t shard_size, size_t last) {
   make_room(list);
   int **counts = &list->counts[list->count];
-  *counts = rt_piece_counts(*counts, ranks, piece, last);
+  *counts = rt_shard_counts(*counts, ranks, shard_size, last);
   return *counts;
 }
 

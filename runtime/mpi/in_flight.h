@@ -32,8 +32,8 @@ struct in_flight_list {
   bool ends; /* one is being ended */
 };
 
-/* The sizes and offsets of pieces, as rt_piece_counts, for the one that is added next. The list keeps them. */
-int *rt_in_flight_counts(struct in_flight_list *list, int ranks, size_t piece, size_t last);
+/* The sizes and offsets of shards, as rt_shard_counts, for the one that is added next. The list keeps them. */
+int *rt_in_flight_counts(struct in_flight_list *list, int ranks, size_t shard_size, size_t last);
 
 /* The list grows in a run's first step alone. `request`: MPI_REQUEST_NULL for what is shared. */
 void rt_in_flight_add(struct in_flight_list *list, MPI_Request request, struct in_flight item);

@@ -40,21 +40,21 @@ static size_t width_of(const struct shared_item *item) {
   return item->dtype == ACCEL_FLOAT32 ? 4 : 2;
 }
 
-/* Of a rank's piece: where it begins in the whole, and its length, in bytes. */
+/* Of a rank's shard: where it begins in the whole, and its length, in bytes. */
 static size_t start_of(const struct shared_item *item, int rank) {
-  return (size_t)rank * item->piece * width_of(item);
+  return (size_t)rank * item->shard_size * width_of(item);
 }
 
 static size_t bytes_of(const struct shared *shared, const struct shared_item *item, int rank) {
-  return (rank + 1 < shared->ranks ? item->piece : item->last) * width_of(item);
+  return (rank + 1 < shared->ranks ? item->shard_size : item->last) * width_of(item);
 }
 
 static bool is_apart(const struct shared *shared, const struct shared_item *item) {
   return item->kind == SHARED_ALL_GATHER && item->own != item->values + start_of(item, shared->own);
 }
 
-/* A rank's piece in the segment of one of them, which has the offsets of the arena. */
-static char *piece_at(const struct shared *shared, const struct shared_item *item, int segment, int rank) {
+/* A rank's shard in the segment of one of them, which has the offsets of the arena. */
+static char *shard_at(const struct shared *shared, const struct shared_item *item, int segment, int rank) {
   const char *from = is_apart(shared, item) ? item->own : item->values + start_of(item, rank);
   return shared->segments[segment].values + (from - arena);
 }
@@ -161,12 +161,12 @@ static bool is_partly_placed(const struct shared *shared, const struct shared_it
 static void post(const struct shared *shared, const struct shared_item *item) {
   int own = shared->own;
   if (item->kind == SHARED_ALL_GATHER) {
-    copy_apart(shared, piece_at(shared, item, own, own), item->own, item->own, bytes_of(shared, item, own));
+    copy_apart(shared, shard_at(shared, item, own, own), item->own, item->own, bytes_of(shared, item, own));
     return;
   }
   for (int r = 0; r < shared->ranks; r++) {
-    const char *piece = item->values + start_of(item, r);
-    if (r != own) copy_apart(shared, piece_at(shared, item, own, r), piece, piece, bytes_of(shared, item, r));
+    const char *shard = item->values + start_of(item, r);
+    if (r != own) copy_apart(shared, shard_at(shared, item, own, r), shard, shard, bytes_of(shared, item, r));
   }
 }
 
@@ -197,7 +197,7 @@ static int place_in_tree(int rank, int ranks) {
   return position;
 }
 
-/* This rank's piece of the sum, for itself, and of an all-reduce for all. */
+/* This rank's shard of the sum, for itself, and of an all-reduce for all. */
 static void add_up(const struct shared *shared, const struct shared_item *item) {
   const char *from[RT_MOST_SHARING];
   char *to[RT_MOST_SHARING];
@@ -205,8 +205,8 @@ static void add_up(const struct shared *shared, const struct shared_item *item) 
   to[n_to++] = item->own;
   for (int r = 0; r < shared->ranks; r++) {
     from[item->by_tree ? place_in_tree(r, shared->ranks) : r] =
-        r == own ? item->values + start_of(item, own) : piece_at(shared, item, r, own);
-    if (r != own && item->kind == SHARED_ALL_REDUCE) to[n_to++] = piece_at(shared, item, r, own);
+        r == own ? item->values + start_of(item, own) : shard_at(shared, item, r, own);
+    if (r != own && item->kind == SHARED_ALL_REDUCE) to[n_to++] = shard_at(shared, item, r, own);
   }
   rt_sum_ranks(item->dtype, to, n_to, from, shared->ranks, bytes_of(shared, item, own) / width_of(item));
 }
@@ -214,7 +214,7 @@ static void add_up(const struct shared *shared, const struct shared_item *item) 
 static void gather(const struct shared *shared, const struct shared_item *item) {
   for (int r = 0; r < shared->ranks; r++)
     if (r != shared->own)
-      copy(item->values + start_of(item, r), piece_at(shared, item, r, r), bytes_of(shared, item, r));
+      copy(item->values + start_of(item, r), shard_at(shared, item, r, r), bytes_of(shared, item, r));
   if (item->own != item->values + start_of(item, shared->own))
     copy(item->values + start_of(item, shared->own), item->own, bytes_of(shared, item, shared->own));
 }
@@ -222,9 +222,9 @@ static void gather(const struct shared *shared, const struct shared_item *item) 
 /* The sums that others have put into this rank's segment. */
 static void take(const struct shared *shared, const struct shared_item *item) {
   for (int r = 0; r < shared->ranks; r++) {
-    char *piece = item->values + start_of(item, r);
+    char *shard = item->values + start_of(item, r);
     if (r != shared->own)
-      copy_apart(shared, piece, piece_at(shared, item, shared->own, r), piece, bytes_of(shared, item, r));
+      copy_apart(shared, shard, shard_at(shared, item, shared->own, r), shard, bytes_of(shared, item, r));
   }
 }
 

@@ -31,15 +31,15 @@ bool rt_shared_is_placed(const struct shared *shared);
 /* How many ranks it carries for. */
 int rt_shared_ranks(const struct shared *shared);
 
-/* What is done with values in pieces, `piece` elements for each rank and `last` for the last one. */
+/* What is done with values in shards, `shard_size` elements for each rank and `last` for the last one. */
 enum shared_kind { SHARED_ALL_REDUCE, SHARED_REDUCE_SCATTER, SHARED_ALL_GATHER };
 
 struct shared_item {
   enum shared_kind kind;
   enum accel_dtype dtype; /* ACCEL_FLOAT32, ACCEL_BFLOAT16 or ACCEL_FLOAT16, in which each sum is rounded */
-  char *values;           /* of all pieces, in the arena */
-  char *own;              /* the rank's own piece, as far into the arena as the others'; NULL: it is among the values */
-  size_t piece, last;
+  char *values;           /* of all shards, in the arena */
+  char *own;              /* the rank's own shard, as far into the arena as the others'; NULL: it is among the values */
+  size_t shard_size, last;
   bool by_tree; /* sums are those of a tree that ends with neighbours: (0 + 2) + (1 + 3); of a power of two ranks */
 };
 

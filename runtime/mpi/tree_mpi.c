@@ -53,13 +53,13 @@ void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count,
   }
 }
 
-/* Elements of `count` pieces from `first` on. */
-static struct range pieces(int first, int count, int ranks, size_t piece, size_t last) {
-  size_t longer = first + count == ranks ? last - piece : 0;
-  return (struct range){(size_t)first * piece, (size_t)count * piece + longer};
+/* Elements of `count` shards from `first` on. */
+static struct range shards(int first, int count, int ranks, size_t shard_size, size_t last) {
+  size_t longer = first + count == ranks ? last - shard_size : 0;
+  return (struct range){(size_t)first * shard_size, (size_t)count * shard_size + longer};
 }
 
-static void reduce_scatter(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
+static void reduce_scatter(enum accel_axis axis, float *values, float *own, size_t shard_size, size_t last,
                            float *workspace) {
   MPI_Comm channel = rt_channel_along(axis);
   int rank, ranks;
@@ -67,12 +67,12 @@ static void reduce_scatter(enum accel_axis axis, float *values, float *own, size
   MPI_Comm_size(channel, &ranks);
   for (int apart = ranks / 2; apart > 0; apart /= 2) {
     int kept_first = rank & ~(apart - 1), given_first = kept_first ^ apart;
-    const struct range kept = pieces(kept_first, apart, ranks, piece, last);
-    const struct range given = pieces(given_first, apart, ranks, piece, last);
+    const struct range kept = shards(kept_first, apart, ranks, shard_size, last);
+    const struct range given = shards(given_first, apart, ranks, shard_size, last);
     exchange(channel, rank ^ apart, values + given.first, given.count, workspace, kept.count);
     for (size_t i = 0; i < kept.count; i++) values[kept.first + i] += workspace[i];
   }
-  const struct range kept = pieces(rank, 1, ranks, piece, last);
+  const struct range kept = shards(rank, 1, ranks, shard_size, last);
   memcpy(own, values + kept.first, kept.count * sizeof *own);
 }
 
@@ -102,23 +102,26 @@ void accel_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t 
     has_ended();
     return;
   }
-  size_t ranks = (size_t)rt_shared_ranks(shared), piece = count / ranks / LINE * LINE;
-  begin(shared,
-        (struct shared_item){
-            .kind = SHARED_ALL_REDUCE, .values = (char *)values, .piece = piece, .last = count - piece * (ranks - 1)});
+  size_t ranks = (size_t)rt_shared_ranks(shared), shard_size = count / ranks / LINE * LINE;
+  begin(shared, (struct shared_item){.kind = SHARED_ALL_REDUCE,
+                                     .values = (char *)values,
+                                     .shard_size = shard_size,
+                                     .last = count - shard_size * (ranks - 1)});
 }
 
-void accel_start_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t piece, size_t last,
+void accel_start_reduce_scatter_by_tree(enum accel_axis axis, float *values, float *own, size_t shard_size, size_t last,
                                         float *workspace) {
   struct shared *shared = carrier(axis, values);
   if (shared == NULL) {
-    reduce_scatter(axis, values, own, piece, last, workspace);
+    reduce_scatter(axis, values, own, shard_size, last, workspace);
     has_ended();
     return;
   }
-  begin(shared,
-        (struct shared_item){
-            .kind = SHARED_REDUCE_SCATTER, .values = (char *)values, .own = (char *)own, .piece = piece, .last = last});
+  begin(shared, (struct shared_item){.kind = SHARED_REDUCE_SCATTER,
+                                     .values = (char *)values,
+                                     .own = (char *)own,
+                                     .shard_size = shard_size,
+                                     .last = last});
 }
 
 void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count) {

@@ -107,15 +107,15 @@ void rt_user_gather(const void *own, void *all, size_t size, const char *what) {
   gather(rt_channel_user(), own, all, size, what);
 }
 
-void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t piece, size_t last) {
+void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t shard_size, size_t last) {
   MPI_Comm channel = rt_channel_along(axis);
   MPI_Request request;
   int ranks, along;
   MPI_Comm_size(channel, &ranks);
   MPI_Comm_rank(channel, &along);
   if (along != world.rank) return;
-  size_t width = piece % 4 == 0 && last % 4 == 0 ? 4 : 2;
-  int *counts = rt_piece_counts(NULL, ranks, piece / width, last / width);
+  size_t width = shard_size % 4 == 0 && last % 4 == 0 ? 4 : 2;
+  int *counts = rt_shard_counts(NULL, ranks, shard_size / width, last / width);
   rt_mpi_check(MPI_Igatherv(own, counts[along], width == 4 ? MPI_FLOAT : MPI_UINT16_T, whole, counts, counts + ranks,
                             width == 4 ? MPI_FLOAT : MPI_UINT16_T, 0, channel, &request),
                "gather");

@@ -178,15 +178,16 @@ void accel_cuda_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, c
   record_gather();
 }
 
-/* Equal pieces are one call, what the last one has more is another. */
-void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last) {
+/* Equal shards are one call, what the last one has more is another. */
+void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t shard_size, size_t last) {
   ncclComm_t comm = rt_nccl_along(axis);
   accel_stream stream = traffic();
   int ranks;
   RT_NCCL(ncclCommCount(comm, &ranks));
-  const float *rest = values + (size_t)ranks * piece;
-  if (piece > 0) RT_NCCL(ncclReduceScatter(values, own, piece, ncclFloat32, ncclSum, comm, stream));
-  if (last > piece) RT_NCCL(ncclReduce(rest, own + piece, last - piece, ncclFloat32, ncclSum, ranks - 1, comm, stream));
+  const float *rest = values + (size_t)ranks * shard_size;
+  if (shard_size > 0) RT_NCCL(ncclReduceScatter(values, own, shard_size, ncclFloat32, ncclSum, comm, stream));
+  if (last > shard_size)
+    RT_NCCL(ncclReduce(rest, own + shard_size, last - shard_size, ncclFloat32, ncclSum, ranks - 1, comm, stream));
   record_sum();
 }
 
@@ -204,61 +205,62 @@ static struct seat seat_along(enum accel_axis axis, accel_stream stream) {
   return seat;
 }
 
-/* What a rank has of pieces. */
-static size_t own_count(const struct seat *seat, size_t piece, size_t last) {
-  return seat->index + 1 == seat->ranks ? last : piece;
+/* What a rank has of shards. */
+static size_t own_count(const struct seat *seat, size_t shard_size, size_t last) {
+  return seat->index + 1 == seat->ranks ? last : shard_size;
 }
 
-/* Each rank's piece of the values of all, that of rank r at pieces[r * last]. */
-static void exchange(const struct seat *seat, const float *values, float *pieces, size_t piece, size_t last) {
-  size_t own = own_count(seat, piece, last);
+/* Each rank's shard of the values of all, that of rank r at shards[r * last]. */
+static void exchange(const struct seat *seat, const float *values, float *shards, size_t shard_size, size_t last) {
+  size_t own = own_count(seat, shard_size, last);
   RT_NCCL(ncclGroupStart());
   for (int r = 0; r < seat->ranks; r++) {
-    size_t other = r + 1 == seat->ranks ? last : piece;
-    RT_NCCL(ncclSend(values + (size_t)r * piece, other, ncclFloat32, r, seat->comm, seat->stream));
-    RT_NCCL(ncclRecv(pieces + (size_t)r * last, own, ncclFloat32, r, seat->comm, seat->stream));
+    size_t other = r + 1 == seat->ranks ? last : shard_size;
+    RT_NCCL(ncclSend(values + (size_t)r * shard_size, other, ncclFloat32, r, seat->comm, seat->stream));
+    RT_NCCL(ncclRecv(shards + (size_t)r * last, own, ncclFloat32, r, seat->comm, seat->stream));
   }
   RT_NCCL(ncclGroupEnd());
 }
 
-/* Pieces of one length are one call of NCCL's; what the last one has more is another. */
-static void gather(const struct seat *seat, const float *own, float *values, size_t piece, size_t last) {
-  float *rest = values + (size_t)seat->ranks * piece;
-  if (piece > 0) RT_NCCL(ncclAllGather(own, values, piece, ncclFloat32, seat->comm, seat->stream));
-  if (last > piece) {
-    const float *from = seat->index + 1 == seat->ranks ? own + piece : rest;
-    RT_NCCL(ncclBroadcast(from, rest, last - piece, ncclFloat32, seat->ranks - 1, seat->comm, seat->stream));
+/* Shards of one length are one call of NCCL's; what the last one has more is another. */
+static void gather(const struct seat *seat, const float *own, float *values, size_t shard_size, size_t last) {
+  float *rest = values + (size_t)seat->ranks * shard_size;
+  if (shard_size > 0) RT_NCCL(ncclAllGather(own, values, shard_size, ncclFloat32, seat->comm, seat->stream));
+  if (last > shard_size) {
+    const float *from = seat->index + 1 == seat->ranks ? own + shard_size : rest;
+    RT_NCCL(ncclBroadcast(from, rest, last - shard_size, ncclFloat32, seat->ranks - 1, seat->comm, seat->stream));
   }
 }
 
 void accel_cuda_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace,
-                                         accel_add_pieces *add) {
+                                         accel_add_shards *add) {
   const struct seat seat = seat_along(axis, traffic());
-  size_t piece = count / (size_t)seat.ranks, last = count - piece * (size_t)(seat.ranks - 1);
-  exchange(&seat, values, workspace, piece, last);
-  add(workspace, workspace, own_count(&seat, piece, last), last);
-  gather(&seat, workspace, values, piece, last);
+  size_t shard_size = count / (size_t)seat.ranks, last = count - shard_size * (size_t)(seat.ranks - 1);
+  exchange(&seat, values, workspace, shard_size, last);
+  add(workspace, workspace, own_count(&seat, shard_size, last), last);
+  gather(&seat, workspace, values, shard_size, last);
   record_sum();
 }
 
-void accel_cuda_start_reduce_scatter_by_tree(enum accel_axis axis, const float *values, float *own, size_t piece,
-                                             size_t last, float *workspace, accel_add_pieces *add) {
+void accel_cuda_start_reduce_scatter_by_tree(enum accel_axis axis, const float *values, float *own, size_t shard_size,
+                                             size_t last, float *workspace, accel_add_shards *add) {
   const struct seat seat = seat_along(axis, traffic());
-  exchange(&seat, values, workspace, piece, last);
-  add(own, workspace, own_count(&seat, piece, last), last);
+  exchange(&seat, values, workspace, shard_size, last);
+  add(own, workspace, own_count(&seat, shard_size, last), last);
   record_sum();
 }
 
-void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t piece, size_t last) {
+void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t shard_size,
+                                 size_t last) {
   const struct seat seat = seat_along(axis, traffic());
-  gather(&seat, own, values, piece, last);
+  gather(&seat, own, values, shard_size, last);
   record_gather();
 }
 
-void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last) {
+void accel_start_all_gather(enum accel_axis axis, float *values, size_t shard_size, size_t last) {
   int index;
   RT_NCCL(ncclCommUserRank(rt_nccl_along(axis), &index));
-  accel_start_all_gather_from(axis, values + (size_t)index * piece, values, piece, last);
+  accel_start_all_gather_from(axis, values + (size_t)index * shard_size, values, shard_size, last);
 }
 
 /* ---- Values of the host, between steps ---- */

@@ -66,9 +66,10 @@ int64_t rt_world_largest(int64_t value);
 /* The `size` bytes at `own` of each rank, in order of the ranks, at `all`. */
 void rt_world_gather(const void *own, void *all, size_t size);
 
-/* The pieces at `own` of the ranks that are the first along all axes but this one, in their order, at `whole` of rank
- * 0: `piece` bytes of each, `last` of the last one; multiples of 4, or of 2 where all are. Others return at once. */
-void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t piece, size_t last);
+/* The shards at `own` of the ranks that are the first along all axes but this one, in their order, at `whole` of rank
+ * 0: `shard_size` bytes of each, `last` of the last one; multiples of 4, or of 2 where all are. Others return at once.
+ */
+void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t shard_size, size_t last);
 
 /* How many seconds a rank waits for others, from now on. */
 void rt_world_wait_at_most(int seconds);

@@ -42,8 +42,8 @@ void rt_world_gather(const void *own, void *all, size_t size) {
   memcpy(all, own, size);
 }
 
-void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t piece, size_t last) {
-  (void)axis, (void)piece;
+void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t shard_size, size_t last) {
+  (void)axis, (void)shard_size;
   memcpy(whole, own, last);
 }
 
@@ -97,23 +97,24 @@ void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, flo
   (void)axis, (void)dtype, (void)values, (void)wire, (void)count;
 }
 
-void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t piece, size_t last) {
-  (void)axis, (void)piece;
+void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t shard_size, size_t last) {
+  (void)axis, (void)shard_size;
   memcpy(own, values, last * sizeof *own);
 }
 
-void accel_start_all_gather(enum accel_axis axis, float *values, size_t piece, size_t last) {
-  (void)axis, (void)values, (void)piece, (void)last;
+void accel_start_all_gather(enum accel_axis axis, float *values, size_t shard_size, size_t last) {
+  (void)axis, (void)values, (void)shard_size, (void)last;
 }
 
 void accel_start_reduce_scatter_onto(enum accel_axis axis, const float *values, float *own, float *arriving,
-                                     size_t piece, size_t last) {
-  (void)axis, (void)arriving, (void)piece;
+                                     size_t shard_size, size_t last) {
+  (void)axis, (void)arriving, (void)shard_size;
   for (size_t i = 0; i < last; i++) own[i] += values[i];
 }
 
-void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t piece, size_t last) {
-  (void)axis, (void)piece;
+void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t shard_size,
+                                 size_t last) {
+  (void)axis, (void)shard_size;
   memcpy(values, own, last * sizeof *own);
 }
 

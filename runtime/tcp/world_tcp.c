@@ -253,18 +253,18 @@ void rt_user_gather(const void *own, void *all, size_t size, const char *what) {
 }
 
 /* Not all ranks take part, so it counts for none. */
-void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t piece, size_t last) {
+void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t shard_size, size_t last) {
   const struct talk talk = {CHANNEL_TALK, "what rank 0 saves"};
   int along = world.rank / strides[axis];
   if (world.rank % strides[axis] != 0 || along >= lengths[axis]) return;
   if (world.rank != 0) {
-    say(&talk, 0, FRAME_COLLECT, own, along + 1 < lengths[axis] ? piece : last);
+    say(&talk, 0, FRAME_COLLECT, own, along + 1 < lengths[axis] ? shard_size : last);
     return;
   }
-  memcpy(whole, own, lengths[axis] > 1 ? piece : last);
+  memcpy(whole, own, lengths[axis] > 1 ? shard_size : last);
   for (int r = 1; r < lengths[axis]; r++)
-    hear_of(&talk, r * strides[axis], FRAME_COLLECT, (char *)whole + (size_t)r * piece,
-            r + 1 < lengths[axis] ? piece : last);
+    hear_of(&talk, r * strides[axis], FRAME_COLLECT, (char *)whole + (size_t)r * shard_size,
+            r + 1 < lengths[axis] ? shard_size : last);
 }
 
 int64_t rt_world_largest(int64_t value) {

@@ -105,8 +105,8 @@ static bool open_all(struct shards *shards, const char *path, const char *cure, 
   bool opened;
   if (ends_with(path, index_ending)) {
     opened = open_index(shards, path, cure, problem);
-  } else if (ends_with(path, rt_pieces_ending)) {
-    opened = rt_pieces_join(&shards->joined, path, cure, problem);
+  } else if (ends_with(path, rt_parts_ending)) {
+    opened = rt_parts_join(&shards->joined, path, cure, problem);
     shards->n_tensors = shards->joined.count;
   } else {
     shards->items = calloc(1, sizeof *shards->items);
@@ -122,7 +122,7 @@ bool rt_shards_open_in(struct shards *shards, const char *folder, const char *st
   int length = snprintf(path, sizeof path, "%s/%s.safetensors", folder, stem);
   if (length < 0 || (size_t)length >= sizeof path) return rt_problem(problem, "%.200s…: the path is too long", folder);
   snprintf(index, sizeof index, "%s%s", path, index_ending);
-  snprintf(parts, sizeof parts, "%.*s%s", length - (int)strlen(file_ending), path, rt_pieces_ending);
+  snprintf(parts, sizeof parts, "%.*s%s", length - (int)strlen(file_ending), path, rt_parts_ending);
   const char *found = access(path, F_OK) == 0    ? path
                       : access(index, F_OK) == 0 ? index
                       : access(parts, F_OK) == 0 ? parts
@@ -151,7 +151,7 @@ void rt_shards_close(struct shards *shards) {
     rt_safetensors_free(&shards->items[i].file);
     rt_unmap(&shards->items[i].mapping);
   }
-  rt_pieces_free(&shards->joined);
+  rt_parts_free(&shards->joined);
   free(shards->items);
   free(shards->by_name);
   *shards = (struct shards){0};

@@ -5,7 +5,7 @@
 
 #include "runtime/files/manifest.h"
 #include "runtime/files/mapping.h"
-#include "runtime/weights/pieces.h"
+#include "runtime/weights/parts.h"
 #include "runtime/weights/safetensors.h"
 #include "runtime/weights/tensors.h"
 
@@ -21,7 +21,7 @@ struct shard {
   struct safetensors file;
 };
 
-/* The tensors of one file, of all that an index names, or of the parts of ranks (pieces.h). */
+/* The tensors of one file, of all that an index names, or of the parts of ranks (parts.h). */
 struct shards {
   struct shard *items;
   int count;

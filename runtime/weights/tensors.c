@@ -102,9 +102,9 @@ static char *part_name(char *name, int64_t first, int64_t end) {
 /* What a rank has of a slice within one row of what ranks divide; nothing where they have no element in common. */
 static bool add_part(struct tensor_list *list, const struct accel_program *program, const struct accel_state *state,
                      const struct accel_slice *slice, const struct accel_row *row, char *own, int shard) {
-  int64_t begin = (int64_t)(row->first + (size_t)shard * row->piece),
+  int64_t begin = (int64_t)(row->first + (size_t)shard * row->shard_size),
           first = begin > slice->first ? begin : slice->first;
-  int64_t length = (int64_t)(shard + 1 < program->mesh[ACCEL_DP_SHARD] ? row->piece : row->last);
+  int64_t length = (int64_t)(shard + 1 < program->mesh[ACCEL_DP_SHARD] ? row->shard_size : row->last);
   int64_t end = slice->first + rt_shape_count(slice->rank, slice->shape);
   if (begin + length < end) end = begin + length;
   if (first >= end) return true;

@@ -92,11 +92,11 @@ static bool check_tensor(const struct accel_tensor *wanted, const struct stored_
   return rt_help(problem, "save the weights in one of these");
 }
 
-/* In pieces, as most of the time goes into first touches, which threads can share. */
+/* In chunks, as most of the time goes into first touches, which threads can share. */
 static void copy(char *out, const uint8_t *bytes, size_t size) {
-  static const size_t piece = (size_t)1 << 20;
+  static const size_t chunk = (size_t)1 << 20;
 #pragma omp parallel for
-  for (size_t at = 0; at < size; at += piece) memcpy(out + at, bytes + at, size - at < piece ? size - at : piece);
+  for (size_t at = 0; at < size; at += chunk) memcpy(out + at, bytes + at, size - at < chunk ? size - at : chunk);
 }
 
 static void convert(float *out, const struct stored_tensor *stored, int64_t count) {

@@ -87,40 +87,40 @@ static void check(void) {
   for (int i = 0; i < 512; i++) require(host.narrow[i] == 0x4080, "a sum in 16 bits");
 }
 
-/* Pieces of which the last is longer: 40, 40, 40 and 100 values; and one that all is in, as of few values. */
-static void pieces(size_t piece, size_t last) {
-  int rank = rt_world()->rank, place = rank % 4, first = rank < 4 ? 0 : 4, all = (int)(3 * piece + last);
+/* Shards of which the last is longer: 40, 40, 40 and 100 values; and one that all is in, as of few values. */
+static void shards(size_t shard_size, size_t last) {
+  int rank = rt_world()->rank, place = rank % 4, first = rank < 4 ? 0 : 4, all = (int)(3 * shard_size + last);
   for (int i = 0; i < all; i++) host.whole[i] = (float)(rank + i);
   accel_cuda_write(arena->whole, host.whole, sizeof host.whole);
-  accel_start_reduce_scatter(ACCEL_DP_SHARD, arena->whole, arena->own, piece, last);
+  accel_start_reduce_scatter(ACCEL_DP_SHARD, arena->whole, arena->own, shard_size, last);
   accel_wait_reductions(1);
-  accel_cuda_copy(accel_cuda_stream(ACCEL_COMPUTE), arena->whole + (size_t)place * piece, arena->own,
-                  (place < 3 ? piece : last) * sizeof(float));
-  accel_start_all_gather(ACCEL_DP_SHARD, arena->whole, piece, last);
+  accel_cuda_copy(accel_cuda_stream(ACCEL_COMPUTE), arena->whole + (size_t)place * shard_size, arena->own,
+                  (place < 3 ? shard_size : last) * sizeof(float));
+  accel_start_all_gather(ACCEL_DP_SHARD, arena->whole, shard_size, last);
   accel_wait_gathers();
   accel_cuda_read(host.whole, arena->whole, sizeof host.whole);
-  for (int i = 0; i < all; i++) require(host.whole[i] == (float)(4 * (first + i) + 6), "pieces of two lengths");
+  for (int i = 0; i < all; i++) require(host.whole[i] == (float)(4 * (first + i) + 6), "shards of two lengths");
   accel_wait_collectives(); /* from here on sums are counted anew */
 }
 
 struct addition {
   float *sum;
-  const float *pieces;
+  const float *shards;
   size_t count, step;
 };
 
-/* Of four pieces: those two apart first. */
+/* Of four shards: those two apart first. */
 static void add_four(const void *at) {
   const struct addition *of = at;
-  const float *p = of->pieces;
+  const float *p = of->shards;
   standin_touch(p, (3 * of->step + of->count) * sizeof *p, false);
   standin_touch(of->sum, of->count * sizeof *of->sum, true);
   for (size_t i = 0; i < of->count; i++)
     of->sum[i] = (p[i] + p[2 * of->step + i]) + (p[of->step + i] + p[3 * of->step + i]);
 }
 
-static void add_pieces(float *sum, const float *pieces, size_t count, size_t step) {
-  const struct addition of = {sum, pieces, count, step};
+static void add_shards(float *sum, const float *shards, size_t count, size_t step) {
+  const struct addition of = {sum, shards, count, step};
   standin_launch(accel_cuda_stream(ACCEL_TRAFFIC), "add_pieces", add_four, &of, sizeof of);
 }
 
@@ -130,23 +130,23 @@ static float in_place(int r, size_t i) {
   return numbers[r % 4] + (float)(r % 4 == 1 ? i : 0);
 }
 
-/* Pieces in the order of a tree, of which the last is longer, beside the compute stream, which waits for them by their
+/* Shards in the order of a tree, of which the last is longer, beside the compute stream, which waits for them by their
  * number; and of the sums that all have. */
-static void by_tree(size_t piece, size_t last) {
+static void by_tree(size_t shard_size, size_t last) {
   int place = rt_world()->rank % 4;
-  size_t all = 3 * piece + last, own = place < 3 ? piece : last;
+  size_t all = 3 * shard_size + last, own = place < 3 ? shard_size : last;
   for (size_t i = 0; i < all; i++) host.whole[i] = in_place(rt_world()->rank, i);
   accel_cuda_write(arena->whole, host.whole, sizeof host.whole);
-  accel_cuda_start_reduce_scatter_by_tree(ACCEL_DP_SHARD, arena->whole, arena->own, piece, last, arena->room,
-                                          add_pieces);
-  accel_cuda_start_all_reduce_by_tree(ACCEL_DP_SHARD, arena->whole, all, arena->room, add_pieces);
+  accel_cuda_start_reduce_scatter_by_tree(ACCEL_DP_SHARD, arena->whole, arena->own, shard_size, last, arena->room,
+                                          add_shards);
+  accel_cuda_start_all_reduce_by_tree(ACCEL_DP_SHARD, arena->whole, all, arena->room, add_shards);
   accel_wait_reductions(1);
   accel_cuda_copy(accel_cuda_stream(ACCEL_COMPUTE), arena->own + own, arena->own, own * sizeof(float));
   accel_wait_collectives();
   accel_cuda_read(host.own, arena->own, sizeof host.own);
   accel_cuda_read(host.whole, arena->whole, sizeof host.whole);
   for (size_t i = 0; i < 2 * own; i++)
-    require(host.own[i] == (float)((size_t)place * piece + i % own) + 4.0f, "a piece of sums in order");
+    require(host.own[i] == (float)((size_t)place * shard_size + i % own) + 4.0f, "a shard of sums in order");
   for (size_t i = 0; i < all; i++) require(host.whole[i] == (float)i + 4.0f, "sums in order");
 }
 
@@ -185,8 +185,8 @@ static void sums(void) {
     accel_cuda_launch(graph);
     check();
   }
-  pieces(40, 100);
-  pieces(0, 7);
+  shards(40, 100);
+  shards(0, 7);
   by_tree(40, 100);
   by_tree(128, 128);
   in_order();

@@ -91,7 +91,7 @@ class Rule:
         """rate: of step `at`, for a rule that asks for those of other steps."""
         text = generate(job)
         self.averages = "average_iterates" in text
-        self.spans, self.tensors = rows_of(text, "spans"), rows_of(text, "updated")
+        self.ranges, self.tensors = rows_of(text, "ranges"), rows_of(text, "updated")
         elements = int(re.search(r"float all_weights\[(\d+)\]", text).group(1))
         states = re.findall(r"^  (?:alignas\(64\) )?(float|uint16_t|uint8_t) (\w+)\[(\d+)\];$",
                             re.search(r"^struct arena {\n.*?^};", text, re.MULTILINE | re.DOTALL).group(0), re.MULTILINE)
@@ -134,12 +134,12 @@ class Rule:
             setattr(self, name, np.ctypeslib.as_array(getattr(self.code, name)(), (elements,)))
 
         # The used elements: all but the gaps between parameters, where each is a row of its own.
-        self.rows = self.spans + self.tensors or [{"first": 0, "count": elements}]
+        self.rows = self.ranges + self.tensors or [{"first": 0, "count": elements}]
         self.used = np.zeros(elements, bool)
         for row in self.rows:
             row["first"], row["count"] = int(row["first"]), int(row.get("count") or row["rows"] * row["columns"])
             self.used[row["first"]:row["first"] + row["count"]] = True
-        for rows, name in ((self.spans, "update_span"), (self.tensors, "update_tensor")):
+        for rows, name in ((self.ranges, "update_range"), (self.tensors, "update_tensor")):
             shared = re.search(rf"{name}\(&[^)]*lr \* ([\d.e-]+)[,)]", code)
             for row in rows:
                 row.setdefault("lr_scale", float(shared.group(1)) if shared else 1.0)
@@ -225,7 +225,7 @@ class RuleAlone(unittest.TestCase):
 
     def check_groups(self, name, groups):
         rule = Rule(wide_job(name, optimizer=keys_of(name, clip_grad_norm=2.0, param_groups=groups)))
-        self.assertGreater(len(rule.spans) + len(rule.tensors), 1)
+        self.assertGreater(len(rule.ranges) + len(rule.tensors), 1)
         rng = np.random.default_rng(5)
         rule.weights[:] = rng.normal(size=len(rule.weights)) * rule.used
         start = rule.weights.copy()

@@ -58,35 +58,36 @@ static void linger(void) {
 
 struct set {
   int kind;
-  size_t piece, last, count;
+  size_t shard_size, last, count;
 };
 
 static void begin(const struct set *set, int s, enum accel_axis axis) {
-  size_t first = (size_t)rank * set->piece, own = rank + 1 < ranks ? set->piece : set->last;
+  size_t first = (size_t)rank * set->shard_size, own = rank + 1 < ranks ? set->shard_size : set->last;
   for (size_t i = 0; i < set->count; i++) arena->values[s][i] = value_of(rank, s, i);
   for (size_t i = 0; i < own; i++) arena->own[s][i] = set->kind == 3 ? 0.5f : value_of(rank, s, first + i);
   linger();
   if (set->kind == 0) accel_start_all_reduce(axis, arena->values[s], set->count);
   if (set->kind == 1) accel_start_all_reduce_as(axis, ACCEL_BFLOAT16, arena->values[s], arena->wire[s], set->count);
-  if (set->kind == 2) accel_start_reduce_scatter(axis, arena->values[s], arena->own[s], set->piece, set->last);
+  if (set->kind == 2) accel_start_reduce_scatter(axis, arena->values[s], arena->own[s], set->shard_size, set->last);
   if (set->kind == 3)
-    accel_start_reduce_scatter_onto(axis, arena->values[s], arena->own[s], arena->arriving[s], set->piece, set->last);
-  if (set->kind == 4) accel_start_all_gather_from(axis, arena->own[s], arena->gathered[s], set->piece, set->last);
+    accel_start_reduce_scatter_onto(axis, arena->values[s], arena->own[s], arena->arriving[s], set->shard_size,
+                                    set->last);
+  if (set->kind == 4) accel_start_all_gather_from(axis, arena->own[s], arena->gathered[s], set->shard_size, set->last);
   if (set->kind == 5) {
     memcpy(arena->gathered[s] + first, arena->own[s], own * sizeof(float));
-    accel_start_all_gather(axis, arena->gathered[s], set->piece, set->last);
+    accel_start_all_gather(axis, arena->gathered[s], set->shard_size, set->last);
   }
 }
 
 static void check(const struct set *set, int s) {
-  size_t first = (size_t)rank * set->piece, own = rank + 1 < ranks ? set->piece : set->last;
+  size_t first = (size_t)rank * set->shard_size, own = rank + 1 < ranks ? set->shard_size : set->last;
   for (size_t i = 0; i < set->count && set->kind == 0; i++)
     require(arena->values[s][i], tree(0, ranks, s, i), "all-reduce", i);
   for (size_t i = 0; i < set->count && set->kind == 1; i++) bits = bits * 31 + rt_narrow_bfloat16(arena->values[s][i]);
   for (size_t i = 0; i < own && (set->kind == 2 || set->kind == 3); i++)
     require(arena->own[s][i], tree(0, ranks, s, first + i) + (set->kind == 3 ? 0.5f : 0.0f), "reduce-scatter", i);
   for (size_t i = 0; i < set->count && set->kind >= 4; i++) {
-    size_t who = set->piece > 0 ? i / set->piece : (size_t)ranks;
+    size_t who = set->shard_size > 0 ? i / set->shard_size : (size_t)ranks;
     require(arena->gathered[s][i], value_of(who < (size_t)ranks ? (int)who : ranks - 1, s, i), "all-gather", i);
   }
 }
@@ -96,9 +97,9 @@ static void round_of(enum accel_axis axis) {
   int count = 1 + (int)(drawn(&common) % SETS);
   for (int s = 0; s < count; s++) {
     size_t most = drawn(&common) % 4 == 0 ? 40 : MOST / (size_t)ranks - 64;
-    sets[s] = (struct set){.kind = (int)(drawn(&common) % 6), .piece = drawn(&common) % most / 16 * 16};
-    sets[s].last = sets[s].piece + drawn(&common) % 60;
-    sets[s].count = sets[s].piece * (size_t)(ranks - 1) + sets[s].last;
+    sets[s] = (struct set){.kind = (int)(drawn(&common) % 6), .shard_size = drawn(&common) % most / 16 * 16};
+    sets[s].last = sets[s].shard_size + drawn(&common) % 60;
+    sets[s].count = sets[s].shard_size * (size_t)(ranks - 1) + sets[s].last;
     begin(&sets[s], s, axis);
     linger();
   }

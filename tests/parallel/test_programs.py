@@ -111,12 +111,12 @@ class Programs(unittest.TestCase):
             self.assertEqual(result.returncode, 1, after)
             self.assertRegex(result.stdout, r"\n  broken +same-collectives ", after)
 
-    def test_pieces_that_leave_their_arrays_are_noticed(self):
+    def test_shards_that_leave_their_arrays_are_noticed(self):
         trainer = Ranks(4, job_of(4, 3, 4, **CASES["states_in_groups"]))
         text, source = trainer.generate(), trainer.folder / "trainer.c"
-        before = "shard * span->piece"
+        before = "shard * range->shard_size"
         self.assertEqual(text.count(before), 1)
-        source.write_text(text.replace(before, "(shard + 1) * span->piece"))
+        source.write_text(text.replace(before, "(shard + 1) * range->shard_size"))
         result = subprocess.run([GENERATOR, "audit", source], capture_output=True, text=True)
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stdout, r"\n  (broken|cannot tell) +in-bounds ")

@@ -42,7 +42,7 @@ int MPI_Iallreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op 
   return PMPI_Iallreduce(from, to, n, type, op, comm, request);
 }
 
-/* Of a collective of pieces, the whole. */
+/* Of a collective of shards, the whole. */
 static int sum_of(const int counts[], MPI_Comm comm) {
   int ranks, sum = 0;
   PMPI_Comm_size(comm, &ranks);

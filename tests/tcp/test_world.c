@@ -27,7 +27,7 @@ static void require(bool good) {
 
 /* ---- What ranks tell each other ---- */
 
-/* Ranks 0 … 3 have the pieces along dp_shard, 0 and 4 those along dp_replicate. */
+/* Ranks 0 … 3 have the shards along dp_shard, 0 and 4 those along dp_replicate. */
 static void collect(void) {
   float own[8], whole[32];
   for (int i = 0; i < 8; i++) own[i] = (float)(10 * rt_world()->rank + i);

@@ -159,7 +159,7 @@ static void compare_values(const struct pair *pair, const char *name, json_t *va
 }
 
 static bool is_index(const char *name) {
-  return strstr(name, ".safetensors.index.json") != NULL || strstr(name, rt_pieces_ending) != NULL;
+  return strstr(name, ".safetensors.index.json") != NULL || strstr(name, rt_parts_ending) != NULL;
 }
 
 static void compare_files(const struct pair *pair, json_t *report) {

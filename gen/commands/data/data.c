@@ -37,11 +37,11 @@ static bool open_source(struct token_source *source, struct problem *problem) {
 /* forget: called with what was copied, such as rt_map_forget; NULL: nothing is. */
 static bool copy_tokens(struct token_writer *out, const struct tokens *tokens,
                         void (*forget)(const uint8_t *from, size_t size), struct problem *problem) {
-  static int32_t piece[AT_ONCE];
+  static int32_t chunk[AT_ONCE];
   for (int64_t at = 0; at < tokens->count; at += AT_ONCE) {
     int64_t count = tokens->count - at < AT_ONCE ? tokens->count - at : AT_ONCE;
-    rt_tokens_copy(tokens, at, count, piece);
-    if (!rt_token_writer_add(out, (const uint32_t *)piece, (size_t)count, problem)) return false;
+    rt_tokens_copy(tokens, at, count, chunk);
+    if (!rt_token_writer_add(out, (const uint32_t *)chunk, (size_t)count, problem)) return false;
     if (forget != NULL) forget(tokens->bytes + at * tokens->width, (size_t)(count * tokens->width));
   }
   return true;

@@ -77,7 +77,7 @@ static bool is_there(const struct program *program, const char *name) {
 }
 
 /* Those of the optimizer's step of a matrix, in float32. */
-static void add_round(struct program *program, const struct span *matrix) {
+static void add_round(struct program *program, const struct flat_range *matrix) {
   struct op_gemm round[GEMMS_OF_ROUND];
   optimizer_round(matrix, round);
   for (int i = 0; i < GEMMS_OF_ROUND; i++) {

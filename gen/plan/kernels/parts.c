@@ -31,7 +31,7 @@ static double batch_bytes(const struct program *program) {
 }
 
 bool updates_in_one_sweep(const struct program *program) {
-  return program->figures.bytes.gradients > 0 && program->optimizer.spans.count == 0 &&
+  return program->figures.bytes.gradients > 0 && program->optimizer.flat_ranges.count == 0 &&
          program->optimizer.tensors.count == 0;
 }
 

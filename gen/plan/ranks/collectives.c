@@ -104,7 +104,7 @@ static void note_function(struct order *order, const struct function *function, 
 /* ---- Buckets ---- */
 
 /* A parameter's gradient, whole. */
-struct piece {
+struct gradient {
   const struct weight *weight;
   int64_t first, end; /* elements, with what pads it */
   int ready;          /* INT_MAX: the backward adds nothing, but ranks divide its update */
@@ -113,31 +113,32 @@ struct piece {
 /* As the backward completes them; of those that it completes at once, from the end of memory on, as the backward goes
  * through a model from its end. */
 static int compare(const void *a, const void *b) {
-  const struct piece *p = a, *q = b;
+  const struct gradient *p = a, *q = b;
   if (p->ready != q->ready) return p->ready < q->ready ? -1 : 1;
   return p->first > q->first ? -1 : p->first < q->first;
 }
 
-static struct piece *pieces_of(const struct program *program, const int *ready, int *count) {
-  struct piece *pieces = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *pieces);
+static struct gradient *gradients_of(const struct program *program, const int *ready, int *count) {
+  struct gradient *gradients = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *gradients);
   int64_t size = dtype_size(DTYPE_FLOAT32);
   *count = 0;
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
     if ((ready[i] == 0 && !is_sharded(program)) || weight->gradient < 0) continue; /* zeros on all ranks, or none */
     int64_t end = weight->gradient + arena_aligned(shape_count(weight->parameter->shape) * size);
-    pieces[(*count)++] = (struct piece){weight, weight->gradient / size, end / size, ready[i] > 0 ? ready[i] : INT_MAX};
+    gradients[(*count)++] =
+        (struct gradient){weight, weight->gradient / size, end / size, ready[i] > 0 ? ready[i] : INT_MAX};
   }
-  qsort(pieces, (size_t)*count, sizeof *pieces, compare);
-  return pieces;
+  qsort(gradients, (size_t)*count, sizeof *gradients, compare);
+  return gradients;
 }
 
-/* Joins a piece to a bucket that it is next to. */
-static bool join(struct collective *bucket, const struct piece *piece, int64_t most) {
-  int64_t length = piece->end - piece->first;
-  bool before = piece->end == bucket->first, after = piece->first == bucket->first + bucket->count;
+/* Joins a gradient to a bucket that it is next to. */
+static bool join(struct collective *bucket, const struct gradient *gradient, int64_t most) {
+  int64_t length = gradient->end - gradient->first;
+  bool before = gradient->end == bucket->first, after = gradient->first == bucket->first + bucket->count;
   if ((!before && !after) || bucket->count + length > most) return false;
-  if (before) bucket->first = piece->first;
+  if (before) bucket->first = gradient->first;
   bucket->count += length;
   return true;
 }
@@ -160,48 +161,49 @@ static bool sends_each(const struct job *job) {
   return job->parallelism.sync_each_batch || job_reduces_each(job);
 }
 
-/* Makes the piece the first one of a bucket; where nothing is sent, of a span alone. */
-static void begin_bucket(struct program *program, const struct piece *piece) {
+/* Makes the gradient the first one of a bucket; where nothing is sent, of a flat range alone. */
+static void begin_bucket(struct program *program, const struct gradient *gradient) {
   const struct job *job = program->job;
   bool sharded = is_sharded(program);
   struct collective bucket = {.kind = sharded ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE,
                               .axis = sharded ? AXIS_DP_SHARD : AXIS_DP_REPLICATE,
                               .width = wire_width(job),
-                              .first = piece->first,
-                              .count = piece->end - piece->first,
+                              .first = gradient->first,
+                              .count = gradient->end - gradient->first,
                               .times = sends_each(job) ? job->accumulation.num_steps : 1};
-  if (piece->ready < INT_MAX) ARENA_PUSH(program->arena, program->ranks.collectives, bucket);
-  if (sharded) shard_begin(program, piece->weight);
+  if (gradient->ready < INT_MAX) ARENA_PUSH(program->arena, program->ranks.collectives, bucket);
+  if (sharded) shard_begin(program, gradient->weight);
 }
 
-/* Adds the piece to the last bucket. False if it is not adjacent to it or the bucket is full. */
-static bool extend_bucket(struct program *program, const struct piece *piece) {
+/* Adds the gradient to the last bucket. False if it is not adjacent to it or the bucket is full. */
+static bool extend_bucket(struct program *program, const struct gradient *gradient) {
   int n = program->ranks.collectives.count;
   int64_t most = program->job->parallelism.bucket_bytes;
   if (n == 1 && most > FIRST_BUCKET_BYTES) most = FIRST_BUCKET_BYTES;
-  if (n == 0 || piece->ready == INT_MAX) return false;
+  if (n == 0 || gradient->ready == INT_MAX) return false;
   bool sharded = is_sharded(program);
-  if (sharded && !shard_accepts(program, piece->weight)) return false;
-  if (!join(&program->ranks.collectives.items[n - 1], piece, most / dtype_size(DTYPE_FLOAT32))) return false;
-  if (sharded) shard_extend(program, piece->weight);
+  if (sharded && !shard_accepts(program, gradient->weight)) return false;
+  if (!join(&program->ranks.collectives.items[n - 1], gradient, most / dtype_size(DTYPE_FLOAT32))) return false;
+  if (sharded) shard_extend(program, gradient->weight);
   return true;
 }
 
-/* Buckets from pieces in order, and by bucket the point after which it is complete. */
-static int *add_buckets(struct program *program, const struct order *order, const struct piece *pieces, int count) {
+/* Buckets from gradients in order, and by bucket the point after which it is complete. */
+static int *add_buckets(struct program *program, const struct order *order, const struct gradient *gradients,
+                        int count) {
   int *ready = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *ready);
-  if (is_sharded(program)) program->optimizer.spans = (struct span_list){0};
+  if (is_sharded(program)) program->optimizer.flat_ranges = (struct flat_range_list){0};
   for (int i = 0, others = 0; i < count; i++) {
-    const struct piece *piece = &pieces[i];
-    others = extend_bucket(program, piece) ? others + 1 : 0;
-    if (others == 0) begin_bucket(program, piece);
-    if (piece->ready == INT_MAX) continue;
+    const struct gradient *gradient = &gradients[i];
+    others = extend_bucket(program, gradient) ? others + 1 : 0;
+    if (others == 0) begin_bucket(program, gradient);
+    if (gradient->ready == INT_MAX) continue;
     int n = program->ranks.collectives.count;
     struct collective *last = &program->ranks.collectives.items[n - 1];
-    last->what = bucket_text(program->arena, pieces[i - others].weight, others);
-    last->after = order->points.items[piece->ready - 1].step;
-    last->iteration = order->points.items[piece->ready - 1].iteration;
-    ready[n - 1] = piece->ready;
+    last->what = bucket_text(program->arena, gradients[i - others].weight, others);
+    last->after = order->points.items[gradient->ready - 1].step;
+    last->iteration = order->points.items[gradient->ready - 1].iteration;
+    ready[n - 1] = gradient->ready;
   }
   program->ranks.n_buckets = program->ranks.collectives.count;
   if (program->ranks.n_buckets > 0 && program->job->parallelism.wire != PRECISION_NO)
@@ -249,8 +251,8 @@ void plan_collectives(struct program *program) {
   order.ready = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *order.ready);
   note_function(&order, program->entry.backward, root);
   int count;
-  const struct piece *pieces = pieces_of(program, order.ready, &count);
-  mark_steps(program, &order, add_buckets(program, &order, pieces, count));
+  const struct gradient *gradients = gradients_of(program, order.ready, &count);
+  mark_steps(program, &order, add_buckets(program, &order, gradients, count));
   program->ranks.sends_always =
       program->job->accumulation.num_steps == 1 || (sends_each(program->job) && !shard_sends_otherwise(program));
   if (job_has_tree(program->job)) {

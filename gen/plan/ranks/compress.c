@@ -59,7 +59,7 @@ static void add_parameters(struct program *program) {
   int64_t size = dtype_size(DTYPE_FLOAT32), from = 0, end = 0;
   const struct weight *first = NULL;
   int others = 0;
-  program->ranks.compression.first_piece = program->ranks.collectives.count;
+  program->ranks.compression.first_bucket = program->ranks.collectives.count;
   for (int i = 0; i <= program->weights->count; i++) {
     const struct weight *weight = i < program->weights->count ? &program->weights->items[i] : NULL;
     if (weight != NULL && weight->gradient < 0) continue;
@@ -78,7 +78,7 @@ static void add_parameters(struct program *program) {
     if (first == NULL) first = weight;
     end = at + aligned(shape_count(weight->parameter->shape));
   }
-  program->ranks.compression.n_pieces = program->ranks.collectives.count - program->ranks.compression.first_piece;
+  program->ranks.compression.n_buckets = program->ranks.collectives.count - program->ranks.compression.first_bucket;
 }
 
 /* ---- All as squares ---- */
@@ -99,7 +99,7 @@ static void add_squares(struct program *program) {
 /* What is on its way at once: the gradients that travel whole, or the factors of one side. */
 static int64_t wire_room(const struct program *program) {
   const struct compression *compression = &program->ranks.compression;
-  bool whole = program->job->parallelism.power_sgd.start > 0 || compression->n_pieces > 0;
+  bool whole = program->job->parallelism.power_sgd.start > 0 || compression->n_buckets > 0;
   int64_t room = whole ? compression->gradients : 0;
   if (room < compression->left) room = compression->left;
   return room < compression->right ? compression->right : room;
@@ -129,8 +129,8 @@ void plan_compression(struct program *program) {
   loss->from = 0;
   int before = program->ranks.collectives.count;
   sequence_collectives(program);
-  compression->first_piece += program->ranks.collectives.count - before; /* what comes before them in a step */
-  program->ranks.sends_always = true;                                    /* gradients travel after the backward */
+  compression->first_bucket += program->ranks.collectives.count - before; /* what comes before them in a step */
+  program->ranks.sends_always = true;                                     /* gradients travel after the backward */
 }
 
 int64_t compression_bytes(const struct program *program) {

@@ -327,10 +327,10 @@ static void add_settled(struct program *program, const struct use_list *list) {
   }
 }
 
-static void find_spans(struct program *program) {
+static void find_flat_ranges(struct program *program) {
   for (int u = 0; u < program->ranks.fsdp_units.count; u++) program->ranks.fsdp_units.items[u].first = -1;
-  for (int i = 0; i < program->optimizer.spans.count; i++) {
-    int unit = program->optimizer.spans.items[i].fsdp_unit;
+  for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
+    int unit = program->optimizer.flat_ranges.items[i].fsdp_unit;
     if (unit < 0) continue;
     if (program->ranks.fsdp_units.items[unit].first < 0) program->ranks.fsdp_units.items[unit].first = i;
     program->ranks.fsdp_units.items[unit].end = i + 1;
@@ -341,7 +341,7 @@ void plan_gathers(struct program *program) {
   static const char *const root[] = {""};
   struct use_list forward = {0}, backward = {0}, evaluation = {0};
   if (program->ranks.fsdp_units.count == 0) return;
-  find_spans(program);
+  find_flat_ranges(program);
   add_uses(program, &forward, program->entry.forward, root);
   add_uses(program, &backward, program->entry.backward, root);
   if (program->entry.second != NULL) add_uses(program, &evaluation, program->entry.second, root);

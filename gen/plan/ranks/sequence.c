@@ -92,7 +92,7 @@ static void begin_gathers(struct sequence *sequence, int unit) {
   struct program *program = sequence->program;
   for (int i = program->ranks.fsdp_units.items[unit].first; i < program->ranks.fsdp_units.items[unit].end; i++) {
     struct open open = {.collective = sequence->done.count};
-    begin(sequence, shard_layer_gather(program, &program->optimizer.spans.items[i]));
+    begin(sequence, shard_layer_gather(program, &program->optimizer.flat_ranges.items[i]));
     ARENA_PUSH(program->arena, sequence->gathers, open);
   }
 }
@@ -126,7 +126,7 @@ static void begin_sums(struct sequence *sequence, const struct step *step, int i
     ARENA_PUSH(program->arena, sequence->sums, open);
     if (!is_sharded(program) || program->job->parallelism.axes[AXIS_DP_REPLICATE] == 1) continue;
     open.collective++;
-    begin(sequence, shard_replicated(program, &program->optimizer.spans.items[i], bucket));
+    begin(sequence, shard_replicated(program, &program->optimizer.flat_ranges.items[i], bucket));
     ARENA_PUSH(program->arena, sequence->replicated, open);
   }
 }

@@ -12,15 +12,15 @@ bool shard_has_own_gradients(const struct program *program) {
   return is_sharded(program) && (!job_has_tree(program->job) || program->job->accumulation.num_steps == 1);
 }
 
-static const struct span *part_of(const struct program *program, const struct weight *weight) {
+static const struct flat_range *part_of(const struct program *program, const struct weight *weight) {
   for (int i = 0; i < program->optimizer.parts.count; i++)
     if (program->optimizer.parts.items[i].weight == weight) return &program->optimizer.parts.items[i];
   return NULL;
 }
 
 bool shard_accepts(const struct program *program, const struct weight *weight) {
-  const struct span *part = part_of(program, weight),
-                    *last = &program->optimizer.spans.items[program->optimizer.spans.count - 1];
+  const struct flat_range *part = part_of(program, weight),
+                          *last = &program->optimizer.flat_ranges.items[program->optimizer.flat_ranges.count - 1];
   if (fsdp_unit_of(program, weight) != last->fsdp_unit) return false;
   return part->first - last->first == part->gradient - last->gradient && same_numbers(&part->numbers, &last->numbers);
 }
@@ -31,15 +31,15 @@ static int64_t padded(const struct weight *weight) {
 }
 
 void shard_begin(struct program *program, const struct weight *weight) {
-  struct span span = *part_of(program, weight);
-  span.end = span.first + padded(weight);
-  span.fsdp_unit = fsdp_unit_of(program, weight);
-  ARENA_PUSH(program->arena, program->optimizer.spans, span);
+  struct flat_range range = *part_of(program, weight);
+  range.end = range.first + padded(weight);
+  range.fsdp_unit = fsdp_unit_of(program, weight);
+  ARENA_PUSH(program->arena, program->optimizer.flat_ranges, range);
 }
 
 void shard_extend(struct program *program, const struct weight *weight) {
-  struct span *last = &program->optimizer.spans.items[program->optimizer.spans.count - 1];
-  const struct span *part = part_of(program, weight);
+  struct flat_range *last = &program->optimizer.flat_ranges.items[program->optimizer.flat_ranges.count - 1];
+  const struct flat_range *part = part_of(program, weight);
   if (part->first < last->first) {
     last->first = part->first;
     last->gradient = part->gradient;
@@ -49,20 +49,20 @@ void shard_extend(struct program *program, const struct weight *weight) {
   }
 }
 
-/* Whether a weight is adjacent to the last span, and both together are no more than one message. */
-static bool joins_last_span(const struct program *program, const struct span *part) {
-  if (program->optimizer.spans.count == 0) return false;
-  const struct span *last = &program->optimizer.spans.items[program->optimizer.spans.count - 1];
+/* Whether a weight is adjacent to the last flat range, and both together are no more than one message. */
+static bool joins_last_range(const struct program *program, const struct flat_range *part) {
+  if (program->optimizer.flat_ranges.count == 0) return false;
+  const struct flat_range *last = &program->optimizer.flat_ranges.items[program->optimizer.flat_ranges.count - 1];
   int64_t bytes = (last->end - last->first + padded(part->weight)) * dtype_size(DTYPE_FLOAT32);
   return last->end == part->first && bytes <= program->job->parallelism.bucket_bytes &&
          shard_accepts(program, part->weight);
 }
 
 void shard_all(struct program *program) {
-  program->optimizer.spans = (struct span_list){0};
+  program->optimizer.flat_ranges = (struct flat_range_list){0};
   for (int i = 0; i < program->optimizer.parts.count; i++) {
-    const struct span *part = &program->optimizer.parts.items[i];
-    if (joins_last_span(program, part))
+    const struct flat_range *part = &program->optimizer.parts.items[i];
+    if (joins_last_range(program, part))
       shard_extend(program, part->weight);
     else
       shard_begin(program, part->weight);
@@ -72,16 +72,16 @@ void shard_all(struct program *program) {
 
 void shard_cut(struct program *program) {
   int64_t ranks = program->job->parallelism.axes[AXIS_DP_SHARD];
-  for (int i = 0; i < program->optimizer.spans.count; i++) {
-    struct span *span = &program->optimizer.spans.items[i];
-    span->piece = (span->end - span->first) / ranks / SHARD_LINE * SHARD_LINE;
-    span->state[0] = program->ranks.own_elements;
-    program->ranks.own_elements += shard_last(program, span);
+  for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
+    struct flat_range *range = &program->optimizer.flat_ranges.items[i];
+    range->shard_size = (range->end - range->first) / ranks / SHARD_LINE * SHARD_LINE;
+    range->state[0] = program->ranks.own_elements;
+    program->ranks.own_elements += shard_last(program, range);
   }
 }
 
-int64_t shard_last(const struct program *program, const struct span *span) {
-  return span->end - span->first - (program->job->parallelism.axes[AXIS_DP_SHARD] - 1) * span->piece;
+int64_t shard_last(const struct program *program, const struct flat_range *range) {
+  return range->end - range->first - (program->job->parallelism.axes[AXIS_DP_SHARD] - 1) * range->shard_size;
 }
 
 bool shard_adds_up(const struct program *program) {
@@ -96,48 +96,49 @@ bool shard_sends_otherwise(const struct program *program) {
   return shard_adds_up(program) && program->job->parallelism.axes[AXIS_DP_REPLICATE] > 1;
 }
 
-/* Of halves of the pieces, until one is left: what the first rank gives. */
-struct collective shard_scattered_by_tree(const struct program *program, const struct span *span, const char *what) {
+/* Of halves of the shards, until one is left: what the first rank gives. */
+struct collective shard_scattered_by_tree(const struct program *program, const struct flat_range *range,
+                                          const char *what) {
   int64_t ranks = program->job->parallelism.axes[AXIS_DP_SHARD];
   return (struct collective){.kind = COLLECTIVE_TREE_REDUCE_SCATTER,
                              .axis = AXIS_DP_SHARD,
                              .what = what,
                              .width = dtype_size(DTYPE_FLOAT32),
-                             .count = (ranks - 2) * span->piece + shard_last(program, span),
+                             .count = (ranks - 2) * range->shard_size + shard_last(program, range),
                              .times = 1};
 }
 
-struct collective shard_replicated(const struct program *program, const struct span *span,
+struct collective shard_replicated(const struct program *program, const struct flat_range *range,
                                    const struct collective *scattered) {
   return (struct collective){.kind = COLLECTIVE_ALL_REDUCE,
                              .axis = AXIS_DP_REPLICATE,
                              .what = arena_printf(program->arena, "each rank's part of %s", scattered->what),
                              .width = dtype_size(DTYPE_FLOAT32),
-                             .count = shard_last(program, span),
+                             .count = shard_last(program, range),
                              .times = 1,
                              .chained = true};
 }
 
-static struct collective gather_of(const struct program *program, const struct span *span, const char *what,
+static struct collective gather_of(const struct program *program, const struct flat_range *range, const char *what,
                                    int64_t times) {
   return (struct collective){.kind = COLLECTIVE_ALL_GATHER,
                              .axis = AXIS_DP_SHARD,
-                             .what = arena_printf(program->arena, "%s from %s on", what, span->weight->path),
+                             .what = arena_printf(program->arena, "%s from %s on", what, range->weight->path),
                              .width = dtype_size(DTYPE_FLOAT32),
-                             .first = span->first,
-                             .count = span->end - span->first,
+                             .first = range->first,
+                             .count = range->end - range->first,
                              .times = times};
 }
 
-struct collective shard_layer_gather(const struct program *program, const struct span *span) {
-  return gather_of(program, span, "weights for a layer,", program->job->accumulation.num_steps);
+struct collective shard_layer_gather(const struct program *program, const struct flat_range *range) {
+  return gather_of(program, range, "weights for a layer,", program->job->accumulation.num_steps);
 }
 
 void shard_gather(struct program *program) {
   bool sharded = program->job->parallelism.zero_stage == 3;
-  for (int i = 0; i < program->optimizer.spans.count; i++) {
-    const struct span *span = &program->optimizer.spans.items[i];
-    if (!sharded || span->fsdp_unit < 0)
-      ARENA_PUSH(program->arena, program->ranks.collectives, gather_of(program, span, "weights", 1));
+  for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
+    const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
+    if (!sharded || range->fsdp_unit < 0)
+      ARENA_PUSH(program->arena, program->ranks.collectives, gather_of(program, range, "weights", 1));
   }
 }

@@ -1,20 +1,21 @@
 /* Shard: which elements of the weights each rank along dp_shard has the optimizer's states of, and updates.
  *
- * Neighbours that the update treats alike and whose gradients are complete together are a span, and every span is cut
- * into as many pieces as there are ranks: alike ones of whole lines of memory, the last one with what is left. So the
- * first element of a rank's piece is its rank times a constant, and no piece reaches beyond its span. */
+ * Neighbours that the update treats alike and whose gradients are complete together are a flat range, and every flat
+ * range is cut into as many shards as there are ranks: alike ones of whole lines of memory, the last one with what is
+ * left. So the first element of a rank's shard is its rank times a constant, and no shard reaches beyond its flat
+ * range. */
 #ifndef ACCEL_PLAN_RANKS_SHARD_H
 #define ACCEL_PLAN_RANKS_SHARD_H
 
 #include "gen/program/program.h"
 
-/* Pieces are of so many elements, times something. */
+/* Shards are of so many elements, times something. */
 enum { SHARD_LINE = 16 };
 
 /* Whether ranks shard anything in this program: states, gradients or weights. */
 bool is_sharded(const struct program *program);
 
-/* Whether a weight can be one span with those that were added last: next to them among the weights as among the
+/* Whether a weight can be one flat range with those that were added last: next to them among the weights as among the
  * gradients, and updated by the same numbers. */
 bool shard_accepts(const struct program *program, const struct weight *weight);
 
@@ -22,19 +23,19 @@ bool shard_accepts(const struct program *program, const struct weight *weight);
  * gradients of its micro-batches add up in one order, each rank has all of them, and updates its part. */
 bool shard_has_own_gradients(const struct program *program);
 
-/* Makes a weight the first one of a span in program->optimizer.spans; or one more of the last. */
+/* Makes a weight the first one of a flat range in program->optimizer.flat_ranges; or one more of the last. */
 void shard_begin(struct program *program, const struct weight *weight);
 void shard_extend(struct program *program, const struct weight *weight);
 
-/* Fills program->optimizer.spans with all weights of program->optimizer.parts, in the order in which they lie, and cuts
- * them. */
+/* Fills program->optimizer.flat_ranges with all weights of program->optimizer.parts, in the order in which they lie,
+ * and cuts them. */
 void shard_all(struct program *program);
 
-/* Cuts all spans: their pieces, where each begins among what is a rank's own, and the length of that. */
+/* Cuts all flat ranges: their shards, where each begins among what is a rank's own, and the length of that. */
 void shard_cut(struct program *program);
 
-/* What the last rank has of a span; all others have span->piece. */
-int64_t shard_last(const struct program *program, const struct span *span);
+/* What the last rank has of a flat range; all others have range->shard_size. */
+int64_t shard_last(const struct program *program, const struct flat_range *range);
 
 /* Whether a rank's part of the gradients is added up over micro-batches, each of which sends it. */
 bool shard_adds_up(const struct program *program);
@@ -45,18 +46,19 @@ bool shard_arrives_apart(const struct program *program);
 /* Whether a step's last micro-batch sends more than those before it do, which send, too: along dp_replicate. */
 bool shard_sends_otherwise(const struct program *program);
 
-/* A rank's part of the sum of a span in the order of a tree. */
-struct collective shard_scattered_by_tree(const struct program *program, const struct span *span, const char *what);
+/* A rank's part of the sum of a flat range in the order of a tree. */
+struct collective shard_scattered_by_tree(const struct program *program, const struct flat_range *range,
+                                          const char *what);
 
-/* The sum of a rank's part of a span over those that have the same part. */
-struct collective shard_replicated(const struct program *program, const struct span *span,
+/* The sum of a rank's part of a flat range over those that have the same part. */
+struct collective shard_replicated(const struct program *program, const struct flat_range *range,
                                    const struct collective *scattered);
 
-/* Adds what makes pieces whole again after the update: the all-gathers of what is of no layer that comes for itself.
+/* Adds what makes shards whole again after the update: the all-gathers of what is of no layer that comes for itself.
  */
 void shard_gather(struct program *program);
 
-/* What makes a layer's span whole, once in each micro-batch. */
-struct collective shard_layer_gather(const struct program *program, const struct span *span);
+/* What makes a layer's flat range whole, once in each micro-batch. */
+struct collective shard_layer_gather(const struct program *program, const struct flat_range *range);
 
 #endif

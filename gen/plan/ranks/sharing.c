@@ -12,7 +12,7 @@ bool is_within_machine(const struct job *job, enum axis axis) {
   return job->parallelism.axes[axis] <= (each / stride < 1 ? 1 : each / stride);
 }
 
-/* Sums: what a rank has of the others' pieces, in its own memory; and of its piece, in each of theirs. Gradients of
+/* Sums: what a rank has of the others' shards, in its own memory; and of its shard, in each of theirs. Gradients of
  * floats are read where they lie. */
 static void add_sums(const struct job *job, struct shared_bytes *bytes, enum axis axis, int64_t whole, bool placed) {
   int64_t ranks = job->parallelism.axes[axis];
@@ -21,7 +21,7 @@ static void add_sums(const struct job *job, struct shared_bytes *bytes, enum axi
   bytes->touched += (placed ? 1 : 2) * (whole / ranks * (ranks - 1));
 }
 
-/* Gathers: a rank's piece in its own memory, the others' in theirs. Sharded weights are read where they lie.
+/* Gathers: a rank's shard in its own memory, the others' in theirs. Sharded weights are read where they lie.
  */
 static void add_gathers(const struct program *program, struct shared_bytes *bytes, int64_t whole) {
   const struct job *job = program->job;

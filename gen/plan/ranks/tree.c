@@ -102,17 +102,17 @@ int tree_bucket(const struct program *program, int bucket, struct collective *li
     list[count++].count = given_by_halves(replicas, whole->count);
   }
   if (!is_sharded(program)) return count;
-  list[count] = shard_scattered_by_tree(program, &program->optimizer.spans.items[bucket], whole->what);
+  list[count] = shard_scattered_by_tree(program, &program->optimizer.flat_ranges.items[bucket], whole->what);
   list[count].after = whole->after;
   list[count++].iteration = whole->iteration;
   return count;
 }
 
-/* Elements that a rank takes from another at most of a span: of a half of all, or of a half of the pieces. */
-static int64_t room_of_halves(const struct program *program, const struct span *span) {
-  int64_t ranks = program->job->parallelism.axes[AXIS_DP_SHARD], half = (span->end - span->first + 1) / 2;
-  int64_t pieces = (ranks / 2 - 1) * span->piece + shard_last(program, span);
-  return half > pieces ? half : pieces;
+/* Elements that a rank takes from another at most of a flat range: of a half of all, or of a half of the shards. */
+static int64_t room_of_halves(const struct program *program, const struct flat_range *range) {
+  int64_t ranks = program->job->parallelism.axes[AXIS_DP_SHARD], half = (range->end - range->first + 1) / 2;
+  int64_t shards = (ranks / 2 - 1) * range->shard_size + shard_last(program, range);
+  return half > shards ? half : shards;
 }
 
 static int64_t whole_lines(int64_t elements) {
@@ -120,30 +120,30 @@ static int64_t whole_lines(int64_t elements) {
 }
 
 /* Elements of `count`, shared out evenly, that ranks send to the last one of them, who takes the rest. */
-static int64_t pieces_of(int64_t count, int64_t ranks) {
+static int64_t gathered_shards(int64_t count, int64_t ranks) {
   return ranks > 1 ? ranks * (count - count / ranks * (ranks - 1)) : 0;
 }
 
-/* Elements that a rank gathers of all along an axis at most, of a span. */
-static int64_t room_of_gathered(const struct program *program, const struct span *span) {
-  int64_t replicated = pieces_of(span->end - span->first, program->job->parallelism.axes[AXIS_DP_REPLICATE]);
-  int64_t shared = program->job->parallelism.axes[AXIS_DP_SHARD] * shard_last(program, span);
+/* Elements that a rank gathers of all along an axis at most, of a flat range. */
+static int64_t room_of_gathered(const struct program *program, const struct flat_range *range) {
+  int64_t replicated = gathered_shards(range->end - range->first, program->job->parallelism.axes[AXIS_DP_REPLICATE]);
+  int64_t shared = program->job->parallelism.axes[AXIS_DP_SHARD] * shard_last(program, range);
   return replicated > shared ? replicated : shared;
 }
 
 /* The same where ranks divide nothing, of a bucket. */
 static int64_t room_of_bucket(const struct program *program, int64_t count) {
-  return program->target->ranks.gathers_sums ? pieces_of(count, program->job->parallelism.axes[AXIS_DP_REPLICATE])
+  return program->target->ranks.gathers_sums ? gathered_shards(count, program->job->parallelism.axes[AXIS_DP_REPLICATE])
                                              : (count + 1) / 2;
 }
 
 /* What one bucket takes at a time, the largest. */
 static int64_t exchange_room(const struct program *program) {
   int64_t most = 0;
-  for (int i = 0; i < program->optimizer.spans.count && is_sharded(program); i++) {
-    const struct span *span = &program->optimizer.spans.items[i];
+  for (int i = 0; i < program->optimizer.flat_ranges.count && is_sharded(program); i++) {
+    const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
     int64_t room =
-        program->target->ranks.gathers_sums ? room_of_gathered(program, span) : room_of_halves(program, span);
+        program->target->ranks.gathers_sums ? room_of_gathered(program, range) : room_of_halves(program, range);
     if (room > most) most = room;
   }
   for (int i = 0; i < program->ranks.collectives.count && !is_sharded(program); i++) {
@@ -160,13 +160,13 @@ static void plan_buckets(struct program *program) {
   program->ranks.tree.room = whole_lines(exchange_room(program));
 }
 
-/* Room for the pieces of all ranks along an axis, and for losses: those of a level's first half, or of all ranks. */
+/* Room for the shards of all ranks along an axis, and for losses: those of a level's first half, or of all ranks. */
 static void make_room(struct program *program) {
   struct tree *tree = &program->ranks.tree;
   tree->losses = 2 * (int64_t)tree->levels;
   for (int i = 0; i < 2; i++) {
-    int64_t ranks = program->job->parallelism.axes[far_to_near[i]], pieces = pieces_of(tree->gradients, ranks);
-    if (pieces > tree->room) tree->room = pieces;
+    int64_t ranks = program->job->parallelism.axes[far_to_near[i]], shards = gathered_shards(tree->gradients, ranks);
+    if (shards > tree->room) tree->room = shards;
     if (ranks > 1 && 2 * ranks > tree->losses) tree->losses = 2 * ranks;
   }
 }

@@ -2,7 +2,7 @@
  *
  *   accel_start_all_reduce, accel_all_reduce      with addresses of the device's arena, as below; so are
  *   accel_start_all_reduce_behind                 of what a reduce-scatter gives
- *   accel_start_reduce_scatter                    of pieces of which the last is not shorter,
+ *   accel_start_reduce_scatter                    of shards of which the last is not shorter,
  *   accel_start_all_gather, _from                 and what comes together of them,
  *   accel_broadcast_values                        and what the first rank along an axis has
  *   accel_wait_collectives                        makes the compute stream wait for all in flight,
@@ -44,20 +44,20 @@ void accel_cuda_start_all_reduce_largest(enum accel_axis axis, double *values, s
 void accel_cuda_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtype, const void *values, void *own,
                                      size_t count);
 
-/* Puts into the traffic stream: sum[count] becomes that of the pieces of all ranks, each `step` behind the one before,
- * in the order of a tree. sum may be the first piece. */
-typedef void accel_add_pieces(float *sum, const float *pieces, size_t count, size_t step);
+/* Puts into the traffic stream: sum[count] becomes that of the shards of all ranks, each `step` behind the one before,
+ * in the order of a tree. sum may be the first shard. */
+typedef void accel_add_shards(float *sum, const float *shards, size_t count, size_t step);
 
-/* Begins the sum of values[count] over the ranks along `axis` in the order that `add` has. Each rank is sent its piece
+/* Begins the sum of values[count] over the ranks along `axis` in the order that `add` has. Each rank is sent its shard
  * of all others' values, in workspace[ranks * last] elements, which are free for what begins next: with the values
  * shared out evenly, `last` is what the last rank has. */
 void accel_cuda_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace,
-                                         accel_add_pieces *add);
+                                         accel_add_shards *add);
 
-/* The same of pieces of `piece` elements and `last` for the last rank, of which there are not fewer: this rank's sum
- * goes to `own`. */
-void accel_cuda_start_reduce_scatter_by_tree(enum accel_axis axis, const float *values, float *own, size_t piece,
-                                             size_t last, float *workspace, accel_add_pieces *add);
+/* The same of shards of `shard_size` elements and `last` for the last rank, of which there are not fewer: this rank's
+ * sum goes to `own`. */
+void accel_cuda_start_reduce_scatter_by_tree(enum accel_axis axis, const float *values, float *own, size_t shard_size,
+                                             size_t last, float *workspace, accel_add_shards *add);
 
 /* Begins: all[ranks * count] gets the `own` of each rank, in their order. own may be its place in all. */
 void accel_cuda_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, const void *own, void *all,

@@ -41,11 +41,11 @@ static void pass(struct group *group, int from, const struct message *sent) {
   if (taken != NULL && taken->bytes != told.count)
     fault("rank %d sends %llu bytes, and rank %d asks for %zu", from, (unsigned long long)told.count, comm->rank,
           taken->bytes);
-  for (size_t at = 0; at < told.count; at += PIECE) {
-    size_t n = told.count - at < PIECE ? (size_t)told.count - at : PIECE;
-    if (sent != NULL) memcpy(comm->shared->pieces[from], (const char *)sent->at + at, n);
+  for (size_t at = 0; at < told.count; at += CHUNK) {
+    size_t n = told.count - at < CHUNK ? (size_t)told.count - at : CHUNK;
+    if (sent != NULL) memcpy(comm->shared->chunks[from], (const char *)sent->at + at, n);
     nccl_meet(comm, "ncclSend");
-    if (taken != NULL) memcpy((char *)taken->at + at, comm->shared->pieces[from], n);
+    if (taken != NULL) memcpy((char *)taken->at + at, comm->shared->chunks[from], n);
     nccl_meet(comm, "ncclSend");
   }
   if (taken != NULL) taken->at = NULL;

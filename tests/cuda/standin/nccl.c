@@ -54,29 +54,29 @@ static void add_to(void *sum, const void *other, size_t count, ncclDataType_t ty
     }
 }
 
-/* Moves one piece of at most PIECE bytes: sums[first, n] of all ranks to `to`, or each rank's to its place. */
+/* Moves one chunk of at most CHUNK bytes: sums[first, n] of all ranks to `to`, or each rank's to its place. */
 static void move(const struct collective *c, size_t first, size_t n, bool sums, char *to, size_t place_bytes) {
   struct ncclComm *comm = c->comm;
   size_t size = nccl_width(c->type);
-  if (c->send != NULL) memcpy(comm->shared->pieces[comm->rank], (const char *)c->send + first * size, n * size);
+  if (c->send != NULL) memcpy(comm->shared->chunks[comm->rank], (const char *)c->send + first * size, n * size);
   nccl_meet(comm, c->what);
   for (int r = 0; r < comm->ranks && to != NULL; r++) {
-    const char *piece = comm->shared->pieces[r];
+    const char *chunk = comm->shared->chunks[r];
     if (!sums)
-      memcpy(to + (size_t)r * place_bytes, piece, n * size);
+      memcpy(to + (size_t)r * place_bytes, chunk, n * size);
     else if (r == 0)
-      memcpy(to, piece, n * size);
+      memcpy(to, chunk, n * size);
     else if (c->sum == ncclMax)
-      largest_of(to, piece, n);
+      largest_of(to, chunk, n);
     else
-      add_to(to, piece, n, c->type);
+      add_to(to, chunk, n, c->type);
   }
   nccl_meet(comm, c->what);
 }
 
 static void run_collective(const void *arguments) {
   const struct collective *c = arguments;
-  size_t size = nccl_width(c->type), at_once = PIECE / size, ranks = (size_t)c->comm->ranks;
+  size_t size = nccl_width(c->type), at_once = CHUNK / size, ranks = (size_t)c->comm->ranks;
   bool gathers = strcmp(c->what, "ncclAllGather") == 0, scatters = strcmp(c->what, "ncclReduceScatter") == 0;
   size_t given = c->count * (scatters ? ranks : 1), got = c->count * (gathers ? ranks : 1);
   touch(c->send, given * size, false);
@@ -125,7 +125,7 @@ ncclResult_t ncclAllGather(const void *send, void *receive, size_t count, ncclDa
                count * ranks);
 }
 
-/* One rank's piece, or one rank's sum: `root` is part of what all must ask for alike. */
+/* One rank's chunk, or one rank's sum: `root` is part of what all must ask for alike. */
 struct rooted {
   struct collective of;
   int root;
@@ -134,7 +134,7 @@ struct rooted {
 static void run_rooted(const void *arguments) {
   const struct rooted *rooted = arguments;
   const struct collective *c = &rooted->of;
-  size_t size = nccl_width(c->type), at_once = PIECE / size;
+  size_t size = nccl_width(c->type), at_once = CHUNK / size;
   bool sums = strcmp(c->what, "ncclReduce") == 0, is_root = c->comm->rank == rooted->root;
   if (sums || is_root) touch(c->send, c->count * size, false);
   if (!sums || is_root) touch(c->receive, c->count * size, true);
@@ -142,14 +142,14 @@ static void run_rooted(const void *arguments) {
   for (size_t at = 0; at < c->count;) {
     size_t n = c->count - at < at_once ? c->count - at : at_once;
     char *to = (char *)c->receive + at * size;
-    memcpy(c->comm->shared->pieces[c->comm->rank], (const char *)c->send + at * size, n * size);
+    memcpy(c->comm->shared->chunks[c->comm->rank], (const char *)c->send + at * size, n * size);
     nccl_meet(c->comm, c->what);
-    if (!sums) memcpy(to, c->comm->shared->pieces[rooted->root], n * size);
+    if (!sums) memcpy(to, c->comm->shared->chunks[rooted->root], n * size);
     for (int r = 0; r < c->comm->ranks && sums && is_root; r++)
       if (r == 0)
-        memcpy(to, c->comm->shared->pieces[r], n * size);
+        memcpy(to, c->comm->shared->chunks[r], n * size);
       else
-        add_to(to, c->comm->shared->pieces[r], n, c->type);
+        add_to(to, c->comm->shared->chunks[r], n, c->type);
     nccl_meet(c->comm, c->what);
     at += n;
   }

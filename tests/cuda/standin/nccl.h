@@ -7,7 +7,7 @@
 #include <nccl.h>
 #include <stdatomic.h>
 
-enum { RANKS = 64, PIECE = 1 << 16 };
+enum { RANKS = 64, CHUNK = 1 << 16 };
 
 /* What a rank asks for. */
 struct request {
@@ -20,7 +20,7 @@ struct shared {
   atomic_int arrived[RANKS]; /* how many barriers each has come to */
   atomic_int gone;           /* a rank has ended its communicator by force */
   struct request requests[RANKS];
-  char pieces[RANKS][PIECE];
+  char chunks[RANKS][CHUNK];
 };
 
 struct ncclComm {

@@ -328,21 +328,22 @@ static void cross_entropy_backward_1(float dlogits[static 3 * 3], const float d_
 /* Weights in the order in which the backward completes their gradients, named by the first of each row: its element
  * and that of its gradient; how many of the row a rank updates, how many more the last one does, and where these begin
  * among a rank's own gradients and moments. */
-static const struct span {
-  size_t first, gradients, piece, rest, own;
-} spans[] = {
+static const struct range {
+  size_t first, gradients, shard_size, rest, own;
+} ranges[] = {
     /* output.weight */
     {0, 0, 16, 16, 0},
     /* hidden.0.weight */
     {48, 48, 64, 16, 32},
 };
 
-/* The gradients of the spans from `first` up to `end` are complete: they begin to be added up, each rank's part on that
- * rank, while the backward goes on. */
+/* The gradients of the ranges from `first` up to `end` are complete: they begin to be added up, each rank's part on
+ * that rank, while the backward goes on. */
 static void send_gradients(size_t first, size_t end) {
   for (size_t i = first; i < end; i++)
-    accel_start_reduce_scatter(ACCEL_DP_SHARD, arena->whole_gradients + spans[i].gradients,
-                               arena->all_gradients + spans[i].own, spans[i].piece, spans[i].piece + spans[i].rest);
+    accel_start_reduce_scatter(ACCEL_DP_SHARD, arena->whole_gradients + ranges[i].gradients,
+                               arena->all_gradients + ranges[i].own, ranges[i].shard_size,
+                               ranges[i].shard_size + ranges[i].rest);
   accel_advance_collectives();
 }
 
@@ -493,13 +494,13 @@ static double gradient_norm(void) {
   return sqrt(total);
 }
 
-/* This rank's part of one span, shared out among the threads that all call this. */
-static void update_span(const struct span *span, double lr) {
-  const size_t own = span->first + shard * span->piece, count = span->piece + is_last * span->rest;
+/* This rank's part of one flat range, shared out among the threads that all call this. */
+static void update_range(const struct range *range, double lr) {
+  const size_t own = range->first + shard * range->shard_size, count = range->shard_size + is_last * range->rest;
   const float rate = (float)lr;
-  const float *restrict gradients = arena->all_gradients + span->own;
+  const float *restrict gradients = arena->all_gradients + range->own;
   float *restrict weights = arena->all_weights + own;
-  float *restrict moment_1 = arena->moment_1 + span->own;
+  float *restrict moment_1 = arena->moment_1 + range->own;
 #pragma omp for simd nowait
   for (size_t i = 0; i < count; i++) {
     const float g = gradients[i];
@@ -515,7 +516,7 @@ static void update_span(const struct span *span, double lr) {
 static void update(int64_t at, double lr) {
   (void)at;
 #pragma omp parallel
-  for (size_t s = 0; s < 2; s++) update_span(&spans[s], lr);
+  for (size_t s = 0; s < 2; s++) update_range(&ranges[s], lr);
 }
 
 /* What the newest step left behind, for the log. */
@@ -528,8 +529,8 @@ static void load_batch(struct accel_run *run, enum accel_split split, int64_t po
 /* What each rank has updated goes to all others. */
 static void gather_weights(void) {
   for (size_t i = 0; i < 2; i++)
-    accel_start_all_gather(ACCEL_DP_SHARD, arena->all_weights + spans[i].first, spans[i].piece,
-                           spans[i].piece + spans[i].rest);
+    accel_start_all_gather(ACCEL_DP_SHARD, arena->all_weights + ranges[i].first, ranges[i].shard_size,
+                           ranges[i].shard_size + ranges[i].rest);
   accel_wait_gathers();
 }
 

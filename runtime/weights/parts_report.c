@@ -4,7 +4,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/files/mapping.h"
 #include "runtime/process/world.h"
-#include "runtime/weights/pieces.h"
+#include "runtime/weights/parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,8 +25,8 @@ static struct report report_of(int shard) {
   return report;
 }
 
-void rt_pieces_report(const char *folder, const struct accel_program *program, const struct manifest *manifest,
-                      const struct problem *problem) {
+void rt_parts_report(const char *folder, const struct accel_program *program, const struct manifest *manifest,
+                     const struct problem *problem) {
   char path[4096];
   struct problem other;
   struct report report = report_of(rt_rank_along(program, ACCEL_DP_SHARD));
@@ -85,8 +85,8 @@ static bool await_one(const char *folder, const struct accel_program *program, i
                           "full_state_dict, which rank 0 writes");
 }
 
-bool rt_pieces_await(const char *folder, const struct accel_program *program, struct manifest *manifest,
-                     struct problem *problem) {
+bool rt_parts_await(const char *folder, const struct accel_program *program, struct manifest *manifest,
+                    struct problem *problem) {
   double end = rt_now() + program->timeout;
   struct problem later;
   bool good = true;

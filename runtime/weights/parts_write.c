@@ -1,5 +1,5 @@
 #include "runtime/process/world.h"
-#include "runtime/weights/pieces.h"
+#include "runtime/weights/parts.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static bool write_index(const char *folder, const struct accel_program *program,
   rt_tensors_free(&whole);
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL, path[4096], name[256];
   struct file_sum sum;
-  snprintf(name, sizeof name, "%.100s%s", file, rt_pieces_ending);
+  snprintf(name, sizeof name, "%.100s%s", file, rt_parts_ending);
   bool written = text != NULL && rt_join(path, sizeof path, folder, name, problem) &&
                  rt_write_file(path, IN_PLACE, text, strlen(text), &sum, problem) &&
                  rt_manifest_add(manifest, name, sum, problem);
@@ -35,8 +35,8 @@ static bool write_index(const char *folder, const struct accel_program *program,
   return written;
 }
 
-bool rt_pieces_write(const char *folder, const struct accel_program *program, const char *file, char *const *own,
-                     struct manifest *manifest, struct problem *problem) {
+bool rt_parts_write(const char *folder, const struct accel_program *program, const char *file, char *const *own,
+                    struct manifest *manifest, struct problem *problem) {
   int shard = rt_rank_along(program, ACCEL_DP_SHARD);
   struct tensor_list tensors;
   struct file_sum sum;

@@ -3,29 +3,29 @@
  *   STEM-00001-of-00004.safetensors …   the parts of a rank: "NAME[FIRST:END]", the elements of NAME from FIRST up to
  * END STEM.safetensors.parts.json         {"ranks": 4, "tensors": {NAME: {"dtype": "F32", "shape": [2, 3]}, …}}
  */
-#ifndef RUNTIME_WEIGHTS_PIECES_H
-#define RUNTIME_WEIGHTS_PIECES_H
+#ifndef RUNTIME_WEIGHTS_PARTS_H
+#define RUNTIME_WEIGHTS_PARTS_H
 
 #include "include/accel/trainer.h"
 #include "runtime/files/manifest.h"
 #include "runtime/weights/safetensors.h"
 
 /* How the index's name goes on after that of the whole file. */
-extern const char rt_pieces_ending[];
+extern const char rt_parts_ending[];
 
 /* Writes what this rank has of the divided states of `file`, whose arrays are `own`, into `folder`; the first rank
  * along dp_shard the index, too. Adds what it wrote to the manifest. */
-bool rt_pieces_write(const char *folder, const struct accel_program *program, const char *file, char *const *own,
-                     struct manifest *manifest, struct problem *problem);
+bool rt_parts_write(const char *folder, const struct accel_program *program, const char *file, char *const *own,
+                    struct manifest *manifest, struct problem *problem);
 
 /* Tells the first rank of what this one wrote into `folder`, or of the problem that it met. */
-void rt_pieces_report(const char *folder, const struct accel_program *program, const struct manifest *manifest,
-                      const struct problem *problem);
+void rt_parts_report(const char *folder, const struct accel_program *program, const struct manifest *manifest,
+                     const struct problem *problem);
 
 /* Waits for what all other ranks tell, and adds it to the manifest. False with the first problem among these, or with
  * one of its own when a rank takes longer than the program's timeout. */
-bool rt_pieces_await(const char *folder, const struct accel_program *program, struct manifest *manifest,
-                     struct problem *problem);
+bool rt_parts_await(const char *folder, const struct accel_program *program, struct manifest *manifest,
+                    struct problem *problem);
 
 /* Whole tensors, in memory of their own. */
 struct joined {
@@ -37,16 +37,16 @@ struct joined {
 };
 
 /* Reads the index at `path` alone: tensors without their bytes. */
-bool rt_pieces_open(struct joined *joined, const char *path, const char *cure, struct problem *problem);
+bool rt_parts_open(struct joined *joined, const char *path, const char *cure, struct problem *problem);
 
 /* Fills tensors of rt_tensors_of_shard from the files of all ranks in the folder of the index. */
-bool rt_pieces_fill(const struct joined *index, const char *path, const struct tensor_list *list,
-                    struct problem *problem);
+bool rt_parts_fill(const struct joined *index, const char *path, const struct tensor_list *list,
+                   struct problem *problem);
 
 /* Reads the index at `path` and the files of all ranks in its folder. Nothing in them is believed: each tensor must be
  * there once, from its first element to its last. */
-bool rt_pieces_join(struct joined *joined, const char *path, const char *cure, struct problem *problem);
+bool rt_parts_join(struct joined *joined, const char *path, const char *cure, struct problem *problem);
 
-void rt_pieces_free(struct joined *joined);
+void rt_parts_free(struct joined *joined);
 
 #endif

@@ -1,7 +1,7 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "runtime/base/dtype.h"
 #include "runtime/files/mapping.h"
-#include "runtime/weights/pieces.h"
+#include "runtime/weights/parts.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-const char rt_pieces_ending[] = ".safetensors.parts.json";
+const char rt_parts_ending[] = ".safetensors.parts.json";
 
 enum { MOST_RANKS = 1 << 20 };
 static const size_t alignment = 64;
@@ -139,7 +139,7 @@ static bool take_files(const struct joined *index, const char *path,
                        bool (*take)(void *context, const char *path, const struct stored_tensor *part), void *context,
                        int *files, struct problem *problem) {
   int64_t ranks = json_integer_value(json_object_get(index->index, "ranks"));
-  int stem = (int)(strlen(path) - strlen(rt_pieces_ending));
+  int stem = (int)(strlen(path) - strlen(rt_parts_ending));
   char part[4096 + 40];
   if (ranks < 1 || ranks > MOST_RANKS) return rt_problem(problem, "%s: 'ranks' is not a number of ranks", path);
   for (int64_t i = 1; i <= ranks; i++) {
@@ -198,8 +198,8 @@ static bool fill_part(void *context, const char *path, const struct stored_tenso
   return true;
 }
 
-bool rt_pieces_fill(const struct joined *index, const char *path, const struct tensor_list *list,
-                    struct problem *problem) {
+bool rt_parts_fill(const struct joined *index, const char *path, const struct tensor_list *list,
+                   struct problem *problem) {
   struct filling filling = {list, calloc((size_t)list->count + 1, sizeof(struct wanted)), problem};
   int files = 0;
   bool good = filling.wanted != NULL || rt_problem(problem, "%s: no memory for the list of tensors", path);
@@ -234,25 +234,25 @@ static bool open_index(struct joining *joining, const char *cure) {
   return read_tensors(joining, entries);
 }
 
-bool rt_pieces_open(struct joined *joined, const char *path, const char *cure, struct problem *problem) {
+bool rt_parts_open(struct joined *joined, const char *path, const char *cure, struct problem *problem) {
   struct joining joining = {.joined = joined, .path = path, .problem = problem};
   *joined = (struct joined){0};
   bool good = open_index(&joining, cure);
   free(joining.filled);
-  if (!good) rt_pieces_free(joined);
+  if (!good) rt_parts_free(joined);
   return good;
 }
 
-bool rt_pieces_join(struct joined *joined, const char *path, const char *cure, struct problem *problem) {
+bool rt_parts_join(struct joined *joined, const char *path, const char *cure, struct problem *problem) {
   struct joining joining = {.joined = joined, .path = path, .problem = problem};
   *joined = (struct joined){0};
   bool good = open_index(&joining, cure) && take_memory(&joining) && add_files(&joining);
   free(joining.filled);
-  if (!good) rt_pieces_free(joined);
+  if (!good) rt_parts_free(joined);
   return good;
 }
 
-void rt_pieces_free(struct joined *joined) {
+void rt_parts_free(struct joined *joined) {
   if (joined->memory != NULL) munmap(joined->memory, joined->size);
   free(joined->tensors);
   json_decref(joined->index);
