@@ -1,4 +1,4 @@
-/* Functions as templates see them: parameters, and statements whose arguments are places in the arena. */
+/* Functions as templates see them: parameters, and statements whose arguments are views of the arena. */
 #include <string.h>
 
 #include "gen/base/path.h"
@@ -157,9 +157,9 @@ static const struct parameter *parameter_of(const struct function *function, int
 }
 
 static struct jinja_value place_argument(const struct program *program, const struct function *function,
-                                         const struct place *place) {
+                                         const struct view *view) {
   struct arena *arena = program->arena;
-  const struct storage *storage = storage_root(place->storage);
+  const struct storage *storage = storage_root(view->storage);
   struct jinja_value argument;
   if (storage->kind == STORAGE_WEIGHT || storage->kind == STORAGE_GRADIENT) {
     const struct parameter *p = parameter_of(function, storage->index);
@@ -172,18 +172,18 @@ static struct jinja_value place_argument(const struct program *program, const st
     struct jinja_value part;
     argument = memory_argument(arena, storage, false, &part);
     if (storage->copies > 1) {
-      set_index(arena, part, index_value(arena, place->offset / storage->count, 0, 0));
-      set_int(arena, argument, "offset", place->offset % storage->count);
+      set_index(arena, part, index_value(arena, view->offset / storage->count, 0, 0));
+      set_int(arena, argument, "offset", view->offset % storage->count);
       return argument;
     }
   }
-  set_int(arena, argument, "offset", place->offset);
+  set_int(arena, argument, "offset", view->offset);
   return argument;
 }
 
 /* The copy of a row that an iteration uses: i + ahead. A row of two is used in turn. */
-static struct jinja_value iteration_argument(struct arena *arena, const struct place *place, int ahead) {
-  const struct storage *row = place->storage;
+static struct jinja_value iteration_argument(struct arena *arena, const struct view *view, int ahead) {
+  const struct storage *row = view->storage;
   struct jinja_value part, argument = memory_argument(arena, row, false, &part);
   set_index(arena, part, index_value(arena, ahead, 1, row->copies == 2 ? 2 : 0));
   return argument;

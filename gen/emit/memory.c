@@ -99,7 +99,7 @@ struct jinja_value tensors_value(const struct program *program) {
     set_text(arena, value, "init", inits[weight->parameter->init.kind]);
     set_real(arena, value, "a", weight->parameter->init.a);
     set_real(arena, value, "b", weight->parameter->init.b);
-    set_int(arena, value, "gradient_place", weight->gradient);
+    set_int(arena, value, "gradient_offset", weight->gradient);
     set_int(arena, value, "gradient_stride", gradient_stride(program, i));
     set_bool(arena, value, "zero", weight->zero);
     set_origin(arena, value, weight->parameter->where);

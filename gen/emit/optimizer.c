@@ -92,9 +92,9 @@ static struct jinja_value rows_value(const struct program *program, const struct
     struct jinja_value row = row_value(arena, ranges, &ranges->items[i]);
     set_int(arena, row, "number", i);
     set_int(arena, row, "last", shard_last(program, &ranges->items[i]));
-    set_int(arena, row, "place", weight_offset(program->weights, ranges->items[i].weight->path) / size);
+    set_int(arena, row, "offset", weight_offset(program->weights, ranges->items[i].weight->path) / size);
     if (ranges->items[i].gradient >= 0)
-      set_int(arena, row, "gradient_place", weight_offset(program->gradients, ranges->items[i].weight->path) / size);
+      set_int(arena, row, "gradient_offset", weight_offset(program->gradients, ranges->items[i].weight->path) / size);
     jinja_push(arena, list, row);
   }
   return list;

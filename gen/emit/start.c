@@ -14,7 +14,7 @@ static void push_row(const struct program *program, struct jinja_value list, int
   if (row < 0) return;
   struct jinja_value value = jinja_map(program->arena);
   set_comment(program->arena, value, "name", layers_name(program, weight));
-  set_int(program->arena, value, "place", row);
+  set_int(program->arena, value, "row", row);
   jinja_push(program->arena, list, value);
 }
 

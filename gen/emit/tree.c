@@ -14,7 +14,7 @@ struct jinja_value tree_value(const struct program *program) {
     struct jinja_value level = jinja_map(arena);
     set_int(arena, level, "leaves", (int64_t)1 << i);
     set_int(arena, level, "apart", own >> (i + 1));
-    set_int(arena, level, "place", i * tree->gradients);
+    set_int(arena, level, "offset", i * tree->gradients);
     jinja_push(arena, levels, level);
   }
   set_int(arena, value, "leaves", tree->leaves);

@@ -40,18 +40,18 @@ const char *extent_text(struct arena *arena, struct shape shape);
 /* The structures of parameters: a list of {name, bytes, members: [{name, struct, array, shape, extent, path}]}. */
 struct jinja_value weight_structs_value(const struct program *program);
 
-/* All parameters: [{name, row, parts, shape, init, a, b, gradient_place, gradient_stride}] with parts as in a place;
+/* All parameters: [{name, row, parts, shape, init, a, b, gradient_offset, gradient_stride}] with parts as in a view;
  * row is that in the program's tables, -1 where it is of a layer after the first of several alike. */
 struct jinja_value tensors_value(const struct program *program);
 
 /* Rows of these tables that stand for several layers: [{name, first, rows, from, count, stride}]. */
 struct jinja_value layers_value(const struct program *program);
 
-/* What parameters start from: {weights, has_prefix, prefix, fresh: [{name, place}], ignored: [{literal}]}, a place
- * being a row of tensors_value's. */
+/* What parameters start from: {weights, has_prefix, prefix, fresh: [{name, row}], ignored: [{literal}]}, row
+ * being one of tensors_value's. */
 struct jinja_value start_value(const struct program *program);
 
-/* The low-rank adapters: {items: [{module, weight, a, b, in_out}], whole: [{name, place}], rank, alpha,
+/* The low-rank adapters: {items: [{module, weight, a, b, in_out}], whole: [{name, row}], rank, alpha,
  * dropout, scale, use_rslora, merge}; empty where there are none. */
 struct jinja_value adapters_value(const struct program *program);
 
@@ -135,8 +135,8 @@ struct jinja_value mesh_value(const struct program *program);
  * warm}; nothing where there are none. */
 struct jinja_value compression_value(const struct program *program);
 
-/* The order in which gradients add up: {leaves, own, ranks, gradients, room, levels: [{leaves, apart, place}]}, a level
- * joining two of `leaves` micro-batches of the rank; `apart` of their numbers, and `place` of a partial sum in
+/* The order in which gradients add up: {leaves, own, ranks, gradients, room, levels: [{leaves, apart, offset}]}, a
+ * level joining two of `leaves` micro-batches of the rank; `apart` of their numbers, and `offset` of a partial sum in
  * elements; nothing where there is none. */
 struct jinja_value tree_value(const struct program *program);
 

@@ -63,7 +63,7 @@ struct alias {
 };
 
 /* Where a value lies: elements of a storage under strides. */
-struct place {
+struct view {
   struct storage *storage; /* NULL: nowhere yet */
   int64_t offset;          /* in elements */
   int64_t strides[MAX_RANK];
@@ -141,7 +141,7 @@ struct step {
   struct node *node;
   struct kernel *kernel;   /* NULL for a call */
   struct function *callee; /* NULL for a kernel */
-  struct place *outputs, *inputs;
+  struct view *outputs, *inputs;
   bool *accumulate; /* by output: add to what stands there */
   int *used;        /* by iteration: the unit whose parameters it takes; NULL: none */
   int *begins;      /* by iteration: the unit whose gather begins before it; -1: none */
@@ -443,9 +443,9 @@ struct program {
     int count, capacity;
   } adapters;
   struct {
-    struct place *items; /* by value id */
+    struct view *items; /* by value id */
     int count;
-  } places;
+  } views;
   struct function_list functions;
   struct program_entry entry;
   struct step_end step_end;

@@ -26,6 +26,6 @@ struct storage *frame_of(const struct function *function, const struct node *cal
   return frame == NULL && function->forward != NULL ? own_frame(function->forward, call) : frame;
 }
 
-int stacked_copy(const struct place *place, int iteration) {
-  return iteration + (int)(place->offset / place->storage->count);
+int stacked_copy(const struct view *view, int iteration) {
+  return iteration + (int)(view->offset / view->storage->count);
 }

@@ -21,6 +21,6 @@ int64_t storage_bytes(const struct storage *storage);
 int64_t arena_aligned(int64_t bytes);
 
 /* Which copy of a row of carried values an iteration takes of a stacked input. */
-int stacked_copy(const struct place *place, int iteration);
+int stacked_copy(const struct view *view, int iteration);
 
 #endif

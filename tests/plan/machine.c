@@ -67,8 +67,8 @@ static double *weight_memory(struct machine *machine, const struct activation *r
   return NULL;
 }
 
-static double *memory_of(struct machine *machine, const struct activation *run, const struct place *place) {
-  struct storage *root = storage_root(place->storage);
+static double *memory_of(struct machine *machine, const struct activation *run, const struct view *view) {
+  struct storage *root = storage_root(view->storage);
   double *base = NULL;
   if (root->kind == STORAGE_INPUT) base = run->inputs[root->index];
   if (root->kind == STORAGE_RESULT) base = run->results[root->index];
@@ -77,7 +77,7 @@ static double *memory_of(struct machine *machine, const struct activation *run, 
   if (root->kind == STORAGE_SCRATCH) base = run->scratch + slot_offset(run->function, root->slot);
   if (root->kind == STORAGE_WEIGHT || root->kind == STORAGE_GRADIENT) base = weight_memory(machine, run, root);
   assert(base != NULL);
-  return base + place->offset;
+  return base + view->offset;
 }
 
 /* ---- Kernels ---- */
@@ -91,19 +91,19 @@ static int64_t at_strides(struct shape shape, const int64_t *strides, int64_t in
   return offset;
 }
 
-static double *gather(struct machine *machine, const struct activation *run, const struct place *place,
+static double *gather(struct machine *machine, const struct activation *run, const struct view *view,
                       struct shape shape) {
-  const double *memory = memory_of(machine, run, place);
+  const double *memory = memory_of(machine, run, view);
   double *dense = poisoned(machine, shape_count(shape));
-  for (int64_t i = 0; i < shape_count(shape); i++) dense[i] = memory[at_strides(shape, place->strides, i)];
+  for (int64_t i = 0; i < shape_count(shape); i++) dense[i] = memory[at_strides(shape, view->strides, i)];
   return dense;
 }
 
-static void scatter(struct machine *machine, const struct activation *run, const struct place *place,
-                    struct shape shape, const double *dense, bool add) {
-  double *memory = memory_of(machine, run, place);
+static void scatter(struct machine *machine, const struct activation *run, const struct view *view, struct shape shape,
+                    const double *dense, bool add) {
+  double *memory = memory_of(machine, run, view);
   for (int64_t i = 0; i < shape_count(shape); i++) {
-    double *to = &memory[at_strides(shape, place->strides, i)];
+    double *to = &memory[at_strides(shape, view->strides, i)];
     *to = add ? *to + dense[i] : dense[i];
   }
 }
@@ -149,9 +149,9 @@ static void run_kernel(struct machine *machine, const struct activation *run, co
 static void run_function(struct machine *machine, const struct activation *run);
 
 /* The copy of a row that an iteration uses; a row of two is used in turn. */
-static double *row_copy(struct machine *machine, const struct activation *run, const struct place *place, int index) {
-  const struct storage *row = place->storage;
-  struct place start = {.storage = place->storage};
+static double *row_copy(struct machine *machine, const struct activation *run, const struct view *view, int index) {
+  const struct storage *row = view->storage;
+  struct view start = {.storage = view->storage};
   return memory_of(machine, run, &start) + (row->copies == 2 ? index % 2 : index) * row->count;
 }
 
@@ -181,7 +181,7 @@ static void run_iteration(struct machine *machine, const struct activation *run,
     inner.results[i] = many ? row_copy(machine, run, &step->outputs[i], k + (back ? 0 : 1))
                             : memory_of(machine, run, &step->outputs[i]);
   if (saving(step->callee)->saved_bytes > 0) {
-    struct place frame = {.storage = frame_of(run->function, back ? call->forward : step->node)};
+    struct view frame = {.storage = frame_of(run->function, back ? call->forward : step->node)};
     inner.saved = memory_of(machine, run, &frame) + k * saving(step->callee)->saved_bytes / ELEMENT;
   }
   if (step->callee->scratch_bytes > 0) inner.scratch = run->scratch + callee_offset(run->function, step->callee);

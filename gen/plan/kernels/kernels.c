@@ -21,22 +21,22 @@ const char *operand_name(struct arena *arena, const struct node *node, bool outp
   return names[index];
 }
 
-static int64_t extent_of(const struct place *place, struct shape shape) {
+static int64_t extent_of(const struct view *view, struct shape shape) {
   int64_t last = 0;
-  for (int i = 0; i < shape.rank; i++) last += (shape.dim[i] - 1) * place->strides[i];
+  for (int i = 0; i < shape.rank; i++) last += (shape.dim[i] - 1) * view->strides[i];
   return last + 1;
 }
 
 static struct kernel_operand operand_of(struct arena *arena, const struct node *node, bool output, int index,
-                                        const struct place *place, bool accumulate) {
+                                        const struct view *view, bool accumulate) {
   const struct value *value = output ? node->outputs[index] : node->inputs[index];
   struct kernel_operand operand = {.name = operand_name(arena, node, output, index),
                                    .shape = value->shape,
                                    .dtype = value->dtype,
-                                   .extent = extent_of(place, value->shape),
-                                   .dense = place_is_dense(place, value->shape),
+                                   .extent = extent_of(view, value->shape),
+                                   .dense = view_is_dense(view, value->shape),
                                    .accumulate = accumulate};
-  memcpy(operand.strides, place->strides, sizeof operand.strides);
+  memcpy(operand.strides, view->strides, sizeof operand.strides);
   for (int i = 0; i < value->shape.rank; i++)
     if (value->shape.dim[i] == 1) operand.strides[i] = 0; /* never walked; one text for all */
   if (operand.dense) shape_dense_strides(value->shape, operand.strides);

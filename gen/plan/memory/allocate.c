@@ -95,9 +95,9 @@ static void find_lifetimes(struct function *function) {
 
 /* ---- In place ---- */
 
-static bool is_whole(const struct place *place, const struct value *value) {
-  return place->offset == 0 && place->storage->copies == 1 && place_is_dense(place, value->shape) &&
-         place->storage->count == shape_count(value->shape);
+static bool is_whole(const struct view *view, const struct value *value) {
+  return view->offset == 0 && view->storage->copies == 1 && view_is_dense(view, value->shape) &&
+         view->storage->count == shape_count(value->shape);
 }
 
 /* Whether the memory of input `i` may be lost after step s of the function. */

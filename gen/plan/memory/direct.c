@@ -8,12 +8,12 @@
 
 /* Whether the producer can write output `index` there. */
 static bool can_write(const struct layout_pass *pass, const struct node *node, int index, struct shape shape,
-                      const struct place *place) {
+                      const struct view *view) {
   if (node->kind->class == OP_ELEMENTWISE) return true;
-  if (reaches_library(node) && !is_aligned(pass, place)) return false;
-  if (place_is_dense(place, shape)) return true;
+  if (reaches_library(node) && !is_aligned(pass, view)) return false;
+  if (view_is_dense(view, shape)) return true;
   return node->kind->class == OP_KERNEL && node->kind->layout.accepts != NULL &&
-         node->kind->layout.accepts(node, true, index, place->strides);
+         node->kind->layout.accepts(node, true, index, view->strides);
 }
 
 static bool can_accumulate(const struct node *node, int index) {
@@ -21,25 +21,25 @@ static bool can_accumulate(const struct node *node, int index) {
          (node->kind->class == OP_KERNEL && node->kind->memory.accumulates >> op_described(node->kind, index) & 1);
 }
 
-/* Makes the producer of `value` write to `place`, through views of its result; false, with nothing changed, when it
+/* Makes the producer of `value` write to `view`, through views of its result; false, with nothing changed, when it
  * cannot. */
-static bool direct(struct layout_pass *pass, const struct value *value, struct place place, bool accumulate) {
-  if (!is_local(pass, value) || place_of(pass->program, value)->storage != NULL) return false;
-  bool temporary = place.storage->kind != STORAGE_SAVED;
+static bool direct(struct layout_pass *pass, const struct value *value, struct view view, bool accumulate) {
+  if (!is_local(pass, value) || view_of(pass->program, value)->storage != NULL) return false;
+  bool temporary = view.storage->kind != STORAGE_SAVED;
   if (temporary && keeps_memory(pass, value)) return false;
   const struct node *node = value->producer;
   if (node->kind->class == OP_VIEW) {
-    struct place below = {.storage = place.storage, .offset = place.offset};
-    if (node->kind->layout.unview == NULL || !node->kind->layout.unview(node, place.strides, below.strides))
+    struct view below = {.storage = view.storage, .offset = view.offset};
+    if (node->kind->layout.unview == NULL || !node->kind->layout.unview(node, view.strides, below.strides))
       return false;
     if (!direct(pass, node->inputs[0], below, accumulate)) return false;
   } else {
     if (node->kind->class == OP_CALL && node->call->count > 1) return false;
-    if (!can_write(pass, node, value->index, value->shape, &place)) return false;
+    if (!can_write(pass, node, value->index, value->shape, &view)) return false;
     if (accumulate && !can_accumulate(node, value->index)) return false;
     if (accumulate) pass->accumulate[value->id] = true;
   }
-  *place_of(pass->program, value) = place;
+  *view_of(pass->program, value) = view;
   return true;
 }
 
@@ -47,10 +47,10 @@ static bool direct(struct layout_pass *pass, const struct value *value, struct p
  * cannot. */
 static bool direct_dense(struct layout_pass *pass, const struct value *value) {
   struct storage probe = {.kind = keeps_memory(pass, value) ? STORAGE_SAVED : STORAGE_SCRATCH};
-  if (!direct(pass, value, dense_place(&probe, 0, value->shape), false)) return false;
-  struct storage *storage = fresh_place(pass, value).storage;
+  if (!direct(pass, value, dense_view(&probe, 0, value->shape), false)) return false;
+  struct storage *storage = fresh_view(pass, value).storage;
   for (const struct value *below = value;; below = below->producer->inputs[0]) { /* views, down to the producer */
-    place_of(pass->program, below)->storage = storage;
+    view_of(pass->program, below)->storage = storage;
     if (!value_is_view(below)) return true;
   }
 }
@@ -68,9 +68,9 @@ static void direct_results(struct layout_pass *pass) {
   for (int i = 0; i < region->results.count; i++) {
     const struct value *value = region->results.items[i];
     struct storage *storage = operand_storage(pass, STORAGE_RESULT, value, i);
-    if (!is_local(pass, value) || place_of(pass->program, value)->storage != NULL)
+    if (!is_local(pass, value) || view_of(pass->program, value)->storage != NULL)
       storage->name = arena_printf(pass->arena, "%s_result_%d", value->name, i); /* it has its own name elsewhere */
-    direct(pass, value, dense_place(storage, 0, value->shape), false);
+    direct(pass, value, dense_view(storage, 0, value->shape), false);
   }
   for (int i = 0; i < region->gradients.count; i++) {
     const struct parameter_gradient *gradient = &region->gradients.items[i];
@@ -82,15 +82,15 @@ static void direct_results(struct layout_pass *pass) {
     bool changes = gradient->accumulate || gradient->shared; /* others must not read it there */
     if (changes && !is_wanted_once(pass, gradient->value)) continue;
     if (gradient->meets) continue; /* a kernel's results lie apart */
-    direct(pass, gradient->value, dense_place(storage, 0, gradient->value->shape), gradient->accumulate);
+    direct(pass, gradient->value, dense_view(storage, 0, gradient->value->shape), gradient->accumulate);
   }
 }
 
 /* Whether strides can say the value when its producer writes densely. */
 static bool comes_free(struct layout_pass *pass, const struct value *value, int64_t *strides) {
-  const struct place *place = place_of(pass->program, value);
-  if (place->storage != NULL) {
-    memcpy(strides, place->strides, sizeof place->strides);
+  const struct view *view = view_of(pass->program, value);
+  if (view->storage != NULL) {
+    memcpy(strides, view->strides, sizeof view->strides);
     return true;
   }
   shape_dense_strides(value->shape, strides);
@@ -104,21 +104,21 @@ static bool comes_free(struct layout_pass *pass, const struct value *value, int6
 static void direct_view(struct layout_pass *pass, const struct node *node) {
   const struct value *value = node->outputs[0];
   int64_t strides[MAX_RANK];
-  if (place_of(pass->program, value)->storage != NULL || comes_free(pass, value, strides)) return;
+  if (view_of(pass->program, value)->storage != NULL || comes_free(pass, value, strides)) return;
   direct_dense(pass, value);
 }
 
 static void direct_parts(struct layout_pass *pass, const struct node *node) {
   const struct value *whole = node->outputs[0];
-  struct place *place = place_of(pass->program, whole);
-  if (place->storage == NULL) {
-    struct place fresh = fresh_place(pass, whole);
-    place = place_of(pass->program, whole);
-    *place = fresh;
+  struct view *view = view_of(pass->program, whole);
+  if (view->storage == NULL) {
+    struct view fresh = fresh_view(pass, whole);
+    view = view_of(pass->program, whole);
+    *view = fresh;
   }
-  struct place target = *place;
+  struct view target = *view;
   for (int i = 0; i < node->n_inputs; i++) {
-    struct place part = {.storage = target.storage};
+    struct view part = {.storage = target.storage};
     if (!node->kind->layout.part(node, i, target.strides, &part.offset, part.strides)) continue;
     part.offset += target.offset;
     direct(pass, node->inputs[i], part, false);
@@ -140,10 +140,10 @@ static int64_t copy_elements(const struct layout_pass *pass, const struct value 
 
 /* What iterations left in a row, as one value: from the first copy on, or from the second one if it is what they left
  * `after` them. */
-static struct place history_place(struct storage *row, struct shape shape, bool after) {
-  struct place place = dense_place(row, after ? row->count : 0, shape);
-  place.strides[0] = row->count;
-  return place;
+static struct view history_view(struct storage *row, struct shape shape, bool after) {
+  struct view view = dense_view(row, after ? row->count : 0, shape);
+  view.strides[0] = row->count;
+  return view;
 }
 
 static bool has_storage(const struct function *function, const char *name) {
@@ -189,7 +189,7 @@ static void direct_after(struct layout_pass *pass, const struct node *call, stru
     for (int k = 0; k < node->n_outputs; k++) {
       const struct value *value = node->outputs[k];
       if (value->dtype != row->dtype || shape_count(value->shape) != row->count || !keeps_memory(pass, value)) continue;
-      if (direct(pass, value, dense_place(row, 0, value->shape), false)) return;
+      if (direct(pass, value, dense_view(row, 0, value->shape), false)) return;
     }
   }
 }
@@ -208,16 +208,16 @@ static void direct_carries(struct layout_pass *pass, struct node *node) {
     row->carrier = node;
     row->carried_input = i;
     bool after = kept != NULL && call->after != NULL && call->after[history];
-    if (kept != NULL) *place_of(pass->program, kept) = history_place(row, kept->shape, after);
+    if (kept != NULL) *view_of(pass->program, kept) = history_view(row, kept->shape, after);
     if (after && row->kind == STORAGE_SAVED && read_last(pass, node, i)) direct_after(pass, node, row);
     const struct value *result = node->outputs[call->carry[i]];
-    if (kept == NULL && keeps_memory(pass, result) && place_of(pass->program, result)->storage == NULL) {
-      struct place own = fresh_place(pass, result);
-      *place_of(pass->program, result) = own;
+    if (kept == NULL && keeps_memory(pass, result) && view_of(pass->program, result)->storage == NULL) {
+      struct view own = fresh_view(pass, result);
+      *view_of(pass->program, result) = own;
     }
     /* A short row is written over: what others read as well is copied into it. */
     if (kept != NULL || read_last(pass, node, i))
-      direct(pass, node->inputs[i], dense_place(row, first_copy(call, copies) * size, formal->shape), false);
+      direct(pass, node->inputs[i], dense_view(row, first_copy(call, copies) * size, formal->shape), false);
   }
 }
 

@@ -15,13 +15,13 @@ static void place_operands(struct layout_pass *pass) {
   struct region *region = pass->region;
   for (int i = 0; i < region->inputs.count; i++) {
     const struct value *value = region->inputs.items[i];
-    *place_of(pass->program, value) = dense_place(operand_storage(pass, STORAGE_INPUT, value, i), 0, value->shape);
+    *view_of(pass->program, value) = dense_view(operand_storage(pass, STORAGE_INPUT, value, i), 0, value->shape);
   }
   for (int i = 0; i < region->parameters.count; i++) {
     const struct value *operands[] = {region->parameters.items[i].value, region->parameters.items[i].bits16};
     for (int k = 0; k < 2 && operands[k] != NULL; k++) {
       struct storage *storage = operand_storage(pass, STORAGE_WEIGHT, operands[k], i);
-      *place_of(pass->program, operands[k]) = dense_place(storage, 0, operands[k]->shape);
+      *view_of(pass->program, operands[k]) = dense_view(storage, 0, operands[k]->shape);
     }
   }
 }

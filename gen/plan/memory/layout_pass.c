@@ -5,22 +5,22 @@
 #include "gen/ir/op.h"
 #include "gen/program/target.h"
 
-struct place *place_of(struct program *program, const struct value *value) {
-  if (value->id >= program->places.count) {
+struct view *view_of(struct program *program, const struct value *value) {
+  if (value->id >= program->views.count) {
     int wider = value->id * 2 + 64;
-    struct place *grown = arena_alloc(program->arena, (size_t)wider * sizeof *grown);
-    if (program->places.count > 0) memcpy(grown, program->places.items, (size_t)program->places.count * sizeof *grown);
-    program->places.items = grown;
-    program->places.count = wider;
+    struct view *grown = arena_alloc(program->arena, (size_t)wider * sizeof *grown);
+    if (program->views.count > 0) memcpy(grown, program->views.items, (size_t)program->views.count * sizeof *grown);
+    program->views.items = grown;
+    program->views.count = wider;
   }
-  return &program->places.items[value->id];
+  return &program->views.items[value->id];
 }
 
-bool place_is_dense(const struct place *place, struct shape shape) {
+bool view_is_dense(const struct view *view, struct shape shape) {
   int64_t dense[MAX_RANK];
   shape_dense_strides(shape, dense);
   for (int i = 0; i < shape.rank; i++)
-    if (shape.dim[i] > 1 && place->strides[i] != dense[i]) return false;
+    if (shape.dim[i] > 1 && view->strides[i] != dense[i]) return false;
   return true;
 }
 
@@ -40,17 +40,16 @@ struct storage *new_storage(struct layout_pass *pass, enum storage_kind kind, co
   return storage;
 }
 
-struct place dense_place(struct storage *storage, int64_t offset, struct shape shape) {
-  struct place place = {.storage = storage, .offset = offset};
-  shape_dense_strides(shape, place.strides);
-  return place;
+struct view dense_view(struct storage *storage, int64_t offset, struct shape shape) {
+  struct view view = {.storage = storage, .offset = offset};
+  shape_dense_strides(shape, view.strides);
+  return view;
 }
 
-bool is_aligned(const struct layout_pass *pass, const struct place *place) {
-  const int64_t bytes = pass->program->target->library.operand_bytes, each = dtype_size(place->storage->dtype);
+bool is_aligned(const struct layout_pass *pass, const struct view *view) {
+  const int64_t bytes = pass->program->target->library.operand_bytes, each = dtype_size(view->storage->dtype);
   if (bytes == 0) return true;
-  return place->offset * each % bytes == 0 &&
-         (place->storage->copies == 1 || place->storage->count * each % bytes == 0);
+  return view->offset * each % bytes == 0 && (view->storage->copies == 1 || view->storage->count * each % bytes == 0);
 }
 
 bool reaches_library(const struct node *node) {
@@ -80,16 +79,16 @@ bool keeps_memory(const struct layout_pass *pass, const struct value *value) {
   return false;
 }
 
-struct place fresh_place(struct layout_pass *pass, const struct value *value) {
+struct view fresh_view(struct layout_pass *pass, const struct value *value) {
   enum storage_kind kind = keeps_memory(pass, value) ? STORAGE_SAVED : STORAGE_SCRATCH;
-  return dense_place(operand_storage(pass, kind, value, 0), 0, value->shape);
+  return dense_view(operand_storage(pass, kind, value, 0), 0, value->shape);
 }
 
 bool is_local(const struct layout_pass *pass, const struct value *value) {
   return value->kind == VALUE_RESULT && value->region == pass->region;
 }
 
-bool same_place(const struct place *a, const struct place *b, struct shape shape) {
+bool same_view(const struct view *a, const struct view *b, struct shape shape) {
   if (a->storage != b->storage || a->offset != b->offset) return false;
   for (int i = 0; i < shape.rank; i++)
     if (shape.dim[i] > 1 && a->strides[i] != b->strides[i]) return false;

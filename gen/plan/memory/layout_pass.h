@@ -1,4 +1,4 @@
-/* The layout pass's own helpers: places, storages, and the rows of repeated calls. gen/plan/memory/layout.h is for
+/* The layout pass's own helpers: views, storages, and the rows of repeated calls. gen/plan/memory/layout.h is for
  * others. */
 #ifndef ACCEL_PLAN_MEMORY_LAYOUT_PASS_H
 #define ACCEL_PLAN_MEMORY_LAYOUT_PASS_H
@@ -24,20 +24,20 @@ struct storage *new_storage(struct layout_pass *pass, enum storage_kind kind, co
 struct storage *operand_storage(struct layout_pass *pass, enum storage_kind kind, const struct value *value, int index);
 
 /* New memory for a value that the function makes: saved when the backward needs it, else scratch. */
-struct place fresh_place(struct layout_pass *pass, const struct value *value);
+struct view fresh_view(struct layout_pass *pass, const struct value *value);
 
 /* Row-major at `offset` of a storage. */
-struct place dense_place(struct storage *storage, int64_t offset, struct shape shape);
+struct view dense_view(struct storage *storage, int64_t offset, struct shape shape);
 
-/* Whether a place begins where the device's library takes operands (target->library.operand_bytes), in each copy of its
+/* Whether a view begins where the device's library takes operands (target->library.operand_bytes), in each copy of its
  * storage: memory of inputs and results does, as the caller sees to it. */
-bool is_aligned(const struct layout_pass *pass, const struct place *place);
+bool is_aligned(const struct layout_pass *pass, const struct view *view);
 
 /* Whether a node hands its operands to the device's library, or to a function that may do so. */
 bool reaches_library(const struct node *node);
 
-/* Whether two places are the same elements, for a value of this shape. */
-bool same_place(const struct place *a, const struct place *b, struct shape shape);
+/* Whether two views are the same elements, for a value of this shape. */
+bool same_view(const struct view *a, const struct view *b, struct shape shape);
 
 /* Whether a value is kept for backward, itself or through a view of it. */
 bool keeps_memory(const struct layout_pass *pass, const struct value *value);

@@ -89,13 +89,13 @@ static struct spot spot_of(const struct walk *walk, const struct run *run, const
 }
 
 /* Where the elements of a value lie. */
-static struct spot spot_at(const struct walk *walk, const struct run *run, const struct place *place,
+static struct spot spot_at(const struct walk *walk, const struct run *run, const struct view *view,
                            struct shape shape) {
-  if (place->storage == NULL) return (struct spot){0};
-  const struct storage *root = storage_root(place->storage);
-  int64_t end = place->offset;
-  for (int d = 0; d < shape.rank; d++) end += (shape.dim[d] - 1) * place->strides[d];
-  return spot_of(walk, run, root, (int)(place->offset / root->count), (int)(end / root->count));
+  if (view->storage == NULL) return (struct spot){0};
+  const struct storage *root = storage_root(view->storage);
+  int64_t end = view->offset;
+  for (int d = 0; d < shape.rank; d++) end += (shape.dim[d] - 1) * view->strides[d];
+  return spot_of(walk, run, root, (int)(view->offset / root->count), (int)(end / root->count));
 }
 
 static void touch(const struct walk *walk, struct spot spot) {
@@ -117,26 +117,26 @@ static void run_kernel(struct walk *walk, const struct run *run, const struct st
 
 /* ---- Calls ---- */
 
-static struct spot row_spot(const struct walk *walk, const struct run *run, const struct place *place, int copy) {
-  return spot_of(walk, run, storage_root(place->storage), copy, copy);
+static struct spot row_spot(const struct walk *walk, const struct run *run, const struct view *view, int copy) {
+  return spot_of(walk, run, storage_root(view->storage), copy, copy);
 }
 
 static struct spot input_spot(const struct walk *walk, const struct run *run, const struct step *step, int input,
                               int iteration) {
   const struct call *call = step->node->call;
-  const struct place *place = &step->inputs[input];
+  const struct view *view = &step->inputs[input];
   if (call->count > 1 && call->carry[input] >= 0)
-    return row_spot(walk, run, place, iteration + (call->forward != NULL ? 1 : 0));
-  if (call->stacked != NULL && call->stacked[input]) return row_spot(walk, run, place, stacked_copy(place, iteration));
-  return spot_at(walk, run, place, call->callee->inputs.items[input]->shape);
+    return row_spot(walk, run, view, iteration + (call->forward != NULL ? 1 : 0));
+  if (call->stacked != NULL && call->stacked[input]) return row_spot(walk, run, view, stacked_copy(view, iteration));
+  return spot_at(walk, run, view, call->callee->inputs.items[input]->shape);
 }
 
 static struct spot result_spot(const struct walk *walk, const struct run *run, const struct step *step, int result,
                                int iteration) {
   const struct call *call = step->node->call;
-  const struct place *place = &step->outputs[result];
-  if (call->count > 1) return row_spot(walk, run, place, iteration + (call->forward != NULL ? 0 : 1));
-  return spot_at(walk, run, place, call->callee->results.items[result]->shape);
+  const struct view *view = &step->outputs[result];
+  if (call->count > 1) return row_spot(walk, run, view, iteration + (call->forward != NULL ? 0 : 1));
+  return spot_at(walk, run, view, call->callee->results.items[result]->shape);
 }
 
 static struct spot frame_spot(const struct walk *walk, const struct run *run, const struct step *step, int iteration) {

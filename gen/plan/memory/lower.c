@@ -19,9 +19,8 @@ static struct step *new_step(struct layout_pass *pass, struct node *node) {
   return step;
 }
 
-/* A step that copies `value` from one place to another, element by element of its shape. */
-static void add_copy(struct layout_pass *pass, struct value *value, struct place from, struct place to,
-                     bool accumulate) {
+/* A step that copies `value` from one view to another, element by element of its shape. */
+static void add_copy(struct layout_pass *pass, struct value *value, struct view from, struct view to, bool accumulate) {
   struct graph *graph = pass->program->graph;
   struct node *part = node_new(graph, &op_copy, &value, 1, (struct location){0});
   part->region = pass->region;
@@ -33,68 +32,68 @@ static void add_copy(struct layout_pass *pass, struct value *value, struct place
   step->accumulate[0] = accumulate;
 }
 
-static struct place dense_copy(struct layout_pass *pass, struct value *value, struct place from) {
+static struct view dense_copy(struct layout_pass *pass, struct value *value, struct view from) {
   const char *name = arena_printf(pass->arena, "%s_dense_%d", value->name, pass->function->storages.count);
   struct storage *storage = new_storage(pass, STORAGE_SCRATCH, name, value->dtype, shape_count(value->shape), 1);
-  struct place to = dense_place(storage, 0, value->shape);
+  struct view to = dense_view(storage, 0, value->shape);
   add_copy(pass, value, from, to, false);
   return to;
 }
 
 static void lower_view(struct layout_pass *pass, const struct node *node) {
   struct value *input = node->inputs[0], *output = node->outputs[0];
-  struct place from = *place_of(pass->program, input), wanted = *place_of(pass->program, output);
-  struct place seen = {.storage = from.storage};
+  struct view from = *view_of(pass->program, input), wanted = *view_of(pass->program, output);
+  struct view seen = {.storage = from.storage};
   int64_t offset = 0;
   bool sayable = node->kind->layout.view(node, from.strides, &offset, seen.strides);
   seen.offset = from.offset + offset;
   if (wanted.storage == NULL && sayable) {
-    *place_of(pass->program, output) = seen;
+    *view_of(pass->program, output) = seen;
   } else if (wanted.storage == NULL || !sayable) {
-    if (wanted.storage == NULL) wanted = fresh_place(pass, output);
-    struct place under = {.storage = wanted.storage, .offset = wanted.offset};
+    if (wanted.storage == NULL) wanted = fresh_view(pass, output);
+    struct view under = {.storage = wanted.storage, .offset = wanted.offset};
     node->kind->layout.unview(node, wanted.strides, under.strides);
-    if (!same_place(&under, &from, input->shape)) add_copy(pass, input, from, under, false);
-    *place_of(pass->program, output) = wanted;
-  } else if (!same_place(&seen, &wanted, output->shape)) {
+    if (!same_view(&under, &from, input->shape)) add_copy(pass, input, from, under, false);
+    *view_of(pass->program, output) = wanted;
+  } else if (!same_view(&seen, &wanted, output->shape)) {
     add_copy(pass, output, seen, wanted, false);
   }
 }
 
 static void lower_parts(struct layout_pass *pass, const struct node *node) {
-  struct place whole = *place_of(pass->program, node->outputs[0]);
+  struct view whole = *view_of(pass->program, node->outputs[0]);
   for (int i = 0; i < node->n_inputs; i++) {
-    struct place part = {.storage = whole.storage}, from = *place_of(pass->program, node->inputs[i]);
+    struct view part = {.storage = whole.storage}, from = *view_of(pass->program, node->inputs[i]);
     node->kind->layout.part(node, i, whole.strides, &part.offset, part.strides);
     part.offset += whole.offset;
-    if (!same_place(&part, &from, node->inputs[i]->shape)) add_copy(pass, node->inputs[i], from, part, false);
+    if (!same_view(&part, &from, node->inputs[i]->shape)) add_copy(pass, node->inputs[i], from, part, false);
   }
 }
 
-static struct place input_place(struct layout_pass *pass, const struct node *node, int index) {
+static struct view input_view(struct layout_pass *pass, const struct node *node, int index) {
   struct value *value = node->inputs[index];
-  struct place place = *place_of(pass->program, value);
-  bool accepted = node->kind->class == OP_ELEMENTWISE || place_is_dense(&place, value->shape) ||
-                  (node->kind->layout.accepts != NULL && node->kind->layout.accepts(node, false, index, place.strides));
-  bool aligned = !reaches_library(node) || place.storage == NULL || is_aligned(pass, &place);
-  return accepted && aligned ? place : dense_copy(pass, value, place);
+  struct view view = *view_of(pass->program, value);
+  bool accepted = node->kind->class == OP_ELEMENTWISE || view_is_dense(&view, value->shape) ||
+                  (node->kind->layout.accepts != NULL && node->kind->layout.accepts(node, false, index, view.strides));
+  bool aligned = !reaches_library(node) || view.storage == NULL || is_aligned(pass, &view);
+  return accepted && aligned ? view : dense_copy(pass, value, view);
 }
 
 static void lower_kernel(struct layout_pass *pass, struct node *node) {
-  struct place *inputs = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *inputs);
-  for (int i = 0; i < node->n_inputs; i++) inputs[i] = input_place(pass, node, i);
+  struct view *inputs = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *inputs);
+  for (int i = 0; i < node->n_inputs; i++) inputs[i] = input_view(pass, node, i);
   struct step *step = new_step(pass, node);
   bool assigns = op_assigns(node->kind) && !node->discards;
   step->inputs = inputs;
   for (int i = 0; i < node->n_outputs; i++) {
     const struct value *output = node->outputs[i];
     int assigned = assigns ? node->kind->memory.assigns[op_described(node->kind, i)] : 0;
-    if (assigned > 0) *place_of(pass->program, output) = inputs[assigned - 1];
-    if (place_of(pass->program, output)->storage == NULL) {
-      struct place fresh = fresh_place(pass, output);
-      *place_of(pass->program, output) = fresh;
+    if (assigned > 0) *view_of(pass->program, output) = inputs[assigned - 1];
+    if (view_of(pass->program, output)->storage == NULL) {
+      struct view fresh = fresh_view(pass, output);
+      *view_of(pass->program, output) = fresh;
     }
-    step->outputs[i] = *place_of(pass->program, output);
+    step->outputs[i] = *view_of(pass->program, output);
     step->accumulate[i] = output->id < pass->n_values && pass->accumulate[output->id];
   }
 }
@@ -108,45 +107,45 @@ static struct storage *carried_row(const struct layout_pass *pass, const struct 
   return NULL;
 }
 
-static void lower_call_input(struct layout_pass *pass, struct node *node, int index, struct place *input) {
+static void lower_call_input(struct layout_pass *pass, struct node *node, int index, struct view *input) {
   const struct call *call = node->call;
   struct value *value = node->inputs[index];
-  *input = *place_of(pass->program, value);
+  *input = *view_of(pass->program, value);
   if (call->count > 1 && call->carry[index] >= 0) {
     struct storage *row = carried_row(pass, node, index);
-    struct place first = dense_place(row, first_copy(call, row->copies) * row->count, value->shape);
-    if (!same_place(input, &first, value->shape)) add_copy(pass, value, *input, first, false);
+    struct view first = dense_view(row, first_copy(call, row->copies) * row->count, value->shape);
+    if (!same_view(input, &first, value->shape)) add_copy(pass, value, *input, first, false);
     *input = first;
   } else if ((call->stacked == NULL || !call->stacked[index]) &&
-             !(place_is_dense(input, value->shape) && is_aligned(pass, input))) {
+             !(view_is_dense(input, value->shape) && is_aligned(pass, input))) {
     *input = dense_copy(pass, value, *input);
   }
 }
 
 /* The final copy of a carried result, or memory of its own; and a copy of it where it was wanted elsewhere. */
-static struct place call_output(struct layout_pass *pass, struct node *node, int index) {
+static struct view call_output(struct layout_pass *pass, struct node *node, int index) {
   const struct call *call = node->call;
   struct value *value = node->outputs[index];
   for (int i = 0; i < call->callee->inputs.count && call->count > 1; i++) {
     if (call->carry[i] != index) continue;
     struct storage *row = carried_row(pass, node, i);
-    return dense_place(row, final_copy(call, row->copies) * row->count, value->shape);
+    return dense_view(row, final_copy(call, row->copies) * row->count, value->shape);
   }
-  struct place wanted = *place_of(pass->program, value);
-  return wanted.storage != NULL ? wanted : fresh_place(pass, value);
+  struct view wanted = *view_of(pass->program, value);
+  return wanted.storage != NULL ? wanted : fresh_view(pass, value);
 }
 
 static void lower_call(struct layout_pass *pass, struct node *node) {
   struct function *callee = function_of(pass->program, node->call->callee);
   int n_results = node->call->callee->results.count;
-  struct place *inputs = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *inputs);
+  struct view *inputs = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *inputs);
   for (int i = 0; i < node->n_inputs; i++) lower_call_input(pass, node, i, &inputs[i]);
   int at = (int)(new_step(pass, node) - pass->function->steps);
   pass->function->steps[at].inputs = inputs;
   pass->function->steps[at].callee = callee;
   for (int i = 0; i < n_results; i++) {
-    struct place made = call_output(pass, node, i);
-    struct place *wanted = place_of(pass->program, node->outputs[i]);
+    struct view made = call_output(pass, node, i);
+    struct view *wanted = view_of(pass->program, node->outputs[i]);
     pass->function->steps[at].outputs[i] = made;
     if (wanted->storage != NULL && wanted->storage != made.storage)
       add_copy(pass, node->outputs[i], made, *wanted, false);
@@ -164,8 +163,8 @@ static struct storage *storage_at(const struct layout_pass *pass, enum storage_k
 
 /* A value that could not be written where it was wanted is copied there. */
 static void deliver(struct layout_pass *pass, struct value *value, struct storage *storage, bool accumulate) {
-  struct place from = *place_of(pass->program, value);
-  if (from.storage != storage) add_copy(pass, value, from, dense_place(storage, 0, value->shape), accumulate);
+  struct view from = *view_of(pass->program, value);
+  if (from.storage != storage) add_copy(pass, value, from, dense_view(storage, 0, value->shape), accumulate);
 }
 
 static const struct parameter *parameter_of(const struct layout_pass *pass, const struct parameter_gradient *gradient) {
@@ -212,8 +211,8 @@ static void move_newest(struct function *function, int after) {
 static void add_update(struct layout_pass *pass, const struct parameter_gradient *gradient) {
   struct graph *graph = pass->program->graph;
   struct value *value = gradient->value, *weight = parameter_of(pass, gradient)->value;
-  struct place from = *place_of(pass->program, value);
-  if (!place_is_dense(&from, value->shape)) from = dense_copy(pass, value, from);
+  struct view from = *view_of(pass->program, value);
+  if (!view_is_dense(&from, value->shape)) from = dense_copy(pass, value, from);
   int after = last_use(pass, gradient->parameter, from.storage);
   struct node *node = node_new(graph, &op_step_tensor, &value, 1, weight->region->where);
   node->region = pass->region;
@@ -222,7 +221,7 @@ static void add_update(struct layout_pass *pass, const struct parameter_gradient
   struct step *step = new_step(pass, node);
   struct storage *storage = operand_storage(pass, STORAGE_WEIGHT, weight, gradient->parameter);
   step->inputs[0] = from;
-  step->outputs[0] = dense_place(storage, 0, weight->shape);
+  step->outputs[0] = dense_view(storage, 0, weight->shape);
   move_newest(pass->function, after);
 }
 

@@ -1,7 +1,7 @@
 #include "gen/plan/memory/signatures.h"
 
-static void use_place(struct function *function, const struct place *place) {
-  const struct storage *storage = place->storage;
+static void use_view(struct function *function, const struct view *view) {
+  const struct storage *storage = view->storage;
   if (storage == NULL) return;
   const struct region *named = function->region->forward != NULL ? function->region->forward : function->region;
   if (storage->kind == STORAGE_WEIGHT) {
@@ -13,11 +13,11 @@ static void use_place(struct function *function, const struct place *place) {
 }
 
 /* What a step's output means for the weights: it may be one, or the row of the optimizer's table for one. */
-static void write_place(struct function *function, const struct step *step, const struct place *place) {
+static void write_view(struct function *function, const struct step *step, const struct view *view) {
   const struct region *named = function->region->forward != NULL ? function->region->forward : function->region;
-  if (place->storage == NULL || place->storage->kind != STORAGE_WEIGHT) return;
+  if (view->storage == NULL || view->storage->kind != STORAGE_WEIGHT) return;
   bool *uses = step->node->kind->kernel.updates ? function->uses_rows : function->writes_weights;
-  uses[named->parameters.items[place->storage->index].scope] = true;
+  uses[named->parameters.items[view->storage->index].scope] = true;
 }
 
 static void use_callee(struct function *function, const struct step *step) {
@@ -47,10 +47,10 @@ void plan_signatures(struct program *program) {
       const struct step *step = &function->steps[s];
       if (step->callee != NULL) use_callee(function, step);
       for (int i = 0; i < step->node->n_inputs; i++)
-        if (step->callee == NULL || step->callee->uses_inputs[i]) use_place(function, &step->inputs[i]);
+        if (step->callee == NULL || step->callee->uses_inputs[i]) use_view(function, &step->inputs[i]);
       for (int i = 0; i < step->node->n_outputs; i++) {
-        if (!step->node->kind->kernel.updates) use_place(function, &step->outputs[i]);
-        write_place(function, step, &step->outputs[i]);
+        if (!step->node->kind->kernel.updates) use_view(function, &step->outputs[i]);
+        write_view(function, step, &step->outputs[i]);
       }
       function->updates |= step->node->kind->kernel.updates;
     }

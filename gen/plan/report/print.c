@@ -3,9 +3,9 @@
 #include "gen/ir/op.h"
 #include "gen/program/storage.h"
 
-static void print_place(struct text *text, const struct place *place, int rank) {
+static void print_view(struct text *text, const struct view *view, int rank) {
   static const char *const kinds[] = {"input", "result", "weight", "gradient", "saved", "scratch"};
-  const struct storage *storage = place->storage;
+  const struct storage *storage = view->storage;
   if (storage == NULL) {
     text_puts(text, "nowhere");
     return;
@@ -14,8 +14,8 @@ static void print_place(struct text *text, const struct place *place, int rank) 
     text_printf(text, "aliased.%s", storage->alias->name);
   else
     text_printf(text, "%s.%s", kinds[storage->kind], storage->name);
-  if (place->offset != 0) text_printf(text, "+%lld", (long long)place->offset);
-  for (int i = 0; i < rank; i++) text_printf(text, "%c%lld", i == 0 ? '(' : ',', (long long)place->strides[i]);
+  if (view->offset != 0) text_printf(text, "+%lld", (long long)view->offset);
+  for (int i = 0; i < rank; i++) text_printf(text, "%c%lld", i == 0 ? '(' : ',', (long long)view->strides[i]);
   if (rank > 0) text_puts(text, ")");
 }
 
@@ -24,14 +24,14 @@ static void print_step(struct text *text, const struct step *step) {
   text_puts(text, "  ");
   for (int i = 0; i < node->n_outputs; i++) {
     if (i > 0) text_puts(text, ", ");
-    print_place(text, &step->outputs[i], node->outputs[i]->shape.rank);
+    print_view(text, &step->outputs[i], node->outputs[i]->shape.rank);
     if (step->accumulate[i]) text_puts(text, "+");
   }
   const char *name = step->callee != NULL ? step->callee->name : node->kind->name;
   text_printf(text, " = %s(", step->kernel != NULL ? step->kernel->name : name);
   for (int i = 0; i < node->n_inputs; i++) {
     if (i > 0) text_puts(text, ", ");
-    print_place(text, &step->inputs[i], node->inputs[i]->shape.rank);
+    print_view(text, &step->inputs[i], node->inputs[i]->shape.rank);
   }
   text_puts(text, ")");
   if (node->call != NULL && node->call->count > 1) text_printf(text, " times %d", node->call->count);
