@@ -50,7 +50,7 @@ static void push_key(struct arena *arena, struct jinja_value list, const struct 
   jinja_push(arena, list, value);
 }
 
-/* A change of the model's C is told when a run goes on; whether it may is decided by its tensors. */
+/* A change of the model's C is reported when a run resumes; whether it may is decided by its tensors. */
 struct jinja_value keys_value(const struct program *program, const char *model) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);

@@ -56,8 +56,8 @@ static int64_t padded(int64_t channels) {
   return (channels + COPIED_CHANNELS - 1) / COPIED_CHANNELS * COPIED_CHANNELS;
 }
 
-/* What engines work in, as cuDNN 9.19 tells it for compute capabilities 8.0, 9.0 and 10.0: copies of all three with the
- * channels last, in eights. */
+/* What engines work in, as cuDNN 9.19 reports it for compute capabilities 8.0, 9.0 and 10.0: copies of all three with
+ * the channels last, in eights. */
 static int64_t copies(const struct geometry *g, enum dtype dtype) {
   const struct shape *images[] = {&g->x, &g->y};
   int64_t elements = padded(g->weight.dim[0]) * padded(g->weight.dim[1]) * g->weight.dim[2] * g->weight.dim[3];

@@ -34,7 +34,7 @@ struct accel_progress {
   double eval_loss;           /* its loss, where has_eval */
 };
 
-/* ---- What a run tells ---- */
+/* ---- What a run reports ---- */
 
 /* Adds a number to the next line of metrics.jsonl, which is the one of this step when it gets a line; a number of the
  * same name that waits is replaced. The name must not be one that a line has anyway ("loss"). Of several ranks the main
@@ -48,7 +48,7 @@ void accel_print(struct accel_run *run, const char *format, ...) __attribute__((
 /* The metric `name` ("accuracy") of the evaluation of this step; false where there is none. */
 bool accel_metric(const struct accel_run *run, const char *name, double *value);
 
-/* ---- What a run is told ---- */
+/* ---- What user code asks of a run ---- */
 
 /* Ends the run after the step at hand, as if it were the last one: with its evaluation, its line, and saved weights.
  * Any rank may call it, and all end. */

@@ -152,7 +152,7 @@ struct accel_rest {
   bool uneven_inputs; /* or a rank without samples there takes others, and leaves them out by itself */
 };
 
-/* How documents lie in samples: not told; one after the other; each in a sample of its own. */
+/* How documents lie in samples: not known; one after the other; each in a sample of its own. */
 enum accel_packing { ACCEL_NOT_PACKED, ACCEL_DOCUMENTS, ACCEL_PADDED };
 
 /* Masked language modelling: `probability` of the tokens are targets; of these `random` become any token, `keep` stay,
@@ -166,13 +166,13 @@ struct accel_masking {
 enum { ACCEL_NO_TARGET = -100 };
 
 /* A part of a step that a profile measures: what it is called, and its floating-point operations and the bytes that it
- * reads and writes at least, in one execution; 0: not told. */
+ * reads and writes at least, in one execution; 0: unknown. */
 struct accel_measured {
   const char *name;
   double flops, bytes;
 };
 
-/* Which steps a profile measures, and what it tells of them (profile.h). */
+/* Which steps a profile measures, and what it reports of them (profile.h). */
 struct accel_profile {
   const struct accel_measured *parts;
   int n_parts;                                      /* 0: there is no profile */

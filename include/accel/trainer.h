@@ -149,7 +149,7 @@ bool accel_mean_is_due(struct accel_run *run, int64_t at);
 /* Tells whether the newest step ended without its update. */
 void accel_tell_skipped(struct accel_run *run, bool skipped);
 
-/* Whether it did, as was told last. */
+/* Whether it did, as was reported last. */
 bool accel_step_was_skipped(const struct accel_run *run);
 
 /* Tells a metric of an evaluation, before its loss. The name is static. */

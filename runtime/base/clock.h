@@ -5,7 +5,7 @@
 /* Seconds on a clock that only moves forward. */
 double rt_now(void);
 
-/* When this process was started, on rt_now's clock, as far as the system tells; else now. */
+/* When this process was started, on rt_now's clock, as far as the system knows; else now. */
 double rt_process_start(void);
 
 #endif

@@ -2,7 +2,7 @@
  * may draw a hundred million numbers before its first step: such a loop is compiled once more for each of x86-64's
  * wider registers, and the widest that the processor has runs. The arithmetic is the same, so the bits are.
  *
- * RT_WIDE says whether to: where the compiler was told of no processor, whose macro is that of the first one of x86-64.
+ * RT_WIDE says whether to: where the compiler was given no processor, whose macro is that of the first one of x86-64.
  * A build for one has its text alone, as no function for one is inlined into a function for another. */
 #ifndef RUNTIME_BASE_WIDE_H
 #define RUNTIME_BASE_WIDE_H

@@ -55,7 +55,7 @@ bool rt_checkpoint_begin(const char *folder, struct problem *problem);
 bool rt_checkpoint_write(const char *folder, const struct accel_program *program, char *const *arrays,
                          const struct checkpoint *what, struct problem *problem);
 
-/* Writes what another rank than the first has of it, and tells that one what came of it. */
+/* Writes what another rank than the first has of it, and reports to that one what came of it. */
 void rt_checkpoint_write_part(const char *folder, const struct accel_program *program, char *const *arrays);
 
 /* Reads the manifest of `folder` and compares every file that it names with its size and sum. */

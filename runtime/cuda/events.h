@@ -15,8 +15,8 @@ struct device_event {
   uint32_t stream;                   /* as CUPTI numbers them */
   uint64_t start, end;               /* nanoseconds */
   uint64_t bytes;                    /* that it moved; 0: a kernel */
-  uint32_t call;                     /* of CUDA that began it, as CUPTI numbers them; 0: not told */
-  int64_t interval;                  /* in which the host put it into a stream; 0: not told */
+  uint32_t call;                     /* of CUDA that began it, as CUPTI numbers them; 0: unknown */
+  int64_t interval;                  /* in which the host put it into a stream; 0: unknown */
   const struct accel_measured *part; /* of this interval; NULL: none */
 };
 

@@ -1,4 +1,4 @@
-/* What the files about GEMMs share: a GEMM as cuBLASLt is told of it, and which of its algorithms computes it. */
+/* What the files about GEMMs share: a GEMM as cuBLASLt gets it, and which of its algorithms computes it. */
 #ifndef RUNTIME_GPU_ALGORITHM_H
 #define RUNTIME_GPU_ALGORITHM_H
 

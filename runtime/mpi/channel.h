@@ -7,7 +7,7 @@
 
 #include <mpi.h>
 
-/* Makes the channels for what is told between steps, by the run and by user code; those of the mesh once the program's
+/* Makes the channels for messages between steps, by the run and by user code; those of the mesh once the program's
  * is known. */
 void rt_channels_open(void);
 void rt_channels_divide(const struct accel_program *program);

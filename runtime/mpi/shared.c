@@ -17,7 +17,7 @@ struct interval {
 };
 
 /* Collectives are numbered from 1 in the order in which all ranks begin them. They get through two gates in that order:
- * the rank's own part is done, which it tells; and, where its values come of the others' parts, these are taken. */
+ * the rank's own part is done, which it publishes; and, where its values come of the others' parts, these are taken. */
 struct shared {
   int ranks, own;
   struct segment *segments; /* by rank */

@@ -27,19 +27,21 @@ void rt_mpi_check(int code, const char *what) {
   rt_fail(&problem, 1);
 }
 
-/* ---- One rank tells that another is late: who first says that it will. Of two that say so at once, the lower. ---- */
+/* ---- One rank reports that another is late: who first says that it will. Of two that say so at once, the lower. ----
+ */
 
 enum { IS_LATE = 1 }; /* the tag of what ranks then send; nothing else goes from rank to rank in MPI_COMM_WORLD */
 static const double under_way = 0.5; /* seconds that it may take */
 
 /* What a rank waits for, sent to all others. */
 struct claim {
-  int rank;   /* -1: nobody's */
-  bool tells; /* it had heard of nobody else that tells */
+  int rank;     /* -1: nobody's */
+  bool reports; /* it had heard of nobody else that reports */
   char what[56];
 };
 
-/* The own one, and of those of other ranks that are here the lowest that tells, and one that waits for something else.
+/* The own one, and of those of other ranks that are here the lowest that reports, and one that waits for something
+ * else.
  */
 struct claims {
   struct claim own, lowest, elsewhere;
@@ -52,7 +54,7 @@ static void look_for_claims(struct claims *claims) {
     int here = 0;
     if (MPI_Iprobe(MPI_ANY_SOURCE, IS_LATE, MPI_COMM_WORLD, &here, &status) != MPI_SUCCESS || !here) return;
     MPI_Recv(&other, sizeof other, MPI_BYTE, status.MPI_SOURCE, IS_LATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (other.tells && (claims->lowest.rank < 0 || other.rank < claims->lowest.rank)) claims->lowest = other;
+    if (other.reports && (claims->lowest.rank < 0 || other.rank < claims->lowest.rank)) claims->lowest = other;
     if (strcmp(other.what, claims->own.what) != 0) claims->elsewhere = other;
   }
 }
@@ -69,10 +71,10 @@ static void send_claim(const struct claim *own) {
 
 static bool is_ours_to_tell(struct claims *claims) {
   look_for_claims(claims);
-  claims->own.tells = claims->lowest.rank < 0;
+  claims->own.reports = claims->lowest.rank < 0;
   send_claim(&claims->own);
   for (double start = rt_now(); rt_now() - start < under_way; sched_yield()) look_for_claims(claims);
-  return claims->own.tells && (claims->lowest.rank < 0 || claims->lowest.rank > claims->own.rank);
+  return claims->own.reports && (claims->lowest.rank < 0 || claims->lowest.rank > claims->own.rank);
 }
 
 static noreturn void fail_late(const char *what) {

@@ -5,7 +5,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-/* Looks until `look(at)` is true. When the program's timeout is over all processes end; `what` is told of. */
+/* Looks until `look(at)` is true. When the program's timeout is over all processes end; `what` is reported. */
 void rt_wait_until(bool (*look)(void *at), void *at, const char *what);
 
 /* Waits until a collective has ended. */

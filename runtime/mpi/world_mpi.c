@@ -1,4 +1,4 @@
-/* The processes of a run over MPI. One channel of MPI for what is told between steps, one for each group of the mesh.
+/* The processes of a run over MPI. One channel of MPI for messages between steps, one for each group of the mesh.
  */
 #include "runtime/process/world.h"
 

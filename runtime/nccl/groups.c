@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* A group of ranks, and what NCCL was told of the arena. */
+/* A group of ranks, and what is registered of the arena with NCCL. */
 struct group {
   ncclComm_t comm; /* NULL: the axis has one rank */
   int length, stride;

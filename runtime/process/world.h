@@ -92,18 +92,18 @@ void rt_world_leave(void);
 /* Ends all processes. This one ends with `status`. */
 noreturn void rt_world_end(int status);
 
-/* Waits to be ended by another rank, that has told what is wrong; ends with `status` when none does. */
+/* Waits to be ended by another rank, that has reported what is wrong; ends with `status` when none does. */
 noreturn void rt_world_await_end(int status);
 
 /* ---- On top of these ---- */
 
-/* Goes on when all ranks are `good`. Else the first one that is not tells its problem, and all end with `status`. */
+/* Goes on when all ranks are `good`. Else the first one that is not reports its problem, and all end with `status`. */
 void rt_world_require(bool good, const struct problem *problem, int status);
 
-/* Ends all over a problem that all ranks have: one tells it. */
+/* Ends all over a problem that all ranks have: one reports it. */
 noreturn void rt_fail_together(const struct problem *problem, int status);
 
-/* Whether this process is the one that writes and tells. */
+/* Whether this process is the one that writes and reports. */
 bool rt_is_main(void);
 
 #endif

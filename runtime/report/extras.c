@@ -40,7 +40,7 @@ bool rt_extras_find(const struct extras *extras, const char *name, double *value
   return true;
 }
 
-void rt_extras_told(struct extras *extras) {
+void rt_extras_logged(struct extras *extras) {
   for (int i = 0; i < extras->count; i++) extras->items[i].waits = false;
 }
 

@@ -1,5 +1,5 @@
 /* Numbers beyond those of every line: metrics of an evaluation, what user code logs. A number waits for the next line
- * and is told once. */
+ * and is logged once. */
 #ifndef RUNTIME_REPORT_EXTRAS_H
 #define RUNTIME_REPORT_EXTRAS_H
 
@@ -25,7 +25,7 @@ bool rt_extras_set(struct extras *extras, const char *name, double value, bool p
 bool rt_extras_find(const struct extras *extras, const char *name, double *value);
 
 /* Nothing waits any more. */
-void rt_extras_told(struct extras *extras);
+void rt_extras_logged(struct extras *extras);
 
 void rt_extras_free(struct extras *extras);
 

@@ -134,7 +134,7 @@ bool rt_log_flush(struct log *log, struct problem *problem) {
     }
     metrics_failed(log, problem);
     bool cut = ftruncate(log->metrics, log->whole) == 0 && lseek(log->metrics, 0, SEEK_END) >= 0;
-    (void)cut; /* nothing more can be done, and the problem is told */
+    (void)cut; /* nothing more can be done, and the problem is reported */
     return false;
   }
   log->whole += (int64_t)log->n_waiting;

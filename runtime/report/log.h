@@ -1,4 +1,4 @@
-/* What a run tells: lines for people on standard output, metrics.jsonl for programs. */
+/* What a run logs: lines for people on standard output, metrics.jsonl for programs. */
 #ifndef RUNTIME_REPORT_LOG_H
 #define RUNTIME_REPORT_LOG_H
 
@@ -17,11 +17,11 @@ struct figures {
   double loss, lr, grad_norm;
   bool has_eval;
   double eval_loss;
-  const struct extras *extras; /* those that wait are told; NULL: none */
+  const struct extras *extras; /* those that wait are logged; NULL: none */
   double tokens_per_s, step_ms;
   double input_wait_ms; /* of a step: what it took to get its batches */
   double left_s;        /* to the end of the run */
-  double first_step_s;  /* from the process's start to the end of its first step; negative: told before */
+  double first_step_s;  /* from the process's start to the end of its first step; negative: logged before */
   double weights_s;     /* of that, drawing or reading the weights */
   const char *saved;    /* a path when something is saved; else NULL */
   bool is_saving;       /* it is not whole yet */

@@ -80,5 +80,5 @@ void accel_restore_best(struct accel_run *run, const int32_t state[4]) {
   struct problem problem;
   run->stopping.state = state;
   if (rt_is_main() && !run->model.is_left)
-    (void)rt_best_restore(run, &problem); /* what cannot be is told when weights are left */
+    (void)rt_best_restore(run, &problem); /* what cannot be is reported when weights are left */
 }

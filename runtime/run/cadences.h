@@ -26,7 +26,7 @@ bool rt_events_mean(const struct cadences *cadences, int64_t at);
 /* Due at multiples of save_every and at the end. */
 bool rt_events_save(const struct cadences *cadences, int64_t at);
 
-/* A line tells of every log cadence, evaluation and save, and of the end. */
+/* There is a line for every log cadence, evaluation and save, and of the end. */
 bool rt_events_line(const struct cadences *cadences, int64_t at);
 
 #endif

@@ -1,4 +1,4 @@
-/* What is told of gradients. */
+/* What is logged of gradients. */
 #include "include/accel/hooks.h"
 #include "runtime/run/run.h"
 

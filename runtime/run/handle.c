@@ -87,8 +87,8 @@ static struct figures figures_of(const struct accel_run *run, int64_t at, struct
   };
 }
 
-/* A run's first step also sets up libraries and touches memory for the first time. It is told apart and left out of
- * the first line's pace, unless the line is about nothing else. */
+/* A run's first step also sets up libraries and touches memory for the first time. It is logged by itself and left out
+ * of the first line's pace, unless the line is about nothing else. */
 static void note_first_step(struct accel_run *run, bool line_is_due) {
   run->reports.watch->first_step_end = rt_now();
   if (!line_is_due) rt_stopwatch_reset(run->reports.watch);
@@ -107,7 +107,7 @@ static void tell(struct accel_run *run, struct figures *figures) {
   figures->is_saving = saved.is_pending;
   if (rt_is_main()) rt_log_line(&run->reports.log, figures);
   run->reports.has_first_step = true;
-  rt_extras_told(&run->reports.extras);
+  rt_extras_logged(&run->reports.extras);
   rt_stopwatch_reset(run->reports.watch);
 }
 

@@ -37,7 +37,7 @@ bool rt_save_collect(struct accel_run *run, int n_states, struct problem *proble
  * alone, too. Ends the process when a save has failed, unless the job goes on over that. */
 struct saved rt_save_due(struct accel_run *run, int64_t at, double lr);
 
-/* Ends the run at `at` when a signal has asked for it: saves a checkpoint and tells how to go on. */
+/* Ends the run at `at` when a signal has asked for it: saves a checkpoint and says how to resume. */
 void rt_end_on_signal(struct accel_run *run, int64_t at, double lr);
 
 /* Waits for the last save; writes what the run leaves where that has not been done: of a run that had nothing left to

@@ -169,7 +169,7 @@ bool accel_load_is_due(struct accel_run *run) {
   return run->resumption.folder[0] != '\0';
 }
 
-/* What rank 0 alone does: it writes and tells. */
+/* What rank 0 alone does: it writes and reports. */
 static bool open_files(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
   return rt_join(run->model.path, sizeof run->model.path, run->project_dir, "model.safetensors", problem) &&

@@ -1,4 +1,4 @@
-/* What user code is told, and what it asks for. */
+/* What user code gets, and what it asks for. */
 #ifndef RUNTIME_RUN_USER_H
 #define RUNTIME_RUN_USER_H
 

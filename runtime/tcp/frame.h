@@ -35,7 +35,7 @@ void rt_frame_write(const struct frame *frame, uint8_t head[FRAME_HEAD]);
 bool rt_frame_read(const uint8_t head[FRAME_HEAD], struct frame *frame, struct problem *problem);
 
 /* The connections that each rank makes: for the run's operations, for those of user code, and one on which only its end
- * is told. */
+ * is reported. */
 enum channel { CHANNEL_TALK, CHANNEL_USER, CHANNEL_LIFE, CHANNELS };
 
 /* What HELLO's body says. */

@@ -111,7 +111,7 @@ static bool seat(struct peers *peers, int socket, const struct hello *hello, str
   return true;
 }
 
-/* Each rank's number on its machine, by what was told, else by the names of hosts in the order of ranks. */
+/* Each rank's number on its machine, by what was given, else by the names of hosts in the order of ranks. */
 static void count_locals(const struct hello *hellos, int ranks, int rank, int32_t local[2]) {
   local[0] = hellos[rank].local_rank;
   local[1] = hellos[rank].local_ranks;

@@ -1,5 +1,5 @@
-/* The processes of a run over TCP, where there is no MPI: all that is told between steps goes through rank 0. A thread
- * watches the connections on which ends are told, so that a rank that fails, or is killed, ends all of them. */
+/* The processes of a run over TCP, where there is no MPI: all messages between steps go through rank 0. A thread
+ * watches the connections on which ends are announced, so that a rank that fails, or is killed, ends all of them. */
 #include "runtime/base/clock.h"
 #include "runtime/process/fail.h"
 #include "runtime/tcp/peers.h"
@@ -40,7 +40,8 @@ static void tell_all(enum frame_kind kind, int status, int but) {
     if (r != but) tell_end(r, kind, status);
 }
 
-/* One thread ends the process: whom it tells ends too, and the other thread, which then finds that one gone, waits. */
+/* One thread ends the process: whom it notifies ends too, and the other thread, which then finds that one gone, waits.
+ */
 static void begin_end(void) {
   static atomic_flag ends = ATOMIC_FLAG_INIT;
   while (atomic_flag_test_and_set(&ends)) pause();
@@ -164,7 +165,7 @@ void rt_world_leave(void) {
 
 /* ---- Operations ---- */
 
-/* What is told on a channel: the operations are numbered, and named for messages. */
+/* The messages of a channel: the operations are numbered, and named for messages. */
 struct talk {
   enum channel channel;
   const char *what;
@@ -179,7 +180,7 @@ noreturn static void lost(int peer, const char *what) {
   rt_fail(&problem, 1);
 }
 
-/* Rank 0 knows who is missing and tells; those who wait for rank 0 do so a little longer. */
+/* Rank 0 knows who is missing and reports it; those who wait for rank 0 do so a little longer. */
 static double patience(void) {
   return rt_now() + timeout + (world.rank > 0 ? 3 : 0);
 }

@@ -149,7 +149,7 @@ static void extras_wait_for_a_line(void **state) {
       metrics_of(&figures),
       "{\"step\": 1, \"loss\": 0, \"a \\\"name\\\"\\u000a\": 0.5, \"b\": null, "
       "\"lr\": 0, \"grad_norm\": 0, \"tokens_per_s\": 0.0, \"step_ms\": 0.0000, \"input_wait_ms\": 0.0000}\n");
-  rt_extras_told(&extras);
+  rt_extras_logged(&extras);
   assert_false(rt_extras_find(&extras, "b", &value));
   assert_true(rt_extras_set(&extras, "b", 3, false) && rt_extras_find(&extras, "b", &value) && value == 3);
   rt_extras_free(&extras);

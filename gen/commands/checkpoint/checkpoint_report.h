@@ -1,4 +1,4 @@
-/* What `accel-gen checkpoint` tells: each report is a JSON object (the reader frees it), or NULL with a problem. */
+/* What `accel-gen checkpoint` reports: each report is a JSON object (the reader frees it), or NULL with a problem. */
 #ifndef ACCEL_COMMANDS_CHECKPOINT_CHECKPOINT_REPORT_H
 #define ACCEL_COMMANDS_CHECKPOINT_CHECKPOINT_REPORT_H
 

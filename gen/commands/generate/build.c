@@ -28,7 +28,7 @@ static bool tell(const struct options *options, const struct needs *needs, const
   return write_statements(&generated->inputs, options->output, &made);
 }
 
-/* Whether a program can be written there: told before a compiler tells it in its own way. */
+/* Whether a program can be written there: reported before a compiler does in its own way. */
 static bool is_writable(const char *program, const char *temporary) {
   int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
   if (file < 0) {

@@ -12,7 +12,7 @@
 #include "gen/provenance/json.h"
 #include "gen/spec/job.h"
 
-enum { MOST_KEYS = 8 }; /* that are told in full without -v */
+enum { MOST_KEYS = 8 }; /* that are reported in full without -v */
 
 struct explainer {
   const struct options *options;

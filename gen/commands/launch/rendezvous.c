@@ -101,7 +101,7 @@ static const char *meeting_port(struct arena *arena) {
   return arena_printf(arena, "%ld", port + (taken != NULL && strcmp(taken, "True") == 0));
 }
 
-/* A process is a rank; or, where it is told of no LOCAL_RANK, a machine with all its ranks. */
+/* A process is a rank; or, where it has no LOCAL_RANK, a machine with all its ranks. */
 static bool read_convention(const struct job *job, struct hello *own, long *size) {
   long rank;
   if (!number_of("RANK", &rank) || !number_of("WORLD_SIZE", size) || rank >= *size)
@@ -153,7 +153,7 @@ static pid_t start_daemon(const char *command) {
 
 static volatile sig_atomic_t head = -1; /* where a signal is passed on to */
 
-/* All processes may be asked to end at once, as on a preemption: RANK 0 lets the ranks save, and then tells all. */
+/* All processes may be asked to end at once, as on a preemption: RANK 0 lets the ranks save, and then notifies all. */
 static void pass_signal_on(int signal) {
   (void)signal;
   send(head, "s", 1, MSG_NOSIGNAL | MSG_DONTWAIT);

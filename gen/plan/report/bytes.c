@@ -117,7 +117,7 @@ static int64_t newest_bytes(const struct region *entry) {
   return array_bytes(1, DTYPE_INT32) + array_bytes(columns, DTYPE_FLOAT32);
 }
 
-/* What a device with an arena of its own is told and tells. */
+/* What a device with an arena of its own gets and reports. */
 static int64_t report_bytes(const struct program *program) {
   if (!mirrored(program)) return 0;
   int64_t bytes = trains(program) ? program->target->memory.progress_bytes : 0;

@@ -88,7 +88,7 @@ void accel_cuda_feed_send(void);
 /* Makes the compute stream wait for the oldest feed that was sent and moves it to the arena's feed_offset. */
 void accel_cuda_feed_take(void);
 
-/* ---- What a step tells, device to host ---- */
+/* ---- What a step reports, device to host ---- */
 
 /* Behind all work of the compute stream so far, copies the arena's report to the host. Once a step. */
 void accel_cuda_report_send(void);
