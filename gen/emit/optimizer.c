@@ -234,6 +234,7 @@ struct jinja_value optimizer_value(const struct program *program) {
   struct optimizer_gemms gemms = optimizer_gemms(program);
   const struct job *job = program->job;
   set_bool(arena, value, "averages", job_optimizer(job)->averages);
+  jinja_set(arena, value, "rate_varies", jinja_get(schedule_value(arena, job), "varies"));
   bool stores = program->figures.bytes.gradients > 0;
   set_bool(arena, value, "sweeps", stores);
   set_bool(arena, value, "sweeps_all", updates_in_one_sweep(program));
@@ -252,6 +253,7 @@ struct jinja_value optimizer_value(const struct program *program) {
 struct jinja_value schedule_value(struct arena *arena, const struct job *job) {
   struct jinja_value value = jinja_map(arena);
   struct schedule_steps steps = schedule_steps(job);
+  set_bool(arena, value, "varies", job->schedule.name != SCHEDULE_CONSTANT || steps.warmup > 0);
   set_text(arena, value, "name", job_word(job, "schedule.name"));
   set_int(arena, value, "warmup_steps", steps.warmup);
   set_int(arena, value, "stable_until", steps.stable);

@@ -79,7 +79,7 @@ def tabulate(text, call, count):
 
 
 def compile_rates(text, count):
-    return tabulate(text, "learning_rate(i)", count)
+    return tabulate(text, "learning_rate()" if "learning_rate(void)" in text else "learning_rate(i)", count)
 
 
 def rates(job, count):

@@ -239,7 +239,7 @@ class Ranks(unittest.TestCase):
                     count = STEPS // per_step
                     values = {"name": form, "warmup_steps": 0, "stable_until": 0, "decay_steps": STEPS, "min_lr": 0.0,
                               "gamma": 0.995, "per_step": per_step, "wd_incr_style": "constant", "cycles": 1,
-                              "step_size": 1}
+                              "step_size": 1, "varies": True}
                     text = render("program/schedule.c.j2", {"schedule": values, "optimizer": {"lr": LR}})
                     for at, (ours, truth) in enumerate(zip(compile_rates(text, count),
                                                            self.of_accelerate(form, ranks, split, count))):

@@ -1,6 +1,5 @@
 /* The same rate for all steps. */
-static double learning_rate(int64_t at) {
-  (void)at;
+static double learning_rate(void) {
   return 0.001;
 }
 

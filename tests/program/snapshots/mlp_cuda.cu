@@ -251,8 +251,7 @@ extern "C" void cross_entropy_backward_1(float *dlogits, const float *d_loss, co
 
 namespace device {
 /* The same rate for all steps. */
-static __device__ double learning_rate(int64_t at) {
-  (void)at;
+static __device__ double learning_rate(void) {
   return 0.001;
 }
 
@@ -291,7 +290,7 @@ __global__ void __launch_bounds__(512) prepare_update(const float *sums, struct 
   report->loss = loss;
   report->grad_norm = size;
   const int64_t count = progress->at;
-  report->lr = learning_rate(count);
+  report->lr = learning_rate();
   if (!isfinite(loss) || !isfinite(report->grad_norm)) progress->stopped = 1;
   const bool finite = progress->stopped == 0 && isfinite(report->grad_norm);
   progress->factor = clip_factor(report->grad_norm);
