@@ -17,6 +17,7 @@ struct weight {
 /* Rows of y, which one thread makes, so that they lie in its cache as rows do that kernels share out. */
 struct part {
   dnnl_memory_t a, y, scratchpad;
+  void *work; /* the scratchpad's bytes; NULL: none */
 };
 
 struct accel_packed {
@@ -80,10 +81,10 @@ static bool open_weights(struct accel_packed *to, const struct accel_gemm *p, rt
 
 static bool open_part(struct part *to, const rt_description matrices[3], rt_described scratchpad) {
   const size_t bytes = whole_lines(scratchpad);
-  void *own = bytes > 0 ? aligned_alloc(64, bytes) : NULL;
-  return (own != NULL || bytes == 0) && rt_make_memory(&to->a, rt_described_by(&matrices[0])) == dnnl_success &&
+  to->work = bytes > 0 ? aligned_alloc(64, bytes) : NULL;
+  return (to->work != NULL || bytes == 0) && rt_make_memory(&to->a, rt_described_by(&matrices[0])) == dnnl_success &&
          rt_make_memory(&to->y, rt_described_by(&matrices[2])) == dnnl_success &&
-         dnnl_memory_create(&to->scratchpad, scratchpad, rt_onednn_engine(), own) == dnnl_success;
+         dnnl_memory_create(&to->scratchpad, scratchpad, rt_onednn_engine(), to->work) == dnnl_success;
 }
 
 /* matrices: of a part, with a weight that is packed in any layout. */
@@ -105,6 +106,23 @@ static bool open_packed(struct accel_packed *to, const struct accel_gemm *p, con
   return good;
 }
 
+/* Gives back one that could not be opened whole. It took nothing of the program's room. */
+static void free_packed(struct accel_packed *packed, int64_t weights) {
+  for (int i = 0; packed->part != NULL && i < packed->parts; i++) {
+    dnnl_memory_destroy(packed->part[i].a);
+    dnnl_memory_destroy(packed->part[i].y);
+    dnnl_memory_destroy(packed->part[i].scratchpad);
+    free(packed->part[i].work);
+  }
+  for (int64_t i = 0; packed->weights != NULL && i < weights; i++) dnnl_memory_destroy(packed->weights[i].working);
+  dnnl_memory_destroy(packed->plain);
+  dnnl_primitive_destroy(packed->reorder);
+  dnnl_primitive_destroy(packed->primitive);
+  free(packed->part);
+  free(packed->weights);
+  free(packed);
+}
+
 static struct accel_packed *new_packed(int64_t weights, int parts) {
   struct accel_packed *made = calloc(1, sizeof *made);
   if (made == NULL) return NULL;
@@ -112,9 +130,7 @@ static struct accel_packed *new_packed(int64_t weights, int parts) {
   made->part = calloc((size_t)parts, sizeof *made->part);
   made->weights = weights > 0 ? calloc((size_t)weights, sizeof *made->weights) : NULL;
   if (made->part != NULL && (made->weights != NULL || weights == 0)) return made;
-  free(made->part);
-  free(made->weights);
-  free(made);
+  free_packed(made, weights);
   return NULL;
 }
 
@@ -134,7 +150,10 @@ struct accel_packed *rt_open_packed(const struct accel_gemm *gemm) {
     described = rt_describe_as(&matrices[1], 2, shape, rt_gemm_types[gemm->type], dnnl_format_tag_any);
   }
   struct accel_packed *made = described == dnnl_success ? new_packed(gemm->weights, parts) : NULL;
-  if (made != NULL && !open_packed(made, &part, matrices, rt_described_by(packs ? &plain : &matrices[1]))) made = NULL;
+  if (made != NULL && !open_packed(made, &part, matrices, rt_described_by(packs ? &plain : &matrices[1]))) {
+    free_packed(made, gemm->weights);
+    made = NULL;
+  }
   rt_forget(&plain);
   for (int m = 0; m < 3; m++) rt_forget(&matrices[m]);
   return made;
