@@ -9,7 +9,8 @@ enum { MOST_BYTES = 1 << 28 }; /* what is read whole is far shorter; a device ma
 const char *read_stream(struct arena *arena, FILE *file, size_t *length) {
   struct text text = text_in(arena);
   char buffer[1 << 16];
-  for (size_t got; (got = fread(buffer, 1, sizeof buffer, file)) > 0;) {
+  for (size_t got = sizeof buffer; got == sizeof buffer;) { /* fewer: the end, or an error */
+    got = fread(buffer, 1, sizeof buffer, file);
     text_add(&text, buffer, got);
     if (text.length <= MOST_BYTES) continue;
     errno = EFBIG;
