@@ -107,7 +107,7 @@ def check(kind, rounds, seed):
     functions, text = load(kind, made)
     told = [(arguments, case.check(function)) for arguments, case, function in zip(chosen, made, functions)]
     wrong = [f"#   {arguments}: {message}" for arguments, message in told if message]
-    wrong += [f"#   {what}: {why}" for what, why in formatted(text) if why]
+    wrong += [f"#   {what}: {why}" for what, why in formatted(kit.laid_out(text)) if why]
     print(f"{'not ok' if wrong else 'ok'} {kind} ({len(made)} kernels)", *wrong, sep="\n", flush=True)
     return not wrong
 

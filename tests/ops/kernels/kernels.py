@@ -118,6 +118,11 @@ def with_helpers(body):
     return str(NAMED.helpers(SUPPORT, body)) + body
 
 
+def laid_out(text):
+    """The text as a program has it: lines broken and indented."""
+    return subprocess.run([ROOT / "build/tests/format/format_driver"], input=text, capture_output=True, text=True, check=True).stdout
+
+
 def kernel_text(kernel):
     return str(getattr(module_of(kernel.kind), kernel.kind)(kernel))
 

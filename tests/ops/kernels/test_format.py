@@ -30,7 +30,7 @@ def main():
 
 
 def difference(text, name):
-    text = subprocess.run([kit.ROOT / "build/tests/format/format_driver"], input=text, capture_output=True, text=True, check=True).stdout
+    text = kit.laid_out(text)
     style = f"--style=file:{kit.ROOT / '.clang-format'}"
     result = subprocess.run(["clang-format", style], input=text, capture_output=True, text=True, check=True)
     if result.stdout == text:
