@@ -10,8 +10,8 @@
 enum { FSDP_SLOTS = 2 };
 
 /* Finds the arrays whose elements are each the parameters of one iteration of one call, in the model and in its
- * backward, and of nothing else; gives them slots, in the tree of what the job divides, and fills program->fsdp_units.
- * After plan_trained. False with an error at the job's key when there is none. */
+ * backward, and of nothing else; gives them slots, in the tree of what the job divides, and fills
+ * program->ranks.fsdp_units. After plan_trained. False with an error at the job's key when there is none. */
 bool plan_fsdp_layers(struct program *program, struct diagnostics *diags);
 
 /* The unit of a weight; -1: none. */

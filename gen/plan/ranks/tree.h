@@ -8,7 +8,7 @@
 /* Numbers in which ranks add up the squares of their parts' gradients: ACCEL_SQUARES of the runtime. */
 enum { TREE_SQUARES = 65 };
 
-/* Fills program->ranks.tree and program->collectives. False with an error where the
+/* Fills program->ranks.tree and program->ranks.collectives. False with an error where the
  * micro-batches make no such tree, or where the model has numbers that follow from their order.
  *
  * With M micro-batches a step, a power of two, i and i + M / 2 are added first, then what is M / 4 apart, and
@@ -18,7 +18,7 @@ enum { TREE_SQUARES = 65 };
  * does not matter who adds. */
 bool plan_tree(struct program *program, struct diagnostics *diags);
 
-/* Adds the sums of losses to program->collectives. */
+/* Adds the sums of losses to program->ranks.collectives. */
 void tree_losses(struct program *program);
 
 /* Whether ranks along an axis add up gradients asynchronously, while the backward computes others: on a device that
