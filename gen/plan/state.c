@@ -57,6 +57,19 @@ static bool has_slice(const struct flat_range *range, enum slicing slicing) {
   return slicing == WHOLE || slicing == BLOCKS || range->rows > 0;
 }
 
+/* Whether slices say no more than that a state has what the weights have, where they have it. */
+static bool mirrors_weights(const struct program *program, const struct state *state) {
+  if (state->n_slices != program->weights->count) return false;
+  for (int i = 0; i < state->n_slices; i++) {
+    const struct state_slice *slice = &state->slices[i];
+    const struct parameter *parameter = slice->weight->parameter;
+    if (parameter->buffer || slice->first != slice->weight->offset / dtype_size(DTYPE_FLOAT32) ||
+        !shape_equal(slice->shape, parameter->shape))
+      return false;
+  }
+  return true;
+}
+
 /* A state that some parameters have, each at its position in the array. */
 static void add_sliced(struct program *program, const char *name, const char *member, enum dtype dtype,
                        const struct flat_range_list *list, enum slicing slicing) {
@@ -73,7 +86,12 @@ static void add_sliced(struct program *program, const char *name, const char *me
     if (state.count < slice.first + length) state.count = slice.first + length;
   }
   state.count = arena_aligned(state.count * dtype_size(dtype)) / dtype_size(dtype);
-  if (state.n_slices > 0) add(program, state);
+  bool any = state.n_slices > 0;
+  if (mirrors_weights(program, &state)) {
+    state.slices = NULL;
+    state.n_slices = 0;
+  }
+  if (any) add(program, state);
 }
 
 /* Of the state that was added last, a rank has its part alone. */
