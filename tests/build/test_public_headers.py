@@ -5,7 +5,8 @@ import re
 import sys
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-FUNCTION = re.compile(r"(?!typedef\b|static\b)(?:[\w*]+[\s*]+)+(\w+)\(")
+# A name that begins with an underline is another library's, which a header stands in for.
+FUNCTION = re.compile(r"(?!typedef\b|static\b)(?:[\w*]+[\s*]+)+(?!_)(\w+)\(")
 
 
 def code_of(text):
@@ -65,6 +66,8 @@ typedef int six(int);
   do_seven(x)
 
 int eight(void);
+__device__ inline void __nine(void) {
+}
 #endif
 """
 
