@@ -97,6 +97,14 @@ static bool joins_with_space(const struct token *before, const struct token *tok
   return true;
 }
 
+/* A list's braces have no spaces inside; those behind a word are of a type or an enumeration. */
+static void join_list(struct tokens *tokens, int open, int close) {
+  if (tokens->items[open].text[0] != '{' || open == 0) return;
+  if (tokens->items[open - 1].kind == TOKEN_WORD && !token_is(&tokens->items[open - 1], "return")) return;
+  if (tokens->items[open + 1].kind != TOKEN_COMMENT) tokens->items[open + 1].space = false;
+  if (tokens->items[close - 1].kind != TOKEN_COMMENT) tokens->items[close].space = false;
+}
+
 /* The pairs of brackets, and which marks are operators between two operands: those with a space on either side. A `<`
  * that no space follows opens a template's arguments. */
 static void match_brackets(struct arena *arena, struct tokens *tokens) {
@@ -116,6 +124,7 @@ static void match_brackets(struct arena *arena, struct tokens *tokens) {
     if (depth == 0) continue;
     token->match = open[--depth];
     tokens->items[token->match].match = i;
+    join_list(tokens, token->match, i);
   }
 }
 

@@ -67,6 +67,7 @@ static void lists_that_end_in_a_comma_have_a_line_for_each_item(void **state) {
   (void)state;
   expect("static int x[] = {1,\n2, /* two */\n{3,\n4}, };",
          "static int x[] = {\n    1,\n    2, /* two */\n    {3, 4},\n};\n");
+  expect("int x[] = { 1, { 2 } };", "int x[] = {1, {2}};\n");
   expect("enum { A,\nB };\nenum kind { A, B, };", "enum { A, B };\nenum kind {\n  A,\n  B,\n};\n");
   expect("struct a x = {.y = 1, .z = {.u = \"" LONG "\",\n.v = \"" LONG "\", .w = \"" LONG "\"},};",
          "struct a x = {\n    .y = 1,\n    .z = {.u = \"" LONG "\",\n          .v = \"" LONG
