@@ -108,7 +108,8 @@ class Rule:
         source += "#include <oneapi/dnnl/dnnl.h>\n#include <stdalign.h>\n"
         source += gemm.group(0) if gemm and "accel_gemm(" in code else ""
         if "learning_rate(" in code:
-            source += f"static double learning_rate(void) {{\n  return {rate};\n}}\n"
+            code = code.replace("learning_rate()", "learning_rate(until)")  # as a schedule that varies has it
+            source += f"static double learning_rate(int64_t at) {{\n  (void)at;\n  return {rate};\n}}\n"
         source += f"static struct {{\n{arrays}\n{scratch}}} arrays, *const arena = &arrays;\n{code}\n"
         source += "float *weights(void);\nfloat *weights(void) { return arena->all_weights; }\n"
         source += "float *gradients(void);\nfloat *gradients(void) { return arena->all_gradients; }\n"
