@@ -31,7 +31,7 @@ compile() { # FOLDER ARCHIVE FLAG...
 # Folders without a parser that a target calls are left out.
 for folder in runtime/*/; do
   folder=${folder%/}
-  case ${folder#runtime/} in cuda | mpi | nccl | onednn | report | run | tcp) continue ;; esac
+  case ${folder#runtime/} in cuda | gpu | hip | mpi | nccl | onednn | report | run | tcp) continue ;; esac
   compile "$folder" "$out/lib/runtime/${folder##*/}.a" -fopenmp
 done
 rm -f "$out/lib/runtime.a"

@@ -24,7 +24,7 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64, "float16": torch.f
           "int64": torch.int64, "int32": torch.int32, "int8": torch.int8, "uint8": torch.uint8, "bool": torch.bool}
 FLOATING = ("float32", "float64", "float16", "bfloat16")
 RUNTIME = TREE / "runtime"
-SOURCES = [*sorted((RUNTIME / "values").glob("*.c")), RUNTIME / "process" / "process.c", RUNTIME / "report" / "logger.c"]
+SOURCES = [*sorted((RUNTIME / "values").glob("*.c")), RUNTIME / "report" / "logger.c"]
 
 
 def tensor(dtype, shape, data):

@@ -36,7 +36,7 @@ SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno
 # What a kernel opens before it runs, and the runtime's files that do it.
 OPENED = ("gemm", "convolution")
 RUNTIME = [*sorted((ROOT / "runtime" / "onednn").glob("*.c")),
-           *(ROOT / "runtime" / "process" / f"{name}.c" for name in ("problem", "world", "world_self"))]
+           *(ROOT / "runtime" / f"{name}.c" for name in ("base/problem", "process/fail", "process/world", "process/world_self"))]
 CACHE = ROOT / "build" / "tests" / "kernels"
 HEADERS = """#include <math.h>
 #include <oneapi/dnnl/dnnl.h>
