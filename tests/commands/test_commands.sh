@@ -127,7 +127,7 @@ expect "audit of no C" 2 'error' "$gen" audit "$job"
 expect "audit --fail-on of nothing" 2 'is broken, unproved or never' "$gen" audit "$work/one.c" --fail-on maybe
 expect "generate with a manifest" 0 '' "$gen" "$job" -o "$work/kept.c" --manifest
 expect "a manifest of standard output" 2 'must name a file' "$gen" "$job" -o - --manifest
-expect "explain" 0 'template  devices/cpu/train.c.j2' "$gen" explain "$work/kept.c:3"
+expect "explain" 0 'template  program/program.c.j2' "$gen" explain "$work/kept.c:3"
 expect "explain --json" 0 '"keys"' "$gen" explain "$work/kept.c:3" --json
 expect "explain --key" 0 'optimizer.lr = ' "$gen" explain --key optimizer.lr "$work/kept.c"
 expect "explain --key of a group" 0 '"key": "training.seed"' "$gen" explain --key training "$work/kept.c" --json

@@ -1,7 +1,7 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0. This is what the host does; its
  * kernels are in the file of the same name that ends with .cu.
  *
- * job    job.yaml, 4cce10e812ac202bf2a29f44b3a852aec847549dd9a51ebb274d606c013d0d57
+ * job       job.yaml, 4cce10e812ac202bf2a29f44b3a852aec847549dd9a51ebb274d606c013d0d57
  * model     mlp_table.c: 122 parameters
  * step      3 rows, 1.93 kFLOP (matmuls 87 %)
  * memory    48.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 48.0

@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.1.0.
  *
- * job    job.yaml, a9d9dd2eefd7e063503d40c39803c5d097f2e0b0427dad7c69141bfd398bbc2d
+ * job       job.yaml, a9d9dd2eefd7e063503d40c39803c5d097f2e0b0427dad7c69141bfd398bbc2d
  * model     mlp_table.c: 122 parameters
  * step      12 rows, 3.86 kFLOP (matmuls 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
