@@ -380,6 +380,16 @@ static void write_comment(struct writer *w, const char *source, const struct tok
   }
 }
 
+/* A token that is no comment, as it was written: of a directive, or of what is not formatted, each line moves. */
+static void write_lines(struct writer *w, const char *source, const struct token *token) {
+  const char *at = token->text, *end = at + token->length;
+  for (const char *stop; (stop = memchr(at, '\n', (size_t)(end - at))) != NULL; at = stop + 1) {
+    write_move(w, (size_t)(at - source), at, (int)(stop - at));
+    write_break(w);
+  }
+  write_move(w, (size_t)(at - source), at, (int)(end - at));
+}
+
 static void write_token(struct writer *w, const char *source, const struct token *token, const struct token *before) {
   for (int i = 0; i < token->breaks; i++) {
     if (i == 1) {
@@ -394,8 +404,7 @@ static void write_token(struct writer *w, const char *source, const struct token
   if (token->kind == TOKEN_COMMENT)
     write_comment(w, source, token);
   else
-    write_move(w, (size_t)(token->text - source), token->text, token->length);
-  for (int i = 0; i < token->length && token->kind != TOKEN_COMMENT; i++) w->line += token->text[i] == '\n';
+    write_lines(w, source, token);
   w->column = token->column + token_width(token);
 }
 

@@ -125,14 +125,14 @@ static void what_does_not_match_is_carried_along(void **state) {
 static void moves_say_where_text_went(void **state) {
   (void)state;
   struct arena *arena = arena_new();
-  static const char text[] = "f(a,\nb);\n\n/* x\n* y */";
+  static const char text[] = "f(a,\nb);\n\n/* x\n* y */\n#define A \\\n  B\nint c;";
   const struct format_output output = format_program(arena, text, sizeof text - 1, true);
-  assert_string_equal(output.text, "f(a, b);\n\n/* x\n * y */\n");
+  assert_string_equal(output.text, "f(a, b);\n\n/* x\n * y */\n#define A \\\n  B\nint c;\n");
   const char *moves = "";
   for (int i = 0; i < output.count; i++)
     moves = arena_printf(arena, "%s%.*s:%d ", moves, (int)output.moves[i].length, text + output.moves[i].from,
                          output.moves[i].line);
-  assert_string_equal(moves, "f:1 (:1 a:1 ,:1 b:1 ):1 ;:1 \n:2 /* x:3 * y */:4 ");
+  assert_string_equal(moves, "f:1 (:1 a:1 ,:1 b:1 ):1 ;:1 \n:2 /* x:3 * y */:4 #define A \\:5   B:6 int:7 c:7 ;:7 ");
   arena_free(arena);
 }
 

@@ -110,7 +110,7 @@ class Injection(unittest.TestCase):
         for text in HOSTILE:
             with self.subTest(text=text):
                 made = generate(self.folder, job_with(text, key="checkpoint.project_dir")).stdout
-                literal = re.search(rb'\.project_dir = ((?:"(?:\\.|[^"\\])*"\s*)+),', made).group(1)
+                literal = re.search(rb'\.project_dir =\s+((?:"(?:\\.|[^"\\])*"\s*)+),', made).group(1)
                 program = b"#include <stdio.h>\nint main(void) { fputs(" + literal + b", stdout); }\n"
                 binary = self.folder / "echo"
                 subprocess.run(["gcc", "-std=c17", "-trigraphs", "-x", "c", "-", "-o", binary], input=program, check=True,
