@@ -33,7 +33,7 @@ class Sampling(unittest.TestCase):
         print(f"seed {SEED}", flush=True)
         with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
             library = pathlib.Path(folder) / "sampler.so"
-            sources = [TREE / "runtime" / name for name in ("run/sampler.c", "random/philox.c")]
+            sources = [TREE / "runtime" / name for name in ("generation/sampler.c", "random/philox.c")]
             subprocess.run(["cc", "-std=c17", "-O2", "-shared", "-fPIC", "-I", TREE, *sources, "-o", library, "-lm"], check=True)
             cls.library = ctypes.CDLL(library)
         cls.library.rt_least_logit.restype = ctypes.c_float
