@@ -64,17 +64,6 @@ static void check(CUresult code, const char *call, int line) {
 }
 #define CHECK(call, name) check((call), name, __LINE__)
 
-static bool fits(const struct cuda_device *device, size_t bytes, struct problem *problem) {
-  size_t available, all;
-  RT_CUDA(cudaMemGetInfo(&available, &all));
-  if (bytes <= available) return true;
-  rt_problem(problem, "the plan takes %.2f GiB, GPU %d (%s) has %.2f of its %.2f GiB free", (double)bytes / 0x1p30,
-             device->number, device->properties.name, (double)available / 0x1p30, (double)all / 0x1p30);
-  return rt_help(problem,
-                 "stop what else runs there (nvidia-smi lists it), or generate a smaller plan (data.batch_size, "
-                 "memory.activation_checkpointing)");
-}
-
 /* The device's number is that of the driver's too. What a driver does not know, no device of it has. */
 static bool has(CUdevice_attribute what, int number) {
   int value = 0;
@@ -117,7 +106,7 @@ bool rt_cuda_map(struct cuda_device *device, size_t bytes, struct problem *probl
   CHECK(call->granularity(&granularity, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED), "cuMemGetAllocationGranularity");
   if (granularity < huge_page) granularity = huge_page;
   size_t mapped = (bytes + granularity - 1) / granularity * granularity;
-  if (!fits(device, mapped, problem)) return false;
+  if (!rt_cuda_fits(device, mapped, problem)) return false;
   CHECK(call->reserve(&range, mapped, granularity, 0, 0), "cuMemAddressReserve");
   const CUmemGenericAllocationHandle memory = create(mapped, kind);
   CHECK(call->map(range, mapped, 0, memory, 0), "cuMemMap");

@@ -36,6 +36,9 @@ struct cuda_device *rt_cuda_device(void);
 /* Chooses the device, or says why there is none for this program. */
 bool rt_cuda_choose(struct cuda_device *device, struct problem *problem);
 
+/* Whether so many bytes of the device's memory are free; false with a problem. */
+bool rt_cuda_fits(const struct cuda_device *device, size_t bytes, struct problem *problem);
+
 /* Maps `bytes` of the device's memory into one range, zeroed and aligned to 2 MiB. */
 bool rt_cuda_map(struct cuda_device *device, size_t bytes, struct problem *problem);
 void rt_cuda_unmap(struct cuda_device *device);

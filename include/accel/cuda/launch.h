@@ -1,8 +1,11 @@
-/* Launch: how kernels of a program are put into a stream. For C++ that nvcc compiles. */
+/* Launch: how kernels of a program are put into a stream. For C++ that nvcc compiles; hipcc through accel/hip/launch.h.
+ */
 #ifndef ACCEL_CUDA_LAUNCH_H
 #define ACCEL_CUDA_LAUNCH_H
 
+#ifndef __HIP__
 #include <cuda_runtime.h>
+#endif
 
 #include "device.h"
 

@@ -4,8 +4,6 @@
 
 #include <hip/hip_runtime.h>
 
-#include "../cuda/device.h"
-
 /* The words of kernels that HIP has not. A warp has 32 lanes: a wave of 64 is two of them, side by side. */
 template <typename type> __device__ inline type __shfl_xor_sync(unsigned, type x, int lanes) {
   return __shfl_xor(x, lanes, 32);
@@ -30,15 +28,7 @@ __device__ inline void __syncwarp(unsigned = 0) {
 #define __grid_constant__
 #endif
 
-/* As accel/cuda/launch.h says. */
-#define accel_launch(...) accel_launch_at(__FILE__, __LINE__, #__VA_ARGS__, ACCEL_COMPUTE, __VA_ARGS__)
-#define accel_launch_in(stream, ...) accel_launch_at(__FILE__, __LINE__, #__VA_ARGS__, stream, __VA_ARGS__)
-
-template <typename... parameters, typename... types>
-static inline void accel_launch_at(const char *file, int line, const char *call, enum accel_stream_name stream,
-                                   void (*kernel)(parameters...), dim3 grid, dim3 block, types... arguments) {
-  kernel<<<grid, block, 0, (hipStream_t)accel_cuda_stream(stream)>>>(static_cast<parameters>(arguments)...);
-  accel_cuda_launched(call, file, line);
-}
+#define CUstream_st ihipStream_t /* accel_stream is HIP's */
+#include "../cuda/launch.h"
 
 #endif

@@ -50,6 +50,14 @@
 #define cudaHostRegisterMapped hipHostRegisterMapped
 #define cudaHostUnregister hipHostUnregister
 #define cudaHostGetDevicePointer hipHostGetDevicePointer
+#define cudaGetDeviceCount hipGetDeviceCount
+#define cudaGetDeviceProperties hipGetDeviceProperties
+#define cudaSetDevice hipSetDevice
+#define cudaMemGetInfo hipMemGetInfo
+#define cudaErrorNoDevice hipErrorNoDevice
+#define cudaSuccess hipSuccess
+#define cudaGetErrorString hipGetErrorString
+#define cudaGetErrorName hipGetErrorName
 
 /* A graph has no priorities by node, and goes to the device with its first launch. */
 #define cudaGraphInstantiateFlagUseNodePriority 0

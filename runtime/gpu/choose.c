@@ -1,5 +1,6 @@
 /* Which GPU, and whether it will do. */
 #include "runtime/gpu/state.h"
+#include "runtime/gpu/vendor.h"
 #include "runtime/process/device.h"
 #include "runtime/process/world.h"
 
@@ -10,51 +11,34 @@ static const char *plural(int count) {
   return count == 1 ? "" : "s";
 }
 
-/* CUDA writes a version as 1000 major + 10 minor. */
 static bool explain_none(cudaError_t error, struct problem *problem) {
-  int driver = 0, built = 0;
-  cudaDriverGetVersion(&driver);
-  cudaRuntimeGetVersion(&built);
-  if (driver == 0) {
-    rt_problem(problem, "no NVIDIA driver on this machine");
-    return rt_help(problem, "run on a machine with a GPU, install its driver, or generate with devices.kind: cpu");
-  }
-  if (error == cudaErrorInsufficientDriver) {
-    rt_problem(problem,
-               "the NVIDIA driver is for CUDA %d.%d, older than the CUDA %d.%d that this program was built with",
-               driver / 1000, driver % 1000 / 10, built / 1000, built % 1000 / 10);
-    return rt_help(problem, "update the driver, or build the program with an older toolkit");
-  }
+  const struct gpu_vendor *vendor = &rt_gpu_vendor;
+  const char *visible = getenv(vendor->visible);
+  if (vendor->explain_driver(error, problem)) return false;
   if (error == cudaErrorNoDevice || error == cudaSuccess) {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    rt_problem(problem, "no GPU%s%s", visible != NULL ? " among CUDA_VISIBLE_DEVICES=" : " on this machine",
-               visible != NULL ? visible : "");
-    return rt_help(problem, "nvidia-smi lists those that the driver sees; devices.kind: cpu needs none");
+    if (visible == NULL)
+      rt_problem(problem, "no GPU on this machine");
+    else
+      rt_problem(problem, "no GPU among %s=%s", vendor->visible, visible);
+    return rt_help(problem, "%s lists those that the driver sees; devices.kind: cpu needs none", vendor->lister);
   }
-  rt_problem(problem, "CUDA does not start: %s (%s)", cudaGetErrorString(error), cudaGetErrorName(error));
-  return rt_help(problem, "see whether nvidia-smi works on this machine");
-}
-
-/* Code for sm_80 runs on 8.0 and on 8.6, that for sm_90a on 9.0 alone. */
-static bool runs_on(const char *target, int major, int minor) {
-  char *end;
-  long number = strtol(target + strlen("sm_"), &end, 10);
-  if (*end != '\0') return number == 10 * major + minor;
-  return number / 10 == major && number % 10 <= minor;
+  rt_problem(problem, "%s does not start: %s (%s)", vendor->library, cudaGetErrorString(error),
+             cudaGetErrorName(error));
+  return rt_help(problem, "see whether %s", vendor->examine);
 }
 
 static bool check_architecture(const struct cuda_device *device, struct problem *problem) {
   const struct cudaDeviceProp *gpu = &device->properties;
-  char targets[256] = "";
+  char targets[256] = "", own[ARCHITECTURE_NAME];
   for (const char *const *target = device->plan.architectures; *target != NULL; target++) {
-    if (runs_on(*target, gpu->major, gpu->minor)) return true;
+    if (rt_gpu_vendor.runs_on(*target, gpu)) return true;
     strncat(targets, " ", sizeof targets - strlen(targets) - 1);
     strncat(targets, *target, sizeof targets - strlen(targets) - 1);
   }
-  rt_problem(problem, "GPU %d (%s) is an sm_%d%d, but the kernels are for%s", device->number, gpu->name, gpu->major,
-             gpu->minor, targets);
-  return rt_help(problem, "add \"sm_%d%d\" to architectures[] of the program's text and build again", gpu->major,
-                 gpu->minor);
+  rt_gpu_vendor.architecture(gpu, own);
+  rt_problem(problem, "GPU %d (%s) is %s %s, but the kernels are for%s", device->number, gpu->name,
+             rt_gpu_vendor.article, own, targets);
+  return rt_help(problem, "add \"%s\" to architectures[] of the program's text and build again", own);
 }
 
 static bool count_devices(int *count, struct problem *problem) {
@@ -84,5 +68,18 @@ bool rt_cuda_choose(struct cuda_device *device, struct problem *problem) {
   if (error == cudaSuccess) return true;
   rt_problem(problem, "GPU %d (%s) cannot be used: %s (%s)", device->number, device->properties.name,
              cudaGetErrorString(error), cudaGetErrorName(error));
-  return rt_help(problem, "see with nvidia-smi who holds it, and whether its compute mode lets more than one in");
+  return rt_help(problem, "see with %s who holds it, and whether its compute mode lets more than one in",
+                 rt_gpu_vendor.lister);
+}
+
+bool rt_cuda_fits(const struct cuda_device *device, size_t bytes, struct problem *problem) {
+  size_t available, all;
+  RT_CUDA(cudaMemGetInfo(&available, &all));
+  if (bytes <= available) return true;
+  rt_problem(problem, "the plan takes %.2f GiB, GPU %d (%s) has %.2f of its %.2f GiB free", (double)bytes / 0x1p30,
+             device->number, device->properties.name, (double)available / 0x1p30, (double)all / 0x1p30);
+  return rt_help(problem,
+                 "stop what else runs there (%s lists it), or generate a smaller plan (data.batch_size, "
+                 "memory.activation_checkpointing)",
+                 rt_gpu_vendor.lister);
 }
