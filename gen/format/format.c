@@ -25,9 +25,7 @@ static bool is(const struct reader *r, int index, const char *text) {
 }
 
 static bool is_any(const struct reader *r, int index, const char *const *texts) {
-  for (; *texts != NULL; texts++)
-    if (is(r, index, *texts)) return true;
-  return false;
+  return token_is_any(token_at(r, index), texts);
 }
 
 static bool is_directive(const struct token *token) {

@@ -2,19 +2,13 @@
 
 #include <string.h>
 
-static bool is_any(const struct token *token, const char *const *texts) {
-  for (; *texts != NULL; texts++)
-    if (token_is(token, *texts)) return true;
-  return false;
-}
-
 static bool is_name(const struct word *word) {
   static const char *const keywords[] = {"float",    "double", "int",    "char",   "void",     "bool",
                                          "unsigned", "signed", "long",   "short",  "struct",   "union",
                                          "enum",     "return", "sizeof", "static", "volatile", "inline",
                                          "extern",   "while",  "if",     "for",    NULL};
   const char c = word->token->text[0];
-  return word->token->kind == TOKEN_WORD && (c < '0' || c > '9') && c != '.' && !is_any(word->token, keywords);
+  return word->token->kind == TOKEN_WORD && (c < '0' || c > '9') && c != '.' && !token_is_any(word->token, keywords);
 }
 
 /* ---- Roles ---- */
@@ -42,7 +36,7 @@ static enum word_role mark_role(const struct token *token, bool first, const str
   if (token_is(token, ".") || token_is(token, "->")) return ROLE_MEMBER;
   const bool operand =
       !first && (before->role == ROLE_OTHER || before->role == ROLE_CLOSE) && !token_is(before->token, "return");
-  if (is_any(token, unary) && !operand) return ROLE_UNARY;
+  if (token_is_any(token, unary) && !operand) return ROLE_UNARY;
   return ROLE_OTHER;
 }
 
@@ -95,7 +89,7 @@ static int function_name(const struct phrase *phrase) {
     const struct word *word = &phrase->words[i];
     static const char *const attributes[] = {"__attribute__", "alignas", "static_assert", "extern", NULL};
     if (word->role == ROLE_BINARY && word->level == 0) return -1;
-    if (word->level > 0 || !is_name(word) || is_any(word->token, attributes)) continue;
+    if (word->level > 0 || !is_name(word) || token_is_any(word->token, attributes)) continue;
     if (token_is(word[1].token, "(") && i > 0) return i;
   }
   return -1;

@@ -9,6 +9,12 @@ bool token_is(const struct token *token, const char *text) {
   return (size_t)token->length == length && memcmp(token->text, text, length) == 0;
 }
 
+bool token_is_any(const struct token *token, const char *const *texts) {
+  for (; *texts != NULL; texts++)
+    if (token_is(token, *texts)) return true;
+  return false;
+}
+
 int token_width(const struct token *token) {
   int width = 0;
   for (int i = 0; i < token->length && token->text[i] != '\n'; i++) width += (token->text[i] & 0xc0) != 0x80;
@@ -87,14 +93,11 @@ static const char *token_end(const char *at, const char *end, bool first, enum t
 
 /* Whether a space joins a token with the one before it, where the text has a line break. */
 static bool joins_with_space(const struct token *before, const struct token *token) {
-  static const char *const open[] = {"(", "[", "{", ".", "->", "::", "!", "~"};
-  static const char *const closed[] = {")", "]", "}", ",", ";", ".", "->", "::"};
+  static const char *const open[] = {"(", "[", "{", ".", "->", "::", "!", "~", NULL};
+  static const char *const closed[] = {")", "]", "}", ",", ";", ".", "->", "::", NULL};
   if (token_is(before, ",")) return true;
-  for (size_t i = 0; i < sizeof open / sizeof *open; i++)
-    if (token_is(before, open[i])) return false;
-  for (size_t i = 0; i < sizeof closed / sizeof *closed; i++)
-    if (token_is(token, closed[i])) return before->kind == TOKEN_COMMENT;
-  return true;
+  if (token_is_any(before, open)) return false;
+  return !token_is_any(token, closed) || before->kind == TOKEN_COMMENT;
 }
 
 /* A list's braces have no spaces inside; those behind a word are of a type or an enumeration. */

@@ -42,6 +42,7 @@ struct tokens format_tokens(struct arena *arena, const char *text, size_t length
 
 /* Whether the token is this word or mark. */
 bool token_is(const struct token *token, const char *text);
+bool token_is_any(const struct token *token, const char *const *texts); /* they end with NULL */
 
 /* Columns of the token's first line. */
 int token_width(const struct token *token);
