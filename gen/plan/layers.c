@@ -27,11 +27,10 @@ static bool find_number(const char *path, size_t from, struct numbered *found) {
   return false;
 }
 
-/* Whether a name is that of another one's number `number`. */
-static bool is_fellow(const char *path, const char *of, struct numbered at, int number) {
-  struct numbered own;
-  return strncmp(path, of, at.before) == 0 && find_number(path, at.before, &own) && own.before == at.before &&
-         own.number == number;
+/* Whether a name is that of another one's number `number`, which is then in `own`. */
+static bool is_fellow(const char *path, const char *of, struct numbered at, int number, struct numbered *own) {
+  return strncmp(path, of, at.before) == 0 && find_number(path, at.before, own) && own->before == at.before &&
+         own->number == number;
 }
 
 /* Parameters of layers, as they are compared: the first layer's, and how many layers are to be. */
@@ -66,8 +65,7 @@ static bool row_is_alike(const struct program *program, const struct candidate *
                       *w[3] = {first, first + layers->rows, first + (ptrdiff_t)layer * layers->rows};
   const char *path = w[2]->path;
   struct numbered own;
-  if (!is_fellow(path, first->path, layers->at, layers->at.number + layer) ||
-      !find_number(path, layers->at.before, &own) ||
+  if (!is_fellow(path, first->path, layers->at, layers->at.number + layer, &own) ||
       strcmp(own.after, first->path + (layers->at.after - program->weights->items[layers->first].path)) != 0)
     return false;
   if (!same_parameter(program, first, w[2]) || (first->gradient < 0) != (w[2]->gradient < 0)) return false;
@@ -91,9 +89,10 @@ static bool layer_is_alike(const struct program *program, const struct candidate
 /* The layers whose first parameter this is, by one number of its name. */
 static struct candidate candidate_at(const struct program *program, int weight, struct numbered at) {
   struct candidate layers = {.at = at, .first = weight, .count = 1};
+  struct numbered own;
   const char *path = program->weights->items[weight].path;
   while (weight + layers.rows < program->weights->count &&
-         is_fellow(program->weights->items[weight + layers.rows].path, path, at, at.number))
+         is_fellow(program->weights->items[weight + layers.rows].path, path, at, at.number, &own))
     layers.rows++;
   while (layer_is_alike(program, &layers, layers.count)) layers.count++;
   return layers;

@@ -22,14 +22,14 @@ static int layer_count(const struct accel_layers *layers) {
 }
 
 /* The position among all tensors of a row's tensor of one layer. */
-static int place_of(const struct accel_program *program, int tensor, int layer) {
-  int place = tensor;
+static int position_of(const struct accel_program *program, int tensor, int layer) {
+  int position = tensor;
   for (int i = 0; i < program->n_layers; i++) {
     const struct accel_layers *layers = &program->layers[i];
-    if (tensor >= layers->first + layers->rows) place += layers->rows * (layers->count - 1);
+    if (tensor >= layers->first + layers->rows) position += layers->rows * (layers->count - 1);
   }
   const struct accel_layers *own = layers_of(program, tensor);
-  return own != NULL ? place + layer * own->rows : place;
+  return own != NULL ? position + layer * own->rows : position;
 }
 
 /* A table whose rows begin with the number of a tensor; first NULL: the table of the tensors itself. */
@@ -57,10 +57,11 @@ static struct entry *entries_of(const struct accel_program *program, const struc
   for (int i = 0; i < table->rows; i++) *count += layer_count(layers_of(program, tensor_of(table, i)));
   struct entry *entries = calloc((size_t)*count + 1, sizeof *entries), *next = entries;
   if (entries == NULL) return NULL;
-  for (int row = 0; row < table->rows; row = end_of(program, table, row)) {
+  for (int row = 0, end; row < table->rows; row = end) {
     int layers = layer_count(layers_of(program, tensor_of(table, row)));
+    end = end_of(program, table, row);
     for (int layer = 0; layer < layers; layer++)
-      for (int i = row; i < end_of(program, table, row); i++) *next++ = (struct entry){i, layer};
+      for (int i = row; i < end; i++) *next++ = (struct entry){i, layer};
   }
   return entries;
 }
@@ -119,7 +120,7 @@ static bool expand_slices(const struct accel_program *program, struct accel_stat
   for (int i = 0; good && i < state->n_slices; i++) {
     struct entry entry = entries[i];
     slices[i] = rows[entry.row];
-    if (slices[i].parameter >= 0) slices[i].parameter = place_of(program, slices[i].parameter, entry.layer);
+    if (slices[i].parameter >= 0) slices[i].parameter = position_of(program, slices[i].parameter, entry.layer);
     slices[i].first += entry.layer * slices[i].stride;
   }
   free(entries);
@@ -143,10 +144,10 @@ static bool expand_list(const struct accel_program *program, const int **list, i
   const int *rows = *list;
   if (*n == 0) return true;
   struct entry *entries = entries_of(program, &table, n);
-  int *places = calloc((size_t)*n + 1, sizeof *places);
-  *list = places;
-  bool good = entries != NULL && places != NULL;
-  for (int i = 0; good && i < *n; i++) places[i] = place_of(program, rows[entries[i].row], entries[i].layer);
+  int *positions = calloc((size_t)*n + 1, sizeof *positions);
+  *list = positions;
+  bool good = entries != NULL && positions != NULL;
+  for (int i = 0; good && i < *n; i++) positions[i] = position_of(program, rows[entries[i].row], entries[i].layer);
   free(entries);
   return good;
 }
@@ -162,8 +163,8 @@ static bool expand_adapters(const struct accel_program *program, struct accel_ad
   for (int i = 0; good && i < adapters->count; i++) {
     const struct accel_adapter *row = &rows[entries[i].row];
     int layer = entries[i].layer;
-    items[i] = (struct accel_adapter){place_of(program, row->weight, layer), place_of(program, row->a, layer),
-                                      place_of(program, row->b, layer), row->in_out};
+    items[i] = (struct accel_adapter){position_of(program, row->weight, layer), position_of(program, row->a, layer),
+                                      position_of(program, row->b, layer), row->in_out};
   }
   free(entries);
   return good;
