@@ -23,15 +23,15 @@ apt_arm() {
 }
 
 make_root() { # FOLDER: which takes its place whole, so that a broken one is never used
-  mkdir -p "$1/lists/partial" "$1/cache/archives/partial" "$1/packages" "$1/root"
+  mkdir -p "$1/lists/partial" "$1/cache/archives/partial" "$1/packages" "$1/sysroot"
   apt_arm "$1" update "" >"$1/log" 2>&1 || fail "the lists of packages for arm64 did not come: $(tail -1 "$1/log")"
   (cd "$1/packages" && apt_arm "$1" download "$packages" >>"$1/log" 2>&1) || fail "packages for arm64 did not come: $(tail -1 "$1/log")"
-  for package in "$1"/packages/*.deb; do dpkg -x "$package" "$1/root"; done
-  cat >"$1/root/pkg-config" <<SCRIPT
+  for package in "$1"/packages/*.deb; do dpkg -x "$package" "$1/sysroot"; done
+  cat >"$1/sysroot/pkg-config" <<SCRIPT
 #!/bin/sh
 PKG_CONFIG_SYSROOT_DIR=$folder PKG_CONFIG_LIBDIR=$folder/usr/lib/$triple/pkgconfig exec pkg-config "\$@"
 SCRIPT
-  chmod +x "$1/root/pkg-config"
+  chmod +x "$1/sysroot/pkg-config"
 }
 
 command -v "$triple-gcc" >/dev/null || fail "no $triple-gcc (gcc-aarch64-linux-gnu)"
@@ -41,7 +41,7 @@ if [ ! -x "$folder/pkg-config" ]; then
   made=$(mktemp -d "$folder.XXXXXX")
   trap 'rm -rf "$made"' EXIT
   make_root "$made"
-  mv -T "$made/root" "$folder" 2>/dev/null || [ -x "$folder/pkg-config" ] || fail "cannot make $folder"
+  mv -T "$made/sysroot" "$folder" 2>/dev/null || [ -x "$folder/pkg-config" ] || fail "cannot make $folder"
 fi
 cat <<SETTINGS
 export CPPFLAGS='-I$folder/usr/include -I$folder/usr/include/$triple'
