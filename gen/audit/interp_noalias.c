@@ -14,7 +14,8 @@ void interp_require_noalias(struct interp *interp, const struct syntax *call, co
   if (of_kernel && written.object != other.object)
     interp->states[written.object].noalias |= (uint64_t)1 << (other.object - interp->first_parameter);
   if (!interp_meet(written, other)) return;
-  uint64_t loops = written.loops | written.blame | other.loops | other.blame; /* fewer iterations may be apart */
+  uint64_t loops =
+      written.loops | written.blame | other.loops | other.blame; /* of fewer iterations the memory may be disjoint */
   interp_fail(interp, FAILURE_OVERLAP, loops != 0 ? VERDICT_CANNOT_TELL : VERDICT_BROKEN, call, loops,
               "%s %s %s over its operand %s", function, loops != 0 ? "may write" : "writes",
               interp_slot_name(interp, written), interp_slot_name(interp, other));

@@ -130,9 +130,9 @@ struct jinja_value optimizer_value(const struct program *program);
 struct jinja_value mesh_value(const struct program *program);
 
 /* Gradients that travel as factors: {matrices: [{what, first, count, rows, columns, rank, elements, at, left, right,
- * block}], shapes: the first of each shape, factors: [{rows, rank}], buckets: [{what, first, count}] that travel whole,
- * gaps: [{first, count}] between gradients, elements, left, right, gradients, start, seed, epsilon, batched, feedback,
- * warm}; nothing where there are none. */
+ * block}], shapes: the first of each shape, factors: [{rows, rank}], buckets: [{what, first, count}] that are sent
+ * whole, gaps: [{first, count}] between gradients, elements, left, right, gradients, start, seed, epsilon, batched,
+ * feedback, warm}; nothing where there are none. */
 struct jinja_value compression_value(const struct program *program);
 
 /* The order in which gradients add up: {leaves, own, ranks, gradients, room, levels: [{leaves, apart, offset}]}, a

@@ -53,7 +53,7 @@ struct compression {
   int count, capacity;
   int64_t elements, left, right; /* of all matrices, of all factors of each side */
   int64_t gradients;
-  int first_bucket, n_buckets; /* collectives of the gradients that travel whole */
+  int first_bucket, n_buckets; /* collectives of the gradients that are sent whole */
 };
 
 #endif

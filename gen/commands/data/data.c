@@ -11,7 +11,7 @@
 #include "runtime/data/token_file.h"
 #include "runtime/files/mapping.h"
 
-enum { AT_ONCE = 1 << 16, SHOWN = 16 };
+enum { CHUNK = 1 << 16, SHOWN = 16 };
 
 struct token_source {
   const char *path;
@@ -37,9 +37,9 @@ static bool open_source(struct token_source *source, struct problem *problem) {
 /* forget: called with what was copied, such as rt_map_forget; NULL: nothing is. */
 static bool copy_tokens(struct token_writer *out, const struct tokens *tokens,
                         void (*forget)(const uint8_t *from, size_t size), struct problem *problem) {
-  static int32_t chunk[AT_ONCE];
-  for (int64_t at = 0; at < tokens->count; at += AT_ONCE) {
-    int64_t count = tokens->count - at < AT_ONCE ? tokens->count - at : AT_ONCE;
+  static int32_t chunk[CHUNK];
+  for (int64_t at = 0; at < tokens->count; at += CHUNK) {
+    int64_t count = tokens->count - at < CHUNK ? tokens->count - at : CHUNK;
     rt_tokens_copy(tokens, at, count, chunk);
     if (!rt_token_writer_add(out, (const uint32_t *)chunk, (size_t)count, problem)) return false;
     if (forget != NULL) forget(tokens->bytes + at * tokens->width, (size_t)(count * tokens->width));

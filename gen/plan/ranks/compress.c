@@ -96,7 +96,7 @@ static void add_squares(struct program *program) {
   }
 }
 
-/* What is on its way at once: the gradients that travel whole, or the factors of one side. */
+/* What is on its way at once: the gradients that are sent whole, or the factors of one side. */
 static int64_t wire_room(const struct program *program) {
   const struct compression *compression = &program->ranks.compression;
   bool whole = program->job->parallelism.power_sgd.start > 0 || compression->n_buckets > 0;
