@@ -12,7 +12,7 @@ put 644 build/libaccel-runtime.a lib
 put 644 build/libaccel-mpi.a lib
 for header in include/accel/*.h; do put 644 "$header" include/accel; done
 for library in cuda nccl tcp; do put 644 "build/libaccel-$library.a" lib; done
-for header in include/accel/cuda/*.h; do put 644 "$header" include/accel/cuda; done
+for header in include/accel/gpu/*.h; do put 644 "$header" include/accel/gpu; done
 for schema in job manifest measured plan tuning; do put 644 "schemas/$schema.schema.json" share/accel-gen; done
 put 755 tools/cuda-toolkit.sh share/accel-gen
 put 644 build/share/accel-gen.1 share/man/man1

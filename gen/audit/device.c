@@ -10,7 +10,7 @@ static const char *const index_names[INDEX_NAMES] = {"threadIdx", "blockIdx", "b
 static const char *const axis_names[INDEX_AXES] = {"x", "y", "z"};
 
 bool device_is_used(const struct tree *tree) {
-  const struct function *opens = tree_function(tree, "accel_cuda_open");
+  const struct function *opens = tree_function(tree, "accel_gpu_open");
   return opens != NULL && opens->body == NULL;
 }
 
@@ -238,7 +238,7 @@ static struct function *find_linked(const struct tree *tree, const char *name) {
 
 bool device_records(const struct syntax *call) {
   return call->kind == SYNTAX_CALL && call->function != NULL && call->function->body == NULL && call->n_parts == 3 &&
-         strcmp(call->function->name, "accel_cuda_capture") == 0;
+         strcmp(call->function->name, "accel_gpu_capture") == 0;
 }
 
 static bool find_capture(struct syntax *node, void *data) {

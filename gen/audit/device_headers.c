@@ -38,23 +38,23 @@ static const char launch[] = "#ifndef ACCEL_AUDIT_DEVICE\n"
                              "void accel_launch(void (*)(parameters...), grid, block, types...);\n"
                              "#endif\n";
 
-static const char bf16[] = "#include <accel/cuda/launch.h>\n"
+static const char bf16[] = "#include <accel/gpu/launch.h>\n"
                            "enum __nv_bfloat16 : unsigned short {};\n"
                            "float __bfloat162float(__nv_bfloat16);\n"
                            "__nv_bfloat16 __float2bfloat16_rn(float);\n";
 
-static const char fp16[] = "#include <accel/cuda/launch.h>\n"
+static const char fp16[] = "#include <accel/gpu/launch.h>\n"
                            "enum __half : unsigned short {};\n"
                            "float __half2float(__half);\n"
                            "__half __float2half_rn(float);\n";
 
-static const char pipeline[] = "#include <accel/cuda/launch.h>\n"
+static const char pipeline[] = "#include <accel/gpu/launch.h>\n"
                                "void __pipeline_memcpy_async(void *, const void *, size_t);\n"
                                "void __pipeline_commit();\n"
                                "void __pipeline_wait_prior(int);\n";
 
 /* References as pointers, which are followed. */
-static const char mma[] = "#include <accel/cuda/launch.h>\n"
+static const char mma[] = "#include <accel/gpu/launch.h>\n"
                           "namespace nvcuda {\n"
                           "namespace wmma {\n"
                           "struct row_major;\n"
@@ -85,6 +85,6 @@ static const char mma[] = "#include <accel/cuda/launch.h>\n"
                           "}\n"
                           "}\n";
 
-const struct header device_headers[DEVICE_HEADERS] = {{"accel/cuda/launch.h", launch}, {"cuda_runtime.h", launch},
-                                                      {"cuda_bf16.h", bf16},           {"cuda_fp16.h", fp16},
-                                                      {"cuda_pipeline.h", pipeline},   {"mma.h", mma}};
+const struct header device_headers[DEVICE_HEADERS] = {{"accel/gpu/launch.h", launch}, {"cuda_runtime.h", launch},
+                                                      {"cuda_bf16.h", bf16},          {"cuda_fp16.h", fp16},
+                                                      {"cuda_pipeline.h", pipeline},  {"mma.h", mma}};

@@ -31,24 +31,24 @@ static const struct {
      "__ballot_sync __ffs __popc atomicAdd "
      "__umul64hi __umulhi __bfloat162float __float2bfloat16_rn __half2float __float2half_rn __float_to_tf32 dim3 "
      "__pipeline_memcpy_async __pipeline_commit __pipeline_wait_prior load_part store_part fill_part multiply_parts "},
-    {EFFECT_LIBRARY, " accel_multiply accel_forget_packed accel_convolve accel_cuda_multiply accel_cuda_attend* "
-                     "accel_cuda_convolve dnnl_sgemm dnnl_gemm_* "
+    {EFFECT_LIBRARY, " accel_multiply accel_forget_packed accel_convolve accel_gpu_multiply accel_gpu_attend* "
+                     "accel_gpu_convolve dnnl_sgemm dnnl_gemm_* "
                      "cblas_sgemm cblas_dgemm cblas_gemm_* cblas_sbgemm* "},
     {EFFECT_COLLECTIVE,
      " MPI_Allreduce MPI_Iallreduce MPI_Reduce MPI_Bcast MPI_Allgather* MPI_Iallgather* MPI_Reduce_scatter* "
      "MPI_Ireduce_scatter* MPI_Send MPI_Isend MPI_Recv MPI_Irecv MPI_Sendrecv* MPI_Wait* MPI_Test* MPI_Barrier "
      "MPI_Alltoall* nccl* accel_all_reduce* accel_start_all_reduce* accel_start_reduce_scatter* "
      "accel_start_all_gather accel_start_all_gather_from accel_advance_collectives "
-     "accel_cuda_start_* accel_cuda_all_reduce* accel_wait_collectives accel_wait_reductions accel_wait_gathers "
+     "accel_gpu_start_* accel_gpu_all_reduce* accel_wait_collectives accel_wait_reductions accel_wait_gathers "
      "accel_reduce_scatter* accel_all_gather* accel_broadcast* "},
     {EFFECT_BATCH,
      " accel_load_windows accel_load_masked accel_load_documents accel_load_classes accel_load_values "
-     "accel_cuda_feed_* accel_cuda_prefetch accel_cuda_launch accel_cuda_report* accel_cuda_stream accel_cuda_zero "
-     "accel_cuda_copy accel_cuda_record accel_cuda_wait accel_cuda_range_* "
+     "accel_gpu_feed_* accel_gpu_prefetch accel_gpu_launch accel_gpu_report* accel_gpu_stream accel_gpu_zero "
+     "accel_gpu_copy accel_gpu_record accel_gpu_wait accel_gpu_range_* "
      "accel_share_of accel_contributors_in accel_require_finite_loss accel_require_finite_norm accel_tell_skipped "},
-    {EFFECT_CLOCK, " accel_begin_profile_step accel_profile_part accel_end_profile_step accel_cuda_begin_trace "
-                   "accel_cuda_profile_part "
-                   "accel_cuda_end_trace "},
+    {EFFECT_CLOCK, " accel_begin_profile_step accel_profile_part accel_end_profile_step accel_gpu_begin_trace "
+                   "accel_gpu_profile_part "
+                   "accel_gpu_end_trace "},
     {EFFECT_RUNTIME, " accel_* "},
     {EFFECT_ALLOCATION,
      " malloc calloc realloc reallocarray free aligned_alloc posix_memalign memalign valloc pvalloc mmap mmap64 munmap "

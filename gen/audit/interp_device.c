@@ -26,7 +26,7 @@ enum { FEED_NONE, FEED_PENDING, FEED_SENT };
 
 struct interp_device {
   int mirror, report;
-  const struct object *plan; /* the accel_cuda_plan that the device was opened with; NULL: not seen */
+  const struct object *plan; /* the accel_gpu_plan that the device was opened with; NULL: not seen */
   int feed;                  /* what became of it, as the value of an object, which paths have for themselves */
   struct {
     struct recording *items;
@@ -269,7 +269,7 @@ static void touch_head(const struct call *call, const struct object *attention, 
 static struct value attend(const struct call *call) {
   const struct object *attention = external_described(call);
   if (attention == NULL) return value_number(0);
-  bool back = strcmp(call->node->function->name, "accel_cuda_attend_backward") == 0;
+  bool back = strcmp(call->node->function->name, "accel_gpu_attend_backward") == 0;
   touch_head(call, attention, "q", "q", false, false);
   touch_head(call, attention, "k", "k", true, false);
   touch_head(call, attention, "v", "v", true, false);
@@ -297,12 +297,12 @@ static const struct {
   const char *name;
   struct value (*run)(const struct call *call);
 } models[] = {
-    {"accel_cuda_open", open_device},    {"accel_cuda_arena", give_device_arena}, {"accel_cuda_stream", give_stream},
-    {"accel_cuda_zero", zero_bytes},     {"accel_cuda_copy", copy_on_device},     {"accel_cuda_read", read_device},
-    {"accel_cuda_write", write_device},  {"accel_cuda_send_states", send_states}, {"accel_cuda_feed_begin", begin_feed},
-    {"accel_cuda_feed_send", send_feed}, {"accel_cuda_feed_take", take_feed},     {"accel_cuda_report", give_report},
-    {"accel_cuda_capture", record_work}, {"accel_cuda_launch", launch_work},      {"accel_cuda_multiply", multiply},
-    {"accel_cuda_attend", attend},       {"accel_cuda_attend_backward", attend},  {"accel_cuda_convolve", convolve},
+    {"accel_gpu_open", open_device},    {"accel_gpu_arena", give_device_arena}, {"accel_gpu_stream", give_stream},
+    {"accel_gpu_zero", zero_bytes},     {"accel_gpu_copy", copy_on_device},     {"accel_gpu_read", read_device},
+    {"accel_gpu_write", write_device},  {"accel_gpu_send_states", send_states}, {"accel_gpu_feed_begin", begin_feed},
+    {"accel_gpu_feed_send", send_feed}, {"accel_gpu_feed_take", take_feed},     {"accel_gpu_report", give_report},
+    {"accel_gpu_capture", record_work}, {"accel_gpu_launch", launch_work},      {"accel_gpu_multiply", multiply},
+    {"accel_gpu_attend", attend},       {"accel_gpu_attend_backward", attend},  {"accel_gpu_convolve", convolve},
 };
 
 bool interp_device_external(const struct call *call, struct value *result) {

@@ -1,4 +1,4 @@
-/* accel_cuda_multiply(gemm, stream, y, a, b, bias, aux) of accel/cuda/gemm.h. */
+/* accel_gpu_multiply(gemm, stream, y, a, b, bias, aux) of accel/gpu/gemm.h. */
 #include <string.h>
 
 #include "gen/audit/interp_external.h"

@@ -129,7 +129,7 @@ struct value external_convolve_described(const struct call *call) {
   return value_number(ORIGIN_DATA);
 }
 
-/* accel_cuda_convolve(convolution, stream, to, a, b) of accel/cuda/convolution.h. */
+/* accel_gpu_convolve(convolution, stream, to, a, b) of accel/gpu/convolution.h. */
 struct value external_convolve_on_device(const struct call *call) {
   const struct object *record = external_described(call);
   if (record == NULL) return value_number(ORIGIN_DATA);

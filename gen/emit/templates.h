@@ -18,7 +18,7 @@ struct templates {
 };
 
 /* The name of the template that "device/NAME" stands for, in the first folder of `devices` that has it: "NAME" in
- * "devices/cuda" or else in "kernels". NULL: no folder has it. It lives in the templates' arena. */
+ * "devices/gpu" or else in "kernels". NULL: no folder has it. It lives in the templates' arena. */
 const char *templates_of_device(const struct templates *templates, const char *name);
 
 /* None read yet, from a folder instead of the generator's own ones; NULL: its own. They live in `arena`. */

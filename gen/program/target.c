@@ -17,7 +17,7 @@ const struct target *target_host(void) {
 }
 
 /* Folders of devices that no job can name. */
-static const char *const unnamed[] = {"runtime/hip/", "include/accel/hip/", NULL};
+static const char *const unnamed[] = {"runtime/hip/", NULL};
 
 static bool lists(const char *const *folders, const char *path) {
   for (int i = 0; folders[i] != NULL; i++)

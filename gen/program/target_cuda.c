@@ -5,12 +5,12 @@ static const char *matmuls(const struct program *program, const char *name) {
   return arena_printf(program->arena, "matmuls   %s, on tensor cores\n", name);
 }
 
-static const char *const templates[] = {"devices/cuda", "kernels", NULL};
+static const char *const templates[] = {"devices/gpu", "kernels", NULL};
 #define ARCHITECTURES(of) of("80") of("90a") of("100")
 #define NAME(name) name,
 #define FLAG(name) " -gencode arch=compute_" name ",code=sm_" name
 static const char *const architectures[] = {ARCHITECTURES(NAME) NULL};
-static const char *const sources[] = {"runtime/gpu/", "runtime/cuda/", "include/accel/cuda/", "tools/", NULL};
+static const char *const sources[] = {"runtime/gpu/", "runtime/cuda/", "include/accel/gpu/", "tools/", NULL};
 static const char *const of_ranks[] = {"runtime/nccl/", "runtime/tcp/", NULL};
 static const char *const drivers[] = {"/proc/driver/nvidia/version", "/dev/dxg", NULL};
 

@@ -26,7 +26,7 @@ cudaDataType_t rt_blas_type(int64_t element) {
 }
 
 static cublasLtMatmulPreference_t preference(void) {
-  const struct accel_cuda_plan *plan = &rt_cuda_device()->plan;
+  const struct accel_gpu_plan *plan = &rt_cuda_device()->plan;
   const uint32_t alignment = 16, once = CUBLASLT_REDUCTION_SCHEME_NONE;
   cublasLtMatmulPreference_t wish;
   RT_BLAS(cublasLtMatmulPreferenceCreate(&wish));
@@ -42,7 +42,7 @@ static cublasLtMatmulPreference_t preference(void) {
   return wish;
 }
 
-int rt_algorithms(cublasLtHandle_t handle, const struct accel_cuda_algorithm *gemm,
+int rt_algorithms(cublasLtHandle_t handle, const struct accel_gpu_algorithm *gemm,
                   cublasLtMatmulHeuristicResult_t *found, int most) {
   cublasLtMatmulPreference_t wish = preference();
   int count = 0, good = 0;
@@ -112,8 +112,8 @@ static bool configure(cublasLtMatmulAlgo_t *algorithm, const uint32_t values[MEM
   return true;
 }
 
-bool rt_algorithm_of(cublasLtHandle_t handle, const char *name, struct accel_cuda_algorithm *gemm) {
-  const struct accel_cuda_plan *plan = &rt_cuda_device()->plan;
+bool rt_algorithm_of(cublasLtHandle_t handle, const char *name, struct accel_gpu_algorithm *gemm) {
+  const struct accel_gpu_plan *plan = &rt_cuda_device()->plan;
   const cudaDataType_t factor = rt_blas_type(gemm->shape.type), result = rt_blas_type(gemm->shape.result);
   cublasComputeType_t compute = gemm->shape.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   cublasLtMatmulHeuristicResult_t checked;

@@ -16,8 +16,8 @@ enum { SCALE, LEAST, ONE };
 
 /* What both graphs are made of. */
 struct making {
-  const struct accel_cuda_attention *a;
-  struct accel_cuda_engine *engine;
+  const struct accel_gpu_attention *a;
+  struct accel_gpu_engine *engine;
   struct graph *graph;
   cudnnDataType_t io;         /* of what the caller gives */
   struct extent scores, rows; /* [batch][heads][queries][keys], [batch][heads][queries][1] */
@@ -25,7 +25,7 @@ struct making {
 };
 
 /* Versions and GPUs of which cudnn-frontend says that attention is wrong there; NULL: it is not. */
-static const char *flaw_of(const struct accel_cuda_attention *a, bool is_backward) {
+static const char *flaw_of(const struct accel_gpu_attention *a, bool is_backward) {
   const struct cuda_device *device = rt_cuda_device();
   size_t version = cudnnGetVersion();
   if (a->type == ACCEL_F32 || version < 90000) return "cuDNN's attention is of 16 bits, from version 9.0 on";
@@ -36,13 +36,13 @@ static const char *flaw_of(const struct accel_cuda_attention *a, bool is_backwar
 }
 
 /* Elements from the first query's length to the first key's in whole_lengths. */
-static size_t lengths_apart(const struct accel_cuda_attention *a) {
+static size_t lengths_apart(const struct accel_gpu_attention *a) {
   return rt_cuda_stride((size_t)a->batch * sizeof(int32_t)) / sizeof(int32_t);
 }
 
 /* Until 9.15.0 gradients are wrong where keys are no multiple of 128 and no lengths are given (cudnn-frontend, too,
  * gives them then): those of all samples, on the device; NULL: there is no need. */
-static int32_t *whole_lengths(const struct accel_cuda_attention *a) {
+static int32_t *whole_lengths(const struct accel_gpu_attention *a) {
   if (a->lengths || a->keys % 128 == 0 || cudnnGetVersion() > 91500) return NULL;
   size_t apart = lengths_apart(a), bytes = 2 * apart * sizeof(int32_t);
   int32_t *values = calloc(2 * apart, sizeof *values), *made;
@@ -63,8 +63,8 @@ static int32_t *whole_lengths(const struct accel_cuda_attention *a) {
 
 static const char cure[] = "generate with devices.attention: own, or use a newer cuDNN";
 
-static struct making begin(const struct accel_cuda_attention *a, bool is_backward) {
-  struct accel_cuda_engine *engine = rt_engine_new(a->name, cure, 16);
+static struct making begin(const struct accel_gpu_attention *a, bool is_backward) {
+  struct accel_gpu_engine *engine = rt_engine_new(a->name, cure, 16);
   const char *flaw = flaw_of(a, is_backward);
   struct problem problem;
   if (flaw != NULL) {
@@ -142,11 +142,11 @@ static descriptor scaled_scores(const struct making *m, descriptor q, descriptor
   return pointwise(m, CUDNN_POINTWISE_MUL, product, scale, m->scores);
 }
 
-static struct extent queries_of(const struct accel_cuda_attention *a, const struct accel_steps *steps) {
+static struct extent queries_of(const struct accel_gpu_attention *a, const struct accel_steps *steps) {
   return rt_extent_of(a->batch, a->heads, a->queries, a->head_size, steps);
 }
 
-static struct extent keys_of(const struct accel_cuda_attention *a, const struct accel_steps *steps) {
+static struct extent keys_of(const struct accel_gpu_attention *a, const struct accel_steps *steps) {
   return rt_extent_of(a->batch, a->groups, a->keys, a->head_size, steps);
 }
 
@@ -166,7 +166,7 @@ static descriptor softmax(const struct making *m, descriptor scores, descriptor 
   return weights;
 }
 
-void accel_cuda_open_attention(struct accel_cuda_attention *a) {
+void accel_gpu_open_attention(struct accel_gpu_attention *a) {
   struct making m = begin(a, false);
   cudnnDataType_t io = m.io;
   descriptor q = rt_graph_tensor(m.graph, T_Q, io, queries_of(a, &a->q));
@@ -212,7 +212,7 @@ static void onto_keys(const struct making *m, descriptor weights, descriptor val
 
 /* dQ = dS K: by sums of parts, faster, or, where runs must be alike, whole. */
 static void onto_queries(const struct making *m, descriptor d_scores, descriptor k, descriptor d_q) {
-  const struct accel_cuda_attention *a = m->a;
+  const struct accel_gpu_attention *a = m->a;
   descriptor keys = rt_graph_between(m->graph, m->io, keys_of(a, &a->k)), to = d_q;
   bool whole = rt_cuda_device()->plan.deterministic;
   rt_graph_reshape(m->graph, k, keys);
@@ -227,7 +227,7 @@ static void onto_queries(const struct making *m, descriptor d_scores, descriptor
   if (!whole) rt_graph_pointwise(m->graph, CUDNN_POINTWISE_IDENTITY, F32, to, NULL, NULL, d_q, 0);
 }
 
-void accel_cuda_open_attention_backward(struct accel_cuda_attention *a) {
+void accel_gpu_open_attention_backward(struct accel_gpu_attention *a) {
   struct making m = begin(a, true);
   cudnnDataType_t io = m.io;
   size_t version = cudnnGetVersion();
@@ -262,7 +262,7 @@ void accel_cuda_open_attention_backward(struct accel_cuda_attention *a) {
 
 /* ---- Running ---- */
 
-static void run(const struct accel_cuda_engine *engine, const struct accel_cuda_attention *a, accel_stream stream,
+static void run(const struct accel_gpu_engine *engine, const struct accel_gpu_attention *a, accel_stream stream,
                 const struct accel_attention_data *data) {
   const char *workspace = rt_cuda_device()->arena + rt_cuda_device()->plan.workspace_offset;
   size_t sums = rt_cuda_stride((size_t)(4 * a->batch * a->heads * a->queries));
@@ -288,12 +288,12 @@ static void run(const struct accel_cuda_engine *engine, const struct accel_cuda_
   rt_engine_run(engine, stream, values);
 }
 
-void accel_cuda_attend(const struct accel_cuda_attention *attention, accel_stream stream,
-                       const struct accel_attention_data *data) {
+void accel_gpu_attend(const struct accel_gpu_attention *attention, accel_stream stream,
+                      const struct accel_attention_data *data) {
   run(attention->forward, attention, stream, data);
 }
 
-void accel_cuda_attend_backward(const struct accel_cuda_attention *attention, accel_stream stream,
-                                const struct accel_attention_data *data) {
+void accel_gpu_attend_backward(const struct accel_gpu_attention *attention, accel_stream stream,
+                               const struct accel_attention_data *data) {
   run(attention->backward, attention, stream, data);
 }

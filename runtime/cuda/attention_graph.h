@@ -2,7 +2,7 @@
 #ifndef RUNTIME_CUDA_ATTENTION_GRAPH_H
 #define RUNTIME_CUDA_ATTENTION_GRAPH_H
 
-#include "include/accel/cuda/attention.h"
+#include "include/accel/gpu/attention.h"
 #include "runtime/cuda/engine.h"
 
 #include <assert.h>

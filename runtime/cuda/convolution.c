@@ -1,6 +1,6 @@
 /* A convolution is a graph of one operation of cuDNN's, which has one for each of the three that can be made of the
  * other two. */
-#include "include/accel/cuda/convolution.h"
+#include "include/accel/gpu/convolution.h"
 #include "runtime/cuda/engine.h"
 #include "runtime/gpu/state.h"
 
@@ -34,7 +34,7 @@ static const struct operation operations[] = {
 static const cudnnDataType_t types[] = {
     [ACCEL_F32] = CUDNN_DATA_FLOAT, [ACCEL_BF16] = CUDNN_DATA_BFLOAT16, [ACCEL_F16] = CUDNN_DATA_HALF};
 
-static descriptor windows(struct graph *graph, const struct accel_cuda_convolution *c) {
+static descriptor windows(struct graph *graph, const struct accel_gpu_convolution *c) {
   const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
   const int64_t dimensions = 2;
   descriptor made = rt_describe(graph, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
@@ -51,7 +51,7 @@ static descriptor windows(struct graph *graph, const struct accel_cuda_convoluti
 
 /* Engines that would not give this convolution's numbers. Tensor cores read float32 as tf32; reductions of reduced
  * precision add up in 16 bits. */
-static unsigned avoided(const struct accel_cuda_convolution *c) {
+static unsigned avoided(const struct accel_gpu_convolution *c) {
   unsigned notes = 1u << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
   if (c->type == ACCEL_F32) notes |= 1u << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
   if (c->type == ACCEL_F32 && !c->tf32) notes |= 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
@@ -59,12 +59,12 @@ static unsigned avoided(const struct accel_cuda_convolution *c) {
   return notes;
 }
 
-void accel_cuda_open_convolution(struct accel_cuda_convolution *c) {
+void accel_gpu_open_convolution(struct accel_gpu_convolution *c) {
   static const char cure[] = "generate with devices.convolution: own, or use a newer cuDNN";
   const struct operation *names = &operations[c->makes];
   const cudnnDataType_t type = types[c->type];
   const double alpha = 1.0, beta = c->accumulate ? 1.0 : 0.0;
-  struct accel_cuda_engine *engine = rt_engine_new(c->name, cure, c->type == ACCEL_F32 ? 4 : 2);
+  struct accel_gpu_engine *engine = rt_engine_new(c->name, cure, c->type == ACCEL_F32 ? 4 : 2);
   struct graph *graph = &engine->graph;
   engine->avoided = avoided(c);
   engine->falls_back = true;
@@ -83,8 +83,8 @@ void accel_cuda_open_convolution(struct accel_cuda_convolution *c) {
   c->engine = engine;
 }
 
-void accel_cuda_convolve(const struct accel_cuda_convolution *c, accel_stream stream, void *to, const void *a,
-                         const void *b) {
+void accel_gpu_convolve(const struct accel_gpu_convolution *c, accel_stream stream, void *to, const void *a,
+                        const void *b) {
   static const struct {
     int to, a, b;
   } tensors[] = {

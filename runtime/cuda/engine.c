@@ -7,7 +7,7 @@
 #include <string.h>
 
 static cudnnHandle_t handle;
-static struct accel_cuda_engine *engines;
+static struct accel_gpu_engine *engines;
 
 static void check(cudnnStatus_t status, const char *call, int line) {
   if (status == CUDNN_STATUS_SUCCESS) return;
@@ -18,7 +18,7 @@ static void check(cudnnStatus_t status, const char *call, int line) {
 
 static void close_engines(void) {
   while (engines != NULL) {
-    struct accel_cuda_engine *gone = engines;
+    struct accel_gpu_engine *gone = engines;
     engines = gone->next;
     for (int i = gone->graph.n_made - 1; i >= 0; i--) CHECK(cudnnBackendDestroyDescriptor(gone->graph.made[i]));
     RT_CUDA(cudaFree(gone->kept));
@@ -34,8 +34,8 @@ static void open_library(void) {
   rt_cuda_close_engines = close_engines;
 }
 
-struct accel_cuda_engine *rt_engine_new(const char *name, const char *cure, int64_t alignment) {
-  struct accel_cuda_engine *engine = calloc(1, sizeof *engine);
+struct accel_gpu_engine *rt_engine_new(const char *name, const char *cure, int64_t alignment) {
+  struct accel_gpu_engine *engine = calloc(1, sizeof *engine);
   open_library();
   if (engine == NULL) {
     struct problem problem;
@@ -146,7 +146,7 @@ static unsigned notes_of(struct graph *graph, descriptor config) {
 }
 
 /* The plan of one engine; NULL: it does not fit, or not this GPU. */
-static descriptor plan_of(struct accel_cuda_engine *engine, descriptor config, size_t room) {
+static descriptor plan_of(struct accel_gpu_engine *engine, descriptor config, size_t room) {
   struct graph *graph = &engine->graph;
   if (engine->avoided != 0 && (notes_of(graph, config) & engine->avoided) != 0) return NULL;
   descriptor plan = rt_describe(graph, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
@@ -180,7 +180,7 @@ static int64_t engines_of(struct graph *graph, descriptor operations, cudnnBacke
   return found < MOST_ENGINES ? found : MOST_ENGINES;
 }
 
-_Noreturn static void no_engine(const struct accel_cuda_engine *engine, size_t room) {
+_Noreturn static void no_engine(const struct accel_gpu_engine *engine, size_t room) {
   struct problem problem;
   if (engine->workspace > 0)
     rt_problem(&problem, "cuDNN's engines for %s work in %zu bytes or more, the plan has %zu left for them",
@@ -191,7 +191,7 @@ _Noreturn static void no_engine(const struct accel_cuda_engine *engine, size_t r
   rt_fail(&problem, 1);
 }
 
-void rt_engine_ready(struct accel_cuda_engine *engine) {
+void rt_engine_ready(struct accel_gpu_engine *engine) {
   static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
   size_t all = rt_cuda_device()->plan.workspace_bytes, room = all > engine->own ? all - engine->own : 0;
   descriptor configs[MOST_ENGINES], operations = whole(&engine->graph);
@@ -205,7 +205,7 @@ void rt_engine_ready(struct accel_cuda_engine *engine) {
   engines = engine;
 }
 
-void rt_engine_run(const struct accel_cuda_engine *engine, accel_stream stream, const void *const values[VIRTUAL]) {
+void rt_engine_run(const struct accel_gpu_engine *engine, accel_stream stream, const void *const values[VIRTUAL]) {
   char *workspace = rt_cuda_device()->arena + rt_cuda_device()->plan.workspace_offset;
   void *rest = workspace + engine->own, *cleared = (void *)(uintptr_t)values[engine->cleared];
   int64_t ids[VIRTUAL], count = 0;
@@ -221,7 +221,7 @@ void rt_engine_run(const struct accel_cuda_engine *engine, accel_stream stream, 
   rt_set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, addresses);
   rt_set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &rest);
   rt_finish(pack);
-  if (engine->cleared_bytes > 0) accel_cuda_zero(stream, cleared, engine->cleared_bytes);
+  if (engine->cleared_bytes > 0) accel_gpu_zero(stream, cleared, engine->cleared_bytes);
   CHECK(cudnnSetStream(handle, stream));
   CHECK(cudnnBackendExecute(handle, engine->plan, pack));
   CHECK(cudnnBackendDestroyDescriptor(pack));

@@ -3,7 +3,7 @@
 #ifndef RUNTIME_CUDA_ENGINE_H
 #define RUNTIME_CUDA_ENGINE_H
 
-#include "include/accel/cuda/device.h"
+#include "include/accel/gpu/device.h"
 
 #include <cudnn.h>
 
@@ -27,7 +27,7 @@ struct graph {
 };
 
 /* A graph with the engine that runs it. */
-struct accel_cuda_engine {
+struct accel_gpu_engine {
   struct graph graph;
   unsigned avoided; /* bits of cudnnBackendNumericalNote_t: engines with such a note do not do */
   bool falls_back;  /* engines do that are never the fastest, where the heuristic's own do not */
@@ -37,14 +37,14 @@ struct accel_cuda_engine {
   int cleared;
   void *kept;       /* on the device, freed with the engine; may be NULL */
   float numbers[4]; /* that tensors are, as its maker uses them */
-  struct accel_cuda_engine *next;
+  struct accel_gpu_engine *next;
 };
 
 /* ---- Describing ---- */
 
-/* An engine whose graph has nothing in it yet, and this name, cure and alignment. accel_cuda_close frees it, once it is
+/* An engine whose graph has nothing in it yet, and this name, cure and alignment. accel_gpu_close frees it, once it is
  * ready. Like all here it ends the process with a message on failure. */
-struct accel_cuda_engine *rt_engine_new(const char *name, const char *cure, int64_t alignment);
+struct accel_gpu_engine *rt_engine_new(const char *name, const char *cure, int64_t alignment);
 
 /* A descriptor of the graph's, which is given back with it. Then its attributes are set, `count` values of a type or
  * one; rt_finish ends its description. */
@@ -72,9 +72,9 @@ void rt_graph_add(struct graph *graph, descriptor operation);
 /* Makes a graph ready whose operations are all there; engine->own bytes of the workspace are its tensors. Takes the
  * first engine of the heuristic that has none of the notes to avoid and works in the rest; ends the process with a
  * message that names the graph where there is none. */
-void rt_engine_ready(struct accel_cuda_engine *engine);
+void rt_engine_ready(struct accel_gpu_engine *engine);
 
 /* Runs it. values[id] is where a tensor lies, NULL: it has none. */
-void rt_engine_run(const struct accel_cuda_engine *engine, accel_stream stream, const void *const values[VIRTUAL]);
+void rt_engine_run(const struct accel_gpu_engine *engine, accel_stream stream, const void *const values[VIRTUAL]);
 
 #endif

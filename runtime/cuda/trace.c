@@ -1,5 +1,5 @@
 /* CUPTI's records of what the device does, as events. */
-#include "include/accel/cuda/trace.h"
+#include "include/accel/gpu/trace.h"
 #include "runtime/cuda/device_intervals.h"
 #include "runtime/cuda/events.h"
 #include "runtime/gpu/state.h"
@@ -106,7 +106,7 @@ static void end_interval(int part) {
   rt_device_intervals_add(&intervals, part);
 }
 
-void accel_cuda_profile_part(int part) {
+void accel_gpu_profile_part(int part) {
   if (!is_active) return;
   end_interval(part);
   begin_interval();
@@ -114,7 +114,7 @@ void accel_cuda_profile_part(int part) {
 
 /* ---- Steps ---- */
 
-void accel_cuda_begin_trace(struct accel_run *run, int64_t at) {
+void accel_gpu_begin_trace(struct accel_run *run, int64_t at) {
   const struct accel_profile *profile = &rt_cuda_device()->program->profile;
   is_active = rt_is_measured(profile, at - accel_first_step(run));
   if (!is_active) return;
@@ -131,7 +131,7 @@ void accel_cuda_begin_trace(struct accel_run *run, int64_t at) {
   CHECK(cuptiGetTimestamp(&began));
 }
 
-void accel_cuda_end_trace(void) {
+void accel_gpu_end_trace(void) {
   uint64_t ended;
   if (!is_active) return;
   RT_CUDA(cudaDeviceSynchronize());
@@ -149,7 +149,7 @@ void accel_cuda_end_trace(void) {
   is_active = false;
 }
 
-void accel_cuda_tell_trace(const struct accel_run *run) {
+void accel_gpu_tell_trace(const struct accel_run *run) {
   const struct accel_profile *profile = &rt_cuda_device()->program->profile;
   struct problem problem;
   (void)run;
@@ -168,14 +168,14 @@ static void refuse(void) {
   rt_help(&problem, "install CUPTI's headers (tools/cuda-toolkit.sh --explain) and build again, or leave out profile");
   rt_fail(&problem, 1);
 }
-void accel_cuda_begin_trace(struct accel_run *run, int64_t at) {
+void accel_gpu_begin_trace(struct accel_run *run, int64_t at) {
   if (rt_is_measured(&rt_cuda_device()->program->profile, at - accel_first_step(run))) refuse();
 }
-void accel_cuda_profile_part(int part) {
+void accel_gpu_profile_part(int part) {
   (void)part;
 }
-void accel_cuda_end_trace(void) {}
-void accel_cuda_tell_trace(const struct accel_run *run) {
+void accel_gpu_end_trace(void) {}
+void accel_gpu_tell_trace(const struct accel_run *run) {
   (void)run;
 }
 

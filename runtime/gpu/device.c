@@ -35,13 +35,13 @@ static void open_events(struct cuda_device *device) {
 }
 
 /* cuBLASLt wants its workspace at a multiple of 256. */
-static void align_workspace(struct accel_cuda_plan *plan) {
+static void align_workspace(struct accel_gpu_plan *plan) {
   size_t first = rt_cuda_stride(plan->workspace_offset), lost = first - plan->workspace_offset;
   plan->workspace_offset = first;
   plan->workspace_bytes = plan->workspace_bytes > lost ? plan->workspace_bytes - lost : 0;
 }
 
-void accel_cuda_open(const struct accel_program *program, const struct accel_cuda_plan *plan) {
+void accel_gpu_open(const struct accel_program *program, const struct accel_gpu_plan *plan) {
   struct cuda_device *device = rt_cuda_device();
   struct problem problem;
   device->program = program;
@@ -57,7 +57,7 @@ void accel_cuda_open(const struct accel_program *program, const struct accel_cud
   RT_CUDA(cudaDeviceSynchronize()); /* the arena is zero before any stream, none of which waits for another, reads it */
 }
 
-void accel_cuda_close(void) {
+void accel_gpu_close(void) {
   struct cuda_device *device = rt_cuda_device();
   RT_CUDA(cudaDeviceSynchronize());
   rt_cuda_graphs_close();
@@ -72,40 +72,40 @@ void accel_cuda_close(void) {
   rt_cuda_unmap(device);
 }
 
-void *accel_cuda_arena(void) {
+void *accel_gpu_arena(void) {
   return rt_cuda_device()->arena;
 }
 
-accel_stream accel_cuda_stream(enum accel_stream_name name) {
+accel_stream accel_gpu_stream(enum accel_stream_name name) {
   return rt_cuda_device()->streams[name];
 }
 
 /* ---- Order ---- */
 
-void accel_cuda_record(int event, accel_stream stream) {
+void accel_gpu_record(int event, accel_stream stream) {
   RT_CUDA(cudaEventRecord(rt_cuda_device()->events[event], stream));
 }
 
-void accel_cuda_wait(accel_stream stream, int event) {
+void accel_gpu_wait(accel_stream stream, int event) {
   RT_CUDA(cudaStreamWaitEvent(stream, rt_cuda_device()->events[event], 0));
 }
 
-void accel_cuda_finish(accel_stream stream) {
+void accel_gpu_finish(accel_stream stream) {
   RT_CUDA(cudaStreamSynchronize(stream));
 }
 
 /* ---- Memory ---- */
 
-void accel_cuda_zero(accel_stream stream, void *device, size_t bytes) {
+void accel_gpu_zero(accel_stream stream, void *device, size_t bytes) {
   RT_CUDA(cudaMemsetAsync(device, 0, bytes, stream));
 }
 
-void accel_cuda_copy(accel_stream stream, void *to, const void *from, size_t bytes) {
+void accel_gpu_copy(accel_stream stream, void *to, const void *from, size_t bytes) {
   RT_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
 }
 
 /* ---- Kernels ---- */
 
-void accel_cuda_launched(const char *kernel, const char *file, int line) {
+void accel_gpu_launched(const char *kernel, const char *file, int line) {
   rt_cuda_check(cudaGetLastError(), kernel, file, line);
 }

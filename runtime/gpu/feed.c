@@ -42,7 +42,7 @@ void rt_cuda_rings_close(struct cuda_device *device) {
 
 /* ---- Host to device ---- */
 
-void *accel_cuda_feed_begin(void) {
+void *accel_gpu_feed_begin(void) {
   const struct cuda_device *device = rt_cuda_device();
   const struct ring *feed = &device->feed;
   int64_t slot = feed->sent % device->plan.ahead;
@@ -50,7 +50,7 @@ void *accel_cuda_feed_begin(void) {
   return feed->host + (size_t)slot * feed->stride;
 }
 
-void accel_cuda_feed_send(void) {
+void accel_gpu_feed_send(void) {
   struct cuda_device *device = rt_cuda_device();
   struct ring *feed = &device->feed;
   accel_stream stream = device->streams[ACCEL_FEED];
@@ -62,21 +62,21 @@ void accel_cuda_feed_send(void) {
   feed->sent++;
 }
 
-void accel_cuda_feed_take(void) {
+void accel_gpu_feed_take(void) {
   struct cuda_device *device = rt_cuda_device();
   struct ring *feed = &device->feed;
   accel_stream stream = device->streams[ACCEL_COMPUTE];
   int64_t slot = feed->done % device->plan.ahead;
   RT_CUDA(cudaStreamWaitEvent(stream, feed->copied[slot], 0));
-  accel_cuda_copy(stream, device->arena + device->plan.feed_offset, feed->device + (size_t)slot * feed->stride,
-                  device->plan.feed_bytes);
+  accel_gpu_copy(stream, device->arena + device->plan.feed_offset, feed->device + (size_t)slot * feed->stride,
+                 device->plan.feed_bytes);
   RT_CUDA(cudaEventRecord(feed->taken[slot], stream));
   feed->done++;
 }
 
 /* ---- Device to host ---- */
 
-void accel_cuda_report_send(void) {
+void accel_gpu_report_send(void) {
   struct cuda_device *device = rt_cuda_device();
   struct ring *report = &device->report;
   accel_stream stream = device->streams[ACCEL_COMPUTE];
@@ -87,7 +87,7 @@ void accel_cuda_report_send(void) {
   report->sent++;
 }
 
-const void *accel_cuda_report(int age) {
+const void *accel_gpu_report(int age) {
   const struct cuda_device *device = rt_cuda_device();
   const struct ring *report = &device->report;
   if (age >= device->plan.ahead || report->sent <= age) return NULL;

@@ -7,13 +7,13 @@
 #include <string.h>
 
 static cublasLtHandle_t handle;
-static struct accel_cuda_algorithm *algorithms;
+static struct accel_gpu_algorithm *algorithms;
 static bool measures;
 
 static void close_gemms(void) {
   if (measures) rt_measured_write();
   while (algorithms != NULL) {
-    struct accel_cuda_algorithm *gone = algorithms;
+    struct accel_gpu_algorithm *gone = algorithms;
     algorithms = gone->next;
     RT_BLAS(cublasLtMatmulDescDestroy(gone->what));
     RT_BLAS(cublasLtMatrixLayoutDestroy(gone->a));
@@ -51,7 +51,7 @@ static void set(cublasLtMatmulDesc_t what, cublasLtMatmulDescAttributes_t attrib
   RT_BLAS(cublasLtMatmulDescSetAttribute(what, attribute, value, size));
 }
 
-static void set_pointers(const struct accel_cuda_algorithm *chosen, const void *bias, const void *aux) {
+static void set_pointers(const struct accel_gpu_algorithm *chosen, const void *bias, const void *aux) {
   if (has_bias(chosen->fused)) set(chosen->what, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
   if (has_aux(chosen->fused)) set(chosen->what, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux);
 }
@@ -82,7 +82,7 @@ static cublasLtMatrixLayout_t layout(const struct shape *shape, int64_t type, in
   return made;
 }
 
-static void lay_out(struct accel_cuda_algorithm *chosen) {
+static void lay_out(struct accel_gpu_algorithm *chosen) {
   const struct shape *s = &chosen->shape;
   chosen->fused = (enum accel_epilogue)s->epilogue;
   chosen->what = describe(s, chosen->fused);
@@ -96,7 +96,7 @@ static void lay_out(struct accel_cuda_algorithm *chosen) {
 /* ---- Choosing ---- */
 
 /* False where the library has none. */
-static bool choose(struct accel_cuda_algorithm *chosen, const char *name) {
+static bool choose(struct accel_gpu_algorithm *chosen, const char *name) {
   cublasLtMatmulHeuristicResult_t best;
   const void *somewhere = rt_cuda_device()->arena; /* an epilogue without its addresses has no algorithm */
   set_pointers(chosen, somewhere, somewhere);
@@ -110,7 +110,7 @@ static bool choose(struct accel_cuda_algorithm *chosen, const char *name) {
   return true;
 }
 
-_Noreturn static void no_algorithm(const struct accel_cuda_algorithm *chosen, const char *name) {
+_Noreturn static void no_algorithm(const struct accel_gpu_algorithm *chosen, const char *name) {
   struct problem problem;
   rt_problem(&problem, "cuBLASLt has no algorithm for the matmul of %s, %lld x %lld x %lld, in %zu bytes", name,
              (long long)chosen->shape.rows, (long long)chosen->shape.depth, (long long)chosen->shape.columns,
@@ -119,7 +119,7 @@ _Noreturn static void no_algorithm(const struct accel_cuda_algorithm *chosen, co
   rt_fail(&problem, 1);
 }
 
-static struct shape shape_of(const struct accel_cuda_gemm *p) {
+static struct shape shape_of(const struct accel_gpu_gemm *p) {
   bool many = p->batch > 1;
   return (struct shape){.type = p->type,
                         .result = p->result,
@@ -159,24 +159,24 @@ static bool without_sums(enum accel_epilogue *epilogue) {
 }
 
 /* One row of ones by the matrix whose rows are added up. */
-static struct accel_cuda_gemm gemm_of_ones(const struct shape *s, const char *name) {
+static struct accel_gpu_gemm gemm_of_ones(const struct shape *s, const char *name) {
   bool of_y = s->epilogue != ACCEL_SUM_A && s->epilogue != ACCEL_SUM_B, of_a = s->epilogue == ACCEL_SUM_A;
   int64_t depth = of_y ? s->rows : s->depth, columns = of_a ? s->rows : s->columns;
-  return (struct accel_cuda_gemm){.name = name,
-                                  .type = (enum accel_element)(of_y ? s->result : s->type),
-                                  .result = (enum accel_element)s->result,
-                                  .rows = 1,
-                                  .columns = columns,
-                                  .depth = depth,
-                                  .y_row = columns,
-                                  .a_row = depth,
-                                  .a_column = 1,
-                                  .b_row = of_y   ? s->y_row
-                                           : of_a ? s->a_column
-                                                  : s->b_row,
-                                  .b_column = of_y   ? 1
-                                              : of_a ? s->a_row
-                                                     : s->b_column};
+  return (struct accel_gpu_gemm){.name = name,
+                                 .type = (enum accel_element)(of_y ? s->result : s->type),
+                                 .result = (enum accel_element)s->result,
+                                 .rows = 1,
+                                 .columns = columns,
+                                 .depth = depth,
+                                 .y_row = columns,
+                                 .a_row = depth,
+                                 .a_column = 1,
+                                 .b_row = of_y   ? s->y_row
+                                          : of_a ? s->a_column
+                                                 : s->b_row,
+                                 .b_column = of_y   ? 1
+                                             : of_a ? s->a_row
+                                                    : s->b_column};
 }
 
 static void *make_ones(enum accel_element type, int64_t count) {
@@ -197,20 +197,20 @@ static void *make_ones(enum accel_element type, int64_t count) {
 }
 
 /* Lets the library do the GEMM without its sums; false where it cannot. */
-static bool part_sums(struct accel_cuda_algorithm *chosen, const char *name) {
+static bool part_sums(struct accel_gpu_algorithm *chosen, const char *name) {
   if (chosen->shape.batch > 1 || !without_sums(&chosen->fused)) return false;
   RT_BLAS(cublasLtMatmulDescDestroy(chosen->what));
   chosen->what = describe(&chosen->shape, chosen->fused);
   if (!choose(chosen, name)) return false;
   chosen->sums = gemm_of_ones(&chosen->shape, name);
-  accel_cuda_open_gemm(&chosen->sums);
+  accel_gpu_open_gemm(&chosen->sums);
   chosen->ones = make_ones(chosen->sums.type, chosen->sums.depth);
   return true;
 }
 
 /* ---- GEMMs ---- */
 
-void accel_cuda_open_gemm(struct accel_cuda_gemm *gemm) {
+void accel_gpu_open_gemm(struct accel_gpu_gemm *gemm) {
   const struct shape shape = shape_of(gemm);
   if (handle == NULL) {
     RT_BLAS(cublasLtCreate(&handle));
@@ -221,7 +221,7 @@ void accel_cuda_open_gemm(struct accel_cuda_gemm *gemm) {
     if (memcmp(&gemm->algorithm->shape, &shape, sizeof shape) == 0 &&
         is_same(gemm->algorithm->wanted, gemm->algorithm_name))
       return;
-  struct accel_cuda_algorithm *chosen = calloc(1, sizeof *chosen);
+  struct accel_gpu_algorithm *chosen = calloc(1, sizeof *chosen);
   if (chosen == NULL) {
     struct problem problem;
     rt_problem(&problem, "no memory for the matmuls");
@@ -235,10 +235,10 @@ void accel_cuda_open_gemm(struct accel_cuda_gemm *gemm) {
   gemm->algorithm = algorithms = chosen;
 }
 
-void accel_cuda_multiply(const struct accel_cuda_gemm *gemm, accel_stream stream, void *y, const void *a, const void *b,
-                         void *bias, void *aux) {
+void accel_gpu_multiply(const struct accel_gpu_gemm *gemm, accel_stream stream, void *y, const void *a, const void *b,
+                        void *bias, void *aux) {
   const struct cuda_device *device = rt_cuda_device();
-  const struct accel_cuda_algorithm *chosen = gemm->algorithm;
+  const struct accel_gpu_algorithm *chosen = gemm->algorithm;
   const float one = 1.0f, old = gemm->accumulate ? 1.0f : 0.0f;
   set_pointers(chosen, bias, aux);
   if (measures) rt_measure_gemm(handle, gemm, &(struct operands){y, a, b}, stream);
@@ -247,5 +247,5 @@ void accel_cuda_multiply(const struct accel_cuda_gemm *gemm, accel_stream stream
                          device->plan.workspace_bytes, stream));
   if (chosen->ones == NULL) return;
   const void *added = chosen->shape.epilogue == ACCEL_SUM_A ? a : chosen->shape.epilogue == ACCEL_SUM_B ? b : y;
-  accel_cuda_multiply(&chosen->sums, stream, bias, chosen->ones, added, NULL, NULL);
+  accel_gpu_multiply(&chosen->sums, stream, bias, chosen->ones, added, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static cudaGraphExec_t instantiate(const struct accel_graph *graph, accel_stream
   return ready;
 }
 
-struct accel_graph *accel_cuda_capture(const char *name, void (*record)(void)) {
+struct accel_graph *accel_gpu_capture(const char *name, void (*record)(void)) {
   struct accel_graph *graph = malloc(sizeof *graph);
   if (graph == NULL) {
     struct problem problem;
@@ -45,13 +45,13 @@ struct accel_graph *accel_cuda_capture(const char *name, void (*record)(void)) {
   }
   *graph = (struct accel_graph){name, record, NULL, graphs};
   graphs = graph;
-  if (are_wanted()) graph->ready = instantiate(graph, accel_cuda_stream(ACCEL_COMPUTE));
+  if (are_wanted()) graph->ready = instantiate(graph, accel_gpu_stream(ACCEL_COMPUTE));
   return graph;
 }
 
-void accel_cuda_launch(const struct accel_graph *graph) {
+void accel_gpu_launch(const struct accel_graph *graph) {
   if (graph->ready != NULL && !rt_cuda_device()->apart)
-    RT_CUDA(cudaGraphLaunch(graph->ready, accel_cuda_stream(ACCEL_COMPUTE)));
+    RT_CUDA(cudaGraphLaunch(graph->ready, accel_gpu_stream(ACCEL_COMPUTE)));
   else
     graph->record();
 }

@@ -16,10 +16,10 @@ enum { MOST_ALGORITHMS = 16, ROUNDS = 3, RUNS = 5 };
 static json_t *measured;
 
 /* One execution. What was in a result that adds up stays there: next to it the GEMM vanishes. */
-static bool run(cublasLtHandle_t handle, const struct accel_cuda_gemm *gemm, const struct operands *operands,
+static bool run(cublasLtHandle_t handle, const struct accel_gpu_gemm *gemm, const struct operands *operands,
                 const cublasLtMatmulAlgo_t *algorithm, accel_stream stream) {
   const struct cuda_device *device = rt_cuda_device();
-  const struct accel_cuda_algorithm *of = gemm->algorithm;
+  const struct accel_gpu_algorithm *of = gemm->algorithm;
   const float factor = gemm->accumulate ? 1e-37f : 1.0f, old = gemm->accumulate ? 1.0f : 0.0f;
   return cublasLtMatmul(handle, of->what, &factor, operands->b, of->b, operands->a, of->a, &old, operands->y, of->y,
                         operands->y, of->y, algorithm, device->arena + device->plan.workspace_offset,
@@ -32,7 +32,7 @@ static int by_size(const void *a, const void *b) {
 }
 
 /* The median over rounds of the seconds of one execution; 0 where the algorithm does not run. */
-static double time_of(cublasLtHandle_t handle, const struct accel_cuda_gemm *gemm, const struct operands *operands,
+static double time_of(cublasLtHandle_t handle, const struct accel_gpu_gemm *gemm, const struct operands *operands,
                       const cublasLtMatmulAlgo_t *algorithm, accel_stream stream) {
   cudaEvent_t started, ended;
   float rounds[ROUNDS];
@@ -53,7 +53,7 @@ static double time_of(cublasLtHandle_t handle, const struct accel_cuda_gemm *gem
   return 1e-3 * rounds[ROUNDS / 2] / RUNS;
 }
 
-void rt_measure_gemm(cublasLtHandle_t handle, const struct accel_cuda_gemm *gemm, const struct operands *operands,
+void rt_measure_gemm(cublasLtHandle_t handle, const struct accel_gpu_gemm *gemm, const struct operands *operands,
                      accel_stream stream) {
   cublasLtMatmulHeuristicResult_t found[MOST_ALGORITHMS];
   json_t *variants;

@@ -2,7 +2,7 @@
 #ifndef RUNTIME_GPU_STATE_H
 #define RUNTIME_GPU_STATE_H
 
-#include "include/accel/cuda/device.h"
+#include "include/accel/gpu/device.h"
 #include "runtime/gpu/check.h"
 
 #include <cuda_runtime_api.h>
@@ -18,7 +18,7 @@ struct ring {
 
 struct cuda_device {
   const struct accel_program *program;
-  struct accel_cuda_plan plan;
+  struct accel_gpu_plan plan;
   int number; /* among the visible ones */
   struct cudaDeviceProp properties;
   char *arena;
@@ -43,7 +43,7 @@ bool rt_cuda_fits(const struct cuda_device *device, size_t bytes, struct problem
 bool rt_cuda_map(struct cuda_device *device, size_t bytes, struct problem *problem);
 void rt_cuda_unmap(struct cuda_device *device);
 
-/* Ends what accel_cuda_pin has begun. */
+/* Ends what accel_gpu_pin has begun. */
 void rt_cuda_unpin(struct cuda_device *device);
 
 /* Makes the rings; `staging` is room for the feed's pieces on the device. */

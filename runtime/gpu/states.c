@@ -15,46 +15,46 @@ static bool is_pinned(const char *mirror, const struct accel_state *state) {
   return pinned != NULL && mirror + state->offset >= pinned;
 }
 
-void accel_cuda_send_states(const struct accel_run *run) {
+void accel_gpu_send_states(const struct accel_run *run) {
   const struct cuda_device *device = rt_cuda_device();
   const char *mirror = accel_arena(run);
   for (int i = 0; i < device->program->n_states; i++) {
     const struct accel_state *state = &device->program->states[i];
     if (is_pinned(mirror, state)) continue;
-    accel_cuda_write(device->arena + state->offset, mirror + state->offset, bytes_of(state));
+    accel_gpu_write(device->arena + state->offset, mirror + state->offset, bytes_of(state));
   }
 }
 
-void accel_cuda_fetch_states(const struct accel_run *run) {
+void accel_gpu_fetch_states(const struct accel_run *run) {
   const struct cuda_device *device = rt_cuda_device();
   char *mirror = accel_arena(run);
   for (int i = 0; i < device->program->n_states; i++) {
     const struct accel_state *state = &device->program->states[i];
     if (is_pinned(mirror, state)) continue;
-    accel_cuda_read(mirror + state->offset, device->arena + state->offset, bytes_of(state));
+    accel_gpu_read(mirror + state->offset, device->arena + state->offset, bytes_of(state));
   }
-  accel_cuda_finish(accel_cuda_stream(ACCEL_COMPUTE));
+  accel_gpu_finish(accel_gpu_stream(ACCEL_COMPUTE));
 }
 
 void rt_device_fetch(void *host, size_t offset, size_t bytes) {
   const struct cuda_device *device = rt_cuda_device();
   if (device->arena == NULL || offset >= device->plan.feed_offset) return;
-  accel_cuda_read(host, device->arena + offset, bytes);
+  accel_gpu_read(host, device->arena + offset, bytes);
 }
 
-void accel_cuda_read(void *host, const void *device, size_t bytes) {
-  accel_stream stream = accel_cuda_stream(ACCEL_COMPUTE);
+void accel_gpu_read(void *host, const void *device, size_t bytes) {
+  accel_stream stream = accel_gpu_stream(ACCEL_COMPUTE);
   RT_CUDA(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream));
   RT_CUDA(cudaStreamSynchronize(stream));
 }
 
-void accel_cuda_write(void *device, const void *host, size_t bytes) {
-  accel_stream stream = accel_cuda_stream(ACCEL_COMPUTE);
+void accel_gpu_write(void *device, const void *host, size_t bytes) {
+  accel_stream stream = accel_gpu_stream(ACCEL_COMPUTE);
   RT_CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream));
   RT_CUDA(cudaStreamSynchronize(stream));
 }
 
-void *accel_cuda_pin(void *host, size_t bytes) {
+void *accel_gpu_pin(void *host, size_t bytes) {
   struct cuda_device *device = rt_cuda_device();
   void *address;
   RT_CUDA(cudaHostRegister(host, bytes, cudaHostRegisterMapped));

@@ -27,9 +27,9 @@ hipDataType rt_blas_type(int64_t element) {
   return types[element];
 }
 
-int rt_algorithms(hipblasLtHandle_t handle, const struct accel_cuda_algorithm *product,
+int rt_algorithms(hipblasLtHandle_t handle, const struct accel_gpu_algorithm *product,
                   hipblasLtMatmulHeuristicResult_t *found, int most) {
-  const struct accel_cuda_plan *plan = &rt_cuda_device()->plan;
+  const struct accel_gpu_plan *plan = &rt_cuda_device()->plan;
   hipblasLtMatmulPreference_t wish;
   int count = 0, good = 0;
   RT_BLAS(hipblasLtMatmulPreferenceCreate(&wish));
@@ -48,7 +48,7 @@ void rt_algorithm_name(const hipblasLtMatmulAlgo_t *algorithm, char name[ALGORIT
   name[0] = '\0';
 }
 
-bool rt_algorithm_of(hipblasLtHandle_t handle, const char *name, struct accel_cuda_algorithm *product) {
+bool rt_algorithm_of(hipblasLtHandle_t handle, const char *name, struct accel_gpu_algorithm *product) {
   (void)handle, (void)name, (void)product;
   return false;
 }

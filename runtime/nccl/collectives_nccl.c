@@ -1,5 +1,5 @@
 /* Collectives over NCCL, in the traffic stream. */
-#include "include/accel/cuda/collectives.h"
+#include "include/accel/gpu/collectives.h"
 #include "runtime/gpu/state.h"
 #include "runtime/nccl/groups.h"
 #include "runtime/process/fail.h"
@@ -56,39 +56,39 @@ void rt_nccl_close_order(void) {
 
 /* The traffic stream, after all that the compute stream holds by now. */
 static accel_stream traffic(void) {
-  accel_stream stream = accel_cuda_stream(ACCEL_TRAFFIC);
-  RT_CUDA(cudaEventRecord(order.fork, accel_cuda_stream(ACCEL_COMPUTE)));
+  accel_stream stream = accel_gpu_stream(ACCEL_TRAFFIC);
+  RT_CUDA(cudaEventRecord(order.fork, accel_gpu_stream(ACCEL_COMPUTE)));
   RT_CUDA(cudaStreamWaitEvent(stream, order.fork, 0));
   return stream;
 }
 
-void accel_cuda_prefetch(void *to, const void *from, size_t bytes) {
-  accel_stream stream = accel_cuda_stream(ACCEL_PREFETCH);
-  RT_CUDA(cudaEventRecord(order.fork, accel_cuda_stream(ACCEL_COMPUTE)));
+void accel_gpu_prefetch(void *to, const void *from, size_t bytes) {
+  accel_stream stream = accel_gpu_stream(ACCEL_PREFETCH);
+  RT_CUDA(cudaEventRecord(order.fork, accel_gpu_stream(ACCEL_COMPUTE)));
   RT_CUDA(cudaStreamWaitEvent(stream, order.fork, 0));
   RT_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream));
   RT_CUDA(cudaEventRecord(order.fetched, stream));
-  RT_CUDA(cudaStreamWaitEvent(accel_cuda_stream(ACCEL_TRAFFIC), order.fetched, 0));
+  RT_CUDA(cudaStreamWaitEvent(accel_gpu_stream(ACCEL_TRAFFIC), order.fetched, 0));
 }
 
 /* Records the event after which the sum, or the gather, that was started last has ended. */
 static void record_sum(void) {
-  if (order.sums < order.n_summed) RT_CUDA(cudaEventRecord(order.summed[order.sums], accel_cuda_stream(ACCEL_TRAFFIC)));
+  if (order.sums < order.n_summed) RT_CUDA(cudaEventRecord(order.summed[order.sums], accel_gpu_stream(ACCEL_TRAFFIC)));
   order.sums++;
 }
 
 static void record_gather(void) {
-  RT_CUDA(cudaEventRecord(order.gathered, accel_cuda_stream(ACCEL_TRAFFIC)));
+  RT_CUDA(cudaEventRecord(order.gathered, accel_gpu_stream(ACCEL_TRAFFIC)));
   order.gathers = true;
 }
 
 static void wait_for(cudaEvent_t event) {
-  RT_CUDA(cudaStreamWaitEvent(accel_cuda_stream(ACCEL_COMPUTE), event, 0));
+  RT_CUDA(cudaStreamWaitEvent(accel_gpu_stream(ACCEL_COMPUTE), event, 0));
 }
 
 void accel_wait_collectives(void) {
   if (order.sums == 0 && !order.gathers) return;
-  RT_CUDA(cudaEventRecord(order.join, accel_cuda_stream(ACCEL_TRAFFIC)));
+  RT_CUDA(cudaEventRecord(order.join, accel_gpu_stream(ACCEL_TRAFFIC)));
   wait_for(order.join);
   order.sums = 0;
   order.gathers = false;
@@ -123,18 +123,18 @@ static void start(enum accel_axis axis, ncclDataType_t type, void *values, size_
   record_sum();
 }
 
-void accel_cuda_start_all_reduce(enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count) {
+void accel_gpu_start_all_reduce(enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count) {
   start(axis, type_of(dtype), values, count);
 }
 
-void accel_cuda_start_all_reduce_doubles(enum accel_axis axis, double *values, size_t count) {
+void accel_gpu_start_all_reduce_doubles(enum accel_axis axis, double *values, size_t count) {
   start(axis, ncclFloat64, values, count);
 }
 
 /* It is waited for by itself: what was started before is counted on. */
-void accel_cuda_all_reduce_doubles(enum accel_axis axis, double *values, size_t count) {
+void accel_gpu_all_reduce_doubles(enum accel_axis axis, double *values, size_t count) {
   RT_NCCL(ncclAllReduce(values, values, count, ncclFloat64, ncclSum, rt_nccl_along(axis), traffic()));
-  RT_CUDA(cudaEventRecord(order.join, accel_cuda_stream(ACCEL_TRAFFIC)));
+  RT_CUDA(cudaEventRecord(order.join, accel_gpu_stream(ACCEL_TRAFFIC)));
   wait_for(order.join);
 }
 
@@ -144,8 +144,8 @@ void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
 
 /* In the stream, it starts after what was started before. */
 void accel_start_all_reduce_behind(enum accel_axis axis, float *values, size_t count) {
-  RT_NCCL(ncclAllReduce(values, values, count, ncclFloat32, ncclSum, rt_nccl_along(axis),
-                        accel_cuda_stream(ACCEL_TRAFFIC)));
+  RT_NCCL(
+      ncclAllReduce(values, values, count, ncclFloat32, ncclSum, rt_nccl_along(axis), accel_gpu_stream(ACCEL_TRAFFIC)));
 }
 
 void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
@@ -154,7 +154,7 @@ void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
 }
 
 /* The bits of numbers without a sign have their order, as integers, and those of a NaN are the largest. */
-void accel_cuda_start_all_reduce_largest(enum accel_axis axis, double *values, size_t count) {
+void accel_gpu_start_all_reduce_largest(enum accel_axis axis, double *values, size_t count) {
   static_assert(sizeof(double) == sizeof(int64_t), "bits of one are those of the other");
   RT_NCCL(ncclAllReduce(values, values, count, ncclInt64, ncclMax, rt_nccl_along(axis), traffic()));
   record_sum();
@@ -166,14 +166,14 @@ void accel_broadcast_values(enum accel_axis axis, float *values, size_t count) {
   accel_wait_gathers();
 }
 
-void accel_cuda_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtype, const void *values, void *own,
-                                     size_t count) {
+void accel_gpu_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtype, const void *values, void *own,
+                                    size_t count) {
   RT_NCCL(ncclReduceScatter(values, own, count, type_of(dtype), ncclSum, rt_nccl_along(axis), traffic()));
   record_sum();
 }
 
-void accel_cuda_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, const void *own, void *all,
-                                 size_t count) {
+void accel_gpu_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, const void *own, void *all,
+                                size_t count) {
   RT_NCCL(ncclAllGather(own, all, count, type_of(dtype), rt_nccl_along(axis), traffic()));
   record_gather();
 }
@@ -232,8 +232,8 @@ static void gather(const struct seat *seat, const float *own, float *values, siz
   }
 }
 
-void accel_cuda_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace,
-                                         accel_add_shards *add) {
+void accel_gpu_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace,
+                                        accel_add_shards *add) {
   const struct seat seat = seat_along(axis, traffic());
   size_t shard_size = count / (size_t)seat.ranks, last = count - shard_size * (size_t)(seat.ranks - 1);
   exchange(&seat, values, workspace, shard_size, last);
@@ -242,8 +242,8 @@ void accel_cuda_start_all_reduce_by_tree(enum accel_axis axis, float *values, si
   record_sum();
 }
 
-void accel_cuda_start_reduce_scatter_by_tree(enum accel_axis axis, const float *values, float *own, size_t shard_size,
-                                             size_t last, float *workspace, accel_add_shards *add) {
+void accel_gpu_start_reduce_scatter_by_tree(enum accel_axis axis, const float *values, float *own, size_t shard_size,
+                                            size_t last, float *workspace, accel_add_shards *add) {
   const struct seat seat = seat_along(axis, traffic());
   exchange(&seat, values, workspace, shard_size, last);
   add(own, workspace, own_count(&seat, shard_size, last), last);

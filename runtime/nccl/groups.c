@@ -1,6 +1,6 @@
 #include "runtime/nccl/groups.h"
 
-#include "include/accel/cuda/collectives.h"
+#include "include/accel/gpu/collectives.h"
 #include "runtime/gpu/state.h"
 #include "runtime/process/world.h"
 
@@ -115,7 +115,7 @@ static void close_collectives(void) {
   rt_nccl_close_order();
 }
 
-void accel_cuda_open_collectives(const struct accel_program *program) {
+void accel_gpu_open_collectives(const struct accel_program *program) {
   static ncclComm_t watched[ACCEL_AXES + 1];
   int count = 0;
   rt_cuda_close_collectives = close_collectives;

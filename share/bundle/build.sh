@@ -57,8 +57,8 @@ cuda)
   flags=$($toolkit --cflags)
   nvcc=$($toolkit --nvcc)
   folders="runtime/gpu runtime/cuda" parts="cudart cublasLt"
-  if grep -qE 'accel/cuda/(attention|convolution).h' "$program.c"; then parts="$parts cudnn"; else left_out=$by_cudnn; fi
-  if grep -q 'accel/cuda/trace.h' "$program.c"; then parts="$parts cupti"; else left_out="$left_out runtime/cuda/trace runtime/cuda/events"; fi
+  if grep -qE 'accel/gpu/(attention|convolution).h' "$program.c"; then parts="$parts cudnn"; else left_out=$by_cudnn; fi
+  if grep -q 'accel/gpu/trace.h' "$program.c"; then parts="$parts cupti"; else left_out="$left_out runtime/cuda/trace runtime/cuda/events"; fi
   if [ "$ranks" -gt 1 ]; then folders="runtime/nccl runtime/tcp $folders" parts="$parts nccl"; fi
   # shellcheck disable=SC2086
   libs="$($toolkit --libs $parts) -lstdc++"

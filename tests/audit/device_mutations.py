@@ -58,9 +58,9 @@ HOST = {
     "GPU: host reads the device": ("device-apart", in_host("step", "report.loss = arena->result[0];")),
     "GPU: host writes to the device": ("device-apart", in_host("last_micro_step", "arena->result[0] = 0.0f;")),
     "GPU: host memory cleared as the device's": ("device-apart", in_host(
-        "last_micro_step", "accel_cuda_zero(accel_cuda_stream(ACCEL_COMPUTE), &report, sizeof report);")),
-    "GPU: feed not sent": ("written-before-read", lost(r"\n  accel_cuda_feed_send\(\);")),
-    "GPU: feed not taken": ("written-before-read", lost(r"\n  accel_cuda_feed_take\(\);")),
+        "last_micro_step", "accel_gpu_zero(accel_gpu_stream(ACCEL_COMPUTE), &report, sizeof report);")),
+    "GPU: feed not sent": ("written-before-read", lost(r"\n  accel_gpu_feed_send\(\);")),
+    "GPU: feed not taken": ("written-before-read", lost(r"\n  accel_gpu_feed_take\(\);")),
     "GPU: feed not filled": ("written-before-read", lost(r"\n  accel_load_\w+\([^;]*feed[^;]*;")),
     "GPU: device's arena too small": ("in-bounds", replace(r"\.arena_bytes = sizeof\(struct arena\)", r"\g<0> / 2")),
     "GPU: feed too small": ("in-bounds", replace(r"\.feed_bytes = sizeof\(struct feed\)", r"\g<0> / 2")),
@@ -70,7 +70,7 @@ HOST = {
     "GPU: vocabulary": ("in-bounds", replace(r"\.vocabulary = ([1-9]\d*)", lambda m, r: f".vocabulary = {int(m[1]) + r.choice([1, 9])}")),
     "GPU: allocation in recorded work": ("no-allocation", in_host("last_micro_step", "(void)malloc(4);", "stdlib.h")),
     "GPU: environment in a step": ("no-environment", in_host("step", '(void)getenv("ACCEL");', "stdlib.h")),
-    "GPU: wait in a step": ("no-runtime-between-steps", in_host("step", "accel_cuda_finish(accel_cuda_stream(ACCEL_COMPUTE));")),
+    "GPU: wait in a step": ("no-runtime-between-steps", in_host("step", "accel_gpu_finish(accel_gpu_stream(ACCEL_COMPUTE));")),
 }
 DEVICE = {
     "GPU: guard lost": ("in-bounds", replace(GUARD, "")),

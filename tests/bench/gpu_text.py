@@ -174,7 +174,7 @@ def update_bytes(device):
 
 def logits_of(host, name):
     """A chunk's rows, and the bytes of their logits."""
-    fields = re.search(rf"struct accel_cuda_gemm {name}_logits = \{{(.*?)^\}}", host, re.M | re.S)[1]
+    fields = re.search(rf"struct accel_gpu_gemm {name}_logits = \{{(.*?)^\}}", host, re.M | re.S)[1]
     rows, row = (int(re.search(rf"\.{field} = (\d+)", fields)[1]) for field in ("rows", "y_row"))
     return rows, rows * row * (4 if ".result = ACCEL_F32" in fields else 2)
 

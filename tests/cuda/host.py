@@ -31,11 +31,11 @@ CXX = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas
 def headers():
     """A folder <accel/...> with the host's launch.h in the place of the runtime's."""
     folder = OUT / "host" / "include" / "accel"
-    (folder / "cuda").mkdir(parents=True)
+    (folder / "gpu").mkdir(parents=True)
     include = TREE / "include" / "accel"
     wanted = {path.name: path for path in include.glob("*.h")}
-    wanted |= {f"cuda/{path.name}": path for path in (include / "cuda").glob("*.h")}
-    wanted["cuda/launch.h"] = HOST / "accel" / "cuda" / "launch.h"
+    wanted |= {f"gpu/{path.name}": path for path in (include / "gpu").glob("*.h")}
+    wanted["gpu/launch.h"] = HOST / "accel" / "gpu" / "launch.h"
     for name, path in wanted.items():
         (folder / name).symlink_to(path)
     for path in HOST.glob("*.h"):

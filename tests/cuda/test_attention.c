@@ -1,7 +1,7 @@
 /* Attention by cuDNN's operations, over the stand-in that computes them one by one: that the graphs which the runtime
  * builds are attention and its gradient, against sums in float64 and their central differences. That cuDNN has engines
  * for them can be seen on a GPU alone. */
-#include "include/accel/cuda/attention.h"
+#include "include/accel/gpu/attention.h"
 #include "runtime/base/half.h"
 #include "tests/cuda/packed_attention.h"
 #include "tests/cuda/standin/standin.h"
@@ -25,11 +25,11 @@ struct arena {
 
 static const char *const architectures[] = {"sm_90", "sm_100", NULL};
 static const struct accel_program program = {.arena_bytes = sizeof(struct arena)};
-static struct accel_cuda_plan plan = {.architectures = architectures,
-                                      .arena_bytes = sizeof(struct arena),
-                                      .workspace_offset = offsetof(struct arena, workspace),
-                                      .workspace_bytes = 1 << 18,
-                                      .ahead = 2};
+static struct accel_gpu_plan plan = {.architectures = architectures,
+                                     .arena_bytes = sizeof(struct arena),
+                                     .workspace_offset = offsetof(struct arena, workspace),
+                                     .workspace_bytes = 1 << 18,
+                                     .ahead = 2};
 
 /* What a case is: the environment says. */
 static int groups;
@@ -172,11 +172,11 @@ static void check_backward(void) {
       }
 }
 
-static struct accel_cuda_attention attention;
+static struct accel_gpu_attention attention;
 static struct arena *arena;
 
 static void record(void) {
-  accel_stream stream = accel_cuda_stream(ACCEL_COMPUTE);
+  accel_stream stream = accel_gpu_stream(ACCEL_COMPUTE);
   const struct accel_attention_data data = {.q = arena->qkv,
                                             .k = arena->qkv + HEADS * SIZE,
                                             .v = arena->qkv + (HEADS + groups) * SIZE,
@@ -188,8 +188,8 @@ static void record(void) {
                                             .d_q = arena->d_qkv,
                                             .d_k = arena->d_qkv + HEADS * SIZE,
                                             .d_v = arena->d_qkv + (HEADS + groups) * SIZE};
-  accel_cuda_attend(&attention, stream, &data);
-  accel_cuda_attend_backward(&attention, stream, &data);
+  accel_gpu_attend(&attention, stream, &data);
+  accel_gpu_attend_backward(&attention, stream, &data);
 }
 
 static void run(void) {
@@ -204,18 +204,18 @@ static void run(void) {
   attention.scale = 0.35;
   attention.causal = causal;
   attention.lengths = lengths;
-  accel_cuda_open(&program, &plan);
-  arena = accel_cuda_arena();
-  accel_cuda_open_attention(&attention);
-  accel_cuda_open_attention_backward(&attention);
+  accel_gpu_open(&program, &plan);
+  arena = accel_gpu_arena();
+  accel_gpu_open_attention(&attention);
+  accel_gpu_open_attention_backward(&attention);
   fill();
-  accel_cuda_write(arena, &host, sizeof host);
-  const struct accel_graph *graph = accel_cuda_capture("attention", record);
-  for (int i = 0; i < 2; i++) accel_cuda_launch(graph); /* again, over what the first has left */
-  accel_cuda_read(&host, arena, sizeof host);
+  accel_gpu_write(arena, &host, sizeof host);
+  const struct accel_graph *graph = accel_gpu_capture("attention", record);
+  for (int i = 0; i < 2; i++) accel_gpu_launch(graph); /* again, over what the first has left */
+  accel_gpu_read(&host, arena, sizeof host);
   check_forward();
   check_backward();
-  accel_cuda_close();
+  accel_gpu_close();
 }
 
 static void test_graphs(void **state) {

@@ -1,6 +1,6 @@
 /* Collectives of eight ranks over the stand-in of NCCL: what comes out, in and out of graphs, the order of streams, and
  * ranks that do not do the same. */
-#include "include/accel/cuda/collectives.h"
+#include "include/accel/gpu/collectives.h"
 #include "runtime/process/world.h"
 #include "tests/cuda/standin/standin.h"
 #include "tests/runtime/cmocka_all.h"
@@ -24,24 +24,24 @@ struct arena {
 static const char *const architectures[] = {"sm_90", NULL};
 static const struct accel_program program = {
     .mesh = {2, 4}, .timeout = 200, .arena_bytes = sizeof(struct arena), .division.n_rows = 2};
-static const struct accel_cuda_plan plan = {.architectures = architectures,
-                                            .arena_bytes = sizeof(struct arena),
-                                            .workspace_offset = offsetof(struct arena, workspace),
-                                            .workspace_bytes = 256,
-                                            .ahead = 2};
+static const struct accel_gpu_plan plan = {.architectures = architectures,
+                                           .arena_bytes = sizeof(struct arena),
+                                           .workspace_offset = offsetof(struct arena, workspace),
+                                           .workspace_bytes = 256,
+                                           .ahead = 2};
 static struct arena *arena, host;
 
 static void open_all(void) {
   struct problem problem;
   rt_world_join();
   if (!rt_world_divide(&program, &problem)) rt_fail_together(&problem, 2);
-  accel_cuda_open(&program, &plan);
-  accel_cuda_open_collectives(&program);
-  arena = accel_cuda_arena();
+  accel_gpu_open(&program, &plan);
+  accel_gpu_open_collectives(&program);
+  arena = accel_gpu_arena();
 }
 
 static void close_all(void) {
-  accel_cuda_close();
+  accel_gpu_close();
   rt_world_leave();
 }
 
@@ -59,12 +59,12 @@ static float sum_along(enum accel_axis axis, float each) {
 
 static void record_sums(void) {
   accel_start_all_reduce(ACCEL_DP_REPLICATE, arena->values, COUNT);
-  accel_cuda_zero(accel_cuda_stream(ACCEL_COMPUTE), arena->doubles, sizeof arena->doubles); /* beside it */
-  accel_cuda_start_all_gather(ACCEL_DP_SHARD, ACCEL_FLOAT32, arena->own, arena->whole, 512);
+  accel_gpu_zero(accel_gpu_stream(ACCEL_COMPUTE), arena->doubles, sizeof arena->doubles); /* beside it */
+  accel_gpu_start_all_gather(ACCEL_DP_SHARD, ACCEL_FLOAT32, arena->own, arena->whole, 512);
   accel_wait_collectives();
-  accel_cuda_start_reduce_scatter(ACCEL_DP_SHARD, ACCEL_FLOAT32, arena->whole, arena->own, 512);
+  accel_gpu_start_reduce_scatter(ACCEL_DP_SHARD, ACCEL_FLOAT32, arena->whole, arena->own, 512);
   accel_wait_collectives();
-  accel_cuda_start_all_reduce(ACCEL_DP_SHARD, ACCEL_BFLOAT16, arena->narrow, 512);
+  accel_gpu_start_all_reduce(ACCEL_DP_SHARD, ACCEL_BFLOAT16, arena->narrow, 512);
   accel_wait_collectives();
 }
 
@@ -73,12 +73,12 @@ static void fill(void) {
   for (int i = 0; i < COUNT; i++) host.values[i] = rank * (float)(i % 7);
   for (int i = 0; i < 512; i++) host.own[i] = rank + (float)i;
   for (int i = 0; i < 512; i++) host.narrow[i] = 0x3f80; /* 1 */
-  accel_cuda_write(arena, &host, sizeof host);
+  accel_gpu_write(arena, &host, sizeof host);
 }
 
 static void check(void) {
   int rank = rt_world()->rank, first = rank < 4 ? 0 : 4;
-  accel_cuda_read(&host, arena, sizeof host);
+  accel_gpu_read(&host, arena, sizeof host);
   for (int i = 0; i < COUNT; i++)
     require(host.values[i] == sum_along(ACCEL_DP_REPLICATE, (float)(i % 7)), "a sum over replicas");
   for (int r = 0; r < 4; r++)
@@ -91,14 +91,14 @@ static void check(void) {
 static void shards(size_t shard_size, size_t last) {
   int rank = rt_world()->rank, place = rank % 4, first = rank < 4 ? 0 : 4, all = (int)(3 * shard_size + last);
   for (int i = 0; i < all; i++) host.whole[i] = (float)(rank + i);
-  accel_cuda_write(arena->whole, host.whole, sizeof host.whole);
+  accel_gpu_write(arena->whole, host.whole, sizeof host.whole);
   accel_start_reduce_scatter(ACCEL_DP_SHARD, arena->whole, arena->own, shard_size, last);
   accel_wait_reductions(1);
-  accel_cuda_copy(accel_cuda_stream(ACCEL_COMPUTE), arena->whole + (size_t)place * shard_size, arena->own,
-                  (place < 3 ? shard_size : last) * sizeof(float));
+  accel_gpu_copy(accel_gpu_stream(ACCEL_COMPUTE), arena->whole + (size_t)place * shard_size, arena->own,
+                 (place < 3 ? shard_size : last) * sizeof(float));
   accel_start_all_gather(ACCEL_DP_SHARD, arena->whole, shard_size, last);
   accel_wait_gathers();
-  accel_cuda_read(host.whole, arena->whole, sizeof host.whole);
+  accel_gpu_read(host.whole, arena->whole, sizeof host.whole);
   for (int i = 0; i < all; i++) require(host.whole[i] == (float)(4 * (first + i) + 6), "shards of two lengths");
   accel_wait_collectives(); /* from here on sums are counted anew */
 }
@@ -121,7 +121,7 @@ static void add_four(const void *at) {
 
 static void add_shards(float *sum, const float *shards, size_t count, size_t step) {
   const struct addition of = {sum, shards, count, step};
-  standin_launch(accel_cuda_stream(ACCEL_TRAFFIC), "add_pieces", add_four, &of, sizeof of);
+  standin_launch(accel_gpu_stream(ACCEL_TRAFFIC), "add_pieces", add_four, &of, sizeof of);
 }
 
 /* Value i of rank r, so that sums of four ranks show the order. */
@@ -136,15 +136,15 @@ static void by_tree(size_t shard_size, size_t last) {
   int place = rt_world()->rank % 4;
   size_t all = 3 * shard_size + last, own = place < 3 ? shard_size : last;
   for (size_t i = 0; i < all; i++) host.whole[i] = in_place(rt_world()->rank, i);
-  accel_cuda_write(arena->whole, host.whole, sizeof host.whole);
-  accel_cuda_start_reduce_scatter_by_tree(ACCEL_DP_SHARD, arena->whole, arena->own, shard_size, last, arena->room,
-                                          add_shards);
-  accel_cuda_start_all_reduce_by_tree(ACCEL_DP_SHARD, arena->whole, all, arena->room, add_shards);
+  accel_gpu_write(arena->whole, host.whole, sizeof host.whole);
+  accel_gpu_start_reduce_scatter_by_tree(ACCEL_DP_SHARD, arena->whole, arena->own, shard_size, last, arena->room,
+                                         add_shards);
+  accel_gpu_start_all_reduce_by_tree(ACCEL_DP_SHARD, arena->whole, all, arena->room, add_shards);
   accel_wait_reductions(1);
-  accel_cuda_copy(accel_cuda_stream(ACCEL_COMPUTE), arena->own + own, arena->own, own * sizeof(float));
+  accel_gpu_copy(accel_gpu_stream(ACCEL_COMPUTE), arena->own + own, arena->own, own * sizeof(float));
   accel_wait_collectives();
-  accel_cuda_read(host.own, arena->own, sizeof host.own);
-  accel_cuda_read(host.whole, arena->whole, sizeof host.whole);
+  accel_gpu_read(host.own, arena->own, sizeof host.own);
+  accel_gpu_read(host.whole, arena->whole, sizeof host.whole);
   for (size_t i = 0; i < 2 * own; i++)
     require(host.own[i] == (float)((size_t)place * shard_size + i % own) + 4.0f, "a shard of sums in order");
   for (size_t i = 0; i < all; i++) require(host.whole[i] == (float)i + 4.0f, "sums in order");
@@ -154,9 +154,9 @@ static void by_tree(size_t shard_size, size_t last) {
 static void in_order(void) {
   static const double numbers[] = {1e16, 1.0, -1e16, 1.0};
   double mine[] = {numbers[rt_world()->rank % 4], 1.0};
-  accel_cuda_write(arena->doubles, mine, sizeof mine);
-  accel_cuda_all_reduce_doubles(ACCEL_DP_SHARD, arena->doubles + 1, 1);
-  accel_cuda_read(host.doubles, arena->doubles, sizeof mine);
+  accel_gpu_write(arena->doubles, mine, sizeof mine);
+  accel_gpu_all_reduce_doubles(ACCEL_DP_SHARD, arena->doubles + 1, 1);
+  accel_gpu_read(host.doubles, arena->doubles, sizeof mine);
   require(host.doubles[1] == 4.0, "doubles of the device");
   accel_all_reduce_doubles_by_tree(ACCEL_DP_SHARD, mine, 2);
   require(mine[0] == 2.0 && mine[1] == 4.0, "doubles of the host by a tree");
@@ -165,24 +165,24 @@ static void in_order(void) {
 /* The largest of four ranks' numbers, and what is none; and the values of the first rank. */
 static void largest(void) {
   double rank = (double)rt_world()->rank, mine[] = {rank, rank == 2.0 ? (double)NAN : 1e300, 0.25};
-  accel_cuda_write(arena->doubles, mine, sizeof mine);
-  accel_cuda_start_all_reduce_largest(ACCEL_DP_SHARD, arena->doubles, 3);
+  accel_gpu_write(arena->doubles, mine, sizeof mine);
+  accel_gpu_start_all_reduce_largest(ACCEL_DP_SHARD, arena->doubles, 3);
   accel_wait_collectives();
-  accel_cuda_read(host.doubles, arena->doubles, sizeof mine);
+  accel_gpu_read(host.doubles, arena->doubles, sizeof mine);
   require(host.doubles[0] == (rank < 4.0 ? 3.0 : 7.0) && host.doubles[2] == 0.25, "the largest");
   require(rank < 4.0 ? isnan(host.doubles[1]) : host.doubles[1] == 1e300, "a NaN is the largest");
   accel_broadcast_values(ACCEL_DP_SHARD, arena->values, 8);
-  accel_cuda_read(host.values, arena->values, 8 * sizeof(float));
+  accel_gpu_read(host.values, arena->values, 8 * sizeof(float));
   require(host.values[1] == sum_along(ACCEL_DP_REPLICATE, 1.0f) - 2.0f * (float)(rt_world()->rank % 4),
           "the first rank's");
 }
 
 static void sums(void) {
   open_all();
-  struct accel_graph *graph = accel_cuda_capture("sums", record_sums);
+  struct accel_graph *graph = accel_gpu_capture("sums", record_sums);
   for (int i = 0; i < 3; i++) {
     fill();
-    accel_cuda_launch(graph);
+    accel_gpu_launch(graph);
     check();
   }
   shards(40, 100);
@@ -204,7 +204,7 @@ static void forgets_to_wait(void) {
   open_all();
   fill();
   accel_start_all_reduce(ACCEL_DP_REPLICATE, arena->values, COUNT);
-  accel_cuda_zero(accel_cuda_stream(ACCEL_COMPUTE), arena->values, 4);
+  accel_gpu_zero(accel_gpu_stream(ACCEL_COMPUTE), arena->values, 4);
   accel_wait_collectives();
   close_all();
 }
@@ -214,7 +214,7 @@ static void forgets_to_join(void) {
 }
 static void leaves_a_capture_open(void) {
   open_all();
-  accel_cuda_capture("sums", forgets_to_join);
+  accel_gpu_capture("sums", forgets_to_join);
 }
 
 static void another_count(void) {
@@ -226,7 +226,7 @@ static void another_count(void) {
 static void another_kind(void) {
   open_all();
   if (rt_world()->rank == 6)
-    accel_cuda_start_all_gather(ACCEL_DP_SHARD, ACCEL_FLOAT32, arena->own, arena->whole, 16);
+    accel_gpu_start_all_gather(ACCEL_DP_SHARD, ACCEL_FLOAT32, arena->own, arena->whole, 16);
   else
     accel_start_all_reduce(ACCEL_DP_SHARD, arena->values, 16);
   accel_wait_collectives();

@@ -1,7 +1,7 @@
 /* Convolutions by cuDNN's operations, over the stand-in that computes them: that what the runtime describes is the
  * convolution and both its gradients, against sums in float64, and that no engine is taken whose notes say that it
  * gives other numbers. Which engines cuDNN has is asked by test_engines.py. */
-#include "include/accel/cuda/convolution.h"
+#include "include/accel/gpu/convolution.h"
 #include "runtime/base/half.h"
 #include "tests/cuda/standin/standin.h"
 #include "tests/runtime/cmocka_all.h"
@@ -22,13 +22,13 @@ struct arena {
 
 static const char *const architectures[] = {"sm_90", NULL};
 static const struct accel_program program = {.arena_bytes = sizeof(struct arena)};
-static struct accel_cuda_plan plan = {.architectures = architectures,
-                                      .arena_bytes = sizeof(struct arena),
-                                      .workspace_offset = offsetof(struct arena, workspace),
-                                      .workspace_bytes = ROOM,
-                                      .ahead = 2};
+static struct accel_gpu_plan plan = {.architectures = architectures,
+                                     .arena_bytes = sizeof(struct arena),
+                                     .workspace_offset = offsetof(struct arena, workspace),
+                                     .workspace_bytes = ROOM,
+                                     .ahead = 2};
 
-static struct accel_cuda_convolution convolutions[OPERANDS];
+static struct accel_gpu_convolution convolutions[OPERANDS];
 static struct arena host, *arena;
 static double given[OPERANDS][MOST], truth[OPERANDS][MOST], sizes[OPERANDS][MOST];
 static int64_t counts[OPERANDS];
@@ -43,19 +43,19 @@ static int asked(const char *name, int otherwise) {
 
 static void describe(void) {
   int64_t groups = asked("GROUPS", 1), in = asked("IN", 4), out = asked("OUT", 6);
-  struct accel_cuda_convolution c = {.name = "conv",
-                                     .type = (enum accel_element)asked("TYPE", ACCEL_F32),
-                                     .tf32 = asked("TF32", 0),
-                                     .accumulate = asked("ACCUMULATE", 0),
-                                     .batch = BATCH,
-                                     .groups = groups,
-                                     .x_channels = in,
-                                     .y_channels = out,
-                                     .x = {7, 6},
-                                     .kernel = {asked("KERNEL", 3), asked("KERNEL", 3)},
-                                     .stride = {asked("STRIDE", 1), 1},
-                                     .padding = {asked("PADDING", 0), 1},
-                                     .dilation = {1, asked("DILATION", 1)}};
+  struct accel_gpu_convolution c = {.name = "conv",
+                                    .type = (enum accel_element)asked("TYPE", ACCEL_F32),
+                                    .tf32 = asked("TF32", 0),
+                                    .accumulate = asked("ACCUMULATE", 0),
+                                    .batch = BATCH,
+                                    .groups = groups,
+                                    .x_channels = in,
+                                    .y_channels = out,
+                                    .x = {7, 6},
+                                    .kernel = {asked("KERNEL", 3), asked("KERNEL", 3)},
+                                    .stride = {asked("STRIDE", 1), 1},
+                                    .padding = {asked("PADDING", 0), 1},
+                                    .dilation = {1, asked("DILATION", 1)}};
   for (int i = 0; i < 2; i++)
     c.y[i] = (c.x[i] + 2 * c.padding[i] - c.dilation[i] * (c.kernel[i] - 1) - 1) / c.stride[i] + 1;
   counts[0] = BATCH * in * c.x[0] * c.x[1];
@@ -68,7 +68,7 @@ static void describe(void) {
 }
 
 /* Each of the three, of the other two: all terms of one place of y. */
-static void add_place(const struct accel_cuda_convolution *c, int64_t n, int64_t o, int64_t i, int64_t j) {
+static void add_place(const struct accel_gpu_convolution *c, int64_t n, int64_t o, int64_t i, int64_t j) {
   int64_t in = c->x_channels / c->groups, first = o / (c->y_channels / c->groups) * in;
   int64_t at_y = ((n * c->y_channels + o) * c->y[0] + i) * c->y[1] + j;
   for (int64_t k = 0; k < in * c->kernel[0] * c->kernel[1]; k++) {
@@ -88,7 +88,7 @@ static void add_place(const struct accel_cuda_convolution *c, int64_t n, int64_t
 }
 
 static void add_all(void) {
-  const struct accel_cuda_convolution *c = &convolutions[0];
+  const struct accel_gpu_convolution *c = &convolutions[0];
   for (int64_t n = 0; n < BATCH; n++)
     for (int64_t o = 0; o < c->y_channels; o++)
       for (int64_t i = 0; i < c->y[0]; i++)
@@ -149,11 +149,11 @@ static void check(const struct arena *after, double *farthest) {
 }
 
 static void record(void) {
-  accel_stream stream = accel_cuda_stream(ACCEL_COMPUTE);
+  accel_stream stream = accel_gpu_stream(ACCEL_COMPUTE);
   char *x = arena->given[0] + beside, *weights = arena->given[1] + beside, *y = arena->given[2] + beside;
-  accel_cuda_convolve(&convolutions[0], stream, arena->made[0] + beside, y, weights);
-  accel_cuda_convolve(&convolutions[1], stream, arena->made[1] + beside, y, x);
-  accel_cuda_convolve(&convolutions[2], stream, arena->made[2] + beside, x, weights);
+  accel_gpu_convolve(&convolutions[0], stream, arena->made[0] + beside, y, weights);
+  accel_gpu_convolve(&convolutions[1], stream, arena->made[1] + beside, y, x);
+  accel_gpu_convolve(&convolutions[2], stream, arena->made[2] + beside, x, weights);
 }
 
 static void run(void) {
@@ -163,19 +163,19 @@ static void run(void) {
   beside = (size_t)asked("BY_RENAME", 0) * width();
   plan.deterministic = asked("DETERMINISTIC", 0);
   if (asked("ROOM", 0) > 0) plan.workspace_bytes = (size_t)asked("ROOM", 0);
-  accel_cuda_open(&program, &plan);
-  arena = accel_cuda_arena();
-  for (int i = 0; i < OPERANDS; i++) accel_cuda_open_convolution(&convolutions[i]);
+  accel_gpu_open(&program, &plan);
+  arena = accel_gpu_arena();
+  for (int i = 0; i < OPERANDS; i++) accel_gpu_open_convolution(&convolutions[i]);
   fill();
-  const struct accel_graph *graph = accel_cuda_capture("convolutions", record);
+  const struct accel_graph *graph = accel_gpu_capture("convolutions", record);
   for (int i = 0; i < 2; i++) {
-    accel_cuda_write(arena, &host, sizeof host);
-    accel_cuda_launch(graph);
-    accel_cuda_read(&runs[i], arena, sizeof runs[i]);
+    accel_gpu_write(arena, &host, sizeof host);
+    accel_gpu_launch(graph);
+    accel_gpu_read(&runs[i], arena, sizeof runs[i]);
     check(&runs[i], &farthest);
   }
   bool alike = memcmp(runs[0].made, runs[1].made, sizeof runs[0].made) == 0;
-  accel_cuda_close();
+  accel_gpu_close();
   if (alike != (asked("ALIKE", 1) != 0)) fprintf(stderr, "two runs are%s alike\n", alike ? "" : " not"), exit(4);
   if (asked("TF32", 0) && farthest < 1e-5) fprintf(stderr, "tf32 is not used\n"), exit(4);
 }

@@ -1,6 +1,6 @@
 /* The runtime's device part over the stand-ins: start, and what it says when it cannot; feed, report, graphs, matmuls.
  */
-#include "include/accel/cuda/gemm.h"
+#include "include/accel/gpu/gemm.h"
 #include "tests/cuda/standin/standin.h"
 #include "tests/runtime/cmocka_all.h"
 #include "tests/tcp/children.h"
@@ -21,26 +21,26 @@ struct arena {
 
 static const char *const architectures[] = {"sm_80", "sm_90a", NULL};
 static const struct accel_program program = {.arena_bytes = sizeof(struct arena)};
-static struct accel_cuda_plan plan = {.architectures = architectures,
-                                      .arena_bytes = sizeof(struct arena),
-                                      .workspace_offset = offsetof(struct arena, workspace),
-                                      .workspace_bytes = 1 << 16,
-                                      .feed_offset = offsetof(struct arena, feed),
-                                      .feed_bytes = sizeof(int32_t[16]),
-                                      .report_offset = offsetof(struct arena, report),
-                                      .report_bytes = sizeof(float[4]),
-                                      .ahead = 3,
-                                      .events = 2};
+static struct accel_gpu_plan plan = {.architectures = architectures,
+                                     .arena_bytes = sizeof(struct arena),
+                                     .workspace_offset = offsetof(struct arena, workspace),
+                                     .workspace_bytes = 1 << 16,
+                                     .feed_offset = offsetof(struct arena, feed),
+                                     .feed_bytes = sizeof(int32_t[16]),
+                                     .report_offset = offsetof(struct arena, report),
+                                     .report_bytes = sizeof(float[4]),
+                                     .ahead = 3,
+                                     .events = 2};
 static struct arena *arena;
 
 static void open_device(void) {
-  accel_cuda_open(&program, &plan);
-  arena = accel_cuda_arena();
+  accel_gpu_open(&program, &plan);
+  arena = accel_gpu_arena();
 }
 
 static void nothing(void) {
   open_device();
-  accel_cuda_close();
+  accel_gpu_close();
 }
 
 /* ---- What is said at start ---- */
@@ -78,10 +78,10 @@ static void look_at_priorities(void) {
   if (cudaDeviceGetStreamPriorityRange(&lowest, &highest) != cudaSuccess || highest >= lowest) exit(3);
   for (int i = 0; i < ACCEL_STREAMS; i++) {
     int priority = 1;
-    if (cudaStreamGetPriority(accel_cuda_stream((enum accel_stream_name)i), &priority) != cudaSuccess) exit(4);
+    if (cudaStreamGetPriority(accel_gpu_stream((enum accel_stream_name)i), &priority) != cudaSuccess) exit(4);
     if (priority != (i == ACCEL_TRAFFIC ? highest : lowest)) exit(5);
   }
-  accel_cuda_close();
+  accel_gpu_close();
 }
 
 static void test_priorities(void **state) {
@@ -102,38 +102,38 @@ static void run_sum(const void *arguments) {
 }
 
 static void record_step(void) {
-  standin_launch(accel_cuda_stream(ACCEL_COMPUTE), "sum", run_sum, NULL, 0);
+  standin_launch(accel_gpu_stream(ACCEL_COMPUTE), "sum", run_sum, NULL, 0);
 }
 
 static void feed(int step) {
-  int32_t *room = accel_cuda_feed_begin();
+  int32_t *room = accel_gpu_feed_begin();
   standin_touch(room, plan.feed_bytes, true); /* while no copy of it goes on */
   for (int i = 0; i < 16; i++) room[i] = step * i;
-  accel_cuda_feed_send();
+  accel_gpu_feed_send();
 }
 
 /* The host is up to two feeds ahead, and reads reports of earlier steps. */
 static void ten_steps(void) {
   open_device();
-  accel_cuda_zero(accel_cuda_stream(ACCEL_COMPUTE), arena->report, sizeof arena->report);
-  struct accel_graph *graph = accel_cuda_capture("step", record_step);
-  if (accel_cuda_report(0) != NULL) exit(3);
+  accel_gpu_zero(accel_gpu_stream(ACCEL_COMPUTE), arena->report, sizeof arena->report);
+  struct accel_graph *graph = accel_gpu_capture("step", record_step);
+  if (accel_gpu_report(0) != NULL) exit(3);
   feed(0);
   for (int step = 0; step < 10; step++) {
     if (step + 1 < 10) feed(step + 1);
-    accel_cuda_feed_take();
-    accel_cuda_launch(graph);
-    accel_cuda_report_send();
-    const float *before = accel_cuda_report(1);
+    accel_gpu_feed_take();
+    accel_gpu_launch(graph);
+    accel_gpu_report_send();
+    const float *before = accel_gpu_report(1);
     if (step == 0 && before != NULL) exit(4);
     if (step == 0) continue;
     standin_touch(before, plan.report_bytes, false);
     if (before[0] != 120.0f * (float)(step - 1) || before[1] != (float)step) exit(5);
   }
-  const float *last = accel_cuda_report(0);
+  const float *last = accel_gpu_report(0);
   standin_touch(last, plan.report_bytes, false);
-  if (last[0] != 1080.0f || last[1] != 10.0f || accel_cuda_report(3) != NULL) exit(6);
-  accel_cuda_close();
+  if (last[0] != 1080.0f || last[1] != 10.0f || accel_gpu_report(3) != NULL) exit(6);
+  accel_gpu_close();
 }
 
 static void test_steps(void **state) {
@@ -153,19 +153,19 @@ static void reads_without_take(void) {
   open_device();
   feed(1);
   record_step();
-  accel_cuda_copy(accel_cuda_stream(ACCEL_TRAFFIC), arena->states, arena->report, 16);
+  accel_gpu_copy(accel_gpu_stream(ACCEL_TRAFFIC), arena->states, arena->report, 16);
 }
 
 static void forgets_wait(void) {
   open_device();
-  accel_cuda_zero(accel_cuda_stream(ACCEL_COMPUTE), arena->a, sizeof arena->a);
-  accel_cuda_record(0, accel_cuda_stream(ACCEL_COMPUTE));
-  accel_cuda_copy(accel_cuda_stream(ACCEL_TRAFFIC), arena->b, arena->a, sizeof arena->a);
+  accel_gpu_zero(accel_gpu_stream(ACCEL_COMPUTE), arena->a, sizeof arena->a);
+  accel_gpu_record(0, accel_gpu_stream(ACCEL_COMPUTE));
+  accel_gpu_copy(accel_gpu_stream(ACCEL_TRAFFIC), arena->b, arena->a, sizeof arena->a);
 }
 
 static void fails_late(void) {
   open_device();
-  accel_cuda_finish(accel_cuda_stream(ACCEL_COMPUTE));
+  accel_gpu_finish(accel_gpu_stream(ACCEL_COMPUTE));
 }
 
 static void test_breaks(void **state) {
@@ -215,32 +215,32 @@ static void check_gemm(enum accel_epilogue epilogue, bool a_turned, bool b_turne
   enum { ROWS = 8, COLUMNS = 16, DEPTH = 24, MASK_ROW = 128 };
   bool relu = epilogue == ACCEL_RELU || epilogue == ACCEL_BIAS_RELU;
   bool drelu = epilogue == ACCEL_DRELU || epilogue == ACCEL_DRELU_SUM;
-  struct accel_cuda_gemm p = {.name = "test",
-                              .accumulate = accumulate,
-                              .epilogue = epilogue,
-                              .rows = ROWS,
-                              .columns = COLUMNS,
-                              .depth = DEPTH,
-                              .y_row = relu || drelu ? MASK_ROW : COLUMNS,
-                              .a_row = a_turned ? 1 : DEPTH,
-                              .a_column = a_turned ? ROWS : 1,
-                              .b_row = b_turned ? 1 : COLUMNS,
-                              .b_column = b_turned ? DEPTH : 1,
-                              .batch = batch,
-                              .y_step = ROWS * (relu || drelu ? MASK_ROW : COLUMNS),
-                              .a_step = ROWS * DEPTH,
-                              .b_step = DEPTH * COLUMNS};
+  struct accel_gpu_gemm p = {.name = "test",
+                             .accumulate = accumulate,
+                             .epilogue = epilogue,
+                             .rows = ROWS,
+                             .columns = COLUMNS,
+                             .depth = DEPTH,
+                             .y_row = relu || drelu ? MASK_ROW : COLUMNS,
+                             .a_row = a_turned ? 1 : DEPTH,
+                             .a_column = a_turned ? ROWS : 1,
+                             .b_row = b_turned ? 1 : COLUMNS,
+                             .b_column = b_turned ? DEPTH : 1,
+                             .batch = batch,
+                             .y_step = ROWS * (relu || drelu ? MASK_ROW : COLUMNS),
+                             .a_step = ROWS * DEPTH,
+                             .b_step = DEPTH * COLUMNS};
   static struct arena host;
   random_fill(host.a, 4096, 1);
   random_fill(host.b, 4096, 2);
   random_fill(host.y, 4096, 3);
   random_fill(host.aux, 4096, 4);
   random_fill(host.bias, 64, 5);
-  accel_cuda_write(arena, &host, sizeof host);
-  accel_cuda_open_gemm(&p);
-  accel_cuda_multiply(&p, accel_cuda_stream(ACCEL_COMPUTE), arena->y, arena->a, arena->b, arena->bias, arena->aux);
+  accel_gpu_write(arena, &host, sizeof host);
+  accel_gpu_open_gemm(&p);
+  accel_gpu_multiply(&p, accel_gpu_stream(ACCEL_COMPUTE), arena->y, arena->a, arena->b, arena->bias, arena->aux);
   static struct arena got;
-  accel_cuda_read(&got, arena, sizeof got);
+  accel_gpu_read(&got, arena, sizeof got);
   double column_sums[COLUMNS] = {0}, depth_sums_a[ROWS] = {0}, depth_sums_b[COLUMNS] = {0};
   for (int64_t n = 0; n < (batch > 0 ? batch : 1); n++)
     for (int64_t i = 0; i < ROWS; i++)
@@ -286,7 +286,7 @@ static void gemms(void) {
   check_gemm(ACCEL_SUM_A, true, false, true, 0);
   check_gemm(ACCEL_BIAS_GELU, false, true, false, 2);
   check_gemm(ACCEL_BIAS_RELU, false, true, false, 2);
-  accel_cuda_close();
+  accel_gpu_close();
 }
 
 /* 1 + 2^-11 is 1 in ten bits of mantissa, and stays what it is in float32. */
@@ -294,25 +294,25 @@ static void rounds_factors(void) {
   static const float one = 1.0f, near_one = 1.0f + 1.0f / 2048.0f;
   open_device();
   for (int tf32 = 0; tf32 < 2; tf32++) {
-    struct accel_cuda_gemm p = {.name = "tf32",
-                                .tf32 = tf32,
-                                .rows = 1,
-                                .columns = 1,
-                                .depth = 1,
-                                .y_row = 4,
-                                .a_row = 4,
-                                .a_column = 1,
-                                .b_row = 4,
-                                .b_column = 1};
+    struct accel_gpu_gemm p = {.name = "tf32",
+                               .tf32 = tf32,
+                               .rows = 1,
+                               .columns = 1,
+                               .depth = 1,
+                               .y_row = 4,
+                               .a_row = 4,
+                               .a_column = 1,
+                               .b_row = 4,
+                               .b_column = 1};
     float y;
-    accel_cuda_open_gemm(&p);
-    accel_cuda_write(arena->a, &near_one, sizeof near_one);
-    accel_cuda_write(arena->b, &one, sizeof one);
-    accel_cuda_multiply(&p, accel_cuda_stream(ACCEL_COMPUTE), arena->y, arena->a, arena->b, NULL, NULL);
-    accel_cuda_read(&y, arena->y, sizeof y);
+    accel_gpu_open_gemm(&p);
+    accel_gpu_write(arena->a, &near_one, sizeof near_one);
+    accel_gpu_write(arena->b, &one, sizeof one);
+    accel_gpu_multiply(&p, accel_gpu_stream(ACCEL_COMPUTE), arena->y, arena->a, arena->b, NULL, NULL);
+    accel_gpu_read(&y, arena->y, sizeof y);
     if (y != (tf32 ? one : near_one)) exit(3 + tf32);
   }
-  accel_cuda_close();
+  accel_gpu_close();
 }
 
 static void test_tf32(void **state) {

@@ -102,7 +102,7 @@ def room(case):
         path.write_text(json.dumps(job))
         subprocess.run([GENERATOR, path, "-o", path.with_name("trainer.c")], check=True, stderr=subprocess.DEVNULL)
         text = path.with_name("trainer.c").read_text()
-    assert "accel_cuda_open_attention_backward" in text
+    assert "accel_gpu_open_attention_backward" in text
     return int(re.search(r"char workspace\[(\d+)\]", text)[1]) - 192
 
 

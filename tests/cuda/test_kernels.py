@@ -1,4 +1,4 @@
-"""Kernels of templates/devices/cuda, one by one, formatted and beside float64 in NumPy: the cases that hold those of a processor (tests/ops/kernels), and
+"""Kernels of templates/devices/gpu, one by one, formatted and beside float64 in NumPy: the cases that hold those of a processor (tests/ops/kernels), and
 here some with extents that fill more blocks than one. They run as C++ on the processor (tests/cuda/host).
 
 usage: test_kernels.py [--all] [--seed N] [KIND...]; --all: more random cases (ninja soak)"""
@@ -43,21 +43,21 @@ LARGE = {
 PARTS = {kind: lambda k: ["gemm"] if k.cells.shape[1] > 1 and k.cells.shape[2] % 4 == 0 else [] for kind in ("lstm", "lstm_backward")}
 ENVIRONMENT = kit.Environment("cuda")
 ENVIRONMENT.globals["training"] = {"deterministic": False}
-SUPPORT = ENVIRONMENT.get_template("devices/cuda/support.c.j2").make_module()
-HEAD = """#include <accel/cuda/gemm.h>
-#include <accel/cuda/launch.h>
+SUPPORT = ENVIRONMENT.get_template("devices/gpu/support.c.j2").make_module()
+HEAD = """#include <accel/gpu/gemm.h>
+#include <accel/gpu/launch.h>
 #include <assert.h>
 
 static float room[SUMS];
 static float *const sums = room;
 
-accel_stream accel_cuda_stream(enum accel_stream_name) {
+accel_stream accel_gpu_stream(enum accel_stream_name) {
   return NULL;
 }
-void accel_cuda_zero(accel_stream, void *device, size_t bytes) {
+void accel_gpu_zero(accel_stream, void *device, size_t bytes) {
   memset(device, 0, bytes);
 }
-void accel_cuda_multiply(const struct accel_cuda_gemm *p, accel_stream, void *y, const void *a, const void *b, void *,
+void accel_gpu_multiply(const struct accel_gpu_gemm *p, accel_stream, void *y, const void *a, const void *b, void *,
                          void *) {
   assert((uintptr_t)y % 16 == 0 && (uintptr_t)a % 16 == 0 && (uintptr_t)b % 16 == 0);
   const float *left = (const float *)a, *right = (const float *)b;

@@ -42,12 +42,12 @@ class Order(unittest.TestCase):
             self.trainer.run()
 
     def test_a_feed_that_is_not_sent(self):
-        self.trainer.rebuild(without(self.text, "accel_cuda_feed_send"))
+        self.trainer.rebuild(without(self.text, "accel_gpu_feed_send"))
         with self.assertRaisesRegex(AssertionError, "the event was never recorded"):
             self.trainer.run()
 
     def test_an_end_that_leaves_things(self):
-        self.trainer.rebuild(without(self.text, "accel_cuda_close"))
+        self.trainer.rebuild(without(self.text, "accel_gpu_close"))
         with self.assertRaisesRegex(AssertionError, "left at the end"):
             self.trainer.run()
 
@@ -61,7 +61,7 @@ class Library(unittest.TestCase):
             write_data(trainer.folder, 1)
             trainer.build()
             rows.append(trainer.run())
-        self.assertIn("accel_cuda_attend_backward", (trainers[1].folder / "trainer.c").read_text())
+        self.assertIn("accel_gpu_attend_backward", (trainers[1].folder / "trainer.c").read_text())
         for one, other in zip(*rows, strict=True):
             np.testing.assert_allclose(other["loss"], one["loss"], rtol=2e-2)
 

@@ -50,8 +50,8 @@ class Profile(unittest.TestCase):
     def test_ranges(self):
         text = (self.trainer.folder / "trainer.c").read_text()
         for name in ("block_forward", "block_backward", "end_step"):
-            self.assertIn(f'accel_cuda_range_begin("{name}");', text)
-        self.assertEqual(text.count("accel_cuda_range_begin("), text.count("accel_cuda_range_end("))
+            self.assertIn(f'accel_gpu_range_begin("{name}");', text)
+        self.assertEqual(text.count("accel_gpu_range_begin("), text.count("accel_gpu_range_end("))
 
     def test_refused(self):
         """What CUPTI refuses is said in one message."""
@@ -78,7 +78,7 @@ class Profile(unittest.TestCase):
         self.assertGreater(len(matmuls), 2, parts)
         for name in [*matmuls, "update", "gradient_norm"]:
             self.assertEqual(len(rows[name]), 4 + (int(parts[name][0]) > 0) + (int(parts[name][1]) > 0), rows[name])
-            self.assertEqual(rows[name][0], f"{len(re.findall(rf'accel_cuda_profile_part.part_{name}.;', source)):.1f}", rows[name])
+            self.assertEqual(rows[name][0], f"{len(re.findall(rf'accel_gpu_profile_part.part_{name}.;', source)):.1f}", rows[name])
         events = json.loads((trainer.folder / "traces" / "profile_0.json").read_text())["traceEvents"]
         told = {event["args"]["part"]: event["args"]["flop"] for event in events if "part" in event.get("args", {})}
         for name in matmuls:
@@ -89,8 +89,8 @@ class Profile(unittest.TestCase):
         trainer.generate()
         text = (trainer.folder / "trainer.c").read_text()
         for word in ("trace", "range", "profile"):
-            self.assertNotIn(f"accel_cuda_{word}", text)
-            self.assertNotIn(f"accel/cuda/{word}", text)
+            self.assertNotIn(f"accel_gpu_{word}", text)
+            self.assertNotIn(f"accel/gpu/{word}", text)
 
 
 if __name__ == "__main__":

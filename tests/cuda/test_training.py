@@ -189,7 +189,7 @@ class Epilogues(unittest.TestCase):
         trainer = HostTrainer(json.loads(json.dumps({**CASES, **MORE}[name])), PARTS)
         write_data(trainer.folder, 1)
         trainer.generate()
-        return set(re.findall(r"ACCEL_CUDA_GEMM\(\w+,\s+\w+,\s+\w+,\s+(\w+),", (trainer.folder / "trainer.c").read_text())) - {"PLAIN"}
+        return set(re.findall(r"ACCEL_GPU_GEMM\(\w+,\s+\w+,\s+\w+,\s+(\w+),", (trainer.folder / "trainer.c").read_text())) - {"PLAIN"}
 
     def test_kinds(self):
         self.assertEqual(self.found("bf16"), set())  # llama: silu, no bias

@@ -8,7 +8,7 @@ import unittest
 import numpy as np
 from host import ALONE, CXX, OUT, compile_all, headers
 
-KERNELS = """#include <accel/cuda/launch.h>
+KERNELS = """#include <accel/gpu/launch.h>
 /* Each number gets the next one's place: a thread, a warp or a block may be at the next one first. */
 __global__ void shift(float *x, bool waits) {
   const unsigned i = blockIdx.x * 64 + threadIdx.x;

@@ -17,7 +17,7 @@ static const char *const missing[] = {
 static bool has_kernel(const struct op_kind *kind) {
   char path[256];
   const char *name = kind->template_name != NULL ? kind->template_name : kind->name;
-  snprintf(path, sizeof path, "templates/devices/cuda/%s.c.j2", name);
+  snprintf(path, sizeof path, "templates/devices/gpu/%s.c.j2", name);
   if (access(path, R_OK) == 0) return true;
   snprintf(path, sizeof path, "templates/kernels/%s.c.j2", name);
   return access(path, R_OK) == 0;

@@ -103,7 +103,7 @@ class Manifests(unittest.TestCase):
         self.assertTrue(any("optimizer.lr" in line.get("keys", []) for line in kernels["lines"]))
         again = recorded.run("audit", "--regenerate", "trainer.cu.manifest.json")
         self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
-        self.assertIn("cuda/", recorded.run("explain", f"trainer.cu:{place + 1}").stdout)
+        self.assertIn("gpu/", recorded.run("explain", f"trainer.cu:{place + 1}").stdout)
         changed = (folder / "trainer.cu").read_text().replace("threadIdx.x", "threadIdx.y", 1)
         (folder / "trainer.cu").write_text(changed)
         self.assertNotEqual(recorded.run("audit", "--regenerate", "trainer.cu.manifest.json").returncode, 0)

@@ -97,7 +97,7 @@ size_t rt_cuda_stride(size_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
 
-void accel_cuda_zero(accel_stream stream, void *at, size_t bytes) {
+void accel_gpu_zero(accel_stream stream, void *at, size_t bytes) {
   (void)stream, (void)at, (void)bytes;
 }
 
@@ -155,27 +155,27 @@ static cudnnStatus_t read_properties(const char *path) {
 }
 
 static int open_attention(const long long *number) {
-  struct accel_cuda_attention a =
+  struct accel_gpu_attention a =
       packed_attention(number[7] ? ACCEL_F16 : ACCEL_BF16, number[0], number[1], number[2], number[3], number[4]);
   a.name = "attention";
   a.scale = 0.125;
   a.causal = number[5];
   a.lengths = number[6];
   if (number[8])
-    accel_cuda_open_attention_backward(&a);
+    accel_gpu_open_attention_backward(&a);
   else
-    accel_cuda_open_attention(&a);
-  const struct accel_cuda_engine *engine = number[8] ? a.backward : a.forward;
+    accel_gpu_open_attention(&a);
+  const struct accel_gpu_engine *engine = number[8] ? a.backward : a.forward;
   printf("%zu %zu\n", engine->own, engine->workspace);
   return 0;
 }
 
 /* Opens it in that much room. Returns how many engines were too large or not for this GPU; *bytes: what the first that
  * does works in. */
-static int passed_over(struct accel_cuda_convolution c, size_t room, size_t *bytes) {
+static int passed_over(struct accel_gpu_convolution c, size_t room, size_t *bytes) {
   int before = n_plans;
   device.plan.workspace_bytes = room;
-  accel_cuda_open_convolution(&c);
+  accel_gpu_open_convolution(&c);
   *bytes = c.engine->workspace;
   return n_plans - before - 1;
 }
@@ -184,19 +184,19 @@ static int passed_over(struct accel_cuda_convolution c, size_t room, size_t *byt
 enum { FEW = 2 };
 
 static int open_convolution(const long long *number) {
-  struct accel_cuda_convolution c = {.name = "convolution",
-                                     .type = (enum accel_element)number[10],
-                                     .tf32 = number[11],
-                                     .accumulate = number[12],
-                                     .batch = number[0],
-                                     .groups = number[9],
-                                     .x_channels = number[1],
-                                     .y_channels = number[4],
-                                     .x = {number[2], number[3]},
-                                     .kernel = {number[5], number[5]},
-                                     .stride = {number[6], number[6]},
-                                     .padding = {number[7], number[7]},
-                                     .dilation = {number[8], number[8]}};
+  struct accel_gpu_convolution c = {.name = "convolution",
+                                    .type = (enum accel_element)number[10],
+                                    .tf32 = number[11],
+                                    .accumulate = number[12],
+                                    .batch = number[0],
+                                    .groups = number[9],
+                                    .x_channels = number[1],
+                                    .y_channels = number[4],
+                                    .x = {number[2], number[3]},
+                                    .kernel = {number[5], number[5]},
+                                    .stride = {number[6], number[6]},
+                                    .padding = {number[7], number[7]},
+                                    .dilation = {number[8], number[8]}};
   const size_t room = device.plan.workspace_bytes;
   for (int i = 0; i < 2; i++)
     c.y[i] = (c.x[i] + 2 * c.padding[i] - c.dilation[i] * (c.kernel[i] - 1) - 1) / c.stride[i] + 1;
@@ -225,6 +225,6 @@ int main(int count, char **words) {
     return 3;
   }
   device.plan =
-      (struct accel_cuda_plan){.workspace_bytes = (size_t)atoll(words[2]), .deterministic = atoi(words[3]) != 0};
+      (struct accel_gpu_plan){.workspace_bytes = (size_t)atoll(words[2]), .deterministic = atoi(words[3]) != 0};
   return convolves ? open_convolution(number) : open_attention(number);
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <accel/cuda/launch.h>
+#include <accel/gpu/launch.h>
 
 struct host_copy {
   void *to;

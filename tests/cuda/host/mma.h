@@ -9,7 +9,7 @@
 
 #include <type_traits>
 
-#include <accel/cuda/launch.h>
+#include <accel/gpu/launch.h>
 
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"

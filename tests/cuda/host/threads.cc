@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <accel/cuda/launch.h>
+#include <accel/gpu/launch.h>
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;

@@ -8,8 +8,8 @@
  * traffic   none (1 rank)
  *
  * Build: accel-gen build. */
-#include <accel/cuda/device.h>
-#include <accel/cuda/gemm.h>
+#include <accel/gpu/device.h>
+#include <accel/gpu/gemm.h>
 #include <accel/trainer.h>
 #include <assert.h>
 #include <stdalign.h>
@@ -161,54 +161,54 @@ static struct arena *arena;
 /* ---- Kernels ---- */
 
 /* y = a b: [3][5] x [5][7]; y = a b + bias. */
-ACCEL_CUDA_GEMM(matmul_bias_nt_3x5x7, F32, F32, BIAS, 3, 7, 5, 7, 5, 1, 1, 5);
+ACCEL_GPU_GEMM(matmul_bias_nt_3x5x7, F32, F32, BIAS, 3, 7, 5, 7, 5, 1, 1, 5);
 static void matmul_bias_nt_3x5x7(float *y, const float *a, const float *b, const float *bias) {
-  accel_cuda_multiply(&matmul_bias_nt_3x5x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
+  accel_gpu_multiply(&matmul_bias_nt_3x5x7_gemm, accel_gpu_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
 }
 
 void relu_3x7(float *y, const float *x);
 /* y = a b: [3][7] x [7][7]; y = a b + bias. */
-ACCEL_CUDA_GEMM(matmul_bias_nt_3x7, F32, F32, BIAS, 3, 7, 7, 7, 7, 1, 1, 7);
+ACCEL_GPU_GEMM(matmul_bias_nt_3x7, F32, F32, BIAS, 3, 7, 7, 7, 7, 1, 1, 7);
 static void matmul_bias_nt_3x7(float *y, const float *a, const float *b, const float *bias) {
-  accel_cuda_multiply(&matmul_bias_nt_3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
+  accel_gpu_multiply(&matmul_bias_nt_3x7_gemm, accel_gpu_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
 }
 
 /* y = a b: [3][7] x [7][3]; y = a b + bias. */
-ACCEL_CUDA_GEMM(matmul_bias_nt_3x7x3, F32, F32, BIAS, 3, 3, 7, 3, 7, 1, 1, 7);
+ACCEL_GPU_GEMM(matmul_bias_nt_3x7x3, F32, F32, BIAS, 3, 3, 7, 3, 7, 1, 1, 7);
 static void matmul_bias_nt_3x7x3(float *y, const float *a, const float *b, const float *bias) {
-  accel_cuda_multiply(&matmul_bias_nt_3x7x3_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
+  accel_gpu_multiply(&matmul_bias_nt_3x7x3_gemm, accel_gpu_stream(ACCEL_COMPUTE), y, a, b, (void *)bias, NULL);
 }
 
 void cross_entropy_3x3(float *loss, float *lse, float *scale, const float *logits, const int32_t *targets);
 void relu_backward_3x7(float *y, const float *x0, const float *x1);
 /* y^T = b^T a^T: [7][3] x [3][5]; d_bias = the sum of b's rows. */
-ACCEL_CUDA_GEMM(matmul_sum_tn_5x3x7, F32, F32, SUM_A, 7, 5, 3, 5, 1, 7, 5, 1);
+ACCEL_GPU_GEMM(matmul_sum_tn_5x3x7, F32, F32, SUM_A, 7, 5, 3, 5, 1, 7, 5, 1);
 static void matmul_sum_tn_5x3x7(float *y, float *d_bias, const float *a, const float *b) {
-  accel_cuda_multiply(&matmul_sum_tn_5x3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
+  accel_gpu_multiply(&matmul_sum_tn_5x3x7_gemm, accel_gpu_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
 }
 
 /* y = a b: [3][7] x [7][7]. */
-ACCEL_CUDA_GEMM(matmul_3x7, F32, F32, PLAIN, 3, 7, 7, 7, 7, 1, 7, 1);
+ACCEL_GPU_GEMM(matmul_3x7, F32, F32, PLAIN, 3, 7, 7, 7, 7, 1, 7, 1);
 static void matmul_3x7(float *y, const float *a, const float *b) {
-  accel_cuda_multiply(&matmul_3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, NULL, NULL);
+  accel_gpu_multiply(&matmul_3x7_gemm, accel_gpu_stream(ACCEL_COMPUTE), y, a, b, NULL, NULL);
 }
 
 /* y^T = b^T a^T: [7][3] x [3][7]; d_bias = the sum of b's rows. */
-ACCEL_CUDA_GEMM(matmul_sum_tn_7x3x7, F32, F32, SUM_A, 7, 7, 3, 7, 1, 7, 7, 1);
+ACCEL_GPU_GEMM(matmul_sum_tn_7x3x7, F32, F32, SUM_A, 7, 7, 3, 7, 1, 7, 7, 1);
 static void matmul_sum_tn_7x3x7(float *y, float *d_bias, const float *a, const float *b) {
-  accel_cuda_multiply(&matmul_sum_tn_7x3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
+  accel_gpu_multiply(&matmul_sum_tn_7x3x7_gemm, accel_gpu_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
 }
 
 /* y = a b: [3][3] x [3][7]. */
-ACCEL_CUDA_GEMM(matmul_3x3x7, F32, F32, PLAIN, 3, 7, 3, 7, 3, 1, 7, 1);
+ACCEL_GPU_GEMM(matmul_3x3x7, F32, F32, PLAIN, 3, 7, 3, 7, 3, 1, 7, 1);
 static void matmul_3x3x7(float *y, const float *a, const float *b) {
-  accel_cuda_multiply(&matmul_3x3x7_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, a, b, NULL, NULL);
+  accel_gpu_multiply(&matmul_3x3x7_gemm, accel_gpu_stream(ACCEL_COMPUTE), y, a, b, NULL, NULL);
 }
 
 /* y^T = b^T a^T: [3][3] x [3][7]; d_bias = the sum of b's rows. */
-ACCEL_CUDA_GEMM(matmul_sum_tn_7x3, F32, F32, SUM_A, 3, 7, 3, 7, 1, 3, 7, 1);
+ACCEL_GPU_GEMM(matmul_sum_tn_7x3, F32, F32, SUM_A, 3, 7, 3, 7, 1, 3, 7, 1);
 static void matmul_sum_tn_7x3(float *y, float *d_bias, const float *a, const float *b) {
-  accel_cuda_multiply(&matmul_sum_tn_7x3_gemm, accel_cuda_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
+  accel_gpu_multiply(&matmul_sum_tn_7x3_gemm, accel_gpu_stream(ACCEL_COMPUTE), y, b, a, d_bias, NULL);
 }
 
 void constant_1(float *y);
@@ -334,13 +334,13 @@ static struct accel_graph *last_graph;
 /* Steps go on from step `at`. */
 static void open_steps(int64_t at) {
   const struct progress progress = {.at = at};
-  accel_cuda_write(&arena->progress, &progress, sizeof progress);
-  last_graph = accel_cuda_capture("last_micro_step", last_micro_step);
+  accel_gpu_write(&arena->progress, &progress, sizeof progress);
+  last_graph = accel_gpu_capture("last_micro_step", last_micro_step);
 }
 
 /* Reads the report that was sent `age` steps before the newest one, and ends the run where it is not finite. */
 static void look(struct accel_run *run, int age) {
-  const struct step_report *newest = accel_cuda_report(age);
+  const struct step_report *newest = accel_gpu_report(age);
   if (newest == NULL) return;
   report.loss = newest->loss;
   report.lr = newest->lr;
@@ -352,17 +352,17 @@ static void look(struct accel_run *run, int age) {
 /* Sends a micro-batch on its way and has it worked on. */
 static void send_batch(struct accel_run *run, int64_t position, const struct accel_graph *graph) {
   const enum accel_split split = ACCEL_TRAIN;
-  struct feed *feed = accel_cuda_feed_begin();
+  struct feed *feed = accel_gpu_feed_begin();
   accel_load_classes(run, split, position, 3, feed->features, feed->labels);
-  accel_cuda_feed_send();
-  accel_cuda_feed_take();
-  accel_cuda_launch(graph);
+  accel_gpu_feed_send();
+  accel_gpu_feed_take();
+  accel_gpu_launch(graph);
 }
 
 /* One optimizer step: 3 samples. The host goes on while the device works. */
 static void step(struct accel_run *run, int64_t at) {
   send_batch(run, at * 3, last_graph);
-  accel_cuda_report_send();
+  accel_gpu_report_send();
   look(run, 2);
 }
 
@@ -517,7 +517,7 @@ static const struct accel_program program = {
 
 /* The kernels' targets, and the arena as the runtime must know it. */
 static const char *const architectures[] = {"sm_80", "sm_90a", "sm_100", NULL};
-static const struct accel_cuda_plan device = {
+static const struct accel_gpu_plan device = {
     .architectures = architectures,
     .arena_bytes = sizeof(struct arena),
     .workspace_offset = offsetof(struct arena, workspace),
@@ -533,28 +533,28 @@ static const struct accel_cuda_plan device = {
 int main(int argc, char **argv) {
   struct accel_run *run = accel_start(&program, argc, argv);
   struct arena *mirror = accel_arena(run);
-  accel_cuda_open(&program, &device);
-  arena = accel_cuda_arena();
-  accel_cuda_open_gemm(&matmul_bias_nt_3x5x7_gemm);
-  accel_cuda_open_gemm(&matmul_bias_nt_3x7_gemm);
-  accel_cuda_open_gemm(&matmul_bias_nt_3x7x3_gemm);
-  accel_cuda_open_gemm(&matmul_sum_tn_5x3x7_gemm);
-  accel_cuda_open_gemm(&matmul_3x7_gemm);
-  accel_cuda_open_gemm(&matmul_sum_tn_7x3x7_gemm);
-  accel_cuda_open_gemm(&matmul_3x3x7_gemm);
-  accel_cuda_open_gemm(&matmul_sum_tn_7x3_gemm);
+  accel_gpu_open(&program, &device);
+  arena = accel_gpu_arena();
+  accel_gpu_open_gemm(&matmul_bias_nt_3x5x7_gemm);
+  accel_gpu_open_gemm(&matmul_bias_nt_3x7_gemm);
+  accel_gpu_open_gemm(&matmul_bias_nt_3x7x3_gemm);
+  accel_gpu_open_gemm(&matmul_sum_tn_5x3x7_gemm);
+  accel_gpu_open_gemm(&matmul_3x7_gemm);
+  accel_gpu_open_gemm(&matmul_sum_tn_7x3x7_gemm);
+  accel_gpu_open_gemm(&matmul_3x3x7_gemm);
+  accel_gpu_open_gemm(&matmul_sum_tn_7x3_gemm);
   open_kernels(arena->sums);
   accel_fill_weights(run, &mirror->weights);
-  accel_cuda_send_states(run);
+  accel_gpu_send_states(run);
   int64_t at = accel_first_step(run);
   open_steps(at);
   while (at < accel_steps(run)) {
     const int64_t until = accel_next_event(run, at);
     for (; at < until; at++) step(run, at);
     look(run, 0);
-    if (accel_save_is_due(run, at)) accel_cuda_fetch_states(run);
+    if (accel_save_is_due(run, at)) accel_gpu_fetch_states(run);
     accel_handle_events(run, at, report);
   }
-  accel_cuda_close();
+  accel_gpu_close();
   return accel_finish(run);
 }

@@ -1,0 +1,73 @@
+/* Collectives between GPUs, over NCCL. A CUDA trainer calls the names of include/accel/collectives.h too:
+ *
+ *   accel_start_all_reduce, accel_all_reduce      with addresses of the device's arena, as below; so are
+ *   accel_start_all_reduce_behind                 of what a reduce-scatter gives
+ *   accel_start_reduce_scatter                    of shards of which the last is not shorter,
+ *   accel_start_all_gather, _from                 and what comes together of them,
+ *   accel_broadcast_values                        and what the first rank along an axis has
+ *   accel_wait_collectives                        makes the compute stream wait for all in flight,
+ *   accel_wait_reductions, accel_wait_gathers     for sums, or for what is gathered, while others go on
+ *   accel_advance_collectives                     does nothing: NCCL goes on by itself
+ *   accel_all_reduce_doubles, _by_tree, _counts, _score   with values of the host, between steps: not over NCCL
+ *
+ * A collective waits, in the traffic stream, for what the compute stream holds when it is started. Nothing here waits
+ * on the host, and all may stand in a graph. */
+#ifndef ACCEL_GPU_COLLECTIVES_H
+#define ACCEL_GPU_COLLECTIVES_H
+
+#include "../collectives.h"
+#include "device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Joins the groups of the program's mesh, lets NCCL know the arena, and watches from a thread of its own: an error of
+ * NCCL, or a rank that is gone, ends all ranks with one message. After accel_gpu_open. */
+void accel_gpu_open_collectives(const struct accel_program *program);
+
+/* Begins the sum over the ranks along `axis` of values[count] of any type but uint8. */
+void accel_gpu_start_all_reduce(enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count);
+
+/* The same of float64. */
+void accel_gpu_start_all_reduce_doubles(enum accel_axis axis, double *values, size_t count);
+
+/* values[count] become their sums over the ranks along `axis`, for which the compute stream waits. */
+void accel_gpu_all_reduce_doubles(enum accel_axis axis, double *values, size_t count);
+
+/* Begins: values[i] becomes the largest of the ranks' along `axis`; where one of them is not a number, not a number.
+ * None has a sign. */
+void accel_gpu_start_all_reduce_largest(enum accel_axis axis, double *values, size_t count);
+
+/* Begins: rank r along `axis` gets in `own` the r-th `count` of the sums of values[ranks * count]. own may be that
+ * place in values. */
+void accel_gpu_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtype, const void *values, void *own,
+                                    size_t count);
+
+/* Puts into the traffic stream: sum[count] becomes that of the shards of all ranks, each `step` behind the one before,
+ * in the order of a tree. sum may be the first shard. */
+typedef void accel_add_shards(float *sum, const float *shards, size_t count, size_t step);
+
+/* Begins the sum of values[count] over the ranks along `axis` in the order that `add` has. Each rank is sent its shard
+ * of all others' values, in workspace[ranks * last] elements, which are free for what begins next: with the values
+ * shared out evenly, `last` is what the last rank has. */
+void accel_gpu_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace,
+                                        accel_add_shards *add);
+
+/* The same of shards of `shard_size` elements and `last` for the last rank, of which there are not fewer: this rank's
+ * sum goes to `own`. */
+void accel_gpu_start_reduce_scatter_by_tree(enum accel_axis axis, const float *values, float *own, size_t shard_size,
+                                            size_t last, float *workspace, accel_add_shards *add);
+
+/* Begins: all[ranks * count] gets the `own` of each rank, in their order. own may be its place in all. */
+void accel_gpu_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, const void *own, void *all, size_t count);
+
+/* Begins to copy `bytes` from `from`, pinned memory of the host, in the prefetch stream, behind what the compute stream
+ * holds by now. What begins here later waits for it. */
+void accel_gpu_prefetch(void *to, const void *from, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

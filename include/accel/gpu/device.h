@@ -1,0 +1,150 @@
+/* A rank's GPU: what the host program of a CUDA trainer calls beside trainer.h. One process, one device, one arena.
+ *
+ * No call here waits for the device unless its comment says so. Errors: every call of CUDA is checked; one that fails
+ * ends all ranks with one message (rank, file and line, what was called, what it means, what to do). So an emitted
+ * program checks nothing itself.
+ *
+ * The step of an emitted program is recorded once and replayed: addresses are fixed, and what changes from step to step
+ * (samples, the rate, the number of the step) is read from device memory, to which the feed brings it. */
+#ifndef ACCEL_GPU_DEVICE_H
+#define ACCEL_GPU_DEVICE_H
+
+#include "../trainer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A cudaStream_t: a queue of work, one piece after the other. */
+typedef struct CUstream_st *accel_stream;
+
+/* The streams of a program. TRAFFIC has the highest priority and carries collectives, FEED the samples,
+ * PREFETCH weights that lie on the host. */
+enum accel_stream_name { ACCEL_COMPUTE, ACCEL_TRAFFIC, ACCEL_FEED, ACCEL_PREFETCH, ACCEL_STREAMS };
+
+/* What was decided at generation and the device must know. */
+struct accel_gpu_plan {
+  const char *const *architectures; /* the kernels' targets, "sm_80", "sm_90a"; NULL behind the last */
+  size_t arena_bytes; /* on the device; offset 0 to program->arena_bytes is what the host mirrors. The runtime's own
+                         room for `ahead` feeds comes on top */
+  size_t workspace_offset; /* in the arena: what the libraries work in, on the compute stream, from the first
+                              multiple of 256 on */
+  size_t workspace_bytes;
+  size_t feed_offset;   /* in the arena: what the feed brings, samples and numbers of a micro-batch */
+  size_t feed_bytes;    /* of one */
+  size_t report_offset; /* in the arena: what a step leaves for the host */
+  size_t report_bytes;  /* of one */
+  int ahead;            /* feeds, and reports, that may be under way: 2 or more */
+  int events;           /* numbers of events that the program uses: 0 … events - 1 */
+  bool deterministic;   /* libraries choose algorithms whose results are the same in every run */
+};
+
+/* ---- Start and end ---- */
+
+/* Takes the device (the one of this rank's place on its machine, or the only one that CUDA_VISIBLE_DEVICES leaves) and
+ * makes arena, pinned memory, streams and events. After accel_start. Ends the process with one line when there is no
+ * GPU, its driver is too old, no kernel is for its architecture, or its free memory is less than the plan's; the line
+ * says what to do. */
+void accel_gpu_open(const struct accel_program *program, const struct accel_gpu_plan *plan);
+
+/* Waits for the device and gives everything back. Before accel_finish. */
+void accel_gpu_close(void);
+
+/* The arena: plan->arena_bytes on the device, zeroed, aligned to 2 MiB. The same pointer at each call. */
+void *accel_gpu_arena(void);
+
+/* Pins `bytes` of the host's arena, in which states lie that the device does not mirror, as far as its end, and gives
+ * their address on the device, whose kernels read and write them over the bus. Until accel_gpu_close; once. */
+void *accel_gpu_pin(void *host, size_t bytes);
+
+/* The stream of this name, which belongs to the runtime. From accel_gpu_open to accel_gpu_close. */
+accel_stream accel_gpu_stream(enum accel_stream_name name);
+
+/* ---- What outlives a step ---- */
+
+/* Copies the program's states from the host's arena (accel_arena), which has the device's layout as far as they reach,
+ * to the device's; those that are pinned stay where they are. After accel_fill_weights and accel_fill_averages. Waits.
+ */
+void accel_gpu_send_states(const struct accel_run *run);
+
+/* Copies them back, behind all work of the compute stream: before accel_handle_events when something is saved. Waits.
+ */
+void accel_gpu_fetch_states(const struct accel_run *run);
+
+/* Copies `bytes` at `device` to `host`, behind all work of the compute stream. Waits: for cadences, not for steps. */
+void accel_gpu_read(void *host, const void *device, size_t bytes);
+
+/* Copies `bytes` at `host` to `device`, before all later work of the compute stream. Waits. */
+void accel_gpu_write(void *device, const void *host, size_t bytes);
+
+/* ---- Samples and numbers, host to device ---- */
+
+/* Room for the next feed's plan->feed_bytes, in pinned memory. Waits only when `ahead` feeds are under way. */
+void *accel_gpu_feed_begin(void);
+
+/* Sends what was put there, on the feed's stream. */
+void accel_gpu_feed_send(void);
+
+/* Makes the compute stream wait for the oldest feed that was sent and moves it to the arena's feed_offset. */
+void accel_gpu_feed_take(void);
+
+/* ---- What a step reports, device to host ---- */
+
+/* Behind all work of the compute stream so far, copies the arena's report to the host. Once a step. */
+void accel_gpu_report_send(void);
+
+/* The report that was sent `age` sends before the newest one: 0 the newest. age < ahead. Waits until it is there; NULL:
+ * there were not that many. The bytes are the caller's until the next send. */
+const void *accel_gpu_report(int age);
+
+/* ---- Order between streams ---- */
+
+/* Event number `event` happens once the work that `stream` holds by now is done. */
+void accel_gpu_record(int event, accel_stream stream);
+
+/* What is put into `stream` from now on waits for the event as it was recorded last. */
+void accel_gpu_wait(accel_stream stream, int event);
+
+/* Waits, on the host, until `stream` is empty. */
+void accel_gpu_finish(accel_stream stream);
+
+/* ---- Memory operations in a stream ---- */
+
+/* Puts into `stream`: `bytes` at `device` become 0. */
+void accel_gpu_zero(accel_stream stream, void *device, size_t bytes);
+
+/* Puts into `stream`: `bytes` at `from` are copied to `to`, both on the device, without overlap. */
+void accel_gpu_copy(accel_stream stream, void *to, const void *from, size_t bytes);
+
+/* ---- Kernels ---- */
+
+/* Behind a launch: ends the process when it was refused. accel_launch of launch.h calls it. */
+void accel_gpu_launched(const char *kernel, const char *file, int line);
+
+/* ---- Graphs ---- */
+
+struct accel_graph;
+
+/* Calls `record`, which puts work into the compute stream, and into others that wait for it and that it waits for, and
+ * makes one graph of that: nothing runs yet. The name is static; profilers show it. With ACCEL_GRAPHS=no in the
+ * environment the work is not recorded but put into the streams at each launch, for sanitizers and comparison.
+ * Belongs to the runtime. */
+struct accel_graph *accel_gpu_capture(const char *name, void (*record)(void));
+
+/* Puts the graph's work into the compute stream. */
+void accel_gpu_launch(const struct accel_graph *graph);
+
+/* ---- Profile ---- */
+
+/* A range of a timeline, of NVTX, as far as the work that is put into streams between the two. The name is static.
+ * Emitted where the job asks for them. */
+void accel_gpu_range_begin(const char *name);
+
+/* Ends the range that was begun last. */
+void accel_gpu_range_end(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
