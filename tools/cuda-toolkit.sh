@@ -62,7 +62,7 @@ header() {
   return 1
 }
 
-# The library lib$1.so, with a version behind it where the wheels leave no plain name.
+# The library lib$1.so, with a version after it where the wheels leave no plain name.
 library() {
   for root in $all_roots; do
     for folder in $(libraries_of "$root"); do

@@ -1,6 +1,6 @@
 /* T5 (Raffel et al., arXiv:1910.10683): the tensor names and the arithmetic of transformers'
  * T5ForConditionalGeneration, so that its checkpoints load from their model.safetensors. The encoder reads the tokens;
- * the decoder writes the targets, each from those before it, behind token 0. Places count through a bias of the scores
+ * the decoder writes the targets, each from those before it, after token 0. Places count through a bias of the scores
  * by their distance.
  *
  * B batch, T tokens of a sequence, C d_model, H num_heads, D d_kv. */
@@ -150,7 +150,7 @@ static tensor decode(scope s, tensor x, tensor memory, struct config c) {
   return rms_norm_eps(at(s, "final_layer_norm"), x, c.layer_norm_epsilon);
 }
 
-/* The targets moved to the right behind token 0, [B][T][C]. */
+/* The targets moved to the right after token 0, [B][T][C]. */
 static tensor shifted(scope s, tensor targets, struct config c) {
   int batch = dim(targets, 0), places = dim(targets, 1);
   int zeros[batch];

@@ -100,7 +100,7 @@ static bool joins_with_space(const struct token *before, const struct token *tok
   return !token_is_any(token, closed) || before->kind == TOKEN_COMMENT;
 }
 
-/* A list's braces have no spaces inside; those behind a word are of a type or an enumeration. */
+/* A list's braces have no spaces inside; those after a word are of a type or an enumeration. */
 static void join_list(struct tokens *tokens, int open, int close) {
   if (tokens->items[open].text[0] != '{' || open == 0) return;
   if (tokens->items[open - 1].kind == TOKEN_WORD && !token_is(&tokens->items[open - 1], "return")) return;
@@ -116,11 +116,11 @@ static void match_brackets(struct arena *arena, struct tokens *tokens) {
     struct token *token = &tokens->items[i];
     token->match = -1;
     if (token->kind != TOKEN_MARK) continue;
-    const bool space_behind = i + 1 < tokens->count && tokens->items[i + 1].space;
+    const bool space_after = i + 1 < tokens->count && tokens->items[i + 1].space;
     const char c = token->text[0];
-    token->binary = token->space && space_behind && strchr("=+-*/%&|^<>!", c) != NULL;
+    token->binary = token->space && space_after && strchr("=+-*/%&|^<>!", c) != NULL;
     if (token->length > 1 || token->binary) continue;
-    if (c == '(' || c == '[' || c == '{' || (c == '<' && !space_behind)) open[depth++] = i;
+    if (c == '(' || c == '[' || c == '{' || (c == '<' && !space_after)) open[depth++] = i;
     if (c == '>' && (depth == 0 || tokens->items[open[depth - 1]].text[0] != '<')) continue;
     if (c != ')' && c != ']' && c != '}' && c != '>') continue;
     while (depth > 0 && c != '>' && tokens->items[open[depth - 1]].text[0] == '<') depth--;

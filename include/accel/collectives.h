@@ -62,7 +62,7 @@ void accel_start_reduce_scatter_onto(enum accel_axis axis, const float *values, 
 
 /* Begins the same as accel_start_all_reduce when the reduce-scatter that was started last has ended: of what that
  * gives. It is waited for by accel_wait_collectives alone, and not counted by accel_wait_reductions. */
-void accel_start_all_reduce_behind(enum accel_axis axis, float *values, size_t count);
+void accel_start_all_reduce_chained(enum accel_axis axis, float *values, size_t count);
 
 /* Begins: shards as above, of which each rank has its own in its place among values, become those of all ranks. Nothing
  * of them is touched until accel_wait_gathers. */

@@ -29,7 +29,7 @@ int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens);
 int64_t accel_generation_places(struct accel_generation *run, int64_t length, int64_t most, int32_t *tokens,
                                 int32_t *at);
 
-/* Gets the logits [vocabulary] behind the last of these places. Where that is the newest token, the next one is picked,
+/* Gets the logits [vocabulary] after the last of these places. Where that is the newest token, the next one is picked,
  * printed and appended. */
 void accel_generation_logits(struct accel_generation *run, const float *logits, int64_t vocabulary);
 

@@ -131,7 +131,7 @@ tensor matmul(tensor a, tensor b);
 tensor matmul_transposed(tensor a, tensor b);
 
 /* einsum("bij,bjk->bik", a, b): the sum of products by labels of dimensions, as NumPy's: a letter for each dimension of
- * each operand, "..." for any number of leading ones; behind the arrow those of the result, all others are summed over.
+ * each operand, "..." for any number of leading ones; after the arrow those of the result, all others are summed over.
  * A label that an operand has twice takes its diagonal; extents of 1 broadcast. */
 #define einsum(spec, ...) einsum_of((spec), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
 
@@ -337,7 +337,7 @@ tensor split(tensor x, int axis, int parts, int which);
 /* `count` places along an axis from `start` on. */
 tensor slice(tensor x, int axis, int start, int count);
 
-/* concat(1, a, b, c): one behind the other along an axis. */
+/* concat(1, a, b, c): one after the other along an axis. */
 #define concat(axis, ...) concat_of((axis), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
 
 /* What `concat` calls: `count` tensors follow it, of the same extents along all other axes. */
@@ -350,7 +350,7 @@ tensor flip(tensor x, int axis);
  * shift moves towards position 0. */
 tensor roll(tensor x, int axis, int shift);
 
-/* Zeros around x along an axis: so many before it and behind it. */
+/* Zeros around x along an axis: so many before it and after it. */
 tensor pad(tensor x, int axis, int before, int after);
 
 /* ---- Places: an index is int32 ---- */
@@ -400,7 +400,7 @@ tensor group_rows(tensor index, int groups, int capacity);
 tensor group_starts(tensor index, int groups, int capacity);
 
 /* Rows starts[g] to starts[g + 1] of x [rows][in] times the transpose of weights[g] [out][in], for each of `count`
- * groups; rows behind the last one give 0. */
+ * groups; rows after the last one give 0. */
 tensor grouped_matmul(tensor x, tensor starts, int count, const tensor *weights);
 
 /* ---- Sums ---- */

@@ -11,7 +11,7 @@
 
 /* ---- Alone ---- */
 
-/* A `stop` behind all elements. */
+/* A `stop` after all elements. */
 #define ACCEL_TO_END INT64_MAX
 
 /* What recursively_apply calls for a leaf; NULL: it failed, with a message of its own where it leaves one. */

@@ -65,7 +65,7 @@ bool accel_on_local_process(int local_index);
 /* What these macros call before the block: waits for those that go first, where this one does not. Returns true. */
 bool accel_enter_after(bool first);
 
-/* What the macros call behind the block: waits for those that come after. Returns false. */
+/* What the macros call after the block: waits for those that come after. Returns false. */
 bool accel_leave_before(bool first);
 
 #endif

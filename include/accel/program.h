@@ -196,7 +196,7 @@ struct accel_stopping {
 enum accel_axis { ACCEL_DP_REPLICATE, ACCEL_DP_SHARD, ACCEL_PP, ACCEL_CP, ACCEL_SP, ACCEL_TP, ACCEL_EP, ACCEL_AXES };
 
 /* Columns of a row that the model takes as an index: each a whole number within 0 and below `below`, or `none`, where 0
- * says that there is no such number. A label is the column behind the features. */
+ * says that there is no such number. A label is the column after the features. */
 struct accel_index {
   int64_t first, count, below, none;
 };

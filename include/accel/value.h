@@ -143,7 +143,7 @@ const char *accel_dtype_name(enum accel_dtype dtype);
 /* Whether two values are of the same kinds, shapes and types, with the same bits. */
 bool accel_equal(const struct accel_value *a, const struct accel_value *b);
 
-/* The value on one line, for people: {"loss": float32[2] (1.5, 2), "names": ["a", null]}. Elements behind the eighth of
+/* The value on one line, for people: {"loss": float32[2] (1.5, 2), "names": ["a", null]}. Elements after the eighth of
  * a tensor are left out; a tensor's information has none. The text is the store's. */
 const char *accel_show(struct accel_store *store, const struct accel_value *value);
 

@@ -104,7 +104,7 @@ static void start_chained(const struct in_flight *item) {
   start(&rt_sums_chained, item->next_axis, rt_channel_chained(item->next_axis), item->next_values, item->next_count);
 }
 
-void accel_start_all_reduce_behind(enum accel_axis axis, float *values, size_t count) {
+void accel_start_all_reduce_chained(enum accel_axis axis, float *values, size_t count) {
   struct in_flight *last = &rt_sums.items[rt_sums.count - 1];
   last->next = start_chained;
   last->next_axis = axis;

@@ -143,7 +143,7 @@ void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
 }
 
 /* In the stream, it starts after what was started before. */
-void accel_start_all_reduce_behind(enum accel_axis axis, float *values, size_t count) {
+void accel_start_all_reduce_chained(enum accel_axis axis, float *values, size_t count) {
   RT_NCCL(
       ncclAllReduce(values, values, count, ncclFloat32, ncclSum, rt_nccl_along(axis), accel_gpu_stream(ACCEL_TRAFFIC)));
 }

@@ -1,5 +1,5 @@
 """The bounds claim, against the sanitizer: programs that the audit accepts are rewritten so that every slot of the arena
-stands alone with poisoned bytes behind it, unions taken apart. They run clean and to the same weights as before; a program
+stands alone with poisoned bytes after it, unions taken apart. They run clean and to the same weights as before; a program
 that steps out of its slot by one element does not. TAP."""
 
 import json
@@ -21,15 +21,15 @@ STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\};\nstatic_assert\([^;]*\);\n", r
 LEAF = re.compile(r" *(?:alignas\(\d+\) )?\w+ (\w+)(?:\[[^\]]*\])+;")
 NESTED = re.compile(r" *struct (\w+) (\w+)(?:\[(\d+)\])?;")
 GUARD = """#include <sanitizer/asan_interface.h>
-static inline void guard(void *slot, size_t size, void *behind) {
-  ASAN_POISON_MEMORY_REGION((char *)slot + size, (size_t)((char *)behind + 64 - (char *)slot) - size);
+static inline void guard(void *slot, size_t size, void *after) {
+  ASAN_POISON_MEMORY_REGION((char *)slot + size, (size_t)((char *)after + 64 - (char *)slot) - size);
 }
 
 """
 
 
 class Separated:
-    """The structs of a program with guards behind each member. A union with `all_...` in it is a view: the same numbers as a
+    """The structs of a program with guards after each member. A union with `all_...` in it is a view: the same numbers as a
     struct and as one array. It is one slot, and the structs below it stay as they are."""
 
     def __init__(self, text):
@@ -43,7 +43,7 @@ class Separated:
             self.view(nested[0])
 
     def guard(self, slot):
-        """The line of a guard behind `slot`, and the statement that poisons it."""
+        """The line of a guard after `slot`, and the statement that poisons it."""
         self.count += 1
         return (f"  alignas(64) char guard_{self.count}[64];",
                 f"guard(&{{0}}{slot}, sizeof {{0}}{slot}, {{0}}guard_{self.count});")
@@ -55,8 +55,8 @@ class Separated:
             index, count = ("[i]", nested[3]) if nested[3] else ("", "1")
             return [line], f"for (int i = 0; i < {count}; i++) guard_{nested[1]}(&{{0}}{nested[2]}{index});"
         slot = nested[2] if nested else LEAF.match(line)[1]
-        behind, statement = self.guard(slot)
-        return [line, behind], statement
+        after, statement = self.guard(slot)
+        return [line, after], statement
 
     def union(self, lines):
         """Its members, and the line that ends it, taken from what follows its first line."""
@@ -80,8 +80,8 @@ class Separated:
                 continue
             members, end = self.union(lines)
             if members[0].strip() != "union {" and any(" all_" in member for member in members):
-                behind, statement = self.guard(NESTED.match(members[0])[2])
-                separate += [line, *members, end, behind]
+                after, statement = self.guard(NESTED.match(members[0])[2])
+                separate += [line, *members, end, after]
                 statements.append(statement)
                 continue
             name = re.match(r" *\} ?(\w*)", end)[1]

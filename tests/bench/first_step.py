@@ -8,7 +8,7 @@ a virtual machine may have taken free memory back (0: not at all). The whole is 
 is read. Of that
   weights    is what the trainer says that drawing or reading them took, with the first touch of their memory,
   touching   what another program takes to touch the rest of the arena for the first time, in the same way and by as many threads,
-  a step     the median of those behind the first two,
+  a step     the median of those after the first two,
   the rest   all else: loading libraries, opening data and files, starting threads, making oneDNN's kernels, the first line.
 """
 

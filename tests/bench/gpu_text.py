@@ -15,7 +15,7 @@ A line for each kernel of the program's own:
   in flight   KiB that the loads of a multiprocessor have on their way while its threads wait: those of the loop that loads most, or of a
               kernel without loops, by how often a thread waits in it. 3.35 TB/s for 700 ns are 18 KiB of each multiprocessor; under load, twice that
 
-and then the step: matmuls and attention at their documented rate and at --rate of it, and all others at 3.35 TB/s, one kernel behind the
+and then the step: matmuls and attention at their documented rate and at --rate of it, and all others at 3.35 TB/s, one kernel after the
 other. Launches take no time here, and caches keep nothing from one kernel to the next. --all: kernels below 0.5 % of the others' time, too.
 It needs nvcc, and nvdisasm (the toolkit's, or the wheel nvidia-cuda-nvdisasm)."""
 

@@ -52,8 +52,8 @@ class Plot(unittest.TestCase):
             x = float(circle.get("cx"))
             self.assertTrue(float(bar.get("x1")) <= x <= float(bar.get("x2")))
             self.assertEqual(circle.get("cy"), bar.get("y1"))
-        behind = [float(circle.get("cx")) > one for circle in circles]
-        self.assertEqual(behind, [False, False, False, True, True])
+        after = [float(circle.get("cx")) > one for circle in circles]
+        self.assertEqual(after, [False, False, False, True, True])
         self.assertTrue(all(0 <= float(c.get("cx")) <= plot.WIDTH for c in circles))
 
 

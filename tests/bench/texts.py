@@ -74,7 +74,7 @@ def theirs(name, job):
 
 
 def adapted(name, steps, folder):
-    """The loss on other text of the weights that were trained, and behind as many steps of adapters of rank 8."""
+    """The loss on other text of the weights that were trained, and after as many steps of adapters of rank 8."""
     job = job_of(name, steps, folder)
     job["data"]["train"]["path"] = str(folder / "other")
     job["model"] |= {"weights": str(folder / "run/model.safetensors"), "lora": {"rank": 8, "alpha": 16, "targets": ["q_proj", "v_proj"]}}

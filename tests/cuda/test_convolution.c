@@ -32,7 +32,7 @@ static struct accel_gpu_convolution convolutions[OPERANDS];
 static struct arena host, *arena;
 static double given[OPERANDS][MOST], truth[OPERANDS][MOST], sizes[OPERANDS][MOST];
 static int64_t counts[OPERANDS];
-static size_t beside; /* bytes that operands lie behind a multiple of 64 */
+static size_t beside; /* bytes from a multiple of 64 to an operand */
 
 static int asked(const char *name, int otherwise) {
   const char *value = getenv(name);

@@ -139,7 +139,7 @@ class Engines(unittest.TestCase):
                 self.assertEqual(ended.returncode, 0, f"{gpu}, {words}: {ended.stdout}")
 
     def check_convolution(self, gpu, case):
-        """That the plan's room leaves the first of cuDNN's engines, or one close behind it."""
+        """That the plan's room leaves the first of cuDNN's engines, or one about as fast."""
         *shape, precision, deterministic = case
         words = [room_of_convolution(case), deterministic, "convolution", *shape, *TYPES[precision], 0]
         for words[-1] in range(2 if ALL_OF_THEM else 1):

@@ -1,5 +1,5 @@
 """Matmuls of groups of rows by tensor cores, kernel by kernel: those of a program with experts, over groups that are empty,
-cross tiles or leave rows behind, beside NumPy in float64. The kernels run as C++ on the processor (tests/cuda/host), where
+cross tiles or leave rows over, beside NumPy in float64. The kernels run as C++ on the processor (tests/cuda/host), where
 fragments are shared out among the lanes of a warp and copies beside threads are late.
 
 usage: test_experts.py [--all]: fp16 and tf32, too (ninja soak)"""
@@ -42,7 +42,7 @@ TYPES = {"bf16": ({"mixed_precision": "bf16"}, to_bf16, of_bf16, 2**-8),
 
 
 def shifted(array, by):
-    """A copy whose memory begins `by` elements behind a multiple of 64 bytes."""
+    """A copy whose memory begins `by` elements after a multiple of 64 bytes."""
     room = np.zeros(array.nbytes + 128, np.uint8)
     at = -room.ctypes.data % 64 + by * array.itemsize
     copy = room[at:at + array.nbytes].view(array.dtype).reshape(array.shape)

@@ -108,7 +108,7 @@ SUM = """__global__ void __launch_bounds__(1024) sum(float *x) {
 def main():
     found = dict(unused(ALONE, "void used(float *x);\nvoid alone(void);\nint main(void) {\n  used(0);\n}\n"))
     failed = tell("the check", [("finds what nothing calls", None if found == {"uses its functions": "recurs, alone"} else str(found))])
-    found = [longest(before + "x" * 121 + behind) for before, behind in (("", ""), ("/* clang-format off */\n", "\n/* clang-format on */\n"))]
+    found = [longest(before + "x" * 121 + after) for before, after in (("", ""), ("/* clang-format off */\n", "\n/* clang-format on */\n"))]
     failed += tell("the check", [("finds a long line", None if found == ["x" * 121, None] else str(found))])
     print(f"# SEED={SEED}")
     with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:

@@ -7,7 +7,7 @@ rm -rf "$out"
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 
-# A tree at $1: headers of version $2 and the libraries named behind it.
+# A tree at $1: headers of version $2 and the libraries named after it.
 tree() {
   root=$1 number=$2
   shift 2

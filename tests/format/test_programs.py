@@ -30,7 +30,7 @@ def careless(text, rng):
         return f"\x00{len(kept) - 1}\x01"
 
     text = KEPT.sub(keep, text)
-    text = re.sub(r"(?<=[(\[])\n +", "", text)                                       # broken behind a bracket: joined
+    text = re.sub(r"(?<=[(\[])\n +", "", text)                                       # broken after a bracket: joined
     text = re.sub(r"(?<=[,=+*/?&|-])\n +(?![ \[{.\x00]|[A-Z]+\()", " ", text)             # broken elsewhere: joined
     text = re.sub(r"(?<=[^\s{}\d]), (?=[a-z(*&][^;{}\n]*\))", lambda _: rng.choice([", ", ",\n", ",\n\n  "]), text)
     text = re.sub(r"^[ ]*(?=\S)", lambda _: " " * rng.randrange(9), text, flags=re.M)

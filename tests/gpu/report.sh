@@ -43,10 +43,10 @@ there_is_time() {
   return 1
 }
 
-# Ends what may still run: $stage, what $behind names, and PyTorch's compiling.
+# Ends what may still run: $stage, what $background names, and PyTorch's compiling.
 end_others() {
   end_compiling
-  for process in $stage ${behind:-}; do kill "$process" 2>/dev/null || true; done
+  for process in $stage ${background:-}; do kill "$process" 2>/dev/null || true; done
 }
 finish() {
   trap - EXIT

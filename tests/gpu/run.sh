@@ -28,7 +28,7 @@ rm -rf runs
 mkdir runs
 # What hangs where no limit reaches it does not take the report with it.
 (while [ "$(left)" -gt -15 ]; do sleep 1; done && kill $$) >/dev/null 2>&1 &
-behind=$!
+background=$!
 
 # ---- The machine ----
 
@@ -51,7 +51,7 @@ for refused in *.refused; do
   if [ -f "$refused" ]; then tell build "${refused%.refused}" SKIPPED "$(head -1 "$refused")"; fi
 done
 
-# PyTorch, whose first import reads gigabytes; behind it, its compiler.
+# PyTorch, whose first import reads gigabytes; after it, its compiler.
 find_torch() {
   if [ -n "$gpu" ] && limited 120 "$python" -c 'import torch; print(torch.__version__ if torch.cuda.is_available() else "")' >runs/torch.new 2>/dev/null; then
     grep . runs/torch.new >runs/torch || true
@@ -62,7 +62,7 @@ find_torch() {
 }
 touch runs/compiling
 find_torch >/dev/null 2>&1 &
-behind="$behind $!"
+background="$background $!"
 
 # ---- Building ----
 
@@ -90,7 +90,7 @@ build "$early"
 tell_built "$early"
 build "$later" >/dev/null 2>&1 &
 builder=$!
-behind="$behind $builder"
+background="$background $builder"
 wait_for_builder() {
   wait "$builder" || true
   tell_built "$later"

@@ -32,7 +32,7 @@ DOCUMENTED = ("64-bit", "64 bits", "cannot be changed", "too long", "too deeply"
 
 
 class Driver:
-    """The C engine behind a pipe. Requests are written by a thread so that neither side waits for the other."""
+    """The C engine at the other end of a pipe. Requests are written by a thread so that neither side waits for the other."""
 
     def __init__(self, path):
         self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -98,7 +98,7 @@ def is_documented(case, got, expected):
     if " at 0x" in expected.get("text", ""):  # an address of a Python object: nothing to compare with
         return True
     error = got.get("error", "")
-    # Jinja2 does not look for unknown filters and tests behind an extends or a constant that decides; we do
+    # Jinja2 does not look for unknown filters and tests after an extends or a constant that decides; we do
     if error.startswith("No ") and "named '" in error and "text" in expected:
         source = case["templates"]["main"]
         return "extends" in source or any(f" {word} " in source for word in ("or", "and", "if"))

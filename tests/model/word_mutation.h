@@ -8,7 +8,7 @@
 
 size_t LLVMFuzzerMutate(unsigned char *data, size_t size, size_t limit);
 
-/* The bounds of the word or sign at or behind `at`. */
+/* The bounds of the word or sign at or after `at`. */
 static size_t word_end(const unsigned char *text, size_t size, size_t at) {
   if (at >= size) return size;
   bool letter = isalnum(text[at]) || text[at] == '_';

@@ -18,7 +18,7 @@ STEPS, LR = 20, 1e-2
 
 
 def plain(name):
-    """PEFT's name of a parameter, as the model's own with the adapter's behind it."""
+    """PEFT's name of a parameter, as the model's own with the adapter's after it."""
     name = name.removeprefix("base_model.model.").replace(".default.", ".").replace(".base_layer.", ".")
     return name.replace(".modules_to_save", "")
 

@@ -130,7 +130,7 @@ static void triplets(struct fixture *fixture) {
 
 /* ---- Matmuls ---- */
 
-/* The leading dimensions of a, `rows` and `columns` behind them. */
+/* The leading dimensions of a, `rows` and `columns` after them. */
 static struct shape matrix(struct shape leading, int64_t rows, int64_t columns) {
   leading.dim[leading.rank++] = rows;
   leading.dim[leading.rank++] = columns;

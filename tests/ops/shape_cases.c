@@ -155,7 +155,7 @@ static void sparse_by_rows(struct fixture *fixture) {
   fixture_tensor(fixture, shape_of(2, columns, fixture_extent(fixture)), AROUND_ZERO);
 }
 
-/* Groups of rows, some of them empty, and rows behind the last one. */
+/* Groups of rows, some of them empty, and rows after the last one. */
 static void grouped_rows(struct fixture *fixture) {
   int64_t rows = fixture_extent(fixture), in = fixture_extent(fixture), out = fixture_extent(fixture),
           groups = 1 + fixture_random(fixture, 4);
@@ -210,9 +210,9 @@ static void add_result(struct fixture *fixture, char *spec) {
     if (strchr(spec, label) != NULL && fixture_random(fixture, 2) == 0) add_label(&ignored, labels, label, 1);
   }
   const char *dots = strchr(spec, '.') != NULL ? "..." : "";
-  bool behind = fixture_random(fixture, 2) == 0;
+  bool after = fixture_random(fixture, 2) == 0;
   strcat(spec, "->");
-  strcat(strcat(spec, behind ? labels : dots), behind ? dots : labels);
+  strcat(strcat(spec, after ? labels : dots), after ? dots : labels);
 }
 
 static void contracted(struct fixture *fixture) {

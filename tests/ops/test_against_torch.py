@@ -86,8 +86,8 @@ def weighted_entropy(p, x, z, weight):
 
 
 def pad(p, x, axis, before, after):
-    behind = x.dim() - 1 - axis % x.dim()
-    return F.pad(x, [0, 0] * behind + [before, after])
+    trailing = x.dim() - 1 - axis % x.dim()
+    return F.pad(x, [0, 0] * trailing + [before, after])
 
 
 def scatter_add(p, x, axis, index, size):

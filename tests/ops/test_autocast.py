@@ -110,7 +110,7 @@ tensor model(scope s, struct config c, tensor features, tensor labels) {{
 
 
 def planned(mode):
-    """The types of values by name, behind the pass that casts."""
+    """The types of values by name, after the pass that casts."""
     with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
         folder = pathlib.Path(folder)
         (folder / "m.c").write_text(model())

@@ -218,7 +218,7 @@ static struct initializer start_of(struct fixture *fixture, struct initializer g
   fixture_int(fixture, 5);
   struct value *y = fixture_call(fixture, function);
   assert_non_null(y);
-  return y->region->parameters.items[1 + index].init; /* behind x */
+  return y->region->parameters.items[1 + index].init; /* after x */
 }
 
 static void parameters_start_as_pytorch(void **state) {

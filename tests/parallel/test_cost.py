@@ -137,7 +137,7 @@ class Cost(unittest.TestCase):
         self.assertTrue(holds, said)
 
     def fastest(self, trainer, link):
-        """Seconds of the fastest step of a run on two hosts, behind the first two, whatever else this machine does."""
+        """Seconds of the fastest step of a run on two hosts, after the first two, whatever else this machine does."""
         for host in range(2):
             self.hosts.shape(host, **link)
         words = ["mpirun", "-n", 2, "--host", "host0:1,host1:1", "-wdir", trainer.folder, "chrt", "-f", 1, trainer.folder / "trainer"]

@@ -196,7 +196,7 @@ class Loss(unittest.TestCase):
                        "shuffle": False}
         trainer = Ranks(2, job)
         rows = [f"{i % 4},{i % 3},{i % 3}" for i in range(80)]
-        rows[4 * 5 + 2:4 * 5 + 4] = ["3e38,3e38,1", "-3e38,-3e38,2"]  # of step 6, behind rank 0's two
+        rows[4 * 5 + 2:4 * 5 + 4] = ["3e38,3e38,1", "-3e38,-3e38,2"]  # of step 6, after rank 0's two
         (trainer.folder / "rows.csv").write_text("\n".join(rows) + "\n")
         trainer.build()
         result = trainer.launch()

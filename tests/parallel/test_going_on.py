@@ -27,7 +27,7 @@ def words(ranks, placement, parts):
 
 
 def built(division):
-    """Six steps of 24 rows, with a checkpoint behind the third."""
+    """Six steps of 24 rows, with a checkpoint after the third."""
     job = job_of(division[0], BATCH // division[0], STEPS, model="mlp_table", config={"n_layer": 5, "width": 7, "n_classes": 3},
                  data={"train": {"path": "rows.csv", "format": "csv"}, "features": 7}, parallelism=words(*division),
                  checkpoint={"every": SAVED})

@@ -37,7 +37,7 @@ def write_job(folder, model):
 
 
 def changed(model, words, before, after):
-    """The lines that the passes behind `before` (None: all of them) up to `after` remove and add."""
+    """The lines that the passes after `before` (None: all of them) up to `after` remove and add."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         write_job(folder, model)

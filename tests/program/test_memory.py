@@ -79,7 +79,7 @@ def make(name, memory, **groups):
 
 
 def train(name, memory, cflags=None, **groups):
-    """The losses of 20 steps, the weights behind them and the plan."""
+    """The losses of 20 steps, the weights after them and the plan."""
     trainer = make(name, memory, **groups)
     trainer.build(cflags=cflags)
     return [line["loss"] for line in trainer.run()], trainer.weights(), trainer.plan()

@@ -99,7 +99,7 @@ class Resume(unittest.TestCase):
                 trainer.run()
                 wanted = history(trainer)
                 run = trainer.folder / "run"
-                for number in (4, 2, 0):  # from steps 20, 12 and 4, each behind the others
+                for number in (4, 2, 0):  # from steps 20, 12 and 4, each after the others
                     trainer.run("--resume", f"run/checkpoints/checkpoint_{number}")
                     self.assertEqual(history(trainer), wanted)
                 shutil.rmtree(run)

@@ -1,5 +1,5 @@
 """Emitted text as it was when somebody last read it: three whole programs with their plans, one for a CPU, one for a GPU and one
-of two ranks; and of other programs the functions that these three do not have, behind what their plan says. What each
+of two ranks; and of other programs the functions that these three do not have, after what their plan says. What each
 pass makes of a graph is in tests/plan/test_passes.py. TAP.
 
 A difference fails and is printed. `python tests/program/test_snapshots.py --accept` prints it and takes it over: read

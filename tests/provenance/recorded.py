@@ -24,7 +24,7 @@ def sha256(path):
 
 
 class Recorded:
-    """`job` is a dict whose model.source is a path; `words` go behind the command line."""
+    """`job` is a dict whose model.source is a path; `words` go after the command line."""
 
     def __init__(self, job, *words, folder=None, **environment):
         self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="accel-test-"))

@@ -104,7 +104,7 @@ class Accumulation(unittest.TestCase):
         self.assertEqual(len(texts), 1)
 
     def test_one_cycle(self):
-        """The one schedule that Accelerate keeps from going on behind its end: there too, rates follow the optimizer."""
+        """The one schedule that Accelerate keeps from continuing after its end: there too, rates follow the optimizer."""
         for adjust in (False, True):
             self.check(32, 2, 20, {"name": "one_cycle"},
                        lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.01, 20, cycle_momentum=False),

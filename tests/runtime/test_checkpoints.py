@@ -427,7 +427,7 @@ class Checkpoints(support.Folder):
         self.assertIn(b"resumes from runs/fake/checkpoints/checkpoint_3, step 16", done.stdout)
 
     def test_metrics_of_a_longer_past(self):
-        """The lines behind the checkpoint's step are cut, and so is half a line."""
+        """The lines after the checkpoint's step are cut, and so is half a line."""
         self.good()
         with open(self.folder / "runs/fake/metrics.jsonl", "a") as file:
             file.write('{"step": 25, "loss": 1}\n{"step": 3')

@@ -90,7 +90,7 @@ static void far_positions(void **state) {
   assert_true(start >= 0 && start + 1025 <= INT64_C(1) << 40);
 }
 
-/* Rows behind the last whole batch of an epoch are left out; shuffled, others in the next epoch. */
+/* Rows after the last whole batch of an epoch are left out; shuffled, others in the next epoch. */
 static void whole_batches(void **state) {
   (void)state;
   for (int shuffle = 0; shuffle < 2; shuffle++) {

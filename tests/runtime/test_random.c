@@ -226,7 +226,7 @@ static void initialisers_distribute(void **state) {
   free(values);
 }
 
-/* Whatever the threads, and whatever the length behind an element. */
+/* Whatever the threads, and whatever the length after an element. */
 static void initialisers_are_pure(void **state) {
   enum { N = 10007 };
   static float one[N], three[N], longer[2 * N];

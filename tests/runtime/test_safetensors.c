@@ -76,10 +76,10 @@ static void round_trip(void **state) {
   assert_true(rt_weights_load(&program, path, again, &problem));
   assert_memory_equal(again, weights, 10 * sizeof(float));
   assert_memory_equal(again + 16, weights + 16, 3 * sizeof(float));
-  assert_true(again[10] == 0 && again[19] == 0); /* nothing between and behind the tensors is touched */
+  assert_true(again[10] == 0 && again[19] == 0); /* nothing between and after the tensors is touched */
 }
 
-/* The names behind "transformer.", one tensor as float16, one as bfloat16, and one that the model has not, which the
+/* The names after "transformer.", one tensor as float16, one as bfloat16, and one that the model has not, which the
  * job must allow. */
 static void conversions_and_prefix(void **state) {
   uint8_t bytes[1024];

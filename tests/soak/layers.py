@@ -220,7 +220,7 @@ def picture(b, name):
 
 
 def window(b, x, widen=False):
-    """Extents behind it, kernel, stride, padding, dilation."""
+    """Extents after it, kernel, stride, padding, dilation."""
     kernel, stride, dilation = b.random.randint(1, 3), b.random.randint(1, 2), b.random.choice((1, 1, 2))
     padding = b.random.randint(0, kernel // 2)
     reach = dilation * (kernel - 1) + 1

@@ -168,7 +168,7 @@ class Trial:
     def audit(self, source):
         result = self.command(GENERATOR, "audit", source, "--fail-on", "broken", stage=f"audit {source.stem}")
         broken = [line for line in said_by(result).splitlines() if re.match(r"  broken ", line)]
-        if any(key.startswith("profile.") for key in self.job):  # such a program reads the clock behind each part
+        if any(key.startswith("profile.") for key in self.job):  # such a program reads the clock after each part
             broken = [line for line in broken if "no-clock" not in line]
         if broken or result.returncode not in (0, 1):
             raise Failed(f"audit {source.stem}", "\n".join(["broken: " + " ".join(broken[0].split()[1:2] if broken else []), said_by(result)]))

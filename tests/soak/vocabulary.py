@@ -184,9 +184,9 @@ def cut(b, name):
         shape[axis] = b.random.randint(1, extent - start)
         more = f"{axis}, {start}, {b.number(shape[axis])}"
     elif name == "pad":
-        before, behind = b.random.randint(0, 2), b.random.randint(0, 2)
-        shape[axis] = extent + before + behind
-        more = f"{axis}, {before}, {behind}"
+        before, after = b.random.randint(0, 2), b.random.randint(0, 2)
+        shape[axis] = extent + before + after
+        more = f"{axis}, {before}, {after}"
     else:
         others = [b.value(lambda v: len(v.shape) == len(shape) and isinstance(v.shape[axis], int) and
                           v.shape[:axis] + v.shape[axis + 1:] == x.shape[:axis] + x.shape[axis + 1:])

@@ -1,4 +1,4 @@
-/* Any bytes as a job; behind a NUL, an override "key=value". A job that is accepted must be the same job when its
+/* Any bytes as a job; after a NUL, an override "key=value". A job that is accepted must be the same job when its
  * resolved text is read. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 
 static const char folder[] = "tests/spec/bad";
 
-/* The whole file with a NUL behind it; "" when it is not there. */
+/* The whole file with a NUL after it; "" when it is not there. */
 static const char *read_file(struct arena *arena, const char *path) {
   FILE *stream = fopen(path, "rb");
   char *bytes = arena_alloc(arena, 1 << 20);

@@ -206,7 +206,7 @@ const char *tree_text(const struct program *program) {
   const char *room = bytes_text(arena, arena_aligned(tree->room * width));
   const char *exchanged = own == tree->leaves ? ""
                           : tree->by_buckets  ? ", exchanged as the backward completes them"
-                                              : ", exchanged behind the backward";
+                                              : ", exchanged after the backward";
   const char *sums = "";
   if (own > 1)
     sums = arena_printf(arena, ", %lld additions and copies of %s a step", (long long)own - 1,

@@ -1,7 +1,7 @@
 /* Collectives between GPUs, over NCCL. A CUDA trainer calls the names of include/accel/collectives.h too:
  *
  *   accel_start_all_reduce, accel_all_reduce      with addresses of the device's arena, as below; so are
- *   accel_start_all_reduce_behind                 of what a reduce-scatter gives
+ *   accel_start_all_reduce_chained                 of what a reduce-scatter gives
  *   accel_start_reduce_scatter                    of shards of which the last is not shorter,
  *   accel_start_all_gather, _from                 and what comes together of them,
  *   accel_broadcast_values                        and what the first rank along an axis has
@@ -44,7 +44,7 @@ void accel_gpu_start_all_reduce_largest(enum accel_axis axis, double *values, si
 void accel_gpu_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtype, const void *values, void *own,
                                     size_t count);
 
-/* Puts into the traffic stream: sum[count] becomes that of the shards of all ranks, each `step` behind the one before,
+/* Puts into the traffic stream: sum[count] becomes that of the shards of all ranks, `step` after the one before,
  * in the order of a tree. sum may be the first shard. */
 typedef void accel_add_shards(float *sum, const float *shards, size_t count, size_t step);
 
@@ -62,7 +62,7 @@ void accel_gpu_start_reduce_scatter_by_tree(enum accel_axis axis, const float *v
 /* Begins: all[ranks * count] gets the `own` of each rank, in their order. own may be its place in all. */
 void accel_gpu_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, const void *own, void *all, size_t count);
 
-/* Begins to copy `bytes` from `from`, pinned memory of the host, in the prefetch stream, behind what the compute stream
+/* Begins to copy `bytes` from `from`, pinned memory of the host, in the prefetch stream, after what the compute stream
  * holds by now. What begins here later waits for it. */
 void accel_gpu_prefetch(void *to, const void *from, size_t bytes);
 

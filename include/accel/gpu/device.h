@@ -24,7 +24,7 @@ enum accel_stream_name { ACCEL_COMPUTE, ACCEL_TRAFFIC, ACCEL_FEED, ACCEL_PREFETC
 
 /* What was decided at generation and the device must know. */
 struct accel_gpu_plan {
-  const char *const *architectures; /* the kernels' targets, "sm_80", "sm_90a"; NULL behind the last */
+  const char *const *architectures; /* the kernels' targets, "sm_80", "sm_90a"; NULL after the last */
   size_t arena_bytes; /* on the device; offset 0 to program->arena_bytes is what the host mirrors. The runtime's own
                          room for `ahead` feeds comes on top */
   size_t workspace_offset; /* in the arena: what the libraries work in, on the compute stream, from the first
@@ -67,11 +67,11 @@ accel_stream accel_gpu_stream(enum accel_stream_name name);
  */
 void accel_gpu_send_states(const struct accel_run *run);
 
-/* Copies them back, behind all work of the compute stream: before accel_handle_events when something is saved. Waits.
+/* Copies them back, after all work of the compute stream: before accel_handle_events when something is saved. Waits.
  */
 void accel_gpu_fetch_states(const struct accel_run *run);
 
-/* Copies `bytes` at `device` to `host`, behind all work of the compute stream. Waits: for cadences, not for steps. */
+/* Copies `bytes` at `device` to `host`, after all work of the compute stream. Waits: for cadences, not for steps. */
 void accel_gpu_read(void *host, const void *device, size_t bytes);
 
 /* Copies `bytes` at `host` to `device`, before all later work of the compute stream. Waits. */
@@ -90,7 +90,7 @@ void accel_gpu_feed_take(void);
 
 /* ---- What a step reports, device to host ---- */
 
-/* Behind all work of the compute stream so far, copies the arena's report to the host. Once a step. */
+/* After all work of the compute stream so far, copies the arena's report to the host. Once a step. */
 void accel_gpu_report_send(void);
 
 /* The report that was sent `age` sends before the newest one: 0 the newest. age < ahead. Waits until it is there; NULL:
@@ -118,7 +118,7 @@ void accel_gpu_copy(accel_stream stream, void *to, const void *from, size_t byte
 
 /* ---- Kernels ---- */
 
-/* Behind a launch: ends the process when it was refused. accel_launch of launch.h calls it. */
+/* After a launch: ends the process when it was refused. accel_launch of launch.h calls it. */
 void accel_gpu_launched(const char *kernel, const char *file, int line);
 
 /* ---- Graphs ---- */

@@ -8,7 +8,7 @@
  *          BATCH CHANNELS HEIGHT WIDTH OUT KERNEL STRIDE PADDING DILATION GROUPS TYPE TF32 ACCUMULATE
  *
  * Prints the bytes of the runtime's own, and of the engine; of a convolution for y, dx and dw. Status 1, and why, where
- * there is no engine in ROOM bytes, or for a convolution only one that comes far behind the first. */
+ * there is no engine in ROOM bytes, or for a convolution only one that is much slower than the first. */
 #include "runtime/gpu/check.h"
 #include "runtime/gpu/state.h"
 #include "tests/cuda/packed_attention.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* float32 as tensor cores read it: 10 bits behind the point. */
+/* float32 as tensor cores read it: 10 bits after the point. */
 static double as_tf32(double value) {
   float narrow = (float)value;
   uint32_t bits;

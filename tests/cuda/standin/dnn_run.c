@@ -22,7 +22,7 @@ static size_t width(int type) {
   return type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_INT32 ? 4 : 2;
 }
 
-/* Elements from a tensor's first to behind its last. */
+/* Elements from a tensor's first to after its last. */
 static int64_t span(const struct tensor *tensor) {
   int64_t last = 0;
   for (int i = 0; i < 4; i++) last += (tensor->length[i] - 1) * tensor->step[i];

@@ -133,7 +133,7 @@ static _Noreturn void race(const char *address, bool writes, stamp other, bool w
         work_of(actor_of(other), time_of(other)), actors[actor_of(other)].name, wrote ? "writes" : "reads");
 }
 
-/* A reader that the present work is behind needs no place of its own any more. */
+/* A reader that the present work comes after needs no place of its own any more. */
 static void note_read(struct shadow *shadow, stamp own) {
   int place = 0;
   for (int i = 0; i < READERS; i++) {

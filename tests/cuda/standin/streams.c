@@ -38,7 +38,7 @@ struct node {
 struct CUgraph_st {
   struct node *nodes;
   int n_nodes, capacity, n_slots, n_locals;
-  uint32_t done[LOCALS][LOCALS]; /* for each of its streams, what it is behind */
+  uint32_t done[LOCALS][LOCALS]; /* for each of its streams, what it has waited for */
 };
 
 struct CUgraphExec_st {
@@ -68,7 +68,7 @@ void no_capture(const char *what) {
     if (at->capture != NULL) fault("%s while a stream is being captured", what);
 }
 
-/* What the host has done is behind what it puts into a stream now. */
+/* What the host has done comes before what it puts into a stream now. */
 static void follow_host(struct clock *clock) {
   clock_join(clock, host_clock());
   host_clock()->at[0]++;

@@ -1,4 +1,4 @@
-/* Arrays of tensors and of scopes, by themselves and behind pointers in structs: a region gets its own copy. */
+/* Arrays of tensors and of scopes, by themselves and through pointers in structs: a region gets its own copy. */
 #include <accel/model.h>
 
 struct list {

@@ -12,9 +12,9 @@ tensor predict(scope s, struct config c, tensor tokens) {
   tensor around = conv1d_grouped(at(s, "around"), transpose(x, 1, 2), c.width, c.kernel, 1, reach, c.dilation, c.width);
   x = transpose(relu(slice(around, 2, 0, places)), 1, 2);
   x = add(x, scale(cumsum(x, 1), 0.1));
-  tensor behind = pad(transpose(x, 1, 2), 2, reach, 0);
+  tensor padded = pad(transpose(x, 1, 2), 2, reach, 0);
   tensor both =
-      transpose(tanh_of(conv1d_grouped(at(s, "valid"), behind, 2 * c.width, c.kernel, 1, 0, c.dilation, 1)), 1, 2);
+      transpose(tanh_of(conv1d_grouped(at(s, "valid"), padded, 2 * c.width, c.kernel, 1, 0, c.dilation, 1)), 1, 2);
   tensor far = pad(split(both, 2, 2, 0), 1, 3, 0);
   x = add(split(both, 2, 2, 1), mul(slice(far, 1, 1, places), slice(far, 1, 3, places)));
   return linear(at(s, "output"), x, c.vocab_size);

@@ -114,7 +114,7 @@ def support_text(names):
 
 
 def with_helpers(body):
-    """The text behind the helpers that it names: a program holds forward and backward, a test one."""
+    """The text after the helpers that it names: a program holds forward and backward, a test one."""
     return str(NAMED.helpers(SUPPORT, body)) + body
 
 

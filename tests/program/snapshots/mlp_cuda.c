@@ -155,7 +155,7 @@ struct arena {
 };
 static_assert(sizeof(struct arena) == 50336320, "as planned");
 
-/* A device's address: the host passes it on and never looks behind it. */
+/* A device's address: the host passes it on and never dereferences it. */
 static struct arena *arena;
 
 /* ---- Kernels ---- */
