@@ -41,7 +41,7 @@ LARGE = {
 }
 # The matmuls that the plan names, as its templates' gemms, by kind.
 PARTS = {kind: lambda k: ["gemm"] if k.cells.shape[1] > 1 and k.cells.shape[2] % 4 == 0 else [] for kind in ("lstm", "lstm_backward")}
-ENVIRONMENT = kit.Environment("cuda")
+ENVIRONMENT = kit.Environment("gpu")
 ENVIRONMENT.globals["training"] = {"deterministic": False}
 SUPPORT = ENVIRONMENT.get_template("devices/gpu/support.c.j2").make_module()
 HEAD = """#include <accel/gpu/gemm.h>

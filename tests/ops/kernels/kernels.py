@@ -2,9 +2,11 @@
 
 import copy
 import ctypes
+import functools
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -90,14 +92,14 @@ def deterministic(kernel):
     return steady
 
 
+@functools.cache
 def template_of(kind, environment=ENVIRONMENT):
-    """The template that defines a kind's macro: the longest name that begins the kind's."""
-    parts = kind.split("_")
-    for end in range(len(parts), 0, -1):
-        for folder in environment.folders:
-            name = f"{folder}/{'_'.join(parts[:end])}.c.j2"
-            if (ROOT / "templates" / name).exists():
-                return name
+    """The template that defines a kind's macro, or sets it to another kind's; a kernel is its first argument."""
+    defines = re.compile(rf"{{% (macro {kind}\(k[,)]|set (\w+, )*{kind}(, \w+)* =)")
+    for folder in environment.folders:
+        for path in sorted((ROOT / "templates" / folder).glob("*.c.j2")):
+            if defines.search(path.read_text()):
+                return f"{folder}/{path.name}"
     raise KeyError(kind)
 
 
