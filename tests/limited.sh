@@ -47,7 +47,7 @@ watch() {
 }
 
 stopped=$(mktemp)
-# What a shell starts beside itself ignores the signals of a keyboard, what nohup starts that of a terminal that is gone,
+# What a shell starts in the background ignores the signals of a keyboard, what nohup starts that of a terminal that is gone,
 # and so would what a test starts.
 env --default-signal=HUP,INT,QUIT setsid "$@" &
 session=$!

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What programs for 64-bit Arm need on another machine, from the distribution's own packages: oneDNN, jansson and the libraries
-# of the compiler's own for that processor, unpacked in a folder beside the machine's. Nothing of the machine changes.
+# of the compiler's own for that processor, unpacked in a folder next to the machine's. Nothing of the machine changes.
 #
 # usage: tools/cross.sh [FOLDER]    by default ~/.cache/accel-gen/aarch64
 # Prints settings for `accel-gen build` and for a bundle's build.sh, and RUN_AARCH64, which runs a program:

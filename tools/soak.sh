@@ -33,7 +33,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try kernels "$PYTHON" tests/ops/kernels/test_kernels.py --all --seed "$seed"
   try "kernels in 16 bits" "$PYTHON" tests/ops/kernels/test_bits16_kernels.py --all
   for models in decoders encoders experts images recurrent; do
-    try "$models beside PyTorch's" env SEED="$seed" DRAWS=8 "$PYTHON" "tests/models/test_$models.py"
+    try "$models against PyTorch's" env SEED="$seed" DRAWS=8 "$PYTHON" "tests/models/test_$models.py"
   done
   try "polynomials over all floats" "$PYTHON" tests/ops/kernels/test_support.py --all
   try "programs of all cases, optimized by both compilers" "$PYTHON" tests/program/test_compile.py --all
@@ -46,7 +46,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "every fault in every way" env FAULTS=all "$PYTHON" tests/runtime/test_checkpoints.py Checkpoints.test_faults \
     Checkpoints.test_kills_at_every_call
   try "ranks go on from ranks" env DIVISIONS=all "$PYTHON" tests/parallel/test_going_on.py
-  try "ranks beside one and PyTorch's" env DIVISIONS=all "$PYTHON" tests/reference/test_placements.py
+  try "ranks against one and PyTorch's" env DIVISIONS=all "$PYTHON" tests/reference/test_placements.py
   try "divisions with the same bits" env DIVISIONS=all "$PYTHON" tests/parallel/test_topology.py Divisions
   try "traffic of all divisions" env DIVISIONS=all "$PYTHON" tests/parallel/test_traffic.py Traffic.test_placements
   try "CUDA programs on the processor" "$PYTHON" tests/cuda/test_training.py --all

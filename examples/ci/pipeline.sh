@@ -1,6 +1,6 @@
 #!/bin/sh
 # One program for each cluster: generated, audited, compared with the one that was approved, compiled. The CI files
-# beside this one call it step by step; so can anyone.
+# next to this one call it step by step; so can anyone.
 #
 # usage: sh pipeline.sh clusters             the clusters' names
 #        sh pipeline.sh STEP CLUSTER         generate, audit, compare, build; or all of them in this order

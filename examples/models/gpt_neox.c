@@ -1,6 +1,6 @@
 /* GPT-NeoX and Pythia (Black et al., arXiv:2204.06745): the tensor names and the arithmetic of transformers'
  * GPTNeoXForCausalLM, so that its checkpoints load from their model.safetensors. Attention and the feed-forward net
- * stand beside each other, and the rotary embedding turns the first quarter of a head's columns.
+ * run in parallel, and the rotary embedding turns the first quarter of a head's columns.
  *
  * B batch, T tokens of a sequence, C hidden_size, H heads, D = C / H. */
 #include <accel/model.h>

@@ -28,9 +28,9 @@ void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count,
 /* The same of float64: at most 16 values. */
 void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size_t count);
 
-/* Begins accel_all_reduce_by_tree of gradients. Among ranks of one machine it goes on beside other work, until it is
- * waited for by accel_wait_collectives or accel_wait_reductions, and values[] and workspace[] belong to it until then;
- * between machines it has ended when this returns. */
+/* Begins accel_all_reduce_by_tree of gradients. Among ranks of one machine it runs concurrently with other work, until
+ * it is waited for by accel_wait_collectives or accel_wait_reductions, and values[] and workspace[] belong to it until
+ * then; between machines it has ended when this returns. */
 void accel_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace);
 
 /* Begins such sums of shards in the order of the ranks, `shard_size` elements for each and `last` for the last one,
@@ -42,8 +42,8 @@ void accel_start_reduce_scatter_by_tree(enum accel_axis axis, float *values, flo
 /* values[i] becomes the largest of the ranks' along `axis`; where one of them is not a number, not a number. */
 void accel_all_reduce_largest(enum accel_axis axis, double *values, size_t count);
 
-/* Begins the same as accel_all_reduce, so that it goes on beside other work: nothing of values[] is touched until
- * accel_wait_collectives. Those in flight end in their order. */
+/* Begins the same as accel_all_reduce, so that it runs concurrently with other work: nothing of values[] is touched
+ * until accel_wait_collectives. Those in flight end in their order. */
 void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count);
 
 /* The same with values that are rounded to `dtype`, float16 or bfloat16, and added up as such; `wire` is room for them

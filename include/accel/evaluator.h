@@ -1,4 +1,4 @@
-/* What an emitted program of kind "evaluate" calls, beside the data and the metrics of trainer.h: one process measures
+/* What an emitted program of kind "evaluate" calls, besides the data and the metrics of trainer.h: one process measures
  * a trained model. Errors as there. */
 #ifndef ACCEL_EVALUATOR_H
 #define ACCEL_EVALUATOR_H

@@ -42,7 +42,7 @@ tensor huber_loss(tensor x, tensor target, double delta);
 /* The Huber loss with delta = beta, divided by beta. */
 tensor smooth_l1_loss(tensor x, tensor target, double beta);
 
-/* Of logarithms of probabilities beside probabilities: the mean over all places of target (log target - x). Times
+/* Of logarithms of probabilities and of probabilities: the mean over all places of target (log target - x). Times
  * the last extent it is the Kullback-Leibler divergence for each distribution (PyTorch's reduction="batchmean"). */
 tensor kl_div(tensor x, tensor target);
 

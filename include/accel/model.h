@@ -21,7 +21,7 @@
 
 #include <stdbool.h>
 
-/* What the config.json beside published weights calls what a model has. A model that starts from such weights may have
+/* What the config.json next to published weights calls what a model has. A model that starts from such weights may have
  * a table `const struct published published[]` of what is not called by its field's own name:
  *
  *   {"n_positions n_ctx", "block_size"},            the field that is one of these keys, the first that is there

@@ -82,7 +82,7 @@ struct accel_key {
   bool may_change;          /* from the run that a checkpoint is of to the one that continues it */
 };
 
-/* A weight, and A [rank][in] and B [out][rank] beside it, all by their places among the program's tensors. in_out: the
+/* A weight, and its A [rank][in] and B [out][rank], all by their places among the program's tensors. in_out: the
  * weight is [in][out], else [out][in]. */
 struct accel_adapter {
   int weight, a, b;

@@ -5,7 +5,7 @@
 # usage: sh build.sh [OUTPUT]     OUTPUT: the program, by default the name in settings.sh
 #   CC, CFLAGS     the compiler and its flags for the program; cc, or that of the job's processors, and those in settings.sh
 #   AR, PKG_CONFIG the same of archives, and what finds jansson
-#   CPPFLAGS, LDFLAGS  where headers and libraries lie, beside what a compiler knows
+#   CPPFLAGS, LDFLAGS  where headers and libraries are, besides what a compiler knows
 #   RUNTIME_CFLAGS for the runtime's files; -O2 -g
 #   NVCC           the compiler of kernels; tools/cuda-toolkit.sh looks for one, and says with --explain what it finds
 #   TARGETS        architectures for which kernels are compiled, sm_90a; all that the program names
@@ -49,7 +49,7 @@ fi
 
 by_cudnn='runtime/cuda/attention runtime/cuda/attention_graph runtime/cuda/convolution runtime/cuda/engine'
 
-# What the program needs beside a C compiler.
+# What the program needs besides a C compiler.
 flags='' libs='' folders='' left_out=''
 case $kind in
 cuda)

@@ -115,7 +115,7 @@ def audit(path, *flags):
 def edits(folder):
     (folder / "add.cu").write_text(SOURCE)
     path = folder / "add.ptx"
-    text = PTX.replace("NAME", "/elsewhere/add.cu")  # it is found beside the PTX
+    text = PTX.replace("NAME", "/elsewhere/add.cu")  # it is found next to the PTX
     path.write_text(text)
     result, wrong = audit(path)
     report("all hold", result.returncode == 0 and not wrong, result.stdout + result.stderr)

@@ -1,4 +1,4 @@
-"""A checkpoint of GPT-2 124M with AdamW's states (1.49 GB): a trainer beside accelerator.save_state and load_state and beside
+"""A checkpoint of GPT-2 124M with AdamW's states (1.49 GB): a trainer against accelerator.save_state and load_state and against
 safetensors, against what the disk writes and reads, all in one run and one folder. Prints a table.
 
 FOLDER=DIR: where to work and what is measured; its trainer is built once. ROUNDS=N: saves and resumes of each kind, 2 by default.

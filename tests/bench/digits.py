@@ -1,5 +1,5 @@
 """What examples/jobs/resnet.yaml and vit.yaml reach on digits, in accuracy, and unet.yaml in the loss of its evaluation,
-beside the same models trained alike in PyTorch: the same split, optimizer and schedule, other starts and orders.
+against the same models trained alike in PyTorch: the same split, optimizer and schedule, other starts and orders.
 
 usage: digits.py [--seeds 3] [resnet|vit|unet ...]"""
 
@@ -71,9 +71,9 @@ def compare(name, seeds, folder, rows, labels, count):
     """Prints each seed's pair; whether ours are no worse in the mean than half a point, or 5 % of the loss."""
     pairs = [(ours(name, folder, seed), theirs(name, rows, labels, count, seed)) for seed in range(1, seeds + 1)]
     for seed, (mine, other) in enumerate(pairs, 1):
-        print(f"{name} seed {seed}: {mine:.4f} beside {other:.4f}", flush=True)
+        print(f"{name} seed {seed}: {mine:.4f} against {other:.4f}", flush=True)
     mine, other = (sum(side) / seeds for side in zip(*pairs))
-    print(f"{name} mean: {mine:.4f} beside {other:.4f}", flush=True)
+    print(f"{name} mean: {mine:.4f} against {other:.4f}", flush=True)
     return mine <= 1.05 * other if name == "unet" else mine >= other - 0.005
 
 

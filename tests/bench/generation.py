@@ -1,4 +1,4 @@
-"""Text from a trained model beside transformers.generate on the same processor: tokens a second after the first one,
+"""Text from a trained model against transformers.generate on the same processor: tokens a second after the first one,
 and the time from the start of the process to the first token. Best and median of some runs, short and long texts in turn.
 
 usage: generation.py   RUNS=5, TOKENS=200, THREADS=all; weights are random, so a text has its full length, which is eight times

@@ -1,4 +1,4 @@
-"""Times gen/jinja beside Jinja2 and MiniJinja (the PyPI package): parse and render apart.
+"""Times gen/jinja against Jinja2 and MiniJinja (the PyPI package): parse and render apart.
 
 usage: jinja.py DRIVER [--rounds N]
 

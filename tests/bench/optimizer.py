@@ -1,4 +1,4 @@
-"""The optimizer's step over 17 million parameters: an emitted program's update beside the machine's copy bandwidth and
+"""The optimizer's step over 17 million parameters: an emitted program's update against the machine's copy bandwidth and
 PyTorch's AdamW, fused and foreach, in turns within one process. Prints a table of GB/s: bytes that the arithmetic must
 move (AdamW in float32: weight, gradient and two moments read, weight and moments written, 28 a parameter) over time.
 

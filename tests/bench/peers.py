@@ -1,4 +1,4 @@
-"""Our trainer beside PyTorch under Accelerate and llm.c: the same model, the same batch, interleaved rounds.
+"""Our trainer against PyTorch under Accelerate and llm.c: the same model, the same batch, interleaved rounds.
 
 usage: peers.py [--jobs tiny,small,gpt2,...] [--rounds 3] [--threads 2] [--tune-rounds 3] [--json FILE] [--resume]
                 [--peers ours,eager,compile,llmc]
@@ -12,7 +12,7 @@ from start to the end of the first step, and the largest resident memory. Ratios
 round for the medians.
 
 Ours is tuned first (`accel-gen tune`, --tune-rounds; 0: by the table that there is, or by the rules where there is none),
-and stands beside what `accel-gen plan` predicts of its step with that table.
+and stands next to what `accel-gen plan` predicts of its step with that table.
 
 --resume keeps the rows that the JSON has already, when machine, versions and rounds are the same.
 
@@ -248,7 +248,7 @@ def limit_of(job, threads):
                           + machine.STEP_BYTES * plan["parameters"] / getattr(copies, which)) for which in ("fastest", "median")}
 
 
-def beside_limit(ours, limits):
+def against_limit(ours, limits):
     """The limits of all rounds, and our steps over them."""
     fastest = min(limit["fastest"] for limit in limits)
     by_round = [mine / limit["median"] for mine, limit in zip(ours["round_medians_ms"], limits)]
@@ -271,7 +271,7 @@ def ratios(results):
 
 
 def predict(results, words, table, folder=None):
-    """Puts what the plan predicts of our step beside it."""
+    """Adds what the plan predicts of our step."""
     if "ours" in results:
         results["ours"]["prediction"] = tables.prediction(words, table, results["ours"], folder)
 
@@ -319,7 +319,7 @@ def measure(job, runners, rounds, threads):
     if ratio:
         results["ratio"] = ratio
     if None not in limits and "ours" in results:
-        results["limit"] = beside_limit(results["ours"], limits)
+        results["limit"] = against_limit(results["ours"], limits)
     return results
 
 

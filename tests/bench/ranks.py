@@ -1,4 +1,4 @@
-"""Two ranks with a thread each: our trainer beside PyTorch's DDP and FSDP2 under Accelerate, interleaved rounds.
+"""Two ranks with a thread each: our trainer against PyTorch's DDP and FSDP2 under Accelerate, interleaved rounds.
 
 usage: ranks.py [--jobs tiny,small] [--rounds 3] [--steps N] [--json FILE] [--peers ours,...,ddp,fsdp2]
 

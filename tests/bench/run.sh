@@ -1,7 +1,7 @@
 #!/bin/sh
-# ninja bench: our trainers beside their peers, the models of the examples beside theirs, where a step's time goes, the time to the first
-# step, two ranks, the optimizer's step beside PyTorch's, how long a program takes to make and to audit, text beside transformers, and
-# the template engine beside Jinja2 and MiniJinja. BENCH holds options for tests/bench/peers.py; LLMC_DIR the source of llm.c;
+# ninja bench: our trainers against their peers, the models of the examples against theirs, where a step's time goes, the time to the first
+# step, two ranks, the optimizer's step against PyTorch's, how long a program takes to make and to audit, text against transformers, and
+# the template engine against Jinja2 and MiniJinja. BENCH holds options for tests/bench/peers.py; LLMC_DIR the source of llm.c;
 # RESUME=1 keeps the rows that an earlier run of the same tree has left.
 set -eu
 python=$(sh tests/environment.sh)

@@ -35,7 +35,7 @@ def plan(job, table=None, folder=None):
 
 
 def prediction(job, table, ours, folder=None):
-    """The plan's step beside ours, measured: {predicted_ms, of that from rates of other kernels, how far off from the median, from the
+    """The plan's step against ours, measured: {predicted_ms, of that from rates of other kernels, how far off from the median, from the
     fastest}; None without a table."""
     step = plan(job, table, folder).get("predicted_step")
     if step is None:

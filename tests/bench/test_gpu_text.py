@@ -1,4 +1,4 @@
-"""What gpu_text.py reads off a program and machine code, beside counts by hand. TAP."""
+"""What gpu_text.py reads off a program and machine code, against counts by hand. TAP."""
 
 import pathlib
 import subprocess

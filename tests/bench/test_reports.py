@@ -35,10 +35,10 @@ class Reports(unittest.TestCase):
         """Medians over medians of the same round, and all over the fastest limit of all rounds."""
         ours = peers.summary(types.SimpleNamespace(skipped=1), [types.SimpleNamespace(steps=steps, first=1, peak=1) for steps in
                                                                 ([99, 10, 12, 14], [99, 20, 30, 40])])
-        beside = peers.beside_limit(ours, [{"fastest": 8, "median": 10}, {"fastest": 9, "median": 20}])
-        self.assertEqual(beside["median_by_round"], [1.2, 1.5])
+        ratios = peers.against_limit(ours, [{"fastest": 8, "median": 10}, {"fastest": 9, "median": 20}])
+        self.assertEqual(ratios["median_by_round"], [1.2, 1.5])
         for what, ratio in (("min", 10 / 8), ("median", 1.35), ("median_over_fastest", 21 / 8)):
-            self.assertAlmostEqual(beside[what], ratio)
+            self.assertAlmostEqual(ratios[what], ratio)
 
     def test_prediction(self):
         step = {"predicted_step": {"seconds": 0.011, "estimated": 0.002}}

@@ -1,4 +1,4 @@
-"""What examples/jobs/llama.yaml, bert.yaml and others reach on a real text in the loss of its evaluation, beside the same
+"""What examples/jobs/llama.yaml, bert.yaml and others reach on a real text in the loss of its evaluation, against the same
 models trained alike in PyTorch: the same split, optimizer and schedule, other starts and orders. The text is the C library's
 headers and this project's pages; `--lora` goes on with the first model's weights on other text, by adapters.
 
@@ -105,7 +105,7 @@ def main():
         job = job_of(name, options.steps, folder)
         mine = ours(job, folder, "run" if i == 0 else name)[-1]
         other = theirs(name, job)
-        print(f"{name}: {mine:.4f} beside {other:.4f}", flush=True)
+        print(f"{name}: {mine:.4f} against {other:.4f}", flush=True)
         good &= mine <= 1.05 * other
     if options.lora:
         losses = adapted(options.names[0], options.steps, folder)

@@ -57,7 +57,7 @@ def wrong_includes(allowed, includes):
 
 
 def includes_of(tree):
-    """Of each folder of sources what other folders it includes, and where; a file is named from the root or from beside."""
+    """Of each folder of sources what other folders it includes, and where; a file is named from the root or from its own folder."""
     found = collections.defaultdict(dict)
     for source in sorted(path for root in ROOTS for path in (tree / root).rglob("*.[ch]")):
         folder = str(source.parent.relative_to(tree))

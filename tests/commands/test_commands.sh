@@ -107,7 +107,7 @@ echo old >"$work/kept.c"
 "$gen" "$job" -o "$work/kept.c" --set training.steps=no >/dev/null 2>&1
 expect "a bad job leaves the old output" 0 '^old$' cat "$work/kept.c"
 left=$(find "$work" -name '*.c.??????')
-expect "nothing is left beside it" 0 '^$' echo "$left"
+expect "nothing is left next to it" 0 '^$' echo "$left"
 
 # Colours: never where nobody asked, always where somebody did.
 "$gen" check "$job" --set training.steps=no --color=always >"$work/colour" 2>&1

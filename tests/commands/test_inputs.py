@@ -108,10 +108,10 @@ for name, what, words in [("eval.tok.partial", "one of the files", ["data", "NAM
                           ("trainer.c.cdx.json", "the job", ["NAME", "-o", "trainer.c", "--provenance"]),
                           ("trainer.intoto.json", "the job", ["build", "NAME", "-o", "trainer", "--provenance"])]:
     if "--provenance" in words and "statements" in LEFT_OUT:
-        print(f"ok what lies beside the output, {name} # SKIP this build is without gen/statements")
+        print(f"ok what is next to the output, {name} # SKIP this build is without gen/statements")
         continue
     (WORK / name).write_text(JOB)
-    refused(f"what lies beside the output, {name}", name, what, *(name if word == "NAME" else word for word in words),
+    refused(f"what is next to the output, {name}", name, what, *(name if word == "NAME" else word for word in words),
             aliases=False)
     (WORK / name).unlink()
 

@@ -1,4 +1,4 @@
-"""accel-gen model check: the parameters of a model and its work beside PyTorch's module."""
+"""accel-gen model check: the parameters of a model and its work against PyTorch's module."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""accel-gen data --tokenizer beside the library that wrote the tokenizers: the same tokens of random texts, for the families
+"""accel-gen data --tokenizer against the library that wrote the tokenizers: the same tokens of random texts, for the families
 that are read; others refused; a run that was killed goes on."""
 
 import json

@@ -19,7 +19,7 @@ sys.path.insert(0, str(TREE / "tests" / "parallel"))
 
 from ranks import GENERATOR, Ranks, Trainer, free_port  # noqa: E402
 
-OUT = pathlib.Path(tempfile.mkdtemp(prefix="accel-cuda-"))  # of this Python: others make the same beside it
+OUT = pathlib.Path(tempfile.mkdtemp(prefix="accel-cuda-"))  # of this Python: others make the same at the same time
 atexit.register(shutil.rmtree, OUT, ignore_errors=True)
 C = ["-std=c17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 # A kernel gets all operands of its launcher, used or not.

@@ -59,7 +59,7 @@ static float sum_along(enum accel_axis axis, float each) {
 
 static void record_sums(void) {
   accel_start_all_reduce(ACCEL_DP_REPLICATE, arena->values, COUNT);
-  accel_gpu_zero(accel_gpu_stream(ACCEL_COMPUTE), arena->doubles, sizeof arena->doubles); /* beside it */
+  accel_gpu_zero(accel_gpu_stream(ACCEL_COMPUTE), arena->doubles, sizeof arena->doubles); /* concurrently */
   accel_gpu_start_all_gather(ACCEL_DP_SHARD, ACCEL_FLOAT32, arena->own, arena->whole, 512);
   accel_wait_collectives();
   accel_gpu_start_reduce_scatter(ACCEL_DP_SHARD, ACCEL_FLOAT32, arena->whole, arena->own, 512);
@@ -130,8 +130,8 @@ static float in_place(int r, size_t i) {
   return numbers[r % 4] + (float)(r % 4 == 1 ? i : 0);
 }
 
-/* Shards in the order of a tree, of which the last is longer, beside the compute stream, which waits for them by their
- * number; and of the sums that all have. */
+/* Shards in the order of a tree, of which the last is longer, concurrently with the compute stream, which waits for
+ * them by their number; and of the sums that all have. */
 static void by_tree(size_t shard_size, size_t last) {
   int place = rt_world()->rank % 4;
   size_t all = 3 * shard_size + last, own = place < 3 ? shard_size : last;

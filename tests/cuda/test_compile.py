@@ -46,7 +46,7 @@ ALL += [(f"{name} --program {program}", [], ["80", "90a", "100"]) for program, n
 # Bytes that kernels may keep in memory for want of registers, by how their names begin. The gradient of the program's own
 # attention, with heads of 256 columns, has 512 threads of a block share its registers.
 SPILLS = {"attention_backward": 850}
-# What a step's time goes into beside matmuls, by how names begin, and whether some program of the suite has them.
+# What a step's time goes into besides matmuls, by how names begin, and whether some program of the suite has them.
 WIDE = dict.fromkeys(("add_layer_norm", "layer_norm_backward", "layer_norm_plus_bits16_backward", "add_rms_norm", "rms_norm_backward",
                       "rms_norm_plus_backward", "embedding_plus", "linear_cross_entropy_forward_backward", "cast"), False)
 

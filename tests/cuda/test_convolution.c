@@ -14,7 +14,7 @@
 
 enum { BATCH = 2, MOST = 4096, ROOM = 1 << 16, OPERANDS = 3 };
 
-/* x, weights and y, and what is made of the other two; with room to lie beside a line's beginning. */
+/* x, weights and y, and what is made of the other two; with room to begin away from a line's beginning. */
 struct arena {
   _Alignas(64) char given[OPERANDS][4 * MOST + 64], made[OPERANDS][4 * MOST + 64];
   _Alignas(256) char workspace[ROOM];
@@ -32,7 +32,7 @@ static struct accel_gpu_convolution convolutions[OPERANDS];
 static struct arena host, *arena;
 static double given[OPERANDS][MOST], truth[OPERANDS][MOST], sizes[OPERANDS][MOST];
 static int64_t counts[OPERANDS];
-static size_t beside; /* bytes from a multiple of 64 to an operand */
+static size_t offset; /* bytes from a multiple of 64 to an operand */
 
 static int asked(const char *name, int otherwise) {
   const char *value = getenv(name);
@@ -122,7 +122,7 @@ static double get(const char *at) {
 static void fill(void) {
   for (int o = 0; o < OPERANDS; o++)
     for (int64_t i = 0; i < counts[o]; i++) {
-      char *at = host.given[o] + beside + (size_t)i * width(), *before = host.made[o] + beside + (size_t)i * width();
+      char *at = host.given[o] + offset + (size_t)i * width(), *before = host.made[o] + offset + (size_t)i * width();
       put(at, 2.0 * accel_random(1, (uint64_t)o, (uint64_t)i) / 4294967296.0 - 1.0);
       put(before, 5.0);
       given[o][i] = get(at);
@@ -137,7 +137,7 @@ static void check(const struct arena *after, double *farthest) {
   static const double roundings[] = {[ACCEL_F32] = 6e-8, [ACCEL_BF16] = 1.0 / 256.0, [ACCEL_F16] = 1.0 / 2048.0};
   for (int o = 0; o < OPERANDS; o++)
     for (int64_t i = 0; i < counts[o]; i++) {
-      double got = get(after->made[o] + beside + (size_t)i * width()), away = fabs(got - truth[o][i]);
+      double got = get(after->made[o] + offset + (size_t)i * width()), away = fabs(got - truth[o][i]);
       double bound = (convolutions[0].tf32 ? 1e-3 : 1e-6) * sizes[o][i] + roundings[convolutions[0].type] * fabs(got);
       if (away > bound) {
         fprintf(stderr, "%s: element %lld is %.8g, not %.8g\n", (const char *[]){"dx", "dw", "y"}[o], (long long)i, got,
@@ -150,17 +150,17 @@ static void check(const struct arena *after, double *farthest) {
 
 static void record(void) {
   accel_stream stream = accel_gpu_stream(ACCEL_COMPUTE);
-  char *x = arena->given[0] + beside, *weights = arena->given[1] + beside, *y = arena->given[2] + beside;
-  accel_gpu_convolve(&convolutions[0], stream, arena->made[0] + beside, y, weights);
-  accel_gpu_convolve(&convolutions[1], stream, arena->made[1] + beside, y, x);
-  accel_gpu_convolve(&convolutions[2], stream, arena->made[2] + beside, x, weights);
+  char *x = arena->given[0] + offset, *weights = arena->given[1] + offset, *y = arena->given[2] + offset;
+  accel_gpu_convolve(&convolutions[0], stream, arena->made[0] + offset, y, weights);
+  accel_gpu_convolve(&convolutions[1], stream, arena->made[1] + offset, y, x);
+  accel_gpu_convolve(&convolutions[2], stream, arena->made[2] + offset, x, weights);
 }
 
 static void run(void) {
   static struct arena runs[2];
   double farthest = 0.0;
   describe();
-  beside = (size_t)asked("BY_RENAME", 0) * width();
+  offset = (size_t)asked("BY_RENAME", 0) * width();
   plan.deterministic = asked("DETERMINISTIC", 0);
   if (asked("ROOM", 0) > 0) plan.workspace_bytes = (size_t)asked("ROOM", 0);
   accel_gpu_open(&program, &plan);

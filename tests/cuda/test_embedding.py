@@ -1,5 +1,5 @@
 """Which tokens' gradients a row of an embedding's gradient adds up, and in which order: the kernel of a program alone, over
-tokens of which one is everywhere and most are rare, beside NumPy. The kernel runs as C++ on the processor (tests/cuda/host),
+tokens of which one is everywhere and most are rare, against NumPy. The kernel runs as C++ on the processor (tests/cuda/host),
 its threads from the first to the last and from the last to the first."""
 
 import ctypes

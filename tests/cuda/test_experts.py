@@ -1,6 +1,6 @@
 """Matmuls of groups of rows by tensor cores, kernel by kernel: those of a program with experts, over groups that are empty,
-cross tiles or leave rows over, beside NumPy in float64. The kernels run as C++ on the processor (tests/cuda/host), where
-fragments are shared out among the lanes of a warp and copies beside threads are late.
+cross tiles or leave rows over, against NumPy in float64. The kernels run as C++ on the processor (tests/cuda/host), where
+fragments are shared out among the lanes of a warp and asynchronous copies are late.
 
 usage: test_experts.py [--all]: fp16 and tf32, too (ninja soak)"""
 
@@ -35,7 +35,7 @@ def of_bf16(x):
     return (x.astype(np.uint32) << 16).view(np.float32)
 
 
-# Each type's settings, its way into memory and out of it, and half a unit in its last place beside the number.
+# Each type's settings, its way into memory and out of it, and half a unit in its last place relative to the number.
 TYPES = {"bf16": ({"mixed_precision": "bf16"}, to_bf16, of_bf16, 2**-8),
          "fp16": ({"mixed_precision": "fp16"}, lambda x: x.astype(np.float16), lambda x: x.astype(np.float32), 2**-11),
          "tf32": ({"tf32": True}, lambda x: x.astype(np.float32), lambda x: x, 2**-11)}
@@ -119,7 +119,7 @@ class Experts(unittest.TestCase):
         self.assertEqual((len(forward), {adds for *_, adds, _ in weight}), (4, {"true"}), "kernels by tensor cores")
 
     def truth(self, x, w, starts, more):
-        """x times w [groups][columns][outputs], group by group, and the sums of the terms' sizes; more: beside 2e-6 of these."""
+        """x times w [groups][columns][outputs], group by group, and the sums of the terms' sizes; more: on top of 2e-6 of these."""
         exact, size = np.zeros((2, len(x), w.shape[2]))
         for g, (at, end) in enumerate(zip(starts, starts[1:])):
             exact[at:end], size[at:end] = x[at:end].astype(np.float64) @ w[g], np.abs(x[at:end]) @ np.abs(w[g])

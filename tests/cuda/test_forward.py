@@ -1,4 +1,4 @@
-"""CUDA programs that only run a model forward, beside those for the processor, from the same weights: what --program evaluate
+"""CUDA programs that only run a model forward, against those for the processor, from the same weights: what --program evaluate
 says of the data, and the text that --program generate writes. The kernels run as C++ on the processor (tests/cuda/host),
 over stand-ins that see each access and whether it waits for the one before.
 

@@ -1,4 +1,4 @@
-"""Kernels of templates/devices/gpu, one by one, formatted and beside float64 in NumPy: the cases that hold those of a processor (tests/ops/kernels), and
+"""Kernels of templates/devices/gpu, one by one, formatted and against float64 in NumPy: the cases that hold those of a processor (tests/ops/kernels), and
 here some with extents that fill more blocks than one. They run as C++ on the processor (tests/cuda/host).
 
 usage: test_kernels.py [--all] [--seed N] [KIND...]; --all: more random cases (ninja soak)"""

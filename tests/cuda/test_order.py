@@ -1,6 +1,6 @@
 """Emitted CUDA programs of eight ranks over the stand-ins, with every access of host and kernels seen: nothing is read or
 written without waiting for who writes or reads it, and what is taken out of the program is missed. And attention by
-cuDNN's graphs, as programs of 16 bits have it, beside the processor's."""
+cuDNN's graphs, as programs of 16 bits have it, against the processor's."""
 
 import sys
 import unittest

@@ -1,5 +1,5 @@
-"""What ranks have in common beside weights, in programs for GPUs over the stand-ins: statistics of batch normalisation and
-samples that run out, beside the programs for the processor; sums of one order, whose bits do not depend on who has
+"""What ranks have in common besides weights, in programs for GPUs over the stand-ins: statistics of batch normalisation and
+samples that run out, against the programs for the processor; sums of one order, whose bits do not depend on who has
 which micro-batches; and what a resumed run with convolutions of cuDNN's gives."""
 
 import json

@@ -30,7 +30,7 @@ def stage(number, **more):
 
 BF16 = {"precision": {"mixed_precision": "bf16"}}
 LARGEST = {"optimizer": {**GROUPS, "norm_type": "inf"}}
-# What ranks do, beside what one process does. The suite runs the first two; --all: all (ninja soak).
+# What ranks do, against what one process does. The suite runs the first two; --all: all (ninja soak).
 CASES = {
     "states": (job(3, parallelism=stage(1), **LARGEST), LARGEST),
     "gradients_with_replicas": (job(4, 2, parallelism=stage(2, dp_shard=2)), {}),

@@ -137,7 +137,7 @@ static void kernels_in_order(void) {
   kernels(one);
   close_all();
 }
-static void kernels_beside(void) {
+static void concurrent_kernels(void) {
   open_all();
   kernels(two);
   close_all();
@@ -184,7 +184,7 @@ static void race_in_graph(void) {
   cudaGraphExec_t exec = captured(true, false);
   cudaGraphLaunch(exec, one);
 }
-static void race_beside_graph(void) {
+static void race_with_graph(void) {
   open_all();
   cudaGraphExec_t exec = captured(true, true);
   cudaGraphLaunch(exec, one);
@@ -295,11 +295,11 @@ static const struct {
     {"the host reads too early", host_reads_early, "of the host reads byte 0"},
     {"the host writes too early", host_writes_early, "of the host writes byte 0"},
     {"kernels in order", kernels_in_order, NULL},
-    {"kernels beside each other", kernels_beside, "kernel_b of stream 2 reads byte 0"},
+    {"concurrent kernels", concurrent_kernels, "kernel_b of stream 2 reads byte 0"},
     {"a kernel beyond its memory", kernel_beyond, "kernel_c: 4 bytes"},
     {"a graph", good_graph, NULL},
     {"a race in a graph", race_in_graph, "without waiting"},
-    {"a race beside a graph", race_beside_graph, "without waiting"},
+    {"a race with a graph", race_with_graph, "without waiting"},
     {"a stream of a capture that is not joined", not_joined, "is not joined"},
     {"a wait in a capture", waits_in_capture, "while a stream is being captured"},
     {"a capture that waits for an event from outside", waits_for_outside, "from outside of the capture"},

@@ -34,7 +34,7 @@ is "and is said" "cuda-toolkit: no cuda_runtime_api.h (CUDA 12.4 or later): set 
 tree "$out/distribution" 12060 libcudart.so
 is "the distribution's" 12.6 "$(lookup sh "$out/lookup.sh" --version)"
 tree "$out/local/cuda-12.8" 12080 libcudart.so
-is "a version beside it" 12.8 "$(lookup sh "$out/lookup.sh" --version)"
+is "a version next to it" 12.8 "$(lookup sh "$out/lookup.sh" --version)"
 tree "$out/local/cuda" 13000 libcudart.so
 is "the usual place first" 13.0 "$(lookup sh "$out/lookup.sh" --version)"
 tree "$out/home" 12040 libcudart.so libcublasLt.so.12

@@ -1,4 +1,4 @@
-"""What CUDA programs compute: steps of small models beside the programs for the processor, from the same weights and
+"""What CUDA programs compute: steps of small models against the programs for the processor, from the same weights and
 batches. The kernels run as C++ on the processor (tests/cuda/host), so this is said of their arithmetic and their
 barriers, and of the host program; nothing of a GPU, and nothing of cuBLASLt and cuDNN.
 
@@ -124,7 +124,7 @@ def write_data(folder, features):
 
 
 class Comparison(unittest.TestCase):
-    """A job on the device beside the same on the processor."""
+    """A job on the device against the same on the processor."""
 
     parts = None
 
@@ -200,7 +200,7 @@ class Epilogues(unittest.TestCase):
 
 
 class Sums(unittest.TestCase):
-    """Which norms take up the additions beside them: residual and norm, and the gradients of both, are one kernel each."""
+    """Which norms are fused with the additions next to them: residual and norm, and the gradients of both, are one kernel each."""
 
     def kernels(self, model, config, **precision):
         trainer = HostTrainer(case(model, config, TEXT, precision=precision), [])

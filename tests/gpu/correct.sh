@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154 # what run.sh and its other parts set
-# What run.sh looks at before speed: losses beside the processor's and PyTorch's, bits beside other ways to run the same,
+# What run.sh looks at before speed: losses against the processor's and PyTorch's, bits against other ways to run the same,
 # sanitizers. Sourced by it.
 
 # A trainer in a run of its own, which is where it writes.
@@ -31,7 +31,7 @@ difference() {
        /"loss"/ && step($0) in wanted { d = loss($0) - wanted[step($0)]; if (d < 0) d = -d; d /= wanted[step($0)]; if (d > most) most = d; n++ }
        END { if (n == 0) print "none 0"; else printf "%.2e %d", most, n }' "$2" "runs/$1/metrics.jsonl"
 }
-# As the results of difference, $1 and $2, are told: at most $3, beside $4.
+# As the results of difference, $1 and $2, are reported: the part, the name, the result, the limit, and what it is compared with.
 compared() { # PART NAME "DIFFERENCE STEPS" MOST WHAT
   good=0
   awk -v got="${3% *}" -v most="$4" 'BEGIN { exit !(got != "none" && got + 0 <= most + 0) }' || good=1

@@ -7,7 +7,7 @@
 #   LIMIT    seconds for all of it, 570
 #   CAP      seconds for one run of a program, 60
 #   LLMC     a folder of llm.c with its train_gpt2cu built, and its starter pack, to be measured too
-# What is correct comes first, as far as speed needs it; then GPT-2 beside PyTorch; then all that is left. While the first
+# What is correct comes first, as far as speed needs it; then GPT-2 against PyTorch; then all that is left. While the first
 # is looked at, the other programs are built, and PyTorch compiles its models, which takes minutes with max-autotune: nothing
 # is measured before both have ended or half of the time is over. A part that fails, or that does not end, says so and leaves
 # the others alone; whatever ends the script, there is a report of what was seen.

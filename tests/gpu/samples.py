@@ -1,4 +1,4 @@
-"""What PyTorch on the GPU machine needs to train beside the small jobs of pack.sh: weights to start from, and the
+"""What PyTorch on the GPU machine needs to train the small jobs of pack.sh: weights to start from, and the
 batches in the order in which the trainers take them.
 
 usage: samples.py FOLDER    writes start.safetensors and batches.bin, tokens of 16 bits: [steps][batch][length + 1]"""

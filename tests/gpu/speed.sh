@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154 # what run.sh and its other parts set
-# What run.sh measures: GPT-2 beside PyTorch and llm.c, and the algorithms of matmuls. Sourced by it.
+# What run.sh measures: GPT-2 against PyTorch and llm.c, and the algorithms of matmuls. Sourced by it.
 
 # The rate that matmuls reach here, of which MFU is a share.
 matmul_rate() {
@@ -75,7 +75,7 @@ end_compiling() {
   rm -f runs/compiling
   if [ -f runs/compiling.pid ]; then kill "$(cat runs/compiling.pid)" 2>/dev/null || true; fi
 }
-peer() { # SIZE BATCH MODE RATE: PyTorch beside a rate of ours
+peer() { # SIZE BATCH MODE RATE: PyTorch against a rate of ours
   name=pytorch-$1-b$2-$3
   if [ ! -s runs/torch ]; then
     tell benchmark "$name" SKIPPED "no PyTorch"
@@ -93,7 +93,7 @@ peer() { # SIZE BATCH MODE RATE: PyTorch beside a rate of ours
 
 # ---- llm.c ----
 
-llmc() { # SIZE BATCH RATE: llm.c beside a rate of ours
+llmc() { # SIZE BATCH RATE: llm.c against a rate of ours
   if [ ! -x "${LLMC:-}/train_gpt2cu" ]; then
     tell benchmark "llmc-$1-b$2" SKIPPED "LLMC names no folder with train_gpt2cu"
   elif there_is_time 40 benchmark "llmc-$1-b$2"; then
@@ -129,7 +129,7 @@ ours() { # SIZE NAME
   fi
   return 1
 }
-# Of a size the largest batch that fits, beside the others; then the small one, and with the logits whole.
+# Of a size the largest batch that fits, and the others; then the small one, and with the logits whole.
 largest() { # SIZE
   for batch in 64 32 16; do
     [ -f "bundles/gpt2-$1-b$batch.built" ] || continue

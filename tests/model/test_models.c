@@ -1,5 +1,5 @@
 /* Models and what reading them gives, kept as files: the graphs of tests/model/good and examples/models in
- * tests/model/snapshots, the messages of tests/model/bad beside them. Prints a line a file in TAP's form.
+ * tests/model/snapshots, the messages of tests/model/bad next to them. Prints a line a file in TAP's form.
  *
  * usage: test_models [--accept]   from the root of the tree; --accept writes what differs, see accept.sh
  *        test_models --read FILE  reads one model and prints its messages; for scripts */

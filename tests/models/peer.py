@@ -1,4 +1,4 @@
-"""A model of examples/models beside its class of transformers: a random start that theirs makes loads into ours, the
+"""A model of examples/models against its class of transformers: a random start that theirs makes loads into ours, the
 loss and every gradient agree, AdamW over the same batches gives the same losses and weights, and what ours saves loads
 into theirs."""
 

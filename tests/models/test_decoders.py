@@ -1,4 +1,4 @@
-"""Decoders with rotary embeddings beside their classes of transformers: examples/models/llama.c, qwen3.c, mistral.c,
+"""Decoders with rotary embeddings against their classes of transformers: examples/models/llama.c, qwen3.c, mistral.c,
 mixtral.c, gemma.c and gpt_neox.c."""
 # long
 

@@ -1,4 +1,4 @@
-"""examples/models/unet.c beside its PyTorch: the noise that it draws is worked out here, from the words of its stream."""
+"""examples/models/unet.c against its PyTorch: the noise that it draws is worked out here, from the words of its stream."""
 
 import pathlib
 import subprocess

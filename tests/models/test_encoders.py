@@ -1,4 +1,4 @@
-"""examples/models/bert.c, vit.c and t5.c beside their classes of transformers."""
+"""examples/models/bert.c, vit.c and t5.c against their classes of transformers."""
 
 import subprocess
 import unittest

@@ -1,4 +1,4 @@
-"""examples/models/qwen_moe.c beside Qwen's mixtures of experts in transformers: without a limit, and with a capacity, whose
+"""examples/models/qwen_moe.c against Qwen's mixtures of experts in transformers: without a limit, and with a capacity, whose
 rule is that of SwitchTransformers' router there for one choice, and GShard's for more."""
 
 import math

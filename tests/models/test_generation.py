@@ -1,4 +1,4 @@
-"""Text from a trained model beside transformers: the logits from which each token is chosen, the tokens of a greedy text,
+"""Text from a trained model against transformers: the logits from which each token is chosen, the tokens of a greedy text,
 and what is left to choose from."""
 
 import json

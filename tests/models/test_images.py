@@ -1,4 +1,4 @@
-"""examples/models/resnet.c beside its class of transformers, in training: batch norm sees the batch, and what it keeps of it
+"""examples/models/resnet.c against its class of transformers, in training: batch norm sees the batch, and what it keeps of it
 comes out the same."""
 
 import unittest

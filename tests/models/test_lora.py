@@ -1,4 +1,4 @@
-"""model.lora beside PEFT: the same adapters on the same model give the same losses and adapters, what is saved loads as a
+"""model.lora against PEFT: the same adapters on the same model give the same losses and adapters, what is saved loads as a
 PeftModel, and the merged model is that one."""
 
 import json
@@ -82,7 +82,7 @@ class Lora(Text):
             self.assertLess(abs(row["loss"] / loss.item() - 1), 1e-4, f"loss of step {step + 1}")
 
     def check_adapter(self, trainer, base, peer, kind):
-        """What is saved is a PeftModel, whose parameters are those of the one that was trained beside."""
+        """What is saved is a PeftModel, whose parameters are those of the one that was trained next to it."""
         loaded = PeftModel.from_pretrained(kind.from_pretrained(base), trainer.folder / "run" / "adapter")
         wanted = dict(peer.named_parameters())
         trained = {name for name, p in wanted.items() if p.requires_grad}

@@ -1,4 +1,4 @@
-"""Models in bfloat16 beside PyTorch's autocast over the same weights: the loss, and the gradients as what one step of
+"""Models in bfloat16 against PyTorch's autocast over the same weights: the loss, and the gradients as what one step of
 plain descent moves. Two computations in 16 bits differ by their roundings; the way to tell that they round alike is that
 ours is no farther from theirs than a few times what theirs is from float32."""
 

@@ -1,4 +1,4 @@
-"""The config.json beside published weights: one that transformers writes for what a job says is taken for every model of
+"""The config.json next to published weights: one that transformers writes for what a job says is taken for every model of
 examples/models that has a class there, each change of it that the model cannot have is refused by its key, and what
 neither has is named."""
 
@@ -109,7 +109,7 @@ class Published(unittest.TestCase):
                     self.assertIn("" if told is None else told.replace("{}", "./config.json"), text)
 
     def test_places(self):
-        """The file lies beside the weights or in their folder, which are named from here or from the job's folder."""
+        """The file is next to the weights or in their folder, which are named from here or from the job's folder."""
         trainer = self.trainer("gpt2.c", {**GPT2, "block_size": 16}, TOKENS)
         published = trainer.folder / "published"
         published.mkdir()

@@ -1,4 +1,4 @@
-"""examples/models/lstm.c and gcn.c beside PyTorch, and mamba.c beside its class of transformers."""
+"""examples/models/lstm.c and gcn.c against PyTorch, and mamba.c against its class of transformers."""
 
 import json
 import pathlib

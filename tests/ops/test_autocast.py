@@ -1,4 +1,4 @@
-"""The type of each operation's result under autocast: what `plan --dump cast` says, for bfloat16 and float16, beside what
+"""The type of each operation's result under autocast: what `plan --dump cast` says, for bfloat16 and float16, against what
 PyTorch's autocast gives on the CPU, of operands in float32, of operands in the low type, and of one of each."""
 
 import json

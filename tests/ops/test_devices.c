@@ -1,4 +1,4 @@
-/* Which operations have no kernel on GPUs: those of the table, and none beside. */
+/* Which operations have no kernel on GPUs: those of the table, and no others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "gen/ir/op.h"
 
 static const char *const missing[] = {
-    "step_tensor", /* written beside the optimizer's update */
+    "step_tensor", /* written with the optimizer's update */
 };
 
 static bool has_kernel(const struct op_kind *kind) {

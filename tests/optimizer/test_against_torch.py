@@ -1,8 +1,8 @@
-"""Every optimizer for 50 steps beside PyTorch's in float32, in two ways.
+"""Every optimizer for 50 steps against PyTorch's in float32, in two ways.
 
 The rule alone: the update function of the emitted program and PyTorch's optimizer get the same gradients. Sums of
 rounded numbers differ by roundings, so a weight may differ by one part in a million of itself or of the way that it has
-gone (a step can be as small beside the weight as its last digits); a centered variance is a difference of averages and
+gone (a step can be as small relative to the weight as its last digits); a centered variance is a difference of averages and
 loses digits, PyTorch rounds NAdam's product of momenta in every step, and a decay next to Lion's small steps rounds the
 whole weight anew in each, on both sides, so these get more room. Rules that step whole parameters (lamb, adafactor, muon)
 are held to float64, and get twice the room, muon with its fifteen matmuls thrice.
@@ -205,7 +205,7 @@ class RuleAlone(unittest.TestCase):
                 self.check(name)
 
     def test_groups(self):
-        """Groups of the weights beside groups of PyTorch's."""
+        """Groups of the weights against groups of PyTorch's."""
         groups = [{"match": "hidden.*weight", "weight_decay": 0.3}, {"match": "*bias", "lr": LR / 4}]
         for name in RULES:
             with self.subTest(name):

@@ -1,4 +1,4 @@
-"""lomo and adalomo, whose steps are parts of the backward, beside PyTorch's SGD and the published arithmetic in float64;
+"""lomo and adalomo, whose steps are parts of the backward, against PyTorch's SGD and the published arithmetic in float64;
 what they save is what the plan says and what a process does not take."""
 
 import fnmatch
@@ -27,7 +27,7 @@ def lomo(**more):
 
 
 def adalomo(**more):
-    """With an eps that the rounding of gradients that should be 0, as those of the keys' biases, does not count beside."""
+    """With an eps that the rounding of gradients that should be 0, as those of the keys' biases, does not count next to them."""
     return {"name": "adalomo", "lr": 1e-2, "eps": 1e-10, **more}
 
 
@@ -103,7 +103,7 @@ class Parity(unittest.TestCase):
                 self.check(keys, "nanogpt")
 
     def test_equals_sgd(self):
-        """Bit by bit, as far as all gradients are the same, with all that is kept beside the weights."""
+        """Bit by bit, as far as all gradients are the same, with all that is kept besides the weights."""
         ema = {"ema": {"decay": 0.9}}
         cases = {
             "plain": {},

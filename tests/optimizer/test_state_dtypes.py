@@ -1,4 +1,4 @@
-"""Optimizer states in bfloat16 and in blocks of 8 bits, by the update function of the emitted program, step by step beside
+"""Optimizer states in bfloat16 and in blocks of 8 bits, by the update function of the emitted program, step by step against
 the published arithmetic in NumPy: PyTorch's Adam, RMSprop and SGD over states that are stored in between as PyTorch
 rounds to bfloat16, or as bitsandbytes does (create_dynamic_map and quantize_2D of version 0.49: the nearest number of
 the map, times the largest size in a block of 256)."""

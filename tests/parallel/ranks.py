@@ -88,7 +88,7 @@ def library_flags(*words, package="accel-runtime-mpi"):
 
 
 class Ranks(Trainer):
-    """The trainer of a job in a folder of its own, with the corpus beside it."""
+    """The trainer of a job in a folder of its own, with the corpus next to it."""
 
     def __init__(self, ranks, job, folder=None):
         super().__init__(job, folder)
@@ -169,7 +169,7 @@ def trained(ranks, job, *flags, **environment):
 
 
 class BesideOne(unittest.TestCase):
-    """Ranks beside one process that takes their batches as one."""
+    """Ranks against one process that takes their batches as one."""
 
     @classmethod
     def setUpClass(cls):

@@ -1,4 +1,4 @@
-"""What the plan predicts of collectives on a network, beside what they take between hosts on links of that latency and
+"""What the plan predicts of collectives on a network, against what they take between hosts on links of that latency and
 rate: within ERROR, by each method."""
 # long
 
@@ -70,7 +70,7 @@ class Cost(unittest.TestCase):
         self.assertEqual(methods, {"recursive doubling", "tree, then linear", "linear"})
 
     def test_prefetch(self):
-        """Weights of a layer that come beside the layer before cost what that one does not cover."""
+        """Weights of a layer that come while the layer before runs cost what that one does not cover."""
         flags = ("--set", "parallelism.dp_shard=4", "--set", "parallelism.zero_stage=3", "--set", "model.config.n_layer=5")
         gathers = [self.exposures(flags, "weights for a layer", step) for step in (100000, 1)]
         self.assertEqual(len(gathers[0]), 5 + 3)
@@ -91,7 +91,7 @@ class Cost(unittest.TestCase):
 
     def test_micro_batches(self):
         """Weights of a layer come in each micro-batch and are waited for in each; gradients that all ranks hold are sent
-        in a step's last one, beside its backward alone."""
+        in a step's last one, and by its backward alone."""
         for what, flags, waits in [
                 ("weights for a layer", ("--set", "parallelism.dp_shard=4", "--set", "parallelism.zero_stage=3"), 3),
                 ("gradients", (), 1)]:
@@ -108,7 +108,7 @@ class Cost(unittest.TestCase):
         return [(p["exposed"], p["seconds"]) for c, p in pairs if c["what"].startswith(what)]
 
     def test_run(self):
-        """Steps of two hosts that gather layers beside layers, on links that cover some of it: as long as predicted from
+        """Steps of two hosts that gather layers while layers run, on links that cover some of it: as long as predicted from
         steps on links that cost nothing, and shorter than if all were waited for."""
         try:
             os.sched_setscheduler(self.hosts.switch.pid, os.SCHED_FIFO, os.sched_param(2))

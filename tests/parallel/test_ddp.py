@@ -1,4 +1,4 @@
-"""Several ranks beside one process that takes their batches as one: the same losses, norms and weights over 50 steps."""
+"""Several ranks against one process that takes their batches as one: the same losses, norms and weights over 50 steps."""
 
 import pathlib
 import tempfile

@@ -1,4 +1,4 @@
-"""What the plan says of a rank's memory is what its process takes, to 1 %: the arena, what ranks of a machine share beside it,
+"""What the plan says of a rank's memory is what its process takes, to 1 %: the arena, what ranks of a machine share besides it,
 and a constant for libraries and MPI, which a program of few layers shows. Ranks that come late leave more to MPI, so the fewest bytes of
 some runs are held to the plan."""
 
@@ -60,7 +60,7 @@ class Memory(unittest.TestCase):
             wanted, taken = planned + touched, [float("inf")] * 2
             # Rank 0 of ranks that divide has the whole of the weights, to save them at the end.
             ranks = (1,) if parallelism else (0, 1)
-            # Rank 0 saves, with the names of all tensors beside: see tests/program/test_figures.py.
+            # Rank 0 saves, with the names of all tensors besides: see tests/program/test_figures.py.
             most = [0.01 * wanted + 2048 * 12 * (LAYERS - 1), 0.01 * wanted]
             for _ in range(RUNS):
                 taken = [min(pair) for pair in zip(taken, map(operator.sub, self.peaks(trainer), constants), strict=True)]

@@ -1,4 +1,4 @@
-"""Ranks that divide what each of them would have whole, beside one process: the same losses, norms and weights over 50 steps."""
+"""Ranks that divide what each of them would have whole, against one process: the same losses, norms and weights over 50 steps."""
 
 import pathlib
 import shutil

@@ -94,7 +94,7 @@ class Table:
         where = (at for at in itertools.product(keys.BASES, names(one[0])) if self.takes(one, at, number))
         first = next(where, None)
         if first is None:
-            raise AssertionError(f"tests/program/keys.py: nothing takes {one} alone; what does it need beside it?")
+            raise AssertionError(f"tests/program/keys.py: nothing takes {one} alone; what other keys does it need?")
         yield first
         yield from where
 

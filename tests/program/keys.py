@@ -83,7 +83,7 @@ VALUES = {
     "schedule.final_div_factor": [1e4],
 }
 
-# What a key, or a key with one value, asks for beside it; None: that it is away.
+# What a key, or a key with one value, asks for besides itself; None: that it is away.
 COMPANIONS = {
     "training.samples": {"training.steps": None},
     "training.epochs": {"training.steps": None},
@@ -133,7 +133,7 @@ def target(schema):
 
 
 def default_of(job, key, default):
-    """A key's default beside the other keys of its group: the last one whose condition holds, else its own."""
+    """A key's default given the other keys of its group: the last one whose condition holds, else its own."""
     group, name = key.split(".")[0], key.split(".")[1:]
     own = {other.split(".", 1)[1]: value for other, value in job.items() if other.startswith(group + ".")}
     for part in SCHEMA["properties"][group].get("allOf", []) if len(name) == 1 else []:

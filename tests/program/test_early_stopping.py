@@ -1,4 +1,4 @@
-"""Early stopping beside the EarlyStoppingCallback of Transformers, whose logic stands here in its own words: on the
+"""Early stopping against the EarlyStoppingCallback of Transformers, whose logic stands here in its own words: on the
 evaluations of the same run without it, where should it end, and with which weights?"""
 
 import shutil

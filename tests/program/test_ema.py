@@ -1,4 +1,4 @@
-"""The moving average of the weights beside PyTorch's AveragedModel, over the weights that the program itself had after
+"""The moving average of the weights against PyTorch's AveragedModel, over the weights that the program itself had after
 each step; and evaluation with it."""
 
 import math

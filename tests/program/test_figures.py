@@ -79,7 +79,7 @@ class Figures(unittest.TestCase):
                 found = peak(trainer) - constant
                 print(f"{total / MIB:.2f} MiB planned, {found / MIB:.2f} taken, {constant / MIB:.2f} for the process")
                 # The kernel counts resident pages in lots of 64 a thread; a save has the names of all tensors and what its
-                # files say of them, some 1.6 KB each, beside the arena. A layer has twelve.
+                # files say of them, some 1.6 KB each, besides the arena. A layer has twelve.
                 names = 2048 * 12 * (n_layer - 1)
                 self.assertLess(abs(found - total), max(0.01 * total, MIB / 2) + names, f"{n_layer} layers of {n_embd}")
 
@@ -107,7 +107,7 @@ class Figures(unittest.TestCase):
         self.assertLess(total, 0.65 * full.plan()["arena_bytes"]["total"])
 
     def test_constant(self):
-        """What a process takes beside its plan, whatever the model's size: libraries, and packing for two threads."""
+        """What a process takes besides its plan, whatever the model's size: libraries, and packing for two threads."""
         for n_embd, batch in [(16, 1), (768, 8)]:
             trainer = make(1, n_embd, batch, 3)
             constant = peak(trainer) - trainer.plan()["arena_bytes"]["total"]

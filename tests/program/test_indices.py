@@ -14,7 +14,7 @@ SEED, STEPS, BATCH, ROWS = 7, 10, 6, 60
 VOCABULARY, PLACES, WIDTH, CLASSES = 30, 7, 8, 3
 SHAPES = [("tokens.weight", (VOCABULARY, WIDTH), 0.4), ("places.weight", (PLACES, WIDTH), 0.4),
           ("output.weight", (CLASSES, WIDTH), 0.4), ("output.bias", (CLASSES,), 0.1),
-          ("beside.weight", (CLASSES, WIDTH), 0.4), ("beside.bias", (CLASSES,), 0.1)]
+          ("extra.weight", (CLASSES, WIDTH), 0.4), ("extra.bias", (CLASSES,), 0.1)]
 
 
 def total(w, features, labels):
@@ -22,7 +22,7 @@ def total(w, features, labels):
     index = features.long()
     x = w["tokens.weight"][index[:, :4]].sum(1) + w["places.weight"][index[:, 4:6]].sum(1) + features[:, 7:8]
     return (F.cross_entropy(F.linear(x, w["output.weight"], w["output.bias"]), labels)
-            + F.cross_entropy(F.linear(x, w["beside.weight"], w["beside.bias"]), index[:, 6]))
+            + F.cross_entropy(F.linear(x, w["extra.weight"], w["extra.bias"]), index[:, 6]))
 
 
 class Indices(Curve):

@@ -49,7 +49,7 @@ def read(folder, stem="model"):
 
 
 def merged(tensors):
-    """PEFT's sum of a model whose adapters stand beside its weights."""
+    """PEFT's sum of a model whose adapters are next to its weights."""
     whole = {name: value for name, value in tensors.items() if ".lora_" not in name}
     scale = LORA["alpha"] / LORA["rank"]
     for name, a in tensors.items():
@@ -95,7 +95,7 @@ class Left(unittest.TestCase):
                 if path.name != "metrics.jsonl" and not path.name.startswith("best")}
 
     def check_adapter(self):
-        """What is merged is the base and the adapters that are saved beside it."""
+        """What is merged is the base and the adapters that are saved next to it."""
         if "lora" not in self.what:
             return
         adapter = load_file(self.run_folder / "adapter" / "adapter_model.safetensors")
@@ -118,7 +118,7 @@ class Left(unittest.TestCase):
         self.check_adapter()
         self.trainer.run("--steps", str(wanted), "--project-dir", "short")
         short = self.left(self.trainer.folder / "short")
-        files = {"ema.safetensors"} if self.averages else short.keys()  # the model beside them is that of the last step
+        files = {"ema.safetensors"} if self.averages else short.keys()  # the model next to them is that of the last step
         for name in files:
             self.assertTrue(self.left(self.run_folder)[name] == short[name], f"{name} of step {wanted}")
 

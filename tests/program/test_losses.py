@@ -1,4 +1,4 @@
-"""Every loss of accel/model.h in one emitted program beside PyTorch's own functions: the same weights and rows, 20 steps."""
+"""Every loss of accel/model.h in one emitted program against PyTorch's own functions: the same weights and rows, 20 steps."""
 
 import unittest
 

@@ -102,7 +102,7 @@ BY_RENAME = """  union {
 
 
 class Lending(unittest.TestCase):
-    """Activations in memory of gradients: the program whose text was changed so that they lie beside the gradients has the
+    """Activations in memory of gradients: the program whose text was changed so that they lie next to the gradients has the
     same losses and weights, and takes as much more as the plan says."""
 
     def run_text(self, trainer, text):
@@ -126,10 +126,10 @@ class Lending(unittest.TestCase):
         self.assertIn("22 hold, 0 broken", audited)
         count = re.search(r"all_gradients\[(\d+)\];", text).group(1)
         self.assertIn(OVERLAID % count, text)
-        beside = re.sub(r"static_assert\(sizeof\(struct (arena|aliased)\).*\n|.* char before_.*\n", "",
+        separate = re.sub(r"static_assert\(sizeof\(struct (arena|aliased)\).*\n|.* char before_.*\n", "",
                         text.replace(OVERLAID % count, BY_RENAME % count))
         losses, weights, least = self.run_text(trainer, text)
-        again, others, most = self.run_text(trainer, beside)
+        again, others, most = self.run_text(trainer, separate)
         self.assertEqual(again, losses)
         for key in weights:
             np.testing.assert_array_equal(others[key], weights[key], key)

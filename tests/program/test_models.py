@@ -1,4 +1,4 @@
-"""Models that share nothing with a transformer, beside PyTorch from the same weights and the same rows: a classifier of
+"""Models that share nothing with a transformer, against PyTorch from the same weights and the same rows: a classifier of
 scikit-learn's breast cancer table, which must also learn, and a gated recurrent unit over bytes."""
 
 import unittest

@@ -1,4 +1,4 @@
-"""Emitted trainers beside PyTorch, from the same weights and the same batches: loss and gradients of the first step
+"""Emitted trainers against PyTorch, from the same weights and the same batches: loss and gradients of the first step
 against float64, loss curves of 100 AdamW steps against float32."""
 
 import math
@@ -29,7 +29,7 @@ def make_job(kind, weights_path, optimizer, steps, **more):
 
 
 def prepare(kind, optimizer, steps, cflags=None, **more):
-    """A built trainer with random weights and the corpus beside it; the weights; the batches."""
+    """A built trainer with random weights and the corpus next to it; the weights; the batches."""
     weights = random_weights(CONFIG, kind, seed=3)
     trainer = Trainer(make_job(kind, "start.safetensors", optimizer, steps, **more))
     (trainer.folder / "corpus.txt").write_bytes(CORPUS)

@@ -1,4 +1,4 @@
-"""Training in 16 bits beside PyTorch's autocast on the CPU, from the same weights and batches: the distance of loss and
+"""Training in 16 bits against PyTorch's autocast on the CPU, from the same weights and batches: the distance of loss and
 gradients from float64 is at most half again PyTorch's own, and loss curves of 100 steps stay together."""
 
 import math

@@ -27,7 +27,7 @@ JOBS = {
 
 
 class Page(HTMLParser):
-    """The tags of a page, and the words and the title of what stands beside its lines."""
+    """The tags of a page, and the words and the title of what stands next to its lines."""
 
     def __init__(self):
         super().__init__()
@@ -161,7 +161,7 @@ class Manifests(unittest.TestCase):
         self.assertGreaterEqual(members, 3)
 
     def test_page(self):
-        """The audit's page has each line's places beside it, as strings, where the manifest describes the program."""
+        """The audit's page has each line's places next to it, as strings, where the manifest describes the program."""
         job = json.loads(json.dumps(JOBS["table"]))
         job["checkpoint"]["project_dir"] = '"><script>alert(1)</script><x y="'
         recorded = Recorded(job)

@@ -1,4 +1,4 @@
-"""The statement and the bill of materials beside a program: valid by in-toto's and CycloneDX's own libraries, true by
+"""The statement and the bill of materials next to a program: valid by in-toto's and CycloneDX's own libraries, true by
 the digests of the files, and the same wherever they are written. Hostile names stay strings."""
 
 import json

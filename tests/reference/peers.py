@@ -1,4 +1,4 @@
-"""Processes of PyTorch over gloo beside the ranks of an emitted trainer, on the same rows."""
+"""Processes of PyTorch over gloo against the ranks of an emitted trainer, on the same rows."""
 
 import contextlib
 import multiprocessing

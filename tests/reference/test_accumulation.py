@@ -1,4 +1,4 @@
-"""Accumulation beside Accelerate: its loop over the same batches gives the same rates, norms and weights, over epochs that
+"""Accumulation against Accelerate: its loop over the same batches gives the same rates, norms and weights, over epochs that
 num_steps does not divide and batches that do not divide the rows."""
 
 import unittest

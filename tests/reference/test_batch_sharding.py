@@ -1,5 +1,5 @@
-"""Who sees which sample: the runtime's rule beside Accelerate's own classes, fed with the same order, over random lengths,
-batches, ranks and flags; and a run whose epochs end with a short batch beside Accelerate's."""
+"""Who sees which sample: the runtime's rule against Accelerate's own classes, fed with the same order, over random lengths,
+batches, ranks and flags; and a run whose epochs end with a short batch against Accelerate's."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Checkpoints beside Accelerate's: the same names for the same things, tensors under the names that PyTorch gives them, and
+"""Checkpoints against Accelerate's: the same names for the same things, tensors under the names that PyTorch gives them, and
 weights that load into Transformers and from there."""
 
 import json

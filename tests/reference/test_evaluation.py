@@ -1,4 +1,4 @@
-"""Accelerate itself beside eval_iters: all, metrics and seeds: three of its processes, whose last batches are padded with
+"""Accelerate itself against eval_iters: all, metrics and seeds: three of its processes, whose last batches are padded with
 samples from the beginning, and gather_for_metrics, which takes those out again; set_seed."""
 
 import pathlib

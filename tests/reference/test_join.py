@@ -1,4 +1,4 @@
-"""join_uneven_inputs beside Accelerate's own over gloo: two epochs of rows that do not fill a round of all ranks."""
+"""join_uneven_inputs against Accelerate's own over gloo: two epochs of rows that do not fill a round of all ranks."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""parallelism.local_sgd_steps beside Accelerate's own LocalSGD over gloo, with as many processes, from the same weights and
+"""parallelism.local_sgd_steps against Accelerate's own LocalSGD over gloo, with as many processes, from the same weights and
 batches: the losses of rank 0 and the weights at the end, which are averaged there too."""
 
 import unittest

@@ -1,4 +1,4 @@
-"""Operations on values beside Accelerate's own: the same nested, ragged, scalar and empty values of many types, on one
+"""Operations on values against Accelerate's own: the same nested, ragged, scalar and empty values of many types, on one
 process and on several, Accelerate's over gloo. What differs on purpose is named here."""
 
 import multiprocessing

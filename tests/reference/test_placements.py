@@ -1,7 +1,7 @@
-"""Ranks x what they divide x precision x accumulation, beside one process and beside PyTorch over gloo, from the same weights
+"""Ranks x what they divide x precision x accumulation, against one process and against PyTorch over gloo, from the same weights
 and batches: losses, norms and weights of 50 steps. States divided: ZeroRedundancyOptimizer under DistributedDataParallel;
 gradients and weights: fully_shard (FSDP2), in groups on a mesh of two axes (HSDP); 16 bits: autocast, and a GradScaler.
-DIVISIONS=all takes every case, each beside PyTorch with as many processes; else there are few, each pair of values once.
+DIVISIONS=all takes every case, each against PyTorch with as many processes; else there are few, each pair of values once.
 
 In float32, under AdamW, losses are the same to 1e-6, norms and weights to 1e-5. In 16 bits ours are those of one process to 1e-6, too,
 but for three ranks under a scaler: its gradients are those of a rank's batch before they travel, and a third rounds elsewhere. Other
@@ -80,7 +80,7 @@ def train(cases, rank, ranks, port, out):
                 out.put((lines, weights))
 
 
-def beside(cases):
+def against(cases):
     """What PyTorch has of each case: losses, norms, weights."""
     found = {}
     for ranks in sorted({case[0] for case in cases}):
@@ -106,7 +106,7 @@ def apart(a, b, steps=STEPS):
 class Placements(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.peers = beside(EXACT + BY_RENAME)
+        cls.peers = against(EXACT + BY_RENAME)
         cls.alone = {case[2:]: ours(case) for case in ALONE}
 
     def rounding(self, precision, micro):
@@ -135,7 +135,7 @@ class Placements(unittest.TestCase):
         print(f"{ranks} {placement} {precision} {micro}{told}, {apart(found[0], exact):.1e} from float32, PyTorch {rounding:.1e}", flush=True)
         self.assertLess(apart(found[0], exact), 2 * rounding)
         one, thirds = self.alone[precision, micro], ranks == 3 and precision == "fp16"
-        self.assertLess(apart(found[0], one[0]), 4 * rounding if thirds else 1e-6, "losses beside one process")
+        self.assertLess(apart(found[0], one[0]), 4 * rounding if thirds else 1e-6, "losses against one process")
         self.assertLess(apart(found[0], one[0], 1), 1e-6, "loss of the first step")
         self.assertLess(apart(found[1], one[1], 1), ROUNDING if thirds else 1e-5, "norm of the first step")
 

@@ -1,4 +1,4 @@
-"""comm_hook: power_sgd and batched_power_sgd, and what comm_wrapper puts around them, beside PyTorch's own hooks over gloo,
+"""comm_hook: power_sgd and batched_power_sgd, and what comm_wrapper puts around them, against PyTorch's own hooks over gloo,
 with as many processes, from the same weights, batches and random factors: losses, norms and weights of 20 steps."""
 
 import json

@@ -1,4 +1,4 @@
-"""Precision beside Accelerate: Accelerator(mixed_precision=...) on the CPU over the same rows, from the same weights. Two
+"""Precision against Accelerate: Accelerator(mixed_precision=...) on the CPU over the same rows, from the same weights. Two
 programs that round to 16 bits in other places part by as much as either parts from float32, and no further."""
 
 import unittest

@@ -1,4 +1,4 @@
-"""Who is who, who does what and who goes first, and what loggers write, beside Accelerate's PartialState and get_logger:
+"""Who is who, who does what and who goes first, and what loggers write, against Accelerate's PartialState and get_logger:
 the same program of one, two and three processes in C and in Python."""
 
 import logging

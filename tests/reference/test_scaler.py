@@ -1,4 +1,4 @@
-"""The gradient scaler beside torch.amp.GradScaler in the hands of Accelerate: scale, skipped steps, learning rate and
+"""The gradient scaler against torch.amp.GradScaler in the hands of Accelerate: scale, skipped steps, learning rate and
 weights, step by step, under overflows. In float32 a scale near the largest number makes gradients overflow."""
 
 import copy

@@ -1,4 +1,4 @@
-"""sync_batch_norm: ranks beside one process of PyTorch that takes the batches of all of them as one, which is what its
+"""sync_batch_norm: ranks against one process of PyTorch that takes the batches of all of them as one, which is what its
 SyncBatchNorm, for GPUs alone, gives: losses, norms, weights and running statistics of 50 steps."""
 
 import pathlib

@@ -1,4 +1,4 @@
-/* Any bytes as the index of shards, beside one whole shard, and as that of parts, beside those of one rank: what is
+/* Any bytes as the index of shards, next to one whole shard, and as that of parts, next to those of one rank: what is
  * accepted holds that shard's tensors, each once, or is made of those parts. */
 #include "runtime/weights/shards.h"
 

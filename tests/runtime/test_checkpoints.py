@@ -226,7 +226,7 @@ class Checkpoints(support.Folder):
         self.good("--resume", "runs/fake/checkpoints/checkpoint_0", FAKE_SAVE_MINUTES=1)
         self.assertEqual(self.result(), wanted)
 
-    def test_minutes_beside_steps(self):
+    def test_minutes_and_steps(self):
         """What is over first: the clock counts anew from a save that the steps made."""
         self.steps = 40
         self.good(FAKE_SAVE_EVERY=10, FAKE_SAVE_MINUTES=60)

@@ -177,7 +177,7 @@ static void makes_folders(void **state) {
 }
 
 /* A file of the name that is written first may be a link to another, or another's second name. */
-static void writes_beside_links(void **state) {
+static void writes_next_to_links(void **state) {
   char other[160], text[8] = "";
   (void)state;
   snprintf(other, sizeof other, "%s/other", folder);
@@ -257,7 +257,7 @@ int main(void) {
       cmocka_unit_test(survives_a_kill),
       cmocka_unit_test(reports_what_fails),
       cmocka_unit_test(makes_folders),
-      cmocka_unit_test(writes_beside_links),
+      cmocka_unit_test(writes_next_to_links),
       cmocka_unit_test(removes_folders),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

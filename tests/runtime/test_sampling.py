@@ -1,5 +1,5 @@
-"""The choice of a token: what is left to choose from beside the processors of transformers, and how often each is
-chosen beside the softmax in float64."""
+"""The choice of a token: what is left to choose from against the processors of transformers, and how often each is
+chosen against the softmax in float64."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Jobs drawn from schemas/job.schema.json around a model: any of its keys, with what the key's group requires beside it. A
+"""Jobs drawn from schemas/job.schema.json around a model: any of its keys, with what the key's group requires besides. A
 key that is new there is drawn by its type; where its values are texts, TEXTS must have some, or `unknown` names it."""
 
 import pathlib
@@ -115,22 +115,22 @@ COMMON = ("devices.kind", "devices.per_node")  # drawn by themselves, with their
 
 
 def leaves(schema=SCHEMA, prefix="", required=()):
-    """(key, schema, keys that must stand beside it) of each key; of lists of groups, those of an item as name[].key."""
+    """(key, schema, keys that must be there too) of each key; of lists of groups, those of an item as name[].key."""
     for name, inner in schema.get("properties", {}).items():
         inner, key = keys.target(inner), prefix + name
-        beside = [f"{prefix}{other}" for other in schema.get("required", ()) if prefix] if schema is not SCHEMA else []
-        beside = [*required, *beside]
+        others = [f"{prefix}{other}" for other in schema.get("required", ()) if prefix] if schema is not SCHEMA else []
+        others = [*required, *others]
         items = inner.get("items", {})
         if "properties" in inner:
-            yield from leaves(inner, key + ".", beside)
+            yield from leaves(inner, key + ".", others)
             if inner.get("type") == "object" and key != "model.config":
                 continue
         if "properties" in items:
-            yield from leaves(items, key + "[].", beside)
-        yield key, inner, beside
+            yield from leaves(items, key + "[].", others)
+        yield key, inner, others
 
 
-LEAVES = {key: (schema, beside) for key, schema, beside in leaves()}
+LEAVES = {key: (schema, others) for key, schema, others in leaves()}
 
 
 def is_drawn(key):
@@ -203,7 +203,7 @@ def draw(random):
 
 
 def add(key, job, fixed, random, model):
-    """A key, and what must or should stand beside it."""
+    """A key, and what must or should be there too."""
     if key == "data.label" and key in fixed:
         return  # the file's labels are values
     drawn = value(key, random, model)

@@ -57,8 +57,9 @@ struct shared_bytes shared_bytes(const struct program *program) {
 const char *sharing_text(const struct program *program) {
   struct shared_bytes bytes = shared_bytes(program);
   if (program->ranks.collectives.count == 0 || !program->target->ranks.shared_memory) return "";
-  if (bytes.own == 0) return "beside    what libraries and MPI take of each process, some 30 MiB\n";
-  return arena_printf(program->arena,
-                      "beside    %s a rank through which those of a machine exchange; libraries and MPI, some 30 MiB\n",
-                      bytes_text(program->arena, bytes.own));
+  if (bytes.own == 0) return "process   outside the arena: libraries and MPI, some 30 MiB\n";
+  return arena_printf(
+      program->arena,
+      "process   outside the arena: %s a rank for exchanges within a machine; libraries and MPI, some 30 MiB\n",
+      bytes_text(program->arena, bytes.own));
 }

@@ -33,7 +33,7 @@ struct accel_gpu_attention {
  * own kernel serves then. cuDNN 9.0 or later. The engine is the runtime's, until accel_gpu_close. */
 void accel_gpu_open_attention(struct accel_gpu_attention *attention);
 
-/* The same of a backward. It takes in the workspace, beside what the engine does, 4 batch heads queries bytes, and
+/* The same of a backward. Besides what the engine takes of the workspace, it takes 4 batch heads queries bytes, and
  * without `deterministic` of the plan 4 batch heads queries head_size more. */
 void accel_gpu_open_attention_backward(struct accel_gpu_attention *attention);
 
@@ -47,8 +47,8 @@ struct accel_attention_data {
   void *d_q, *d_k, *d_v;
 };
 
-/* Puts the forward into `stream`, the compute stream or one that never runs beside it: reads q, k and v, and writes y
- * and lse. */
+/* Puts the forward into `stream`, the compute stream or one that never runs concurrently with it: reads q, k and v, and
+ * writes y and lse. */
 void accel_gpu_attend(const struct accel_gpu_attention *attention, accel_stream stream,
                       const struct accel_attention_data *data);
 

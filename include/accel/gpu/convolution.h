@@ -30,8 +30,8 @@ struct accel_gpu_convolution {
  * key by which the program's own kernel serves. */
 void accel_gpu_open_convolution(struct accel_gpu_convolution *convolution);
 
-/* Puts it into `stream`, the compute stream or one that never runs beside it: to = or += what the convolution makes.
- * For y: x and weights. For x: dy and weights. For weights: dy and x. */
+/* Puts it into `stream`, the compute stream or one that never runs concurrently with it: to = or += what the
+ * convolution makes. For y: x and weights. For x: dy and weights. For weights: dy and x. */
 void accel_gpu_convolve(const struct accel_gpu_convolution *convolution, accel_stream stream, void *to, const void *a,
                         const void *b);
 

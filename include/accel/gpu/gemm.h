@@ -63,7 +63,7 @@ struct accel_gpu_gemm {
 
 /* A GEMM of a kernel in one line: the types of a and b and of y, and the epilogue, without ACCEL_; then numbers in the
  * order of the members, and members that are not zero. The kernel's own name is the GEMM's. */
-#define ACCEL_GPU_GEMM(kernel, of, to, with, m, n, k, y_next, a_next, a_beside, b_next, ...)                           \
+#define ACCEL_GPU_GEMM(kernel, of, to, with, m, n, k, y_next, a_next, a_column_next, b_next, ...)                      \
   static struct accel_gpu_gemm kernel##_gemm = {.name = #kernel,                                                       \
                                                 .type = ACCEL_##of,                                                    \
                                                 .result = ACCEL_##to,                                                  \
@@ -73,7 +73,7 @@ struct accel_gpu_gemm {
                                                 .depth = k,                                                            \
                                                 .y_row = y_next,                                                       \
                                                 .a_row = a_next,                                                       \
-                                                .a_column = a_beside,                                                  \
+                                                .a_column = a_column_next,                                             \
                                                 .b_row = b_next,                                                       \
                                                 .b_column = __VA_ARGS__}
 
@@ -88,8 +88,8 @@ struct accel_gpu_gemm {
  * measured: `accel-gen tune` reads it. Results are those of a run without it. */
 void accel_gpu_open_gemm(struct accel_gpu_gemm *gemm);
 
-/* Puts it into `stream`, the compute stream or one that never runs beside it, as they share the workspace. bias and
- * aux: NULL where the epilogue has none. */
+/* Puts it into `stream`, the compute stream or one that never runs concurrently with it, as they share the workspace.
+ * bias and aux: NULL where the epilogue has none. */
 void accel_gpu_multiply(const struct accel_gpu_gemm *gemm, accel_stream stream, void *y, const void *a, const void *b,
                         void *bias, void *aux);
 

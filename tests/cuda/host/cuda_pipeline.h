@@ -1,5 +1,5 @@
-/* Copies into shared memory that go on beside a thread: here they are done no sooner than the thread waits for them, so
- * that one which does not wait is found by its numbers. */
+/* Copies into shared memory that run concurrently with a thread: here they are done no sooner than the thread waits for
+ * them, so that one which does not wait is found by its numbers. */
 #ifndef HOST_CUDA_PIPELINE_H
 #define HOST_CUDA_PIPELINE_H
 
@@ -24,7 +24,8 @@ static inline void __pipeline_memcpy_async(void *to, const void *from, size_t by
   struct host_pipeline *mine = &host_pipelines[threadIdx.x];
   const bool fits = bytes == 4 || bytes == 8 || bytes == 16;
   if (!fits || (uintptr_t)to % bytes != 0 || (uintptr_t)from % bytes != 0 || mine->count == 256) {
-    fprintf(stderr, "no GPU copies %zu bytes from %p to %p beside a thread, after %d\n", bytes, from, to, mine->count);
+    fprintf(stderr, "no GPU copies %zu bytes from %p to %p concurrently with a thread, after %d\n", bytes, from, to,
+            mine->count);
     exit(1);
   }
   mine->copies[mine->count++] = {to, from, bytes, mine->stage};

@@ -1,4 +1,4 @@
-"""Times of the kernels at the shapes of three GPT-2 jobs beside PyTorch's equivalents: medians of interleaved runs.
+"""Times of the kernels at the shapes of three GPT-2 jobs against PyTorch's equivalents: medians of interleaved runs.
 `bench_kernels.py [--rounds N] [--threads N] [--shape tiny|small|124M] [KERNEL ...]`; a KERNEL is a part of a name."""
 
 import argparse

@@ -1,4 +1,4 @@
-"""Every kernel template over elements of 16 bits beside itself over float32, which test_kernels.py holds to float64, on
+"""Every kernel template over elements of 16 bits against itself over float32, which test_kernels.py holds to float64, on
 the same numbers: they differ by the rounding of a result and by nothing else. Inputs and results have 16 bits; or results
 alone; or of matmuls the inputs, of norms all but the parameters. In float16, which differs from bfloat16 in how a number is read and
 written, which operands have 16 bits is all. `test_bits16_kernels.py [--how HOW] [--all] [KIND ...]`; --all, as `ninja soak` has it: all of a kind's cases, and
