@@ -21,8 +21,8 @@ entry() {
 ninja -t commands all build/test-programs >"$entries.all"
 while read -r command; do
   case $command in
-  sh\ tools/mpi.sh\ --pc* | sh\ tools/cuda.sh\ --pc*) ;;
-  sh\ tools/compile.sh\ * | sh\ tools/part.sh\ * | sh\ tools/mpi.sh\ * | sh\ tools/cuda.sh\ *)
+  sh\ tools/mpi.sh\ --pc* | sh\ tools/gpu.sh\ *\ --pc*) ;;
+  sh\ tools/compile.sh\ * | sh\ tools/part.sh\ * | sh\ tools/mpi.sh\ * | sh\ tools/gpu.sh\ *)
     COMPILE_COMMANDS=$entries sh -c "$command" </dev/null
     ;;
   \$*.c | \$*.c\ *) # one file

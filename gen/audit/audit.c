@@ -21,10 +21,11 @@ static bool is_readable(const struct tree *tree, struct diagnostics *diags) {
 
 /* The host's half of a program names the functions of the device's, which is read with it. */
 static bool is_device_half(const char *file, struct diagnostics *diags) {
-  if (!has_ending(file, ".cu")) return false;
+  const char *ending = device_ending(file);
+  if (ending == NULL) return false;
   diag_error(diags, (struct location){.file = file},
              "this is the device's half of a program, which is audited as a whole");
-  diag_help(diags, "accel-gen audit %.*s.c reads both", (int)strlen(file) - 3, file);
+  diag_help(diags, "accel-gen audit %.*s.c reads both", (int)(strlen(file) - strlen(ending)), file);
   return true;
 }
 

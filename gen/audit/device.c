@@ -14,6 +14,30 @@ bool device_is_used(const struct tree *tree) {
   return opens != NULL && opens->body == NULL;
 }
 
+/* Names of the kernels' files, and how architectures begin that such a program is for. */
+static const struct half {
+  const char *ending, *architecture;
+} halves[] = {{".cu", "\"sm_"}, {".hip", "\"gfx"}};
+
+enum { HALVES = sizeof halves / sizeof *halves };
+
+const char *device_ending(const char *file) {
+  for (int i = 0; i < HALVES; i++)
+    if (has_ending(file, halves[i].ending)) return halves[i].ending;
+  return NULL;
+}
+
+/* The ending of the file that goes with the host's half. */
+static const char *ending_of(const struct tree *tree) {
+  const char *names = strstr(tree->text, " architectures[] = {");
+  for (int i = 0; names != NULL && i < HALVES; i++) {
+    const char *first = strchr(names, '"');
+    if (first != NULL && strncmp(first, halves[i].architecture, strlen(halves[i].architecture)) == 0)
+      return halves[i].ending;
+  }
+  return halves[0].ending;
+}
+
 /* ---- Launches ---- */
 
 static struct syntax *new_node(struct arena *arena, enum syntax_kind kind, const struct syntax *like, int n_parts) {
@@ -205,7 +229,7 @@ static struct tree *parse(struct arena *arena, struct device *device, const stru
 struct device *device_read(struct arena *arena, struct tree *tree, const struct audit_options *options) {
   struct device *device = arena_alloc(arena, sizeof *device);
   const char *stem = without_ending(arena, tree->file, ".c");
-  device->file = arena_printf(arena, "%s.cu", stem != NULL ? stem : tree->file);
+  device->file = arena_printf(arena, "%s%s", stem != NULL ? stem : tree->file, ending_of(tree));
   device->where = (struct location){.file = device->file};
   if (access(device->file, R_OK) != 0) {
     device->where.file = tree->file;

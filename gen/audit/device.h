@@ -4,7 +4,7 @@
 
 #include "gen/audit/audit.h"
 
-/* A variable that holds a recorded CUDA graph, and the function that was recorded. */
+/* A variable that holds a recorded graph, and the function that was recorded. */
 struct capture {
   const struct variable *graph;
   struct function *function;
@@ -33,8 +33,11 @@ struct device {
 /* Whether a program hands work to a GPU. */
 bool device_is_used(const struct tree *tree);
 
-/* Reads FILE.cu in the folder of FILE.c and adds its functions and variables to the tree of the host's half. Launches
- * become loops over blocks and threads around a call of the kernel. */
+/* What a name of a device's half ends with, ".cu" or ".hip"; NULL: it is not of one. */
+const char *device_ending(const char *file);
+
+/* Reads FILE.cu, or FILE.hip, in the folder of FILE.c and adds its functions and variables to the tree of the host's
+ * half. Launches become loops over blocks and threads around a call of the kernel. */
 struct device *device_read(struct arena *arena, struct tree *tree, const struct audit_options *options);
 
 /* Links each function that the host's half declares and the device's half defines to its definition (role->elsewhere),

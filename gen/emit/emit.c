@@ -56,8 +56,8 @@ static struct jinja_value bytes_value(const struct program *program) {
   return value;
 }
 
-/* The device, and what the plan gives it: {name, architectures, progress, workspace, sums}, and the processor: {lanes,
- * multiplies, flags}. */
+/* The device, and what the plan gives it: {name, suffix, architectures, progress, workspace, sums}, and the processor:
+ * {lanes, multiplies, flags}. */
 static struct jinja_value device_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), architectures = jinja_list(arena);
@@ -66,6 +66,7 @@ static struct jinja_value device_value(const struct program *program) {
     jinja_push(arena, architectures, jinja_string(arena, names[i]));
   jinja_set(arena, value, "architectures", architectures);
   set_text(arena, value, "name", program->target->name);
+  set_text(arena, value, "suffix", program->target->texts.suffixes[program->target->texts.count - 1]);
   set_int(arena, value, "progress", program->target->memory.progress_bytes);
   set_int(arena, value, "workspace", program->library.workspace);
   set_int(arena, value, "sums", program->kernels.sums);
@@ -230,16 +231,26 @@ static void report(const struct jinja_error *error, struct diagnostics *diags) {
   }
 }
 
+static bool lacks(const struct target *target, const char *template) {
+  const char *const *names = target->texts.lacks;
+  while (names != NULL && *names != NULL && strcmp(*names, template) != 0) names++;
+  return names != NULL && *names != NULL;
+}
+
 /* Each of the program's kernels has a template on the device. */
 static bool check_kernels(struct program *program, const struct templates *templates, struct diagnostics *diags) {
   for (int i = 0; i < program->kernels.count; i++) {
     const struct node *node = program->kernels.items[i]->node;
-    const char *name = kernel_template(program->arena, node->kind);
-    if (templates_of_device(templates, name + strlen("device/")) != NULL) continue;
+    const char *name = kernel_template(program->arena, node->kind) + strlen("device/");
+    bool lacking = lacks(program->target, name);
+    if (!lacking && templates_of_device(templates, name) != NULL) continue;
     diag_error(diags, node->where, "there is no kernel of '%s' for devices.kind '%s' yet", node->kind->name,
                program->target->name);
-    diag_help(diags, "use devices.kind: cpu, or write it in templates/%s%s", program->target->texts.templates[0],
-              strchr(name, '/'));
+    if (lacking)
+      diag_help(diags, "use devices.kind: cpu");
+    else
+      diag_help(diags, "use devices.kind: cpu, or write it in templates/%s/%s", program->target->texts.templates[0],
+                name);
   }
   return diags->errors == 0;
 }
@@ -250,9 +261,9 @@ const char *emit_program(struct program *program, int index, const struct emit_o
   struct jinja_error error;
   const struct target *target = program->target;
   options->templates->devices = target->texts.templates;
-  const char *name =
-      templates_of_device(options->templates, arena_printf(program->arena, "%s%s.j2", program_kind_name(program->kind),
-                                                           target->texts.suffixes[index]));
+  const char *name = templates_of_device(
+      options->templates,
+      arena_printf(program->arena, "%s%s.c.j2", program_kind_name(program->kind), index == 0 ? "" : "_kernels"));
   if (!check_kernels(program, options->templates, diags)) return NULL;
   if (!jinja_render(options->templates->env, name, context_value(program, options), origins != NULL, &output, &error)) {
     report(&error, diags);

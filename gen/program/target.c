@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-static const struct target *const targets[] = {[DEVICE_CPU] = &target_cpu, [DEVICE_CUDA] = &target_cuda};
+static const struct target *const targets[] = {
+    [DEVICE_CPU] = &target_cpu, [DEVICE_CUDA] = &target_cuda, [DEVICE_HIP] = &target_hip};
 
 enum { TARGETS = sizeof targets / sizeof *targets };
 
@@ -16,9 +17,6 @@ const struct target *target_host(void) {
   return targets[host];
 }
 
-/* Folders of devices that no job can name. */
-static const char *const unnamed[] = {"runtime/hip/", NULL};
-
 static bool lists(const char *const *folders, const char *path) {
   for (int i = 0; folders[i] != NULL; i++)
     if (strncmp(path, folders[i], strlen(folders[i])) == 0) return true;
@@ -26,7 +24,7 @@ static bool lists(const char *const *folders, const char *path) {
 }
 
 bool target_takes(const struct target *target, const char *path, bool several_ranks) {
-  bool common = !lists(unnamed, path);
+  bool common = true;
   for (int i = 0; i < TARGETS; i++)
     common &= !lists(targets[i]->build.sources, path) && !lists(targets[i]->build.of_ranks, path);
   return common || lists(target->build.sources, path) || (several_ranks && lists(target->build.of_ranks, path));

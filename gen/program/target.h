@@ -10,10 +10,11 @@
 struct target_texts {
   /* The folders of its templates: a template "device/NAME" is that of the first one that has it; ends with NULL. */
   const char *const *templates;
+  const char *const *lacks; /* those of kernels in them that its compiler does not take; ends with NULL; NULL: none */
   int count;
   const char *suffixes[2];          /* what the names of their files end with */
   const char *compiler;             /* of the second one, with all its flags; NULL: there is none */
-  const char *const *architectures; /* that it is compiled for, "90a"; ends with NULL; NULL: it is not for any */
+  const char *const *architectures; /* that it is compiled for, "sm_90a"; ends with NULL; NULL: it is not for any */
 };
 
 /* What its programs are built with, asked by gen/commands. */
@@ -44,12 +45,14 @@ struct target_kernels {
 /* The library of its matmuls, asked by passes that shape or place operands. */
 struct target_library {
   unsigned parts;         /* which kernels it has besides matmuls, as bits of enum library_part */
+  unsigned no_workspace;  /* of which of these its kernels, also those that are not the library's, need no workspace */
   unsigned epilogues;     /* what it can do with a result before that is written, as bits of enum epilogue */
   bool bits16_to_float32; /* factors of 16 bits give a result of float32, and no factor must be float32 */
   int64_t operand_bytes;  /* operands begin at multiples of so many bytes; 0: anywhere */
   int64_t bound_rows;     /* from which on a matmul that adds to float32 takes longer to compute than to read and write;
                              0: unknown */
-  bool has_algorithms;    /* several for a matmul, which can be measured */
+  bool has_algorithms;    /* several for a matmul, of which its heuristic takes one */
+  bool names_algorithms;  /* they have names that last, by which a program takes the one that was measured */
   bool packs;             /* it computes faster with a factor in a layout of its own */
   int64_t workspace_bytes; /* of the arena: the least that it works in; 0: it has memory of its own */
 };
@@ -76,7 +79,7 @@ struct target {
 };
 
 /* One for each device; only the table in target.c names them. */
-extern const struct target target_cpu, target_cuda;
+extern const struct target target_cpu, target_cuda, target_hip;
 
 /* The device of a job's programs; the one that is the host. */
 const struct target *target_of(const struct job *job);

@@ -7,10 +7,11 @@ static const char *matmuls(const struct program *program, const char *name) {
 
 static const char *const templates[] = {"devices/gpu", "kernels", NULL};
 #define ARCHITECTURES(of) of("80") of("90a") of("100")
-#define NAME(name) name,
+#define NAME(name) "sm_" name,
 #define FLAG(name) " -gencode arch=compute_" name ",code=sm_" name
 static const char *const architectures[] = {ARCHITECTURES(NAME) NULL};
-static const char *const sources[] = {"runtime/gpu/", "runtime/cuda/", "include/accel/gpu/", "tools/", NULL};
+static const char *const sources[] = {"runtime/gpu/", "runtime/cuda/", "include/accel/gpu/", "tools/cuda-toolkit.sh",
+                                      NULL};
 static const char *const of_ranks[] = {"runtime/nccl/", "runtime/tcp/", NULL};
 static const char *const drivers[] = {"/proc/driver/nvidia/version", "/dev/dxg", NULL};
 
@@ -32,6 +33,7 @@ const struct target target_cuda = {.name = "cuda",
                                    .memory = {.separate = true, .progress_bytes = 256, .partial_sums = 4 << 20},
                                    .kernels = {.cuda_autocast = true, .adds_rows = true, .traced = true},
                                    .library = {.parts = 1u << LIBRARY_ATTENTION | 1u << LIBRARY_CONVOLUTION,
+                                               .no_workspace = 1u << LIBRARY_ATTENTION | 1u << LIBRARY_CONVOLUTION,
                                                .epilogues = EPILOGUE_BIT(EPILOGUE_BIAS) | EPILOGUE_BIT(EPILOGUE_GELU) |
                                                             EPILOGUE_BIT(EPILOGUE_RELU) | EPILOGUE_BIT(EPILOGUE_DGELU) |
                                                             EPILOGUE_BIT(EPILOGUE_DRELU) | EPILOGUE_BIT(EPILOGUE_SUM),
@@ -39,5 +41,6 @@ const struct target target_cuda = {.name = "cuda",
                                                .operand_bytes = 16,
                                                .bound_rows = 4096,
                                                .has_algorithms = true,
+                                               .names_algorithms = true,
                                                .workspace_bytes = 32 << 20},
                                    .ranks = {.gathers_sums = true, .meet_by_environment = true}};

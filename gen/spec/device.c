@@ -6,12 +6,31 @@
 
 /* A key of which a device's programs take these values alone; none: the key must be away. */
 struct limit {
-  const char *key, *values[2], *cure;
+  const char *key, *values[2];
+  const char *why; /* they take no others; NULL: yet */
+  const char *cure;
 };
 
 /* Of CUDA, what its templates do not write. */
 static const struct limit cuda[] = {
-    {"devices.arch", {"native"}, "no devices.arch; TARGETS of the bundle's build.sh names GPUs"},
+    {"devices.arch", {"native"}, NULL, "no devices.arch; TARGETS of the bundle's build.sh names GPUs"},
+    {NULL},
+};
+
+/* Of HIP, what its runtime and libraries lack, and what no test has run. */
+static const struct limit hip[] = {
+    {"devices.arch", {"native"}, NULL, "no devices.arch; TARGETS of the bundle's build.sh names GPUs"},
+    {"devices.nodes", {"1"}, "ranks have nothing to exchange through", "one process, or devices.kind: cuda"},
+    {"devices.per_node", {"1"}, "ranks have nothing to exchange through", "one process, or devices.kind: cuda"},
+    {"devices.attention", {"own"}, "no library computes attention", "own, or no devices.attention"},
+    {"devices.convolution", {"own"}, "no library computes convolutions", "own, or no devices.convolution"},
+    {"devices.tuning", {NULL}, "algorithms of hipBLASLt have no names that last", "no devices.tuning"},
+    {"precision.mixed_precision", {"no"}, "its kernels are of float32", "precision.mixed_precision: no"},
+    {"precision.tf32", {"false"}, "its GPUs have no such type", "no precision.tf32"},
+    {"parallelism.offload.optimizer", {"none"}, "states are on the device", "no parallelism.offload"},
+    {"parallelism.offload.param", {"none"}, "weights are on the device", "no parallelism.offload"},
+    {"profile.schedule.active", {NULL}, "a profile is made of what NVIDIA's CUPTI sees", "no profile"},
+    {NULL},
 };
 
 static bool allows(const struct limit *limit, const struct spec_node *value) {
@@ -63,20 +82,27 @@ static void check_offload(const struct spec_node *job, struct diagnostics *diags
   diag_help(diags, "use optimizer.name: adamw, or leave it out");
 }
 
+static void check_limit(const struct spec_node *job, const struct limit *limit, const struct spec_node *kind,
+                        struct diagnostics *diags) {
+  const struct spec_node *value = spec_find(job, limit->key);
+  if (value == NULL || value->kind == SPEC_NULL || allows(limit, value)) return;
+  bool given = !value->is_default;
+  diag_error(diags, given ? value->where : kind->where, "'%s' does not go with devices.kind '%s'%s%s", limit->key,
+             kind->text, limit->why != NULL ? ": " : " yet", limit->why != NULL ? limit->why : "");
+  if (given) diag_note(diags, kind->where, "'devices.kind' is '%s' here", kind->text);
+  diag_help(diags, "use %s", limit->cure);
+}
+
 void device_check(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *kind = spec_find(job, "devices.kind");
-  if (!spec_is(kind, "cuda")) {
+  if (spec_is(kind, "cpu")) {
     check_processor(job, kind, diags);
     return;
   }
-  for (size_t i = 0; i < sizeof cuda / sizeof *cuda; i++) {
-    const struct spec_node *value = spec_find(job, cuda[i].key);
-    if (value == NULL || value->kind == SPEC_NULL || allows(&cuda[i], value)) continue;
-    bool given = !value->is_default;
-    diag_error(diags, given ? value->where : kind->where, "'%s' does not go with devices.kind 'cuda' yet", cuda[i].key);
-    if (given) diag_note(diags, kind->where, "'devices.kind' is 'cuda' here");
-    diag_help(diags, "use %s", cuda[i].cure);
-  }
+  bool is_cuda = spec_is(kind, "cuda");
+  for (const struct limit *limit = is_cuda ? cuda : hip; limit->key != NULL; limit++)
+    check_limit(job, limit, kind, diags);
+  if (!is_cuda) return;
   check_offload(job, diags);
   check_tuning(job, diags);
 }

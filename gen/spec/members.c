@@ -137,7 +137,7 @@ static const struct enumeration enumerations[] = {
     {{"precision.param_dtype", offsetof(struct job, precision.param)}, {"fp32", "bf16", "fp16"}},
     {CHOICE(accumulation.normalize), {"batches", "tokens"}},
     {CHOICE(memory.activation_checkpointing), {"none", "all", "every", "layers", "functions", "auto"}},
-    {CHOICE(devices.kind), {"cpu", "cuda"}},
+    {CHOICE(devices.kind), {"cpu", "cuda", "hip"}},
     {CHOICE(devices.attention), {"library", "own"}},
     {CHOICE(devices.convolution), {"library", "own"}},
     {CHOICE(devices.arch), {"native", "x86-64-v3", "avx512", "avx512-bf16", "amx", "neon", "sve"}},

@@ -52,9 +52,12 @@ static json_t *metadata(const struct made *made) {
 static const struct library {
   const char *name, *runtime;
 } libraries[] = {
-    {"oneDNN", "accel-runtime"},        {"jansson", "accel-runtime"},    {"OpenMP runtime", "accel-runtime"},
-    {"libm", "accel-runtime"},          {"MPI", "accel-runtime-mpi"},    {"CUDA runtime", "accel-runtime-cuda"},
-    {"cuBLASLt", "accel-runtime-cuda"}, {"cuDNN", "accel-runtime-cuda"}, {"NCCL", "accel-runtime-cuda-ranks"},
+    {"oneDNN", "accel-runtime"},          {"jansson", "accel-runtime"},
+    {"OpenMP runtime", "accel-runtime"},  {"libm", "accel-runtime"},
+    {"MPI", "accel-runtime-mpi"},         {"CUDA runtime", "accel-runtime-cuda"},
+    {"cuBLASLt", "accel-runtime-cuda"},   {"cuDNN", "accel-runtime-cuda"},
+    {"NCCL", "accel-runtime-cuda-ranks"}, {"HIP runtime", "accel-runtime-hip"},
+    {"hipBLASLt", "accel-runtime-hip"},
 };
 
 static bool is_linked(const struct manifest *manifest, const struct library *library) {

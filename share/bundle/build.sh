@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the program of this folder with what a bare machine has: a C compiler, and nvcc for a program that runs on GPUs,
+# Builds the program of this folder with what a bare machine has: a C compiler, and nvcc or hipcc for a program that runs on GPUs,
 # or oneDNN (libdnnl-dev) for one that runs on processors; MPI (libopenmpi-dev) for several ranks on processors.
 #
 # usage: sh build.sh [OUTPUT]     OUTPUT: the program, by default the name in settings.sh
@@ -7,8 +7,9 @@
 #   AR, PKG_CONFIG the same of archives, and what finds jansson
 #   CPPFLAGS, LDFLAGS  where headers and libraries are, besides what a compiler knows
 #   RUNTIME_CFLAGS for the runtime's files; -O2 -g
-#   NVCC           the compiler of kernels; tools/cuda-toolkit.sh looks for one, and says with --explain what it finds
-#   TARGETS        architectures for which kernels are compiled, sm_90a; all that the program names
+#   NVCC, HIPCC    the compiler of kernels, and NVCCFLAGS, HIPCCFLAGS; tools/cuda-toolkit.sh or tools/hip-toolkit.sh looks for
+#                  one, and says with --explain what it finds
+#   TARGETS        architectures for which kernels are compiled, sm_90a or gfx90a; all that the program names
 #   QUIET          not empty: nothing is said of what was built
 #   JOBS           how many files are compiled at a time
 set -eu
@@ -63,6 +64,14 @@ cuda)
   # shellcheck disable=SC2086
   libs="$($toolkit --libs $parts) -lstdc++"
   ;;
+hip)
+  toolkit="sh tools/hip-toolkit.sh"
+  flags=$($toolkit --cflags)
+  hipcc=$($toolkit --hipcc)
+  folders="runtime/gpu runtime/hip"
+  libs=$($toolkit --libs amdhip64 hipblaslt)
+  libs="$libs -lstdc++"
+  ;;
 *)
   # shellcheck disable=SC2086
   echo '#include <oneapi/dnnl/dnnl.h>' | "$cc" $include -E -x c - >/dev/null 2>&1 || fail "no oneDNN (libdnnl-dev) for $machine"
@@ -113,10 +122,13 @@ for folder in $folders; do
   archives="$archives objects/$name.a"
 done
 
-# The architectures that the program says it is for, as far as this nvcc knows them.
+# The architectures that the program says it is for.
+named=${TARGETS:-$(sed -n 's/.*architectures\[\] = {\(.*\), NULL};/\1/p' "$program.c" | tr -d '",')}
+
+# Those that this nvcc knows, as its flags.
 targets() {
   known=$("$nvcc" --list-gpu-arch | sed 's/compute_//')
-  for target in ${TARGETS:-$(sed -n 's/.*architectures\[\] = {\(.*\), NULL};/\1/p' "$program.c" | tr -d '",')}; do
+  for target in $named; do
     number=${target#sm_}
     case "
 $known
@@ -129,11 +141,18 @@ ${number%a}
   done
 }
 
-if [ "$kind" = cuda ]; then
-  # shellcheck disable=SC2046,SC2086
-  "$nvcc" -std=c++17 -O3 ${NVCCFLAGS:-} $(targets) $include -c -o "objects/$program.cu.o" "$program.cu"
+case $kind in
+cuda)
   kernels=objects/$program.cu.o
-fi
+  # shellcheck disable=SC2046,SC2086
+  "$nvcc" -std=c++17 -O3 ${NVCCFLAGS:-} $(targets) $include -c -o "$kernels" "$program.cu"
+  ;;
+hip)
+  kernels=objects/$program.hip.o
+  # shellcheck disable=SC2046,SC2086
+  "$hipcc" -std=c++17 -O3 ${HIPCCFLAGS:-} $(printf -- '--offload-arch=%s ' $named) $include -c -o "$kernels" "$program.hip"
+  ;;
+esac
 # shellcheck disable=SC2086
 "$cc" $cflags $fast $quiet -fopenmp $include $flags -o "$output" "$program.c" ${hooks:-} ${kernels:-} \
   -Wl,--start-group $archives -Wl,--end-group $libs $json_libs -fopenmp -lm -lpthread

@@ -151,9 +151,9 @@ class Drawer:
         return job
 
     def tidied(self, job):
-        """On the processor: what other devices do not do yet is in tests/spec/bad/device-cuda.yaml alone."""
+        """On the processor: what other devices do not do yet is in tests/spec/bad/device-*.yaml alone."""
         job = self.harmonized(job)
-        if isinstance(job.get("devices"), dict) and job["devices"].get("kind") == "cuda":
+        if isinstance(job.get("devices"), dict) and job["devices"].get("kind") in ("cuda", "hip"):
             del job["devices"]["kind"]
         for group, key in (("devices", "attention"), ("devices", "convolution"), ("precision", "tf32"), ("parallelism", "offload"), ("profile", "nvtx")):
             if isinstance(job.get(group), dict):

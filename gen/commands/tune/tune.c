@@ -297,6 +297,14 @@ static bool can_tune(struct compilation *compilation) {
     diag_help(&compilation->diags, "tune the job on such a machine");
     return false;
   }
+  const struct target *target = target_of(job);
+  if (!target->is_host && !target->library.names_algorithms) {
+    diag_error(&compilation->diags, job_where(job, "devices.kind"),
+               "there is nothing to measure for devices.kind '%s': its library's algorithms have no names that last",
+               target->name);
+    diag_help(&compilation->diags, "run the program untuned: the library chooses");
+    return false;
+  }
   if (job->devices.ranks == 1) return true;
   diag_error(&compilation->diags, job_where(job, "devices.per_node"),
              "what is measured is one process, and the job's program is for several");

@@ -39,6 +39,7 @@ void library_drop_workspaces(struct program *program) {
   for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
       struct node *node = graph->regions[r]->nodes.items[i];
-      if (node->call == NULL && has_part(program, node)) drop_workspaces(node);
+      if (node->call == NULL && program->target->library.no_workspace >> node->kind->library.part & 1)
+        drop_workspaces(node);
     }
 }

@@ -10,7 +10,7 @@ bool library_has(const struct program *program, const struct node *node);
 /* The same of a kernel, which may add to what stands in its results. */
 bool library_computes(const struct program *program, const struct kernel *kernel);
 
-/* Removes the workspace outputs of nodes whose kernels use the workspace of the library on the program's device. */
+/* Removes the workspace outputs of nodes whose kernels need none on the program's device. */
 void library_drop_workspaces(struct program *program);
 
 #endif
