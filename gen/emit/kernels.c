@@ -16,6 +16,14 @@ static struct jinja_value strides_value(struct arena *arena, const int64_t *stri
   return list;
 }
 
+/* Of each axis the product of the extents before it, or of those after it. */
+static struct jinja_value products_value(struct arena *arena, struct shape shape, bool after) {
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < shape.rank; i++)
+    jinja_push(arena, list, jinja_int(after ? shape_product(shape, i + 1, shape.rank) : shape_product(shape, 0, i)));
+  return list;
+}
+
 static struct jinja_value operand_value(struct arena *arena, const struct kernel *kernel,
                                         const struct kernel_operand *operand) {
   struct jinja_value value = jinja_map(arena);
@@ -26,6 +34,8 @@ static struct jinja_value operand_value(struct arena *arena, const struct kernel
   set_int(arena, value, "count", shape_count(shape));
   set_int(arena, value, "rows", shape.rank > 0 ? shape_product(shape, 0, shape.rank - 1) : 1);
   set_int(arena, value, "cols", shape.rank > 0 ? shape.dim[shape.rank - 1] : 1);
+  jinja_set(arena, value, "before", products_value(arena, shape, false));
+  jinja_set(arena, value, "after", products_value(arena, shape, true));
   jinja_set(arena, value, "strides", strides_value(arena, operand->strides, shape.rank));
   set_text(arena, value, "extent",
            operand->dense ? extent_text(arena, shape) : arena_printf(arena, "%lld", (long long)operand->extent));

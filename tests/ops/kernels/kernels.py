@@ -62,6 +62,7 @@ class Operand:
         self.cols = self.shape[-1] if shape else 1
         self.rows = self.count // self.cols
         row_major = [int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(len(shape))]
+        self.before, self.after = [int(np.prod(shape[:i], dtype=np.int64)) for i in range(len(shape))], row_major
         self.strides = list(strides) if strides is not None else row_major
         self.dense = self.strides == row_major
         self.elements = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
