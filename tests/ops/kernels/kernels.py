@@ -32,7 +32,8 @@ class Environment(jinja2.Environment):
 ENVIRONMENT = Environment("cpu")
 ENVIRONMENT.globals["device"] = {"name": "cpu", "lanes": 0, "multiplies": False}  # the compiler says which registers there are
 ENVIRONMENT.globals["training"] = {"deterministic": False}
-FLAGS = ["-std=c17", "-O3", "-march=native", "-fopenmp", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
+# The last one: what clang 19 says of the processor itself, if that is newer.
+FLAGS = ["-std=c17", "-O3", "-march=native", "-fopenmp", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-Wno-invalid-feature-combination"]
 SPEED_FLAGS = ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-mprefer-vector-width=512"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 # What a kernel opens before it runs, and the runtime's files that do it.
