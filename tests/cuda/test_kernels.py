@@ -20,7 +20,7 @@ import kernels as kit  # noqa: E402
 SUMS = 1 << 22  # floats in which kernels keep partial sums, as gen/program/target_cuda.c has it
 # Of libraries, or with random numbers whose key the device makes: what programs of test_training.py run.
 WITHOUT = {"matmul", "convolution", "convolution_data", "convolution_weights", "dropout", "random_uniform", "random_normal",
-           "random_int", "linear_cross_entropy", "linear_cross_entropy_backward"}
+           "random_int", "linear_cross_entropy", "linear_cross_entropy_backward", "linear_cross_entropy_forward_backward"}
 # Extents that those of a processor do not come to.
 WINDOWS = [dict(b=2, h=2, t=300, d=8, window=70, documents=4), dict(t=200, d=5, window=199), dict(t=200, d=5, window=200)]
 LARGE = {
@@ -39,8 +39,18 @@ LARGE = {
     "batch_norm": [dict(shape=(3, 2, 3000)), dict(shape=(8, 3, 2048)), dict(shape=(90, 2, 19, 10)), dict(shape=(2, 3, 4096))],
     "batch_norm_backward": [dict(shape=(3, 2, 3000), in_place=True), dict(shape=(8, 3, 2048), accumulate=True)],
 }
+
+
 # The matmuls that the plan names, as its templates' gemms, by kind.
-PARTS = {kind: lambda k: ["gemm"] if k.cells.shape[1] > 1 and k.cells.shape[2] % 4 == 0 else [] for kind in ("lstm", "lstm_backward")}
+def lstm_parts(shape, *others):
+    return [*(["gemm"] if shape[1] > 1 else []), *others] if shape[2] % 4 == 0 else []
+
+
+PARTS = {
+    "lstm": lambda k: lstm_parts(k.y.shape),
+    "lstm_incremental": lambda k: lstm_parts(k.y.shape, "first"),
+    "lstm_backward": lambda k: lstm_parts(k.dy.shape),
+}
 ENVIRONMENT = kit.Environment("gpu")
 ENVIRONMENT.globals["training"] = {"deterministic": False}
 SUPPORT = ENVIRONMENT.get_template("devices/gpu/support.c.j2").make_module()

@@ -2,6 +2,8 @@
 
 import attention_cases
 import image_cases
+import incremental_cases
+import loss_cases
 import numpy as np
 import sequence_cases
 
@@ -103,53 +105,6 @@ def build_softmax_backward(name, rng, shape=(1, 1), in_place=False, accumulate=F
     return Case(kernel, {"dy": dy, "y": y}, {"dx": truth}, {"dx": "dy"} if in_place else None)
 
 
-def entropy64(logits, targets, ignore):
-    x = logits.astype(np.float64).reshape(-1, logits.shape[-1])
-    t = targets.ravel()
-    lse = np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1)) + x.max(-1)
-    counts = t != ignore
-    picked = np.where(counts, lse - x[np.arange(len(t)), np.where(counts, t, 0)], 0)
-    return x, t, lse, counts, picked
-
-
-def entropy_inputs(rng, shape, v, ignored):
-    logits, targets = normal(rng, *shape, v) * 3, rng.integers(0, v, shape).astype(np.int32)
-    if ignored:
-        targets[rng.random(shape) < 0.3] = -1
-        targets.ravel()[0] = 0
-    return logits, targets
-
-
-def build_cross_entropy(name, rng, shape=(1,), v=2, ignored=False, smoothing=0.0, z=0.0, nan=False):
-    logits, targets = entropy_inputs(rng, shape, v, ignored)
-    if nan:  # in a place that is not the target's
-        logits[0, (targets[0] + 1) % v] = np.nan
-    x, t, lse, counts, picked = entropy64(logits, targets, -1)
-    picked = (1 - smoothing) * picked + np.where(counts, smoothing * (lse - x.mean(-1)) + z * lse**2, 0)
-    rows = len(t)
-    kernel = Kernel("cross_entropy", [Operand("loss", []), Operand("lse", [rows]), Operand("scale", [])],
-                    [Operand("logits", [*shape, v]), Operand("targets", shape, dtype="int32_t")], name, ignore=-1,
-                    smoothing=smoothing, z=z)
-    return Case(kernel, {"logits": logits, "targets": targets},
-                {"loss": picked.sum() / counts.sum(), "lse": lse, "scale": 1 / counts.sum()}, tolerance=1e-6, scales={"loss": 0.1, "lse": 0.1})
-
-
-def build_cross_entropy_backward(name, rng, shape=(1,), v=2, ignored=False, in_place=False, accumulate=False, smoothing=0.0,
-                                 z=0.0):
-    logits, targets = entropy_inputs(rng, shape, v, ignored)
-    x, t, lse, counts, _ = entropy64(logits, targets, -1)
-    rows = len(t)
-    p = np.exp(x - lse[:, None]) * (1 + 2 * z * lse[:, None]) - smoothing / v
-    p[np.arange(rows)[counts], t[counts]] -= 1 - smoothing
-    truth = (0.7 / counts.sum() * p * counts[:, None]).reshape(logits.shape)
-    kernel = Kernel("cross_entropy_backward", [Operand("dlogits", [*shape, v], accumulate=accumulate)],
-                    [Operand("d_loss", []), Operand("logits", [*shape, v]), Operand("lse", [rows]), Operand("scale", []),
-                     Operand("targets", shape, dtype="int32_t")], name, ignore=-1, smoothing=smoothing, z=z)
-    return Case(kernel, {"d_loss": np.float32(0.7), "logits": logits, "lse": lse, "scale": 1 / counts.sum(), "targets": targets},
-                {"dlogits": truth}, {"dlogits": "logits"} if in_place else None,
-                scales={"dlogits": 0.7 / counts.sum()})  # a probability near 1, less 1
-
-
 def build_log_sum_exp(name, rng, shape=(1,), nan=False):
     x = normal(rng, *shape) * 3
     x[0, 1:2] = np.nan if nan else x[0, 1:2]
@@ -194,8 +149,6 @@ BUILDERS = {
         "rms_norm_backward", name, rng, bias=False, centred=False, **a),
     "softmax": build_softmax,
     "softmax_backward": build_softmax_backward,
-    "cross_entropy": build_cross_entropy,
-    "cross_entropy_backward": build_cross_entropy_backward,
     "log_sum_exp": build_log_sum_exp,
     "sum": build_sum,
     "dropout": build_dropout,
@@ -203,6 +156,8 @@ BUILDERS = {
     **attention_cases.BUILDERS,
     **sequence_cases.BUILDERS,
     **image_cases.BUILDERS,
+    **incremental_cases.BUILDERS,
+    **loss_cases.BUILDERS,
 }
 KINDS = list(BUILDERS)
 
@@ -235,13 +190,6 @@ FIXED = {
                                  dict(shape=(9, 33), add_dx=True)],
     "softmax": ROWS + [dict(shape=(5, 77), in_place=True)],
     "softmax_backward": ROWS + [dict(shape=(5, 77), in_place=True), dict(shape=(5, 77), accumulate=True)],
-    "cross_entropy": [dict(shape=s, v=v) for s, v in [((1,), 2), ((3,), 1), ((5, 7), 17), ((130,), 65), ((2,), 5000)]]
-    + [dict(shape=(50,), v=33, ignored=True), dict(shape=(5, 7), v=17, smoothing=0.1),
-       dict(shape=(50,), v=33, ignored=True, smoothing=0.25, z=1e-4), dict(shape=(9,), v=5, z=0.01)],
-    "cross_entropy_backward": [dict(shape=s, v=v) for s, v in [((1,), 2), ((3,), 1), ((5, 7), 17), ((130,), 65)]]
-    + [dict(shape=(50,), v=33, ignored=True, in_place=True), dict(shape=(5, 7), v=17, accumulate=True),
-       dict(shape=(5, 7), v=17, smoothing=0.1), dict(shape=(50,), v=33, ignored=True, smoothing=0.25, z=1e-4),
-       dict(shape=(9,), v=5, z=0.01, accumulate=True)],
     "log_sum_exp": ROWS,
     "sum": [dict(shape=s, axes=a, accumulate=acc) for s, a in
             [((1,), (0,)), ((17,), (0,)), ((5, 7), (0,)), ((5, 7), (1,)), ((5, 7), (0, 1)), ((3, 5, 7), (1,)),
@@ -255,6 +203,8 @@ FIXED = {
     **attention_cases.FIXED,
     **sequence_cases.FIXED,
     **image_cases.FIXED,
+    **incremental_cases.FIXED,
+    **loss_cases.FIXED,
 }
 def ways_of(kind, ways):
     """The ways to compile that a kind is tried in: what a library computes is the same in most of them."""
@@ -273,7 +223,7 @@ def fuzzed(kind, rng):
     def flag():
         return bool(rng.integers(2))
 
-    for more in (attention_cases.FUZZED, sequence_cases.FUZZED, image_cases.FUZZED):
+    for more in (attention_cases.FUZZED, sequence_cases.FUZZED, image_cases.FUZZED, incremental_cases.FUZZED, loss_cases.FUZZED):
         if kind in more:
             return more[kind](rng)
     shape = tuple(size() for _ in range(rng.integers(1, 4)))
@@ -284,8 +234,6 @@ def fuzzed(kind, rng):
                     accumulate=flag(), gap=int(rng.integers(5)), variant=str(rng.choice(["library", "each", "parts", "primitive"])))
     if kind.startswith("embedding"):
         return dict(v=size(), c=size(), shape=shape)
-    if kind.startswith("cross_entropy"):
-        return dict(v=size(), shape=shape[:2], ignored=flag())
     if kind == "sum":
         axes = sorted(int(a) for a in rng.choice(len(shape), rng.integers(1, len(shape) + 1), replace=False))
         return dict(shape=shape, axes=axes, accumulate=flag())

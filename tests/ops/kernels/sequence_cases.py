@@ -62,11 +62,11 @@ def build_gather_backward(name, rng, shape=(1,), axis=0, count=1, accumulate=Fal
     return Case(kernel, {"dy": dy, "index": index}, {"dx": truth})
 
 
-def lstm64(gates, weight):
-    """What the layer keeps: y, cells and the open gates."""
+def lstm64(gates, weight, cache=(0, 0)):
+    """What the layer keeps: y, cells and the open gates. cache: y and the cells before the first step."""
     batch, steps, width = gates.shape[0], gates.shape[1], gates.shape[2] // 4
     y, cells, active = np.zeros((batch, steps, width)), np.zeros((batch, steps, width)), np.zeros(gates.shape)
-    state = cell = np.zeros((batch, width))
+    state, cell = (part + np.zeros((batch, width)) for part in cache)
     for t in range(steps):
         i, f, g, o = np.split(gates[:, t].astype(np.float64) + state @ weight.T.astype(np.float64), 4, -1)
         i, f, o, g = *(1 / (1 + np.exp(-x)) for x in (i, f, o)), np.tanh(g)
@@ -103,12 +103,13 @@ def build_lstm_backward(name, rng, b=1, t=1, h=1):
     return Case(kernel, {"dy": dy, "weight": weight, "cells": cells, "active": active}, {"dgates": dgates})
 
 
-def scan_inputs(rng, b, t, d, n):
+def scan_inputs(rng, b, t, d, n, start=0):
     given = {"u": normal(rng, b, t, d), "delta": np.abs(normal(rng, b, t, d)), "a": -np.abs(normal(rng, d, n)),
              "b": normal(rng, b, t, n), "c": normal(rng, b, t, n)}
     wide = {name: values.astype(np.float64) for name, values in given.items()}
     decay = np.exp(wide["delta"][..., None] * wide["a"])
     states = np.zeros((b, t + 1, d, n))
+    states[:, 0] = start
     for s in range(t):
         states[:, s + 1] = decay[:, s] * states[:, s] + (wide["delta"] * wide["u"])[:, s, :, None] * wide["b"][:, s, None]
     return given, wide, decay, states

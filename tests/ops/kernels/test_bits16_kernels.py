@@ -14,9 +14,11 @@ import numpy as np
 from test_kernels import HOW
 
 # What stays in float32 (or int32) whatever the model is in: statistics of rows, the loss, angles.
-WIDE = {"lse", "mean", "rstd", "running_mean", "running_var", "next_mean", "next_var", "loss", "scale", "d_loss", "workspace", "cos", "sin", "targets", "tokens"}
+WIDE = {"lse", "mean", "rstd", "running_mean", "running_var", "next_mean", "next_var", "loss", "scale", "d_loss", "workspace", "cache", "next",
+        "k_cache", "v_cache", "next_k", "next_v", "cos", "sin", "targets", "tokens"}
 WITHOUT = {"arange", "table", "random_uniform", "random_normal", "random_int", "sparse_rows",  # no operand of a type to choose
-           "lstm", "lstm_backward", "selective_scan", "selective_scan_backward", "sparse_matmul", "sparse_dot",
+           "inverse_target_count", "linear_cross_entropy", "linear_cross_entropy_backward", "linear_cross_entropy_forward_backward",
+           "lstm", "lstm_incremental", "lstm_backward", "selective_scan", "selective_scan_incremental", "selective_scan_backward", "sparse_matmul", "sparse_dot",
            "group_starts", "group_order", "grouped_matmul", "grouped_matmul_weight"}  # in float32 whatever the model is in
 # The rounding of a result, and of what it is added to: of the largest value.
 TOLERANCE = {"accel_bf16": 2**-7, "accel_f16": 2**-10}
@@ -24,7 +26,8 @@ EACH = {"gcc": 4, "clang": 9}  # of the fixed cases; of float16, in which kernel
 WAYS = {"gcc": ("accel_bf16", "accel_f16"), "clang": ("accel_bf16",)}
 # Where the processor has AVX512-BF16, their matmuls are its instructions: clang makes them without.
 BY_PROCESSOR = ("attention", "attention_backward")
-ONE_TYPE = ("matmul", "convolution", "convolution_data", "convolution_weights", "attention", "attention_backward", "slice_backward", "dropout", "flip", "roll")
+ONE_TYPE = ("matmul", "convolution", "convolution_data", "convolution_weights", "attention", "attention_backward", "slice_backward", "dropout", "flip", "roll",
+            "dynamic_slice", "conv_cache", "conv_cache_from", "cumsum_incremental", "attention_cached")
 
 
 def patterns(case, kind):
