@@ -96,10 +96,11 @@ def deterministic(kernel):
 
 @functools.cache
 def template_of(kind, environment=ENVIRONMENT):
-    """The template that defines a kind's macro, or sets it to another kind's; a kernel is its first argument."""
-    defines = re.compile(rf"{{% (macro {kind}\(k[,)]|set (\w+, )*{kind}(, \w+)* =)")
+    """The template that defines a kind's macro, or sets it to another kind's: that of its name, else one that has others, too."""
+    defines = re.compile(rf"{{% (macro {kind}\(k[,)]|set (\w+, )*{kind}(, \w+)* = \w+(, \w+)* %)")
     for folder in environment.folders:
-        for path in sorted((ROOT / "templates" / folder).glob("*.c.j2")):
+        paths = sorted((ROOT / "templates" / folder).glob("*.c.j2"))
+        for path in sorted(paths, key=lambda path: path.name != f"{kind}.c.j2"):
             if defines.search(path.read_text()):
                 return f"{folder}/{path.name}"
     raise KeyError(kind)
