@@ -54,6 +54,8 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "CUDA programs whose ranks divide" "$PYTHON" tests/cuda/test_sharded.py --all
   try "attention and convolutions before cuDNN" "$PYTHON" tests/cuda/test_engines.py --all
   try "CUDA programs under nvcc" "$PYTHON" tests/cuda/test_compile.py --all
+  try "HIP programs on the processor" "$PYTHON" tests/hip/test_programs.py --all
+  try "HIP programs under hipcc" "$PYTHON" tests/hip/test_compile.py --all
   try fuzz env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" sh tools/fuzz.sh
 done
 echo "$round rounds"

@@ -34,6 +34,7 @@ static void architecture(const struct cudaDeviceProp *gpu, char name[ARCHITECTUR
 }
 
 const struct gpu_vendor rt_gpu_vendor = {.library = "CUDA",
+                                         .blas = "cuBLASLt",
                                          .visible = "CUDA_VISIBLE_DEVICES",
                                          .lister = "nvidia-smi",
                                          .examine = "nvidia-smi works on this machine",

@@ -1,6 +1,7 @@
 /* GEMMs by cuBLASLt. The library counts columns first, so it is given yᵀ = bᵀ aᵀ: its first operand is our b. */
 #include "runtime/gpu/algorithm.h"
 #include "runtime/gpu/state.h"
+#include "runtime/gpu/vendor.h"
 #include "runtime/process/fail.h"
 
 #include <stdlib.h>
@@ -102,8 +103,8 @@ static bool choose(struct accel_gpu_algorithm *chosen, const char *name) {
   set_pointers(chosen, somewhere, somewhere);
   if (chosen->wanted != NULL) {
     if (rt_algorithm_of(handle, chosen->wanted, chosen)) return true;
-    rt_warn("cuBLASLt has no '%s' for the matmul of %s here: its own choice is taken; accel-gen tune measures again",
-            chosen->wanted, name);
+    rt_warn("%s has no '%s' for the matmul of %s here: its own choice is taken; accel-gen tune measures again",
+            rt_gpu_vendor.blas, chosen->wanted, name);
   }
   if (rt_algorithms(handle, chosen, &best, 1) == 0) return false;
   chosen->algorithm = best.algo;
@@ -112,10 +113,10 @@ static bool choose(struct accel_gpu_algorithm *chosen, const char *name) {
 
 _Noreturn static void no_algorithm(const struct accel_gpu_algorithm *chosen, const char *name) {
   struct problem problem;
-  rt_problem(&problem, "cuBLASLt has no algorithm for the matmul of %s, %lld x %lld x %lld, in %zu bytes", name,
-             (long long)chosen->shape.rows, (long long)chosen->shape.depth, (long long)chosen->shape.columns,
+  rt_problem(&problem, "%s has no algorithm for the matmul of %s, %lld x %lld x %lld, in %zu bytes", rt_gpu_vendor.blas,
+             name, (long long)chosen->shape.rows, (long long)chosen->shape.depth, (long long)chosen->shape.columns,
              rt_cuda_device()->plan.workspace_bytes);
-  rt_help(&problem, "look for a newer cuBLAS, or shapes whose rows are a multiple of 16 bytes");
+  rt_help(&problem, "look for a newer version of it, or shapes whose rows are a multiple of 16 bytes");
   rt_fail(&problem, 1);
 }
 

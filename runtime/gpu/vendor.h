@@ -10,6 +10,7 @@ enum { ARCHITECTURE_NAME = 64 };
 
 struct gpu_vendor {
   const char *library; /* "CUDA" */
+  const char *blas;    /* its library of matmuls: "cuBLASLt" */
   const char *visible; /* the variable that chooses devices: "CUDA_VISIBLE_DEVICES" */
   const char *lister;  /* the command that lists devices and who uses them: "nvidia-smi" */
   const char *examine; /* what to look at when the library does not start: "nvidia-smi works on this machine" */

@@ -21,6 +21,7 @@ static bool runs_on(const char *target, const hipDeviceProp_t *gpu) {
 }
 
 const struct gpu_vendor rt_gpu_vendor = {.library = "HIP",
+                                         .blas = "hipBLASLt",
                                          .visible = "HIP_VISIBLE_DEVICES",
                                          .lister = "rocm-smi",
                                          .examine =

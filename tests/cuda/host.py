@@ -1,5 +1,5 @@
-"""CUDA programs on the processor: the emitted host program and its kernels, built with the header of tests/cuda/host in
-the place of the toolkit's. What runs is the text that nvcc would compile."""
+"""Programs for GPUs on the processor: the emitted host program and its kernels, built with the header of tests/cuda/host in
+the place of the toolkit's. What runs is the text that nvcc, or hipcc, would compile."""
 
 import atexit
 import functools
@@ -50,23 +50,28 @@ def compile_all(*commands):
             raise AssertionError(f"failed: {' '.join(map(str, command))}")
 
 
+# The runtime's part for a kind of GPUs, and the stand-ins of its libraries: HIP's are over those of CUDA.
+LIBRARIES = {"cuda": ["nccl", "tcp", "cuda", "standin", "runtime"], "hip": ["hip", "hip-standin", "standin", "runtime"]}
+
+
 @functools.cache
-def objects():
-    """What stands for the GPU: threads, launches; and for the libraries of CUDA, below the runtime's own device part."""
+def objects(device="cuda"):
+    """What stands for the GPU: threads, launches; and for the device's libraries, below the runtime's own part for it."""
     include, out = headers(), OUT / "host"
     sources = [HOST / "threads.cc", HOST / "launches.cc"]
     compile_all(*(["g++", *CXX, "-O2", include, "-c", source, "-o", out / (source.name + ".o")] for source in sources))
-    built = TREE / "build"
-    return [*(out / (source.name + ".o") for source in sources), built / "libaccel-nccl.a", built / "libaccel-tcp.a",
-            built / "libaccel-cuda.a", built / "libaccel-standin.a", built / "libaccel-runtime.a"]
+    return [*(out / (source.name + ".o") for source in sources),
+            *(TREE / "build" / f"libaccel-{name}.a" for name in LIBRARIES[device])]
 
 
 class HostTrainer(Trainer):
-    """A job for devices.kind cuda whose kernels run on the processor. watched: each access of host and kernels is seen
+    """A job for GPUs whose kernels run on the processor. watched: each access of host and kernels is seen
     by the stand-ins, which check that streams wait for each other."""
 
+    device, ending = "cuda", "cu"  # devices.kind, and what the name of the kernels' file ends with
+
     def __init__(self, job, parts, watched=False, program="train"):
-        super().__init__({**job, "devices": {**job.get("devices", {}), "kind": "cuda"}})
+        super().__init__({**job, "devices": {**job.get("devices", {}), "kind": self.device}})
         self.parts = parts
         self.kind = program
         self.flags = ["-fsanitize=thread"] if watched else []
@@ -76,7 +81,7 @@ class HostTrainer(Trainer):
         source, program, include = self.folder / "trainer.c", self.folder / "trainer", headers()
         compile_all(["gcc", *C, *self.flags, include, "-c", source, "-o", f"{program}.o"],
                     *(["gcc", "-std=c17", include, "-c", path, "-o", f"{path}.o"] for path in self.hooks()),
-                    ["g++", *CXX, *self.flags, "-x", "c++", include, "-c", f"{program}.cu", "-o", f"{program}.cu.o"])
+                    ["g++", *CXX, *self.flags, "-x", "c++", include, "-c", f"{program}.{self.ending}", "-o", f"{program}.kernels.o"])
         self.link()
         return program
 
@@ -93,7 +98,7 @@ class HostTrainer(Trainer):
     def link(self):
         program = self.folder / "trainer"
         own = [f"{path}.o" for path in self.hooks()]
-        compile_all(["g++", f"{program}.o", f"{program}.cu.o", *own, *self.parts, "-o", program, "-ljansson", "-ldnnl",
+        compile_all(["g++", f"{program}.o", f"{program}.kernels.o", *own, *self.parts, "-o", program, "-ljansson", "-ldnnl",
                      "-fopenmp", "-lm"])
 
     def run(self, *flags, **environment):

@@ -78,13 +78,13 @@ def write_weights(trainer, text):
 
 
 class Forward(unittest.TestCase):
-    parts = None
+    parts, device = None, HostTrainer
 
     def made(self, job, kind):
         """The program for the processor and the one for the device, in folders with the same weights and data."""
         copies = [json.loads(json.dumps(job)) for _ in range(2)]
         copies[0].get("devices", {}).pop("attention", None)  # of GPUs alone
-        trainers = [Trainer(copies[0]), HostTrainer(copies[1], self.parts, watched=True, program=kind)]
+        trainers = [Trainer(copies[0]), self.device(copies[1], self.parts, watched=True, program=kind)]
         text = trainers[0].generate("--program", kind)
         for trainer, flags in zip(trainers, (["--program", kind], [])):
             write_data(trainer.folder, job["data"].get("features", 1))
@@ -99,7 +99,7 @@ class Forward(unittest.TestCase):
         return ended.stdout
 
     def check_format(self, trainer):
-        for ending in ("c", "cu"):
+        for ending in ("c", trainer.ending):
             for what, why in formatted((trainer.folder / f"trainer.{ending}").read_text()):
                 self.assertIsNone(why, f"{ending}: {what}")
 

@@ -126,7 +126,7 @@ def write_data(folder, features):
 class Comparison(unittest.TestCase):
     """A job on the device against the same on the processor."""
 
-    parts = None
+    parts, device = None, HostTrainer
 
     def compare(self, name, job, watched=False, low=None):
         precision = job.get("precision", {})
@@ -134,7 +134,7 @@ class Comparison(unittest.TestCase):
         ranks, copies = job.get("devices", {}).get("per_node", 1), [json.loads(json.dumps(job)) for _ in range(2)]
         for group, key in (("devices", "attention"), ("devices", "convolution"), ("precision", "tf32")):  # of GPUs alone
             copies[0].get(group, {}).pop(key, None)
-        trainers = [Ranks(ranks, copies[0]) if ranks > 1 else Trainer(copies[0]), HostTrainer(copies[1], self.parts, watched or name in WATCHED or "--all" in sys.argv)]
+        trainers = [Ranks(ranks, copies[0]) if ranks > 1 else Trainer(copies[0]), self.device(copies[1], self.parts, watched or name in WATCHED or "--all" in sys.argv)]
         rows = []
         for trainer in trainers:
             write_data(trainer.folder, job["data"].get("features", 1))
@@ -159,7 +159,7 @@ class Comparison(unittest.TestCase):
             away = np.abs(right[key].astype(np.float64) - left[key])
             self.assertLess(float(away.mean()), 0.2 * lr if low else 0.01 * lr, f"{name}: {key}")
         self.turn_round(name, trainers[1], found, right)
-        return found, *((trainers[1].folder / f"trainer.{ending}").read_text() for ending in ("c", "cu"))
+        return found, *((trainers[1].folder / f"trainer.{ending}").read_text() for ending in ("c", trainers[1].ending))
 
     def turn_round(self, name, trainer, lines, weights):
         """The same bits where the threads of a block, and the blocks, take turns from the last to the first: none reads what
@@ -182,14 +182,17 @@ class Training(Comparison):
                 self.assertIsNone(why, f"{name}: {what}")
 
 
+def epilogues_of(trainer):
+    write_data(trainer.folder, 1)
+    trainer.generate()
+    return set(re.findall(r"ACCEL_GPU_GEMM\(\w+,\s+\w+,\s+\w+,\s+(\w+),", (trainer.folder / "trainer.c").read_text())) - {"PLAIN"}
+
+
 class Epilogues(unittest.TestCase):
     """Which matmuls take up what follows them."""
 
     def found(self, name):
-        trainer = HostTrainer(json.loads(json.dumps({**CASES, **MORE}[name])), PARTS)
-        write_data(trainer.folder, 1)
-        trainer.generate()
-        return set(re.findall(r"ACCEL_GPU_GEMM\(\w+,\s+\w+,\s+\w+,\s+(\w+),", (trainer.folder / "trainer.c").read_text())) - {"PLAIN"}
+        return epilogues_of(HostTrainer(json.loads(json.dumps({**CASES, **MORE}[name])), PARTS))
 
     def test_kinds(self):
         self.assertEqual(self.found("bf16"), set())  # llama: silu, no bias

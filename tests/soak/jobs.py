@@ -187,8 +187,8 @@ def draw(random):
     if random.random() < 0.6:
         job |= {"training.eval_interval": random.choice((1, 2, 2)), "training.eval_iters": random.choice((1, 2, "all"))}
     if random.random() < 0.12:
-        job["devices.kind"] = "cuda"
-    if random.random() < 0.15:
+        job["devices.kind"] = random.choice(("cuda", "cuda", "hip"))
+    if random.random() < (0.02 if job.get("devices.kind") == "hip" else 0.15):  # it has one process
         job["devices.per_node"] = 2
     if random.random() < 0.3:
         add("optimizer.name", job, fixed, random, model)

@@ -95,7 +95,7 @@ class Trial:
         self.model, self.job, self.folder, self.optimize = model, job, folder, optimize
         self.counts = dict.fromkeys(("accepted", "compiled", "audited", "run", "resumed", "evaluated", "written", "diverged"), 0)
         self.ranks = job.get("devices.per_node", 1)
-        self.cuda = job.get("devices.kind") == "cuda"
+        self.gpu = {"cuda": "cu", "hip": "hip"}.get(job.get("devices.kind"))  # what the kernels' file ends with
         self.arch = job.get("devices.arch", "native")
 
     # Files and commands.
@@ -130,8 +130,8 @@ class Trial:
     def compile(self, source):
         """An executable, or None where this machine cannot have one."""
         stage = f"compile {source.stem}"
-        if self.cuda:
-            return self.compile_cuda(source, stage)
+        if self.gpu:
+            return self.compile_gpu(source, stage)
         package = "accel-runtime-mpi" if self.ranks > 1 and source.stem == "train" else "accel-runtime"
         if self.arch not in ARCH:
             return None
@@ -144,19 +144,19 @@ class Trial:
                    *flags("--libs", package))
         return program if self.arch in HERE else None
 
-    def compile_cuda(self, source, stage):
+    def compile_gpu(self, source, stage):
         import host
 
         program, include = source.with_suffix(""), host.headers()
         self.check(stage + " clang", tool("clang"), *WARNINGS, "-fsyntax-only", include, source)
         self.check(stage + " gcc", "gcc", *WARNINGS, self.optimize, include, "-c", source, "-o", f"{program}.o")
         cxx = [flag for flag in host.CXX if flag != "-O1"]
-        self.check(stage + " g++", "g++", *cxx, self.optimize, "-x", "c++", include, "-c", f"{program}.cu", "-o", f"{program}.cu.o")
+        self.check(stage + " g++", "g++", *cxx, self.optimize, "-x", "c++", include, "-c", f"{program}.{self.gpu}", "-o", f"{program}.kernels.o")
         own = []
         if "hooks.source" in self.job and source.stem == "train":
             self.check(stage + " hooks", "gcc", "-std=c17", include, "-c", "hooks.c", "-o", "hooks.o")
             own = ["hooks.o"]
-        self.check(stage + " link", "g++", f"{program}.o", f"{program}.cu.o", *own, *host.objects(), "-o", program, "-ljansson", "-ldnnl",
+        self.check(stage + " link", "g++", f"{program}.o", f"{program}.kernels.o", *own, *host.objects(self.job["devices.kind"]), "-o", program, "-ljansson", "-ldnnl",
                    "-fopenmp", "-lm")
         return program
 
@@ -176,7 +176,7 @@ class Trial:
 
     def start(self, program, *words, stage):
         """What a program says; it must end with 0, or because of its numbers: then None."""
-        if self.ranks > 1 and self.cuda and program.stem == "train":
+        if self.ranks > 1 and self.gpu and program.stem == "train":
             return self.start_ranks(program, words, stage)
         several = self.ranks > 1 and program.stem == "train"
         command = ["mpirun", "-n", self.ranks, program] if several else [program]
