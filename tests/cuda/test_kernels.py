@@ -53,9 +53,9 @@ PARTS = {
 }
 ENVIRONMENT = kit.Environment("gpu")
 ENVIRONMENT.globals["training"] = {"deterministic": False}
-SUPPORT = ENVIRONMENT.get_template("devices/gpu/support.c.j2").make_module()
 HEAD = """#include <accel/gpu/gemm.h>
-#include <accel/gpu/launch.h>
+#include <accel/gpu/kernels.h>
+#include <accel/gpu/tensor_cores.h>
 #include <assert.h>
 
 static float room[SUMS];
@@ -101,7 +101,7 @@ def load(kind, made):
     device, host = ("".join(parts) for parts in zip(*(texts(case.kernel) for case in made)))
     body = device + ('extern "C" {\n\n' + host + '} // extern "C"\n' if host else "")
     source, library = OUT / f"{kind}.cc", OUT / f"{kind}.so"
-    text = HEAD.replace("SUMS", str(SUMS)) + str(kit.NAMED.helpers(SUPPORT, body)) + body.rstrip() + "\n"
+    text = HEAD.replace("SUMS", str(SUMS)) + body.rstrip() + "\n"
     source.write_text(text.replace("\nstatic void", "\nvoid"))
     compile_all(["g++", *CXX, "-shared", "-fPIC", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-missing-field-initializers", headers(), source,
                  *ALONE, "-o", library])

@@ -1,6 +1,6 @@
 /* mlp_table: the kernels of a training program, written by accel-gen 0.1.0. The host's half is the file of the same
  * name that ends with .c; functions that are extern "C" are called from there and put work into the compute stream. */
-#include <accel/gpu/launch.h>
+#include <accel/gpu/kernels.h>
 #include <assert.h>
 #include <math.h>
 #include <stddef.h>
@@ -40,74 +40,6 @@ struct arrays {
 static float *sums;
 extern "C" void open_kernels(float *storage) {
   sums = storage;
-}
-
-/* ---- Helpers ---- */
-
-/* Neighbours that are moved at once. */
-template <typename type, int count> struct alignas(sizeof(type) * count) accel_pack {
-  type items[count];
-};
-
-template <int count, typename type> __device__ inline accel_pack<type, count> accel_load(const type *from) {
-  return *(const accel_pack<type, count> *)from;
-}
-
-template <int count, typename type> __device__ inline void accel_store(type *to, const accel_pack<type, count> &pack) {
-  *(accel_pack<type, count> *)to = pack;
-}
-
-/* The sum over the threads of a group, which is a warp, a part of one or a block of so many, in an order that never
- * changes. All get it. */
-template <int threads, typename number> __device__ inline number accel_sum(number x) {
-  constexpr int lanes = threads < 32 ? threads : 32;
-  for (int distance = lanes / 2; distance > 0; distance /= 2) x += __shfl_xor_sync(0xffffffffu, x, distance);
-  if constexpr (threads > 32) {
-    __shared__ number parts[threads / 32];
-    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
-    __syncthreads();
-    x = 0;
-    for (int i = 0; i < threads / 32; i++) x += parts[i];
-    __syncthreads();
-  }
-  return x;
-}
-
-/* The larger of two, a NaN where one is. */
-__device__ inline float accel_larger(float a, float b) {
-  return a > b || a != a ? a : b;
-}
-
-/* The largest over a group, as accel_sum's. */
-template <int threads> __device__ inline float accel_highest(float x) {
-  for (int distance = 16; distance > 0; distance /= 2) x = accel_larger(x, __shfl_xor_sync(0xffffffffu, x, distance));
-  if constexpr (threads > 32) {
-    __shared__ float parts[threads / 32];
-    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
-    __syncthreads();
-    for (int i = 0; i < threads / 32; i++) x = accel_larger(x, parts[i]);
-    __syncthreads();
-  }
-  return x;
-}
-
-__device__ inline float accel_exp(float x) {
-  return expf(x);
-}
-
-/* Takes numbers up into what ln sum e^x is made from: the highest so far, and the sum of e^(x - highest). Of -inf there
- * is nothing to take; a NaN makes the sum one. */
-template <int count> __device__ inline void accel_log_sum_add(float *highest, float *sum, const float *x) {
-  float top = *highest;
-#pragma unroll
-  for (int e = 0; e < count; e++) top = fmaxf(top, x[e]);
-  if (top > *highest) {
-    *sum *= expf(*highest - top);
-    *highest = top;
-  }
-  const float from = top > -INFINITY ? top : 0.0f;
-#pragma unroll
-  for (int e = 0; e < count; e++) *sum += expf(x[e] - from);
 }
 
 /* ---- Kernels ---- */

@@ -1,8 +1,15 @@
-{# Matmuls by tensor cores (nvcuda::wmma; sm_80 and up): helpers, one macro each, as in support.c.j2. A block of 128
-   threads has 128 rows and 128 columns of a matmul, a warp 64 of each; both factors come in slabs of 64 bytes of depth,
-   one in use and one under way. #}
-{% set all = ["accel_core", "accel_order", "accel_sums", "accel_clear", "accel_matrix", "accel_slab", "accel_bring", "accel_multiply_slabs", "accel_add_gemm", "accel_put", "accel_store_sums"] %}
-{% macro accel_core() %}
+/* Matmuls by tensor cores (nvcuda::wmma; sm_80 and up). A block of 128 threads has 128 rows and 128 columns of a
+ * matmul, a warp 64 of each; both factors come in slabs of 64 bytes of depth, one in use and one under way. For C++
+ * that nvcc compiles. */
+#ifndef ACCEL_GPU_TENSOR_CORES_H
+#define ACCEL_GPU_TENSOR_CORES_H
+
+#include <cuda_pipeline.h>
+#include <mma.h>
+
+#include "functions.h"
+#include "pack.h"
+
 /* What tensor cores make of a type, and the depth of one of their matmuls, which has 16 rows and columns. */
 template <typename type> struct accel_core {
   typedef type number;
@@ -12,44 +19,40 @@ template <> struct accel_core<float> {
   typedef nvcuda::wmma::precision::tf32 number;
   static constexpr int depth = 8;
 };
-{% endmacro %}
-{% macro accel_order() %}
+
+/* How a matrix lies, as its fragments call it. */
 template <bool by_rows> struct accel_order {
   typedef nvcuda::wmma::row_major type;
 };
 template <> struct accel_order<false> {
   typedef nvcuda::wmma::col_major type;
 };
-{% endmacro %}
-{% macro accel_sums() %}
+
 /* A warp's part of a matmul. */
 template <typename type> struct accel_sums {
   nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, accel_core<type>::depth, float> items[4][4];
 };
-{% endmacro %}
-{% macro accel_clear() %}
+
+/* Makes sums zero. */
 template <typename type> __device__ inline void accel_clear(accel_sums<type> *sums) {
 #pragma unroll
   for (int i = 0; i < 4; i++)
 #pragma unroll
     for (int j = 0; j < 4; j++) nvcuda::wmma::fill_fragment(sums->items[i][j], 0.0f);
 }
-{% endmacro %}
-{% macro accel_matrix() %}
+
 /* A matrix [rows][columns] of which the rows from `first` on, before `end`, count; all others are 0. */
 template <typename type> struct accel_matrix {
   const type *items;
   size_t rows, columns, first, end;
 };
-{% endmacro %}
-{% macro accel_slab() %}
+
 /* A part of a factor: 128 lines of 64 bytes along the depth, each 80 bytes long, or 64 bytes of depth in lines of 128
  * elements, each 136 long. */
 template <typename type> struct alignas(128) accel_slab {
   type items[128 * 80 / sizeof(type)];
 };
-{% endmacro %}
-{% macro accel_bring() %}
+
 /* Begins to copy a part of a matrix into a slab, the one at `tile` and at `deep` along the depth, `width` neighbours at
  * a time. The lengths of lines, and that eight threads write together to lines four apart, keep any two threads, and
  * what tensor cores read, out of one bank. */
@@ -74,8 +77,7 @@ __device__ inline void accel_bring(accel_slab<type> *slab, const accel_matrix<ty
     }
   }
 }
-{% endmacro %}
-{% macro accel_multiply_slabs() %}
+
 /* sums += left times right, over a slab's depth. */
 template <bool left_along, bool right_along, typename type>
 __device__ inline void accel_multiply_slabs(accel_sums<type> *sums, const accel_slab<type> *left,
@@ -106,8 +108,7 @@ __device__ inline void accel_multiply_slabs(accel_sums<type> *sums, const accel_
       for (int j = 0; j < 4; j++) wmma::mma_sync(sums->items[i][j], a[i], b[j], sums->items[i][j]);
   }
 }
-{% endmacro %}
-{% macro accel_add_gemm() %}
+
 /* sums += left times right over `length` of the depth, at most `most`, at `from`, for 128 rows of left at `above` and
  * 128 columns of right at `before`. left_along: left's lines go along the depth; right_along: right's do. */
 template <bool left_along, bool right_along, int width, size_t most, typename type>
@@ -133,8 +134,7 @@ __device__ inline void accel_add_gemm(accel_sums<type> *sums, const accel_matrix
     __syncthreads();
   }
 }
-{% endmacro %}
-{% macro accel_put() %}
+
 /* *to = x, rounded to its type. */
 template <typename type, typename number> __device__ inline void accel_put(type *to, number x) {
   if constexpr (sizeof(type) == sizeof(number))
@@ -142,8 +142,7 @@ template <typename type, typename number> __device__ inline void accel_put(type 
   else
     *to = accel_narrow(x);
 }
-{% endmacro %}
-{% macro accel_store_sums() %}
+
 /* y [rows][columns] (+)= the sums, 128 rows at `above`, those before `end`, and 128 columns at `before`. */
 template <bool add, int width, typename result, typename type>
 __device__ inline void accel_store_sums(result *y, const accel_sums<type> *sums, size_t above, size_t before,
@@ -175,4 +174,5 @@ __device__ inline void accel_store_sums(result *y, const accel_sums<type> *sums,
       __syncwarp();
     }
 }
-{% endmacro %}
+
+#endif

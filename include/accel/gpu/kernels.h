@@ -1,0 +1,12 @@
+/* What kernels of a program are written with. For C++ that nvcc or hipcc compiles. */
+#ifndef ACCEL_GPU_KERNELS_H
+#define ACCEL_GPU_KERNELS_H
+
+#include <accel/gpu/launch.h>
+
+#include "attend.h"
+#include "functions.h"
+#include "group.h"
+#include "pack.h"
+
+#endif
