@@ -51,7 +51,7 @@ bool accel_metric(const struct accel_run *run, const char *name, double *value);
 /* ---- What user code asks of a run ---- */
 
 /* Ends the run after the step at hand, as if it were the last one: with its evaluation, its line, and saved weights.
- * Any rank may call it, and all end. */
+ * Any rank may call it, and all end. A run that is resumed takes the steps that were left. */
 void accel_stop(struct accel_run *run);
 
 /* Sets this rank's flag, which is for user code's own use. */

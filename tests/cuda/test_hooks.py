@@ -2,6 +2,7 @@
 the same numbers and the weights of the step at hand."""
 
 import json
+import shutil
 import subprocess
 import sys
 import unittest
@@ -15,9 +16,9 @@ import test_hooks as on_processor  # noqa: E402
 
 
 class Hooks(unittest.TestCase):
-    def lines(self, trainer, device):
-        result = subprocess.run([trainer.folder / "trainer"], cwd=trainer.folder, capture_output=True, text=True,
-                                env={"STOP_AT": "6", "OMP_NUM_THREADS": "2", "DEVICE": device})
+    def lines(self, trainer, device, stop_at=6, *flags):
+        result = subprocess.run([trainer.folder / "trainer", *flags], cwd=trainer.folder, capture_output=True, text=True,
+                                env={"STOP_AT": str(stop_at), "OMP_NUM_THREADS": "2", "DEVICE": device})
         self.assertEqual(result.returncode, 0, result.stderr)
         words = [line.split() for line in result.stdout.splitlines()]
         return [line for line in words if line and "on_" + line[0] in on_processor.ALL and len(line) == 11]
@@ -34,6 +35,16 @@ class Hooks(unittest.TestCase):
         for one, other in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(np.array(one[1:], float), np.array(other[1:], float), rtol=2e-5, err_msg=one[0])
         self.assertAlmostEqual(float(ours[-1][9]), found.weights()["output.bias"][-1], places=7)
+        self.resume(found)
+
+    def resume(self, trainer):
+        """A run that a hook has ended after step 6 takes the seventh when it is resumed, as one that it did not end."""
+        self.assertEqual([line[:2] for line in self.lines(trainer, "cuda", -1, "--resume", "auto")][:2], [["start", "6"], ["step", "7"]])
+        weights = trainer.weights()
+        shutil.rmtree(trainer.folder / "run")
+        self.lines(trainer, "cuda", -1)
+        for name, value in trainer.weights().items():
+            self.assertEqual(value.tobytes(), weights[name].tobytes(), name)
 
 
 if __name__ == "__main__":

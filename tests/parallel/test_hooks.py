@@ -155,7 +155,8 @@ class Hooks(unittest.TestCase):
         shutil.rmtree(self.trainer.folder / "run", ignore_errors=True)
 
     def test_on_all_ranks_and_on_one(self):
-        """Three ranks, ended by the last one after 6 of 9 steps; one rank goes on with what they saved at 4, and at its end."""
+        """Three ranks, ended by the last one after 6 of 9 steps; one rank resumes from what they saved at 4, and from its end, where
+        it was stopped, too, three ranks take the other steps."""
         result = self.trainer.launch()
         self.assertEqual(result.returncode, 0, result.stderr)
         lines, warnings = told(result)
@@ -174,7 +175,8 @@ class Hooks(unittest.TestCase):
         self.assertEqual(lines, ["loaded 3 at 0: [4, 8, 12]", "start 4, calls 4", of_step(1, 5), of_step(1, 6), "saved 6", "end 6"])
         again = self.trainer.launch("--resume", str(alone.folder / "run/checkpoints/checkpoint_0"))
         self.assertEqual(again.returncode, 0, again.stderr)
-        self.assertEqual(told(again)[0][:2], ["loaded 1 at 0: [6]", "start 6, calls 6"])
+        self.assertEqual(told(again)[0], ["loaded 1 at 0: [6]", "start 6, calls 6", of_step(3, 7), of_step(3, 8), "saved 8", of_step(3, 9),
+                                          "saved 9", "end 9"])
 
     def wrong(self, kind, expected):
         result = self.trainer.launch(WRONG=kind)

@@ -41,6 +41,7 @@ static void check_device(const char *device) {
 void on_start(struct accel_run *run, const struct accel_progress *at) {
   check_device(getenv("DEVICE"));
   note(run, at, "start");
+  if (at->step == atoi(getenv("STOP_AT"))) accel_stop(run);
 }
 void on_step(struct accel_run *run, const struct accel_progress *at) {
   note(run, at, "step");
@@ -67,10 +68,11 @@ def prepare(test, source=SOURCE, names=ALL, **training):
 
 
 class Hooks(unittest.TestCase):
-    def calls(self, trainer, stop_at):
+    def calls(self, trainer, stop_at, *flags):
         """What the hooks printed: lists of words."""
-        shutil.rmtree(trainer.folder / "run", ignore_errors=True)
-        result = subprocess.run([trainer.folder / "trainer"], cwd=trainer.folder, capture_output=True, text=True,
+        if not flags:
+            shutil.rmtree(trainer.folder / "run", ignore_errors=True)
+        result = subprocess.run([trainer.folder / "trainer", *flags], cwd=trainer.folder, capture_output=True, text=True,
                                 env={"STOP_AT": str(stop_at), "OMP_NUM_THREADS": "2"}, check=True)
         words = [line.split() for line in result.stdout.splitlines()]
         return [line for line in words if line and "on_" + line[0] in ALL and len(line) == 11]
@@ -110,6 +112,22 @@ class Hooks(unittest.TestCase):
         for step, row in self.metrics(trainer).items():
             self.assertEqual(row["loss"], whole[step]["loss"])
         self.assertEqual(self.calls(trainer, 1)[-1][:2], ["end", "1"])
+
+    def test_a_stopped_run_resumes(self):
+        """A hook ends this run and not those that resume it: as in Transformers, where a new training takes back
+        should_training_stop. They take the steps that were left, with the same bits."""
+        trainer = prepare(self)
+        trainer.build()
+        self.calls(trainer, -1)
+        whole, weights = self.metrics(trainer), trainer.weights()
+        self.calls(trainer, 5)
+        self.assertEqual([call[:2] for call in self.calls(trainer, 5, "--resume", "auto")], [["start", "5"], ["end", "5"]])
+        self.assertEqual([call[:2] for call in self.calls(trainer, 6, "--resume", "auto")][:2], [["start", "5"], ["step", "6"]])
+        self.assertEqual(max(self.metrics(trainer)), 6)
+        self.assertEqual(self.calls(trainer, -1, "--resume", "auto")[-1][:2], ["end", "7"])
+        self.assertEqual([row["loss"] for row in self.metrics(trainer).values()], [row["loss"] for row in whole.values()])
+        for name, value in trainer.weights().items():
+            self.assertEqual(value.tobytes(), weights[name].tobytes(), name)
 
     def test_a_file_name_is_no_flag(self):
         trainer = prepare(self, names={"on_end": "on_end", "source": "-Wl,-rpath.c"})
