@@ -560,10 +560,7 @@ static void add_bf16_3x4x24(accel_bf16 y[static 12 * 24], const accel_bf16 x0[st
   for (size_t i = 0; i < 12; i++)
 #pragma omp simd
     for (size_t j = 0; j < 24; j++) {
-      const float v0 = accel_widen(x0[i * 24 + j]);
-      const float v1 = accel_widen(x1[j]);
-      const float t0 = v0 + v1;
-      y[i * 24 + j] = accel_narrow(t0);
+      y[i * 24 + j] = accel_narrow(accel_widen(x0[i * 24 + j]) + accel_widen(x1[j]));
     }
 }
 
@@ -665,10 +662,7 @@ static void add_bf16_3x4x8(accel_bf16 y[static 12 * 8], const accel_bf16 x0[stat
   for (size_t i = 0; i < 12; i++)
 #pragma omp simd
     for (size_t j = 0; j < 8; j++) {
-      const float v0 = accel_widen(x0[i * 8 + j]);
-      const float v1 = accel_widen(x1[j]);
-      const float t0 = v0 + v1;
-      y[i * 8 + j] = accel_narrow(t0);
+      y[i * 8 + j] = accel_narrow(accel_widen(x0[i * 8 + j]) + accel_widen(x1[j]));
     }
 }
 
@@ -696,12 +690,9 @@ static void add_gelu_tanh_bf16_3x4x32(accel_bf16 y0[static 12 * 32], accel_bf16 
   for (size_t i = 0; i < 12; i++)
 #pragma omp simd
     for (size_t j = 0; j < 32; j++) {
-      const float v0 = accel_widen(x0[i * 32 + j]);
-      const float v1 = accel_widen(x1[j]);
-      const float t0 = v0 + v1;
-      const float t1 = t0 * accel_gelu_gate(t0);
+      const float t0 = accel_widen(x0[i * 32 + j]) + accel_widen(x1[j]);
+      y1[i * 32 + j] = accel_narrow(t0 * accel_gelu_gate(t0));
       y0[i * 32 + j] = accel_narrow(t0);
-      y1[i * 32 + j] = accel_narrow(t1);
     }
 }
 
@@ -789,10 +780,7 @@ static void add_bf16_3x4x8_2(float y[static 12 * 8], const float x0[static 12 * 
                              const accel_bf16 x1[static 12 * 8]) {
 #pragma omp simd
   for (size_t i = 0; i < 96; i++) {
-    const float v0 = x0[i];
-    const float v1 = accel_widen(x1[i]);
-    const float t0 = v0 + v1;
-    y[i] = t0;
+    y[i] = x0[i] + accel_widen(x1[i]);
   }
 }
 
@@ -841,10 +829,7 @@ static void add_3x4x8(float y[static 12 * 8], const float x0[static 12 * 8], con
   for (size_t i = 0; i < 3; i++)
 #pragma omp simd
     for (size_t j = 0; j < 32; j++) {
-      const float v0 = x0[i * 32 + j];
-      const float v1 = x1[j];
-      const float t0 = v0 + v1;
-      y[i * 32 + j] = t0;
+      y[i * 32 + j] = x0[i * 32 + j] + x1[j];
     }
 }
 
@@ -940,11 +925,8 @@ static void add_gelu_tanh_bf16_3x4x32_2(accel_bf16 y[static 12 * 32], const acce
   for (size_t i = 0; i < 12; i++)
 #pragma omp simd
     for (size_t j = 0; j < 32; j++) {
-      const float v0 = accel_widen(x0[i * 32 + j]);
-      const float v1 = accel_widen(x1[j]);
-      const float t0 = v0 + v1;
-      const float t1 = t0 * accel_gelu_gate(t0);
-      y[i * 32 + j] = accel_narrow(t1);
+      const float t0 = accel_widen(x0[i * 32 + j]) + accel_widen(x1[j]);
+      y[i * 32 + j] = accel_narrow(t0 * accel_gelu_gate(t0));
     }
 }
 
@@ -1211,10 +1193,7 @@ static void gelu_tanh_backward_bf16_3x4x32(accel_bf16 y[static 12 * 32], const a
 #pragma omp simd
     for (size_t r = 0; r < 32; r++) {
       const size_t i = first + r;
-      const float v0 = accel_widen(x0[i]);
-      const float v1 = accel_widen(x1[i]);
-      const float t0 = v0 * accel_gelu_slope(v1);
-      y_row[r] = t0;
+      y_row[r] = accel_widen(x0[i]) * accel_gelu_slope(accel_widen(x1[i]));
     }
     accel_narrow_row(y_row, y + first);
   }
@@ -1278,9 +1257,7 @@ static void cast_bfloat16_bf16_3x4x8(accel_bf16 y[static 12 * 8], const float x[
 #pragma omp simd
     for (size_t r = 0; r < 32; r++) {
       const size_t i = first + r;
-      const float v0 = x[i];
-      const float t0 = v0;
-      y_row[r] = t0;
+      y_row[r] = x[i];
     }
     accel_narrow_row(y_row, y + first);
   }
@@ -1339,12 +1316,9 @@ static void add_cast_bfloat16_bf16_3x4x8(float y0[static 12 * 8], accel_bf16 y1[
 #pragma omp simd
     for (size_t r = 0; r < 32; r++) {
       const size_t i = first + r;
-      const float v0 = x0[i];
-      const float v1 = x1[i];
-      const float t0 = v0 + v1;
-      const float t1 = t0;
+      const float t0 = x0[i] + x1[i];
+      y1_row[r] = t0;
       y0[i] = t0;
-      y1_row[r] = t1;
     }
     accel_narrow_row(y1_row, y1 + first);
   }
@@ -1353,10 +1327,7 @@ static void add_cast_bfloat16_bf16_3x4x8(float y0[static 12 * 8], accel_bf16 y1[
 static void add_3x4x8_2(float y[static 12 * 8], const float x0[static 12 * 8], const float x1[static 12 * 8]) {
 #pragma omp simd
   for (size_t i = 0; i < 96; i++) {
-    const float v0 = x0[i];
-    const float v1 = x1[i];
-    const float t0 = v0 + v1;
-    y[i] = t0;
+    y[i] = x0[i] + x1[i];
   }
 }
 
@@ -1431,8 +1402,7 @@ static void embedding_backward_add_3x4x8(float dweight[static 256 * 8], const fl
 }
 
 static void constant_1(float y[static 1]) {
-  const float t0 = 1.0f;
-  y[0] = t0;
+  y[0] = 1.0f;
 }
 
 /* dlogits = d_loss scale (e^(logits - lse) - 1 at the target); rows whose target is -100 are 0. */
@@ -1918,7 +1888,6 @@ static const struct accel_program program = {
     .data_seed = 11,
     .batch_size = 3,
     .micro_batches = 1,
-    .sync_with_dataloader = false,
     .tensors = tensors,
     .n_tensors = 16,
     .layers = layers_of_tensors,
@@ -1930,28 +1899,20 @@ static const struct accel_program program = {
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .processor = ACCEL_PROCESSOR,
-    .threads = 0,
-    .source = {{"corpus.txt", ACCEL_BYTES}, {NULL, ACCEL_BYTES}},
+    .source = {{"corpus.txt", ACCEL_BYTES}},
     .eval_fraction = 0.1,
     .shuffle = true,
     .prefetch = 2,
     .sequence_length = 4,
     .vocabulary = 256,
-    .features = 0,
     .label_is_class = true,
-    .classes = 0,
     .log_every = 10,
     .eval_every = 2,
-    .save_every = 0,
     .eval_iters = 20,
-    .checkpoint = {.automatic_naming = true,
-                   .iteration = 0,
-                   .total_limit = 0,
-                   .max_shard_bytes = 10000000000,
-                   .copy_offset = 0,
-                   .resume = "never",
-                   .saves_on_signal = true,
-                   .outlives_errors = false},
+    .checkpoint.automatic_naming = true,
+    .checkpoint.max_shard_bytes = 10000000000,
+    .checkpoint.resume = "never",
+    .checkpoint.saves_on_signal = true,
     .project_dir = "run",
 };
 

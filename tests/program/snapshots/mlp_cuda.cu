@@ -54,8 +54,7 @@ template <int width> __global__ void __launch_bounds__(256) relu_3x7(float *y, c
 #pragma unroll
   for (int e = 0; e < width; e++) {
     const float v0 = from0.items[e];
-    const float t0 = v0 < 0.0f ? 0.0f : v0;
-    to0.items[e] = t0;
+    to0.items[e] = v0 < 0.0f ? 0.0f : v0;
   }
   accel_store(y + i, to0);
 }
@@ -124,10 +123,7 @@ __global__ void __launch_bounds__(256) relu_backward_3x7(float *y, const float *
   accel_pack<float, width> to0;
 #pragma unroll
   for (int e = 0; e < width; e++) {
-    const float v0 = from0.items[e];
-    const float v1 = from1.items[e];
-    const float t0 = v1 > 0.0f ? v0 : 0.0f;
-    to0.items[e] = t0;
+    to0.items[e] = from1.items[e] > 0.0f ? from0.items[e] : 0.0f;
   }
   accel_store(y + i, to0);
 }
@@ -144,8 +140,7 @@ template <int width> __global__ void __launch_bounds__(256) constant_1(float *y)
   accel_pack<float, width> to0;
 #pragma unroll
   for (int e = 0; e < width; e++) {
-    const float t0 = 1.0f;
-    to0.items[e] = t0;
+    to0.items[e] = 1.0f;
   }
   accel_store(y + 0, to0);
 }

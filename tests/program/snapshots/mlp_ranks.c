@@ -177,12 +177,9 @@ static void add_relu_3x7(float y0[static 3 * 7], float y1[static 3 * 7], const f
   for (size_t i = 0; i < 3; i++)
 #pragma omp simd
     for (size_t j = 0; j < 7; j++) {
-      const float v0 = x0[i * 7 + j];
-      const float v1 = x1[j];
-      const float t0 = v0 + v1;
-      const float t1 = t0 < 0.0f ? 0.0f : t0;
+      const float t0 = x0[i * 7 + j] + x1[j];
+      y1[i * 7 + j] = t0 < 0.0f ? 0.0f : t0;
       y0[i * 7 + j] = t0;
-      y1[i * 7 + j] = t1;
     }
 }
 
@@ -200,10 +197,7 @@ static void add_3x3(float y[static 3 * 3], const float x0[static 3 * 3], const f
   for (size_t i = 0; i < 3; i++)
 #pragma omp simd
     for (size_t j = 0; j < 3; j++) {
-      const float v0 = x0[i * 3 + j];
-      const float v1 = x1[j];
-      const float t0 = v0 + v1;
-      y[i * 3 + j] = t0;
+      y[i * 3 + j] = x0[i * 3 + j] + x1[j];
     }
 }
 
@@ -243,10 +237,7 @@ static void cross_entropy_3x3(float loss[static 1], float lse[static 3], float s
 static void relu_backward_3x7(float y[static 3 * 7], const float x0[static 3 * 7], const float x1[static 3 * 7]) {
 #pragma omp simd
   for (size_t i = 0; i < 21; i++) {
-    const float v0 = x0[i];
-    const float v1 = x1[i];
-    const float t0 = v1 > 0.0f ? v0 : 0.0f;
-    y[i] = t0;
+    y[i] = x1[i] > 0.0f ? x0[i] : 0.0f;
   }
 }
 
@@ -304,8 +295,7 @@ static void matmul_tn_add_7x3(float y[static 21], const float a[static 21], cons
 }
 
 static void constant_1(float y[static 1]) {
-  const float t0 = 0.25f;
-  y[0] = t0;
+  y[0] = 0.25f;
 }
 
 /* dlogits = d_loss scale (e^(logits - lse) - 1 at the target); rows whose target is -100 are 0. */
@@ -699,33 +689,24 @@ static const struct accel_program program = {
     .weights_bytes = sizeof(struct model_weights),
     .arena_bytes = sizeof(struct arena),
     .processor = ACCEL_PROCESSOR,
-    .threads = 0,
     .mesh = {[ACCEL_DP_SHARD] = 2},
     .timeout = 600,
     .summed = {offsetof(struct arena, whole_gradients), sizeof arena->whole_gradients},
     .division = {.rows = rows, .n_rows = 2, .whole = 192, .first_state = 1, .n_states = 1},
-    .source = {{"rows.csv", ACCEL_CSV}, {NULL, ACCEL_BYTES}},
+    .source = {{"rows.csv", ACCEL_CSV}},
     .eval_fraction = 0.1,
     .shuffle = true,
     .prefetch = 2,
     .no_target = -100,
-    .sequence_length = 0,
-    .vocabulary = 0,
     .features = 5,
     .label_is_class = true,
     .classes = 3,
     .log_every = 10,
-    .eval_every = 0,
-    .save_every = 0,
     .eval_iters = 20,
-    .checkpoint = {.automatic_naming = true,
-                   .iteration = 0,
-                   .total_limit = 0,
-                   .max_shard_bytes = 10000000000,
-                   .copy_offset = 0,
-                   .resume = "never",
-                   .saves_on_signal = true,
-                   .outlives_errors = false},
+    .checkpoint.automatic_naming = true,
+    .checkpoint.max_shard_bytes = 10000000000,
+    .checkpoint.resume = "never",
+    .checkpoint.saves_on_signal = true,
     .project_dir = "run",
 };
 
