@@ -155,9 +155,7 @@ def program_text(kernels):
 def compile_text(text, compiler="gcc", flags=(), libraries=("-ldnnl", "-lm"), kind="so"):
     """Compiles to a shared object (or, with kind "exe", a program); the same text and flags are compiled once."""
     base = [flag for flag in FLAGS if kind == "so" or flag not in ("-fPIC", "-shared")]
-    # clang 19 names parts of AVX10.1 for processors that have it, and warns of them.
-    quiet = ["-Wno-invalid-feature-combination"] if compiler.startswith("clang") else []
-    command = [compiler, *base, *flags, *quiet]
+    command = [compiler, *base, *flags]
     sources = RUNTIME if any(f"/accel/{name}.h" in text for name in OPENED) else []
     key = hashlib.sha256("\0".join([text, *command, *(source.read_text() for source in sources)]).encode()).hexdigest()[:24]
     CACHE.mkdir(parents=True, exist_ok=True)
