@@ -103,7 +103,7 @@ static struct op_gemm of_step(const char *name, struct extents n) {
 static int gemms(const struct node *node, struct op_gemm *found) {
   struct extents n = extents_of(node->inputs[0]);
   if (!multiplies(n) || n.steps == 1) return 0;
-  found[0] = of_step("gemm", n);
+  found[0] = of_step("recurrent", n);
   return 1;
 }
 
@@ -245,7 +245,7 @@ static void reference_backward(const struct node *node, const double *const *inp
 static int gemms_backward(const struct node *node, struct op_gemm *gemms) {
   struct extents n = extents_of(node->inputs[3]);
   if (!multiplies(n) || n.steps == 1) return 0;
-  gemms[0] = (struct op_gemm){"gemm", n.batch, 4 * n.width, n.width, DTYPE_FLOAT32, DTYPE_FLOAT32};
+  gemms[0] = (struct op_gemm){"recurrent", n.batch, 4 * n.width, n.width, DTYPE_FLOAT32, DTYPE_FLOAT32};
   return 1;
 }
 

@@ -43,7 +43,7 @@ LARGE = {
 
 # The matmuls that the plan names, as its templates' gemms, by kind.
 def lstm_parts(shape, *others):
-    return [*(["gemm"] if shape[1] > 1 else []), *others] if shape[2] % 4 == 0 else []
+    return [*(["recurrent"] if shape[1] > 1 else []), *others] if shape[2] % 4 == 0 else []
 
 
 PARTS = {
