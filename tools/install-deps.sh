@@ -5,6 +5,7 @@
 set -eu
 
 packages="gcc libc6-dev ninja-build pkg-config libyaml-dev libjansson-dev libpcre2-dev libutf8proc-dev libdnnl-dev libcapstone-dev libelf-dev libdw-dev libopenmpi-dev openmpi-bin libhwloc-dev"
+optional= # where the system has them
 llvm= # the major version of a libclang that is here already
 for version in 21 20 19 18 17; do
   if [ -f "/usr/lib/llvm-$version/include/clang-c/Index.h" ]; then llvm=$version && break; fi
@@ -12,6 +13,7 @@ done
 [ -n "$llvm" ] || packages="$packages libclang-LLVM-dev"
 if [ "${1:-}" = --test ]; then
   packages="$packages clang-LLVM clang-format-LLVM clang-tidy-LLVM libclang-rt-LLVM-dev libomp-LLVM-dev libcmocka-dev python3 python3-venv iproute2 slurm-wlm munge qemu-user"
+  optional="hipcc libamdhip64-dev"
   # Where an x86 machine makes programs for 64-bit Arm, and the other way they are its own.
   if [ "$(uname -m)" = x86_64 ]; then packages="$packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross"; fi
 fi
@@ -39,7 +41,13 @@ missing() {
   done
 }
 
-if [ -n "$llvm" ] && [ -z "$(missing "$llvm")" ]; then exit 0; fi
+missing_optional() {
+  for package in $optional; do
+    if ! installed "$package" && apt-cache show "$package" >/dev/null 2>&1; then printf '%s ' "$package"; fi
+  done
+}
+
+if [ -n "$llvm" ] && [ -z "$(missing "$llvm")$(missing_optional)" ]; then exit 0; fi
 
 as_root apt-get update -qq
 if [ -z "$llvm" ]; then
@@ -47,7 +55,7 @@ if [ -z "$llvm" ]; then
     if apt-cache show "libclang-$version-dev" >/dev/null 2>&1; then llvm=$version && break; fi
   done
 fi
-wanted=$(missing "${llvm:-19}")
+wanted="$(missing "${llvm:-19}")$(missing_optional)"
 echo "installing: $wanted"
 # shellcheck disable=SC2086
 as_root apt-get install -y -qq --no-install-recommends $wanted >/dev/null

@@ -14,7 +14,7 @@ struct limit {
 /* Of CUDA, what its templates do not write. */
 static const struct limit cuda[] = {
     {"devices.arch", {"native"}, NULL, "no devices.arch; TARGETS of the bundle's build.sh names GPUs"},
-    {NULL},
+    {.key = NULL},
 };
 
 /* Of HIP, what its runtime and libraries lack, and what no test has run. */
@@ -30,7 +30,7 @@ static const struct limit hip[] = {
     {"parallelism.offload.optimizer", {"none"}, "states are on the device", "no parallelism.offload"},
     {"parallelism.offload.param", {"none"}, "weights are on the device", "no parallelism.offload"},
     {"profile.schedule.active", {NULL}, "a profile is made of what NVIDIA's CUPTI sees", "no profile"},
-    {NULL},
+    {.key = NULL},
 };
 
 static bool allows(const struct limit *limit, const struct spec_node *value) {

@@ -18,7 +18,7 @@ SUITE = [("gpt2", ["model.config.dropout=0.1", "optimizer.state_dtype=8bit", "tr
          ("gpt2 --program generate", SMALL)]
 # What no such job has.
 MORE = [(name, [f"optimizer.name={rule}", *more]) for name, rule, more in (
-    ("gru", "adalomo", []), ("table", "lomo", ["optimizer.weight_decay=0"]), ("tiny", "muon", []), ("tiny", "adafactor", []),
+    ("gru", "adalomo", []), ("table", "lomo", ["optimizer.weight_decay=0"]), ("table", "muon", []), ("table", "adafactor", []),
     ("tiny", "adamw", ["optimizer.state_dtype=bf16_stochastic"]), ("tiny", "schedule_free_adamw", []))]
 MORE += [("gpt2 --program evaluate", ["training.eval_iters=all", *SMALL]), ("tiny", ["accumulation.num_steps=2", "tracking.noise_scale=true"])]
 WITHOUT = ("gcn", "hooks", "qwen_moe")  # data that need not be there; a file of its own; an operation that HIP lacks

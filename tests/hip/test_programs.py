@@ -1,7 +1,7 @@
 """What HIP programs compute, beside the programs for the processor, as tests/cuda/test_training.py and test_forward.py
 compare CUDA's: their kernels run as C++ on the processor, their calls of HIP and hipBLASLt go to stand-ins
 (tests/hip/standin). This is said of their arithmetic and their barriers, of the host program and of the runtime's part for
-HIP; nothing of a GPU, and nothing of hipBLASLt.
+HIP; nothing of a GPU, and nothing of hipBLASLt. SKIPPED where HIP's headers are not.
 
 usage: test_programs.py [NAME...]; --all: every example model, every optimizer (ninja soak)"""
 
@@ -111,6 +111,10 @@ def add(to, name, *arguments, way="check"):
 
 
 if __name__ == "__main__":
+    found = subprocess.run(["sh", TREE / "tools" / "hip-toolkit.sh", "--cflags"], cwd=TREE, capture_output=True, text=True)
+    if found.returncode != 0:
+        print("SKIPPED: the runtime was not compiled for HIP: " + found.stderr.strip())
+        sys.exit(77)
     PARTS = objects("hip")
     Training.parts = Rules.parts = Forward.parts = PARTS
     named = [word for word in sys.argv[1:] if not word.startswith("-")]
