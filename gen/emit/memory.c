@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "gen/emit/rows.h"
 #include "gen/emit/values.h"
 #include "gen/program/layers.h"
 #include "gen/program/storage.h"
@@ -106,6 +107,19 @@ struct jinja_value tensors_value(const struct program *program) {
     jinja_push(arena, list, value);
   }
   return list;
+}
+
+struct jinja_value gradient_table_value(const struct program *program) {
+  const struct weight_tree *weights = program->weights;
+  struct table_row *rows = arena_alloc(program->arena, ((size_t)weights->count + 1) * sizeof *rows);
+  int count = 0;
+  for (int i = 0; i < weights->count; i++) {
+    const struct weight *weight = &weights->items[i];
+    int64_t first = weight->gradient / dtype_size(DTYPE_FLOAT32), length = shape_count(weight->parameter->shape);
+    if (weight->gradient >= 0)
+      rows[count++] = (struct table_row){.name = weight->path, .same = {length}, .steps = {first}};
+  }
+  return table_value(program->arena, rows, count, 1, 1);
 }
 
 /* Bytes from one layer's weights to the next one's, as the size of a structure where there is one. */

@@ -1,4 +1,5 @@
 /* The ranks of a program. */
+#include "gen/emit/rows.h"
 #include "gen/emit/values.h"
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/shard.h"
@@ -26,36 +27,38 @@ static struct jinja_value data_axes_value(struct arena *arena, const struct job 
   return list;
 }
 
-/* The collectives of elements in memory that begin within the backward, or all others. */
+/* The collectives of elements in memory that begin within the backward, or all others: the first element, how many. */
 static struct jinja_value pieces_value(const struct program *program, bool within) {
-  struct arena *arena = program->arena;
-  struct jinja_value list = jinja_list(arena);
-  for (int i = 0; i < program->ranks.collectives.count; i++) {
-    const struct collective *bucket = &program->ranks.collectives.items[i];
-    struct jinja_value value = jinja_map(arena);
-    if ((bucket->after != NULL) != within) continue;
-    set_comment(arena, value, "what", bucket->what);
-    set_int(arena, value, "first", bucket->first);
-    set_int(arena, value, "count", bucket->length > 0 ? bucket->length : bucket->count);
-    jinja_push(arena, list, value);
+  const int n = program->ranks.collectives.count;
+  struct table_row *rows = arena_alloc(program->arena, ((size_t)n + 1) * sizeof *rows);
+  int count = 0;
+  for (int i = 0; i < n; i++) {
+    const struct collective *c = &program->ranks.collectives.items[i];
+    int64_t length = c->length > 0 ? c->length : c->count;
+    if ((c->after != NULL) != within) continue;
+    rows[count++] = (struct table_row){.name = c->what, .same = {length}, .steps = {c->first}};
   }
-  return list;
+  return table_value(program->arena, rows, count, 1, 1);
 }
 
-/* The units of a program: {path, first, end}, their flat ranges; and the flat ranges of none. */
+/* The units of a program: the flat ranges of each, the first and the end. */
+static struct jinja_value units_value(const struct program *program) {
+  const int count = program->ranks.fsdp_units.count;
+  struct table_row *rows = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *rows);
+  for (int i = 0; i < count; i++) {
+    const struct fsdp_unit *unit = &program->ranks.fsdp_units.items[i];
+    rows[i] = (struct table_row){.name = unit->path, .steps = {unit->first, unit->end}};
+  }
+  return table_value(program->arena, rows, count, 2, 0);
+}
+
+/* The units, and the flat ranges of none. */
 static void set_units(const struct program *program, struct jinja_value value) {
   struct arena *arena = program->arena;
-  struct jinja_value units = jinja_list(arena), others = jinja_list(arena);
-  for (int i = 0; i < program->ranks.fsdp_units.count; i++) {
-    struct jinja_value unit = jinja_map(arena);
-    set_comment(arena, unit, "path", program->ranks.fsdp_units.items[i].path);
-    set_int(arena, unit, "first", program->ranks.fsdp_units.items[i].first);
-    set_int(arena, unit, "end", program->ranks.fsdp_units.items[i].end);
-    jinja_push(arena, units, unit);
-  }
+  struct jinja_value others = jinja_list(arena);
   for (int i = 0; i < program->optimizer.flat_ranges.count; i++)
     if (program->optimizer.flat_ranges.items[i].fsdp_unit < 0) jinja_push(arena, others, jinja_int(i));
-  jinja_set(arena, value, "fsdp_units", units);
+  jinja_set(arena, value, "fsdp_units", units_value(program));
   jinja_set(arena, value, "resident", others);
   set_int(arena, value, "first_fsdp_unit", program->ranks.first_fsdp_unit);
 }
@@ -106,7 +109,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_int(arena, value, "replicas", job->parallelism.axes[AXIS_DP_REPLICATE]);
   bool local = job->parallelism.local_steps > 0;
   set_int(arena, value, "local_steps", job->parallelism.local_steps);
-  jinja_set(arena, value, "buckets", is_sharded(program) ? jinja_list(arena) : pieces_value(program, true));
-  jinja_set(arena, value, "averaged", local ? pieces_value(program, false) : jinja_list(arena));
+  if (!is_sharded(program)) jinja_set(arena, value, "buckets", pieces_value(program, true));
+  if (local) jinja_set(arena, value, "averaged", pieces_value(program, false));
   return value;
 }

@@ -1,4 +1,8 @@
 /* The optimizer and its schedule as values. */
+#include <assert.h>
+#include <string.h>
+
+#include "gen/emit/rows.h"
 #include "gen/emit/values.h"
 #include "gen/plan/kernels/parts.h"
 #include "gen/plan/ranks/shard.h"
@@ -60,9 +64,9 @@ static void set_numbers(struct arena *arena, struct jinja_value value, const str
 /* ---- Tables ---- */
 
 static struct jinja_value row_value(struct arena *arena, const struct flat_range_list *ranges,
-                                    const struct flat_range *range) {
+                                    const struct flat_range *range, const char *name) {
   struct jinja_value value = jinja_map(arena), list = jinja_list(arena);
-  set_comment(arena, value, "name", range->weight->path);
+  set_comment(arena, value, "name", name);
   set_int(arena, value, "first", range->first);
   set_int(arena, value, "gradient", range->gradient);
   set_bool(arena, value, "stored", range->gradient >= 0);
@@ -84,20 +88,42 @@ static struct jinja_value row_value(struct arena *arena, const struct flat_range
   return value;
 }
 
-static struct jinja_value rows_value(const struct program *program, const struct flat_range_list *ranges) {
+/* Elements of the weights and of the gradients before a range's first parameter. */
+static int64_t range_offset(const struct weight_tree *tree, const struct flat_range *range) {
+  return weight_offset(tree, range->weight->path) / dtype_size(DTYPE_FLOAT32);
+}
+
+/* A range as it is compared with the one of another layer. */
+static struct table_row range_row(const struct program *program, const struct flat_range *range) {
+  const struct flat_range *r = range;
+  struct table_row row = {
+      .name = r->weight->path,
+      .same = {r->end - r->first, r->frozen, r->gradient < 0, r->matrices, r->rows, r->columns, r->shard_size,
+               shard_last(program, r)},
+      .steps = {r->first, r->gradient, r->state[0], r->state[1], range_offset(program->weights, r),
+                r->gradient >= 0 ? range_offset(program->gradients, r) : 0},
+  };
+  static_assert(8 * sizeof(int64_t) + sizeof r->numbers <= sizeof row.same, "numbers of its group have room");
+  memcpy(row.same + 8, &r->numbers, sizeof r->numbers);
+  return row;
+}
+
+static void set_rows(const struct program *program, struct jinja_value value, const struct flat_range_list *ranges) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
-  int64_t size = dtype_size(DTYPE_FLOAT32);
+  struct table_row *rows = arena_alloc(arena, ((size_t)ranges->count + 1) * sizeof *rows);
+  for (int i = 0; i < ranges->count; i++) rows[i] = range_row(program, &ranges->items[i]);
+  jinja_set(arena, value, "repeats", repeats_value(arena, rows, ranges->count));
   for (int i = 0; i < ranges->count; i++) {
-    struct jinja_value row = row_value(arena, ranges, &ranges->items[i]);
+    const struct flat_range *range = &ranges->items[i];
+    struct jinja_value row = row_value(arena, ranges, range, rows[i].name);
     set_int(arena, row, "number", i);
-    set_int(arena, row, "last", shard_last(program, &ranges->items[i]));
-    set_int(arena, row, "offset", weight_offset(program->weights, ranges->items[i].weight->path) / size);
-    if (ranges->items[i].gradient >= 0)
-      set_int(arena, row, "gradient_offset", weight_offset(program->gradients, ranges->items[i].weight->path) / size);
+    set_int(arena, row, "last", shard_last(program, range));
+    set_int(arena, row, "offset", range_offset(program->weights, range));
+    if (range->gradient >= 0) set_int(arena, row, "gradient_offset", range_offset(program->gradients, range));
     jinja_push(arena, list, row);
   }
-  return list;
+  jinja_set(arena, value, "rows", list);
 }
 
 /* ---- The optimizer ---- */
@@ -221,7 +247,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   int64_t stored = program->figures.bytes.gradients / dtype_size(DTYPE_FLOAT32);
   set_int(arena, value, "own", program->ranks.own_elements); /* that a rank updates, of what ranks divide */
   set_int(arena, value, "gradients", shard_has_own_gradients(program) ? program->ranks.own_elements : stored);
-  jinja_set(arena, value, "rows", rows_value(program, ranges));
+  set_rows(program, value, ranges);
   jinja_set(arena, value, "arrays", optimizer_arrays_value(program));
   jinja_set(arena, value, "ema", average_value(arena, job));
   jinja_set(arena, value, "buffers", buffers_value(program));

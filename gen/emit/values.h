@@ -44,6 +44,9 @@ struct jinja_value weight_structs_value(const struct program *program);
  * row is that in the program's tables, -1 where it is of a layer after the first of several alike. */
 struct jinja_value tensors_value(const struct program *program);
 
+/* The gradients of parameters, by the first element and how many: a table (gen/emit/rows.h). */
+struct jinja_value gradient_table_value(const struct program *program);
+
 /* Rows of these tables that stand for several layers: [{name, first, rows, from, count, stride}]. */
 struct jinja_value layers_value(const struct program *program);
 

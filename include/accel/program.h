@@ -5,6 +5,7 @@
 
 #include "dtype.h"
 #include "processor.h"
+#include "repeat.h"
 
 #include <stdbool.h>
 #include <stddef.h>
