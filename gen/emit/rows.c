@@ -34,13 +34,9 @@ static bool in_step(const struct table_row *a, const struct table_row *b, const 
   return true;
 }
 
-struct repeat {
-  int rows, count;
-};
-
 /* The layers of so many rows each that begin with the first of `left` rows; a count of 2 or less: there are none. */
 static struct repeat layers_of(const struct table_row *row, int left, int rows) {
-  struct repeat found = {rows, 2};
+  struct repeat found = {.rows = rows, .count = 2};
   for (int i = 0; found.count < MOST_LAYERS && (found.count + 1) * rows <= left; i++) {
     if (!in_step(row + i, row + i + rows, row + i + 2 * rows)) break;
     if ((i + 1) % rows == 0) found.count++;
@@ -50,7 +46,7 @@ static struct repeat layers_of(const struct table_row *row, int left, int rows) 
 
 /* The layers that take in the most of the rows from the first one on. */
 static struct repeat most_layers(const struct table_row *row, int left) {
-  struct repeat best = {1, 1};
+  struct repeat best = {.rows = 1, .count = 1};
   for (int rows = 1; 3 * rows <= left; rows++) {
     struct repeat found = layers_of(row, left, rows);
     if (found.count > 2 && found.rows * found.count > best.rows * best.count) best = found;
@@ -66,19 +62,29 @@ static const char *common_name(struct arena *arena, const char *a, const char *b
   return arena_printf(arena, "%.*s%%d%s", (int)at, a, a + at + strspn(a + at, "0123456789"));
 }
 
-struct jinja_value repeats_value(struct arena *arena, struct table_row *rows, int count) {
-  struct jinja_value list = jinja_list(arena);
+struct repeat_list find_repeats(struct arena *arena, struct table_row *rows, int count) {
+  struct repeat_list list = {0};
   struct repeat found;
   for (int first = 0; first < count; first += found.rows * found.count) {
     found = most_layers(rows + first, count - first);
+    found.first = first;
     if (found.count == 1) continue;
-    struct jinja_value value = jinja_map(arena);
-    jinja_set(arena, value, "first", jinja_int(first));
-    jinja_set(arena, value, "rows", jinja_int(found.rows));
-    jinja_set(arena, value, "count", jinja_int(found.count));
-    jinja_push(arena, list, value);
+    ARENA_PUSH(arena, list, found);
     for (int i = first; i < first + found.rows; i++)
       rows[i].name = common_name(arena, rows[i].name, rows[i + found.rows].name);
+  }
+  return list;
+}
+
+struct jinja_value repeats_value(struct arena *arena, struct table_row *rows, int count) {
+  struct jinja_value list = jinja_list(arena);
+  struct repeat_list found = find_repeats(arena, rows, count);
+  for (int i = 0; i < found.count; i++) {
+    struct jinja_value value = jinja_map(arena);
+    set_int(arena, value, "first", found.items[i].first);
+    set_int(arena, value, "rows", found.items[i].rows);
+    set_int(arena, value, "count", found.items[i].count);
+    jinja_push(arena, list, value);
   }
   return list;
 }

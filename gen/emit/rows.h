@@ -12,8 +12,20 @@ struct table_row {
   int64_t same[16], steps[8];
 };
 
-/* Finds the rows that repeat: [{first, rows, count}], the first of the rows of one layer, how many, and of how many
- * layers there are such. These rows are then called "h.%d.attn.weight" in `rows`. */
+/* Rows that repeat: the first of the rows of one layer, how many, and of how many layers there are such. */
+struct repeat {
+  int first, rows, count;
+};
+
+struct repeat_list {
+  struct repeat *items;
+  int count, capacity;
+};
+
+/* Finds them. These rows are then called "h.%d.attn.weight" in `rows`. */
+struct repeat_list find_repeats(struct arena *arena, struct table_row *rows, int count);
+
+/* The same as [{first, rows, count}]. */
 struct jinja_value repeats_value(struct arena *arena, struct table_row *rows, int count);
 
 /* A table of such rows: {names, cells, repeats}. Its columns are the first ones of `steps`, and after them those of
