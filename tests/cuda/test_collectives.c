@@ -280,8 +280,8 @@ static void test_breaks(void **state) {
   (void)state;
   expect(in_ranks(forgets_to_wait, 8, "", NULL), "without waiting for ncclAllReduce of stream 2 that", &found, 1);
   expect(in_ranks(leaves_a_capture_open, 8, "", NULL), "is not joined", &found, 1);
-  expect(in_ranks(another_count, 8, "STANDIN_TIMEOUT=3", NULL), "of its group does ncclAllReduce of ", &found, 1);
-  expect(in_ranks(another_kind, 8, "STANDIN_TIMEOUT=3", NULL), "of its group does ncclAll", &found, 1);
+  expect(in_ranks(another_count, 8, "", NULL), "of its group does ncclAllReduce of ", &found, 1);
+  expect(in_ranks(another_kind, 8, "", NULL), "of its group does ncclAll", &found, 1);
   expect(in_ranks(one_less, 8, "STANDIN_TIMEOUT=1", NULL), "did not come", &found, 1);
   expect(in_ranks(waits_for_error, 8, "STANDIN_ASYNC_ERROR=3", NULL), "rank 3: error: NCCL: unhandled system error",
          &told, 1);

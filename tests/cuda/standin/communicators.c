@@ -35,7 +35,7 @@ static double now(void) {
 }
 
 void nccl_meet(struct ncclComm *comm, const char *what) {
-  double give_up = now() + (double)setting("STANDIN_TIMEOUT", 30);
+  double give_up = now() + (double)setting("STANDIN_TIMEOUT", 120);
   int wanted = ++comm->barriers;
   atomic_store(&comm->shared->arrived[comm->rank], wanted);
   int looks = 0;
@@ -43,8 +43,10 @@ void nccl_meet(struct ncclComm *comm, const char *what) {
     while (atomic_load(&comm->shared->arrived[r]) < wanted) {
       if (atomic_load(&comm->shared->gone)) fault("%s: another rank has given up", what);
       if (now() > give_up) {
+        /* Said before any other rank can see it, end, and so end this one. */
+        complain("%s, number %llu: rank %d of %d did not come", what, (unsigned long long)comm->number, r, comm->ranks);
         atomic_store(&comm->shared->gone, 1);
-        fault("%s, number %llu: rank %d of %d did not come", what, (unsigned long long)comm->number, r, comm->ranks);
+        _exit(STANDIN_STATUS);
       }
       if (++looks < 100) /* then the others, which may be more than the processors, have the machine */
         sched_yield();
@@ -64,11 +66,15 @@ static struct shared *open_shared(const char *name) {
   return at;
 }
 
+/* Also unlike those of earlier processes of the same number, whose file is still there where their rank 0 was killed.
+ */
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
-  static int made;
   if (call("ncclGetUniqueId")) return ncclSystemError;
+  struct timespec time;
+  clock_gettime(CLOCK_REALTIME, &time);
   memset(id, 0, sizeof *id);
-  snprintf(id->internal, sizeof id->internal, "standin-%ld-%d", (long)getpid(), made++);
+  snprintf(id->internal, sizeof id->internal, "standin-%ld-%llx", (long)getpid(),
+           1000000000ULL * (unsigned long long)time.tv_sec + (unsigned long long)time.tv_nsec);
   return ncclSuccess;
 }
 
@@ -82,7 +88,7 @@ static struct ncclComm *join(const char *name, int ranks, int rank) {
   nccl_meet(comm, "ncclCommInitRank");
   char path[96];
   snprintf(path, sizeof path, "/dev/shm/%s", name);
-  if (rank == 0) unlink(path); /* all have it open */
+  unlink(path); /* all have it open; rank 0 may have been killed */
   return comm;
 }
 

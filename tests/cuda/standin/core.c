@@ -17,15 +17,26 @@ int own_rank(void) {
   return 0;
 }
 
+/* One write: other ranks say what is wrong, too. */
+static void say_wrong(const char *format, va_list arguments) {
+  char text[1024];
+  vsnprintf(text, sizeof text, format, arguments);
+  fflush(stdout);
+  fprintf(stderr, "stand-in: rank %d: %s\n", own_rank(), text);
+}
+
+void complain(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  say_wrong(format, arguments);
+  va_end(arguments);
+}
+
 void fault(const char *format, ...) {
   va_list arguments;
-  fflush(stdout);
-  fprintf(stderr, "stand-in: rank %d: ", own_rank());
   va_start(arguments, format);
-  vfprintf(stderr, format, arguments);
+  say_wrong(format, arguments);
   va_end(arguments);
-  fputc('\n', stderr);
-  fflush(stderr);
   _exit(STANDIN_STATUS);
 }
 

@@ -11,6 +11,9 @@
 /* Ends the process with what is wrong. */
 _Noreturn void fault(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Says what is wrong, and leaves the end to the caller. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Notes a call in the trace, and says whether STANDIN_FAIL lets it fail. */
 bool call(const char *name);
 
