@@ -1,11 +1,13 @@
 /* What outlives a step. */
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "gen/emit/values.h"
 #include "gen/program/layers.h"
 #include "gen/program/state.h"
 #include "gen/spec/keys.h"
+#include "runtime/checkpoint/keys.h"
 
 static struct jinja_value slices_value(const struct program *program, const struct state *state) {
   struct arena *arena = program->arena;
@@ -53,12 +55,19 @@ static void push_key(struct arena *arena, struct jinja_value list, const struct 
 /* A change of the model's C is reported when a run resumes; whether it may is decided by its tensors. */
 struct jinja_value keys_value(const struct program *program, const char *model) {
   struct arena *arena = program->arena;
-  struct jinja_value list = jinja_list(arena);
+  struct jinja_value value = jinja_map(arena), stated = jinja_list(arena), defaults = jinja_list(arena);
+  uint64_t fixed = 0;
   int count;
   const struct job_key *keys = job_keys(arena, program->job, &count);
-  for (int i = 0; i < count; i++) push_key(arena, list, &keys[i]);
-  push_key(arena, list, &(struct job_key){.name = "the model's C", .value = model, .may_change = true});
-  return list;
+  for (int i = 0; i < count; i++) {
+    push_key(arena, keys[i].at_default ? defaults : stated, &keys[i]);
+    if (!keys[i].may_change) fixed += rt_key_digest(keys[i].name, keys[i].value);
+  }
+  push_key(arena, stated, &(struct job_key){.name = MODEL_KEY, .value = model, .may_change = true});
+  jinja_set(arena, value, "stated", stated);
+  jinja_set(arena, value, "defaults", defaults);
+  set_text(arena, value, "fixed_digest", arena_printf(arena, "%016" PRIx64, fixed));
+  return value;
 }
 
 /* Which states ranks divide, neighbours in the list. */

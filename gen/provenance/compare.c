@@ -84,6 +84,21 @@ static void compare_pairs(struct arena *arena, const struct pairs *a, const stru
   }
 }
 
+/* By the keys that differ from defaults, and whose defaults these are, where one of the two has no others. */
+static void compare_jobs(struct arena *arena, const struct diff_input *a, const struct diff_input *b,
+                         struct changes *changes) {
+  bool whole = a->keys.count > 0 && b->keys.count > 0;
+  int before = changes->count;
+  compare_pairs(arena, whole ? &a->keys : &a->stated, whole ? &b->keys : &b->stated, changes);
+  for (int i = before; i < changes->count && !whole; i++) {
+    struct change *change = &changes->items[i];
+    if (change->a == NULL) change->a = "(default)";
+    if (change->b == NULL) change->b = "(default)";
+  }
+  if (!whole && a->generator != NULL && b->generator != NULL && strcmp(a->generator, b->generator) != 0)
+    ARENA_PUSH(arena, *changes, ((struct change){"defaults", a->generator, b->generator}));
+}
+
 static void compare_plans(struct arena *arena, const struct diff_input *a, const struct diff_input *b,
                           struct changes *changes) {
   if (a->figures.count > 0 && b->figures.count > 0) {
@@ -199,7 +214,7 @@ static int count_unmatched(struct arena *arena, const struct lines *a, const str
 
 struct comparison compare(struct arena *arena, const struct diff_input *a, const struct diff_input *b) {
   struct comparison c = {.a = a, .b = b};
-  compare_pairs(arena, &a->keys, &b->keys, &c.job);
+  compare_jobs(arena, a, b, &c.job);
   if (a->model != NULL && b->model != NULL && strcmp(a->model, b->model) != 0)
     ARENA_PUSH(arena, c.job, ((struct change){MODEL_NAME, a->model, b->model}));
   compare_plans(arena, a, b, &c.plan);

@@ -22,15 +22,18 @@ struct step_function {
   int first, last;
 };
 
-/* One of the two inputs of a comparison. What is not known of it is empty. */
+/* One of the two inputs of a comparison. What is not known of it is empty: `keys` where this version does not have the
+ * defaults that a program leaves out. */
 struct diff_input {
-  const char *name;     /* as the user named it */
-  const char *program;  /* the program's file; NULL where it is in no file */
-  struct pairs keys;    /* of the resolved job */
-  const char *model;    /* a digest of the tokens of the model's C */
-  struct pairs figures; /* of the plan: "arena_bytes.weights", "3216384" */
-  struct pairs summary; /* the same for people: "memory", "39.9 MiB: ..." */
-  struct lines lines;   /* of the program */
+  const char *name;      /* as the user named it */
+  const char *program;   /* the program's file; NULL where it is in no file */
+  struct pairs keys;     /* of the resolved job */
+  struct pairs stated;   /* those of them that differ from the defaults of `generator` */
+  const char *generator; /* "accel-gen 0.1.0" */
+  const char *model;     /* a digest of the tokens of the model's C */
+  struct pairs figures;  /* of the plan: "arena_bytes.weights", "3216384" */
+  struct pairs summary;  /* the same for people: "memory", "39.9 MiB: ..." */
+  struct lines lines;    /* of the program */
   struct step_function *step_functions;
   int n_step_functions, step_functions_capacity;
 };

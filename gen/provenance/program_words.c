@@ -35,11 +35,20 @@ static const char *read_literal(struct arena *arena, const char **at) {
   return text_string(&text);
 }
 
-struct pairs keys_in_program(struct arena *arena, const char *text, const char **model) {
-  struct pairs pairs = {0};
-  *model = NULL;
+/* The literal after a member's name; NULL where there is none. */
+static const char *read_member(struct arena *arena, const char *text, const char *member) {
+  const char *at = strstr(text, member);
+  if (at == NULL) return NULL;
+  at += strlen(member);
+  return read_literal(arena, &at);
+}
+
+struct program_job job_in_program(struct arena *arena, const char *text) {
+  struct program_job job = {0};
   const char *at = strstr(text, "struct accel_key keys[] = {");
-  if (at == NULL) return pairs;
+  if (at == NULL) return job;
+  job.digest = read_member(arena, at, "\n    .job_digest = ");
+  job.generator = read_member(arena, at, "\n    .generator = ");
   at = strchr(at, '{') + 1;
   while (*(at = skip_blank(at)) == '{') {
     at++;
@@ -49,13 +58,13 @@ struct pairs keys_in_program(struct arena *arena, const char *text, const char *
     const char *value = read_literal(arena, &at), *end = strchr(at, '}');
     if (value == NULL || end == NULL) break;
     if (strcmp(name, MODEL_NAME) == 0)
-      *model = value;
+      job.model = value;
     else
-      add_pair(arena, &pairs, name, value);
+      add_pair(arena, &job.keys, name, value);
     at = skip_blank(end + 1);
     at += *at == ',';
   }
-  return pairs;
+  return job;
 }
 
 /* ---- The first comment ---- */

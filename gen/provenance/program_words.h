@@ -4,9 +4,14 @@
 
 #include "gen/provenance/compare.h"
 
-/* The job's keys, from the table that a run compares with a checkpoint's; none where the program has no such table.
- * *model is the digest of the model among them, NULL where there is none. */
-struct pairs keys_in_program(struct arena *arena, const char *text, const char **model);
+/* The job, from what a run compares with a checkpoint's; nothing where the program has no such table. */
+struct program_job {
+  struct pairs keys;     /* those that differ from the defaults of the generator */
+  const char *model;     /* the digest of the model's C */
+  const char *digest;    /* of all keys */
+  const char *generator; /* "accel-gen 0.1.0" */
+};
+struct program_job job_in_program(struct arena *arena, const char *text);
 
 /* The plan's figures, from the first comment. */
 struct pairs summary_in_program(struct arena *arena, const char *text);

@@ -14,8 +14,7 @@ bool job_has_rows(const struct job *job) {
   return job->data.train.format == DATA_CSV || job->data.train.format == DATA_NPY;
 }
 
-/* Of the resolved job, not of the file: comments, order and spelling make no other job. */
-static const char *digest(struct arena *arena, const struct job *job) {
+const char *job_digest(struct arena *arena, const struct job *job) {
   const char *text = job_resolved(arena, job);
   char hex[65];
   struct sha256 sum = sha256_start();
@@ -56,7 +55,7 @@ struct job *job_parse_by(struct arena *arena, struct json_t *schema, const char 
     const struct spec_node *resolved = spec_resolve(arena, schema, document);
     rules_check(arena, resolved, diags);
     job = job_bind(arena, file, resolved, diags);
-    job->digest = digest(arena, job);
+    job->digest = job_digest(arena, job);
     job->schema = schema;
   }
   return diags->errors > before ? NULL : job;

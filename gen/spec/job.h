@@ -346,6 +346,9 @@ struct location job_where(const struct job *job, const char *key);
 /* The resolved job as YAML text, every default filled in, in the schema's order: `accel-gen check --resolved`. */
 const char *job_resolved(struct arena *arena, const struct job *job);
 
+/* The digest of the resolved job, not of the file: comments, order and spelling make no other one. */
+const char *job_digest(struct arena *arena, const struct job *job);
+
 /* The help of a key or group ("optimizer", "optimizer.lr") from the schema: type, range, default, sentence; NULL when
  * there is no such key. A key's name without its group ("lr") gives the help of all keys of that name. With "" the list
  * of groups. Names that other trainers have for a key are known too, all of them with "elsewhere". */

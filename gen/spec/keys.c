@@ -32,7 +32,7 @@ static void list(struct lister *lister, const char *path, const struct spec_node
   if (said != NULL) may_change = json_is_true(said);
   bool groups = is_list_of_groups(node);
   if (node->kind != SPEC_MAP && !groups) {
-    struct job_key key = {path, value_text(lister->arena, node), node, may_change};
+    struct job_key key = {path, value_text(lister->arena, node), node, node->at_default, may_change};
     ARENA_PUSH(lister->arena, lister->keys, key);
     return;
   }

@@ -30,6 +30,7 @@ struct spec_node {
   double real;      /* SPEC_INT, SPEC_REAL */
   bool broken;      /* an error has been reported about it; further ones would follow from that */
   bool is_default;  /* not written in the job */
+  bool at_default;  /* what it is where the job does not write it, whatever the other keys are */
   struct spec_entry *entries;
   int count;
 };

@@ -73,6 +73,17 @@ static struct spec_entry *push(struct spec_node *map, const char *key, struct sp
   return entry;
 }
 
+/* Whether a value that the job may write is what it is without being written, by the key's own default and by none that
+ * depends on other keys. */
+static bool is_at_default(struct resolver *r, const json_t *property, const json_t *given,
+                          const struct spec_node *value) {
+  if (given == NULL || given != schema_keyword(r->root, property, "default")) return false;
+  struct text own = text_in(r->arena), its = text_in(r->arena);
+  spec_write_value(&own, value);
+  spec_write_value(&its, resolve(r, property, from_json(r, given, value->where), value->where));
+  return strcmp(text_string(&own), text_string(&its)) == 0;
+}
+
 static struct spec_node *resolve_map(struct resolver *r, const json_t *schema, const struct spec_node *node,
                                      struct location where) {
   json_t *properties = (json_t *)schema_keyword(r->root, schema, "properties"), *property;
@@ -85,14 +96,16 @@ static struct spec_node *resolve_map(struct resolver *r, const json_t *schema, c
     const struct spec_entry *written = spec_entry(node, key);
     struct spec_node *value = NULL;
     struct location there = written != NULL ? written->key_where : where;
+    const json_t *given = schema_default(r->arena, r->root, conditions, node, key);
     if (written != NULL) {
       value = resolve(r, property, written->value, there);
     } else {
-      const json_t *other = schema_default(r->arena, r->root, conditions, node, key);
-      struct spec_node *own = other != NULL ? from_json(r, other, where) : NULL;
+      struct spec_node *own = given != NULL ? from_json(r, given, where) : NULL;
       if (!schema_forbids(r->arena, r->root, conditions, node, key, own)) value = absent(r, property, own, where);
     }
-    if (value != NULL) push(result, arena_string(r->arena, key), value, there);
+    if (value == NULL) continue;
+    value->at_default = is_at_default(r, property, given, value);
+    push(result, arena_string(r->arena, key), value, there);
   }
   for (int i = 0; i < node->count; i++) {
     const struct spec_entry *entry = &node->entries[i];

@@ -97,8 +97,8 @@ int accel_weight_count(const struct accel_run *run);
 /* The name of parameter `index`: 0, 1, ... up to accel_weight_count - 1. It is static. */
 const char *accel_weight_name(const struct accel_run *run, int index);
 
-/* The value of a key of the job, as a static text: accel_key_of(run, "precision.mixed_precision") is "bf16", say.
- * NULL: the program has no such key. */
+/* The value of a key of the job, stated or a default, as a static text: accel_key_of(run, "precision.mixed_precision")
+ * is "bf16", say. NULL: the program has no such key. */
 const char *accel_key_of(const struct accel_run *run, const char *name);
 
 /* The folder that the run writes to. The text lives as long as the run. */

@@ -204,11 +204,12 @@ struct accel_index {
 
 /* What was decided at generation and the runtime must know. All strings are static. */
 struct accel_program {
-  const char *name;       /* the model's file without its ending: "gpt2" */
-  const char *summary;    /* "4 layers, 0.83 M parameters, float32" */
-  const char *job_digest; /* 64 hexadecimal digits */
-  const char *generator;  /* "accel-gen 0.1.0" */
-  const char *plan;       /* the plan's figures, several lines, for --version */
+  const char *name;         /* the model's file without its ending: "gpt2" */
+  const char *summary;      /* "4 layers, 0.83 M parameters, float32" */
+  const char *job_digest;   /* SHA-256 of the job with every default filled in, 64 hexadecimal digits */
+  const char *fixed_digest; /* of its keys that may not change (runtime/checkpoint/keys.h); NULL: `keys` are all keys */
+  const char *generator;    /* "accel-gen 0.1.0" */
+  const char *plan;         /* the plan's figures, several lines, for --version */
 
   int64_t steps;
   uint64_t seed;
@@ -226,8 +227,10 @@ struct accel_program {
   const struct accel_gradient *gradients; /* of each tensor; NULL: unused */
   const struct accel_state *states;       /* the parameters first; all are 0 at the start but these */
   int n_states;
-  const struct accel_key *keys; /* the job's, in the order of its schema */
+  const struct accel_key *keys; /* the job's that differ from their defaults, in the order of its schema */
   int n_keys;
+  const struct accel_key *defaults; /* the others, in a program with hooks, which may ask for them */
+  int n_defaults;
   size_t weights_bytes; /* the extent of all parameters, from offset 0 */
   size_t arena_bytes;
   size_t device_bytes;  /* of the arena on a GPU, where the host has but what outlives a step; 0: there is none */

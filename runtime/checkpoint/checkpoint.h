@@ -8,7 +8,7 @@
  *   custom_checkpoint_0.bin  what user code has registered, byte by byte
  *   ...                      files of user code, under names of its own
  *   random_states_0.json     the seed and the step: every random number follows from these
- *   job.json                 the job, key by key
+ *   job.json                 the job, key by key (keys.h)
  *   manifest.json            the files with their sizes and sums, written last
  *
  * It is written under another name, every file synced, and gets its own by one rename: a folder of its name is whole.
@@ -61,8 +61,7 @@ void rt_checkpoint_write_part(const char *folder, const struct accel_program *pr
 /* Reads the manifest of `folder` and compares every file that it names with its size and sum. */
 bool rt_checkpoint_verify(const char *folder, struct manifest *manifest, struct problem *problem);
 
-/* Whether the run of `folder` can be continued by this program, by the job's keys. What has changed and may, in
- * `changed`: "optimizer.lr: 0.001 -> 0.0005" lines. */
+/* Whether the run of `folder` can be continued by this program, by the job's keys (keys.h). */
 bool rt_checkpoint_compare(const char *folder, const struct accel_program *program, char *changed, size_t size,
                            struct problem *problem);
 

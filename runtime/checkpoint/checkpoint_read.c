@@ -1,6 +1,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 
 #include "runtime/checkpoint/divided.h"
+#include "runtime/checkpoint/keys.h"
 #include "runtime/files/mapping.h"
 #include "runtime/process/world.h"
 #include "runtime/weights/parts.h"
@@ -83,55 +84,12 @@ static bool read_number(const char *folder, const char *name, const char *key, i
 
 /* ---- The job ---- */
 
-static const struct accel_key *find_key(const struct accel_program *program, const char *name) {
-  for (int i = 0; i < program->n_keys; i++)
-    if (strcmp(program->keys[i].name, name) == 0) return &program->keys[i];
-  return NULL;
-}
-
-/* Adds one change to a text, which stays whole when it is full. */
-static void add_change(char *out, size_t size, const char *name, const char *was, const char *is) {
-  size_t at = strlen(out);
-  int length = snprintf(out + at, size - at, "%s%s: %s -> %s", at > 0 ? ", " : "", name, was != NULL ? was : "(none)",
-                        is != NULL ? is : "(none)");
-  if (length < 0 || (size_t)length >= size - at) out[at] = '\0';
-}
-
-/* Sorts all differences into what may change and what may not. */
-static void compare_keys(json_t *job, const struct accel_program *program, char *free_text, size_t free_size,
-                         char *fixed_text, size_t fixed_size) {
-  const char *name;
-  json_t *entry;
-  for (int i = 0; i < program->n_keys; i++) {
-    const struct accel_key *key = &program->keys[i];
-    const char *was = json_string_value(json_object_get(json_object_get(job, key->name), "value"));
-    if (was != NULL && strcmp(was, key->value) == 0) continue;
-    if (key->may_change)
-      add_change(free_text, free_size, key->name, was, key->value);
-    else
-      add_change(fixed_text, fixed_size, key->name, was, key->value);
-  }
-  json_object_foreach(job, name, entry) {
-    if (find_key(program, name) != NULL) continue;
-    const char *was = json_string_value(json_object_get(entry, "value"));
-    if (json_is_true(json_object_get(entry, "may_change")))
-      add_change(free_text, free_size, name, was, NULL);
-    else
-      add_change(fixed_text, fixed_size, name, was, NULL);
-  }
-}
-
 bool rt_checkpoint_compare(const char *folder, const struct accel_program *program, char *changed, size_t size,
                            struct problem *problem) {
-  char fixed[700] = "";
   json_t *job = read_json(folder, "job.json", problem);
-  if (job == NULL) return false;
-  changed[0] = '\0';
-  compare_keys(job, program, changed, size, fixed, sizeof fixed);
+  bool same = job != NULL && rt_keys_compare(job, folder, program, changed, size, problem);
   json_decref(job);
-  if (fixed[0] == '\0') return true;
-  rt_problem(problem, "%s: the run cannot resume with these changes of the job: %s", folder, fixed);
-  return rt_help(problem, "set these keys back, or start from scratch with --resume never and another --project-dir");
+  return same;
 }
 
 /* ---- Arrays ---- */

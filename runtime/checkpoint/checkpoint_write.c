@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 
 #include "runtime/checkpoint/divided.h"
+#include "runtime/checkpoint/keys.h"
 #include "runtime/files/folders.h"
 #include "runtime/weights/parts.h"
 #include "runtime/weights/shards.h"
@@ -78,15 +79,6 @@ static json_t *random_of(const struct accel_program *program, const struct check
                    "philox4x32-10");
 }
 
-static json_t *job_of(const struct accel_program *program) {
-  json_t *root = json_object();
-  for (int i = 0; i < program->n_keys; i++) {
-    const struct accel_key *key = &program->keys[i];
-    json_object_set_new(root, key->name, json_pack("{s:s, s:b}", "value", key->value, "may_change", key->may_change));
-  }
-  return root;
-}
-
 static bool write_objects(const char *folder, const struct checkpoint *what, struct manifest *manifest,
                           struct problem *problem) {
   for (int i = 0; i < what->n_objects; i++) {
@@ -117,7 +109,7 @@ static bool write_all(const char *folder, const struct accel_program *program, c
          write_json(folder, "scheduler.json", scheduler_of(what), manifest, problem) &&
          write_json(folder, "sampler.json", sampler_of(program, what), manifest, problem) &&
          write_json(folder, "random_states_0.json", random_of(program, what), manifest, problem) &&
-         write_json(folder, "job.json", job_of(program), manifest, problem) &&
+         write_json(folder, "job.json", rt_keys_json(program), manifest, problem) &&
          write_files(folder, what, manifest, problem) &&
          (!program->checkpoint.by_rank || rt_parts_await(folder, program, manifest, problem)) &&
          rt_manifest_write(manifest, folder, "manifest.json", IN_PLACE, program->generator, program->job_digest,

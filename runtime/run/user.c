@@ -3,6 +3,7 @@
 #include "runtime/run/run.h"
 
 #include "runtime/checkpoint/divided.h"
+#include "runtime/checkpoint/keys.h"
 #include "runtime/process/device.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
@@ -109,9 +110,10 @@ const char *accel_weight_name(const struct accel_run *run, int index) {
 }
 
 const char *accel_key_of(const struct accel_run *run, const char *name) {
-  for (int i = 0; i < run->program->n_keys; i++)
-    if (strcmp(run->program->keys[i].name, name) == 0) return run->program->keys[i].value;
-  return NULL;
+  const struct accel_program *program = run->program;
+  const struct accel_key *key = rt_key_find(program->keys, program->n_keys, name);
+  if (key == NULL) key = rt_key_find(program->defaults, program->n_defaults, name);
+  return key != NULL ? key->value : NULL;
 }
 
 const char *accel_project_dir(const struct accel_run *run) {

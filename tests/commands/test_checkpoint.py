@@ -98,6 +98,10 @@ class Checkpoint(support.Folder):
         told = self.told("diff", names[0], "runs/whole/checkpoints/checkpoint_0", status=1)
         self.assertEqual((told["tensors"]["different"], told["files"]), ([], []))
         self.assertEqual(told["values"], [{"file": "job.json", "key": "optimizer.lr", "a": "3.0", "b": "0.5"}])
+        done = self.train("--data", "corpus.txt", "--project-dir", "runs/later", FAKE_SAVE_EVERY=10, FAKE_GENERATOR="accel-gen 0.2.0")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = self.told("diff", names[0], "runs/later/checkpoints/checkpoint_0", status=1)
+        self.assertEqual(told["values"], [{"file": "job.json", "key": "defaults", "a": "accel-gen 0.1.0", "b": "accel-gen 0.2.0"}])
         path = self.folder / names[0] / "model-00001-of-00002.safetensors"
         path.write_bytes(path.read_bytes()[:-1])
         self.assertIn("1-of-00002.safetensors: ", self.checkpoint("diff", *names, status=1))

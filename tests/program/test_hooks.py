@@ -23,6 +23,7 @@ static void note(struct accel_run *run, const struct accel_progress *at, const c
   int64_t count = 0;
   const float *bias = accel_weight_of(run, "output.bias", &count), *none = accel_weight_of(run, "bias", &count);
   if (strcmp(accel_key_of(run, "training.steps"), "7") != 0 || accel_key_of(run, "training.nothing") != NULL) abort();
+  if (strcmp(accel_key_of(run, "tracking.grad_norms"), "global") != 0) abort(); /* a default */
   accel_metric(run, "accuracy", &accuracy);
   accel_print(run, "%s %lld %lld %.9g %.9g %.9g %d %.9g %.9g %.9g %d", what, (long long)at->step, (long long)at->steps,
               at->loss, at->lr, at->grad_norm, at->has_eval, at->has_eval ? at->eval_loss : NAN, accuracy,

@@ -126,11 +126,12 @@ static const struct word {
     {"diff", 2, print_diff}, {"merge", 1, print_merge},
 };
 
-static json_t *report_of(const char *word, const char *const *arguments, const char *output, struct problem *problem) {
+static json_t *report_of(struct arena *arena, const char *word, const char *const *arguments, const char *output,
+                         struct problem *problem) {
   if (strcmp(word, "list") == 0) return checkpoint_list(arguments[0], problem);
   if (strcmp(word, "show") == 0) return checkpoint_show(arguments[0], problem);
   if (strcmp(word, "verify") == 0) return checkpoint_verify(arguments[0], problem);
-  if (strcmp(word, "diff") == 0) return checkpoint_diff(arguments[0], arguments[1], problem);
+  if (strcmp(word, "diff") == 0) return checkpoint_diff(arena, arguments[0], arguments[1], problem);
   return checkpoint_merge(arguments[0], output, problem);
 }
 
@@ -167,7 +168,7 @@ static int run(const struct word *word, const struct options *options) {
   const char *output = options->output;
   bool json = options->json;
   if (output != NULL && !spares_input(options->arena, arguments[0], output)) return STATUS_CANNOT;
-  json_t *report = report_of(word->name, arguments, output, &problem);
+  json_t *report = report_of(options->arena, word->name, arguments, output, &problem);
   if (report == NULL) return fail(&problem, json);
   const json_t *whole = json_object_get(report, "whole");
   bool none = json_is_integer(whole) && json_integer_value(whole) == 0;

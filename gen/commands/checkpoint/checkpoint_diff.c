@@ -5,6 +5,7 @@
 
 #include "gen/base/path.h"
 #include "gen/commands/checkpoint/checkpoint_report.h"
+#include "gen/spec/restore.h"
 #include "runtime/base/half.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/weights/shards.h"
@@ -14,6 +15,8 @@ struct pair {
   const char *folder[2];
   struct manifest manifest[2];
 };
+
+#define JOB_FILE "job.json"
 
 static const char *const sides[] = {"a", "b"};
 
@@ -137,32 +140,75 @@ static json_t *load(const char *folder, const char *name) {
   return json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
 }
 
-/* A value, of the job its value alone; null where there is none. */
-static json_t *value_of(const json_t *root, const char *key) {
-  json_t *value = json_object_get(root, key), *inner = json_object_get(value, "value");
-  if (inner != NULL) value = inner;
-  return value != NULL ? value : json_null();
+/* Adds the values that differ, in the file `name` of both; `none` is shown where one has no such value. */
+static void compare_values(const char *name, json_t *const root[2], json_t *none, json_t *values) {
+  const char *key;
+  json_t *entry;
+  for (int side = 0; side < 2; side++) json_object_foreach(root[side], key, entry) {
+      json_t *a = json_object_get(root[0], key), *b = json_object_get(root[1], key);
+      bool in_both = side == 1 && a != NULL;
+      if (!in_both && !json_equal(a, b))
+        json_array_append_new(values, json_pack("{s:s, s:s, s:O, s:O}", "file", name, "key", key, "a",
+                                                a != NULL ? a : none, "b", b != NULL ? b : none));
+    }
 }
 
-/* Adds the values that differ; a file that both have. */
-static void compare_values(const struct pair *pair, const char *name, json_t *values) {
-  json_t *root[2] = {load(pair->folder[0], name), load(pair->folder[1], name)}, *entry;
-  const char *key;
-  for (int side = 0; side < 2; side++) json_object_foreach(root[side], key, entry) {
-      json_t *a = value_of(root[0], key), *b = value_of(root[1], key);
-      bool in_both = side == 1 && json_object_get(root[0], key) != NULL;
-      if (!in_both && !json_equal(a, b))
-        json_array_append_new(values, json_pack("{s:s, s:s, s:O, s:O}", "file", name, "key", key, "a", a, "b", b));
-    }
+static void compare_plain(const struct pair *pair, const char *name, json_t *values) {
+  json_t *root[2] = {load(pair->folder[0], name), load(pair->folder[1], name)};
+  compare_values(name, root, json_null(), values);
   json_decref(root[0]);
   json_decref(root[1]);
+}
+
+/* ---- The job ---- */
+
+/* The values of keys as they stand in a job.json. */
+static json_t *stated_values(const json_t *recorded) {
+  json_t *keys = json_object_get(recorded, "keys"), *values = json_object(), *entry;
+  const char *name;
+  json_object_foreach(keys != NULL ? keys : (json_t *)recorded, name, entry) {
+    json_object_set(values, name, json_object_get(entry, "value"));
+  }
+  return values;
+}
+
+/* The same with those that are left out; false where this version does not have their defaults. */
+static bool add_defaults(struct arena *arena, const json_t *recorded, json_t *values) {
+  if (json_object_get(recorded, "keys") == NULL) return true; /* none is left out */
+  const struct stated_keys stated = stated_in_checkpoint(arena, recorded);
+  const struct job *job = job_restore(arena, &stated);
+  int count = 0;
+  const struct job_key *keys = job != NULL ? job_keys(arena, job, &count) : NULL;
+  for (int i = 0; i < count; i++) json_object_set_new(values, keys[i].name, json_string(keys[i].value));
+  return job != NULL;
+}
+
+/* By the keys that differ from defaults, and whose defaults these are, where those of one are not known. */
+static void compare_jobs(struct arena *arena, const struct pair *pair, json_t *values) {
+  json_t *stated[2], *whole[2];
+  bool complete = true;
+  for (int side = 0; side < 2; side++) {
+    json_t *recorded = load(pair->folder[side], JOB_FILE);
+    stated[side] = stated_values(recorded);
+    whole[side] = json_copy(stated[side]);
+    complete = add_defaults(arena, recorded, whole[side]) && complete;
+    json_object_set(stated[side], "defaults", json_object_get(recorded, "generator"));
+    json_decref(recorded);
+  }
+  json_t *left_out = json_string("(default)");
+  compare_values(JOB_FILE, complete ? whole : stated, complete ? json_null() : left_out, values);
+  json_decref(left_out);
+  for (int side = 0; side < 2; side++) {
+    json_decref(stated[side]);
+    json_decref(whole[side]);
+  }
 }
 
 static bool is_index(const char *name) {
   return strstr(name, ".safetensors.index.json") != NULL || strstr(name, rt_parts_ending) != NULL;
 }
 
-static void compare_files(const struct pair *pair, json_t *report) {
+static void compare_files(struct arena *arena, const struct pair *pair, json_t *report) {
   json_t *files = json_array(), *values = json_array();
   char stem[256];
   for (int side = 0; side < 2; side++)
@@ -172,8 +218,10 @@ static void compare_files(const struct pair *pair, json_t *report) {
       if (stem_of(own->name, stem) || is_index(own->name)) continue;
       if (other == NULL)
         json_array_append_new(files, json_pack("{s:s, s:s}", "name", own->name, "only", sides[side]));
+      else if (side == 0 && strcmp(own->name, JOB_FILE) == 0)
+        compare_jobs(arena, pair, values);
       else if (side == 0 && has_ending(own->name, ".json"))
-        compare_values(pair, own->name, values);
+        compare_plain(pair, own->name, values);
       else if (side == 0 && own->sum.xxh64 != other->sum.xxh64)
         json_array_append_new(files, json_pack("{s:s}", "name", own->name));
     }
@@ -188,10 +236,10 @@ static bool is_equal(const json_t *report) {
          json_array_size(json_object_get(tensors, "different")) == 0;
 }
 
-static json_t *report_of(const struct pair *pair, struct problem *problem) {
+static json_t *report_of(struct arena *arena, const struct pair *pair, struct problem *problem) {
   json_t *report = json_pack("{s:s, s:s, s:[I, I]}", "a", pair->folder[0], "b", pair->folder[1], "steps",
                              (json_int_t)pair->manifest[0].step, (json_int_t)pair->manifest[1].step);
-  compare_files(pair, report);
+  compare_files(arena, pair, report);
   if (!compare_tensors(pair, report, problem)) {
     json_decref(report);
     return NULL;
@@ -200,11 +248,11 @@ static json_t *report_of(const struct pair *pair, struct problem *problem) {
   return report;
 }
 
-json_t *checkpoint_diff(const char *a, const char *b, struct problem *problem) {
+json_t *checkpoint_diff(struct arena *arena, const char *a, const char *b, struct problem *problem) {
   struct pair pair = {.folder = {a, b}};
   json_t *report = NULL;
   if (!rt_checkpoint_verify(a, &pair.manifest[0], problem)) return NULL;
-  if (rt_checkpoint_verify(b, &pair.manifest[1], problem)) report = report_of(&pair, problem);
+  if (rt_checkpoint_verify(b, &pair.manifest[1], problem)) report = report_of(arena, &pair, problem);
   rt_manifest_free(&pair.manifest[0]);
   rt_manifest_free(&pair.manifest[1]);
   return report;

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "gen/base/arena.h"
 #include "runtime/base/problem.h"
 
 /* The checkpoints of a project's folder: {checkpoints: [{path, step, bytes} or {path, damage}], whole: how many}. */
@@ -23,6 +24,6 @@ json_t *checkpoint_merge(const char *path, const char *output, struct problem *p
  * {name}], tensors: {equal, different: [...]}}. A tensor that differs is {file, name, only: "a" or "b"}, {file, name,
  * a, b} with its types and shapes, or {file, name, elements, different, largest}, the last being the largest difference
  * of two elements (null where one is not a number). Both are verified first. */
-json_t *checkpoint_diff(const char *a, const char *b, struct problem *problem);
+json_t *checkpoint_diff(struct arena *arena, const char *a, const char *b, struct problem *problem);
 
 #endif

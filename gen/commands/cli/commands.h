@@ -14,7 +14,8 @@ int command_plan(const struct options *options);
 /* accel-gen tune JOB: measures the kernels of the job's trainer on this machine, into a table that plans read. */
 int command_tune(const struct options *options);
 
-/* accel-gen check JOB: whether plan takes the job; with --resolved, the job with every default filled in. */
+/* accel-gen check JOB: whether plan takes the job; with --resolved, the job with every default filled in, also of a
+ * program or a checkpoint. */
 int command_check(const struct options *options);
 
 /* accel-gen build JOB -o PROGRAM: generates and compiles. */

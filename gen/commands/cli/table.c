@@ -49,7 +49,9 @@ const struct command command_table[] = {
      .run = command_tune},
     {.name = "check",
      .summary = "check a job with its model; print it with all defaults",
-     .forms = {{"check JOB", "check a job, its model and its hooks; with --resolved, print it with all defaults"}},
+     .forms = {{"check JOB", "check a job, its model and its hooks; with --resolved, print it with all defaults"},
+               {"check --resolved PROGRAM.c", "print the job of a trainer, or of a checkpoint's folder, with all "
+                                              "defaults"}},
      .needed = {"a job file"},
      .most = 1,
      .run = command_check},

@@ -5,9 +5,11 @@
 
 #include "gen/base/file.h"
 #include "gen/base/path.h"
+#include "gen/base/version.h"
 #include "gen/commands/cli/files.h"
 #include "gen/commands/generate/compilation.h"
 #include "gen/commands/inspect/recorded.h"
+#include "gen/commands/inspect/stated.h"
 #include "gen/commands/inspect/step_path.h"
 #include "gen/model/model.h"
 #include "gen/plan/report/report.h"
@@ -16,6 +18,16 @@
 
 static void set_lines(struct arena *arena, const char *text, size_t length, struct diff_input *input) {
   input->lines = lines_of(arena, text, length);
+}
+
+static void set_keys(struct arena *arena, const struct job *job, struct diff_input *input) {
+  int count;
+  const struct job_key *keys = job_keys(arena, job, &count);
+  input->generator = "accel-gen " ACCEL_VERSION;
+  for (int i = 0; i < count; i++) {
+    add_pair(arena, &input->keys, keys[i].name, keys[i].value);
+    if (!keys[i].at_default) add_pair(arena, &input->stated, keys[i].name, keys[i].value);
+  }
 }
 
 /* ---- Jobs ---- */
@@ -28,12 +40,11 @@ bool diff_input_from_job(const struct options *options, const char *file, struct
   struct compilation compilation = {.options = &own, .arena = arena, .diags = *diags};
   program_kind_find(options->program, &compilation.kind);
   const char *text;
-  int status = compile_to_text(&compilation, NULL, &text), count;
+  int status = compile_to_text(&compilation, NULL, &text);
   *diags = compilation.diags;
   if (status != STATUS_OK) return false;
   inputs_add_compilation(inputs, &compilation);
-  const struct job_key *keys = job_keys(arena, compilation.job, &count);
-  for (int i = 0; i < count; i++) add_pair(arena, &input->keys, keys[i].name, keys[i].value);
+  set_keys(arena, compilation.job, input);
   input->model = model_digest(compilation.model);
   input->figures = figures_of(arena, report_json(compilation.program, NULL));
   input->summary = summary_of(arena, report_text(compilation.program));
@@ -46,6 +57,7 @@ bool diff_input_from_job(const struct options *options, const char *file, struct
 static void set_manifest(struct arena *arena, const struct manifest *manifest, struct diff_input *input) {
   for (int i = 0; i < manifest->n_keys; i++)
     add_pair(arena, &input->keys, manifest->keys[i].key, manifest->keys[i].value);
+  input->stated = input->keys;
   input->model = manifest->job.model;
   input->figures = figures_of(arena, manifest->plan);
   input->summary = summary_of(arena, manifest->plan_text);
@@ -69,6 +81,19 @@ bool diff_input_from_manifest(const struct options *options, const char *file, s
 
 /* ---- Programs ---- */
 
+static void set_program_keys(struct arena *arena, const char *text, struct diff_input *input) {
+  const struct program_job recorded = job_in_program(arena, text);
+  const struct stated_keys stated = stated_in_program(arena, &recorded);
+  const struct job *job = job_restore(arena, &stated);
+  input->model = recorded.model;
+  input->stated = recorded.keys;
+  input->generator = recorded.generator;
+  if (job != NULL) {
+    input->stated = (struct pairs){0};
+    set_keys(arena, job, input);
+  }
+}
+
 bool diff_input_from_program(const struct options *options, const char *file, const char *text, size_t length,
                              struct diff_input *input, struct inputs *inputs, struct diagnostics *diags) {
   struct arena *arena = options->arena;
@@ -81,7 +106,7 @@ bool diff_input_from_program(const struct options *options, const char *file, co
   if (manifest != NULL && strcmp(digest_of(arena, text, length), manifest->output.sha256) == 0) {
     set_manifest(arena, manifest, input);
   } else {
-    input->keys = keys_in_program(arena, text, &input->model);
+    set_program_keys(arena, text, input);
     input->summary = summary_in_program(arena, text);
   }
   return find_step_functions(options, file, text, input, diags);

@@ -87,7 +87,7 @@ int main(int argc, char **argv) {
       .name = "fake",
       .summary = "1 layer, 304 parameters, float32",
       .job_digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
-      .generator = "accel-gen 0.1.0",
+      .generator = text("FAKE_GENERATOR", "accel-gen 0.1.0"),
       .plan = "model     fake: 304 parameters",
       .steps = number("FAKE_STEPS", 20),
       .seed = 1337,
