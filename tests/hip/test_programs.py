@@ -18,7 +18,7 @@ sys.path.insert(0, str(TREE / "tests" / "cuda"))
 
 import test_forward  # noqa: E402
 import test_training  # noqa: E402
-from host import HostTrainer, objects  # noqa: E402
+from host import GENERATOR, HostTrainer, objects  # noqa: E402
 from test_optimizers import RULES  # noqa: E402
 from test_training import EVALUATED, GPT, ROWS, case, write_data  # noqa: E402
 
@@ -97,6 +97,14 @@ class Runs(unittest.TestCase):
             shutil.rmtree(trainer.folder / "run", ignore_errors=True)
             ended = self.start(trainer, **environment)
             self.assertEqual(ended.returncode, 1, environment)
+            self.assertIn(said, ended.stderr)
+
+    def test_refused(self):
+        """What has no kernel at its place in the model, and what cannot be measured."""
+        for words, said in ((["qwen_moe.yaml", "-o", "-"], "qwen_moe.c:95:16: error: there is no kernel of 'grouped_matmul' for devices.kind 'hip' yet\n"),
+                            (["tune", "tiny.yaml", "-o", "/dev/null"], "--set devices.kind=hip: error: there is nothing to measure")):
+            ended = subprocess.run([GENERATOR, *words, "--set", "devices.kind=hip"], cwd=TREE / "examples" / "jobs", capture_output=True, text=True)
+            self.assertEqual(ended.returncode, 1 if "tune" not in words else 2)
             self.assertIn(said, ended.stderr)
 
     def test_epilogues(self):
