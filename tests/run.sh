@@ -70,9 +70,9 @@ list() {
 # The same, those with a line "# long" first, so that none of them runs alone at the end.
 long_first() {
   while read -r name command; do
-    place=2
-    case $command in *tests/*.py | *tests/*.sh) if grep -q '^# long' "${command##* }"; then place=1; fi ;; esac
-    echo "$place $name $command"
+    position=2
+    case $command in *tests/*.py | *tests/*.sh) if grep -q '^# long' "${command##* }"; then position=1; fi ;; esac
+    echo "$position $name $command"
   done | sort -s -k 1,1 | cut -d ' ' -f 2-
 }
 

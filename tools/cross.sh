@@ -22,7 +22,7 @@ apt_arm() {
     -o Dir::Cache="$1/cache" -o Debug::NoLocking=1 -o APT::Sandbox::User=root "$2" $3
 }
 
-make_root() { # FOLDER: which takes its place whole, so that a broken one is never used
+make_root() { # FOLDER: which is moved there whole, so that a broken one is never used
   mkdir -p "$1/lists/partial" "$1/cache/archives/partial" "$1/packages" "$1/sysroot"
   apt_arm "$1" update "" >"$1/log" 2>&1 || fail "the lists of packages for arm64 did not come: $(tail -1 "$1/log")"
   (cd "$1/packages" && apt_arm "$1" download "$packages" >>"$1/log" 2>&1) || fail "packages for arm64 did not come: $(tail -1 "$1/log")"

@@ -48,10 +48,10 @@ static tensor layer(scope s, tensor x, tensor tokens, struct config c) {
 }
 
 static tensor embed(scope s, tensor tokens, struct config c) {
-  tensor places = parameter(at(s, "position_embeddings"), "weight", c.max_position_embeddings, c.hidden_size);
+  tensor positions = parameter(at(s, "position_embeddings"), "weight", c.max_position_embeddings, c.hidden_size);
   tensor segments = parameter(at(s, "token_type_embeddings"), "weight", c.type_vocab_size, c.hidden_size);
   tensor x = add(embedding(at(s, "word_embeddings"), tokens, c.vocab_size, c.hidden_size), slice(segments, 0, 0, 1));
-  x = layer_norm_eps(at(s, "LayerNorm"), add(x, slice(places, 0, 0, dim(tokens, 1))), c.layer_norm_eps);
+  x = layer_norm_eps(at(s, "LayerNorm"), add(x, slice(positions, 0, 0, dim(tokens, 1))), c.layer_norm_eps);
   return dropout(x, c.hidden_dropout_prob);
 }
 

@@ -65,9 +65,9 @@ static tensor block(scope s, tensor x, struct config c) {
 /* tokens [B][T] to logits [B][T][vocab_size]. The last layer is the token table again. */
 tensor predict(scope s, struct config c, tensor tokens) {
   s = init_normal(s, 0.02);
-  tensor places = parameter(at(s, "wpe"), "weight", c.block_size, c.n_embd);
+  tensor positions = parameter(at(s, "wpe"), "weight", c.block_size, c.n_embd);
   tensor x = embedding(at(s, "wte"), tokens, c.vocab_size, c.n_embd);
-  x = dropout(add(x, slice(places, 0, 0, dim(tokens, 1))), c.dropout);
+  x = dropout(add(x, slice(positions, 0, 0, dim(tokens, 1))), c.dropout);
   for (int i = 0; i < c.n_layer; i++) x = block(nth(s, "h", i), x, c);
   x = layer_norm(at(s, "ln_f"), x);
   return matmul_transposed(x, parameter(at(s, "wte"), "weight", c.vocab_size, c.n_embd));

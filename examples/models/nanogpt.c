@@ -75,9 +75,9 @@ static tensor block(scope s, tensor x, struct config c) {
 /* tokens [B][T] to logits [B][T][vocab_size]. lm_head is tied to the token table. */
 tensor predict(scope s, struct config c, tensor tokens) {
   s = at(init_normal(s, 0.02), "transformer");
-  tensor places = parameter(at(s, "wpe"), "weight", c.block_size, c.n_embd);
+  tensor positions = parameter(at(s, "wpe"), "weight", c.block_size, c.n_embd);
   tensor x = embedding(at(s, "wte"), tokens, c.vocab_size, c.n_embd);
-  x = dropout(add(x, slice(places, 0, 0, dim(tokens, 1))), c.dropout);
+  x = dropout(add(x, slice(positions, 0, 0, dim(tokens, 1))), c.dropout);
   for (int i = 0; i < c.n_layer; i++) x = block(nth(s, "h", i), x, c);
   x = norm(at(s, "ln_f"), x, c);
   return matmul_transposed(x, parameter(at(s, "wte"), "weight", c.vocab_size, c.n_embd));

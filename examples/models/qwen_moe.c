@@ -117,9 +117,9 @@ static struct routed mixture(scope s, struct routed r, tensor x, struct config c
   tensor choices = top_k_places(likely, k), weights = top_k(likely, k);
   if (c.norm_topk_prob) weights = divide(weights, reshape(sum(weights, 2), dim(x, 0), dim(x, 1), 1));
   tensor starts = group_starts(choices, c.num_experts, most), rows = group_rows(choices, c.num_experts, most);
-  tensor places = group_places(choices, c.num_experts, most);
+  tensor positions = group_places(choices, c.num_experts, most);
   tensor h = experts(s, take(reshape(x, tokens, c.hidden_size), rows), starts, c);
-  h = mul(h, take(reshape(weights, tokens * k, 1), places));
+  h = mul(h, take(reshape(weights, tokens * k, 1), positions));
   r.x = add(r.x, reshape(index_add(h, rows, tokens), dim(x, 0), dim(x, 1), c.hidden_size));
   r.chosen = add(r.chosen, share_of_tokens(top_k_mask(likely, k)));
   r.likely = add(r.likely, share_of_tokens(likely));

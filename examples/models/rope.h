@@ -21,7 +21,7 @@ struct rope_config {
   double theta, factor;
   double low_freq_factor, high_freq_factor; /* ROPE_LLAMA3 */
   double beta_fast, beta_slow;              /* ROPE_YARN */
-  int original_length;                      /* places of the model's first training */
+  int original_length;                      /* positions of the model's first training */
 };
 
 /* No scaling, with the usual numbers for each kind. */
@@ -51,7 +51,7 @@ struct rope_config {
       {"rope_*.attention_factor", .is = "null"}, {"rope_*.mscale*", .is = "null"}, {"rope_*.truncate", .is = "true"},  \
       {"max_position_embeddings"}
 
-/* cos and sin, [places][dims / 2] each. */
+/* cos and sin, [positions][dims / 2] each. */
 struct rope {
   tensor cos, sin;
 };
@@ -69,21 +69,21 @@ static double rope_llama3(struct rope_config c, double frequency) {
 }
 
 /* The r at which a frequency turns `turns` times over the original length. */
-static double rope_place_of(struct rope_config c, int dims, double turns) {
+static double rope_correction_dim(struct rope_config c, int dims, double turns) {
   return dims * log(c.original_length / (turns * TWO_PI)) / (2 * log(c.theta));
 }
 
 static double rope_yarn(struct rope_config c, double frequency, int r, int dims) {
-  double low = fmax(floor(rope_place_of(c, dims, c.beta_fast)), 0);
-  double high = fmin(ceil(rope_place_of(c, dims, c.beta_slow)), dims - 1);
+  double low = fmax(floor(rope_correction_dim(c, dims, c.beta_fast)), 0);
+  double high = fmin(ceil(rope_correction_dim(c, dims, c.beta_slow)), dims - 1);
   double ramp = rope_clamp((r - low) / (high > low ? high - low : 0.001), 0, 1);
   return frequency / c.factor * ramp + frequency * (1 - ramp);
 }
 
-static double rope_frequency(struct rope_config c, int r, int dims, int places) {
+static double rope_frequency(struct rope_config c, int r, int dims, int positions) {
   double theta = c.theta;
-  if (c.kind == ROPE_DYNAMIC && places > c.original_length)
-    theta *= pow(c.factor * places / c.original_length - (c.factor - 1), dims / (dims - 2.0));
+  if (c.kind == ROPE_DYNAMIC && positions > c.original_length)
+    theta *= pow(c.factor * positions / c.original_length - (c.factor - 1), dims / (dims - 2.0));
   double frequency = pow(theta, -2.0 * r / dims);
   if (c.kind == ROPE_LINEAR) return frequency / c.factor;
   if (c.kind == ROPE_LLAMA3) return rope_llama3(c, frequency);
@@ -91,11 +91,11 @@ static double rope_frequency(struct rope_config c, int r, int dims, int places) 
   return frequency;
 }
 
-static inline struct rope rope_angles(struct rope_config c, int places, int dims) {
+static inline struct rope rope_angles(struct rope_config c, int positions, int dims) {
   double frequencies[dims / 2];
-  for (int r = 0; r < dims / 2; r++) frequencies[r] = rope_frequency(c, r, dims, places);
-  tensor place = reshape(cast_float(arange(places)), places, 1);
-  tensor angles = mul(place, table_of(dims / 2, frequencies));
+  for (int r = 0; r < dims / 2; r++) frequencies[r] = rope_frequency(c, r, dims, positions);
+  tensor position = reshape(cast_float(arange(positions)), positions, 1);
+  tensor angles = mul(position, table_of(dims / 2, frequencies));
   double size = c.kind == ROPE_YARN ? 0.1 * log(c.factor) + 1 : 1;
   return (struct rope){.cos = scale(cos_of(angles), size), .sin = scale(sin_of(angles), size)};
 }

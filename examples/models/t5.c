@@ -1,7 +1,7 @@
 /* T5 (Raffel et al., arXiv:1910.10683): the tensor names and the arithmetic of transformers'
  * T5ForConditionalGeneration, so that its checkpoints load from their model.safetensors. The encoder reads the tokens;
- * the decoder writes the targets, each from those before it, after token 0. Places count through a bias of the scores
- * by their distance.
+ * the decoder writes the targets, each from those before it, after token 0. Positions count through a bias of the
+ * scores by their distance.
  *
  * B batch, T tokens of a sequence, C d_model, H num_heads, D d_kv. */
 #include <accel/model.h>
@@ -34,7 +34,7 @@ const struct published published[] = {
     {"is_decoder"},
 };
 
-/* The bucket of a key that stands `ahead` places after its query: one each when near, then by the logarithm. */
+/* The bucket of a key that stands `ahead` positions after its query: one each when near, then by the logarithm. */
 static int bucket(int ahead, bool both_ways, struct config c) {
   int buckets = c.relative_attention_num_buckets / (both_ways ? 2 : 1), first = both_ways && ahead > 0 ? buckets : 0;
   int distance = both_ways ? abs(ahead) : ahead < 0 ? -ahead : 0, exact = buckets / 2;
@@ -46,22 +46,22 @@ static int bucket(int ahead, bool both_ways, struct config c) {
 
 /* [H][T][T]: what a score gains by its key's distance. Row t is row 0 moved to the right by t: all of them lie in one
  * list of T rows of 2 T - 1 numbers, read as rows that are one number shorter. */
-static inline tensor distances(scope s, int places, bool both_ways, struct config c) {
-  int count = 2 * places - 1;
+static inline tensor distances(scope s, int positions, bool both_ways, struct config c) {
+  int count = 2 * positions - 1;
   int buckets[count];
-  for (int i = 0; i < count; i++) buckets[i] = bucket(i < places ? i : i - count, both_ways, c);
+  for (int i = 0; i < count; i++) buckets[i] = bucket(i < positions ? i : i - count, both_ways, c);
   tensor row = embedding(at(s, "relative_attention_bias"), int_table_of(count, buckets),
                          c.relative_attention_num_buckets, c.num_heads);
   row = reshape(transpose(row, 0, 1), c.num_heads, 1, count);
-  tensor rows = reshape(add(row, constant(0, c.num_heads, places, count)), c.num_heads, places * count);
-  rows = reshape(slice(rows, 1, 0, places * (count - 1)), c.num_heads, places, count - 1);
-  return slice(rows, 2, 0, places);
+  tensor rows = reshape(add(row, constant(0, c.num_heads, positions, count)), c.num_heads, positions * count);
+  rows = reshape(slice(rows, 1, 0, positions * (count - 1)), c.num_heads, positions, count - 1);
+  return slice(rows, 2, 0, positions);
 }
 
 /* [T][T]: far below all scores where the key comes after the query. */
-static tensor later(int places) {
-  tensor place = cast_float(arange(places));
-  return scale(greater(reshape(place, 1, places), reshape(place, places, 1)), -1e30);
+static tensor later(int positions) {
+  tensor position = cast_float(arange(positions));
+  return scale(greater(reshape(position, 1, positions), reshape(position, positions, 1)), -1e30);
 }
 
 /* [B][T][H D] as [B][H][T][D]. */
@@ -152,12 +152,12 @@ static tensor decode(scope s, tensor x, tensor memory, struct config c) {
 
 /* The targets moved to the right after token 0, [B][T][C]. */
 static tensor shifted(scope s, tensor targets, struct config c) {
-  int batch = dim(targets, 0), places = dim(targets, 1);
+  int batch = dim(targets, 0), positions = dim(targets, 1);
   int zeros[batch];
   for (int i = 0; i < batch; i++) zeros[i] = 0;
   tensor start = embedding(s, reshape(int_table_of(batch, zeros), batch, 1), c.vocab_size, c.d_model);
-  if (places == 1) return start;
-  return concat(1, start, embedding(s, slice(targets, 1, 0, places - 1), c.vocab_size, c.d_model));
+  if (positions == 1) return start;
+  return concat(1, start, embedding(s, slice(targets, 1, 0, positions - 1), c.vocab_size, c.d_model));
 }
 
 tensor model(scope s, struct config c, tensor tokens, tensor targets) {

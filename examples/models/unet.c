@@ -48,7 +48,7 @@ static tensor heads(tensor x, struct config c) {
   return transpose(reshape(x, dim(x, 0), dim(x, 1), -1, c.attention_head_dim), 1, 2);
 }
 
-/* Every place sees all of the image. */
+/* Every position sees all of the image. */
 static tensor attend(scope s, tensor x, struct config c) {
   int batch = dim(x, 0), channels = dim(x, 1);
   tensor h = transpose(reshape(norm(at(s, "group_norm"), x, c), batch, channels, -1), 1, 2);

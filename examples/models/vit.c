@@ -55,7 +55,7 @@ static tensor layer(scope s, tensor x, struct config c) {
   return add(x, linear(at(s, "output.dense"), h, c.hidden_size));
 }
 
-/* Patches after a token that stands for the class, each with what its place adds. */
+/* Patches after a token that stands for the class, each with what its position adds. */
 static tensor embed(scope s, tensor images, struct config c) {
   tensor x = patches(at(s, "patch_embeddings.projection"), images, c);
   tensor class = parameter(s, "cls_token", 1, 1, c.hidden_size);

@@ -297,7 +297,7 @@ static const struct {
     {"accel_load_classes", load_classes},
     {"accel_load_values", load_values},
     {"accel_generation_window", generation_window},
-    {"accel_generation_places", generation_positions},
+    {"accel_generation_positions", generation_positions},
 };
 
 /* A function without a model: it may write all that it gets a pointer to, but for constants. */

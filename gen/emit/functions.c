@@ -156,8 +156,8 @@ static const struct parameter *parameter_of(const struct function *function, int
   return &region->parameters.items[index];
 }
 
-static struct jinja_value place_argument(const struct program *program, const struct function *function,
-                                         const struct view *view) {
+static struct jinja_value operand_argument(const struct program *program, const struct function *function,
+                                           const struct view *view) {
   struct arena *arena = program->arena;
   const struct storage *storage = storage_root(view->storage);
   struct jinja_value argument;
@@ -240,7 +240,7 @@ static void push_operands(const struct program *program, const struct function *
   for (int i = 0; i < call->callee->results.count; i++)
     jinja_push(arena, list,
                call->count > 1 ? iteration_argument(arena, &step->outputs[i], back ? 0 : 1)
-                               : place_argument(program, function, &step->outputs[i]));
+                               : operand_argument(program, function, &step->outputs[i]));
   for (int i = 0; i < call->callee->inputs.count; i++) {
     if (!step->callee->uses_inputs[i]) continue;
     bool carried = call->count > 1 && call->carry[i] >= 0, stacked = call->stacked != NULL && call->stacked[i];
@@ -249,7 +249,7 @@ static void push_operands(const struct program *program, const struct function *
     else if (stacked)
       jinja_push(arena, list, iteration_argument(arena, &step->inputs[i], stacked_copy(&step->inputs[i], 0)));
     else
-      jinja_push(arena, list, place_argument(program, function, &step->inputs[i]));
+      jinja_push(arena, list, operand_argument(program, function, &step->inputs[i]));
   }
 }
 
@@ -294,9 +294,9 @@ static struct jinja_value kernel_call_value(const struct program *program, const
   }
   set_bool(arena, value, "steps", steps);
   for (int i = 0; i < step->node->n_outputs && !steps; i++)
-    jinja_push(arena, arguments, place_argument(program, function, &step->outputs[i]));
+    jinja_push(arena, arguments, operand_argument(program, function, &step->outputs[i]));
   for (int i = 0; i < step->node->n_inputs; i++)
-    jinja_push(arena, arguments, place_argument(program, function, &step->inputs[i]));
+    jinja_push(arena, arguments, operand_argument(program, function, &step->inputs[i]));
   set_text(arena, value, "callee", step->kernel->name);
   set_text(arena, value, "part", is_profiled(program) ? step->kernel->name : "");
   jinja_set(arena, value, "arguments", arguments);

@@ -128,7 +128,7 @@ static bool outputs_differentiable(const struct node *node) {
 static bool check_index(struct builder *builder, const struct node *node, int input) {
   int64_t limit = node->kind->index.limit != NULL ? node->kind->index.limit(node, input) : 0, wrong;
   if (limit == 0 || op_index_fits(node->inputs[input], limit, op_left_out(node), &wrong)) return true;
-  builder_error(builder, "%s: the index is %lld in one place, where it must be within 0 and %lld", node->kind->name,
+  builder_error(builder, "%s: the index is %lld at one position, where it must be within 0 and %lld", node->kind->name,
                 (long long)wrong, (long long)(limit - 1));
   return false;
 }

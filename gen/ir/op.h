@@ -7,7 +7,7 @@
 #include "gen/ir/graph.h"
 
 struct builder;
-struct new_places;
+struct new_positions;
 
 /* What a node is to the passes. */
 enum op_class {
@@ -189,7 +189,7 @@ struct op_sequence {
   /* For incremental decoding: the operation mixes positions, but what it needs of earlier ones fits a cache. Builds it
    * over new positions, whose inputs are in `new`. Sets new->timeline and returns output 0; NULL without an error if
    * there is no such operation. The node's region is open. */
-  struct value *(*incremental)(struct builder *builder, const struct node *node, struct new_places *new);
+  struct value *(*incremental)(struct builder *builder, const struct node *node, struct new_positions *new);
 };
 
 /* Asked by evaluation and by the mean over batches. */
@@ -280,7 +280,7 @@ struct timeline {
 };
 
 /* Positions of a sequence that follow on those which have been before. */
-struct new_places {
+struct new_positions {
   struct value *const *inputs;      /* of the node, over the new positions alone */
   const struct timeline *timelines; /* of each input */
   struct value *at;                 /* [1] int32: which position the first of them is */

@@ -216,7 +216,8 @@ static int node_position(const struct region *region, const struct node *node) {
 }
 
 /* Whether a of region p and b of region q stand in the same position of their regions. */
-static bool same_place(const struct region *p, const struct value *a, const struct region *q, const struct value *b) {
+static bool same_position(const struct region *p, const struct value *a, const struct region *q,
+                          const struct value *b) {
   if (a->kind != b->kind || a->index != b->index) return false;
   return a->kind != VALUE_RESULT || node_position(p, a->producer) == node_position(q, b->producer);
 }
@@ -226,7 +227,7 @@ static bool same_node(const struct region *p, const struct node *a, const struct
   if (a->autocast.cpu != b->autocast.cpu || a->autocast.cuda != b->autocast.cuda) return false;
   if (!same_attributes(a, b) || !same_call(a->call, b->call)) return false;
   for (int i = 0; i < a->n_inputs; i++)
-    if (!same_place(p, a->inputs[i], q, b->inputs[i])) return false;
+    if (!same_position(p, a->inputs[i], q, b->inputs[i])) return false;
   for (int i = 0; i < a->n_outputs; i++)
     if (!shape_equal(a->outputs[i]->shape, b->outputs[i]->shape)) return false;
   return true;
@@ -255,7 +256,7 @@ bool region_equal(const struct region *p, const struct region *q) {
   for (int i = 0; i < p->nodes.count; i++)
     if (!same_node(p, p->nodes.items[i], q, q->nodes.items[i])) return false;
   for (int i = 0; i < p->results.count; i++)
-    if (!same_place(p, p->results.items[i], q, q->results.items[i])) return false;
+    if (!same_position(p, p->results.items[i], q, q->results.items[i])) return false;
   return true;
 }
 

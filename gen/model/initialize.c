@@ -1,7 +1,7 @@
 /* Initial values: {...} with and without designators and inner braces, as C17 6.7.9 says. */
 #include "gen/model/evaluate.h"
 
-/* The items of a {...} that are still to be placed. */
+/* The items of a {...} that are still to be assigned. */
 struct items {
   const struct syntax *list;
   int next;

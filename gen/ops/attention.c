@@ -30,10 +30,10 @@ static bool check_starts(struct arena *arena, const struct node *node, int index
                          const char **error) {
   if (node->n_inputs <= index) return true;
   if (q.dim[2] != k.dim[2])
-    return op_fail(arena, node, error, "%s and %s must have the same places, where documents begin at some of them",
+    return op_fail(arena, node, error, "%s and %s must have the same positions, where documents begin at some of them",
                    op_operand_text(arena, node, index - 3), op_operand_text(arena, node, index - 2));
   return op_check_dtype(arena, node, index, DTYPE_INT32, error) &&
-         op_check_shape(arena, node, index, shape_of(2, q.dim[0], q.dim[2]), "a number for each sample and place",
+         op_check_shape(arena, node, index, shape_of(2, q.dim[0], q.dim[2]), "a number for each sample and position",
                         error);
 }
 
@@ -43,14 +43,14 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   if (!op_check_same_float(arena, node, 3, error)) return 0;
   for (int i = 0; i < 3; i++) {
     if (node->inputs[i]->shape.rank != 4)
-      return op_fail(arena, node, error, "%s must have 4 dimensions: [batch][heads][places][columns]",
+      return op_fail(arena, node, error, "%s must have 4 dimensions: [batch][heads][positions][columns]",
                      op_operand_text(arena, node, i));
   }
   if (q.dim[0] != k.dim[0] || q.dim[3] != k.dim[3] || q.dim[1] % k.dim[1] != 0)
-    return op_fail(arena, node, error, "%s and %s may differ in places, and in heads where k's divide q's",
+    return op_fail(arena, node, error, "%s and %s may differ in positions, and in heads where k's divide q's",
                    op_operand_text(arena, node, 0), op_operand_text(arena, node, 1));
   if (node_int(node, "window") > 0 && q.dim[2] != k.dim[2])
-    return op_fail(arena, node, error, "%s and %s must have the same places, where a window is moved along them",
+    return op_fail(arena, node, error, "%s and %s must have the same positions, where a window is moved along them",
                    op_operand_text(arena, node, 0), op_operand_text(arena, node, 1));
   if (!op_check_shape(arena, node, 2, k, "like k", error) || !check_starts(arena, node, 3, q, k, error)) return 0;
   shapes[0] = q;
@@ -160,7 +160,7 @@ static int along(const struct node *node, int axis, int input) {
 }
 
 /* Each query sees earlier positions alone: the KV cache holds the keys and values of all positions so far. */
-static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_positions *new) {
   if (!node_int(node, "causal") || node->n_inputs > 3) return NULL;
   for (int i = 0; i < 3; i++)
     if (!op_is_at(new->timelines[i], 2)) return NULL;

@@ -8,7 +8,7 @@ static bool check_heads(struct builder *builder, struct shape q, struct shape k,
   if (fits && q.dim[1] % k.dim[1] == 0) return true;
   struct arena *arena = builder_arena(builder);
   builder_error(builder,
-                "attention_bias: q %s, k %s and v %s must be [batch][heads][places][d], q's heads a multiple of k's",
+                "attention_bias: q %s, k %s and v %s must be [batch][heads][positions][d], q's heads a multiple of k's",
                 shape_text(arena, q), shape_text(arena, k), shape_text(arena, v));
   return false;
 }

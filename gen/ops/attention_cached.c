@@ -10,7 +10,7 @@ static bool check_cache(struct arena *arena, const struct node *node, int index,
   struct shape k = node->inputs[1]->shape, cache = node->inputs[index]->shape;
   if (!op_check_dtype(arena, node, index, DTYPE_FLOAT32, error)) return false;
   return op_check_shape(arena, node, index, op_with_extent(k, 2, cache.rank > 2 ? cache.dim[2] : 0),
-                        "like k but for the places", error);
+                        "like k but for the positions", error);
 }
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -18,7 +18,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   struct shape q = node->inputs[0]->shape, k = node->inputs[1]->shape;
   if (!op_check_same_float(arena, node, 3, error)) return 0;
   if (q.rank != 4 || k.rank != 4 || q.dim[1] % k.dim[1] != 0 || q.dim[2] != k.dim[2])
-    return op_fail(arena, node, error, "%s and %s must be [batch][heads][places][columns] of the same places",
+    return op_fail(arena, node, error, "%s and %s must be [batch][heads][positions][columns] of the same positions",
                    op_operand_text(arena, node, 0), op_operand_text(arena, node, 1));
   if (!op_check_shape(arena, node, 2, k, "like k", error)) return 0;
   if (!check_cache(arena, node, 3, error) || !check_cache(arena, node, 4, error)) return 0;

@@ -10,7 +10,7 @@ static int infer_from(struct arena *arena, const struct node *node, struct shape
   struct shape x = node->inputs[0]->shape, cache = node->inputs[1]->shape;
   int axis = (int)node_int(node, "axis");
   if (!op_check_float(arena, node, 0, error) || !op_check_dtype(arena, node, 1, DTYPE_FLOAT32, error)) return 0;
-  if (!op_check_shape(arena, node, 1, op_with_extent(x, axis, cache.dim[axis]), "like x but for the places", error))
+  if (!op_check_shape(arena, node, 1, op_with_extent(x, axis, cache.dim[axis]), "like x but for the positions", error))
     return 0;
   if (!op_check_at(arena, node, at, error)) return 0;
   shapes[0] = op_with_extent(x, axis, cache.dim[axis] + x.dim[axis]);

@@ -24,7 +24,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 /* The sum so far is cached. */
-static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_positions *new) {
   int axis = (int)node_int(node, "axis");
   if (node_int(node, "reverse") || !op_is_at(new->timelines[0], axis) || !dtype_is_float(new->inputs[0]->dtype))
     return NULL;

@@ -9,7 +9,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   struct shape x = node->inputs[0]->shape;
   int64_t axis = node_int(node, "axis"), count = node_int(node, "count");
   if (axis < 0 || axis >= x.rank || count < 1 || count > x.dim[axis])
-    return op_fail(arena, node, error, "%s has not %lld places along axis %lld", op_operand_text(arena, node, 0),
+    return op_fail(arena, node, error, "%s has not %lld positions along axis %lld", op_operand_text(arena, node, 0),
                    (long long)count, (long long)axis);
   if (!op_check_at(arena, node, 1, error)) return 0;
   return op_result(shapes, dtypes, op_with_extent(x, (int)axis, count), node->inputs[0]->dtype);

@@ -45,7 +45,7 @@ static bool fail(const struct einsum *e, const char *what) {
 
 /* ---- Terms ---- */
 
-static int place_in(const struct term *term, int label) {
+static int position_of(const struct term *term, int label) {
   for (int i = 0; i < term->x->shape.rank; i++)
     if (term->labels[i] == label) return i;
   return -1;
@@ -112,14 +112,14 @@ static void take_diagonals(const struct einsum *e, struct term *term) {
 static void sum_out(const struct einsum *e, struct term *term, const struct labels *kept, const struct term *other) {
   for (int i = term->x->shape.rank - 1; i >= 0; i--) {
     int label = term->labels[i];
-    if (among(kept, label) || (other != NULL && place_in(other, label) >= 0)) continue;
+    if (among(kept, label) || (other != NULL && position_of(other, label) >= 0)) continue;
     drop_label(term, op_sum(e->builder, term->x, shape_of(1, (int64_t)i)), i);
   }
 }
 
 /* Brings the term's dimensions into this order. */
 static void arrange(const struct einsum *e, struct term *term, const struct labels *order) {
-  for (int i = 0; i < order->count; i++) swap_axes(e, term, i, place_in(term, order->items[i]));
+  for (int i = 0; i < order->count; i++) swap_axes(e, term, i, position_of(term, order->items[i]));
 }
 
 /* ---- Two terms ---- */
@@ -139,7 +139,7 @@ static struct labels chosen(const struct term *a, const struct term *b, bool in_
                             bool is_kept) {
   struct labels labels = {0};
   for (int i = 0; i < a->x->shape.rank; i++)
-    if ((place_in(b, a->labels[i]) >= 0) == in_b && among(kept, a->labels[i]) == is_kept)
+    if ((position_of(b, a->labels[i]) >= 0) == in_b && among(kept, a->labels[i]) == is_kept)
       labels.items[labels.count++] = a->labels[i];
   return labels;
 }
@@ -263,7 +263,7 @@ static struct labels needed(const struct einsum *e, int next) {
   struct labels labels = {0};
   for (int label = 0; label < LABELS; label++) {
     bool wanted = among(&e->result, label);
-    for (int i = next; i < e->n; i++) wanted |= place_in(&e->terms[i], label) >= 0;
+    for (int i = next; i < e->n; i++) wanted |= position_of(&e->terms[i], label) >= 0;
     if (wanted && labels.count < 2 * MAX_RANK) labels.items[labels.count++] = label;
   }
   return labels;

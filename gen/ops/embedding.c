@@ -45,7 +45,7 @@ static int along(const struct node *node, int axis, int input) {
 }
 
 /* Rows of positions, sorted by the numbers that another operation gives. */
-static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_positions *new) {
   (void)node;
   struct timeline rows = new->timelines[0], index = new->timelines[1];
   if (rows.axis != 0 || rows.before > 0 || rows.order != NULL || index.axis != AXIS_SORTED || index.more < 0)
@@ -127,7 +127,7 @@ static int64_t index_limit_backward(const struct node *node, int input) {
 }
 
 /* Sorted rows go back to their positions. */
-static struct value *incremental_backward(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental_backward(struct builder *builder, const struct node *node, struct new_positions *new) {
   struct timeline sorted = new->timelines[0], index = new->timelines[1];
   bool fits = sorted.axis == 0 && index.axis == AXIS_SORTED && sorted.order == index.order && sorted.more == index.more;
   if (!fits || sorted.before > 0 || node_int(node, "rows") % new->most != 0) return NULL;

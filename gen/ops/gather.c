@@ -77,7 +77,7 @@ static const struct op_kind kind = {
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                           const char **error) {
   if (!good_index(arena, node, error)) return 0;
-  if (!op_check_shape(arena, node, 1, node->inputs[0]->shape, "a place for each element", error)) return 0;
+  if (!op_check_shape(arena, node, 1, node->inputs[0]->shape, "a position for each element", error)) return 0;
   struct shape shape = op_with_extent(node->inputs[0]->shape, (int)node_int(node, "axis"), node_int(node, "size"));
   return op_result(shapes, dtypes, shape, node->inputs[0]->dtype);
 }

@@ -85,7 +85,7 @@ static int64_t index_limit(const struct node *node, int input) {
 }
 
 /* Rows of positions that the groups sort. */
-static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_positions *new) {
   struct timeline rows = new->timelines[0], starts = new->timelines[1];
   if (rows.axis != 0 || starts.axis != AXIS_SORTED || starts.more >= 0 || rows.order != starts.order) return NULL;
   for (int i = FIRST; i < node->n_inputs; i++)

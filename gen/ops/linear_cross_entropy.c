@@ -5,7 +5,7 @@
  * a chunk, of x's type, in rows of `pitch` elements.
  *
  * Where all rows are in memory at once (`kept`), the logits stay there for the backward, which then makes of them, in
- * their place, their gradient and its matmuls: what is left is that rows begin where a library wants them.
+ * their memory, their gradient and its matmuls: what is left is that rows begin where a library wants them.
  *
  * As the loss is a mean whose gradient is known before any logit is, both can be computed from a chunk while it is in
  * memory: one node of the backward (`fused_loss_backward`) computes each chunk of logits once, and from it the loss and

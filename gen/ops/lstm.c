@@ -112,7 +112,7 @@ static double flops(const struct node *node) {
 }
 
 /* y and the cells of the newest step are cached. */
-static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_positions *new) {
   if (!op_is_at(new->timelines[0], 1) || new->timelines[1].axis != AXIS_WHOLE) return NULL;
   struct shape state = carried(node->inputs[0]->shape);
   struct value *inputs[] = {new->inputs[0], new->inputs[1], op_cache(builder, new, "state", state), new->at,

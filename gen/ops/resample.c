@@ -12,7 +12,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
                  const char **error) {
   if (!op_check_float(arena, node, 0, error)) return 0;
   struct shape y = node->inputs[0]->shape;
-  y.dim[node_int(node, "axis")] = node_int(node, "places");
+  y.dim[node_int(node, "axis")] = node_int(node, "positions");
   return op_result(shapes, dtypes, y, node->inputs[0]->dtype);
 }
 
@@ -74,7 +74,7 @@ static struct value *resample(struct builder *builder, struct value *x, int axis
     rows[n++] = (double)(end - start);
     for (int64_t j = start; j < end; j++) rows[n++] = row[j];
   }
-  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("places", map.to),
+  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("positions", map.to),
                                    attribute_reals("map", rows, n)};
   if (first >= needed) first = 0; /* none counts */
   if (first > 0 || needed < map.from) x = op_slice(builder, x, axis, first, needed - first);
@@ -83,7 +83,7 @@ static struct value *resample(struct builder *builder, struct value *x, int axis
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   int axis = (int)node_int(node, "axis");
-  int64_t from = node->inputs[0]->shape.dim[axis], to = node_int(node, "places");
+  int64_t from = node->inputs[0]->shape.dim[axis], to = node_int(node, "positions");
   struct map back = map_new(builder_arena(builder), to, from);
   const double *row = node_reals(node, "map");
   for (int64_t i = 0; i < to; i++, row += 2 + (int64_t)row[1])

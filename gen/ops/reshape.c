@@ -77,7 +77,7 @@ static int along(const struct node *node, int axis, int input) {
 }
 
 /* The dimension of the positions becomes one with those after it. */
-static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_positions *new) {
   const struct timeline from = new->timelines[0];
   struct shape x = node->inputs[0]->shape, y = node->outputs[0]->shape;
   if (!op_is_at(from, from.axis)) return NULL;

@@ -11,10 +11,10 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   for (int i = 1; i < 3; i++)
     if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
   if (x.rank != 4)
-    return op_fail(arena, node, error, "%s must have 4 dimensions: [batch][heads][places][columns]",
+    return op_fail(arena, node, error, "%s must have 4 dimensions: [batch][heads][positions][columns]",
                    op_operand_text(arena, node, 0));
   if (angles.rank != 2 || angles.dim[0] != x.dim[2] || 2 * angles.dim[1] > x.dim[3])
-    return op_fail(arena, node, error, "%s must be [places][angles] of %s, with at most one angle for two columns",
+    return op_fail(arena, node, error, "%s must be [positions][angles] of %s, with at most one angle for two columns",
                    op_operand_text(arena, node, 1), op_operand_text(arena, node, 0));
   if (!op_check_shape(arena, node, 2, angles, "like cos", error)) return 0;
   return op_result(shapes, dtypes, x, node->inputs[0]->dtype);

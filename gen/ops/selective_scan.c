@@ -67,7 +67,7 @@ static double flops(const struct node *node) {
 }
 
 /* The states so far are cached. */
-static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_positions *new) {
   for (int i = 0; i < 5; i++)
     if (i == 2 ? new->timelines[i].axis != AXIS_WHOLE : !op_is_at(new->timelines[i], 1)) return NULL;
   struct shape u = new->inputs[0]->shape;

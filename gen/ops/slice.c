@@ -10,8 +10,8 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   if (axis < 0 || axis >= shape.rank)
     return op_fail(arena, node, error, "%s has no axis %lld", op_operand_text(arena, node, 0), (long long)axis);
   if (start < 0 || count < 1 || start + count > shape.dim[axis])
-    return op_fail(arena, node, error, "%s has no places %lld to %lld along axis %lld", op_operand_text(arena, node, 0),
-                   (long long)start, (long long)(start + count - 1), (long long)axis);
+    return op_fail(arena, node, error, "%s has no positions %lld to %lld along axis %lld",
+                   op_operand_text(arena, node, 0), (long long)start, (long long)(start + count - 1), (long long)axis);
   return op_result(shapes, dtypes, op_with_extent(shape, (int)axis, count), node->inputs[0]->dtype);
 }
 
@@ -54,7 +54,7 @@ static bool unview(const struct node *node, const int64_t *out_strides, int64_t 
 }
 
 /* Positions that end no later than the newest one; what stood before it is there as far as the input has it. */
-static struct value *incremental(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental(struct builder *builder, const struct node *node, struct new_positions *new) {
   const struct timeline timeline = new->timelines[0];
   if (!op_is_plain(timeline)) return NULL;
   int64_t start = node_int(node, "start"), before = node_int(node, "count") - new->most,
@@ -132,7 +132,7 @@ static void gradient_backward(struct builder *builder, const struct node *node, 
 }
 
 /* Zeros stand before the first position; those after the last one come to an end that is not there yet. */
-static struct value *incremental_backward(struct builder *builder, const struct node *node, struct new_places *new) {
+static struct value *incremental_backward(struct builder *builder, const struct node *node, struct new_positions *new) {
   int64_t start = node_int(node, "start");
   new->timeline = new->timelines[0];
   if (!op_is_plain(new->timeline)) return NULL;
@@ -196,7 +196,8 @@ static struct value *build_pad(struct builder *builder, const struct argument *a
   if (axis < 0) return NULL;
   int64_t before = arguments[2].integer, after = arguments[3].integer;
   if (before < 0 || after < 0) {
-    builder_error(builder, "pad: %lld and %lld places; slice takes places away", (long long)before, (long long)after);
+    builder_error(builder, "pad: %lld and %lld positions; slice takes positions away", (long long)before,
+                  (long long)after);
     return NULL;
   }
   return op_pad(builder, x, axis, before, after);

@@ -8,7 +8,7 @@
 #include "gen/ops/support/support.h"
 
 /* Whether inputs 0 and 1 are the rows and columns of as many elements. */
-static bool good_places(struct arena *arena, const struct node *node, const char **error) {
+static bool good_positions(struct arena *arena, const struct node *node, const char **error) {
   for (int i = 0; i < 2; i++)
     if (!op_check_dtype(arena, node, i, DTYPE_INT32, error)) return false;
   if (node->inputs[0]->shape.rank != 1) {
@@ -20,7 +20,7 @@ static bool good_places(struct arena *arena, const struct node *node, const char
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
-  if (!good_places(arena, node, error)) return 0;
+  if (!good_positions(arena, node, error)) return 0;
   for (int i = 2; i < 4; i++)
     if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error)) return 0;
   if (!op_check_shape(arena, node, 2, node->inputs[0]->shape, "one for each element, as the rows", error)) return 0;
@@ -81,7 +81,7 @@ static const struct op_kind kind = {
 
 static int infer_dot(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                      const char **error) {
-  if (!good_places(arena, node, error)) return 0;
+  if (!good_positions(arena, node, error)) return 0;
   if (!op_check_rank(arena, node, 2, 2, error) || !op_check_rank(arena, node, 3, 2, error)) return 0;
   struct shape b = node->inputs[3]->shape;
   if (!op_check_shape(arena, node, 2, op_with_extent(b, 0, node->inputs[2]->shape.dim[0]), "b's columns", error))

@@ -42,7 +42,7 @@ struct target_kernels {
   bool traced;        /* its runtime sees what runs when, without marks in the program */
 };
 
-/* The library of its matmuls, asked by passes that shape or place operands. */
+/* The library of its matmuls, asked by passes that lay out operands in memory. */
 struct target_library {
   unsigned parts;         /* which kernels it has besides matmuls, as bits of enum library_part */
   unsigned no_workspace;  /* of which of these its kernels, also those that are not the library's, need no workspace */

@@ -50,7 +50,7 @@ static struct spec_node *parse(struct arena *arena, const char *value) {
 }
 
 /* The entry of `node` that the first word of a name leads to; names of a group that the schema does not list, as those
- * of model.config, are one word, whatever dots are in them. *rest is what follows. NULL: there is no such place. */
+ * of model.config, are one word, whatever dots are in them. *rest is what follows. NULL: there is no such position. */
 static struct spec_entry *descend(struct restorer *r, struct spec_node *node, const json_t **schema, const char *name,
                                   const char **rest) {
   size_t length = strcspn(name, ".");

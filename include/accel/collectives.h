@@ -64,8 +64,8 @@ void accel_start_reduce_scatter_onto(enum accel_axis axis, const float *values, 
  * gives. It is waited for by accel_wait_collectives alone, and not counted by accel_wait_reductions. */
 void accel_start_all_reduce_chained(enum accel_axis axis, float *values, size_t count);
 
-/* Begins: shards as above, of which each rank has its own in its place among values, become those of all ranks. Nothing
- * of them is touched until accel_wait_gathers. */
+/* Begins: shards as above, of which each rank has its own in its position among values, become those of all ranks.
+ * Nothing of them is touched until accel_wait_gathers. */
 void accel_start_all_gather(enum accel_axis axis, float *values, size_t shard_size, size_t last);
 
 /* The same, from elsewhere: each rank has its own at `own`. */

@@ -13,7 +13,7 @@
  * of y's and x. */
 enum accel_made { ACCEL_MAKES_Y, ACCEL_MAKES_X, ACCEL_MAKES_WEIGHTS };
 
-/* Pairs are of height and width. Place i of y sees the places i stride - padding + k dilation of x. */
+/* Pairs are of height and width. Position i of y sees the positions i stride - padding + k dilation of x. */
 struct accel_convolution {
   enum accel_made makes;
   enum accel_element type, result; /* of what is read; of what is made */

@@ -38,7 +38,7 @@ bool accel_open_gemm(struct accel_gemm *gemm);
 void accel_multiply(const struct accel_gemm *gemm, void *y, const void *a, const void *b);
 
 /* Room, aligned to 64 bytes and kept by the program, for the packed weights of the GEMMs that are opened from then
- * on. A GEMM whose weights find no place there multiplies by them as they are. */
+ * on. A GEMM whose weights do not fit there multiplies by them as they are. */
 void accel_keep_packed(void *room, int64_t bytes);
 
 /* Weights have changed: each is packed anew by the first accel_multiply that meets it. */

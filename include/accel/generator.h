@@ -18,19 +18,19 @@ void *accel_generation_arena(struct accel_generation *run);
 /* Reads the parameters from --weights (default: model.safetensors in the project folder), then prints the prompt. */
 void accel_generation_weights(struct accel_generation *run, void *weights);
 
-/* Fills `tokens` [sequence_length] with the last tokens so far, the rest 0, and returns the place of the newest one;
+/* Fills `tokens` [sequence_length] with the last tokens so far, the rest 0, and returns the position of the newest one;
  * -1 when the asked number of tokens is out. */
 int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens);
 
-/* The next places of the text to run the model over, of a window of `length` places: fills tokens [most] and at[0], the
- * place of the first one, counted from where the window begins, and returns how many of them there are; the others are
- * 0. 1: over that place alone. 0 when the asked number of tokens is out. When the window is full, it begins anew with
- * the newer half of it. */
-int64_t accel_generation_places(struct accel_generation *run, int64_t length, int64_t most, int32_t *tokens,
-                                int32_t *at);
+/* The next positions of the text to run the model over, of a window of `length` positions: fills tokens [most] and
+ * at[0], the position of the first one, counted from where the window begins, and returns how many of them there are;
+ * the others are 0. 1: over that position alone. 0 when the asked number of tokens is out. When the window is full, it
+ * begins anew with the newer half of it. */
+int64_t accel_generation_positions(struct accel_generation *run, int64_t length, int64_t most, int32_t *tokens,
+                                   int32_t *at);
 
-/* Gets the logits [vocabulary] after the last of these places. Where that is the newest token, the next one is picked,
- * printed and appended. */
+/* Gets the logits [vocabulary] after the last of these positions. Where that is the newest token, the next one is
+ * picked, printed and appended. */
 void accel_generation_logits(struct accel_generation *run, const float *logits, int64_t vocabulary);
 
 /* Picks the next token from `logits` [vocabulary] (temperature, top-k, Philox), prints it, and appends it. */

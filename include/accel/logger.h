@@ -29,7 +29,7 @@ struct accel_logger accel_get_logger(const char *name, enum accel_level level);
 void accel_write(const struct accel_logger *logger, enum accel_level level, enum accel_writers writers,
                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* A warning of the main process that is written once, however often this place is passed. */
+/* A warning of the main process that is written once, however often this line runs. */
 #define ACCEL_WARNING_ONCE(logger, ...)                                                                                \
   do {                                                                                                                 \
     static int accel_told_;                                                                                            \

@@ -1,23 +1,23 @@
 /* accel/losses.h: losses, a part of accel/model.h.
  *
- * They are scalars: means over all places, as PyTorch's with reduction="mean". */
+ * They are scalars: means over all positions, as PyTorch's with reduction="mean". */
 #ifndef ACCEL_LOSSES_H
 #define ACCEL_LOSSES_H
 
 #include <accel/model.h>
 
-/* The mean over all places of -log softmax(logits)[target]: logits [...][classes], targets int32 [...]; a scalar.
- * Places whose target is -100 are left out, as in PyTorch. */
+/* The mean over all positions of -log softmax(logits)[target]: logits [...][classes], targets int32 [...]; a scalar.
+ * Positions whose target is -100 are left out, as in PyTorch. */
 tensor cross_entropy(tensor logits, tensor targets);
 
-/* With `ignored` in the place of -100. */
+/* With `ignored` instead of -100. */
 tensor cross_entropy_ignore(tensor logits, tensor targets, int ignored);
 
 /* With label smoothing: that share of each target's weight lies on all classes alike (Szegedy et al., arXiv:1512.00567,
  * section 7). */
 tensor cross_entropy_smooth(tensor logits, tensor targets, double smoothing);
 
-/* With coefficient * log_sum_exp(logits)^2 added to each place's loss (the z-loss of PaLM, arXiv:2204.02311). */
+/* With coefficient * log_sum_exp(logits)^2 added to each position's loss (the z-loss of PaLM, arXiv:2204.02311). */
 tensor cross_entropy_z(tensor logits, tensor targets, double coefficient);
 
 /* With all of these. */
@@ -42,7 +42,7 @@ tensor huber_loss(tensor x, tensor target, double delta);
 /* The Huber loss with delta = beta, divided by beta. */
 tensor smooth_l1_loss(tensor x, tensor target, double beta);
 
-/* Of logarithms of probabilities and of probabilities: the mean over all places of target (log target - x). Times
+/* Of logarithms of probabilities and of probabilities: the mean over all positions of target (log target - x). Times
  * the last extent it is the Kullback-Leibler divergence for each distribution (PyTorch's reduction="batchmean"). */
 tensor kl_div(tensor x, tensor target);
 

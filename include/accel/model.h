@@ -39,10 +39,10 @@ struct published {
 /* A value of the model: a tensor with a shape that is known when the model is read, and elements that are not. */
 typedef struct accel_tensor *tensor;
 
-/* A place for parameters: a prefix of their names, and how they start. */
+/* A scope for parameters: a prefix of their names, and how they start. */
 typedef struct accel_scope *scope;
 
-/* Which keys a query of attention sees: all of them, or those at its own place and before. */
+/* Which keys a query of attention sees: all of them, or those at its own position and before. */
 enum accel_mask { FULL, CAUSAL };
 
 /* ---- Scopes: known when the model is read ---- */
@@ -164,11 +164,11 @@ tensor attention_bias(tensor q, tensor k, tensor v, tensor bias);
  * lowest float32. */
 tensor padding_bias(tensor mask);
 
-/* Causal attention within documents: the query at place t of a sample sees the keys from starts[t] to t. starts is
- * int32 [batch][t], at most t in each place; data.packing gives one of that name. */
+/* Causal attention within documents: the query at position t of a sample sees the keys from starts[t] to t. starts is
+ * int32 [batch][t], at most t in each position; data.packing gives one of that name. */
 tensor attention_documents(tensor q, tensor k, tensor v, tensor starts);
 
-/* Rotary position embedding of x [batch][heads][t][d], with cos and sin of the places' angles, [t][angles], which no
+/* Rotary position embedding of x [batch][heads][t][d], with cos and sin of the positions' angles, [t][angles], which no
  * parameter may make (arXiv:2104.09864): columns r and r + angles are turned by angle r, as in Llama.
  * Columns from 2 angles on stay as they are. */
 tensor rotary(tensor x, tensor cos, tensor sin);
@@ -176,7 +176,7 @@ tensor rotary(tensor x, tensor cos, tensor sin);
 /* The same with columns 2 r and 2 r + 1 turned by angle r, as in GPT-J. */
 tensor rotary_interleaved(tensor x, tensor cos, tensor sin);
 
-/* ---- Elements: one result for each place; NumPy's rule of broadcasting ---- */
+/* ---- Elements: one result for each position; NumPy's rule of broadcasting ---- */
 
 /* a + b */
 tensor add(tensor a, tensor b);
@@ -334,7 +334,7 @@ tensor transpose(tensor x, int a, int b);
 /* Part number `which` of x cut into `parts` equal parts along an axis. */
 tensor split(tensor x, int axis, int parts, int which);
 
-/* `count` places along an axis from `start` on. */
+/* `count` positions along an axis from `start` on. */
 tensor slice(tensor x, int axis, int start, int count);
 
 /* concat(1, a, b, c): one after the other along an axis. */
@@ -353,7 +353,7 @@ tensor roll(tensor x, int axis, int shift);
 /* Zeros around x along an axis: so many before it and after it. */
 tensor pad(tensor x, int axis, int before, int after);
 
-/* ---- Places: an index is int32 ---- */
+/* ---- Positions: an index is int32 ---- */
 
 /* Rows of a matrix: x [rows][columns] at index [...] gives [...][columns]. */
 tensor take(tensor x, tensor index);
@@ -368,7 +368,7 @@ tensor gather(tensor x, int axis, tensor index);
 /* The other way: x added into `size` zeros along the axis where the index says (torch.scatter_add). */
 tensor scatter_add(tensor x, int axis, tensor index, int size);
 
-/* The place of the largest along an axis, which is then gone, int32. Of equal ones the first counts. */
+/* The index of the largest along an axis, which is then gone, int32. Of equal ones the first counts. */
 tensor argmax(tensor x, int axis);
 
 /* The largest along an axis, which is then gone. Of equal ones the first has the gradient (torch.max along an axis;
@@ -381,19 +381,19 @@ tensor min_along(tensor x, int axis);
 /* The k largest along the last axis, from the largest down: [...][k]. Of equal ones the first comes first. */
 tensor top_k(tensor x, int k);
 
-/* The places of these along the last axis: int32 [...][k]. */
+/* The indices of these along the last axis: int32 [...][k]. */
 tensor top_k_places(tensor x, int k);
 
-/* tokens [...] as [...][classes]: 1 in the token's place, else 0. */
+/* tokens [...] as [...][classes]: 1 in the token's position, else 0. */
 tensor one_hot(tensor tokens, int classes);
 
-/* Places by what was chosen there: index int32 [...][rows][k] says which of `groups` each row chose, k times. Where
+/* Positions by what was chosen there: index int32 [...][rows][k] says which of `groups` each row chose, k times. Where
  * `capacity` is not 0, a group takes so many of each of the leading dimensions: first choices in the order of the rows,
- * then second ones; what comes too late is dropped. The result: the places in the order of the groups, the dropped
+ * then second ones; what comes too late is dropped. The result: the positions in the order of the groups, the dropped
  * ones last, counted in index, int32 [all]. */
 tensor group_places(tensor index, int groups, int capacity);
 
-/* The rows that these places are of: int32 [all]. */
+/* The rows that these positions are of: int32 [all]. */
 tensor group_rows(tensor index, int groups, int capacity);
 
 /* Where each group starts among them: int32 [groups + 1]. */
@@ -432,7 +432,7 @@ tensor log_softmax(tensor x);
 /* log of the sum of exp(x) over the last axis, which is then gone. */
 tensor log_sum_exp(tensor x);
 
-/* 1 in the places of the k largest along the last axis, else 0; of equal ones the first count. */
+/* 1 in the positions of the k largest along the last axis, else 0; of equal ones the first count. */
 tensor top_k_mask(tensor x, int k);
 
 /* Rows of length 1: x / max(|x|, 1e-12) over the last axis. */

@@ -23,9 +23,9 @@ struct accel_value *accel_recursively_apply(struct accel_store *store, accel_fun
                                             struct accel_value *value, void *context,
                                             bool (*test)(const struct accel_value *leaf), bool error_on_other_type);
 
-/* From a list of values that are built alike, one value of that build: each tensor is all of that place one after the
- * other along `dim` (negative: from the last one), of the type that holds all of theirs. A list of one leaf that is no
- * tensor gives that leaf. */
+/* From a list of values that are built alike, one value of that build: each tensor is all of that position one after
+ * the other along `dim` (negative: from the last one), of the type that holds all of theirs. A list of one leaf that is
+ * no tensor gives that leaf. */
 struct accel_value *accel_concatenate(struct accel_store *store, const struct accel_value *list, int dim);
 
 /* Each tensor cut to [start:stop:step] of its first dimension, as Python has it: negative counts from the end, and what
@@ -63,7 +63,7 @@ struct accel_value *accel_get_shape(struct accel_store *store, struct accel_valu
 /* This rank's part of a list, or of a tensor's first dimension, or of each of a map, whose items must then be of one
  * length: as equal as they can be, earlier ranks have the longer ones. apply_padding: the last item, or row, is
  * repeated, so that all are as long as the longest. One process alone gets all. Of a map that holds others the items of
- * these are cut as well, at the same places. */
+ * these are cut as well, at the same positions. */
 struct accel_value *accel_split_between_processes(struct accel_store *store, struct accel_value *value,
                                                   bool apply_padding);
 
@@ -107,9 +107,9 @@ struct accel_value *accel_broadcast(struct accel_store *store, struct accel_valu
  * the same length. */
 struct accel_value *accel_broadcast_object_list(struct accel_store *store, struct accel_value *list, int from_process);
 
-/* Each tensor as long along `dim` as the longest of that place on any rank: filled up at its end, or at its beginning,
- * with `pad_index` as its type has it. Tensors without such a dimension stay. Values are built alike but for the
- * lengths; leaves that are no tensors are errors. */
+/* Each tensor as long along `dim` as the longest of that position on any rank: filled up at its end, or at its
+ * beginning, with `pad_index` as its type has it. Tensors without such a dimension stay. Values are built alike but for
+ * the lengths; leaves that are no tensors are errors. */
 struct accel_value *accel_pad_across_processes(struct accel_store *store, struct accel_value *value, int dim,
                                                double pad_index, bool pad_first);
 

@@ -35,7 +35,7 @@ struct accel_layers {
 
 /* Where a parameter's gradient lies, in bytes from the first one; -1: there is none. */
 struct accel_gradient {
-  int64_t place, stride; /* from one layer to the next */
+  int64_t offset, stride; /* from one layer to the next */
 };
 
 /* What a parameter, or none, has of a state's array: shape elements from element `first`. */
@@ -47,7 +47,7 @@ struct accel_slice {
 };
 
 /* An array of the arena that outlives a step, and so belongs to a checkpoint. Without slices it mirrors the weights:
- * each parameter has an element in it for each of its own, in the same places and of the same type. */
+ * each parameter has an element in it for each of its own, in the same positions and of the same type. */
 struct accel_state {
   const char *file; /* of the checkpoint, without its ending: "model", "optimizer" */
   const char *name; /* as PyTorch calls it: "exp_avg"; "": the parameters themselves */
@@ -65,7 +65,7 @@ struct accel_row {
 };
 
 /* A part of the arena; 0 bytes: none. */
-struct accel_place {
+struct accel_byte_range {
   size_t first, bytes;
 };
 
@@ -83,7 +83,7 @@ struct accel_key {
   bool may_change;          /* from the run that a checkpoint is of to the one that continues it */
 };
 
-/* A weight, and its A [rank][in] and B [out][rank], all by their places among the program's tensors. in_out: the
+/* A weight, and its A [rank][in] and B [out][rank], all by their positions among the program's tensors. in_out: the
  * weight is [in][out], else [out][in]. */
 struct accel_adapter {
   int weight, a, b;
@@ -163,7 +163,7 @@ struct accel_masking {
   double probability, random, keep;
 };
 
-/* The target of a place that does not count. */
+/* The target of a position that does not count. */
 enum { ACCEL_NO_TARGET = -100 };
 
 /* A part of a step that a profile measures: what it is called, and its floating-point operations and the bytes that it
@@ -240,7 +240,7 @@ struct accel_program {
   int timeout;          /* seconds that a rank waits for others */
   bool numa_affinity;   /* ranks of a machine stay on their shares of its processors */
   struct accel_division division;
-  struct accel_place summed; /* of the arena: gradients that ranks add up while the backward goes on */
+  struct accel_byte_range summed; /* of the arena: gradients that ranks add up while the backward goes on */
 
   struct accel_source source[ACCEL_SPLITS];
   struct accel_parts parts[ACCEL_SPLITS];
@@ -249,7 +249,7 @@ struct accel_program {
   bool shuffle;
   int64_t prefetch; /* micro-batches whose files are read ahead; 0: none */
   struct accel_rest rest;
-  int32_t no_target;                 /* the target, or label, of a place without one: the loss leaves it out */
+  int32_t no_target;                 /* the target, or label, of a position without one: the loss leaves it out */
   int64_t sequence_length;           /* tokens of a window; 0 for tables */
   int64_t vocabulary;                /* tokens must be below it; 0: unknown, not checked */
   struct accel_masking masking;      /* for accel_load_masked */

@@ -88,14 +88,14 @@ void accel_load_windows(struct accel_run *run, enum accel_split split, int64_t p
                         int32_t *targets);
 
 /* The same for masked language modelling: of each window's tokens some are hidden by program->masking, and targets are
- * those tokens as they were, ACCEL_NO_TARGET in all other places. The draw is a pure function of (data_seed, split,
+ * those tokens as they were, ACCEL_NO_TARGET in all other positions. The draw is a pure function of (data_seed, split,
  * position), so that every epoch has its own. */
 void accel_load_masked(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, int32_t *tokens,
                        int32_t *targets);
 
 /* The same for windows in which documents lie one after the other, or, ACCEL_PADDED, for documents that are cut to a
- * window or filled up to one with tokens of 0 that have no target: of each place also where its document begins in the
- * window, 0 where that was before, and how far it is from there. The target of a document's last place is
+ * window or filled up to one with tokens of 0 that have no target: of each position also where its document begins in
+ * the window, 0 where that was before, and how far it is from there. The target of a document's last position is
  * program->no_target. starts and positions are [count][sequence_length]. */
 void accel_load_documents(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
                           int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions);
@@ -166,7 +166,7 @@ void accel_stop_early(struct accel_run *run, int64_t at, int32_t state[4]);
  * ended it by the program's rule. All ranks resume with one state, so that they agree. */
 void accel_resume_stopping(struct accel_run *run, const int32_t state[4]);
 
-/* After the last step: what the run leaves are the weights of the best evaluation, which `state` is of, in the place of
+/* After the last step: what the run leaves are the weights of the best evaluation, which `state` is of, instead of
  * the last ones. */
 void accel_restore_best(struct accel_run *run, const int32_t state[4]);
 
@@ -237,11 +237,11 @@ int accel_finish(struct accel_run *run);
  * An emitted program's streams are below 2^56, the runtime's own are not. */
 uint32_t accel_random(uint64_t seed, uint64_t stream, uint64_t index);
 
-/* values[0] ... values[count - 1] become standard normal numbers: a function of (seed, number) and their places. */
+/* values[0] ... values[count - 1] become standard normal numbers: a function of (seed, number) and their positions. */
 void accel_draw_normals(uint64_t seed, uint64_t number, float *values, size_t count);
 
 /* Sums of squares that are the same in whatever order, and by whomever, they are added up: ACCEL_SQUARES integers of 32
- * places of a number each. */
+ * positions of a number each. */
 enum { ACCEL_SQUARES = 65 };
 
 /* Adds to sums[ACCEL_SQUARES] the squares of scale * values[], in whole lines of 16 (`count` is a multiple of that),

@@ -116,7 +116,7 @@ struct accel_value *accel_make_map(struct accel_store *store);
 /* Adds `item` to the end of `list`, which it gives back. Fails where that is no list. */
 struct accel_value *accel_append(struct accel_store *store, struct accel_value *list, struct accel_value *item);
 
-/* Sets `name` of `map`, which it gives back: a name that is there already keeps its place. */
+/* Sets `name` of `map`, which it gives back: a name that is there already keeps its position. */
 struct accel_value *accel_set(struct accel_store *store, struct accel_value *map, const char *name,
                               struct accel_value *item);
 

@@ -49,9 +49,9 @@ struct checkpoint {
 /* Makes the folder next to `folder` that a checkpoint is written in. */
 bool rt_checkpoint_begin(const char *folder, struct problem *problem);
 
-/* Writes a checkpoint that has begun and puts it in its place; arrays[i] is where the program's states[i] stands. What
- * stood there is replaced. After a failure nothing of it is left, and what stood there is untouched. Where ranks write
- * their parts, arrays[i] of what they divide is this rank's, and it waits for the others. */
+/* Finishes a checkpoint that was started and moves it to its final path; arrays[i] is where the program's states[i]
+ * stands. What stood there is replaced. After a failure nothing of it is left, and what stood there is untouched. Where
+ * ranks write their parts, arrays[i] of what they divide is this rank's, and it waits for the others. */
 bool rt_checkpoint_write(const char *folder, const struct accel_program *program, char *const *arrays,
                          const struct checkpoint *what, struct problem *problem);
 

@@ -17,7 +17,7 @@
 enum { ALIGNMENT = 64 };
 
 /* The states one after the other in the copy, each aligned as in the arena. */
-static bool place_arrays(struct saver *saver, char *arena, struct problem *problem) {
+static bool locate_arrays(struct saver *saver, char *arena, struct problem *problem) {
   const struct accel_program *program = saver->program;
   size_t count = (size_t)program->n_states + 1, at = program->checkpoint.copy_offset;
   saver->own = calloc(count, sizeof *saver->own);
@@ -53,7 +53,7 @@ bool rt_saver_open(struct saver *saver, const struct accel_program *program, con
   int length = snprintf(saver->folder, sizeof saver->folder, "%s%s", project_dir, numbered ? "/checkpoints" : "");
   if (length < 0 || (size_t)length >= sizeof saver->folder)
     return rt_problem(problem, "%.200s…: the path is too long", project_dir);
-  return place_arrays(saver, arena, problem) && find_next(saver, problem);
+  return locate_arrays(saver, arena, problem) && find_next(saver, problem);
 }
 
 static bool path_of(const struct saver *saver, int64_t number, char path[4096], struct problem *problem) {
@@ -107,17 +107,17 @@ bool rt_saver_writes(const struct saver *saver) {
   return rt_is_main() || (program->checkpoint.by_rank && rt_rank_along(program, ACCEL_DP_REPLICATE) == 0);
 }
 
-static bool make_place(const struct saver *saver, struct problem *problem) {
+static bool make_folder(const struct saver *saver, struct problem *problem) {
   return rt_make_folders(saver->folder, problem) && rt_folders_sweep(saver->folder, saver->prefix, problem) &&
          rt_checkpoint_begin(saver->path, problem);
 }
 
 /* Where the next checkpoint goes; where ranks write their parts it is made for all, before one begins. */
-static bool choose_place(struct saver *saver, int64_t step, struct problem *problem) {
+static bool choose_folder(struct saver *saver, int64_t step, struct problem *problem) {
   const struct accel_checkpoints *checkpoint = &saver->program->checkpoint;
   if (rt_is_main()) {
     int64_t number = checkpoint->automatic_naming ? saver->next++ : step;
-    bool good = path_of(saver, number, saver->path, problem) && (!checkpoint->by_rank || make_place(saver, problem));
+    bool good = path_of(saver, number, saver->path, problem) && (!checkpoint->by_rank || make_folder(saver, problem));
     if (!good) saver->path[0] = '\0';
   }
   if (checkpoint->by_rank) rt_world_share(saver->path, sizeof saver->path);
@@ -132,7 +132,7 @@ static bool write_now(struct saver *saver, char *const *arrays, struct problem *
   }
   if (fsync(saver->metrics) != 0 && errno != EINVAL)
     return rt_problem(problem, "%s: metrics.jsonl cannot be synced: %s", saver->folder, strerror(errno));
-  return (saver->program->checkpoint.by_rank || make_place(saver, problem)) &&
+  return (saver->program->checkpoint.by_rank || make_folder(saver, problem)) &&
          rt_checkpoint_write(saver->path, saver->program, arrays, &saver->what, problem) &&
          (limit <= 0 || rt_folders_limit(saver->folder, saver->prefix, limit, problem));
 }
@@ -243,7 +243,7 @@ static void take_user_data(struct saver *saver) {
 
 bool rt_saver_save(struct saver *saver, const struct checkpoint *what, bool in_background, struct problem *problem) {
   if (!rt_saver_wait(saver, problem)) return false;
-  if (!choose_place(saver, what->step, problem)) return false;
+  if (!choose_folder(saver, what->step, problem)) return false;
   if (!rt_saver_writes(saver)) return true;
   free_files(saver->what.files, saver->what.n_files);
   saver->what = *what;

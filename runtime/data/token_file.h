@@ -45,8 +45,8 @@ bool rt_token_writer_document(struct token_writer *out, struct problem *problem)
 /* Adds tokens, which must fit the width. */
 bool rt_token_writer_add(struct token_writer *out, const uint32_t *tokens, size_t count, struct problem *problem);
 
-/* Writes what follows the tokens and the header, and puts the file in its place. `vocabulary` 0: one more than the
- * largest token. */
+/* Writes what follows the tokens and the header, and moves the file to its final path. `vocabulary` 0: one more than
+ * the largest token. */
 bool rt_token_writer_commit(struct token_writer *out, uint64_t vocabulary, struct problem *problem);
 
 #endif

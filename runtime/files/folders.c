@@ -117,7 +117,7 @@ static bool retire(const char *folder, const char *ending, struct problem *probl
 bool rt_folder_replace(const char *from, const char *to, struct problem *problem) {
   struct stat status;
   if (lstat(to, &status) == 0 && !retire(to, ".old", problem)) return false;
-  if (rename(from, to) != 0) return cannot(problem, to, "cannot be put in its place");
+  if (rename(from, to) != 0) return cannot(problem, to, "cannot be moved there");
   return sync_parent(to, problem);
 }
 

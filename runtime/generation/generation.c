@@ -204,8 +204,8 @@ static void move_window(struct accel_generation *run, int64_t length) {
   run->done = 0;
 }
 
-int64_t accel_generation_places(struct accel_generation *run, int64_t length, int64_t most, int32_t *tokens,
-                                int32_t *at) {
+int64_t accel_generation_positions(struct accel_generation *run, int64_t length, int64_t most, int32_t *tokens,
+                                   int32_t *at) {
   if (run->count == run->capacity) return 0;
   move_window(run, length);
   int64_t position = run->done, left = run->count - run->first - position, count = left < most ? left : most;

@@ -31,19 +31,19 @@ static bool map(int file, size_t bytes, struct segment *segment) {
 }
 
 /* The arena's own pages there, which nobody has touched, are no more. Where the system cannot, they stay. */
-static bool map_placed(int file, char *arena, struct accel_place placed) {
-  if (placed.bytes == 0) return true;
-  return mmap(arena + placed.first, placed.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file,
-              (off_t)(HEAD + placed.first)) != MAP_FAILED;
+static bool map_in_arena(int file, char *arena, struct accel_byte_range in_arena) {
+  if (in_arena.bytes == 0) return true;
+  return mmap(arena + in_arena.first, in_arena.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+              file, (off_t)(HEAD + in_arena.first)) != MAP_FAILED;
 }
 
-static struct address make(size_t bytes, struct segment *own, char *arena, struct accel_place placed) {
+static struct address make(size_t bytes, struct segment *own, char *arena, struct accel_byte_range in_arena) {
   struct timespec now;
   int file = memfd_create("accel", MFD_CLOEXEC);
   clock_gettime(CLOCK_REALTIME, &now);
   struct address address = {getpid(), -1, ((uint64_t)getpid() << 40) ^ (uint64_t)now.tv_nsec};
   if (file >= 0 && ftruncate(file, (off_t)(HEAD + bytes)) == 0 && map(file, bytes, own) &&
-      map_placed(file, arena, placed)) {
+      map_in_arena(file, arena, in_arena)) {
     own->progress->key = address.key;
     address.file = file;
   } else if (file >= 0) {
@@ -72,12 +72,12 @@ static bool all_agree(MPI_Comm channel, bool good) {
 }
 
 bool rt_segments_open(MPI_Comm channel, struct segment *segments, char *arena, size_t bytes,
-                      struct accel_place placed) {
+                      struct accel_byte_range in_arena) {
   MPI_Request request;
   int ranks, own;
   MPI_Comm_size(channel, &ranks);
   MPI_Comm_rank(channel, &own);
-  struct address address = make(bytes, &segments[own], arena, placed), *all = calloc((size_t)ranks, sizeof *all);
+  struct address address = make(bytes, &segments[own], arena, in_arena), *all = calloc((size_t)ranks, sizeof *all);
   struct problem problem;
   rt_problem(&problem, "no memory to start");
   if (all == NULL) rt_fail(&problem, 1);

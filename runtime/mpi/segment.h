@@ -25,9 +25,10 @@ struct segment {
 enum { RT_MOST_SHARING = 64 };
 
 /* The segments of all ranks of the channel, of `bytes` each; the system backs a page when it is first touched. Of the
- * arena, `placed`, whole pages, is the segment's memory from then on, at the same offset. All ranks call it; false on
+ * arena, `in_arena`, whole pages, is the segment's memory from then on, at the same offset. All ranks call it; false on
  * all where one of them cannot. */
-bool rt_segments_open(MPI_Comm channel, struct segment *segments, char *arena, size_t bytes, struct accel_place placed);
+bool rt_segments_open(MPI_Comm channel, struct segment *segments, char *arena, size_t bytes,
+                      struct accel_byte_range in_arena);
 
 void rt_segments_close(struct segment *segments, int count, size_t bytes);
 

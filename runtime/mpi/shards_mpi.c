@@ -47,7 +47,7 @@ void accel_start_reduce_scatter_onto(enum accel_axis axis, const float *values, 
             (struct in_flight){.end = add_arrived, .values = own, .arrived = arriving, .count = count});
 }
 
-/* `own`: NULL: it is in its place among the values. */
+/* `own`: NULL: it is in its position among the values. */
 static void begin_gather(enum accel_axis axis, const float *own, float *values, size_t shard_size, size_t last) {
   MPI_Request request;
   struct in_flight item = {.shared = rt_shared_along(axis, SHARED_GATHERS, values)};

@@ -27,7 +27,7 @@ struct shared {
   uint64_t started, worked, ended;
   struct interval *intervals;
   size_t n_intervals;
-  struct accel_place placed; /* what is the arena's own memory: whole pages */
+  struct accel_byte_range in_arena; /* what is the arena's own memory: whole pages */
 };
 
 static struct shared *groups[ACCEL_AXES][SHARED_USES];
@@ -127,35 +127,35 @@ static void make_room(struct shared *shared, const struct shared_item *item, uin
 }
 
 /* What others read of the arena. */
-static struct accel_place read_of(const struct shared *shared, const struct shared_item *item) {
+static struct accel_byte_range read_of(const struct shared *shared, const struct shared_item *item) {
   int last = shared->ranks - 1;
   if (is_apart(shared, item))
-    return (struct accel_place){(size_t)(item->own - arena), bytes_of(shared, item, shared->own)};
-  return (struct accel_place){(size_t)(item->values - arena), start_of(item, last) + bytes_of(shared, item, last)};
+    return (struct accel_byte_range){(size_t)(item->own - arena), bytes_of(shared, item, shared->own)};
+  return (struct accel_byte_range){(size_t)(item->values - arena), start_of(item, last) + bytes_of(shared, item, last)};
 }
 
 /* Between the arena, at `at`, and the same offset of the rank's segment: what is not the same memory. */
 static void copy_apart(const struct shared *shared, char *to, const char *from, const char *at, size_t bytes) {
   size_t first = (size_t)(at - arena), end = first + bytes;
-  const struct accel_place placed = shared->placed;
-  size_t after = placed.first + placed.bytes;
-  if (end <= placed.first || first >= after) {
+  const struct accel_byte_range in_arena = shared->in_arena;
+  size_t after = in_arena.first + in_arena.bytes;
+  if (end <= in_arena.first || first >= after) {
     copy(to, from, bytes);
     return;
   }
-  if (first < placed.first) copy(to, from, placed.first - first);
+  if (first < in_arena.first) copy(to, from, in_arena.first - first);
   if (end > after) copy(to + (after - first), from + (after - first), end - after);
 }
 
 /* Whether others read it where it is, all of it or some. */
 static bool is_placed(const struct shared *shared, const struct shared_item *item) {
-  const struct accel_place at = read_of(shared, item), placed = shared->placed;
-  return at.first >= placed.first && at.first + at.bytes <= placed.first + placed.bytes;
+  const struct accel_byte_range at = read_of(shared, item), in_arena = shared->in_arena;
+  return at.first >= in_arena.first && at.first + at.bytes <= in_arena.first + in_arena.bytes;
 }
 
 static bool is_partly_placed(const struct shared *shared, const struct shared_item *item) {
-  const struct accel_place at = read_of(shared, item), placed = shared->placed;
-  return at.first < placed.first + placed.bytes && at.first + at.bytes > placed.first;
+  const struct accel_byte_range at = read_of(shared, item), in_arena = shared->in_arena;
+  return at.first < in_arena.first + in_arena.bytes && at.first + at.bytes > in_arena.first;
 }
 
 static void post(const struct shared *shared, const struct shared_item *item) {
@@ -190,7 +190,7 @@ uint64_t rt_shared_begin(struct shared *shared, struct shared_item item) {
 /* ---- Going on ---- */
 
 /* Where a rank stands when those whose numbers differ in their first bit are to be neighbours. */
-static int place_in_tree(int rank, int ranks) {
+static int position_in_tree(int rank, int ranks) {
   int position = 0;
   for (int bit = 1, mirrored = ranks / 2; bit < ranks; bit *= 2, mirrored /= 2)
     if ((rank & bit) != 0) position += mirrored;
@@ -204,7 +204,7 @@ static void add_up(const struct shared *shared, const struct shared_item *item) 
   int n_to = 0, own = shared->own;
   to[n_to++] = item->own;
   for (int r = 0; r < shared->ranks; r++) {
-    from[item->by_tree ? place_in_tree(r, shared->ranks) : r] =
+    from[item->by_tree ? position_in_tree(r, shared->ranks) : r] =
         r == own ? item->values + start_of(item, own) : shard_at(shared, item, r, own);
     if (r != own && item->kind == SHARED_ALL_REDUCE) to[n_to++] = shard_at(shared, item, r, own);
   }
@@ -254,7 +254,7 @@ void rt_shared_advance(void) {
 }
 
 bool rt_shared_is_placed(const struct shared *shared) {
-  return shared->placed.bytes > 0;
+  return shared->in_arena.bytes > 0;
 }
 
 int rt_shared_ranks(const struct shared *shared) {
@@ -272,7 +272,7 @@ struct shared *rt_shared_along(enum accel_axis axis, enum shared_use use, const 
   return at >= arena && at < arena + arena_bytes ? groups[axis][use] : NULL;
 }
 
-static struct shared *open_group(MPI_Comm channel, struct accel_place placed) {
+static struct shared *open_group(MPI_Comm channel, struct accel_byte_range in_arena) {
   int ranks, own;
   MPI_Comm_size(channel, &ranks);
   MPI_Comm_rank(channel, &own);
@@ -281,8 +281,8 @@ static struct shared *open_group(MPI_Comm channel, struct accel_place placed) {
   struct problem problem;
   rt_problem(&problem, "no memory to start");
   if (shared == NULL || segments == NULL) rt_fail(&problem, 1);
-  *shared = (struct shared){.ranks = ranks, .own = own, .segments = segments, .placed = placed};
-  if (rt_segments_open(channel, segments, arena, arena_bytes, placed)) return shared;
+  *shared = (struct shared){.ranks = ranks, .own = own, .segments = segments, .in_arena = in_arena};
+  if (rt_segments_open(channel, segments, arena, arena_bytes, in_arena)) return shared;
   free(segments);
   free(shared);
   return NULL;
@@ -301,18 +301,19 @@ static bool is_here(MPI_Comm channel) {
 }
 
 /* The whole pages of a part. */
-static struct accel_place pages_of(struct accel_place part) {
+static struct accel_byte_range pages_of(struct accel_byte_range part) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   size_t first = (part.first + page - 1) / page * page, end = (part.first + part.bytes) / page * page;
   bool fits = end > first && (uintptr_t)arena % page == 0;
-  return (struct accel_place){first, fits ? end - first : 0};
+  return (struct accel_byte_range){first, fits ? end - first : 0};
 }
 
 /* What of the arena is a group's segment. */
-static struct accel_place placed_in(const struct arena_parts *parts, int axis, enum shared_use use) {
+static struct accel_byte_range part_in_arena(const struct arena_parts *parts, int axis, enum shared_use use) {
   bool divides = rt_channel_along(ACCEL_DP_SHARD) != MPI_COMM_NULL;
-  if (use == SHARED_GATHERS) return axis == ACCEL_DP_SHARD ? pages_of(parts->gathered) : (struct accel_place){0};
-  return axis == (divides ? ACCEL_DP_SHARD : ACCEL_DP_REPLICATE) ? pages_of(parts->summed) : (struct accel_place){0};
+  if (use == SHARED_GATHERS) return axis == ACCEL_DP_SHARD ? pages_of(parts->gathered) : (struct accel_byte_range){0};
+  return axis == (divides ? ACCEL_DP_SHARD : ACCEL_DP_REPLICATE) ? pages_of(parts->summed)
+                                                                 : (struct accel_byte_range){0};
 }
 
 void rt_shared_open(void *base, size_t bytes, const struct arena_parts *parts) {
@@ -322,7 +323,7 @@ void rt_shared_open(void *base, size_t bytes, const struct arena_parts *parts) {
     MPI_Comm channel = rt_channel_along((enum accel_axis)axis);
     if (channel == MPI_COMM_NULL || !is_here(channel)) continue;
     for (int use = 0; use < SHARED_USES; use++)
-      groups[axis][use] = open_group(channel, placed_in(parts, axis, (enum shared_use)use));
+      groups[axis][use] = open_group(channel, part_in_arena(parts, axis, (enum shared_use)use));
   }
 }
 

@@ -40,7 +40,7 @@ bool rt_world_divide(const struct accel_program *program, struct problem *proble
 /* Parts of the arena which nobody has touched yet: what others gather of this rank, at the same offsets on all; what
  * ranks add up. */
 struct arena_parts {
-  struct accel_place gathered, summed;
+  struct accel_byte_range gathered, summed;
 };
 
 /* The program's arena, in which what collectives work on lies, mostly: ranks of a machine may find a shorter way for

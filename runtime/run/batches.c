@@ -34,10 +34,10 @@ void rt_input_continue(struct accel_run *run, int64_t epoch, int64_t index) {
   train->shift = epoch * taken + (index < taken ? index : taken) - position_of(run, run->first_step);
 }
 
-struct input_place rt_input_place(const struct accel_run *run, int64_t at) {
+struct input_position rt_input_position(const struct accel_run *run, int64_t at) {
   const struct data_split *train = &run->input.data.split[ACCEL_TRAIN];
   int64_t position = position_of(run, at) + train->shift, taken = train->mixture.taken;
-  return (struct input_place){position / taken, position % taken};
+  return (struct input_position){position / taken, position % taken};
 }
 
 void rt_input_close(struct accel_run *run) {

@@ -20,15 +20,15 @@ bool rt_input_open(struct accel_run *run, const char *train_path, struct problem
 /* Begins to read ahead of the run's first step. */
 bool rt_input_start(struct accel_run *run, struct problem *problem);
 
-/* Places the first sample of the run's first step at sample `index` of an epoch, where an earlier run was: with other
+/* Moves the first sample of the run's first step at sample `index` of an epoch, where an earlier run was: with other
  * batches or other data, samples continue there. */
 void rt_input_continue(struct accel_run *run, int64_t epoch, int64_t index);
 
-/* The place in its epoch of the first sample after `at` steps, those of all ranks counted. */
-struct input_place {
+/* The position in its epoch of the first sample after `at` steps, those of all ranks counted. */
+struct input_position {
   int64_t epoch, index;
 };
-struct input_place rt_input_place(const struct accel_run *run, int64_t at);
+struct input_position rt_input_position(const struct accel_run *run, int64_t at);
 
 /* Ends reading ahead, and closes the data. */
 void rt_input_close(struct accel_run *run);

@@ -28,7 +28,7 @@ static void log_norm(struct accel_run *run, const struct accel_tensor *tensor, d
 void accel_log_gradients(struct accel_run *run, const void *gradients, double scale) {
   for (int i = 0; i < run->program->n_tensors; i++) {
     const struct accel_tensor *tensor = &run->program->tensors[i];
-    int64_t offset = run->program->gradients[i].place, count = 1;
+    int64_t offset = run->program->gradients[i].offset, count = 1;
     if (offset < 0) continue;
     for (int d = 0; d < tensor->rank; d++) count *= tensor->shape[d];
     log_norm(run, tensor, sum_of_squares((const float *)((const char *)gradients + offset), count), scale);
@@ -37,7 +37,7 @@ void accel_log_gradients(struct accel_run *run, const void *gradients, double sc
 
 void accel_log_gradient_norms(struct accel_run *run, const double *squares, double scale) {
   for (int i = 0; i < run->program->n_tensors; i++)
-    if (run->program->gradients[i].place >= 0) log_norm(run, &run->program->tensors[i], *squares++, scale);
+    if (run->program->gradients[i].offset >= 0) log_norm(run, &run->program->tensors[i], *squares++, scale);
 }
 
 void accel_log_noise(struct accel_run *run, const float noise[2]) {

@@ -22,7 +22,7 @@ void *rt_mirror(const struct accel_run *run, const char *file);
 bool rt_save_mirror(const struct accel_run *run, const char *file, const char *as, struct problem *problem);
 
 /* Writes what the run leaves: the parameters and what mirrors them, such as their averages, with the best weights in
- * the place of the last ones and adapters merged where the job says so. Ends the process when the best weights cannot
+ * the last ones and adapters merged where the job says so. Ends the process when the best weights cannot
  * be had. */
 bool rt_leave_weights(struct accel_run *run, struct problem *problem);
 

@@ -50,7 +50,7 @@ static struct arena_parts parts_of(const struct accel_program *program) {
   const struct accel_state *weights = &program->states[0];
   struct arena_parts parts = {.summed = program->summed};
   if (rt_is_divided(program, 0))
-    parts.gathered = (struct accel_place){weights->offset, (size_t)weights->count * rt_dtype_size(weights->dtype)};
+    parts.gathered = (struct accel_byte_range){weights->offset, (size_t)weights->count * rt_dtype_size(weights->dtype)};
   return parts;
 }
 

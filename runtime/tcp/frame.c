@@ -71,7 +71,8 @@ bool rt_hello_read(const uint8_t *body, size_t size, struct hello *hello, struct
   hello->channel = (enum channel)channel;
   bool located = hello->local_ranks >= 1 && hello->local_rank >= 0 && hello->local_rank < hello->local_ranks;
   if (!located && (hello->local_rank != -1 || hello->local_ranks != -1))
-    return rt_problem(problem, "a greeting of place %d of %d on its machine", hello->local_rank, hello->local_ranks);
+    return rt_problem(problem, "a greeting of local rank %d of %d on its machine", hello->local_rank,
+                      hello->local_ranks);
   if (memchr(hello->host, '\0', sizeof hello->host) == NULL) return rt_problem(problem, "a host's name without an end");
   return true;
 }

@@ -204,7 +204,7 @@ static void hear_of(const struct talk *talk, int peer, enum frame_kind kind, voi
   if (!rt_receive_all(socket, head, sizeof head, deadline)) lost(peer, talk->what);
   if (!rt_frame_read(head, &frame, &problem)) rt_fail(&problem, 1);
   if (frame.kind != kind || frame.number != numbers[talk->channel] || frame.size != size) {
-    rt_problem(&problem, "%s: rank %d is at another place of the program", talk->what, peer);
+    rt_problem(&problem, "%s: rank %d is at another point of the program", talk->what, peer);
     rt_fail(&problem, 1);
   }
   if (!rt_receive_all(socket, bytes, size, deadline)) lost(peer, talk->what);

@@ -103,7 +103,7 @@ static bool expand_gradients(const struct accel_program *program, struct accel_p
   bool good = entries != NULL && gradients != NULL;
   for (int i = 0; good && i < count; i++) {
     const struct accel_gradient *row = &program->gradients[entries[i].row];
-    gradients[i] = (struct accel_gradient){row->place + entries[i].layer * row->stride, 0};
+    gradients[i] = (struct accel_gradient){row->offset + entries[i].layer * row->stride, 0};
   }
   free(entries);
   return good;

@@ -83,7 +83,7 @@ static bool parse_shape(struct stored_tensor *tensor, const json_t *entry, uint6
   return true;
 }
 
-static bool parse_place(struct stored_tensor *tensor, const json_t *entry, const uint8_t *data, size_t size,
+static bool parse_range(struct stored_tensor *tensor, const json_t *entry, const uint8_t *data, size_t size,
                         uint64_t needed, const char *path, struct problem *problem) {
   const json_t *offsets = json_object_get(entry, "data_offsets");
   const json_t *first = json_array_get(offsets, 0), *second = json_array_get(offsets, 1);
@@ -112,7 +112,7 @@ static bool parse_tensor(struct stored_tensor *tensor, const char *name, const j
   uint64_t needed = 0;
   *tensor = (struct stored_tensor){.name = name};
   return parse_dtype(tensor, entry, path, problem) && parse_shape(tensor, entry, &needed, path, problem) &&
-         parse_place(tensor, entry, data, size, needed, path, problem);
+         parse_range(tensor, entry, data, size, needed, path, problem);
 }
 
 static bool is_metadata(const char *name) {
@@ -133,7 +133,7 @@ static bool parse_tensors(struct safetensors *file, const uint8_t *data, size_t 
   return true;
 }
 
-static int by_place(const void *a, const void *b) {
+static int by_position(const void *a, const void *b) {
   const struct stored_tensor *left = a, *right = b;
   if (left->bytes != right->bytes) return left->bytes < right->bytes ? -1 : 1;
   if (left->size != right->size) return left->size < right->size ? -1 : 1;
@@ -194,7 +194,7 @@ bool rt_safetensors_read(struct safetensors *file, const char *path, const uint8
   bool parsed = parse_header(file, path, bytes + LENGTH_BYTES, (size_t)length, problem) &&
                 parse_tensors(file, data, data_size, path, problem);
   if (parsed) {
-    qsort(file->tensors, (size_t)file->count, sizeof *file->tensors, by_place);
+    qsort(file->tensors, (size_t)file->count, sizeof *file->tensors, by_position);
     parsed = check_cover(file, data, data_size, path, problem);
   }
   if (!parsed) rt_safetensors_free(file);

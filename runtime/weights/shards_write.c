@@ -22,7 +22,7 @@ static int count_shards(const struct tensor_list *tensors, uint64_t most) {
   return count;
 }
 
-/* A manifest is of a folder that is put in its place as a whole. */
+/* A manifest is of a folder that is moved there as a whole. */
 static enum placing placing_of(const struct manifest *manifest) {
   return manifest != NULL ? IN_PLACE : BY_RENAME;
 }

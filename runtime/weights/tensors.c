@@ -56,7 +56,7 @@ static bool add_state(struct tensor_list *list, const struct accel_program *prog
   return true;
 }
 
-static int by_place(const void *a, const void *b) {
+static int by_position(const void *a, const void *b) {
   const struct tensor_view *left = a, *right = b;
   if (left->bytes != right->bytes) return left->bytes < right->bytes ? -1 : 1;
   return strcmp(left->name, right->name); /* empty tensors may share an offset */
@@ -76,7 +76,7 @@ static bool fill(struct tensor_list *list, const struct accel_program *program, 
     if (strcmp(program->states[i].file, file) == 0 &&
         !add_state(list, program, &program->states[i], arrays != NULL ? arrays[i] : NULL))
       return false;
-  qsort(list->items, (size_t)list->count, sizeof *list->items, by_place);
+  qsort(list->items, (size_t)list->count, sizeof *list->items, by_position);
   return true;
 }
 
@@ -136,7 +136,7 @@ bool rt_tensors_of_shard(struct tensor_list *list, const struct accel_program *p
   for (int i = 0; good && i < program->n_states; i++)
     if (strcmp(program->states[i].file, file) == 0) good = add_parts(list, program, &program->states[i], own[i], shard);
   if (good) {
-    qsort(list->items, (size_t)list->count, sizeof *list->items, by_place);
+    qsort(list->items, (size_t)list->count, sizeof *list->items, by_position);
     return true;
   }
   rt_tensors_free(list);

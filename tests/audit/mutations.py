@@ -1,5 +1,5 @@
 """Single edits of emitted trainers, each with the claim that must notice it. A kind takes a program's text and a random
-generator and gives the edited text, or None where the program has no place for it."""
+generator and gives the edited text, or None where the program has nothing to edit."""
 
 import random
 import re
@@ -34,8 +34,8 @@ def include(text, header):
 
 def in_kernel(line, header=None):
     def kind(text, rng):
-        places = kernels(text)
-        text = insert(text, rng.choice(places), f"  {line}") if places else None
+        positions = kernels(text)
+        text = insert(text, rng.choice(positions), f"  {line}") if positions else None
         return include(text, header) if header and text else text
     return kind
 
@@ -55,7 +55,7 @@ def at_top(*lines):
 
 
 def replace(pattern, change, where=lambda text: [(0, len(text))]):
-    """One random place of a pattern, inside one of the spans that `where` gives."""
+    """One random match of a pattern, inside one of the spans that `where` gives."""
     def kind(text, rng):
         found = [m for low, high in where(text) for m in re.finditer(pattern, text) if low <= m.start() < high]
         if not found:

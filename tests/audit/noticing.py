@@ -9,7 +9,7 @@ from test_matrix import CLAIM, GENERATOR
 
 
 def edits_of(kinds, programs, each):
-    """(kind, number, edited program): `each` of every kind, over the programs in turn; a program without a place for one
+    """(kind, number, edited program): `each` of every kind, over the programs in turn; a program with nothing to edit
     is passed over."""
     for kind, (_, edit) in kinds.items():
         found, seen, seed = 0, set(programs), 0
@@ -50,7 +50,7 @@ def tell(kinds, all_edits, results, least):
 
 
 def run(kinds, programs_in, write, each, least):
-    """kinds: to each its claims, and what edits a program by a seed (None: it has no place for one). programs_in: the
+    """kinds: to each its claims, and what edits a program by a seed (None: it has nothing to edit). programs_in: the
     programs, made in a folder; write: puts one at a path. The exit status."""
     with tempfile.TemporaryDirectory(prefix="accel-test-") as name:
         folder = pathlib.Path(name)

@@ -24,9 +24,9 @@ def audit(text, folder, root=None):
         found = CLAIM.match(line)
         if found:
             current = claims[found[2]] = (found[1], set())
-        places = re.search(r" program\.c:(\d+):\d+: ", line)
-        if places and current:
-            current[1].add(int(places[1]))
+        location = re.search(r" program\.c:(\d+):\d+: ", line)
+        if location and current:
+            current[1].add(int(location[1]))
     return claims, result.returncode, result.stdout + result.stderr
 
 

@@ -79,8 +79,8 @@ def edits(text):
     yield "a call that the source has not", insert(text, at, "  extern int spy(void); spy();"), "machine-externals"
     yield "a function that the source has not", text.replace(
         "/* ---- Kernels ---- */", "__attribute__((noinline, used)) static void more(void) {\n}\n", 1), "machine-functions"
-    place = text.index("\n", text.index("\nstatic void step(") + 1) + 1
-    yield "a call through a pointer", text[:place] + "  extern void (*hook)(void); hook();" + text[place:], "machine-no-indirect"
+    start = text.index("\n", text.index("\nstatic void step(") + 1) + 1
+    yield "a call through a pointer", text[:start] + "  extern void (*hook)(void); hook();" + text[start:], "machine-no-indirect"
     line = re.search(r"^  report\.lr = ", text, re.M).start()
     yield "a branch in the step", text[:line] + "  extern int mode; if (mode) return;" + text[line:], "machine-branches"
     kernel = kernels(text)[0]

@@ -46,11 +46,11 @@ def build(background):
     """Saves in the background are so far apart that none waits for the one before, as in a run of any length."""
     name, checkpoint = ("background", {"every": 8}) if background else ("waiting", {"every": 2})
     checkpoint["background"] = background
-    place = FOLDER.resolve() / name
-    place.mkdir(parents=True, exist_ok=True)
-    (place / "corpus.txt").write_bytes(b"the quick brown fox jumps over the lazy dog\n" * 1000)
-    trainer = Trainer(job(**checkpoint), place)
-    if not (place / "trainer").exists():
+    folder = FOLDER.resolve() / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "corpus.txt").write_bytes(b"the quick brown fox jumps over the lazy dog\n" * 1000)
+    trainer = Trainer(job(**checkpoint), folder)
+    if not (folder / "trainer").exists():
         trainer.build()
     return trainer
 
@@ -167,24 +167,24 @@ def peers():
     model, optimizer = accelerator.prepare(model, optimizer)
     rows = {"save, no sync": [], "save": [], "load, cold": [], "load": []}
     for number in range(ROUNDS):
-        place = SCRATCH / f"theirs_{number}"
-        unsynced = seconds(lambda place=place: accelerator.save_state(place))
+        folder = SCRATCH / f"theirs_{number}"
+        unsynced = seconds(lambda folder=folder: accelerator.save_state(folder))
         rows["save, no sync"].append(unsynced)
-        rows["save"].append(unsynced + seconds(lambda place=place: sync(place)))
-        rows["load"].append(seconds(lambda place=place: accelerator.load_state(place)))
-        forget(place)
-        rows["load, cold"].append(seconds(lambda place=place: accelerator.load_state(place)))
+        rows["save"].append(unsynced + seconds(lambda folder=folder: sync(folder)))
+        rows["load"].append(seconds(lambda folder=folder: accelerator.load_state(folder)))
+        forget(folder)
+        rows["load, cold"].append(seconds(lambda folder=folder: accelerator.load_state(folder)))
     state = {name: value.clone() for name, value in model.state_dict().items() if name != "lm_head.weight"}
     for at, moments in enumerate(optimizer.state_dict()["state"].values()):
         state.update({f"{at}.{name}": value for name, value in moments.items()})
     single = {"save, no sync": [], "save": [], "load": []}
     for number in range(ROUNDS):
-        place = SCRATCH / f"single_{number}"
-        place.mkdir()
-        unsynced = seconds(lambda place=place: save_file(state, place / "all.safetensors"))
+        folder = SCRATCH / f"single_{number}"
+        folder.mkdir()
+        unsynced = seconds(lambda folder=folder: save_file(state, folder / "all.safetensors"))
         single["save, no sync"].append(unsynced)
-        single["save"].append(unsynced + seconds(lambda place=place: sync(place)))
-        single["load"].append(seconds(lambda place=place: [x.clone() for x in load_file(place / "all.safetensors").values()]))
+        single["save"].append(unsynced + seconds(lambda folder=folder: sync(folder)))
+        single["load"].append(seconds(lambda folder=folder: [x.clone() for x in load_file(folder / "all.safetensors").values()]))
     return rows, single
 
 

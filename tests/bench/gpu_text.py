@@ -65,7 +65,7 @@ def walk(instructions):
 
 
 def instructions_of(text):
-    """The instructions of a function, and its loops as pairs of places among them."""
+    """The instructions of a function, and its loops as pairs of positions among them."""
     lines, labels, loops = [], {}, []
     for line in text.split("\n"):
         if match := re.match(r"(\.L_x_\d+):", line):

@@ -33,8 +33,8 @@ def copier(elements):
                        input=COPY, text=True, check=True)
         code = ctypes.CDLL(library)
     a, b = torch.randn(elements), torch.randn(elements)
-    places = [ctypes.c_void_p(x.data_ptr()) for x in (a, b)]
-    return lambda keep=(a, b): code.copy(places[0], places[1], ctypes.c_long(elements))
+    positions = [ctypes.c_void_p(x.data_ptr()) for x in (a, b)]
+    return lambda keep=(a, b): code.copy(positions[0], positions[1], ctypes.c_long(elements))
 
 
 @dataclasses.dataclass

@@ -25,7 +25,7 @@ class Config:
     heads: int
     width: int
     length: int  # tokens of a sequence
-    places: int  # rows of the position table
+    positions: int  # rows of the position table
     batch: int
     vocabulary: int
     bias: bool
@@ -75,7 +75,7 @@ class GPT(nn.Module):
     def __init__(self, c):
         super().__init__()
         self.wte = nn.Embedding(c.vocabulary, c.width)
-        self.wpe = nn.Embedding(c.places, c.width)
+        self.wpe = nn.Embedding(c.positions, c.width)
         self.blocks = nn.ModuleList(Block(c) for _ in range(c.layers))
         self.ln_f = nn.LayerNorm(c.width, bias=c.bias)
         self.apply(self.start)

@@ -43,7 +43,7 @@ class Plot(unittest.TestCase):
         self.assertEqual(plot.marks(REPORT["jobs"]["tiny"])["limit"], (1 / 1.6, 1 / 2, 1 / 1.25))
         self.assertEqual(plot.marks(REPORT["jobs"]["alone"]), {})
 
-    def test_places(self):
+    def test_positions(self):
         circles = [node for node in self.root.iter(SVG + "circle") if float(node.get("cy")) < float(self.root.get("height")) - 40]
         bars = [node for node in self.root.iter(SVG + "line") if node.get("stroke-width")]
         self.assertEqual(len(circles), 5)

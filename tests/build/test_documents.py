@@ -28,10 +28,10 @@ def anchor(heading):
 def links(document, text, headings):
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         name, _, heading = link.partition("#")
-        place = (document.parent / name).resolve() if name else document
+        target = (document.parent / name).resolve() if name else document
         if "://" in link:
             continue
-        if not place.exists() or (heading and place in headings and heading not in headings[place]):
+        if not target.exists() or (heading and target in headings and heading not in headings[target]):
             yield link
 
 

@@ -43,12 +43,12 @@ def wrong_list(allowed):
 
 
 def wrong_includes(allowed, includes):
-    """`includes`: of each folder those that it includes, with a place for each. What differs from the list."""
-    for folder, places in includes.items():
+    """`includes`: of each folder those that it includes, with a location for each. What differs from the list."""
+    for folder, locations in includes.items():
         if folder not in allowed:
             yield f"{folder} is not in the list"
             continue
-        yield from (f"{place}: {folder} does not include {other}" for other, place in places.items() if other not in allowed[folder])
+        yield from (f"{location}: {folder} does not include {other}" for other, location in locations.items() if other not in allowed[folder])
     for folder, others in allowed.items():
         if folder not in includes:
             yield f"{folder} of the list is no folder of sources"

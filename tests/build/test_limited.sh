@@ -14,7 +14,7 @@ is() {
   if [ "$status" = "$wanted" ] && [ "$(tail -1 "$work/log")" = "$line" ]; then
     echo "ok $name"
   else
-    echo "not ok $name: status $status in the place of $wanted, and the last line '$(tail -1 "$work/log")'"
+    echo "not ok $name: status $status instead of $wanted, and the last line '$(tail -1 "$work/log")'"
     failed=1
   fi
 }

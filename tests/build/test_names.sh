@@ -1,7 +1,7 @@
 #!/bin/sh
 # fast
 # No two files of the generator define one name: a linker takes the first that it meets in an archive, and says nothing. No
-# two files of tests have one name: the counts of one would take the place of the other's.
+# two files of tests have one name: the counts of one would replaces the other's.
 set -eu
 failed=0
 twice=$(nm --defined-only build/libaccel-gen.a build/lib/device_code.a build/lib/statements.a 2>/dev/null | awk '$2 ~ /^[TDRBC]$/ { print $3 }' | sort | uniq -d)

@@ -10,7 +10,7 @@ FUNCTION = re.compile(r"(?!typedef\b|static\b)(?:[\w*]+[\s*]+)+(?!_)(\w+)\(")
 
 
 def code_of(text):
-    """The same lines, with blanks in the place of comments and of directives, which may continue."""
+    """The same lines, with blanks instead of comments and of directives, which may continue."""
     for other in (r"/\*.*?\*/", r"(?m)^#(?:[^\n]*\\\n)*[^\n]*"):
         text = re.sub(other, lambda part: re.sub(r"[^\n]", " ", part[0]), text, flags=re.S)
     return text

@@ -2,7 +2,7 @@
 # fast
 # No template asks which device it is for: what differs from device to device is in their device.c.j2, all of which have
 # the same names, and in their primitives.c.j2, which have all that kernels for all devices use; and no template names the folder
-# of a device, in place of device/NAME.
+# of a device, instead of device/NAME.
 set -eu
 failed=0
 say() {

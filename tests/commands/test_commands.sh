@@ -16,7 +16,7 @@ expect() {
   if [ "$status" = "$wanted" ] && { [ -z "$pattern" ] || grep -q -e "$pattern" "$work/out"; }; then
     echo "ok $name"
   else
-    echo "not ok $name: status $status in the place of $wanted, or nothing matches '$pattern' in:"
+    echo "not ok $name: status $status instead of $wanted, or nothing matches '$pattern' in:"
     sed 's/^/#   /' "$work/out"
     failed=1
   fi
@@ -39,7 +39,7 @@ expect "launch of GPUs that are started" 0 '^./trainer --steps 3$' \
   env RANK=1 WORLD_SIZE=8 MASTER_ADDR=a "$gen" launch --print "$work/gpus.yaml" trainer --steps 3
 expect "plan of a network" 0 '^predicted [0-9.]* ms a step in collectives; a step of 40.000 ms takes' \
   "$gen" plan "$job" --nodes 64 --latency 20 --bandwidth 1250 --step 40
-expect "plan of no network" 2 'a number greater than 0 must stand in the place of fast' "$gen" plan "$job" --latency fast
+expect "plan of no network" 2 'a number greater than 0 is needed instead of fast' "$gen" plan "$job" --latency fast
 expect "launch of one" 0 '^./trainer --steps 3$' "$gen" launch --print "$job" trainer --steps 3
 expect "launch with --set" 0 '^srun --nodes=2 --ntasks-per-node=3 --kill-on-bad-exit=1 ./trainer --set 1$' \
   "$gen" launch --by srun --print --set devices.nodes=2 "$job" --set devices.per_node=3 trainer --set 1
@@ -93,8 +93,8 @@ expect "a model that is not there" 2 "--set model.source=none.c: error: cannot r
 expect "a program that is not there" 2 'none.c: error: cannot read it: No such' "$gen" audit "$work/none.c"
 expect "generate to standard output" 0 'int main' "$gen" "$job" -o -
 expect "an empty value" 2 'a value is missing after --bundle' "$gen" build "$job" --bundle ''
-expect "a bundle and an output" 2 'in the place of -o' "$gen" build "$job" --bundle "$work/bundle" -o "$work/program"
-expect "a bundle in the place of a file" 1 'Not a directory' "$gen" build "$job" --bundle "$work/out"
+expect "a bundle and an output" 2 'replaces -o' "$gen" build "$job" --bundle "$work/bundle" -o "$work/program"
+expect "a bundle instead of a file" 1 'Not a directory' "$gen" build "$job" --bundle "$work/out"
 expect "templates that are not there" 2 'names a folder, which is not' "$gen" "$job" -o - --templates "$work/none"
 expect "checkpoints that are not there" 1 'none: No such file' "$gen" checkpoint list "$work/none"
 expect "checkpoints of a file" 1 'quickstart.yaml: Not a directory' "$gen" checkpoint list "$job"

@@ -1,4 +1,4 @@
-"""No output takes the place of an input: each kind of file that a command reads, under its name, a link and a second name."""
+"""No output replaces an input: each kind of file that a command reads, under its name, a link and a second name."""
 
 import os
 import shutil

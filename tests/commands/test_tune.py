@@ -1,5 +1,5 @@
 """`accel-gen tune` writes a table that its schema allows; plans choose by it and predict by it, and what they choose trains
-as the rules' choices do. A table of another machine, of another version, or that is none is refused with its place and
+as the rules' choices do. A table of another machine, of another version, or that is none is refused with its location and
 the reason."""
 
 import hashlib

@@ -1,5 +1,5 @@
 """Programs for GPUs on the processor: the emitted host program and its kernels, built with the header of tests/cuda/host in
-the place of the toolkit's. What runs is the text that nvcc, or hipcc, would compile."""
+the position of the toolkit's. What runs is the text that nvcc, or hipcc, would compile."""
 
 import atexit
 import functools
@@ -29,7 +29,7 @@ CXX = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas
 
 @functools.cache
 def headers():
-    """A folder <accel/...> with the host's launch.h in the place of the runtime's."""
+    """A folder <accel/...> with the host's launch.h instead of the runtime's."""
     folder = OUT / "host" / "include" / "accel"
     (folder / "gpu").mkdir(parents=True)
     include = TREE / "include" / "accel"

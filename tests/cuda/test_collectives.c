@@ -89,13 +89,13 @@ static void check(void) {
 
 /* Shards of which the last is longer: 40, 40, 40 and 100 values; and one that all is in, as of few values. */
 static void shards(size_t shard_size, size_t last) {
-  int rank = rt_world()->rank, place = rank % 4, first = rank < 4 ? 0 : 4, all = (int)(3 * shard_size + last);
+  int rank = rt_world()->rank, position = rank % 4, first = rank < 4 ? 0 : 4, all = (int)(3 * shard_size + last);
   for (int i = 0; i < all; i++) host.whole[i] = (float)(rank + i);
   accel_gpu_write(arena->whole, host.whole, sizeof host.whole);
   accel_start_reduce_scatter(ACCEL_DP_SHARD, arena->whole, arena->own, shard_size, last);
   accel_wait_reductions(1);
-  accel_gpu_copy(accel_gpu_stream(ACCEL_COMPUTE), arena->whole + (size_t)place * shard_size, arena->own,
-                 (place < 3 ? shard_size : last) * sizeof(float));
+  accel_gpu_copy(accel_gpu_stream(ACCEL_COMPUTE), arena->whole + (size_t)position * shard_size, arena->own,
+                 (position < 3 ? shard_size : last) * sizeof(float));
   accel_start_all_gather(ACCEL_DP_SHARD, arena->whole, shard_size, last);
   accel_wait_gathers();
   accel_gpu_read(host.whole, arena->whole, sizeof host.whole);
@@ -133,8 +133,8 @@ static float in_place(int r, size_t i) {
 /* Shards in the order of a tree, of which the last is longer, concurrently with the compute stream, which waits for
  * them by their number; and of the sums that all have. */
 static void by_tree(size_t shard_size, size_t last) {
-  int place = rt_world()->rank % 4;
-  size_t all = 3 * shard_size + last, own = place < 3 ? shard_size : last;
+  int position = rt_world()->rank % 4;
+  size_t all = 3 * shard_size + last, own = position < 3 ? shard_size : last;
   for (size_t i = 0; i < all; i++) host.whole[i] = in_place(rt_world()->rank, i);
   accel_gpu_write(arena->whole, host.whole, sizeof host.whole);
   accel_gpu_start_reduce_scatter_by_tree(ACCEL_DP_SHARD, arena->whole, arena->own, shard_size, last, arena->room,
@@ -146,7 +146,7 @@ static void by_tree(size_t shard_size, size_t last) {
   accel_gpu_read(host.own, arena->own, sizeof host.own);
   accel_gpu_read(host.whole, arena->whole, sizeof host.whole);
   for (size_t i = 0; i < 2 * own; i++)
-    require(host.own[i] == (float)((size_t)place * shard_size + i % own) + 4.0f, "a shard of sums in order");
+    require(host.own[i] == (float)((size_t)position * shard_size + i % own) + 4.0f, "a shard of sums in order");
   for (size_t i = 0; i < all; i++) require(host.whole[i] == (float)i + 4.0f, "sums in order");
 }
 

@@ -67,8 +67,8 @@ static void describe(void) {
   convolutions[2].makes = ACCEL_MAKES_Y;
 }
 
-/* Each of the three, of the other two: all terms of one place of y. */
-static void add_place(const struct accel_gpu_convolution *c, int64_t n, int64_t o, int64_t i, int64_t j) {
+/* Each of the three, of the other two: all terms of one position of y. */
+static void add_position(const struct accel_gpu_convolution *c, int64_t n, int64_t o, int64_t i, int64_t j) {
   int64_t in = c->x_channels / c->groups, first = o / (c->y_channels / c->groups) * in;
   int64_t at_y = ((n * c->y_channels + o) * c->y[0] + i) * c->y[1] + j;
   for (int64_t k = 0; k < in * c->kernel[0] * c->kernel[1]; k++) {
@@ -92,7 +92,7 @@ static void add_all(void) {
   for (int64_t n = 0; n < BATCH; n++)
     for (int64_t o = 0; o < c->y_channels; o++)
       for (int64_t i = 0; i < c->y[0]; i++)
-        for (int64_t j = 0; j < c->y[1]; j++) add_place(c, n, o, i, j);
+        for (int64_t j = 0; j < c->y[1]; j++) add_position(c, n, o, i, j);
 }
 
 /* ---- Elements ---- */

@@ -67,7 +67,7 @@ def properties(gpu):
 
 
 def build():
-    """The program, and in the place of the driver's library one whose kernels load and do nothing; False without cuDNN."""
+    """The program, and instead of the driver's library one whose kernels load and do nothing; False without cuDNN."""
     flags, libraries = tool("--cflags", "cudnn"), tool("--libs", "cudnn")
     headers = [pathlib.Path(word) for word in flags if word.startswith("/")]
     version, driver = (next((path.read_text() for path in (folder / name for folder in headers) if path.exists()), "")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # fast
-# tools/cuda-toolkit.sh over trees made for it: each kind of place, an order of them, versions that are too old.
+# tools/cuda-toolkit.sh over trees made for it: each kind of folder, an order of them, versions that are too old.
 set -eu
 out=build/tests/cuda/toolkit
 rm -rf "$out"
@@ -17,7 +17,7 @@ tree() {
   for name in "$@"; do : >"$root/lib/$name"; done
 }
 
-# The script with no other place to look in than the ones that a case makes.
+# The script with no other folder to look in than the ones that a case makes.
 sed -e "s|/usr/local/cuda|$out/local/cuda|" -e "s|^  printf .*opt/cuda /usr$|  echo $out/distribution|" \
   -e 's|for python in .*|for python in "${PYTHON:-}"; do|' tools/cuda-toolkit.sh >"$out/lookup.sh"
 lookup() { env -u CUDA_HOME -u CUDA_PATH -u VIRTUAL_ENV -u PYTHON PATH=/usr/bin:/bin "$@"; }
@@ -36,7 +36,7 @@ is "the distribution's" 12.6 "$(lookup sh "$out/lookup.sh" --version)"
 tree "$out/local/cuda-12.8" 12080 libcudart.so
 is "a version next to it" 12.8 "$(lookup sh "$out/lookup.sh" --version)"
 tree "$out/local/cuda" 13000 libcudart.so
-is "the usual place first" 13.0 "$(lookup sh "$out/lookup.sh" --version)"
+is "the usual folder first" 13.0 "$(lookup sh "$out/lookup.sh" --version)"
 tree "$out/home" 12040 libcudart.so libcublasLt.so.12
 is "CUDA_HOME before it" 12.4 "$(lookup CUDA_HOME="$out/home" sh "$out/lookup.sh" --version)"
 is "a library that has a version alone" "$out/home/lib/libcublasLt.so.12 -Wl,-rpath,$out/home/lib" \

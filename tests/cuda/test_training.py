@@ -237,7 +237,7 @@ class Sums(unittest.TestCase):
 
 class Logits(unittest.TestCase):
     """Logits are of the matmuls' type and in rows that begin at multiples of 16 bytes, whole or a chunk at a time: made
-    once, and their gradient takes their place."""
+    once, and their gradient replaces them."""
 
     def text(self, **groups):
         trainer = HostTrainer(case("gpt2", {**GPT, "vocab_size": ODD}, TEXT, **groups), [])

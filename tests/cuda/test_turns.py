@@ -1,4 +1,4 @@
-"""That the threads which run on the processor in the place of a GPU's (tests/cuda/host) find what lacks a barrier: a kernel that
+"""That the threads which run on the processor instead of a GPU's (tests/cuda/host) find what lacks a barrier: a kernel that
 is right when they take turns from the first to the last is wrong the other way round."""
 
 import ctypes
@@ -9,7 +9,7 @@ import numpy as np
 from host import ALONE, CXX, OUT, compile_all, headers
 
 KERNELS = """#include <accel/gpu/launch.h>
-/* Each number gets the next one's place: a thread, a warp or a block may be at the next one first. */
+/* Each number gets the next one's position: a thread, a warp or a block may be at the next one first. */
 __global__ void shift(float *x, bool waits) {
   const unsigned i = blockIdx.x * 64 + threadIdx.x;
   const float next = x[i + 1];

@@ -1,7 +1,7 @@
 """Programs written with careless white space are formatted as clang-format formats them.
 
 Each line of an emitted program gets some indentation or none, and what stands on several lines is joined or broken at
-other places. Directives stay, and so do tables that clang-format leaves alone, and single lines of lists."""
+other positions. Directives stay, and so do tables that clang-format leaves alone, and single lines of lists."""
 
 import os
 import random

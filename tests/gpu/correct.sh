@@ -147,7 +147,7 @@ evaluate() {
     tell evaluate loss FAILED "$(complaint runs/evaluate.log)"
   fi
 }
-# Tokens that are nearly as likely may change places: there the texts part.
+# Tokens that are nearly as likely may be swapped: there the texts part.
 generate() {
   is_ready generate || return 0
   if forward generate --temperature 0 --tokens 150 --prompt The; then

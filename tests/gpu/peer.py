@@ -47,12 +47,12 @@ class GPT(torch.nn.Module):
     def __init__(self, layers, heads, width):
         super().__init__()
         self.tokens = torch.nn.Embedding(VOCABULARY, width)
-        self.places = torch.nn.Embedding(LENGTH, width)
+        self.positions = torch.nn.Embedding(LENGTH, width)
         self.blocks = torch.nn.ModuleList(Block(heads, width) for _ in range(layers))
         self.ln = torch.nn.LayerNorm(width)
 
     def forward(self, tokens, targets):
-        x = self.tokens(tokens) + self.places(torch.arange(tokens.shape[1], device=tokens.device))
+        x = self.tokens(tokens) + self.positions(torch.arange(tokens.shape[1], device=tokens.device))
         for block in self.blocks:
             x = block(x)
         logits = F.linear(self.ln(x), self.tokens.weight)

@@ -113,13 +113,13 @@ class Script(unittest.TestCase):
         ended, results = self.start(folder, PYTHON="python-with-torch")
         self.assertEqual({name: detail for part, name, result, detail in results if result == "FAILED"},
                          {"scaler": results[[entry[1] for entry in results].index("scaler")][3]}, ended.stdout)
-        places = [(part, name) for part, name, _, _ in results]
+        positions = [(part, name) for part, name, _, _ in results]
         order = [("build", "float32"), ("correctness", "float32"), ("correctness", "bf16"), ("sanitizer", "memcheck-bf16"),
                  ("resume", "resume"), ("graphs", "float32"), ("repeat", "float32"), ("repeat", "steady"), ("build", "gpt2-124m-b16"),
                  ("benchmark", "gpt2-124m-b16"), ("benchmark", "gpt2-124m-b4"), ("tuning", "gpt2-124m-b4"), ("ranks", "zero3"),
                  ("sanitizer", "racecheck-bf16"), ("benchmark", "no-graphs")]
-        found = [places.index(place) for place in order]
-        self.assertEqual(found, sorted(found), places)
+        found = [positions.index(position) for position in order]
+        self.assertEqual(found, sorted(found), positions)
         said = {(part, name): (result, detail) for part, name, result, detail in results}
         self.assertRegex(said["tuning", "gpt2-124m-b4"][1], r"^\d+ matmuls once each: .* measured-gpt2-124m-b4.json$")
         self.assertRegex(said["benchmark", "gpt2-124m-b16"][1], r"^\d+ tokens/s, first step after .* MiB in use, arena ")

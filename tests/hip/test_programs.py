@@ -100,7 +100,7 @@ class Runs(unittest.TestCase):
             self.assertIn(said, ended.stderr)
 
     def test_refused(self):
-        """What has no kernel at its place in the model, and what cannot be measured."""
+        """What has no kernel at its position in the model, and what cannot be measured."""
         for words, said in ((["qwen_moe.yaml", "-o", "-"], "qwen_moe.c:95:16: error: there is no kernel of 'grouped_matmul' for devices.kind 'hip' yet\n"),
                             (["tune", "tiny.yaml", "-o", "/dev/null"], "--set devices.kind=hip: error: there is nothing to measure")):
             ended = subprocess.run([GENERATOR, *words, "--set", "devices.kind=hip"], cwd=TREE / "examples" / "jobs", capture_output=True, text=True)

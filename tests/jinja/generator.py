@@ -213,7 +213,7 @@ class Generator:
 
 
 def broken(random, text):
-    """A template with a piece missing or in the wrong place."""
+    """A template with a piece missing or in the wrong position."""
     at = random.randrange(len(text) + 1)
     return random.choice([text[:at], text[:at] + random.choice(["{{", "%}", "}}", "{%", "'", "(", "|", "]", "{#", " "]) + text[at:], text[:at] + text[at + 1:]])
 

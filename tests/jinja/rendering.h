@@ -32,7 +32,7 @@ void add(struct bench *bench, const char *name, const char *text);
 /* Renders "main"; with spans: and says who wrote which part. */
 bool render(struct bench *bench, bool spans);
 
-/* "template:line:column" of each place, innermost first. */
+/* "template:line:column" of each position, innermost first. */
 const char *chain_text(struct arena *arena, const struct jinja_location *chain, int count);
 
 #endif

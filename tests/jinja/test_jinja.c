@@ -124,7 +124,7 @@ static void test_null_bytes_pass(void **state) {
 
 /* --- errors --- */
 
-static void test_syntax_errors_have_places(void **state) {
+static void test_syntax_errors_have_locations(void **state) {
   (void)state;
   static const struct {
     const char *text, *message;
@@ -285,7 +285,7 @@ int main(void) {
       cmocka_unit_test(test_outside_values_stay),
       cmocka_unit_test(test_locale_does_not_matter),
       cmocka_unit_test(test_null_bytes_pass),
-      cmocka_unit_test(test_syntax_errors_have_places),
+      cmocka_unit_test(test_syntax_errors_have_locations),
       cmocka_unit_test(test_missing_template),
       cmocka_unit_test(test_join_path_names_what_is_loaded),
       cmocka_unit_test(test_error_chains),

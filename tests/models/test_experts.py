@@ -24,8 +24,8 @@ class Limited(torch.nn.Module):
     def forward(self, x):
         logits, weights, chosen = self.router(x)
         each = F.one_hot(chosen.unflatten(0, (-1, self.length)), self.experts).permute(0, 2, 1, 3)  # [B][k][T][E]
-        place = each.flatten(1, 2).cumsum(1).unflatten(1, each.shape[1:3])
-        kept = (each * (place <= self.capacity)).sum(-1).mT.flatten(0, 1)
+        position = each.flatten(1, 2).cumsum(1).unflatten(1, each.shape[1:3])
+        kept = (each * (position <= self.capacity)).sum(-1).mT.flatten(0, 1)
         return logits, weights * kept, chosen
 
 

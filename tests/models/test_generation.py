@@ -41,14 +41,14 @@ class LookingBack(Saved):
         self.valid = torch.nn.Conv1d(width, 2 * width, kernel, dilation=dilation)
 
     def forward(self, tokens):
-        x, places = self.table(tokens), tokens.shape[1]
-        x = x + torch.cat([self.start, x], 1)[:, :places]
-        x = torch.relu(self.around(x.mT)[:, :, :places]).mT
+        x, positions = self.table(tokens), tokens.shape[1]
+        x = x + torch.cat([self.start, x], 1)[:, :positions]
+        x = torch.relu(self.around(x.mT)[:, :, :positions]).mT
         x = x + 0.1 * x.cumsum(1)
         reach = self.made["dilation"] * (self.made["kernel"] - 1)
         gate, x = torch.tanh(self.valid(torch.nn.functional.pad(x.mT, (reach, 0)))).mT.chunk(2, 2)
         far = torch.nn.functional.pad(gate, (0, 0, 3, 0))
-        return self.output(x + far[:, 1:places + 1] * far[:, 3:])
+        return self.output(x + far[:, 1:positions + 1] * far[:, 3:])
 
 
 class Writer:
@@ -97,11 +97,11 @@ class Models(Peer):
         self.addCleanup(shutil.rmtree, writer.folder)
         return writer
 
-    def same_logits(self, writer, vocabulary, places, tolerance=1e-5, told=True):
+    def same_logits(self, writer, vocabulary, positions, tolerance=1e-5, told=True):
         """Token by token as over the whole text at once, by a program whose audit holds (told=False: as far as it can tell); a prompt that is longer or shorter than what the program runs over
         at once. The prompt, all tokens, and how many of them do not depend on rounding."""
-        prompt = [self.random.randrange(vocabulary) for _ in range(self.random.randint(1, places - 9))]
-        tokens, logits = writer.write(prompt, places - len(prompt), "--temperature", 0)
+        prompt = [self.random.randrange(vocabulary) for _ in range(self.random.randint(1, positions - 9))]
+        tokens, logits = writer.write(prompt, positions - len(prompt), "--temperature", 0)
         with torch.no_grad():
             out = writer.theirs(torch.tensor([tokens[:-1]]))
         want = (out if isinstance(out, torch.Tensor) else out.logits)[0, len(prompt) - 1:].numpy()
@@ -115,10 +115,10 @@ class Models(Peer):
         self.assertEqual(tokens[len(prompt):len(prompt) + sure], want[:sure].argmax(1).tolist())
         return prompt, tokens, len(prompt) + sure
 
-    def same_text(self, source, theirs, config, length, places=None, **how):
-        """`places` of the text, where the model is not bound to `length`."""
+    def same_text(self, source, theirs, config, length, positions=None, **how):
+        """`positions` of the text, where the model is not bound to `length`."""
         writer = self.writer(source, theirs, config, length)
-        prompt, tokens, until = self.same_logits(writer, config["vocab_size"], places or length, **how)
+        prompt, tokens, until = self.same_logits(writer, config["vocab_size"], positions or length, **how)
         with torch.no_grad():
             text = writer.theirs.generate(torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt)), do_sample=False,
                                           max_new_tokens=len(tokens) - len(prompt), pad_token_id=0, eos_token_id=None)[0].tolist()
@@ -188,7 +188,7 @@ class Models(Peer):
         self.same_text("mamba.c", MambaForCausalLM(MambaConfig(**same)), same, length, places=2 * length)
 
     def test_looking_back(self):
-        """Convolutions, sums and shifts that end at their own place."""
+        """Convolutions, sums and shifts that end at their own position."""
         made = {"width": self.random.randint(2, 9), "kernel": self.random.randint(1, 4), "dilation": self.random.randint(1, 3),
                 "shift": self.random.randint(1, 3), "vocab_size": 258}
         length = self.length()
@@ -198,7 +198,7 @@ class Models(Peer):
             self.same_logits(writer, 258, 2 * length, tolerance)
 
     def test_recomputed(self):
-        """A model whose places depend on each other in a way that cannot be kept runs over the whole text for each token, and
+        """A model whose positions depend on each other in a way that cannot be kept runs over the whole text for each token, and
         says so."""
         made = {"width": 5, "vocab_size": 258}
         writer = self.writer(pathlib.Path(__file__).parent / "sources/both_ways.c", BothWays(**made), made, 12)
@@ -213,7 +213,7 @@ class Models(Peer):
         self.rotary("qwen3.c", Qwen3ForCausalLM, Qwen3Config, self.length(), ours={"rope.theta": 10000})
 
     def test_mistral(self):
-        window = self.random.randint(2, 12)  # of a window of 1 their cache keeps all places, their forward one
+        window = self.random.randint(2, 12)  # of a window of 1 their cache keeps all positions, their forward one
         self.rotary("mistral.c", MistralForCausalLM, MistralConfig, self.length(), ours={"sliding_window": window},
                     sliding_window=window)
 

@@ -108,7 +108,7 @@ class Published(unittest.TestCase):
                     self.assertEqual(status, 0 if told is None else 2, text)
                     self.assertIn("" if told is None else told.replace("{}", "./config.json"), text)
 
-    def test_places(self):
+    def test_locations(self):
         """The file is next to the weights or in their folder, which are named from here or from the job's folder."""
         trainer = self.trainer("gpt2.c", {**GPT2, "block_size": 16}, TOKENS)
         published = trainer.folder / "published"

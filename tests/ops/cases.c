@@ -203,7 +203,7 @@ static void attention_biased(struct fixture *fixture) {
   fixture_tensor(fixture, shape_of(4, q.dim[0], (int64_t)1, q.dim[2], k.dim[2]), AROUND_ZERO);
 }
 
-/* Every place may see from any one before it on, as if documents lay one in the other. */
+/* Every position may see from any one before it on, as if documents lay one in the other. */
 static void attention_packed(struct fixture *fixture) {
   attention_grouped(fixture);
   struct shape q = fixture->parameters.items[0].shape;
@@ -259,7 +259,7 @@ static void classes(struct fixture *fixture) {
   fixture_tokens(fixture, targets, logits.dim[logits.rank - 1]);
 }
 
-/* Class 0 does not count; the first place's target is another one where there is one, so that something counts. */
+/* Class 0 does not count; the first position's target is another one where there is one, so that something counts. */
 static void classes_ignoring(struct fixture *fixture) {
   struct shape logits = {2, {fixture_extent(fixture), 3 + 2 * fixture_random(fixture, 3)}};
   fixture_tensor(fixture, logits, AROUND_ZERO);

@@ -133,8 +133,8 @@ static void dropped(struct fixture *fixture) {
 
 /* ---- Sparse products ---- */
 
-/* Places of elements by rows and columns, their values, and what is multiplied; some rows and columns have none, some
- * places have two. */
+/* Positions of elements by rows and columns, their values, and what is multiplied; some rows and columns have none,
+ * some positions have two. */
 static void sparse(struct fixture *fixture) {
   int64_t rows = fixture_extent(fixture), columns = fixture_extent(fixture), elements = 1 + fixture_random(fixture, 20);
   fixture_tokens(fixture, shape_of(1, elements), rows);

@@ -35,14 +35,14 @@ def attention(p, q, k, v, causal, scale=None):
 
 
 def attention_window(p, q, k, v, window):
-    place = torch.arange(q.shape[2])
-    seen = (place[:, None] >= place) & (place[:, None] - place < window)
+    position = torch.arange(q.shape[2])
+    seen = (position[:, None] >= position) & (position[:, None] - position < window)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=True)
 
 
 def attention_documents(p, q, k, v, starts):
-    place = torch.arange(q.shape[2])
-    seen = (place[:, None] >= place) & (place >= starts[:, None, :, None])
+    position = torch.arange(q.shape[2])
+    seen = (position[:, None] >= position) & (position >= starts[:, None, :, None])
     return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=True)
 
 

@@ -63,7 +63,7 @@ static const struct bad_call calls[] = {
     {"random_int_of", "iii", {{0}}, {0, 1, 3}, "random_int: the bound must be from 1 to 2147483647, not 0"},
     {"flip", "ti", {S(3)}, {1}, "flip: axis 1 is out of range for [3], which has 1 dimension"},
     {"cumsum", "ti", {S(3)}, {1}, "cumsum: axis 1 is out of range for [3], which has 1 dimension"},
-    {"pad", "tiii", {S(3)}, {0, -1, 2}, "pad: -1 and 2 places; slice takes places away"},
+    {"pad", "tiii", {S(3)}, {0, -1, 2}, "pad: -1 and 2 positions; slice takes positions away"},
     {"cast_index",
      "ti",
      {S(3)},
@@ -80,7 +80,8 @@ static const struct bad_call calls[] = {
      "tttt",
      {S(1, 2, 3, 4), S(1, 2, 5, 4), S(1, 2, 6, 4)},
      {0},
-     "attention_bias: q [1][2][3][4], k [1][2][5][4] and v [1][2][6][4] must be [batch][heads][places][d], q's heads a "
+     "attention_bias: q [1][2][3][4], k [1][2][5][4] and v [1][2][6][4] must be [batch][heads][positions][d], q's "
+     "heads a "
      "multiple of k's"},
     {"padding_bias", "t", {S(3)}, {0}, "padding_bias: the mask [3] must be [batch][keys]"},
     {"lstm", "stii", {S(3, 4)}, {2, 0}, "lstm: x [3][4] must be [batch][steps][columns], and the width 2 at least 1"},
@@ -138,12 +139,12 @@ static const struct bad_call calls[] = {
      "ttti",
      {S(2, 3, 4), S(2, 3, 4), S(2, 3, 4)},
      {1},
-     "attention: q [2][3][4] must have 4 dimensions: [batch][heads][places][columns]"},
+     "attention: q [2][3][4] must have 4 dimensions: [batch][heads][positions][columns]"},
     {"attention",
      "ttti",
      {S(1, 2, 3, 4), S(1, 3, 3, 4), S(1, 3, 3, 4)},
      {1},
-     "attention: q [1][2][3][4] and k [1][3][3][4] may differ in places, and in heads where k's divide q's"},
+     "attention: q [1][2][3][4] and k [1][3][3][4] may differ in positions, and in heads where k's divide q's"},
     {"attention",
      "ttti",
      {S(1, 2, 3, 4), S(1, 2, 5, 4), S(1, 2, 3, 4)},
@@ -158,12 +159,12 @@ static const struct bad_call calls[] = {
      "ttti",
      {S(1, 2, 5, 4), S(1, 2, 3, 4), S(1, 2, 3, 4)},
      {2},
-     "attention: q [1][2][5][4] and k [1][2][3][4] must have the same places, where a window is moved along them"},
+     "attention: q [1][2][5][4] and k [1][2][3][4] must have the same positions, where a window is moved along them"},
     {"rotary",
      "ttt",
      {S(1, 2, 3, 4), S(3, 3), S(3, 3)},
      {0},
-     "rotary: cos [3][3] must be [places][angles] of x [1][2][3][4], with at most one angle for two columns"},
+     "rotary: cos [3][3] must be [positions][angles] of x [1][2][3][4], with at most one angle for two columns"},
     {"top_k_mask", "ti", {S(2, 3)}, {4}, "top_k_mask: the 4 largest of the last dimension of x [2][3]"},
     {"table_of", "irr", {{0}}, {3, 1, 2}, "table_of: 3 numbers of an array that has 2"},
     {"cross_entropy",
@@ -215,7 +216,7 @@ static const struct bad_call calls[] = {
     {"transpose", "tii", {S(3, 4)}, {0, 2}, "transpose: axis 2 is out of range for [3][4], which has 2 dimensions"},
     {"split", "tiii", {S(3, 4)}, {1, 3, 0}, "split: 3 parts do not divide axis 1 of [3][4]"},
     {"split", "tiii", {S(3, 4)}, {1, 2, 2}, "split: part 2 of 2; parts count from 0"},
-    {"slice", "tiii", {S(3, 4)}, {1, 2, 3}, "slice: x [3][4] has no places 2 to 4 along axis 1"},
+    {"slice", "tiii", {S(3, 4)}, {1, 2, 3}, "slice: x [3][4] has no positions 2 to 4 along axis 1"},
     {"concat_of",
      "iitt",
      {S(3, 4), S(3, 5)},
@@ -300,7 +301,7 @@ static void known_indices_are_checked(void **state) {
   fixture->arguments[fixture->count++] = (struct argument){.kind = ARGUMENT_TENSOR, .tensor = index};
   assert_null(fixture_call(fixture, "take"));
   assert_string_equal(fixture->diags.items[0].message,
-                      "embedding: the index is 4 in one place, where it must be within 0 and 3");
+                      "embedding: the index is 4 at one position, where it must be within 0 and 3");
   fixture_free(fixture);
 }
 

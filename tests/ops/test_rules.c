@@ -38,13 +38,13 @@ static void functions_are_unique(void **state) {
 
 /* ---- Views ---- */
 
-static int64_t place_of(struct shape shape, const int64_t *strides, int64_t i) {
-  int64_t place = 0;
+static int64_t offset_of(struct shape shape, const int64_t *strides, int64_t i) {
+  int64_t offset = 0;
   for (int d = shape.rank - 1; d >= 0; d--) {
-    place += i % shape.dim[d] * strides[d];
+    offset += i % shape.dim[d] * strides[d];
     i /= shape.dim[d];
   }
-  return place;
+  return offset;
 }
 
 /* The strides of a tensor that lies in a larger buffer with its dimensions in a random order and gaps between. */
@@ -63,19 +63,19 @@ static void random_strides(struct fixture *fixture, struct shape shape, int64_t 
   }
 }
 
-/* The view must show at each place the element that the reference puts there. The input's elements are the places where
- * they lie, so that an element says where it came from. Returns whether there was a view. */
+/* The view must show at each offset the element that the reference puts there. The input's elements are the positions
+ * where they lie, so that an element says where it came from. Returns whether there was a view. */
 static bool check_view(const struct node *node, const int64_t *in_strides) {
   struct arena *arena = arena_new();
   struct shape x = node->inputs[0]->shape, y = node->outputs[0]->shape;
   double *in = arena_alloc(arena, (size_t)shape_count(x) * sizeof *in);
   double *out = arena_alloc(arena, (size_t)shape_count(y) * sizeof *out);
-  for (int64_t i = 0; i < shape_count(x); i++) in[i] = (double)place_of(x, in_strides, i);
+  for (int64_t i = 0; i < shape_count(x); i++) in[i] = (double)offset_of(x, in_strides, i);
   node->kind->truth.reference(node, (const double *const[]){in}, (double *const[]){out});
   int64_t offset, strides[MAX_RANK], back[MAX_RANK];
   bool possible = node->kind->layout.view(node, in_strides, &offset, strides);
   for (int64_t i = 0; i < shape_count(y) && possible; i++)
-    assert_int_equal((int64_t)out[i], offset + place_of(y, strides, i));
+    assert_int_equal((int64_t)out[i], offset + offset_of(y, strides, i));
   if (possible && node->kind->layout.unview(node, strides, back))
     for (int d = 0; d < x.rank; d++)
       if (x.dim[d] != 1) assert_int_equal(back[d], in_strides[d]);

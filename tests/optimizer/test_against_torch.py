@@ -62,10 +62,10 @@ def shape_of(row):
 
 
 def gather(peers, start):
-    """The weights of PyTorch's parameters, in their places."""
+    """The weights of PyTorch's parameters, at their positions."""
     whole = start.astype(np.float64)
-    for place, peer in peers:
-        whole[place] = peer.detach().numpy().ravel()
+    for rows, peer in peers:
+        whole[rows] = peer.detach().numpy().ravel()
     return whole
 
 
@@ -146,7 +146,7 @@ class Rule:
                 row.setdefault("lr_scale", float(shared.group(1)) if shared else 1.0)
 
     def peers(self, dtype):
-        """[(place, a parameter of PyTorch's with the weights there)], row by row."""
+        """[(rows, a parameter of PyTorch's with the weights there)], row by row."""
         return [(slice(row["first"], row["first"] + row["count"]),
                  torch.nn.Parameter(torch.tensor(self.weights[row["first"]:row["first"] + row["count"]].reshape(
                      shape_of(row))).to(dtype))) for row in self.rows]
@@ -175,8 +175,8 @@ class RuleAlone(unittest.TestCase):
             rate = LR * (1 + at % 5) / 5
             set_rate(optimizer, rate)
             rule.gradients[:] = gradient
-            for place, peer in peers:
-                peer.grad = torch.tensor(gradient[place].reshape(peer.shape)).to(peer.dtype)
+            for rows, peer in peers:
+                peer.grad = torch.tensor(gradient[rows].reshape(peer.shape)).to(peer.dtype)
             wanted = clip([peer for _, peer in peers]) if clip else None
             before = gather(peers, start)
             optimizer.step()
@@ -186,8 +186,8 @@ class RuleAlone(unittest.TestCase):
             if wanted is not None:
                 self.assertLess(abs(norm / wanted.item() - 1), 1e-6, f"norm of step {at}")
             size = np.maximum(np.abs(start), way)
-            for place, _ in peers if rule.tensors else []:  # each element's step depends on all of its parameter
-                size[place] = np.maximum(size[place], np.sqrt(np.mean(way[place] ** 2)))
+            for rows, _ in peers if rule.tensors else []:  # each element's step depends on all of its parameter
+                size[rows] = np.maximum(size[rows], np.sqrt(np.mean(way[rows] ** 2)))
             room = 1e-6 * size * next((f for key, f in ROOM.items() if key in name), 1)
             excess = np.abs(rule.weights - after) / np.where(rule.used, room, 1)
             self.assertLess(excess.max(), 1, f"step {at}: {rule.weights[excess.argmax()]} at {excess.argmax()}")
@@ -195,8 +195,8 @@ class RuleAlone(unittest.TestCase):
         if rule.averages:
             rule.code.average()
             averages = optimizer.averages()
-            for place, peer in peers:
-                np.testing.assert_allclose(rule.gradients[place], averages[peer].detach().numpy().ravel(), rtol=1e-5,
+            for rows, peer in peers:
+                np.testing.assert_allclose(rule.gradients[rows], averages[peer].detach().numpy().ravel(), rtol=1e-5,
                                            atol=1e-6)
 
     def test_every_rule(self):
@@ -248,8 +248,8 @@ class RuleAlone(unittest.TestCase):
         optimizer = peer_of(name, numbers)
         for at in range(STEPS):
             rule.gradients[:] = rng.normal(size=len(start)) * rule.used
-            for place, peer in peers:
-                peer.grad = torch.tensor(rule.gradients[place].reshape(peer.shape)).to(peer.dtype)
+            for rows, peer in peers:
+                peer.grad = torch.tensor(rule.gradients[rows].reshape(peer.shape)).to(peer.dtype)
             torch.nn.utils.clip_grad_norm_([peer for _, peer in peers], 2.0)
             optimizer.step()
             rule.step(at, LR)
@@ -354,7 +354,7 @@ class WholeTrainer(unittest.TestCase):
                 self.check(name)
 
     def test_groups(self):
-        """No decay of biases and norms, frozen places, a rate for the last norm."""
+        """No decay of biases and norms, frozen elements, a rate for the last norm."""
         groups = [{"match": "ln_f.*", "lr": 4e-3, "weight_decay": 0.5}, {"match": "*.ln_?.*", "weight_decay": 0},
                   {"match": "wpe.weight", "lr_scale": 0}, {"match": "*.bias", "weight_decay": 0}]
         for name in ("sgd_momentum", "adamw_decay", "nadam_decay"):

@@ -61,7 +61,7 @@ class StateDtypes(unittest.TestCase):
         if dtype == "8bit":
             rule.code.begin()
             self.assertEqual([row["count"] for row in rule.tensors], [67 * 67])
-        places = [(row["first"], row["first"] + row["count"], dtype if row in rule.tensors or dtype == "bf16" else None)
+        positions = [(row["first"], row["first"] + row["count"], dtype if row in rule.tensors or dtype == "bf16" else None)
                   for row in rule.rows]
         rule.weights[:] = rng.normal(size=len(rule.weights)) * rule.used
         mine = rule.weights.astype(np.float32)
@@ -73,7 +73,7 @@ class StateDtypes(unittest.TestCase):
             step(mine, rule.gradients, states, at)
             rule.step(at, LR)
             for state, signed in zip(states, signs):
-                for first, end, stored in places:
+                for first, end, stored in positions:
                     if stored:
                         store = store_8bit if stored == "8bit" else store_bf16
                         state[first:end] = store(state[first:end], signed)
@@ -112,7 +112,7 @@ class StateDtypes(unittest.TestCase):
 
     def test_chance(self):
         """Rounding by chance: all 65,536 chances of a number give its two neighbours of 16 bits, as often as its expected
-        value wants them; and the bits of places and steps are as even as those of coins."""
+        value wants them; and the bits of positions and steps are as even as those of coins."""
         text = generate(wide(name="adamw", state_dtype="bf16_stochastic"))
         source = "#include <stdint.h>\n#include <string.h>\n" + "".join(
             function(text, name) for name in ("widened", "chance_of", "rounded"))
@@ -144,9 +144,9 @@ void chances(uint64_t at, uint64_t first, uint64_t count, uint64_t *to) {
             code.chances(ctypes.c_uint64(seed + at), ctypes.c_uint64(at * 977), ctypes.c_uint64(count),
                          drawn[at].ctypes.data_as(ctypes.c_void_p))
         bits = np.unpackbits(drawn.view(np.uint8).reshape(16, -1, 8), axis=2).astype(np.int8) * 2 - 1
-        limit = 5.5 / np.sqrt(count)  # of 64 bits, their neighbours, and the next place's and step's, in 16 steps
+        limit = 5.5 / np.sqrt(count)  # of 64 bits, their neighbours, and the next position's and step's, in 16 steps
         for name, product in (("ones", bits), ("next bit", bits[:, :, 1:] * bits[:, :, :-1]),
-                              ("next place", bits[:, 1:] * bits[:, :-1]), ("next step", bits[1:] * bits[:-1])):
+                              ("next position", bits[:, 1:] * bits[:, :-1]), ("next step", bits[1:] * bits[:-1])):
             self.assertLess(np.abs(product.mean(axis=1, dtype=np.float64)).max(), limit, name)
 
     def test_map(self):

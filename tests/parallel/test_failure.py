@@ -176,7 +176,7 @@ class Saves(unittest.TestCase):
             self.check_what_is_left(where)
 
     def test_another_rank_dies_during_a_save(self):
-        """While rank 0 waits at the end of its second save. Its place among all calls is another in each run, as steps are
+        """While rank 0 waits at the end of its second save. Its position among all calls is another in each run, as steps are
         written down next to it."""
         mpirun = self.faulty(running=True, FAULT_CALL="rename", FAULT_AT=2, FAULT_ERRNO=-2)
         running = Running.of(mpirun)

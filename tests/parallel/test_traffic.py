@@ -86,10 +86,10 @@ class Traffic(unittest.TestCase):
                              accumulation={"num_steps": 2, "sync_with_dataloader": False})
         self.assertEqual({c["times"] for c in plan if c["kind"] == "reduce-scatter"}, {2})
         layers = [(c["what"].split()[5], c.get("overlaps"), c["times"]) for c in plan if "layer" in c["what"]]
-        place = "block_{} of layer {}".format
+        call = "block_{} of layer {}".format
         self.assertEqual([(name[:3], overlapping) for name, overlapping, _ in layers[1:]],
-                         [("h.1", place("forward", 0)), ("h.2", place("forward", 1)), ("h.3", place("forward", 2)),
-                          ("h.1", place("backward", 2)), ("h.0", place("backward", 1))])
+                         [("h.1", call("forward", 0)), ("h.2", call("forward", 1)), ("h.3", call("forward", 2)),
+                          ("h.1", call("backward", 2)), ("h.0", call("backward", 1))])
         self.assertEqual({times for _, _, times in layers}, {2})
         kinds = [c["kind"] for c in plan]
         self.assertLess(kinds.index("reduce-scatter"), len(kinds) - 1 - kinds[::-1].index("all-gather"))

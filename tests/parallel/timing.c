@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Of ranks 0 to n - 1, each with its number plus that of the element's place in seven. */
+/* Of ranks 0 to n - 1, each with its number plus that of the element's position in seven. */
 static void check(const float *values, int count, int ranks) {
   for (int i = 0; i < count; i++)
     if (values[i] != (float)(ranks * (ranks - 1) / 2 + ranks * (i % 7))) {

@@ -56,10 +56,10 @@ int MPI_Ireduce_scatter(const void *from, void *to, const int counts[], MPI_Data
   return PMPI_Ireduce_scatter(from, to, counts, type, op, comm, request);
 }
 
-int MPI_Iallgatherv(const void *from, int n, MPI_Datatype own, void *to, const int counts[], const int places[],
+int MPI_Iallgatherv(const void *from, int n, MPI_Datatype own, void *to, const int counts[], const int positions[],
                     MPI_Datatype type, MPI_Comm comm, MPI_Request *request) {
   count(comm, sum_of(counts, comm), type);
-  return PMPI_Iallgatherv(from, n, own, to, counts, places, type, comm, request);
+  return PMPI_Iallgatherv(from, n, own, to, counts, positions, type, comm, request);
 }
 
 int MPI_Allreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {

@@ -39,7 +39,7 @@ class Passes(unittest.TestCase):
         shown = {pass_of(path.stem, names) for path in MODELS.glob("*.c")}
         self.assertEqual([name for name in names if name not in shown and name not in ELSEWHERE], [])
         self.assertEqual([name for name in ELSEWHERE if name not in names or name in shown], [])
-        self.assertEqual([place for place in ELSEWHERE.values() if not (TREE / "tests" / "plan" / place).exists()], [])
+        self.assertEqual([position for position in ELSEWHERE.values() if not (TREE / "tests" / "plan" / position).exists()], [])
         self.assertEqual([path.name for path in MODELS.glob("*.diff") if not path.with_suffix(".c").exists()], [])
 
     def test_passes(self):

@@ -186,7 +186,7 @@ def all_values():
 
 def write(job, path):
     """Writes a job of dotted keys, one key a line; returns line to key."""
-    lines, places, open_groups = [], {}, []
+    lines, keys_of_lines, open_groups = [], {}, []
     for key in sorted(key for key in job if job[key] is not None):
         groups = key.split(".")[:-1]
         for depth, group in enumerate(groups):
@@ -194,9 +194,9 @@ def write(job, path):
                 lines.append("  " * depth + group + ":")
                 open_groups = groups[:depth + 1]
         lines.append("  " * len(groups) + f"{key.rsplit('.', 1)[1]}: {json.dumps(job[key])}")
-        places[len(lines)] = key
+        keys_of_lines[len(lines)] = key
     path.write_text("\n".join(lines) + "\n")
-    return places
+    return keys_of_lines
 
 
 def write_data(folder):
@@ -208,19 +208,19 @@ def write_data(folder):
 
 class Refusal:
     """What the generator said no with: its messages, and the keys that they point at. What is missing in the whole job has
-    no place of its own; its note has one."""
+    no location of its own; its note has one."""
 
-    def __init__(self, text, path, places):
+    def __init__(self, text, path, keys_of_lines):
         self.text = text
         self.messages = re.findall(rf"^{re.escape(str(path))}:(\d+):\d+: (?:error|note): (.*)$", text, re.M)
-        self.keys = [places[int(line)] for line, _ in self.messages if int(line) in places]
+        self.keys = [keys_of_lines[int(line)] for line, _ in self.messages if int(line) in keys_of_lines]
         self.elsewhere = re.findall(r"^(\S+:\d+:\d+): (?:error|note): ", text, re.M)
 
 
 def generate(job, folder, name="job"):
     """The text of the program, or a Refusal. Anything else fails."""
     path, out = folder / f"{name}.yaml", folder / f"{name}.c"
-    places = write(job, path)
+    keys_of_lines = write(job, path)
     out.unlink(missing_ok=True)
     result = subprocess.run([GENERATOR, path, "-o", out], capture_output=True, text=True, cwd=folder, timeout=300)
     if result.returncode == 0:
@@ -229,7 +229,7 @@ def generate(job, folder, name="job"):
         raise AssertionError(f"status {result.returncode} for\n{path.read_text()}\n{result.stderr}")
     if out.exists():
         raise AssertionError(f"a refused job left a program:\n{path.read_text()}")
-    refusal = Refusal(result.stderr, path, places)
+    refusal = Refusal(result.stderr, path, keys_of_lines)
     if not refusal.elsewhere:
-        raise AssertionError(f"refused without a place:\n{path.read_text()}\n{result.stderr}")
+        raise AssertionError(f"refused without a location:\n{path.read_text()}\n{result.stderr}")
     return refusal

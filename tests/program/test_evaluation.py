@@ -288,7 +288,7 @@ class Counted(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
-    """What a model cannot give is refused when the program is generated, with the place and what would work."""
+    """What a model cannot give is refused when the program is generated, with the location and what would work."""
 
     def check(self, model, expected, metrics=("accuracy",), **data):
         trainer, _, _ = make(3, 8, metrics=metrics, model=model)

@@ -1,5 +1,5 @@
 """Columns of rows that a model looks something up by: a trainer refuses data that holds other numbers there before it
-trains, with the place of the first one, and takes what a loss leaves out; what it trains on gives PyTorch's losses."""
+trains, with the position of the first one, and takes what a loss leaves out; what it trains on gives PyTorch's losses."""
 
 import subprocess
 import unittest
@@ -12,7 +12,7 @@ from test_models import Curve, random_weights
 
 SEED, STEPS, BATCH, ROWS = 7, 10, 6, 60
 VOCABULARY, PLACES, WIDTH, CLASSES = 30, 7, 8, 3
-SHAPES = [("tokens.weight", (VOCABULARY, WIDTH), 0.4), ("places.weight", (PLACES, WIDTH), 0.4),
+SHAPES = [("tokens.weight", (VOCABULARY, WIDTH), 0.4), ("positions.weight", (PLACES, WIDTH), 0.4),
           ("output.weight", (CLASSES, WIDTH), 0.4), ("output.bias", (CLASSES,), 0.1),
           ("extra.weight", (CLASSES, WIDTH), 0.4), ("extra.bias", (CLASSES,), 0.1)]
 
@@ -20,7 +20,7 @@ SHAPES = [("tokens.weight", (VOCABULARY, WIDTH), 0.4), ("places.weight", (PLACES
 def total(w, features, labels):
     """tests/program/models/columns.c, in PyTorch."""
     index = features.long()
-    x = w["tokens.weight"][index[:, :4]].sum(1) + w["places.weight"][index[:, 4:6]].sum(1) + features[:, 7:8]
+    x = w["tokens.weight"][index[:, :4]].sum(1) + w["positions.weight"][index[:, 4:6]].sum(1) + features[:, 7:8]
     return (F.cross_entropy(F.linear(x, w["output.weight"], w["output.bias"]), labels)
             + F.cross_entropy(F.linear(x, w["extra.weight"], w["extra.bias"]), index[:, 6]))
 
@@ -49,7 +49,7 @@ class Indices(Curve):
         })
 
     def columns(self, **train):
-        trainer = self.trainer(TREE / "tests/program/models/columns.c", train, 8, vocab_size=VOCABULARY, places=PLACES,
+        trainer = self.trainer(TREE / "tests/program/models/columns.c", train, 8, vocab_size=VOCABULARY, positions=PLACES,
                                width=WIDTH, classes=CLASSES)
         self.write_table(trainer, "rows.csv")
         return trainer
@@ -112,7 +112,7 @@ class Indices(Curve):
         trainer.job["model"]["source"] = "columns.c"
         trainer.write()
         told = trainer.command("job.yaml", "-o", "trainer.c", status=2)
-        self.assertIn("'look_up' takes this as an index within 0 and 29, and it is 30 in one place", told)
+        self.assertIn("'look_up' takes this as an index within 0 and 29, and it is 30 at one position", told)
 
     def test_example(self):
         """The classifier of texts in the examples says which columns are tokens, and how many there are."""

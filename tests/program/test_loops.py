@@ -63,8 +63,8 @@ class Loops(unittest.TestCase):
 
     def test_scopes_with_more_than_a_function_touches(self):
         layers = {"e": (256, 8), "h": (256, 8), "two.more": (8, 8), "two.more.deep.i": (8, 8)}
-        for place in ("one.", "two.", "", "l.0.", "l.1.", "l.2."):
-            layers |= {place + "b": (8, 8), place + "deep.i": (8, 8)}
+        for position in ("one.", "two.", "", "l.0.", "l.1.", "l.2."):
+            layers |= {position + "b": (8, 8), position + "deep.i": (8, 8)}
         rng = np.random.default_rng(3)
         weights = {f"{name}.weight": rng.standard_normal(shape).astype(np.float32) for name, shape in layers.items()}
         weights |= {f"{name}.bias": np.zeros(shape[0], np.float32) for name, shape in layers.items() if name != "e"}

@@ -129,7 +129,7 @@ class Resume(unittest.TestCase):
         self.assertEqual(history(trainer), wanted)
 
     def test_batches_of_another_size(self):
-        """The samples go on where they were: six batches of two in the place of four of three."""
+        """The samples go on where they were: six batches of two instead of four of three."""
         trainer = prepare(make_job(optimizer={"name": "sgd", "lr": 1e-30}, training={"steps": 8}))
         trainer.run()
         shutil.rmtree(trainer.folder / "run" / "checkpoints" / "checkpoint_1")

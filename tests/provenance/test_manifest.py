@@ -96,14 +96,14 @@ class Manifests(unittest.TestCase):
         self.assertRegex(kernels["compile"], r"^nvcc [^|]* -c -o trainer\.cu\.o trainer\.cu && cc [^|]* -o trainer trainer\.c "
                          r"trainer\.cu\.o \$\(pkg-config --cflags --libs accel-runtime-cuda\) -lstdc\+\+$")
         self.assertEqual(recorded.manifest["compile"], kernels["compile"])
-        place = next(i for i, line in enumerate(text) if "layer_norm" in line or "cross_entropy" in line)
-        self.assertTrue(kernels["lines"][place]["model"][0].startswith(pathlib.Path(job["model"]["source"]).name))
+        location = next(i for i, line in enumerate(text) if "layer_norm" in line or "cross_entropy" in line)
+        self.assertTrue(kernels["lines"][location]["model"][0].startswith(pathlib.Path(job["model"]["source"]).name))
         names = [key["key"] for key in kernels["keys"]]
         self.assertEqual(names, [key["key"] for key in recorded.manifest["keys"]])
         self.assertTrue(any("optimizer.lr" in line.get("keys", []) for line in kernels["lines"]))
         again = recorded.run("audit", "--regenerate", "trainer.cu.manifest.json")
         self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
-        self.assertIn("gpu/", recorded.run("explain", f"trainer.cu:{place + 1}").stdout)
+        self.assertIn("gpu/", recorded.run("explain", f"trainer.cu:{location + 1}").stdout)
         changed = (folder / "trainer.cu").read_text().replace("threadIdx.x", "threadIdx.y", 1)
         (folder / "trainer.cu").write_text(changed)
         self.assertNotEqual(recorded.run("audit", "--regenerate", "trainer.cu.manifest.json").returncode, 0)
@@ -112,8 +112,8 @@ class Manifests(unittest.TestCase):
         for recorded in self.made.values():
             read = {file["name"] for file in recorded.manifest["inputs"] if file["role"] == "template"}
             for line in recorded.manifest["lines"]:
-                for place in line["template"] + line.get("from", []):
-                    self.assertIn(place.rsplit(":", 1)[0], read)
+                for location in line["template"] + line.get("from", []):
+                    self.assertIn(location.rsplit(":", 1)[0], read)
 
     def test_template_lines(self):
         """Where a template's line has text of its own, the program's line has it, too."""
@@ -123,19 +123,19 @@ class Manifests(unittest.TestCase):
         for name, recorded in self.made.items():
             lines = recorded.manifest["lines"]
             for first, line in enumerate(lines):
-                places = line["template"]
-                if first > 0 and places[0] in lines[first - 1]["template"]:
+                locations = line["template"]
+                if first > 0 and locations[0] in lines[first - 1]["template"]:
                     continue
                 # A value of several lines is one line of the template, and what is longer than a line is broken.
-                run = itertools.takewhile(lambda at: places[0] in lines[at]["template"], range(first, len(lines)))
+                run = itertools.takewhile(lambda at: locations[0] in lines[at]["template"], range(first, len(lines)))
                 written = "\n".join(recorded.lines[at] for at in run)
-                file, number = places[0].rsplit(":", 1)
+                file, number = locations[0].rsplit(":", 1)
                 source = sources[file][int(number) - 1]
-                if len(places) > 1 or re.search(r"\{[%#]", source) or "}}" in re.sub(r"\{\{.*?\}\}", "", source):
+                if len(locations) > 1 or re.search(r"\{[%#]", source) or "}}" in re.sub(r"\{\{.*?\}\}", "", source):
                     continue  # a tag, or one that goes on from another line
                 for piece in re.split(r"\{\{.*?\}\}|\{\{.*", source):
                     checked += len(piece.strip()) > 3
-                    self.assertIn("".join(piece.split()), "".join(written.split()), f"{name}: {places}")
+                    self.assertIn("".join(piece.split()), "".join(written.split()), f"{name}: {locations}")
         self.assertGreater(checked, 800)
 
     def test_model_lines(self):
@@ -146,8 +146,8 @@ class Manifests(unittest.TestCase):
         source = pathlib.Path(job["model"]["source"])
         (folder / source.name).write_text("/* moved\n * by three\n * lines */\n" + source.read_text())
         after = Recorded(job, folder=folder)
-        moved = lambda place: re.sub(r":(\d+)$", lambda m: f":{int(m[1]) + 3}", place)
-        self.assertEqual([[moved(place) for place in line.get("model", [])] for line in before.manifest["lines"]],
+        moved = lambda location: re.sub(r":(\d+)$", lambda m: f":{int(m[1]) + 3}", location)
+        self.assertEqual([[moved(location) for location in line.get("model", [])] for line in before.manifest["lines"]],
                          [line.get("model", []) for line in after.manifest["lines"]])
         self.assertGreater(sum("model" in line for line in after.manifest["lines"]), len(after.lines) // 3)
         text = source.read_text().split("\n")
@@ -156,12 +156,12 @@ class Manifests(unittest.TestCase):
             member = re.match(r"  alignas\(64\) float (\w+)_(weight|bias)\[", content)
             if member and line["model"]:
                 members += 1
-                named = [text[int(place.rsplit(":", 1)[1]) - 1] for place in line["model"]]
+                named = [text[int(location.rsplit(":", 1)[1]) - 1] for location in line["model"]]
                 self.assertTrue(any(f'"{member[1]}"' in source for source in named), (content, named))
         self.assertGreaterEqual(members, 3)
 
     def test_page(self):
-        """The audit's page has each line's places next to it, as strings, where the manifest describes the program."""
+        """The audit's page has each line's locations next to it, as strings, where the manifest describes the program."""
         job = json.loads(json.dumps(JOBS["table"]))
         job["checkpoint"]["project_dir"] = '"><script>alert(1)</script><x y="'
         recorded = Recorded(job)

@@ -108,7 +108,7 @@ class Statements(unittest.TestCase):
     def test_build(self):
         """A compiled program; the same binary and the same words in another folder."""
         made = []
-        for name, environment in (("one", {"TZ": "UTC"}), ("another place", {"TZ": "Pacific/Chatham", "USER": "x",
+        for name, environment in (("one", {"TZ": "UTC"}), ("another environment", {"TZ": "Pacific/Chatham", "USER": "x",
                                                                              "LC_ALL": "C.utf8"})):
             folder = self.write(mlp("table").job, name)
             self.made("build", "job.yaml", "-o", "trainer", "--provenance", cwd=folder, CFLAGS="-std=c17 -O1", **environment)

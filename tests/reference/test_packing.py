@@ -103,7 +103,7 @@ class Packing(unittest.TestCase):
             self.assertLess(abs(row["loss"] / (total / counted) - 1), 1e-6)
 
     def test_audited(self):
-        """What a program reads by the data's places is in bounds."""
+        """What a program reads by the data's positions is in bounds."""
         trainer = self.trainer()
         trainer.generate()
         subprocess.run([GENERATOR, "audit", trainer.folder / "trainer.c"], check=True, stdout=subprocess.DEVNULL)
@@ -111,7 +111,7 @@ class Packing(unittest.TestCase):
     def test_refused(self):
         trainer = self.trainer(length=LENGTH + 1)
         done = subprocess.run([GENERATOR, trainer.path, "-o", "-"], capture_output=True, text=True)
-        self.assertIn("the model looks up only 40 positions, but a window has 41 places", done.stderr)
+        self.assertIn("the model looks up only 40 positions, but a window has 41 positions", done.stderr)
         trainer = self.trainer()
         self.documents = self.documents[:1]
         subprocess.run([GENERATOR, "build", trainer.path, "-o", "trainer"], cwd=trainer.folder, check=True, env=QUICK)

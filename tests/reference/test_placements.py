@@ -38,7 +38,7 @@ BY_RENAME = [case for case in CASES if CASES is ALL or case[0] <= 2 or case in S
 
 
 def rows_for(case, words=None):
-    """words: of parallelism, in the place of the placement's own."""
+    """words: of parallelism, instead of the placement's own."""
     ranks, placement, precision, micro = case
     scaler = {"grad_scaler": SCALER} if precision == "fp16" else {}
     optimizer = {"name": "adamw", "weight_decay": DECAY} if precision == "no" else {"name": "sgd", "momentum": MOMENTUM}

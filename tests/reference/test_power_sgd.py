@@ -41,18 +41,18 @@ def padded(count):
 
 
 class Factors:
-    """torch.randn that gives a matrix's right factor what the trainer draws for it: by its columns, at its place."""
+    """torch.randn that gives a matrix's right factor what the trainer draws for it: by its columns, at its position."""
 
     def __init__(self, option, batched):
-        self.seed, self.places, self.count, self.step = option.get("random_seed", 0), {}, 0, 0
+        self.seed, self.positions, self.count, self.step = option.get("random_seed", 0), {}, 0, 0
         rank = option.get("matrix_approximation_rank", 1)
         sides = [side_of_all()] if batched else [SHAPES[name][1] for name in MEMORY[::2]]
         for side in sides:
-            self.places[side] = self.count
+            self.positions[side] = self.count
             self.count += padded(side * rank)
 
     def __call__(self, *shape, dtype=torch.float32, **_):
-        first, count = self.places[shape[-2]], math.prod(shape)
+        first, count = self.positions[shape[-2]], math.prod(shape)
         return torch.tensor(normals(self.seed, self.step, self.count)[first:first + count]).reshape(shape).to(dtype)
 
 
@@ -64,16 +64,16 @@ class Bucket:
     """All gradients as they lie in the trainer's memory."""
 
     def __init__(self, model):
-        self.model, self.places, at = model, {}, 0
+        self.model, self.positions, at = model, {}, 0
         for name in MEMORY:
-            self.places[name] = at
+            self.positions[name] = at
             at += padded(math.prod(SHAPES[name]))
         self.memory = torch.zeros(at)
         for name, parameter in model.named_parameters():
             self.view(self.memory, name).copy_(parameter.grad)
 
     def view(self, memory, name):
-        first = self.places[name]
+        first = self.positions[name]
         return memory[first:first + math.prod(SHAPES[name])].view(SHAPES[name])
 
     def buffer(self):

@@ -1,5 +1,5 @@
 """Precision against Accelerate: Accelerator(mixed_precision=...) on the CPU over the same rows, from the same weights. Two
-programs that round to 16 bits in other places part by as much as either parts from float32, and no further."""
+programs that round to 16 bits in other positions part by as much as either parts from float32, and no further."""
 
 import unittest
 

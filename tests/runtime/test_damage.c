@@ -1,4 +1,4 @@
-/* A checkpoint of which any byte has changed, or which was cut anywhere, is refused, with the file and the place. */
+/* A checkpoint of which any byte has changed, or which was cut anywhere, is refused, with the file and the position. */
 #include "cmocka_all.h"
 
 #include "runtime/checkpoint/checkpoint.h"
@@ -104,7 +104,7 @@ static void every_byte(void **state) {
   for (int i = 0; i < manifest.count; i++) damage(manifest.files[i].name);
   damage("manifest.json");
   rt_manifest_free(&manifest);
-  assert_true(rt_checkpoint_verify(folder, &manifest, &problem)); /* all is back in its place */
+  assert_true(rt_checkpoint_verify(folder, &manifest, &problem)); /* all is back in its position */
   rt_manifest_free(&manifest);
 }
 

@@ -66,7 +66,7 @@ static void tensors_are_written_layer_by_layer(void **state) {
     assert_string_equal(whole->tensors[i].name, expected[i].name);
     assert_int_equal(whole->tensors[i].offset, expected[i].offset);
     assert_int_equal(whole->tensors[i].rank, expected[i].rank);
-    assert_int_equal(whole->gradients[i].place, expected[i].gradient);
+    assert_int_equal(whole->gradients[i].offset, expected[i].gradient);
   }
 }
 

@@ -51,7 +51,7 @@ static void replaces_whole(void **state) {
 static void streams_large_files(void **state) {
   enum { BLOCK = 4 << 20, MOST = 3 * BLOCK + 5 };
   static const size_t sizes[] = {0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, MOST};
-  static const char *const places[] = {path, "/dev/shm/accel-files-stream"};
+  static const char *const positions[] = {path, "/dev/shm/accel-files-stream"};
   uint8_t *bytes = malloc(MOST);
   (void)state;
   assert_non_null(bytes);
@@ -60,18 +60,18 @@ static void streams_large_files(void **state) {
     size_t size = sizes[i / 2], piece = 1 + size / (3 + i);
     struct writer writer;
     struct mapping mapping;
-    assert_true(rt_writer_open(&writer, places[i % 2], BY_RENAME, &problem));
+    assert_true(rt_writer_open(&writer, positions[i % 2], BY_RENAME, &problem));
     rt_writer_stream(&writer);
     for (size_t at = 0; at < size; at += piece)
       assert_true(rt_writer_add(&writer, bytes + at, size - at < piece ? size - at : piece, &problem));
     assert_true(rt_writer_sum(&writer).xxh64 == rt_checksum(bytes, size));
     assert_true(rt_writer_commit(&writer, &problem));
-    assert_true(rt_map(&mapping, places[i % 2], "", &problem));
+    assert_true(rt_map(&mapping, positions[i % 2], "", &problem));
     assert_int_equal(mapping.size, size);
     assert_true(size == 0 || memcmp(mapping.bytes, bytes, size) == 0);
     rt_unmap(&mapping);
   }
-  unlink(places[1]);
+  unlink(positions[1]);
   free(bytes);
 }
 

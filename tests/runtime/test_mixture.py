@@ -19,7 +19,7 @@ class Files(support.Folder):
             (self.folder / f"{name}.bin").write_bytes(struct.pack(f"<{count}H", *range(first, first + count)))
 
     def draws(self, shuffle, split, count, *parts):
-        """(file, place in it) of each position."""
+        """(file, position in it) of each position."""
         words = [word for path, weight in parts for word in (path, weight)]
         done = self.run_program("print_mixture", LENGTH, int(shuffle), split, count, *words)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -52,12 +52,12 @@ class Files(support.Folder):
                 ours = self.draws(shuffle, 0, count, ("a*.bin", 3), ("b0.bin", 1))
                 self.assertEqual(ours, [mixture.start(i) for i in range(count)])
                 for file, weight in enumerate(weights):
-                    drawn = [place for which, place in ours if which == file]
+                    drawn = [position for which, position in ours if which == file]
                     self.assertLess(abs(len(drawn) - count * weight / sum(weights)), 1 + math.log2(len(weights)))
                     windows = (sizes[list(SIZES)[file]] - (LENGTH if shuffle else 1)) // LENGTH
                     if not shuffle:  # each file goes round by itself
                         self.assertEqual(drawn, [i % windows * LENGTH for i in range(len(drawn))])
-                    self.assertEqual(len({place // LENGTH for place in drawn}) in (windows, windows + 1), True)
+                    self.assertEqual(len({position // LENGTH for position in drawn}) in (windows, windows + 1), True)
 
     def test_refused(self):
         for parts, message in (

@@ -92,7 +92,7 @@ static int factorial(int n) {
   return n < 2 ? 1 : n * factorial(n - 1);
 }
 
-/* Every order of a few things is about as frequent as another, and so is every place of the first thing among many.
+/* Every order of a few things is about as frequent as another, and so is every position of the first thing among many.
  * Chi squared with k degrees of freedom is below k + 4 sqrt(2 k) but in one of 10,000 cases; the streams are fixed. */
 static double spread(const int *count, int cells, int kinds, double expected) {
   double chi = 0;

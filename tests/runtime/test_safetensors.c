@@ -16,7 +16,7 @@ static char folder[] = "/tmp/accel-safetensors-XXXXXX";
 static char path[128];
 static struct problem problem;
 
-/* Two tensors with a gap between them, listed against the order of their places. */
+/* Two tensors with a gap between them, listed against the order of their positions. */
 static const struct accel_tensor tensors[] = {
     {"h.0.b", 64, 1, {3}, ACCEL_ZEROS, 0, 0, ACCEL_FLOAT32},
     {"wte \"q\"", 0, 2, {2, 5}, ACCEL_ZEROS, 0, 0, ACCEL_FLOAT32},

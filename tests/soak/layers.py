@@ -107,8 +107,8 @@ def sparse(b, name):
     numbers = [0, *numbers, elements] if csr else [b.random.randrange(rows) for _ in range(elements)]
     b.say(f"  int {array}[] = {{{', '.join(map(str, numbers))}}};")
     first = b.add(f"int_table_of({len(numbers)}, {array})", (len(numbers),), "i")
-    places = ", ".join(str(b.random.randrange(x.shape[0])) for _ in range(elements))
-    b.say(f"  int {array}_at[] = {{{places}}};")
+    positions = ", ".join(str(b.random.randrange(x.shape[0])) for _ in range(elements))
+    b.say(f"  int {array}_at[] = {{{positions}}};")
     columns = b.add(f"int_table_of({elements}, {array}_at)", (elements,), "i", x.shape[0])
     values = b.spread((elements,))
     more = "" if csr else f", {b.number(rows)}"
@@ -126,8 +126,8 @@ def heads_of(b, x, heads, width):
 def turned(b, x, name):
     """Rotary positions of x [batch][heads][t][d]."""
     angles = b.random.randint(1, max(1, x.shape[3] // 2))
-    places = b.add(f"reshape(cast_float(arange({b.number(x.shape[2])})), {x.shape[2]}, 1)", (x.shape[2], 1))
-    table = b.add(f"mul({places.name}, constant({b.real(0.1, 1)}, 1, {angles}))", (x.shape[2], angles))
+    positions = b.add(f"reshape(cast_float(arange({b.number(x.shape[2])})), {x.shape[2]}, 1)", (x.shape[2], 1))
+    table = b.add(f"mul({positions.name}, constant({b.real(0.1, 1)}, 1, {angles}))", (x.shape[2], angles))
     cos, sin = (b.add(f"{f}_of({table.name})", table.shape) for f in ("cos", "sin"))
     return b.add(f"{name}({x.name}, {cos.name}, {sin.name})", x.shape)
 
@@ -194,8 +194,8 @@ def experts(b, name):
     if b.random.random() < 0.5:
         share = b.add(f"top_k({gates.name}, {k})", (rows, k))
         share = b.add(f"reshape({share.name}, -1, 1)", (times(rows, k), 1))
-        places = b.add(f"group_places{of}", (times(rows, k),), "i")
-        y = b.add(f"mul({y.name}, take({share.name}, {places.name}))", y.shape)
+        positions = b.add(f"group_places{of}", (times(rows, k),), "i")
+        y = b.add(f"mul({y.name}, take({share.name}, {positions.name}))", y.shape)
     y = b.add(f"index_add({y.name}, {sent.name}, dim({flat.name}, 0))", (rows, out))
     b.add(f"reshape({y.name}, {b.numbers(x.shape[:2])}, {out})", (*x.shape[:2], out))
 
@@ -203,7 +203,7 @@ def experts(b, name):
 # ---- Images and signals ----
 
 def picture(b, name):
-    """A value [batch][channels][places...] with as many dimensions of places as the function's name says."""
+    """A value [batch][channels][positions...] with as many dimensions of positions as the function's name says."""
     rank = 3 if "1d" in name else 4
     try:
         return b.value(lambda v: len(v.shape) == rank and isinstance(v.shape[0], str) and
@@ -224,10 +224,10 @@ def window(b, x, widen=False):
     kernel, stride, dilation = b.random.randint(1, 3), b.random.randint(1, 2), b.random.choice((1, 1, 2))
     padding = b.random.randint(0, kernel // 2)
     reach = dilation * (kernel - 1) + 1
-    places = [(e - 1) * stride - 2 * padding + reach if widen else (e + 2 * padding - reach) // stride + 1 for e in x.shape[2:]]
-    if min(places) < 1 or not widen and min(x.shape[2:]) + 2 * padding < reach:
+    positions = [(e - 1) * stride - 2 * padding + reach if widen else (e + 2 * padding - reach) // stride + 1 for e in x.shape[2:]]
+    if min(positions) < 1 or not widen and min(x.shape[2:]) + 2 * padding < reach:
         raise NoFit
-    return tuple(places), kernel, stride, padding, dilation
+    return tuple(positions), kernel, stride, padding, dilation
 
 
 @draws("conv1d", "conv1d_no_bias", "conv2d", "conv2d_no_bias", "conv1d_grouped", "conv1d_grouped_no_bias", "conv2d_grouped",
@@ -236,7 +236,7 @@ def window(b, x, widen=False):
 def convolution(b, name):
     x = picture(b, name)
     widen = "transpose" in name
-    places, kernel, stride, padding, dilation = window(b, x, widen)
+    positions, kernel, stride, padding, dilation = window(b, x, widen)
     grouped = "grouped" in name or name.startswith("convolve")
     if not grouped and dilation != 1:
         raise NoFit
@@ -244,30 +244,30 @@ def convolution(b, name):
     out = groups * b.size(3)
     if not name.startswith("convolve"):
         more = f", {dilation}, {groups}" if grouped else ""
-        b.add(f"{name}({b.scope()}, {x.name}, {b.number(out)}, {kernel}, {stride}, {padding}{more})", (*x.shape[:1], out, *places))
+        b.add(f"{name}({b.scope()}, {x.name}, {b.number(out)}, {kernel}, {stride}, {padding}{more})", (*x.shape[:1], out, *positions))
         return
     first = (x.shape[1], out // groups) if widen else (out, x.shape[1] // groups)
-    weight = b.spread((*first, *[kernel] * len(places)))
+    weight = b.spread((*first, *[kernel] * len(positions)))
     numbers = [stride, padding, *([0] if widen else []), dilation]
     if name == "convolve2d_pairs":
         numbers = [n for n in numbers for _ in range(2)]
-    b.add(f"{name}({x.name}, {weight.name}, {', '.join(map(str, numbers))}, {groups})", (*x.shape[:1], out, *places))
+    b.add(f"{name}({x.name}, {weight.name}, {', '.join(map(str, numbers))}, {groups})", (*x.shape[:1], out, *positions))
 
 
 @draws("max_pool1d", "max_pool2d", "avg_pool1d", "avg_pool2d")
 def pool(b, name):
     x = picture(b, name)
-    places, kernel, stride, padding, dilation = window(b, x)
+    positions, kernel, stride, padding, dilation = window(b, x)
     if dilation != 1:
         raise NoFit
-    b.add(f"{name}({x.name}, {kernel}, {stride}, {padding})", (*x.shape[:2], *places))
+    b.add(f"{name}({x.name}, {kernel}, {stride}, {padding})", (*x.shape[:2], *positions))
 
 
 @draws("adaptive_avg_pool1d", "adaptive_avg_pool2d", "interpolate_nearest", "interpolate_bilinear", "interpolate_bilinear_corners")
 def resized(b, name):
     x = picture(b, name)
-    places = tuple(b.size(6) for _ in x.shape[2:])
-    b.add(f"{name}({x.name}, {', '.join(map(str, places))})", (*x.shape[:2], *places))
+    positions = tuple(b.size(6) for _ in x.shape[2:])
+    b.add(f"{name}({x.name}, {', '.join(map(str, positions))})", (*x.shape[:2], *positions))
 
 
 @draws("group_norm", "group_norm_eps", "batch_norm", "batch_norm_with")
@@ -313,10 +313,10 @@ def regression(b, name):
 def cast_target(b, name):
     x = b.value(lambda v: len(v.shape) > 1 and isinstance(v.shape[-1], int))
     classes = x.shape[-1]
-    place = b.add(f"argmax({x.name}, -1)", x.shape[:-1], "i", classes)
-    number = b.add(f"cast_float({place.name})", place.shape)
+    position = b.add(f"argmax({x.name}, -1)", x.shape[:-1], "i", classes)
+    number = b.add(f"cast_float({position.name})", position.shape)
     ignored = b.random.choice((-100, 0))
-    goal = b.add(f"cast_target({number.name}, {b.number(classes)}, {ignored})", place.shape, "i")
+    goal = b.add(f"cast_target({number.name}, {b.number(classes)}, {ignored})", position.shape, "i")
     b.add(f"cross_entropy_ignore({x.name}, {goal.name}, {ignored})", ())
 
 

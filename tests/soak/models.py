@@ -134,8 +134,8 @@ class Model:
             tokens = body.values[0]
             stream = body.add(f'embedding({body.scope()}, tokens, c.vocab, c.width)', (*tokens.shape, self.width))
             if self.rng.random() < 0.6:
-                places = body.spread((self.steps, self.width))
-                stream = body.add(f"add({stream.name}, slice({places.name}, 0, 0, dim(tokens, 1)))", stream.shape)
+                positions = body.spread((self.steps, self.width))
+                stream = body.add(f"add({stream.name}, slice({positions.name}, 0, 0, dim(tokens, 1)))", stream.shape)
         else:
             stream = body.add(f"linear({body.scope()}, features, c.width)", ("B", self.width))
             if self.rng.random() < 0.4:

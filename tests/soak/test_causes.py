@@ -92,7 +92,7 @@ tensor model(scope s, tensor features, tensor labels) {
 """, ROWS)
 
     def test_last_places_unread(self):
-        """Windows and interpolation that leave out the last places of an axis: the kernel gets no more than it reads."""
+        """Windows and interpolation that leave out the last positions of an axis: the kernel gets no more than it reads."""
         self.works("""tensor model(scope s, tensor features, tensor labels) {
   tensor x = reshape(features, dim(features, 0), 1, 4, 3);
   tensor a = avg_pool2d(x, 2, 2, 0), b = interpolate_nearest(x, 2, 2), d = interpolate_bilinear_corners(x, 1, 2);
@@ -178,7 +178,7 @@ tensor model(scope s, tensor features, tensor labels) {
         self.works(model, ROWS, model__lora__targets=["a", "out"])
 
     def test_first_places_unread(self):
-        """Interpolation that leaves out the first places of an axis, and the first elements of sparse rows."""
+        """Interpolation that leaves out the first positions of an axis, and the first elements of sparse rows."""
         self.works("""tensor model(scope s, tensor features, tensor labels) {
   tensor a = interpolate_bilinear(reshape(features, dim(features, 0), 1, 4, 3), 2, 1);
   int starts[] = {0, 0, 1, 3, 4, 4}, columns[] = {1, 0, 1, 0};

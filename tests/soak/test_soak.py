@@ -1,6 +1,6 @@
 """What the generator accepts, works. Jobs over the whole schema, around models over the whole vocabulary of accel/model.h,
 are drawn; what `accel-gen` takes must compile without a warning under gcc and clang, be audited without a broken claim,
-train, resume to the same bits, be evaluated to the loss that the trainer reported, and write. A refusal has a place.
+train, resume to the same bits, be evaluated to the loss that the trainer reported, and write. A refusal has a position.
 
 usage: test_soak.py            a slice of so many processor seconds as SECONDS says (50), drawn by SEED
        test_soak.py COUNT      so many draws, from number FIRST (0) on; with SMALL failures are made small; they are kept in FAILURES"""
@@ -51,9 +51,9 @@ class Soak:
             try:
                 trial.run()
             except Refused as refused:
-                self.counts["refused with a place" if refused.placed else "refused without a place"] += 1
+                self.counts["refused with a position" if refused.placed else "refused without a location"] += 1
                 if not refused.placed:
-                    self.failed(number, trial, fixed, Failed("refuse", "error: no place\n" + refused.said))
+                    self.failed(number, trial, fixed, Failed("refuse", "error: no position\n" + refused.said))
                 less = repaired(refused, trial, rng, fixed)
                 if less is None:
                     self.counts["given up"] += 1
@@ -71,13 +71,13 @@ class Soak:
         model, job = trial.model, trial.job
         if self.small and self.causes[failed.kind()] == 1 and failed.stage != "refuse":
             model, job = smaller(model, job, fixed, self.folder, failed.kind(), trial.optimize)
-        place = FAILURES / f"{SEED}-{number}"
-        place.mkdir(parents=True, exist_ok=True)
-        (place / "model.c").write_text(model.text())
-        jobs.keys.write(job, place / "job.yaml")
-        (place / "why.txt").write_text(str(failed))
-        self.failures.append(f"SEED={SEED} FIRST={number}: {failed.kind()}\n{str(failed)[:1500]}\n{(place / 'job.yaml').read_text()}\n"
-                             f"{model.text()}\nkept in {place}\nagain: SEED={SEED} FIRST={number} test_soak.py 1")
+        position = FAILURES / f"{SEED}-{number}"
+        position.mkdir(parents=True, exist_ok=True)
+        (position / "model.c").write_text(model.text())
+        jobs.keys.write(job, position / "job.yaml")
+        (position / "why.txt").write_text(str(failed))
+        self.failures.append(f"SEED={SEED} FIRST={number}: {failed.kind()}\n{str(failed)[:1500]}\n{(position / 'job.yaml').read_text()}\n"
+                             f"{model.text()}\nkept in {position}\nagain: SEED={SEED} FIRST={number} test_soak.py 1")
         print(f"not ok - {self.failures[-1]}\n", flush=True)
 
     def told(self):

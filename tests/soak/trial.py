@@ -103,7 +103,7 @@ class Trial:
     def write(self):
         shutil.rmtree(self.folder / "run", ignore_errors=True)
         (self.folder / "model.c").write_text(self.model.text())
-        self.places = keys.write(self.job, self.folder / "job.yaml")
+        self.positions = keys.write(self.job, self.folder / "job.yaml")
 
     def command(self, *words, stage, **environment):
         environment = {**os.environ, **ENVIRONMENT, "OMP_NUM_THREADS": "2", **environment}
@@ -258,12 +258,12 @@ class Trial:
         self.counts["resumed"] += 1
 
     def other(self, kind):
-        """Another program of the job, compiled and audited; None where it is refused, which must have a place."""
+        """Another program of the job, compiled and audited; None where it is refused, which must have a position."""
         try:
             source = self.generate(kind)
         except Refused as refused:
             if not refused.placed:
-                raise Failed(f"generate {kind}", "error: refused without a place\n" + refused.said) from refused
+                raise Failed(f"generate {kind}", "error: refused without a location\n" + refused.said) from refused
             return None
         program = self.compile(source)
         self.audit(source)
@@ -334,8 +334,8 @@ class Trial:
 
 def repaired(refused, trial, random, fixed):
     """The model and the job without what a refusal points at, or without any drawn key; None where nothing is left."""
-    places = re.findall(r"^(?:\S*/)?(job\.yaml|model\.c):(\d+)", refused.said, re.M)
-    named = [trial.places[int(line)] for file, line in places if file == "job.yaml" and int(line) in trial.places]
+    positions = re.findall(r"^(?:\S*/)?(job\.yaml|model\.c):(\d+)", refused.said, re.M)
+    named = [trial.positions[int(line)] for file, line in positions if file == "job.yaml" and int(line) in trial.positions]
     named = [key for key in named if key not in fixed]
     job, model = dict(trial.job), trial.model
     if "missing key 'training' in job" in refused.said:
@@ -346,7 +346,7 @@ def repaired(refused, trial, random, fixed):
         if not {"training.steps", "training.samples", "training.epochs"} & set(job):
             job["training.steps"] = 3
         return model, job
-    lines = [int(line) for file, line in places if file == "model.c"]
+    lines = [int(line) for file, line in positions if file == "model.c"]
     smaller = model.without_line(lines[0]) if lines and random.random() < 0.7 else None
     if smaller is not None:
         return smaller, job

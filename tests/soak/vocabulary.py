@@ -1,4 +1,4 @@
-"""Draws of the functions of accel/model.h that are about elements, shapes, sums and places. A draw takes values of a body
+"""Draws of the functions of accel/model.h that are about elements, shapes, sums and positions. A draw takes values of a body
 that fit, and adds statements; where none fits it raises NoFit. DRAWS is all of them, of the other files too."""
 
 import re
@@ -197,7 +197,7 @@ def cut(b, name):
     b.add(f"{name}({x.name}, {more})", shape, x.kind, x.below)
 
 
-# ---- Places ----
+# ---- Positions ----
 
 @draws("take")
 def take(b, name):
@@ -249,8 +249,8 @@ def top_k(b, name):
     if name == "top_k_mask":
         b.add(f"top_k_mask({x.name}, {k})", x.shape)
     else:
-        places = name == "top_k_places"
-        b.add(f"{name}({x.name}, {k})", (*x.shape[:-1], k), *(("i", x.shape[-1]) if places else ()))
+        positions = name == "top_k_places"
+        b.add(f"{name}({x.name}, {k})", (*x.shape[:-1], k), *(("i", x.shape[-1]) if positions else ()))
 
 
 @draws("one_hot")

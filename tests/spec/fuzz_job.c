@@ -19,7 +19,7 @@ static void check_resolved(struct arena *arena, const struct job *job) {
   }
 }
 
-/* The messages of a bad job have places within it. */
+/* The messages of a bad job have positions within it. */
 static void check_messages(const struct diagnostics *diags) {
   static FILE *nowhere;
   if (nowhere == NULL) nowhere = fopen("/dev/null", "w");

@@ -1,4 +1,4 @@
-/* A job's values, defaults, places, overrides, digest and help. */
+/* A job's values, defaults, positions, overrides, digest and help. */
 #include "cmocka_all.h"
 
 #include <stdio.h>
@@ -145,7 +145,7 @@ static void assert_place(const struct job *job, const char *key, int line, int c
   if (where.line != line || where.column != column) fail_msg("%s is at %d:%d", key, where.line, where.column);
 }
 
-static void places(void **state) {
+static void positions(void **state) {
   static const char *const settings[] = {"data.sequence_length", "8", NULL};
   const struct job *job = read_job(sketch, settings);
   (void)state;
@@ -162,7 +162,8 @@ static void places(void **state) {
   assert_string_equal(job_where(job, "data.sequence_length").file, "--set data.sequence_length=8");
 }
 
-/* An override replaces, makes groups, keeps to its own place where the group is an alias's, and wins by coming last. */
+/* An override replaces, makes groups, keeps to its own position where the group is an alias's, and wins by coming last.
+ */
 static void overrides(void **state) {
   static const char *const settings[] = {"optimizer",
                                          "{name: sgd, lr: 1}",
@@ -217,7 +218,7 @@ static void bad_overrides(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
     if (read_job(sketch, settings[i]) != NULL || diags.errors == 0) fail_msg("%s passes", settings[i][0]);
-    if (strncmp(diags.items[0].where.file, "--set ", 6) != 0) fail_msg("%s has no place", settings[i][0]);
+    if (strncmp(diags.items[0].where.file, "--set ", 6) != 0) fail_msg("%s has no position", settings[i][0]);
   }
 }
 
@@ -320,7 +321,7 @@ int main(void) {
       cmocka_unit_test(defaults),
       cmocka_unit_test(csv),
       cmocka_unit_test(groups),
-      cmocka_unit_test(places),
+      cmocka_unit_test(positions),
       cmocka_unit_test(overrides),
       cmocka_unit_test(override_of_an_alias),
       cmocka_unit_test(bad_overrides),

@@ -1,4 +1,4 @@
-/* YAML text to a tree: scalars, places, aliases, and what is refused. */
+/* YAML text to a tree: scalars, positions, aliases, and what is refused. */
 #include "cmocka_all.h"
 
 #include <math.h>
@@ -79,7 +79,7 @@ static void assert_place(struct location where, int line, int column, int length
 }
 
 /* Columns are bytes, and only a newline ends a line, whatever YAML thinks of U+0085 and U+2028. */
-static void places(void **state) {
+static void positions(void **state) {
   const struct spec_node *root = parse("one: 12\r\nt\xc3\xb6: {a: \"x\xe2\x80\xa8y\", bc: [1, 234]}\n");
   (void)state;
   assert_place(spec_find(root, "one")->where, 1, 6, 2);
@@ -215,10 +215,10 @@ static int stop(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(scalars), cmocka_unit_test(large_integers),  cmocka_unit_test(quoted_and_tagged),
-      cmocka_unit_test(places),  cmocka_unit_test(byte_order_mark), cmocka_unit_test(aliases),
-      cmocka_unit_test(laughs),  cmocka_unit_test(refused),         cmocka_unit_test(patterns),
-      cmocka_unit_test(written), cmocka_unit_test(numbers),
+      cmocka_unit_test(scalars),   cmocka_unit_test(large_integers),  cmocka_unit_test(quoted_and_tagged),
+      cmocka_unit_test(positions), cmocka_unit_test(byte_order_mark), cmocka_unit_test(aliases),
+      cmocka_unit_test(laughs),    cmocka_unit_test(refused),         cmocka_unit_test(patterns),
+      cmocka_unit_test(written),   cmocka_unit_test(numbers),
   };
   return cmocka_run_group_tests_name("yaml", tests, start, stop);
 }

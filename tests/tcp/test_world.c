@@ -107,8 +107,8 @@ static void test_alone(void **state) {
   expect_all(&ends, 1, 0, "");
 }
 
-/* Places on machines: as starters say, else by the names of hosts. */
-static void places(void) {
+/* Positions on machines: as starters say, else by the names of hosts. */
+static void positions(void) {
   start_of(&(struct accel_program){.mesh = {4}, .timeout = 100});
   const struct world *world = rt_world();
   require(world->local_ranks == 2 && world->local_rank == world->rank % 2);
@@ -118,7 +118,7 @@ static void places(void) {
 static void test_places(void **state) {
   static const char *const own[] = {"LOCAL_RANK=0", "LOCAL_RANK=1", "LOCAL_RANK=0", "LOCAL_RANK=1"};
   (void)state;
-  struct ends ends = in_ranks(places, 4, "LOCAL_WORLD_SIZE=2", own);
+  struct ends ends = in_ranks(positions, 4, "LOCAL_WORLD_SIZE=2", own);
   expect_all(&ends, 4, 0, "");
 }
 
@@ -270,7 +270,7 @@ static void test_ends(void **state) {
   ends = in_ranks(one_stays, 4, "CHOSEN=2", NULL);
   expect_all(&ends, 4, 1, "rank 2 did not come within 8 s");
   ends = in_ranks(one_is_elsewhere, 4, "CHOSEN=0", NULL);
-  expect_all(&ends, 4, 1, "is at another place of the program");
+  expect_all(&ends, 4, 1, "is at another point of the program");
 }
 
 int main(void) {

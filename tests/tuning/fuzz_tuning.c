@@ -1,5 +1,5 @@
-/* Any bytes as a table of measurements, and as those of a trainer: each is refused with a message that has a place, or
- * it is a table that is the same when its own text is read, and whose words for variants can stand in a program. */
+/* Any bytes as a table of measurements, and as those of a trainer: each is refused with a message that has a position,
+ * or it is a table that is the same when its own text is read, and whose words for variants can stand in a program. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -190,7 +190,7 @@ int command_checkpoint(const struct options *options) {
   if (options->n_arguments - 1 < word->arguments) problem = "the folder of a second checkpoint is missing";
   if (options->n_arguments - 1 > word->arguments) problem = "one folder too many";
   if (merges && !writes) problem = "a file to write is missing: -o FILE";
-  if (!merges && writes) problem = "only merge writes a file: -o has no place here";
+  if (!merges && writes) problem = "only merge writes a file: -o is not used here";
   if (problem == NULL) return run(word, options);
   options_refuse(options, problem, "");
   return STATUS_BAD_JOB;

@@ -170,7 +170,7 @@ static bool is_whole(const struct options *options) {
   if (command->needs_output && options->output == NULL && options->dump == NULL && options->bundle == NULL)
     return options_refuse(options, "an output is missing: -o FILE", "");
   if (options->bundle != NULL && options->output != NULL)
-    return options_refuse(options, "--bundle stands in the place of -o: one of them", "");
+    return options_refuse(options, "--bundle replaces -o: give one of them", "");
   if (options->templates != NULL && !is_folder(options->templates))
     return options_refuse(options, "--templates names a folder, which is not ", options->templates);
   bool in_file = options->output != NULL && strcmp(options->output, "-") != 0;

@@ -29,7 +29,7 @@ static bool read_quantity(struct options *options, const char *value, double uni
   char *end;
   double number = strtod(value, &end);
   if (end == value || *end != '\0' || !(number > 0 && number < 1e12))
-    return options_refuse(options, "a number greater than 0 must stand in the place of ", value);
+    return options_refuse(options, "a number greater than 0 is needed instead of ", value);
   *quantity = number * unit;
   options->predicts = true;
   return true;

@@ -1,4 +1,4 @@
-/* accel-gen build: generate into a temporary folder, compile there, move the program into its place. */
+/* accel-gen build: generate into a temporary folder, compile there, move the program to its final path. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

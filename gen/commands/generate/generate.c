@@ -60,7 +60,7 @@ static const char *second_path(const struct generated *generated) {
   return compilation->second != NULL ? compilation_second_path(compilation, compilation->options->output) : NULL;
 }
 
-/* Whether all outputs can take their places: asked before the first one is written. */
+/* Whether all outputs can be written: asked before the first one is written. */
 static bool check_outputs(const struct generated *generated) {
   const struct compilation *compilation = &generated->compilation;
   const struct options *options = compilation->options;

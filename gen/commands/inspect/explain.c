@@ -87,7 +87,7 @@ static const char *source_line(const struct explainer *e, const char *location) 
              : "";
 }
 
-static void put_places(struct explainer *e, const struct manifest_line *line) {
+static void put_locations(struct explainer *e, const struct manifest_line *line) {
   text_printf(&e->out, "  template  %s\n", list_text(e->arena, &line->templates));
   if (line->callers.count > 0) text_printf(&e->out, "            from %s\n", list_text(e->arena, &line->callers));
   for (int i = 0; i < line->model.count; i++)
@@ -170,7 +170,7 @@ static int explain_line(struct explainer *e) {
     return STATUS_OK;
   }
   text_printf(&e->out, "%s:%ld: %s\n", program, number, line_text(e, (int)number - 1));
-  put_places(e, line);
+  put_locations(e, line);
   put_keys(e, line);
   return STATUS_OK;
 }

@@ -19,12 +19,12 @@ bool op_is_at(struct timeline timeline, int axis) {
   return op_is_plain(timeline) && timeline.axis == axis && timeline.before == 0;
 }
 
-struct value *op_cache(struct builder *builder, const struct new_places *new, const char *name, struct shape shape) {
+struct value *op_cache(struct builder *builder, const struct new_positions *new, const char *name, struct shape shape) {
   if (new->number > 0) name = arena_printf(builder_arena(builder), "%s_%d", name, new->number);
   return builder_passing(builder, new->scope, name, shape);
 }
 
-struct value *op_conv_cache(struct builder *builder, struct new_places *new, int input, int64_t count,
+struct value *op_conv_cache(struct builder *builder, struct new_positions *new, int input, int64_t count,
                             struct value *first) {
   struct value *x = new->inputs[input];
   new->timeline = new->timelines[input];

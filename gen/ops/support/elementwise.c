@@ -26,7 +26,7 @@ int op_infer_elementwise(struct arena *arena, const struct node *node, struct sh
 }
 
 /* The position in `shape` of element `i` of `out`, to which it broadcasts. */
-static int64_t broadcast_place(struct shape out, int64_t i, struct shape shape) {
+static int64_t broadcast_index(struct shape out, int64_t i, struct shape shape) {
   int64_t index = 0, stride = 1;
   for (int d = 1; d <= shape.rank; d++) {
     int64_t extent = out.dim[out.rank - d];
@@ -41,7 +41,7 @@ void op_reference_elementwise(const struct node *node, const double *const *inpu
   struct shape shape = node->outputs[0]->shape;
   for (int64_t i = 0; i < shape_count(shape); i++) {
     double x[4] = {0};
-    for (int k = 0; k < node->n_inputs; k++) x[k] = inputs[k][broadcast_place(shape, i, node->inputs[k]->shape)];
+    for (int k = 0; k < node->n_inputs; k++) x[k] = inputs[k][broadcast_index(shape, i, node->inputs[k]->shape)];
     outputs[0][i] =
         node->kind->truth.scalar != NULL ? node->kind->truth.scalar(x[0]) : node->kind->truth.apply(node, x);
   }
@@ -54,8 +54,8 @@ void op_reference_slope(const struct node *node, const double *const *inputs, do
   }
   struct shape shape = node->outputs[0]->shape;
   for (int64_t i = 0; i < shape_count(shape); i++) {
-    double dy = inputs[0][broadcast_place(shape, i, node->inputs[0]->shape)];
-    outputs[0][i] = dy * node->kind->truth.scalar(inputs[1][broadcast_place(shape, i, node->inputs[1]->shape)]);
+    double dy = inputs[0][broadcast_index(shape, i, node->inputs[0]->shape)];
+    outputs[0][i] = dy * node->kind->truth.scalar(inputs[1][broadcast_index(shape, i, node->inputs[1]->shape)]);
   }
 }
 

@@ -109,11 +109,11 @@ bool op_is_at(struct timeline timeline, int axis);
 
 /* A buffer of the node's own that caches what it needs of earlier positions: float32 of the shape, zero when a program
  * starts. */
-struct value *op_cache(struct builder *builder, const struct new_places *new, const char *name, struct shape shape);
+struct value *op_cache(struct builder *builder, const struct new_positions *new, const char *name, struct shape shape);
 
 /* Input `input`, whose positions lie along `axis`, after the `count` elements before them, which a cache holds; at the
  * beginning those are `first`, or zeros if it is NULL. Sets new->timeline to that of the result. */
-struct value *op_conv_cache(struct builder *builder, struct new_places *new, int input, int64_t count,
+struct value *op_conv_cache(struct builder *builder, struct new_positions *new, int input, int64_t count,
                             struct value *first);
 
 /* Whether input `index` is a position, int32 [1], and the one after it, where there is one, how many new positions are

@@ -205,7 +205,7 @@ static const struct form *entry_over(struct pass *pass, const struct region *ent
 static const char *reason(const struct program *program, const struct pass *pass, bool twice) {
   const char *name = name_in_folder(program->job->model.source);
   if (twice) return "a function of the model is called twice over one scope";
-  if (pass->cause == NULL) return "its logits are not [1][places][vocabulary]";
+  if (pass->cause == NULL) return "its logits are not [1][positions][vocabulary]";
   return arena_printf(pass->arena, "%s in %s:%d mixes positions", pass->cause->kind->name, name,
                       pass->cause->where.line);
 }

@@ -139,14 +139,14 @@ static bool set_incremental(struct pass *pass, struct making *making, const stru
     timelines[i] = timeline_of(pass, node->inputs[i]);
   }
   const struct scope scope = {.region = making->to, .path = ""};
-  struct new_places new = {.inputs = inputs,
-                           .timelines = timelines,
-                           .at = making->at,
-                           .valid = pass->width > 1 ? making->valid : NULL,
-                           .most = pass->length,
-                           .width = pass->width,
-                           .scope = &scope,
-                           .number = making->n_incremental};
+  struct new_positions new = {.inputs = inputs,
+                              .timelines = timelines,
+                              .at = making->at,
+                              .valid = pass->width > 1 ? making->valid : NULL,
+                              .most = pass->length,
+                              .width = pass->width,
+                              .scope = &scope,
+                              .number = making->n_incremental};
   builder_at(pass->builder, node->where);
   struct value *made = node->kind->sequence.incremental(pass->builder, node, &new);
   if (made == NULL) return false;

@@ -26,7 +26,7 @@ struct pass {
   struct interface *interfaces; /* by forward region id */
   struct value_list *sums;      /* by value id: contributions to its gradient, in the region at hand */
   int n_values;
-  /* By id: the copies of a region that recomputations call in its place, [true] within a group but for its last call;
+  /* By id: the copies of a region that recomputations call instead, [true] within a group but for its last call;
    * NULL: none yet. */
   struct region **again[2];
   struct {

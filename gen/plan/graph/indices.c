@@ -127,7 +127,7 @@ static bool check_argument(struct walk *walk, const struct node *node, const str
                            struct demand demand) {
   int64_t wrong;
   if (demand.below == 0 || op_index_fits(argument, demand.below, demand.none, &wrong)) return true;
-  diag_error(walk->diags, node->where, "'%s' takes this as an index within 0 and %lld, and it is %lld in one place",
+  diag_error(walk->diags, node->where, "'%s' takes this as an index within 0 and %lld, and it is %lld at one position",
              node->call->callee->function, (long long)(demand.below - 1), (long long)wrong);
   return false;
 }

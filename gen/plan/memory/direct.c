@@ -160,7 +160,7 @@ static const char *row_name(struct layout_pass *pass, const struct node *node, c
   return has_storage(pass->function, name) ? arena_printf(pass->arena, "%s_from_%d", name, call->first) : name;
 }
 
-/* Whether nothing after place `end` of the region reads the value, or a view of it. */
+/* Whether nothing after position `end` of the region reads the value, or a view of it. */
 static bool read_up_to(const struct layout_pass *pass, const struct value *value, int end) {
   int reads = 0;
   for (int i = 0; i <= end; i++) {

@@ -11,7 +11,7 @@ struct function *function_of(const struct program *program, const struct region 
   return NULL;
 }
 
-static void place_operands(struct layout_pass *pass) {
+static void lay_out_operands(struct layout_pass *pass) {
   struct region *region = pass->region;
   for (int i = 0; i < region->inputs.count; i++) {
     const struct value *value = region->inputs.items[i];
@@ -65,7 +65,7 @@ void layout(struct program *program) {
   for (int r = 0; r < graph->n_regions; r++) {
     pass.region = graph->regions[r];
     pass.function = new_function(program, pass.region);
-    place_operands(&pass);
+    lay_out_operands(&pass);
     direct_values(&pass);
     lower_nodes(&pass);
   }

@@ -5,7 +5,7 @@
 
 #include "gen/program/program.h"
 
-/* Fills program->ranks.collectives and the steps' `complete`, after the pass that places gradients. Nothing with one
+/* Fills program->ranks.collectives and the steps' `complete`, after the pass that allocates gradients. Nothing with one
  * rank.
  *
  * Along dp_replicate every rank holds the whole of each weight and a gradient that is a partial sum, so gradients are

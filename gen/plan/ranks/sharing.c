@@ -14,11 +14,11 @@ bool is_within_machine(const struct job *job, enum axis axis) {
 
 /* Sums: what a rank has of the others' shards, in its own memory; and of its shard, in each of theirs. Gradients of
  * floats are read where they lie. */
-static void add_sums(const struct job *job, struct shared_bytes *bytes, enum axis axis, int64_t whole, bool placed) {
+static void add_sums(const struct job *job, struct shared_bytes *bytes, enum axis axis, int64_t whole, bool in_arena) {
   int64_t ranks = job->parallelism.axes[axis];
   if (ranks == 1 || !is_within_machine(job, axis)) return;
-  bytes->own += placed ? 0 : whole / ranks * (ranks - 1);
-  bytes->touched += (placed ? 1 : 2) * (whole / ranks * (ranks - 1));
+  bytes->own += in_arena ? 0 : whole / ranks * (ranks - 1);
+  bytes->touched += (in_arena ? 1 : 2) * (whole / ranks * (ranks - 1));
 }
 
 /* Gathers: a rank's shard in its own memory, the others' in theirs. Sharded weights are read where they lie.

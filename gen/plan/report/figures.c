@@ -60,7 +60,7 @@ static int64_t limit_of(const struct region *region, const struct value *value) 
 }
 
 /* Positions in a window are numbers below its length, and no tokens. */
-static bool is_place(const struct value *input) {
+static bool is_position(const struct value *input) {
   return strcmp(input->name, "starts") == 0 || strcmp(input->name, "positions") == 0;
 }
 
@@ -68,7 +68,7 @@ static bool is_place(const struct value *input) {
 static int64_t positions_limit(const struct region *entry) {
   int64_t limit = 0;
   for (int i = 0; i < entry->inputs.count; i++)
-    if (is_place(entry->inputs.items[i])) limit = smaller_limit(limit, limit_of(entry, entry->inputs.items[i]));
+    if (is_position(entry->inputs.items[i])) limit = smaller_limit(limit, limit_of(entry, entry->inputs.items[i]));
   return limit;
 }
 
@@ -77,7 +77,7 @@ static void find_limits(struct program *program) {
   const struct region *entry = program->graph->entry;
   int64_t limit = 0;
   for (int i = 0; i < entry->inputs.count; i++)
-    if (entry->inputs.items[i]->dtype == DTYPE_INT32 && !is_place(entry->inputs.items[i]))
+    if (entry->inputs.items[i]->dtype == DTYPE_INT32 && !is_position(entry->inputs.items[i]))
       limit = smaller_limit(limit, limit_of(entry, entry->inputs.items[i]));
   program->data.positions = positions_limit(entry);
   if (job_has_rows(program->job))

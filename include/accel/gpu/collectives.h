@@ -40,7 +40,7 @@ void accel_gpu_all_reduce_doubles(enum accel_axis axis, double *values, size_t c
 void accel_gpu_start_all_reduce_largest(enum accel_axis axis, double *values, size_t count);
 
 /* Begins: rank r along `axis` gets in `own` the r-th `count` of the sums of values[ranks * count]. own may be that
- * place in values. */
+ * position in values. */
 void accel_gpu_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtype, const void *values, void *own,
                                     size_t count);
 
@@ -59,7 +59,7 @@ void accel_gpu_start_all_reduce_by_tree(enum accel_axis axis, float *values, siz
 void accel_gpu_start_reduce_scatter_by_tree(enum accel_axis axis, const float *values, float *own, size_t shard_size,
                                             size_t last, float *workspace, accel_add_shards *add);
 
-/* Begins: all[ranks * count] gets the `own` of each rank, in their order. own may be its place in all. */
+/* Begins: all[ranks * count] gets the `own` of each rank, in their order. own may be its position in all. */
 void accel_gpu_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, const void *own, void *all, size_t count);
 
 /* Begins to copy `bytes` from `from`, pinned memory of the host, in the prefetch stream, after what the compute stream

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Pairs are of height and width. Place i of y sees the places i stride - padding + k dilation of x. */
+/* Pairs are of height and width. Position i of y sees the positions i stride - padding + k dilation of x. */
 struct accel_gpu_convolution {
   const char *name; /* for messages */
   enum accel_made makes;

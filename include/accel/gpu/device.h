@@ -41,10 +41,10 @@ struct accel_gpu_plan {
 
 /* ---- Start and end ---- */
 
-/* Takes the device (the one of this rank's place on its machine, or the only one that CUDA_VISIBLE_DEVICES leaves) and
- * makes arena, pinned memory, streams and events. After accel_start. Ends the process with one line when there is no
- * GPU, its driver is too old, no kernel is for its architecture, or its free memory is less than the plan's; the line
- * says what to do. */
+/* Takes the device (the one of this rank's position on its machine, or the only one that CUDA_VISIBLE_DEVICES leaves)
+ * and makes arena, pinned memory, streams and events. After accel_start. Ends the process with one line when there is
+ * no GPU, its driver is too old, no kernel is for its architecture, or its free memory is less than the plan's; the
+ * line says what to do. */
 void accel_gpu_open(const struct accel_program *program, const struct accel_gpu_plan *plan);
 
 /* Waits for the device and gives everything back. Before accel_finish. */

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* What is done with a GEMM before it is written. bias is a vector of y's type; aux of gelu a matrix of the type and
- * the steps of y, of relu a bit for each place of such a matrix, whose rows are multiples of 128 bits and which the
+ * the steps of y, of relu a bit for each position of such a matrix, whose rows are multiples of 128 bits and which the
  * library alone reads.
  *
  *   BIAS            y = a b + bias[column]

@@ -51,15 +51,15 @@ __device__ inline int32_t accel_lowest(const int32_t *from, size_t count) {
   return lowest;
 }
 
-/* The largest of what the lanes of a warp have found and its place, the first of equal ones. A lane that has found
- * nothing has the place `none`. All get it. */
-template <uint32_t none> __device__ inline void accel_first_largest(float *best, uint32_t *place) {
+/* The largest of what the lanes of a warp have found and its position, the first of equal ones. A lane that has found
+ * nothing has the position `none`. All get it. */
+template <uint32_t none> __device__ inline void accel_first_largest(float *best, uint32_t *position) {
   for (int distance = 16; distance > 0; distance /= 2) {
     const float other = __shfl_xor_sync(0xffffffffu, *best, distance);
-    const uint32_t there = __shfl_xor_sync(0xffffffffu, *place, distance);
-    const bool better = there < none && (other > *best || (other == *best && there < *place) || *place == none);
+    const uint32_t there = __shfl_xor_sync(0xffffffffu, *position, distance);
+    const bool better = there < none && (other > *best || (other == *best && there < *position) || *position == none);
     *best = better ? other : *best;
-    *place = better ? there : *place;
+    *position = better ? there : *position;
   }
 }
 

@@ -62,18 +62,18 @@ __device__ inline void accel_bring(accel_slab<type> *slab, const accel_matrix<ty
   constexpr int pitch = along ? 80 / (int)sizeof(type) : 136;
 #pragma unroll 4
   for (int n = 0; n < lines * packs / 128; n++) {
-    const int at = n * 128 + (int)threadIdx.x, place = at % packs * width;
+    const int at = n * 128 + (int)threadIdx.x, position = at % packs * width;
     const int line = along ? at / packs / 8 * 8 + at / packs % 2 * 4 + at / packs % 8 / 2 : at / packs;
-    const size_t row = (along ? tile : deep) + line, column = (along ? deep : tile) + place;
+    const size_t row = (along ? tile : deep) + line, column = (along ? deep : tile) + position;
     const bool counts = row >= from->first && row < from->end;
     if (counts && row < from->rows && column < from->columns) {
       if constexpr (width * sizeof(type) < 4)
-        slab->items[line * pitch + place] = from->items[row * from->columns + column];
+        slab->items[line * pitch + position] = from->items[row * from->columns + column];
       else
-        __pipeline_memcpy_async(slab->items + line * pitch + place, from->items + row * from->columns + column,
+        __pipeline_memcpy_async(slab->items + line * pitch + position, from->items + row * from->columns + column,
                                 width * sizeof(type));
     } else {
-      accel_store(slab->items + line * pitch + place, accel_pack<type, width>{});
+      accel_store(slab->items + line * pitch + position, accel_pack<type, width>{});
     }
   }
 }
@@ -150,8 +150,8 @@ __device__ inline void accel_store_sums(result *y, const accel_sums<type> *sums,
   constexpr int pitch = 20;
   alignas(128) __shared__ float patches[4][16 * pitch];
   float *patch = patches[threadIdx.x / 32];
-  const int line = (int)threadIdx.x % 32 / 2, place = (int)threadIdx.x % 2 * 8;
-  const size_t first = above + threadIdx.x / 64 * 64 + line, left = before + threadIdx.x / 32 % 2 * 64 + place;
+  const int line = (int)threadIdx.x % 32 / 2, position = (int)threadIdx.x % 2 * 8;
+  const size_t first = above + threadIdx.x / 64 * 64 + line, left = before + threadIdx.x / 32 % 2 * 64 + position;
 #pragma unroll
   for (int i = 0; i < 4; i++)
 #pragma unroll
@@ -165,7 +165,7 @@ __device__ inline void accel_store_sums(result *y, const accel_sums<type> *sums,
           accel_pack<result, width> to = {};
           if constexpr (add) to = accel_load<width>(y + row * columns + column);
           for (int e = 0; e < width; e++) {
-            const float sum = patch[line * pitch + place + n + e];
+            const float sum = patch[line * pitch + position + n + e];
             accel_put(to.items + e, add ? accel_float(to.items[e]) + sum : sum);
           }
           accel_store(y + row * columns + column, to);

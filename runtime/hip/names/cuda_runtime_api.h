@@ -1,5 +1,5 @@
 /* The runtime's part that CUDA and HIP share is written in CUDA's names. Here they are HIP's, whose calls have the same
- * parameters and meaning ("HIP Porting Guide" of the ROCm documentation). For -I, in place of the toolkit's header. */
+ * parameters and meaning ("HIP Porting Guide" of the ROCm documentation). For -I, instead of the toolkit's header. */
 #ifndef RUNTIME_HIP_NAMES_CUDA_RUNTIME_API_H
 #define RUNTIME_HIP_NAMES_CUDA_RUNTIME_API_H
 

@@ -19,14 +19,14 @@ static void kernel(float y[static 4], const float x[static 4], int64_t at) {
 static void step(struct accel_run *run, int64_t at) {
   accel_load_windows(run, ACCEL_TRAIN, at, 1, (int32_t *)arena->numbers, (int32_t *)arena->numbers);
   for (int64_t r = 0; r < 8; r++) {
-    int64_t place = arena->numbers[r];
-    struct pair *pair = &arena->pairs[place];
+    int64_t position = arena->numbers[r];
+    struct pair *pair = &arena->pairs[position];
     struct pair copy = *pair;
-    pair->a[place] = copy.a[0];
-    memcpy(arena->table + place * 4, pair->a, sizeof pair->a);
-    kernel(pair->a, arena->table + place * 4, place - 1);
-    if (place < -1 || place > 3) continue;
-    arena->weights[place] += pair->n;
+    pair->a[position] = copy.a[0];
+    memcpy(arena->table + position * 4, pair->a, sizeof pair->a);
+    kernel(pair->a, arena->table + position * 4, position - 1);
+    if (position < -1 || position > 3) continue;
+    arena->weights[position] += pair->n;
   }
 }
 

@@ -215,7 +215,7 @@ static void require_chosen(const struct matmul *p, const char *name) {
 
 static void require_aligned(const void *address, const char *which) {
   if ((uintptr_t)address % 16 != 0) fault("cublasLtMatmul: %s is not at a multiple of 16 bytes", which);
-  if (memory_place(address) != DEVICE) fault("cublasLtMatmul: %s is not the device's memory", which);
+  if (memory_kind_of(address) != DEVICE) fault("cublasLtMatmul: %s is not the device's memory", which);
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t what, const void *alpha, const void *a,

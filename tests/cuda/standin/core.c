@@ -135,7 +135,7 @@ void object_end(void *object, enum object kind, const char *what) {
 struct block {
   char *address;
   size_t bytes;
-  enum place place;
+  enum memory_kind kind;
   const char *made_by;
 };
 enum { BLOCKS = 1024 };
@@ -149,9 +149,9 @@ static struct block *block_at(const void *address) {
   return NULL;
 }
 
-void memory_add(void *address, size_t bytes, enum place place, const char *made_by) {
+void memory_add(void *address, size_t bytes, enum memory_kind kind, const char *made_by) {
   if (n_blocks == BLOCKS) fault("%s: more than %d allocations", made_by, BLOCKS);
-  blocks[n_blocks++] = (struct block){address, bytes, place, made_by};
+  blocks[n_blocks++] = (struct block){address, bytes, kind, made_by};
   order_watch(address, bytes);
   watch_the_end();
 }
@@ -163,18 +163,18 @@ void memory_remove(void *address, const char *what) {
   *block = blocks[--n_blocks];
 }
 
-enum place memory_place(const void *address) {
+enum memory_kind memory_kind_of(const void *address) {
   const struct block *block = block_at(address);
-  return block == NULL ? PAGEABLE : block->place;
+  return block == NULL ? PAGEABLE : block->kind;
 }
 
-void memory_require(const void *address, size_t bytes, enum place place, const char *what) {
+void memory_require(const void *address, size_t bytes, enum memory_kind kind, const char *what) {
   static const char *const names[] = {"pageable", "pinned", "device"};
   const struct block *block = block_at(address);
   if (bytes == 0) return;
-  if (block == NULL || block->place != place)
-    fault("%s: %p is not %s memory but %s", what, address, names[place],
-          block == NULL ? "the host's, or none" : names[block->place]);
+  if (block == NULL || block->kind != kind)
+    fault("%s: %p is not %s memory but %s", what, address, names[kind],
+          block == NULL ? "the host's, or none" : names[block->kind]);
   size_t left = (size_t)(block->address + block->bytes - (const char *)address);
   if (bytes > left)
     fault("%s: %zu bytes from %p reach %zu bytes beyond their allocation", what, bytes, address, bytes - left);

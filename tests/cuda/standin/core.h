@@ -55,16 +55,16 @@ void object_end(void *object, enum object kind, const char *what);
 
 /* ---- Memory ---- */
 
-enum place { PAGEABLE, PINNED, DEVICE };
+enum memory_kind { PAGEABLE, PINNED, DEVICE };
 
-void memory_add(void *address, size_t bytes, enum place place, const char *made_by);
+void memory_add(void *address, size_t bytes, enum memory_kind kind, const char *made_by);
 void memory_remove(void *address, const char *what);
 
 /* Where an address lies. */
-enum place memory_place(const void *address);
+enum memory_kind memory_kind_of(const void *address);
 
-/* A fault unless `bytes` from there lie in one allocation of that place. */
-void memory_require(const void *address, size_t bytes, enum place place, const char *what);
+/* A fault unless `bytes` from there lie in one allocation of that kind. */
+void memory_require(const void *address, size_t bytes, enum memory_kind kind, const char *what);
 
 size_t memory_used(void);
 

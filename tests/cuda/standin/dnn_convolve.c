@@ -41,20 +41,20 @@ static int64_t offset_at(const struct tensor *tensor, int64_t a, int64_t b, int6
   return a * tensor->step[0] + b * tensor->step[1] + c * tensor->step[2] + d * tensor->step[3];
 }
 
-/* The terms of all that has this place of y and this channel of the weights. */
-static void add_window(const struct convolving *c, const int64_t place[4], int64_t channel) {
+/* The terms of all that has this position of y and this channel of the weights. */
+static void add_window(const struct convolving *c, const int64_t position[4], int64_t channel) {
   const struct tensor *x = &c->op->tensors[X], *w = &c->op->tensors[B], *y = &c->op->tensors[Y];
   const struct windows *how = &c->op->windows;
   int64_t groups = x->length[1] / w->length[1];
-  int64_t in = place[1] / (y->length[1] / groups) * w->length[1] + channel;
+  int64_t in = position[1] / (y->length[1] / groups) * w->length[1] + channel;
   for (int64_t p = 0; p < w->length[2]; p++)
     for (int64_t q = 0; q < w->length[3]; q++) {
-      int64_t row = place[2] * how->stride[0] - how->padding[0] + p * how->dilation[0];
-      int64_t column = place[3] * how->stride[1] - how->padding[1] + q * how->dilation[1];
+      int64_t row = position[2] * how->stride[0] - how->padding[0] + p * how->dilation[0];
+      int64_t column = position[3] * how->stride[1] - how->padding[1] + q * how->dilation[1];
       if (row < 0 || row >= x->length[2] || column < 0 || column >= x->length[3]) continue;
-      int64_t at[SLOTS] = {[X] = offset_at(x, place[0], in, row, column),
-                           [B] = offset_at(w, place[1], channel, p, q),
-                           [Y] = offset_at(y, place[0], place[1], place[2], place[3])};
+      int64_t at[SLOTS] = {[X] = offset_at(x, position[0], in, row, column),
+                           [B] = offset_at(w, position[1], channel, p, q),
+                           [Y] = offset_at(y, position[0], position[1], position[2], position[3])};
       double term = 1.0;
       for (enum slot slot = X; slot <= Y; slot++)
         if (slot != T && slot != how->made) term *= factor(c->running, &c->op->tensors[slot], at[slot], c->engine);
@@ -68,12 +68,12 @@ static void add_all(const struct convolving *c, bool backwards) {
   const struct tensor *w = &c->op->tensors[B], *y = &c->op->tensors[Y];
   int64_t count = y->length[0] * y->length[1] * y->length[2] * y->length[3];
   for (int64_t i = 0; i < count; i++) {
-    int64_t rest = backwards ? count - 1 - i : i, place[4];
+    int64_t rest = backwards ? count - 1 - i : i, position[4];
     for (int axis = 3; axis >= 0; axis--) {
-      place[axis] = rest % y->length[axis];
+      position[axis] = rest % y->length[axis];
       rest /= y->length[axis];
     }
-    for (int64_t channel = 0; channel < w->length[1]; channel++) add_window(c, place, channel);
+    for (int64_t channel = 0; channel < w->length[1]; channel++) add_window(c, position, channel);
   }
 }
 

@@ -94,22 +94,22 @@ void write_at(struct running *running, const struct tensor *tensor, int64_t offs
         tensor->type == CUDNN_DATA_BFLOAT16 ? rt_narrow_bfloat16((float)value) : rt_narrow_float16((float)value);
 }
 
-/* The element of `tensor` for a place of a larger one: what it has fewer of serves several. */
-static int64_t offset_of(const struct tensor *tensor, const int64_t place[4], const int64_t of[4]) {
+/* The element of `tensor` for a position of a larger one: what it has fewer of serves several. */
+static int64_t offset_of(const struct tensor *tensor, const int64_t position[4], const int64_t of[4]) {
   int64_t offset = 0;
-  for (int i = 0; i < 4; i++) offset += place[i] * tensor->length[i] / of[i] * tensor->step[i];
+  for (int i = 0; i < 4; i++) offset += position[i] * tensor->length[i] / of[i] * tensor->step[i];
   return offset;
 }
 
-static bool next(int64_t place[4], const int64_t length[4]) {
+static bool next(int64_t position[4], const int64_t length[4]) {
   for (int i = 3; i >= 0; i--) {
-    if (++place[i] < length[i]) return true;
-    place[i] = 0;
+    if (++position[i] < length[i]) return true;
+    position[i] = 0;
   }
   return false;
 }
 
-static double applied(const struct operation *op, double x, double b, double t, const int64_t place[4]) {
+static double applied(const struct operation *op, double x, double b, double t, const int64_t position[4]) {
   switch (op->mode) {
   case CUDNN_POINTWISE_ADD:
     return x + b;
@@ -134,7 +134,7 @@ static double applied(const struct operation *op, double x, double b, double t, 
   case CUDNN_POINTWISE_BINARY_SELECT:
     return t != 0 ? x : b;
   case CUDNN_POINTWISE_GEN_INDEX:
-    return (double)place[op->axis];
+    return (double)position[op->axis];
   default:
     fault("a pointwise operation of cuDNN of the mode %d", op->mode);
   }
@@ -142,14 +142,14 @@ static double applied(const struct operation *op, double x, double b, double t, 
 
 static void run_pointwise(struct running *running, const struct operation *op) {
   const struct tensor *y = &op->tensors[Y];
-  int64_t place[4] = {0};
+  int64_t position[4] = {0};
   do {
     double value[SLOTS] = {0};
     for (int slot = X; slot <= T; slot++)
       if (op->has[slot] && op->mode != CUDNN_POINTWISE_GEN_INDEX)
-        value[slot] = read_at(running, &op->tensors[slot], offset_of(&op->tensors[slot], place, y->length));
-    write_at(running, y, offset_of(y, place, y->length), applied(op, value[X], value[B], value[T], place));
-  } while (next(place, y->length));
+        value[slot] = read_at(running, &op->tensors[slot], offset_of(&op->tensors[slot], position, y->length));
+    write_at(running, y, offset_of(y, position, y->length), applied(op, value[X], value[B], value[T], position));
+  } while (next(position, y->length));
 }
 
 /* Elements of x that share an element of y: along a dimension of which y has one, or fewer. */
@@ -157,28 +157,28 @@ static void run_reduction(struct running *running, const struct operation *op) {
   const struct tensor *x = &op->tensors[X], *y = &op->tensors[Y];
   bool sums = op->mode == CUDNN_REDUCE_TENSOR_ADD;
   double *results = malloc((size_t)span(y) * sizeof *results);
-  int64_t place[4] = {0};
+  int64_t position[4] = {0};
   if (results == NULL || (!sums && op->mode != CUDNN_REDUCE_TENSOR_MAX)) fault("a reduction of cuDNN");
   for (int64_t i = 0; i < span(y); i++) results[i] = sums ? 0.0 : -INFINITY;
   do {
-    double *result = &results[offset_of(y, place, x->length)];
-    double value = read_at(running, x, offset_of(x, place, x->length));
+    double *result = &results[offset_of(y, position, x->length)];
+    double value = read_at(running, x, offset_of(x, position, x->length));
     *result = sums ? *result + value : fmax(*result, value);
-  } while (next(place, x->length));
-  do write_at(running, y, offset_of(y, place, y->length), results[offset_of(y, place, y->length)]);
-  while (next(place, y->length));
+  } while (next(position, x->length));
+  do write_at(running, y, offset_of(y, position, y->length), results[offset_of(y, position, y->length)]);
+  while (next(position, y->length));
   free(results);
 }
 
 static void run_reshape(struct running *running, const struct operation *op) {
   const struct tensor *x = &op->tensors[X], *y = &op->tensors[Y];
-  int64_t place[4] = {0};
+  int64_t position[4] = {0};
   if (span(x) != span(y))
     fault("a reshape of cuDNN from %lld to %lld elements", (long long)span(x), (long long)span(y));
   do {
-    int64_t offset = offset_of(y, place, y->length);
+    int64_t offset = offset_of(y, position, y->length);
     write_at(running, y, offset, read_at(running, x, offset));
-  } while (next(place, y->length));
+  } while (next(position, y->length));
 }
 
 static int64_t limit(struct running *running, const struct operation *op, enum slot slot, int64_t batch, int64_t all) {
@@ -189,23 +189,25 @@ static int64_t limit(struct running *running, const struct operation *op, enum s
 /* What lies beyond the rows and columns that count is 0. Into float32 in memory engines before 9.6 add. */
 static void run_matmul(struct running *running, const struct operation *op) {
   const struct tensor *a = &op->tensors[X], *b = &op->tensors[B], *y = &op->tensors[Y];
-  int64_t place[4] = {0}, depth = a->length[3];
+  int64_t position[4] = {0}, depth = a->length[3];
   bool adds = !y->is_virtual && y->type == CUDNN_DATA_FLOAT && cudnnGetVersion() < 90600;
   if (depth != b->length[2] || a->length[2] != y->length[2] || b->length[3] != y->length[3])
     fault("a matmul of cuDNN: %lld x %lld times %lld x %lld", (long long)a->length[2], (long long)depth,
           (long long)b->length[2], (long long)b->length[3]);
   do {
-    int64_t n = limit(running, op, DEPTH, place[0], depth);
-    bool counts = place[2] < limit(running, op, ROWS, place[0], y->length[2]) &&
-                  place[3] < limit(running, op, COLUMNS, place[0], y->length[3]);
-    int64_t of_a = place[0] * a->step[0] + place[1] * a->length[1] / y->length[1] * a->step[1] + place[2] * a->step[2];
-    int64_t of_b = place[0] * b->step[0] + place[1] * b->length[1] / y->length[1] * b->step[1] + place[3] * b->step[3];
+    int64_t n = limit(running, op, DEPTH, position[0], depth);
+    bool counts = position[2] < limit(running, op, ROWS, position[0], y->length[2]) &&
+                  position[3] < limit(running, op, COLUMNS, position[0], y->length[3]);
+    int64_t of_a =
+        position[0] * a->step[0] + position[1] * a->length[1] / y->length[1] * a->step[1] + position[2] * a->step[2];
+    int64_t of_b =
+        position[0] * b->step[0] + position[1] * b->length[1] / y->length[1] * b->step[1] + position[3] * b->step[3];
     double sum = 0.0;
     for (int64_t k = 0; k < n && counts; k++)
       sum += read_at(running, a, of_a + k * a->step[3]) * read_at(running, b, of_b + k * b->step[2]);
-    const int64_t to = offset_of(y, place, y->length);
+    const int64_t to = offset_of(y, position, y->length);
     write_at(running, y, to, adds ? read_at(running, y, to) + sum : sum);
-  } while (next(place, y->length));
+  } while (next(position, y->length));
 }
 
 /* Until 9.15.0 the engines of a gradient, which alone reshapes, want lengths where keys are no multiple of 128. */

@@ -54,8 +54,8 @@ static void add_to(void *sum, const void *other, size_t count, ncclDataType_t ty
     }
 }
 
-/* Moves one chunk of at most CHUNK bytes: sums[first, n] of all ranks to `to`, or each rank's to its place. */
-static void move(const struct collective *c, size_t first, size_t n, bool sums, char *to, size_t place_bytes) {
+/* Moves one chunk of at most CHUNK bytes: sums[first, n] of all ranks to `to`, or each rank's to its position. */
+static void move(const struct collective *c, size_t first, size_t n, bool sums, char *to, size_t position_bytes) {
   struct ncclComm *comm = c->comm;
   size_t size = nccl_width(c->type);
   if (c->send != NULL) memcpy(comm->shared->chunks[comm->rank], (const char *)c->send + first * size, n * size);
@@ -63,7 +63,7 @@ static void move(const struct collective *c, size_t first, size_t n, bool sums, 
   for (int r = 0; r < comm->ranks && to != NULL; r++) {
     const char *chunk = comm->shared->chunks[r];
     if (!sums)
-      memcpy(to + (size_t)r * place_bytes, chunk, n * size);
+      memcpy(to + (size_t)r * position_bytes, chunk, n * size);
     else if (r == 0)
       memcpy(to, chunk, n * size);
     else if (c->sum == ncclMax)

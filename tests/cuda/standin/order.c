@@ -133,17 +133,17 @@ static _Noreturn void race(const char *address, bool writes, stamp other, bool w
         work_of(actor_of(other), time_of(other)), actors[actor_of(other)].name, wrote ? "writes" : "reads");
 }
 
-/* A reader that the present work comes after needs no place of its own any more. */
+/* A reader that the present work comes after needs no position of its own any more. */
 static void note_read(struct shadow *shadow, stamp own) {
-  int place = 0;
+  int position = 0;
   for (int i = 0; i < READERS; i++) {
     if (shadow->reads[i] == 0 || actor_of(shadow->reads[i]) == now.actor) {
-      place = i;
+      position = i;
       break;
     }
-    if (is_before(shadow->reads[i])) place = i;
+    if (is_before(shadow->reads[i])) position = i;
   }
-  shadow->reads[place] = own;
+  shadow->reads[position] = own;
 }
 
 void touch(const void *address, size_t bytes, bool writes) {
@@ -152,8 +152,8 @@ void touch(const void *address, size_t bytes, bool writes) {
   size_t granules = ((size_t)((const char *)address - first) + bytes + GRANULE - 1) / GRANULE;
   struct shadow *shadow = shadows_of(address, bytes);
   if (shadow == NULL) {
-    enum place place = memory_place(address);
-    if (place != PAGEABLE) memory_require(address, bytes, place, work_of(now.actor, now.clock->at[now.actor]));
+    enum memory_kind kind = memory_kind_of(address);
+    if (kind != PAGEABLE) memory_require(address, bytes, kind, work_of(now.actor, now.clock->at[now.actor]));
     return;
   }
   stamp own = (stamp)now.actor << TIME_BITS | now.clock->at[now.actor];

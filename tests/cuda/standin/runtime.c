@@ -165,8 +165,8 @@ static void check_copy(const struct copy *copy, enum cudaMemcpyKind kind, const 
   if (to_device) memory_require(copy->to, copy->bytes, DEVICE, what);
   const void *host = from_device ? copy->to : copy->from;
   if (from_device && to_device) return;
-  if (memory_place(host) == DEVICE) fault("%s: %p is the device's, not the host's", what, host);
-  if (memory_place(host) == PINNED) memory_require(host, copy->bytes, PINNED, what);
+  if (memory_kind_of(host) == DEVICE) fault("%s: %p is the device's, not the host's", what, host);
+  if (memory_kind_of(host) == PINNED) memory_require(host, copy->bytes, PINNED, what);
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
@@ -175,7 +175,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
   check_copy(&copy, kind, "cudaMemcpyAsync");
   if (call("cudaMemcpyAsync")) return cudaErrorIllegalAddress;
   const void *host = kind == cudaMemcpyDeviceToHost ? to : from;
-  bool pageable = kind != cudaMemcpyDeviceToDevice && memory_place(host) == PAGEABLE;
+  bool pageable = kind != cudaMemcpyDeviceToDevice && memory_kind_of(host) == PAGEABLE;
   cudaStreamIsCapturing(stream, &status);
   if (pageable && status == cudaStreamCaptureStatusActive) fault("cudaMemcpyAsync: pageable memory in a graph");
   submit(stream, "cudaMemcpyAsync", run_copy, &copy, sizeof copy);

@@ -1,5 +1,5 @@
 /* Stand-ins for the entry points of CUDA, cuBLASLt, cuDNN and NCCL that a trainer calls: a library that is linked in
- * their place, where there is no GPU. "Device" memory is ordinary memory. Each piece of work is done when it is put
+ * their position, where there is no GPU. "Device" memory is ordinary memory. Each piece of work is done when it is put
  * into a stream, or into a graph at each launch, and what it reads and writes is compared with what other streams and
  * the host do: two that touch the same memory, one of them writing, must be ordered by streams, events, graphs or waits
  * (Lamport, "Time, clocks, and the ordering of events", CACM 1978; FastTrack, PLDI 2009), whatever the order in which

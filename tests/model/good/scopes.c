@@ -1,12 +1,12 @@
 /* Scopes as values: returned, kept in structs, with initializers that reach what is below them. */
 #include <accel/model.h>
 
-struct places {
+struct positions {
   scope first, second;
 };
 
-static struct places below(scope s) {
-  return (struct places){at(s, "first"), init_ones(at(s, "second.part"))};
+static struct positions below(scope s) {
+  return (struct positions){at(s, "first"), init_ones(at(s, "second.part"))};
 }
 
 /* A scope that a region gives back belongs to its caller. */
@@ -19,7 +19,7 @@ static struct made grow(scope s, tensor x) {
   return (struct made){linear(at(s, "grow"), x, dim(x, 2) + 1), at(init_uniform(s, 0.25), "after")};
 }
 
-static tensor bilinear(struct places p, tensor x) {
+static tensor bilinear(struct positions p, tensor x) {
   return mul(linear(p.first, x, 4), linear_no_bias(p.second, x, 4));
 }
 

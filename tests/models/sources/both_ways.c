@@ -1,4 +1,4 @@
-/* A model in which each place sees one after it, which text generation cannot keep. */
+/* A model in which each position sees one after it, which text generation cannot keep. */
 #include <accel/model.h>
 
 struct config {

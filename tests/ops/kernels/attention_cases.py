@@ -29,7 +29,7 @@ def head_operand(name, b, h, t, d, lie, accumulate=False):
 
 
 def packed(rng, b, t, documents):
-    """Where the document of each place begins, with about so many in a row; None: there is one, and nothing says so."""
+    """Where the document of each position begins, with about so many in a row; None: there is one, and nothing says so."""
     begins = rng.random((b, t)) < (documents - 1) / t
     return np.maximum.accumulate(np.where(begins, np.arange(t), 0), 1).astype(np.int32) if documents else None
 

@@ -51,10 +51,10 @@ class Memory:
         )
         self.view[...] = encoded(operand.type, values)
         self.inside = np.zeros(len(self.block), bool)
-        places = sum(
+        positions = sum(
             (np.arange(n).reshape([-1] + [1] * (operand.rank - 1 - i)) * s
              for i, (n, s) in enumerate(zip(operand.shape, operand.strides))), np.zeros([], int))
-        self.inside[self.GUARD + np.broadcast_to(places, operand.shape).ravel()] = True
+        self.inside[self.GUARD + np.broadcast_to(positions, operand.shape).ravel()] = True
 
     def values(self):
         return decoded(self.type, self.view)

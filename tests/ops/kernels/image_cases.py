@@ -7,7 +7,7 @@ from kernels import Kernel, Operand
 
 
 def windows(x, k, l, y_shape, stride, dilation):
-    """The elements of x, which is padded, that the places of y see at place (k, l) of the kernel: a view."""
+    """The elements of x, which is padded, that the positions of y see at position (k, l) of the kernel: a view."""
     rows = slice(k * dilation[0], k * dilation[0] + (y_shape[2] - 1) * stride[0] + 1, stride[0])
     columns = slice(l * dilation[1], l * dilation[1] + (y_shape[3] - 1) * stride[1] + 1, stride[1])
     return x[:, :, rows, columns]
@@ -153,12 +153,12 @@ def build_resample(name, rng, shape=(2,), axis=0, rows=((0, (1.0,)),), accumulat
     truth = np.moveaxis(np.tensordot(matrix, x.astype(np.float64), (1, axis)), 0, axis)
     numbers = [number for start, weights in rows for number in (float(start), float(len(weights)), *map(float, weights))]
     kernel = Kernel("resample", [Operand("y", list(truth.shape), accumulate=accumulate)], [Operand("x", shape)], name, axis=axis,
-                    places=len(rows), map=numbers)
+                    positions=len(rows), map=numbers)
     return Case(kernel, {"x": x}, {"y": truth})
 
 
-def window_places(shape, kernel, stride, padding):
-    """For each window of a plane its places, row by row."""
+def window_positions(shape, kernel, stride, padding):
+    """For each window of a plane its positions, row by row."""
     extents = [(shape[2 + i] + 2 * padding[i] - kernel[i]) // stride[i] + 1 for i in range(2)]
     for i in range(extents[0]):
         for j in range(extents[1]):
@@ -171,10 +171,10 @@ def build_max_pool(name, rng, shape=(1, 1, 1, 1), kernel=(1, 1), stride=(1, 1), 
     x = np.round(normal(rng, *shape), 1)  # some are equal
     y = [shape[0], shape[1], *((shape[2 + i] + 2 * padding[i] - kernel[i]) // stride[i] + 1 for i in range(2))]
     dy, largest, dx = normal(rng, *y), np.zeros(y), np.zeros(shape)
-    for i, j, places in window_places(shape, kernel, stride, padding):
+    for i, j, positions in window_positions(shape, kernel, stride, padding):
         for n in range(shape[0]):
             for c in range(shape[1]):
-                found = max(places, key=lambda at: x[n, c, at[0], at[1]])
+                found = max(positions, key=lambda at: x[n, c, at[0], at[1]])
                 largest[n, c, i, j] = x[n, c, found[0], found[1]]
                 dx[n, c, found[0], found[1]] += dy[n, c, i, j]
     attributes = {"kernel": list(kernel), "stride": list(stride), "padding": list(padding)}

@@ -1,4 +1,4 @@
-"""Cases of the kinds by which a sequence is decoded: over new positions from place at[0] on, of which the first valid[0] count, after
+"""Cases of the kinds by which a sequence is decoded: over new positions from position at[0] on, of which the first valid[0] count, after
 what earlier ones left in a cache, whose memory the next cache takes; with the float64 truth. at: 0 begins a sequence."""
 
 import numpy as np
@@ -76,15 +76,15 @@ def build_scan(name, rng, b=1, t=1, d=1, n=1, at=0, valid=None):
 
 
 def build_attention(name, rng, b=1, h=1, t=1, places=8, d=1, group=1, window=0, at=0, lie="dense"):
-    kv, first, scale = h // group, min(at, places - t), float(d) ** -0.5
+    kv, first, scale = h // group, min(at, positions - t), float(d) ** -0.5
     given = {"q": normal(rng, b, h, t, d), "k": normal(rng, b, kv, t, d), "v": normal(rng, b, kv, t, d),
-             "k_cache": normal(rng, b, kv, places, d), "v_cache": normal(rng, b, kv, places, d)}
+             "k_cache": normal(rng, b, kv, positions, d), "v_cache": normal(rng, b, kv, positions, d)}
     following = {key: given[f"{key}_cache"].copy() for key in "kv"}
     for key in "kv":
         following[key][:, :, first : first + t] = given[key]
     keys, values = (following[key].astype(np.float64).repeat(group, 1) for key in "kv")
-    ages = first + np.arange(t)[:, None] - np.arange(places)
-    scores = np.where((ages >= 0) & (ages < (window or places)), scale * given["q"] @ keys.swapaxes(-1, -2), -np.inf)
+    ages = first + np.arange(t)[:, None] - np.arange(positions)
+    scores = np.where((ages >= 0) & (ages < (window or positions)), scale * given["q"] @ keys.swapaxes(-1, -2), -np.inf)
     p = np.exp(scores - scores.max(-1, keepdims=True))
     truths = {"y": p / p.sum(-1, keepdims=True) @ values, "next_k": following["k"], "next_v": following["v"]}
     heads = {"q": h, "k": kv, "v": kv}
@@ -159,9 +159,9 @@ def fuzzed_sizes(*names):
 
 def fuzzed_attention(rng):
     group, t = int(rng.integers(1, 3)), int(rng.integers(1, 9))
-    places = t + 8 + int(rng.integers(65))
-    return dict(b=int(rng.integers(1, 3)), h=group * int(rng.integers(1, 4)), t=t, places=places, d=drawn_size(rng), group=group,
-                window=int(rng.integers(12)), at=int(rng.integers(places + 1)))
+    positions = t + 8 + int(rng.integers(65))
+    return dict(b=int(rng.integers(1, 3)), h=group * int(rng.integers(1, 4)), t=t, positions=positions, d=drawn_size(rng), group=group,
+                window=int(rng.integers(12)), at=int(rng.integers(positions + 1)))
 
 
 FUZZED = {

@@ -39,7 +39,7 @@ def entropy_inputs(rng, shape, v, ignored):
 
 def build_cross_entropy(name, rng, shape=(1,), v=2, ignored=False, smoothing=0.0, z=0.0, nan=False):
     logits, targets = entropy_inputs(rng, shape, v, ignored)
-    if nan:  # in a place that is not the target's
+    if nan:  # in a position that is not the target's
         logits[0, (targets[0] + 1) % v] = np.nan
     loss, lse, scale = loss64(logits, targets, smoothing, z)
     kernel = Kernel("cross_entropy", [Operand("loss", []), Operand("lse", [lse.size]), Operand("scale", [])],

@@ -1,4 +1,4 @@
-"""Cases of the kinds that work along an axis: recurrences, sums up to a place, and indices, with the float64 truth."""
+"""Cases of the kinds that work along an axis: recurrences, sums up to a position, and indices, with the float64 truth."""
 
 import functools
 
@@ -41,7 +41,7 @@ def build_top_k(name, rng, shape=(1,), k=1):
 
 
 def index_of(rng, shape, axis, count, extent):
-    """An index of `count` places along an axis of `extent` ones."""
+    """An index of `count` positions along an axis of `extent` ones."""
     return rng.integers(0, extent, [count if i == axis else n for i, n in enumerate(shape)]).astype(np.int32)
 
 
@@ -55,8 +55,8 @@ def build_gather(name, rng, shape=(1,), axis=0, count=1):
 def build_gather_backward(name, rng, shape=(1,), axis=0, count=1, accumulate=False):
     index = index_of(rng, shape, axis, count, shape[axis])
     dy, truth = normal(rng, *index.shape), np.zeros(shape)
-    for place in np.ndindex(*index.shape):
-        truth[(*place[:axis], index[place], *place[axis + 1 :])] += dy[place]
+    for position in np.ndindex(*index.shape):
+        truth[(*position[:axis], index[position], *position[axis + 1 :])] += dy[position]
     kernel = Kernel("gather_backward", [Operand("dx", shape, accumulate=accumulate)],
                     [Operand("dy", index.shape), Operand("index", index.shape, dtype="int32_t")], name, axis=axis, size=shape[axis])
     return Case(kernel, {"dy": dy, "index": index}, {"dx": truth})
@@ -149,13 +149,13 @@ def build_roll(name, rng, shape=(2,), axis=0, shift=1):
     return Case(kernel, {"x": x}, {"y": np.roll(x, shift, axis)})
 
 
-def places(rng, rows, columns, elements):
-    """Rows and columns of a sparse matrix's elements, some in one place."""
+def positions(rng, rows, columns, elements):
+    """Rows and columns of a sparse matrix's elements, some in one position."""
     return {"rows": rng.integers(0, rows, elements).astype(np.int32), "columns": rng.integers(0, columns, elements).astype(np.int32)}
 
 
 def build_sparse_matmul(name, rng, rows=1, columns=1, elements=1, width=1, accumulate=False):
-    at, values, x, matrix = places(rng, rows, columns, elements), normal(rng, elements), normal(rng, columns, width), np.zeros((rows, columns))
+    at, values, x, matrix = positions(rng, rows, columns, elements), normal(rng, elements), normal(rng, columns, width), np.zeros((rows, columns))
     np.add.at(matrix, (at["rows"], at["columns"]), values)
     inputs = [Operand("rows", [elements], dtype="int32_t"), Operand("columns", [elements], dtype="int32_t"),
               Operand("values", [elements]), Operand("x", x.shape)]
@@ -164,7 +164,7 @@ def build_sparse_matmul(name, rng, rows=1, columns=1, elements=1, width=1, accum
 
 
 def build_sparse_dot(name, rng, rows=1, columns=1, elements=1, width=1):
-    at, a, b = places(rng, rows, columns, elements), normal(rng, rows, width), normal(rng, columns, width)
+    at, a, b = positions(rng, rows, columns, elements), normal(rng, rows, width), normal(rng, columns, width)
     truth = (a.astype(np.float64)[at["rows"]] * b[at["columns"]]).sum(1)
     inputs = [Operand("rows", [elements], dtype="int32_t"), Operand("columns", [elements], dtype="int32_t"), Operand("a", a.shape),
               Operand("b", b.shape)]
@@ -191,7 +191,7 @@ def philox(counter, key):
 
 
 def grouped(index, groups, capacity):
-    """Places sorted by group, by the order in which a block's rows fill it; and where each group starts."""
+    """Positions sorted by group, by the order in which a block's rows fill it; and where each group starts."""
     lists, dropped = [[] for _ in range(groups)], []
     for b, block in enumerate(index.reshape(-1, *index.shape[-2:])):
         taken = [0] * groups
@@ -200,7 +200,7 @@ def grouped(index, groups, capacity):
                 group = block[r, c]
                 taken[group] += 1
                 (lists[group] if not capacity or taken[group] <= capacity else dropped).append((b * len(block) + r) * block.shape[1] + c)
-    return np.array(sum(lists, []) + dropped, np.int32), np.cumsum([0] + [len(places) for places in lists]).astype(np.int32)
+    return np.array(sum(lists, []) + dropped, np.int32), np.cumsum([0] + [len(positions) for positions in lists]).astype(np.int32)
 
 
 def build_group(kind, name, rng, shape=(1, 1), groups=1, capacity=0, rows=0):

@@ -122,7 +122,7 @@ struct arrays {
   float *moment_2;
 };
 
-/* What lies on the device. The host has what outlives a step too, in the same places. */
+/* What lies on the device. The host has what outlives a step too, at the same offsets. */
 struct arena {
   union {
     struct model_weights weights;
