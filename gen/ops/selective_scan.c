@@ -189,7 +189,6 @@ static double flops_backward(const struct node *node) {
 static const struct op_kind kind_backward = {
     .name = "selective_scan_backward",
     .class = OP_KERNEL,
-    .template_name = "selective_scan",
     .input_names = {"dy", "u", "delta", "a", "b", "c", "states"},
     .output_names = {"du", "ddelta", "da", "db", "dc"},
     .infer = infer_backward,
