@@ -12,6 +12,6 @@ fi
 sh tools/compdb.sh
 if [ $# = 0 ]; then
   # shellcheck disable=SC2046
-  set -- $(sed -nE 's/^\{"directory": "[^"]*", "file": "((gen|runtime|tools)\/[^"]*|tests\/[a-z]+\/[^"\/]*|tests\/cuda\/standin\/[^"]*)".*/\1/p' build/compile_commands.json)
+  set -- $(sed -nE 's/^\{"directory": "[^"]*", "file": "((gen|runtime|tools)\/[^"]*|tests\/[a-z]+\/[^"\/]*|tests\/(cuda|hip)\/standin\/[^"]*)".*/\1/p' build/compile_commands.json)
 fi
 printf '%s\n' "$@" | xargs -P "$(nproc)" -n 8 clang-tidy-19 -p build --quiet 2>build/tidy.log

@@ -179,7 +179,7 @@ const struct option option_table[] = {
     {"--bundle", NULL, "DIR", .completes = COMPLETES_FOLDER, MEMBER(bundle), .commands = " build ",
      .summary =
          "instead of -o: write the program and all its sources into a folder. There 'sh build.sh' compiles it with "
-         "a C compiler and what the job needs (nvcc, oneDNN or MPI), without accel-gen, clang or ninja"},
+         "a C compiler and what the job needs (nvcc, hipcc, oneDNN or MPI), without accel-gen, clang or ninja"},
     {"--provenance", .commands = " JOB build ", MEMBER(provenance), .page = "provenance.md",
      .summary = "write FILE.intoto.json and FILE.cdx.json next to FILE: what it was made from, for supply-chain tools"},
     {"--key", NULL, "KEY", .completes = COMPLETES_KEY, MEMBER(key), .commands = " explain ",
