@@ -1,6 +1,6 @@
 /* embed: writes files as C arrays, and what ninja must watch for them.
  *
- * usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES JOB_SCHEMA TUNING_SCHEMA MEASURED_SCHEMA SOURCE...
+ * usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES JOB_SCHEMA TUNING_SCHEMA MEASURED_SCHEMA NAMES SOURCE...
  *
  * A SOURCE is a folder, or a file, of what a bundle takes along.
  *
@@ -98,8 +98,9 @@ static void write_sources(FILE *out, char **paths, FILE *depends) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 8) {
-    fprintf(stderr, "usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES JOB_SCHEMA TUNING_SCHEMA MEASURED_SCHEMA SOURCE...\n");
+  if (argc < 9) {
+    fprintf(stderr,
+            "usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES JOB_SCHEMA TUNING_SCHEMA MEASURED_SCHEMA NAMES SOURCE...\n");
     return 2;
   }
   FILE *out = open_file(argv[1], "w"), *depends = open_file(argv[2], "w");
@@ -114,7 +115,9 @@ int main(int argc, char **argv) {
   write_bytes(out, argv[5], depends);
   fprintf(out, "const char accel_measured_schema[] = {");
   write_bytes(out, argv[6], depends);
-  write_sources(out, argv + 7, depends);
+  fprintf(out, "const char accel_names[] = {");
+  write_bytes(out, argv[7], depends);
+  write_sources(out, argv + 8, depends);
   fprintf(depends, "\n");
   if (fclose(out) != 0) fail("cannot write", argv[1]);
   if (fclose(depends) != 0) fail("cannot write", argv[2]);

@@ -29,4 +29,7 @@ extern const char accel_tuning_schema[];
 /* schemas/measured.schema.json */
 extern const char accel_measured_schema[];
 
+/* schemas/names.yaml */
+extern const char accel_names[];
+
 #endif

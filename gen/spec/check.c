@@ -196,7 +196,7 @@ static bool check_enum(struct check *c, const json_t *schema, const struct subje
   if (without)
     help_unquoted(c, s->node);
   else
-    check_meant_choice(c, schema, s->node);
+    check_meant_choice(c, schema, s);
   return false;
 }
 

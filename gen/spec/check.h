@@ -16,11 +16,14 @@ struct cause {
   bool unknown; /* what the condition asks about is no group, which has its own message */
 };
 
+struct names;
+
 struct check {
   struct arena *arena;
   struct diagnostics *diags; /* NULL: the answer only, no messages */
   const json_t *root;
   const struct spec_node *document; /* the whole; NULL where a part is tried */
+  struct names *names;              /* what other trainers call things; NULL until something is not known */
   struct cause cause;
 };
 
@@ -50,8 +53,8 @@ bool check_is_meant(struct check *c, const struct subject *group, const char *ke
 /* A help on a word instead of a group: the key of the group that takes it. */
 void check_meant_member(struct check *c, const json_t *schema, const struct subject *s);
 
-/* A help on a value that is none of the schema's enum: what the schema says of it (`elsewhere`), else the nearest. */
-void check_meant_choice(struct check *c, const json_t *schema, const struct spec_node *node);
+/* A help on a value that is none of the schema's enum: what it is to other trainers, else the nearest. */
+void check_meant_choice(struct check *c, const json_t *schema, const struct subject *s);
 
 /* The keywords type; const and enum. False with a message where the value does not hold to them. */
 bool check_type(struct check *c, const json_t *schema, const struct subject *s);

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "gen/spec/check.h"
+#include "gen/spec/help_names.h"
 #include "gen/spec/job.h"
+#include "gen/spec/names.h"
 #include "gen/spec/schema.h"
 
 struct helper {
@@ -159,21 +161,6 @@ static void add_key(struct helper *h, const char *key, const json_t *schema) {
   add_keys(h, holder(h, schema), 2);
 }
 
-/* What other trainers' names are here: one of them, or all with "elsewhere". */
-static void add_elsewhere(struct helper *h, const char *key) {
-  const char *name;
-  json_t *here;
-  bool all = strcmp(key, "elsewhere") == 0;
-  json_object_foreach(json_object_get(h->root, "elsewhere"), name, here) {
-    if (all) {
-      text_printf(&h->out, "  %-32s", name);
-      text_fold(&h->out, json_string_value(here), 34, 34, COLUMNS);
-      text_puts(&h->out, "\n");
-    } else if (strcmp(name, key) == 0)
-      text_printf(&h->out, "What others call %s is %s.\n", name, json_string_value(here));
-  }
-}
-
 /* A key without its group: all that have this name. */
 static void add_owned(struct helper *h, const char *key) {
   struct schema_owners owners = schema_owners_of(h->arena, h->root, key);
@@ -186,19 +173,37 @@ static void add_owned(struct helper *h, const char *key) {
   }
 }
 
+/* A name of another trainer with the key that it leads to, a value, or a key without its group. */
+static void add_name(struct helper *h, const char *topic) {
+  const char *key = help_add_names(&h->out, h->root, topic), *word = names_normal(h->arena, topic);
+  if (key == NULL && strchr(word, '.') == NULL) add_owned(h, word);
+  if (key == NULL) return;
+  text_puts(&h->out, "\n");
+  add_key(h, key, schema_find(h->root, key));
+}
+
 const char *job_help(struct arena *arena, const char *key) {
   json_t *root = schema_of_job();
   struct helper h = {arena, root, text_in(arena)};
   const json_t *schema = schema_find(root, key);
-  if (schema == NULL)
-    add_elsewhere(&h, key);
+  if (strcmp(key, "elsewhere") == 0)
+    help_add_all_names(&h.out, root);
+  else if (schema == NULL)
+    add_name(&h, key);
   else if (*key == '\0')
     add_groups(&h);
   else
     add_key(&h, key, schema);
-  if (h.out.length == 0 && strchr(key, '.') == NULL) add_owned(&h, key);
   json_decref(root);
   return h.out.length == 0 ? NULL : text_string(&h.out);
+}
+
+struct job_names job_help_names(struct arena *arena) {
+  struct names all = names_of(arena);
+  struct job_names names = {0};
+  for (int i = 0; i < all.count; i++)
+    if (!all.items[i]->is_value) ARENA_PUSH(arena, names, name_full(arena, all.items[i]));
+  return names;
 }
 
 static void add_names(struct helper *h, const json_t *schema, const char *path, struct job_names *names) {

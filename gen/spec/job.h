@@ -351,7 +351,7 @@ const char *job_digest(struct arena *arena, const struct job *job);
 
 /* The help of a key or group ("optimizer", "optimizer.lr") from the schema: type, range, default, sentence; NULL when
  * there is no such key. A key's name without its group ("lr") gives the help of all keys of that name. With "" the list
- * of groups. Names that other trainers have for a key are known too, all of them with "elsewhere". */
+ * of groups. Names of other trainers and values of keys are known too (schemas/names.yaml); "elsewhere" lists names. */
 const char *job_help(struct arena *arena, const char *key);
 
 /* What job_help knows of the schema: every key and group by its path and, within a group, by its name alone. */
@@ -360,6 +360,9 @@ struct job_names {
   int count, capacity;
 };
 struct job_names job_help_topics(struct arena *arena);
+
+/* The names of other trainers that job_help knows. */
+struct job_names job_help_names(struct arena *arena);
 
 /* What the schema says of a key in a sentence; NULL for one that it does not name. */
 const char *job_sentence(struct arena *arena, const char *key);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/spec/check.h"
+#include "gen/spec/names.h"
 #include "gen/spec/schema.h"
 
 /* ---- Who has a key ---- */
@@ -66,8 +67,24 @@ static const char *nearest_key(struct check *c, const json_t *properties, const 
   return nearest_word(word, keys, count);
 }
 
-static const char *elsewhere_of(const struct check *c, const char *key) {
-  return json_string_value(json_object_get(json_object_get(c->root, "elsewhere"), key));
+/* What other trainers call so; nothing where the document is no job. */
+static const struct names *names_in(struct check *c) {
+  if (c->names == NULL) {
+    c->names = arena_alloc(c->arena, sizeof *c->names);
+    *c->names = json_object_get(c->root, "noun") == NULL ? names_of(c->arena) : (struct names){0};
+  }
+  return c->names;
+}
+
+/* What an unknown key is to other trainers: a name without a class, else the members and classes; no value. */
+static struct names names_of_key(struct check *c, const char *key) {
+  struct names all = names_find(c->arena, names_in(c), key), keys = {0}, plain = {0};
+  for (int i = 0; i < all.count; i++) {
+    if (all.items[i]->is_value) continue;
+    ARENA_PUSH(c->arena, keys, all.items[i]);
+    if (all.items[i]->of == NULL) ARENA_PUSH(c->arena, plain, all.items[i]);
+  }
+  return plain.count > 0 ? plain : keys;
 }
 
 /* ---- Unknown keys ---- */
@@ -91,22 +108,39 @@ static void help_keys(struct check *c, const char *group, const json_t *properti
   diag_help(c->diags, "the keys of %s are %s", check_group_words(c, group), text_string(&list));
 }
 
+/* What they are, each sentence once; with their classes where there are several sentences. */
+static void help_names(struct check *c, const char *key, const struct names *names) {
+  enum { MOST = 3 };
+  const char *said[MOST], *of[MOST];
+  int count = 0;
+  for (int i = 0; i < names->count && count < MOST; i++) {
+    const char *sentence = name_sentence(c->arena, c->root, names->items[i]);
+    bool again = false;
+    for (int j = 0; j < count; j++) again = again || strcmp(said[j], sentence) == 0;
+    if (again) continue;
+    of[count] = name_full(c->arena, names->items[i]);
+    said[count++] = sentence;
+  }
+  for (int i = 0; i < count; i++) diag_help(c->diags, "'%s' %s", count == 1 ? key : of[i], said[i]);
+}
+
 void check_unknown(struct check *c, const struct subject *group, const json_t *properties,
                    const struct spec_entry *entry) {
   if (c->diags == NULL) return;
   struct spec_node name = {.kind = SPEC_STRING, .text = entry->key, .length = strlen(entry->key)};
   const char *shown = spec_describe(c->arena, &name), *in = check_group_words(c, group->path);
-  const char *elsewhere = elsewhere_of(c, entry->key), *near = nearest_key(c, properties, entry->key);
+  const char *near = nearest_key(c, properties, entry->key);
+  const struct names names = names_of_key(c, entry->key);
   struct schema_owners owners = owners_from(c, group->path, entry->key);
-  if (elsewhere == NULL && near != NULL && owners.count == 0) {
+  if (names.count == 0 && near != NULL && owners.count == 0) {
     check_report(c, entry->key_where, "unknown key %s in %s; did you mean '%s'?", shown, in, near);
     return;
   }
   check_report(c, entry->key_where, "unknown key %s in %s", shown, in);
-  if (elsewhere != NULL)
-    diag_help(c->diags, "what others call '%s' is %s", entry->key, elsewhere);
-  else if (owners.count > 0)
+  if (owners.count > 0)
     help_owners(c, entry->key, &owners);
+  else if (names.count > 0)
+    help_names(c, entry->key, &names);
   else if (strcmp(entry->key, "<<") == 0)
     diag_help(c->diags, "YAML 1.2 has no merge keys; an alias can stand for a whole group");
   else
@@ -123,14 +157,17 @@ struct missing {
 
 /* Whether an unknown key in a group was meant to be the missing one. */
 static bool is_meant(const struct missing *missing, const char *group, const json_t *properties, const char *key) {
-  const char *elsewhere = elsewhere_of(missing->c, key);
-  if (elsewhere != NULL) return schema_is_within(elsewhere, missing->path);
   struct schema_owners owners = owners_from(missing->c, group, key);
   for (int i = 0; i < owners.count; i++) {
     const char *owner = owners.paths[i], *dot = owner[0] != '\0' ? "." : "";
     if (schema_is_within(arena_printf(missing->c->arena, "%s%s%s", owner, dot, key), missing->path)) return true;
   }
-  if (owners.count > 0 || strcmp(group, missing->group) != 0) return false;
+  if (owners.count > 0) return false;
+  const struct names names = names_of_key(missing->c, key);
+  for (int i = 0; i < names.count; i++)
+    for (int j = 0; j < names.items[i]->at_count; j++)
+      if (schema_is_within(names.items[i]->at[j], missing->path)) return true;
+  if (names.count > 0 || strcmp(group, missing->group) != 0) return false;
   const char *near = nearest_key(missing->c, properties, key);
   return near != NULL && strcmp(near, missing->key) == 0;
 }
@@ -167,12 +204,12 @@ static const char *lower_case(struct arena *arena, const char *text, size_t leng
   return lower;
 }
 
-void check_meant_choice(struct check *c, const json_t *schema, const struct spec_node *node) {
+void check_meant_choice(struct check *c, const json_t *schema, const struct subject *s) {
+  const struct spec_node *node = s->node;
   if (c->diags == NULL || node->text == NULL || node->kind == SPEC_MAP || node->kind == SPEC_LIST) return;
-  const char *lower = lower_case(c->arena, node->text, node->length);
-  const char *said = json_string_value(json_object_get(json_object_get(schema, "elsewhere"), lower));
-  if (said != NULL) {
-    diag_help(c->diags, "'%s' %s", node->text, said);
+  const struct name *name = names_value(c->arena, names_in(c), s->path, node->text);
+  if (name != NULL) {
+    diag_help(c->diags, "'%s' %s", node->text, name_sentence(c->arena, c->root, name));
     return;
   }
   const json_t *choices = json_object_get(schema, "enum"), *choice;

@@ -3,9 +3,9 @@
  * Keywords: $ref into $defs, type, const, enum, minimum, exclusiveMinimum, maximum, exclusiveMaximum, minLength,
  * pattern (see pattern.h), items, minItems, maxItems, properties, required, propertyNames, additionalProperties,
  * dependentSchemas, allOf, if, then, else, and false as a schema. patternErrorMessage, which editors know too, words
- * the message of a pattern; mayChange is for gen/spec/keys.h; elsewhere says what a name of other trainers is here: at
- * the root that of a key, next to an enum, in lower case, that of a value, as the end of a sentence about it; noun, at
- * the root, is what messages call the document. A number that is not finite is none, as in JSON. */
+ * the message of a pattern; mayChange is for gen/spec/keys.h; noun, at the root, is what messages call
+ * the document. What other trainers call keys and values is in names.h. A number that is not finite is none, as in
+ * JSON. */
 #ifndef ACCEL_SPEC_SCHEMA_H
 #define ACCEL_SPEC_SCHEMA_H
 

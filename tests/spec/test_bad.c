@@ -56,10 +56,11 @@ static const char *page(struct arena *arena) {
       job_help(arena, ""));
   for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
     text_printf(&out, "\n## %s\n\n```\n%s```\n", groups[i], job_help(arena, groups[i]));
-  text_printf(&out,
-              "\n## Names in other trainers\n\nWhat other trainers call a key, and its name here. `accel-gen help "
-              "elsewhere` prints this.\n\n```\n%s```\n",
-              job_help(arena, "elsewhere"));
+  text_puts(&out,
+            "\n## Names in other trainers\n\n"
+            "`accel-gen help NAME` explains what other trainers call something: a name, with or without its class, "
+            "an option,\na value. `accel-gen help elsewhere` lists them, and `accel-gen help CLASS` the members of "
+            "a class. The table is\n[names.yaml](../schemas/names.yaml).\n");
   return text_string(&out);
 }
 

@@ -25,7 +25,7 @@ KEYWORDS = set(
     "$ref type const enum minimum exclusiveMinimum maximum exclusiveMaximum minLength pattern items minItems maxItems"
     " properties required propertyNames additionalProperties dependentSchemas allOf if then else".split()
 )
-ANNOTATIONS = {"$schema", "title", "description", "default", "$defs", "patternErrorMessage", "mayChange", "elsewhere"}
+ANNOTATIONS = {"$schema", "title", "description", "default", "$defs", "patternErrorMessage", "mayChange"}
 # Those that tests/spec/test_yaml.c tries, each with a text that matches.
 PATTERNS = {"^[A-Za-z_][A-Za-z0-9_]*$": "a", "^[A-Za-z_][A-Za-z0-9_.]*$": "a.b",
             "^[^\\x00-\\x1f\\x7f]*$": "dir/ä b", "^[f][p][3][2]$": "fp32", "^[a][l][l]$": "all", "^[1-9][0-9]*[m][i][n]$": "30min",
@@ -287,30 +287,6 @@ class Schema(unittest.TestCase):
             self.assertLessEqual(set(schema), KEYWORDS | ANNOTATIONS, schema)
             self.assertIn(schema.get("pattern", min(PATTERNS)), PATTERNS)
             self.assertTrue(schema.get("$ref", "#/$defs/").startswith("#/$defs/"))
-
-    def test_elsewhere(self):
-        """What others call a key leads to keys that there are, and is no key itself."""
-        groups = SCHEMA["properties"]
-        keys = {f"{group}.{key}" for group, schema in groups.items() for key in schema.get("properties", {})}
-        for name, here in SCHEMA["elsewhere"].items():
-            self.assertNotIn(name, {key.split(".")[1] for key in keys} | set(groups))
-            for key in re.findall(r"\b[a-z]+\.[a-z_]+", here):
-                self.assertIn(key, keys, name)
-        for schema in subschemas(SCHEMA):
-            self.check_values_elsewhere(schema, keys)
-
-    def check_values_elsewhere(self, schema, keys):
-        """What is said of values is the end of a sentence, names choices and keys that there are, and is of no choice."""
-        choices = {str(choice) for choice in schema.get("enum", ())}
-        for name, said in schema.get("elsewhere", {}).items() if choices else ():
-            self.assertRegex(said, r"^is (not supported: |called |always |the key )", name)
-            self.assertNotIn(name, choices)
-            self.assertEqual(name, name.lower())
-            for key in re.findall(r"\b[a-z]+\.[a-z0-9_]+(?!\w)", said):
-                self.assertIn(key, keys, name)
-            called = re.match(r"is called (\S+)(?: or (\S+))? here", said)
-            for choice in called.groups() if called else ():
-                self.assertIn(choice, choices | {None}, f"{name} {said}")
 
     def test_described(self):
         for group in subschemas({"properties": SCHEMA["properties"]}):

@@ -76,6 +76,8 @@ static int refuse(const struct options *options, const char *topic) {
   for (const struct command *command = command_table; command->name != NULL && count < 39; command++)
     words[count++] = command->name;
   if (near == NULL) near = nearest_word(topic, words, count);
+  struct job_names others = near == NULL ? job_help_names(options->arena) : (struct job_names){0};
+  if (near == NULL) near = nearest_word(topic, others.items, others.count);
   fprintf(stderr, "accel-gen: no help on '%s'; ", topic);
   if (near != NULL)
     fprintf(stderr, "did you mean '%s'?\n", near);

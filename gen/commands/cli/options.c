@@ -79,6 +79,16 @@ static bool refuse_unknown(const struct options *options, const char *word) {
   return options_refuse(options, "unknown option ", word);
 }
 
+static bool read_argument(struct options *options, const char *word) {
+  bool late = options->n_arguments > 0 && command_find(options->argument) != NULL && options->chosen == command_table;
+  if (late) return options_refuse(options, "the command comes first, before every option: ", options->argument);
+  if (options->n_arguments == options->chosen->most) return options_refuse(options, "one argument too many: ", word);
+  options->arguments[options->n_arguments++] = word;
+  if (options->n_arguments == 1) options->argument = word;
+  if (options->n_arguments == 2) options->second = word;
+  return true;
+}
+
 static bool read_option(struct reader *reader, const char *word) {
   const char *of_others = NULL;
   for (const struct option *option = option_table; option->name != NULL; option++) {
@@ -89,6 +99,7 @@ static bool read_option(struct reader *reader, const char *word) {
     of_others = option->name;
   }
   if (of_others != NULL) return options_refuse(reader->options, "this command does not take ", of_others);
+  if (reader->options->chosen->takes_dashes) return read_argument(reader->options, word);
   return refuse_unknown(reader->options, word);
 }
 
@@ -122,16 +133,6 @@ static bool read_command(struct reader *reader) {
   if (first[0] != '-' && strpbrk(first, "./") == NULL && stat(first, &status) != 0)
     return refuse_command(reader->options, first);
   reader->options->chosen = command_table;
-  return true;
-}
-
-static bool read_argument(struct options *options, const char *word) {
-  bool late = options->n_arguments > 0 && command_find(options->argument) != NULL && options->chosen == command_table;
-  if (late) return options_refuse(options, "the command comes first, before every option: ", options->argument);
-  if (options->n_arguments == options->chosen->most) return options_refuse(options, "one argument too many: ", word);
-  options->arguments[options->n_arguments++] = word;
-  if (options->n_arguments == 1) options->argument = word;
-  if (options->n_arguments == 2) options->second = word;
   return true;
 }
 

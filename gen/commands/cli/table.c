@@ -146,10 +146,13 @@ const struct command command_table[] = {
      .run = command_checkpoint},
     {.name = "help",
      .summary = "explain a command, or a group or key of the job",
-     .about = "Finds a key without its group, too, and by the name that other trainers use.",
+     .about =
+         "Finds a key without its group, a value of a key, and what Accelerate and other trainers call something, with "
+         "its class or without: Accelerator.gather, fsdp_sharding_strategy, --tp_size.",
      .page = "job.md",
      .forms = {{"help [TOPIC]", "explain a command, a group of the job, or a key such as optimizer.lr"}},
      .most = 1,
+     .takes_dashes = true,
      .run = command_help},
     {.name = "version",
      .summary = "print the version",
