@@ -107,6 +107,18 @@ class Runs(unittest.TestCase):
             self.assertEqual(ended.returncode, 1 if "tune" not in words else 2)
             self.assertIn(said, ended.stderr)
 
+    def test_audited(self):
+        """With the kernels of its own device, also where those of another one are left."""
+        trainer = HipTrainer(CASES["gpt"], [])
+        write_data(trainer.folder, 1)
+        trainer.generate()
+        (trainer.folder / "trainer.cu").write_text("int left;\n")
+        said = {name: subprocess.run([GENERATOR, "audit", name], cwd=trainer.folder, capture_output=True, text=True)
+                for name in ("trainer.c", "trainer.hip")}
+        self.assertRegex(said["trainer.c"].stdout, r"holds +device-half +\d+ functions of \S*trainer\.hip")
+        self.assertNotIn("broken  ", said["trainer.c"].stdout)
+        self.assertIn("accel-gen audit trainer.c reads both", said["trainer.hip"].stderr)
+
     def test_epilogues(self):
         """Those that hipBLASLt has, and no other."""
         names = ("gpt", "freeze", "t5", "bert")
