@@ -12,7 +12,9 @@ put 644 build/libaccel-runtime.a lib
 put 644 build/libaccel-mpi.a lib
 for header in include/accel/*.h; do put 644 "$header" include/accel; done
 for library in cuda hip nccl tcp; do put 644 "build/libaccel-$library.a" lib; done
-for header in include/accel/gpu/*.h; do put 644 "$header" include/accel/gpu; done
+for folder in cpu gpu; do
+  for header in "include/accel/$folder"/*.h; do put 644 "$header" "include/accel/$folder"; done
+done
 for schema in job manifest measured plan tuning; do put 644 "schemas/$schema.schema.json" share/accel-gen; done
 for kind in cuda hip; do put 755 "tools/$kind-toolkit.sh" share/accel-gen; done
 put 644 build/share/accel-gen.1 share/man/man1

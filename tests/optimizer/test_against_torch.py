@@ -102,11 +102,9 @@ class Rule:
         sizes = [("float", "all_weights", elements), ("float", "all_gradients", elements), *states]
         arrays = "\n".join(f"  {kind} {name}[{size}];" for kind, name, size in dict.fromkeys(sizes))
         scratch = f"  struct {{ struct {{ {scratch.group(1)} }} update; }} scratch;\n" if scratch else ""
-        gemm = re.search(r"^static int gemm_status;\nstatic inline void accel_gemm.*?^}\n", text,
-                            re.MULTILINE | re.DOTALL)
         source = "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"
         source += "#include <oneapi/dnnl/dnnl.h>\n#include <stdalign.h>\n"
-        source += gemm.group(0) if gemm and "accel_gemm(" in code else ""
+        source += "".join(re.findall(r"^#include <accel/cpu/.*\n", text, re.MULTILINE))
         if "learning_rate(" in code:
             code = code.replace("learning_rate()", "learning_rate(until)")  # as a schedule that varies has it
             source += f"static double learning_rate(int64_t at) {{\n  (void)at;\n  return {rate};\n}}\n"

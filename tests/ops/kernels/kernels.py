@@ -110,17 +110,17 @@ def module_of(kind):
     return ENVIRONMENT.get_template(template_of(kind)).make_module()
 
 
-SUPPORT = ENVIRONMENT.get_template("devices/cpu/support.c.j2").make_module()
-NAMED = ENVIRONMENT.get_template("program/named.c.j2").make_module()
+SUPPORT = [ROOT / "include" / "accel" / "functions.h", *sorted((ROOT / "include" / "accel" / "cpu").glob("*.h"))]
 
 
-def support_text(names):
-    return "\n".join(str(getattr(SUPPORT, name)()) for name in names)
+def support(*names):
+    """The headers of these names, as a program includes them."""
+    return "".join(f'#include "{ROOT}/include/accel/cpu/{name}.h"\n' for name in names)
 
 
 def with_helpers(body):
-    """The text after the helpers that it names: a program holds forward and backward, a test one."""
-    return str(NAMED.helpers(SUPPORT, body)) + body
+    """The text after the headers of a program's kernels."""
+    return support("kernels", "matmul_in_blocks" if ENVIRONMENT.globals["training"]["deterministic"] else "matmul") + "\n" + body
 
 
 def laid_out(text):
@@ -141,7 +141,7 @@ def program_text(kernels):
     low = sorted(types & {"accel_bf16", "accel_f16"})
     runtime = "".join(f'#include "{ROOT}/include/accel/{name}.h"\n' for name in OPENED if f"accel_{name} " in body)
     used = "float accel_used(float x);\nfloat accel_used(float x) { return accel_widen(accel_narrow(x)); }\n" if low else ""
-    text = HEADERS + runtime + support_text(low) + used + "\n" + with_helpers(body)
+    text = HEADERS + runtime + support(*(name.removeprefix("accel_") for name in low)) + used + "\n" + with_helpers(body)
     for kernel in kernels:
         operands = [f"{o.type} *{o.name}" for o in kernel.outputs] + [f"const {i.type} *{i.name}" for i in kernel.inputs]
         names = [o.name for o in kernel.outputs + kernel.inputs] + (["stream"] if kernel.random else [])
@@ -157,7 +157,7 @@ def compile_text(text, compiler="gcc", flags=(), libraries=("-ldnnl", "-lm"), ki
     base = [flag for flag in FLAGS if kind == "so" or flag not in ("-fPIC", "-shared")]
     command = [compiler, *base, *flags]
     sources = RUNTIME if any(f"/accel/{name}.h" in text for name in OPENED) else []
-    key = hashlib.sha256("\0".join([text, *command, *(source.read_text() for source in sources)]).encode()).hexdigest()[:24]
+    key = hashlib.sha256("\0".join([text, *command, *(source.read_text() for source in [*sources, *SUPPORT])]).encode()).hexdigest()[:24]
     CACHE.mkdir(parents=True, exist_ok=True)
     source, target = CACHE / f"{key}.c", CACHE / f"{key}.{kind}"
     if not target.exists():

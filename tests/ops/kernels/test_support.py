@@ -1,4 +1,4 @@
-"""The polynomials of support.c.j2 against the C library in float64, in units in the last place, over a dense sample of
+"""The polynomials of accel/cpu/functions.h against the C library in float64, in units in the last place, over a dense sample of
 all floats (every 97th; `--all`: each one); and rounding of rows to bfloat16 against rounding by shifts."""
 
 import ctypes
@@ -21,7 +21,6 @@ BOUNDS = {
 # The cubes of all others are no floats.
 RANGE = {"accel_gelu_slope": 1e12}
 ABSOLUTE = ("accel_normal", "accel_gelu_gate", "accel_gelu_slope")
-HELPERS = ["accel_exp_finite", *BOUNDS, "accel_bf16", "accel_narrow_row"]
 
 TRUTHS = """
 static double normal(double x) {
@@ -107,7 +106,7 @@ def main():
             print(f"ok polynomials {compiler} # SKIP not installed")
             continue
         for flags, how in ((kit.SPEED_FLAGS, "fused"), (["-ffp-contract=off"], "unfused")):
-            text = kit.HEADERS + kit.support_text(HELPERS)
+            text = kit.HEADERS + kit.support("kernels", "bf16")
             text += TRUTHS + "".join(CODE % {"name": name, "truth": truth, "exponent": "-1" if name in ABSOLUTE else "ilogb(truth)",
                                               "most": RANGE.get(name, "INFINITY")} for name, (truth, _) in BOUNDS.items())
             library = ctypes.CDLL(str(kit.compile_text(text + ROUNDING, compiler, flags)))

@@ -9,6 +9,8 @@
  *
  * Build: cc -std=c17 -O3 -march=native -fopenmp trainer.c -o trainer $(pkg-config --cflags --libs accel-runtime-mpi) */
 #include <accel/collectives.h>
+#include <accel/cpu/kernels.h>
+#include <accel/cpu/matmul.h>
 #include <accel/trainer.h>
 #include <assert.h>
 #include <math.h>
@@ -115,57 +117,6 @@ static struct arena *arena;
 static size_t shard, is_last;
 
 /* ---- Kernels ---- */
-
-/* e^x for x up to 88.72283: x = n ln 2 + r (Cody and Waite 1980), e^r by a minimax polynomial, 2^n added to the
- * exponent's bits. Within 1.1 ulp; 0 where the result would not be a normal number; of a NaN, anything. */
-static inline float accel_exp_finite(float x) {
-  const float lowest = -87.33654f, to_integer = 12582912.0f;
-  const float inside = lowest > x ? lowest : x;
-  const float shifted = inside * 1.44269504f + to_integer;
-  const float n = shifted - to_integer;
-  const float r = (inside - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = 0.00138144663f;
-  p = p * r + 0.00836878047f;
-  p = p * r + 0.0416683942f;
-  p = p * r + 0.166665201f;
-  p = p * r + 0.499999934f;
-  float y = (p * (r * r) + r) + 1.0f;
-  uint32_t bits, exponent;
-  memcpy(&bits, &y, sizeof bits);
-  memcpy(&exponent, &shifted, sizeof exponent);
-  bits += exponent << 23;
-  memcpy(&y, &bits, sizeof y);
-  return x < lowest ? 0.0f : y;
-}
-
-/* e^x, infinity above the largest number. */
-static inline float accel_exp(float x) {
-  const float highest = 88.72283f, y = accel_exp_finite(highest < x ? highest : x);
-  return x <= highest ? y : x + INFINITY; /* a NaN stays one */
-}
-
-/* The largest of x[0 .. n - 1]; NaNs do not count. */
-static inline float accel_max(const float *x, size_t n) {
-  float lanes[32], highest = -INFINITY;
-  for (size_t j = 0; j < 32; j++) lanes[j] = -INFINITY;
-  for (size_t i = 0; i < n / 32; i++)
-#pragma omp simd
-    for (size_t j = 0; j < 32; j++) lanes[j] = x[i * 32 + j] > lanes[j] ? x[i * 32 + j] : lanes[j];
-  for (size_t i = n / 32 * 32; i < n; i++) highest = x[i] > highest ? x[i] : highest;
-  for (size_t half = 16; half > 0; half /= 2)
-    for (size_t j = 0; j < half; j++) lanes[j] = lanes[j + half] > lanes[j] ? lanes[j + half] : lanes[j];
-  return lanes[0] > highest ? lanes[0] : highest;
-}
-
-/* c = a b + beta c by oneDNN, which fails only where its packing finds no memory. A step does not stop for that: main
- * looks at the status between steps. */
-static int gemm_status;
-static inline void accel_gemm(char a_lies, char b_lies, int64_t rows, int64_t columns, int64_t depth, const float *a,
-                              int64_t a_step, const float *b, int64_t b_step, float beta, float *c, int64_t c_step) {
-  const int status = (int)dnnl_sgemm(a_lies, b_lies, rows, columns, depth, 1.0f, a, a_step, b, b_step, beta, c, c_step);
-#pragma omp atomic
-  gemm_status |= status;
-}
 
 /* y = a b: [3][5] x [5][7]. */
 static void matmul_nt_3x5x7(float y[static 3 * 7], const float a[static 3 * 5], const float b[static 35]) {
@@ -664,7 +615,7 @@ static __attribute__((noinline)) int train(struct accel_run *run) {
   while (at < accel_steps(run)) {
     const int64_t until = accel_next_event(run, at);
     for (; at < until; at++) step(run, at);
-    accel_check(gemm_status, "oneDNN could not multiply matrices");
+    accel_check(accel_gemm_status, "oneDNN could not multiply matrices");
     accel_handle_events(run, at, report);
   }
   return accel_finish(run);

@@ -1,0 +1,9 @@
+/* What kernels of a program are written with. */
+#ifndef ACCEL_CPU_KERNELS_H
+#define ACCEL_CPU_KERNELS_H
+
+#include "draws.h"
+#include "functions.h"
+#include "tiles.h"
+
+#endif
