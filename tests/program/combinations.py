@@ -203,17 +203,25 @@ def page(folder):
     return HEAD + tried + NAMES + "\n".join(named) + "\n" + PAIRS + "\n".join(lines) + "\n"
 
 
+def cells_of(text):
+    """The cells of each row that begins with a key."""
+    return [line.removeprefix("| ").removesuffix(" |").split(" | ") for line in text.splitlines() if line.startswith("| `")]
+
+
+def rows_of(text):
+    """Of each row of pairs: two lists of a key and its values in JSON; and the message."""
+    for one, other, *message in cells_of(text):
+        if message:
+            yield [re.findall(r"`([^`]*)`", side) for side in (one, other)], " | ".join(message).replace(chr(92) + "|", "|")
+
+
 def listed(text):
     """What a page says: the names that keys go with, and the other pairs, each as a frozen set of (key, JSON value)."""
-    taken, pairs = {}, set()
-    for line in text.splitlines():
-        cells = line.removeprefix("| ").removesuffix(" |").split(" | ")
-        words = [re.findall(r"`([^`]*)`", cell) for cell in cells[:2]]
-        if len(cells) == 2 and line.startswith("| `"):
-            taken[words[0][0]] = set(words[1])
-        if len(cells) > 2 and line.startswith("| `"):
-            sides = [[(side[0], value) for value in side[1:]] for side in words]
-            pairs |= {frozenset(pair) for pair in itertools.product(*sides)}
+    named = [cells for cells in cells_of(text) if len(cells) == 2]
+    taken = {key.strip("`"): set(re.findall(r"`([^`]*)`", names)) for key, names in named}
+    pairs = set()
+    for sides, _ in rows_of(text):
+        pairs |= {frozenset(pair) for pair in itertools.product(*([(key, value) for value in values] for key, *values in sides))}
     return taken, pairs
 
 
