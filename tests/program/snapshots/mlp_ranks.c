@@ -155,31 +155,21 @@ static void add_3x3(float y[static 3 * 3], const float x0[static 3 * 3], const f
 /* loss = the mean of lse[r] - logits[r][targets[r]] over the targets that are not -100; lse = ln sum e^logits. */
 static void cross_entropy_3x3(float loss[static 1], float lse[static 3], float scale[static 1],
                               const float logits[static 3 * 3], const int32_t targets[static 3]) {
-  double losses[1];
-  int counts[1];
-  for (size_t chunk = 0; chunk < 1; chunk++) {
-    losses[chunk] = 0.0;
-    counts[chunk] = 0;
-    for (size_t r = chunk * 8; r < (chunk + 1 == 1 ? 3 : (chunk + 1) * 8); r++) {
-      const float *x = logits + r * 3;
-      const float highest = accel_max(x, 3);
-      float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-      for (size_t v = 0; v < 3; v++) sum += accel_exp(x[v] - highest);
-      const float rest = logf(sum);
-      lse[r] = highest + rest;
-      const int32_t target = targets[r];
-      if (target >= 0) {
-        losses[chunk] += (highest - x[target]) + rest;
-        counts[chunk]++;
-      }
-    }
-  }
   double total = 0.0;
   int count = 0;
-  for (size_t chunk = 0; chunk < 1; chunk++) {
-    total += losses[chunk];
-    count += counts[chunk];
+  for (size_t r = 0; r < 3; r++) {
+    const float *x = logits + r * 3;
+    const float highest = accel_max(x, 3);
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (size_t v = 0; v < 3; v++) sum += accel_exp(x[v] - highest);
+    const float rest = logf(sum);
+    lse[r] = highest + rest;
+    const int32_t target = targets[r];
+    if (target >= 0) {
+      total += (highest - x[target]) + rest;
+      count++;
+    }
   }
   scale[0] = 1.0f / (float)count;
   loss[0] = (float)(total / count);
@@ -415,20 +405,13 @@ static double learning_rate(void) {
   return 0.001;
 }
 
-/* The norm of the whole gradient, of which each rank has a part, by chunks of 16384 elements, so that it does not
- * depend on the number of threads. */
+/* The norm of the whole gradient, of which each rank has a part. */
 static double gradient_norm(void) {
-  static double sums[1];
-  for (size_t chunk = 0; chunk < 1; chunk++) {
-    const float *g = arena->all_gradients + chunk * 16384;
-    const size_t count = 112;
-    float sum = 0.0f;
+  const float *g = arena->all_gradients;
+  float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < count; i++) sum += g[i] * g[i];
-    sums[chunk] = sum;
-  }
-  double total = 0.0;
-  for (size_t chunk = 0; chunk < 1; chunk++) total += sums[chunk];
+  for (size_t i = 0; i < 112; i++) sum += g[i] * g[i];
+  double total = sum;
   accel_all_reduce_doubles(ACCEL_DP_SHARD, &total, 1);
   return sqrt(total);
 }
