@@ -5,6 +5,7 @@ import collections
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -92,6 +93,22 @@ def exists(lead, headers, commands, written):
     return key_exists(lead)
 
 
+def guide():
+    """docs/from-accelerate.md: its job is a good one with its hook, and its keys and functions exist."""
+    text = (TREE / "docs" / "from-accelerate.md").read_text()
+    folder = TREE / "build" / "tests" / "commands" / "names"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "job.yaml").write_text(re.search(r"```yaml\n(.*?)```", text, re.S)[1])
+    (folder / "stop.c").write_text(re.search(r"```c\n(.*?)```", text, re.S)[1])
+    shutil.copy(TREE / "examples" / "models" / "nanogpt.c", folder)
+    done = run("check", folder / "job.yaml")
+    report("the job of the guide is a good one", [done.stderr] if done.returncode else [])
+    headers = "".join(path.read_text() for path in (TREE / "include" / "accel").glob("*.h"))
+    keys = re.findall(r"`((?:%s)\.[a-zA-Z0-9_.]+)" % "|".join(SCHEMA["properties"]), text)
+    wrong = [key for key in keys if schema_of(key) is None and not key.endswith((".safetensors", ".jsonl", ".bin"))]
+    report("keys and functions of the guide", wrong + [word for word in re.findall(r"\b(?:accel|ACCEL)_\w+", text) if word not in headers])
+
+
 def table():
     headers = "".join(path.read_text() for path in (TREE / "include" / "accel").glob("*.h"))
     commands = ["JOB", *re.findall(r"^  (\w+) ", run("help").stdout, re.M)]
@@ -172,6 +189,7 @@ def jobs():
 
 if __name__ == "__main__":
     table()
+    guide()
     answers()
     spellings()
     jobs()

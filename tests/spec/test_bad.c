@@ -60,7 +60,8 @@ static const char *page(struct arena *arena) {
             "\n## Names in other trainers\n\n"
             "`accel-gen help NAME` explains what other trainers call something: a name, with or without its class, "
             "an option,\na value. `accel-gen help elsewhere` lists them, and `accel-gen help CLASS` the members of "
-            "a class. The table is\n[names.yaml](../schemas/names.yaml).\n");
+            "a class.\n[from-accelerate.md](from-accelerate.md) is the guide, [names.yaml](../schemas/names.yaml) the "
+            "table.\n");
   return text_string(&out);
 }
 
