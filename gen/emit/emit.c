@@ -7,9 +7,9 @@
 #include "gen/emit/values.h"
 #include "gen/format/format.h"
 #include "gen/ir/op.h"
-#include "gen/plan/graph/fused_loss_backward.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/processor.h"
+#include "gen/program/results.h"
 #include "gen/program/target.h"
 #include "gen/program/weights.h"
 

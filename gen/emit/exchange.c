@@ -1,6 +1,6 @@
 /* What a statement has to do with other ranks. */
 #include "gen/emit/values.h"
-#include "gen/plan/ranks/shard.h"
+#include "gen/program/sharding.h"
 
 /* Buckets of gradients that are complete after a statement, by its iterations, and last, before it; nothing where they
  * are as before. */

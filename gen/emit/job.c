@@ -3,7 +3,6 @@
 
 #include "gen/base/path.h"
 #include "gen/emit/values.h"
-#include "gen/plan/graph/step_end.h"
 #include "gen/program/optimizers.h"
 
 /* {path, format, parts: [{path, labels, weight}]}: parts where a path is not enough. */
@@ -100,7 +99,7 @@ struct jinja_value step_end_value(const struct program *program) {
   set_bool(arena, value, "factor", step_end.factor);
   set_bool(arena, value, "norm_pass", step_end.norm_pass);
   set_bool(arena, value, "scales", step_end.scaler);
-  set_bool(arena, value, "seeds", loss_seed(program).input != NULL);
+  set_bool(arena, value, "seeds", program->step_end.takes_seed);
   set_bool(arena, value, "uneven_inputs", step_end.uneven_inputs);
   set_bool(arena, value, "divide_by_initial_world_size", job->data.divide_by_initial_world_size);
   if (step_end.scaler) jinja_set(arena, value, "scaler", scaler_value(arena, job));

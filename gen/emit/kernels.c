@@ -5,9 +5,8 @@
 #include "gen/base/text.h"
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
-#include "gen/plan/graph/library.h"
-#include "gen/plan/kernels/algorithms.h"
-#include "gen/plan/kernels/kernels.h"
+#include "gen/program/kernels.h"
+#include "gen/program/library.h"
 #include "gen/program/target.h"
 
 static struct jinja_value strides_value(struct arena *arena, const int64_t *strides, int rank) {

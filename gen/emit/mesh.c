@@ -1,9 +1,9 @@
 /* The ranks of a program. */
 #include "gen/emit/rows.h"
 #include "gen/emit/values.h"
-#include "gen/plan/ranks/collectives.h"
-#include "gen/plan/ranks/shard.h"
 #include "gen/program/precision.h"
+#include "gen/program/sending.h"
+#include "gen/program/sharding.h"
 #include "gen/program/target.h"
 
 static struct jinja_value axes_value(struct arena *arena, const struct job *job) {

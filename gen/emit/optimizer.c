@@ -4,10 +4,10 @@
 
 #include "gen/emit/rows.h"
 #include "gen/emit/values.h"
-#include "gen/plan/kernels/parts.h"
-#include "gen/plan/ranks/shard.h"
 #include "gen/program/optimizers.h"
+#include "gen/program/parts.h"
 #include "gen/program/schedule.h"
+#include "gen/program/sharding.h"
 #include "gen/program/storage.h"
 #include "gen/program/weights.h"
 

@@ -1,8 +1,9 @@
 /* The parts of a step that a profile measures: what happens around the model's kernels, then these. */
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
-#include "gen/plan/kernels/parts.h"
+#include "gen/program/kernels.h"
 #include "gen/program/optimizers.h"
+#include "gen/program/parts.h"
 #include "gen/program/target.h"
 
 bool is_profiled(const struct program *program) {

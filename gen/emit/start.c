@@ -1,5 +1,5 @@
 #include "gen/emit/values.h"
-#include "gen/plan/graph/adapt.h"
+#include "gen/program/adapters.h"
 #include "gen/program/layers.h"
 #include "gen/program/weights.h"
 

@@ -1,7 +1,7 @@
 /* The order in which gradients of a step's micro-batches add up. */
-#include "gen/plan/ranks/tree.h"
 #include "gen/emit/values.h"
-#include "gen/plan/ranks/shard.h"
+#include "gen/program/sending.h"
+#include "gen/program/sharding.h"
 
 struct jinja_value tree_value(const struct program *program) {
   struct arena *arena = program->arena;

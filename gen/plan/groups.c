@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/plan/graph/match.h"
-#include "gen/plan/ranks/shard.h"
+#include "gen/program/match.h"
 #include "gen/program/optimizers.h"
+#include "gen/program/sharding.h"
 
 /* The first group that a parameter's name matches; -1 for none. */
 static int group_of(const struct job *job, const char *name) {

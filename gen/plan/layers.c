@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/plan/graph/adapt.h"
+#include "gen/program/adapters.h"
 #include "gen/program/state.h"
 
 /* A number within a name: "h." and ".attn.weight" around 3. */

@@ -27,7 +27,7 @@
 #include "gen/plan/kernels/algorithms.h"
 #include "gen/plan/kernels/kernels.h"
 #include "gen/plan/kernels/packs.h"
-#include "gen/plan/kernels/parts.h"
+#include "gen/plan/kernels/update.h"
 #include "gen/plan/layers.h"
 #include "gen/plan/memory/alias.h"
 #include "gen/plan/memory/allocate.h"

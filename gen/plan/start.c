@@ -1,7 +1,7 @@
 #include "gen/plan/start.h"
 
-#include "gen/plan/graph/adapt.h"
-#include "gen/plan/graph/match.h"
+#include "gen/program/adapters.h"
+#include "gen/program/match.h"
 
 static bool is_fresh(const struct job *job, const char *name) {
   if (job->model.lora.rank > 0 && is_adapter(name)) return true;

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "gen/plan/ranks/compress.h"
-#include "gen/plan/ranks/shard.h"
 #include "gen/program/optimizers.h"
+#include "gen/program/sharding.h"
 #include "gen/program/storage.h"
 
 static void add(struct program *program, struct state state) {

@@ -11,6 +11,7 @@ struct step_end {
   bool by_micro_batches; /* it is a mean over the micro-batches that ran, which may be fewer than num_steps */
   bool scaler;           /* a factor that the run adapts scales the loss: precision.grad_scaler */
   bool uneven_inputs;    /* a rank may have no samples in a micro-batch, whose gradient is then zero */
+  bool takes_seed;       /* the backward takes its seed, the gradient of the loss, from the run */
   bool skips;            /* a step may end without its update: optimizer and schedule count updates, not steps */
   bool unscales;         /* the accumulated gradients are a multiple of the step's, whose norm is asked for */
   bool norm_pass;        /* the backward applies the updates; it runs once more before, for the gradient's norm alone */

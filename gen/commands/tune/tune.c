@@ -19,9 +19,10 @@
 #include "gen/commands/tune/profile.h"
 #include "gen/commands/tune/tune.h"
 #include "gen/ir/op.h"
-#include "gen/plan/kernels/parts.h"
 #include "gen/plan/kernels/predict.h"
 #include "gen/program/choose.h"
+#include "gen/program/kernels.h"
+#include "gen/program/parts.h"
 #include "gen/program/target.h"
 #include "gen/tuning/tuning.h"
 

@@ -10,7 +10,7 @@
 #include "gen/commands/cli/process.h"
 #include "gen/commands/generate/bundle.h"
 #include "gen/commands/tune/tune.h"
-#include "gen/plan/kernels/algorithms.h"
+#include "gen/program/library.h"
 #include "gen/spec/source.h"
 
 /* ---- Measuring ---- */

@@ -6,44 +6,18 @@
 #include "gen/base/path.h"
 #include "gen/ir/op.h"
 #include "gen/ops/support/nodes.h"
-#include "gen/plan/graph/match.h"
 #include "gen/plan/graph/split.h"
 #include "gen/plan/graph/weight_walk.h"
+#include "gen/program/adapters.h"
+#include "gen/program/match.h"
 
-static const char weight_ending[] = ".weight", a_ending[] = ".lora_A.weight", b_ending[] = ".lora_B.weight";
-
-bool is_adapter(const char *name) {
-  return has_ending(name, a_ending) || has_ending(name, b_ending);
-}
-
-double adapter_scale(const struct job *job) {
-  double rank = job->model.lora.rank;
-  return job->model.lora.alpha / (job->model.lora.use_rslora ? sqrt(rank) : rank);
-}
+static const char weight_ending[] = ".weight";
 
 /* ---- Modules by name ---- */
 
 /* The path of the module whose weight this is; NULL for other parameters. */
 static const char *module_of(struct arena *arena, const char *name) {
   return without_ending(arena, name, weight_ending);
-}
-
-/* As PEFT's target_modules: the whole path of a module, or its last names; a pattern is held against the whole. */
-static bool names_module(const char *target, const char *module) {
-  size_t length = strlen(module), tail = strlen(target);
-  bool ends = length > tail && module[length - tail - 1] == '.' && strcmp(module + length - tail, target) == 0;
-  return ends || name_matches(target, module);
-}
-
-bool is_saved_module(const struct job *job, const char *name) {
-  const char *last = strrchr(name, '.');
-  char module[1024];
-  if (last == NULL || (size_t)(last - name) >= sizeof module) return false;
-  memcpy(module, name, (size_t)(last - name));
-  module[last - name] = '\0';
-  for (int i = 0; i < job->model.lora.n_modules_to_save; i++)
-    if (names_module(job->model.lora.modules_to_save[i].name, module)) return true;
-  return false;
 }
 
 /* ---- Which matmuls ---- */
@@ -166,7 +140,7 @@ static bool is_listed(const struct program *program, const char *module) {
 
 /* Whether the region has the A of the module that `weight` belongs to. */
 static bool has_adapter(struct arena *arena, const struct region *region, const struct parameter *weight) {
-  const char *a = weight_path(arena, module_below_scope(arena, weight), a_ending + 1);
+  const char *a = weight_path(arena, module_below_scope(arena, weight), adapter_a_ending + 1);
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
     if (p->scope == weight->scope && strcmp(p->path, a) == 0) return true;

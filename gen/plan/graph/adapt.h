@@ -12,11 +12,4 @@
  * job's line when a target names no module with a matmul. */
 bool adapt(struct program *program, struct builder *builder, struct diagnostics *diags);
 
-/* s. */
-double adapter_scale(const struct job *job);
-
-/* Whether the parameter of this name is an adapter's, or one that model.lora.modules_to_save trains as a whole. */
-bool is_adapter(const char *name);
-bool is_saved_module(const struct job *job, const char *name);
-
 #endif

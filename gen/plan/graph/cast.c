@@ -5,8 +5,8 @@
 #include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
-#include "gen/plan/graph/library.h"
 #include "gen/plan/graph/uses.h"
+#include "gen/program/library.h"
 
 /* A region for one choice of types. */
 struct version {

@@ -1,10 +1,10 @@
 #include "gen/plan/graph/freeze.h"
 
 #include "gen/ir/region.h"
-#include "gen/plan/graph/adapt.h"
-#include "gen/plan/graph/match.h"
 #include "gen/plan/graph/split.h"
 #include "gen/plan/graph/weight_walk.h"
+#include "gen/program/adapters.h"
+#include "gen/program/match.h"
 
 struct freezing {
   const struct job *job;

@@ -11,8 +11,4 @@
  * program->entry.loss_in_backward is then set. The graph is differentiated. */
 void fuse_loss_backward(struct program *program, struct builder *builder);
 
-/* The values that the functions of a training step return: those of the forward, followed by the loss if the backward
- * computes it. */
-struct value_list step_results(const struct program *program);
-
 #endif

@@ -1,7 +1,7 @@
 #include "gen/plan/graph/keep.h"
 
-#include "gen/plan/graph/match.h"
 #include "gen/plan/graph/weight_walk.h"
+#include "gen/program/match.h"
 
 /* What is known of a parameter so far, from the calls that have been walked. */
 enum finding { UNSEEN, NARROW, KEPT };

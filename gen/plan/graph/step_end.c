@@ -60,6 +60,7 @@ bool plan_step_end(struct program *program, struct builder *builder, struct diag
   struct step_end *step_end = &program->step_end;
   *step_end = (struct step_end){.scaler = job->precision.grad_scaler.enabled, .divisor = job->accumulation.num_steps};
   step_end->uneven_inputs = job->data.uneven_inputs;
+  step_end->takes_seed = step_end->scaler || step_end->uneven_inputs;
   step_end->short_steps = job_accumulates(job) && job->accumulation.sync_with_dataloader;
   const struct node *cause = NULL;
   bool by_tokens = job->accumulation.normalize == NORMALIZE_TOKENS;
@@ -84,6 +85,6 @@ bool plan_step_end(struct program *program, struct builder *builder, struct diag
 struct seed loss_seed(const struct program *program) {
   const struct step_end *step_end = &program->step_end;
   return (struct seed){.constant = 1 / step_end->divisor,
-                       .input = step_end->scaler || step_end->uneven_inputs ? "seed" : NULL,
+                       .input = step_end->takes_seed ? "seed" : NULL,
                        .count = step_end->counts ? step_end->mean.count : NULL};
 }

@@ -3,13 +3,12 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
-#include "gen/plan/kernels/parts.h"
 #include "gen/program/choose.h"
+#include "gen/program/kernels.h"
+#include "gen/program/library.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/target.h"
 #include "gen/tuning/tuning.h"
-
-const char library_variant[] = "heuristic";
 
 static const char *subject_of(const struct program *program, const char *what, bool rounds) {
   return arena_printf(program->arena, "%s, by the library%s%s", what,

@@ -5,9 +5,6 @@
 
 #include "gen/program/program.h"
 
-/* The algorithm that the library's heuristic puts first. */
-extern const char library_variant[];
-
 /* Fills program->library.gemms, where the device's library has several algorithms for a matmul. */
 void choose_algorithms(struct program *program);
 

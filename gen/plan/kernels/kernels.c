@@ -197,12 +197,6 @@ static const char *kernel_name(struct program *program, struct kernel *kernel) {
   return free_name(program->arena, text_string(&text), is_kernel, program);
 }
 
-int kernel_index(const struct program *program, const struct kernel *kernel) {
-  for (int i = 0; i < program->kernels.count; i++)
-    if (program->kernels.items[i] == kernel) return i;
-  return -1;
-}
-
 static struct kernel *make_kernel(struct program *program, const struct step *step) {
   struct arena *arena = program->arena;
   struct kernel *kernel = arena_alloc(arena, sizeof *kernel);

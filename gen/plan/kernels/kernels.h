@@ -7,9 +7,6 @@
 /* Fills program->kernels and each step's kernel. */
 void choose_kernels(struct program *program);
 
-/* A kernel's position among the program's; -1: it is none of them, as a call's statement has none. */
-int kernel_index(const struct program *program, const struct kernel *kernel);
-
 /* The operand's name in a node: by the operation, numbered where it has no name for it. */
 const char *operand_name(struct arena *arena, const struct node *node, bool output, int index);
 

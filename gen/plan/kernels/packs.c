@@ -4,8 +4,8 @@
 
 #include "gen/ir/op.h"
 #include "gen/plan/graph/weight_walk.h"
-#include "gen/plan/kernels/kernels.h"
 #include "gen/plan/memory/layout.h"
+#include "gen/program/kernels.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/storage.h"
 #include "gen/program/target.h"

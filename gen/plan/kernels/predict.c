@@ -4,9 +4,9 @@
 
 #include "gen/base/text.h"
 #include "gen/ir/op.h"
-#include "gen/plan/kernels/kernels.h"
-#include "gen/plan/kernels/parts.h"
 #include "gen/program/choose.h"
+#include "gen/program/kernels.h"
+#include "gen/program/parts.h"
 #include "gen/program/target.h"
 #include "gen/tuning/tuning.h"
 

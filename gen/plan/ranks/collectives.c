@@ -9,6 +9,8 @@
 #include "gen/plan/ranks/shard.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/program/precision.h"
+#include "gen/program/sending.h"
+#include "gen/program/sharding.h"
 #include "gen/program/storage.h"
 #include "gen/program/weights.h"
 
@@ -152,10 +154,6 @@ int64_t wire_width(const struct job *job) {
   return dtype_size(precision_dtype(job->parallelism.wire));
 }
 
-int64_t all_gradients(const struct program *program) {
-  return weights_type(program->gradients)->bytes / dtype_size(DTYPE_FLOAT32);
-}
-
 /* Whether each micro-batch sends its gradients. */
 static bool sends_each(const struct job *job) {
   return job->parallelism.sync_each_batch || job_reduces_each(job);
@@ -268,18 +266,6 @@ void plan_collectives(struct program *program) {
     shard_gather(program);
   }
   sequence_collectives(program);
-}
-
-bool function_sends(const struct function *function) {
-  for (int i = 0; i < function->n_steps; i++) {
-    const struct step *step = &function->steps[i];
-    if (step->complete != NULL || (step->callee != NULL && function_sends(step->callee))) return true;
-  }
-  return false;
-}
-
-const char *sending_name(const struct program *program, const struct function *function) {
-  return program->ranks.sends_always ? function->name : arena_printf(program->arena, "last_%s", function->name);
 }
 
 int64_t collective_bytes(const struct collective *collective) {

@@ -17,15 +17,6 @@
  * and the weights that were updated from them all-gathered (Rajbhandari et al., "ZeRO", SC 2020, stage 1). */
 void plan_collectives(struct program *program);
 
-/* Whether a function of the backward, or one that it calls, completes buckets of gradients while it runs. */
-bool function_sends(const struct function *function);
-
-/* What its form that sends them is called: its own name where no micro-batch is without. */
-const char *sending_name(const struct program *program, const struct function *function);
-
-/* Elements that the gradients of all parameters lie in. */
-int64_t all_gradients(const struct program *program);
-
 /* Bytes of a gradient's element on its way. */
 int64_t wire_width(const struct job *job);
 

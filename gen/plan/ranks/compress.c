@@ -4,6 +4,7 @@
 
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/sequence.h"
+#include "gen/program/sending.h"
 #include "gen/program/storage.h"
 
 static int64_t smaller(int64_t a, int64_t b) {

@@ -3,8 +3,7 @@
 #include <math.h>
 
 #include "gen/base/text.h"
-#include "gen/plan/ranks/collectives.h"
-#include "gen/plan/ranks/sharing.h"
+#include "gen/program/sending.h"
 
 /* Above so many bytes a message is announced and asked for before it goes: three latencies. Open MPI's for TCP. */
 enum { EAGER_BYTES = 64 << 10 };

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "gen/ir/region.h"
-#include "gen/plan/graph/match.h"
 #include "gen/plan/graph/recompute.h"
 #include "gen/plan/graph/weight_walk.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/ranks/tree.h"
+#include "gen/program/match.h"
 #include "gen/program/weight_names.h"
 #include "gen/program/weights.h"
 

@@ -4,9 +4,10 @@
 
 #include "gen/ir/op.h"
 #include "gen/plan/graph/synchronize.h"
-#include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/shard.h"
 #include "gen/plan/ranks/tree.h"
+#include "gen/program/sending.h"
+#include "gen/program/sharding.h"
 
 /* A collective in flight, and the statements that have begun since. */
 struct open {

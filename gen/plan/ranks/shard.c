@@ -2,15 +2,7 @@
 
 #include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/program/optimizers.h"
-#include "gen/program/target.h"
-
-bool is_sharded(const struct program *program) {
-  return program->kind == PROGRAM_TRAIN && program->job->parallelism.axes[AXIS_DP_SHARD] > 1;
-}
-
-bool shard_has_own_gradients(const struct program *program) {
-  return is_sharded(program) && (!job_has_tree(program->job) || program->job->accumulation.num_steps == 1);
-}
+#include "gen/program/sharding.h"
 
 static const struct flat_range *part_of(const struct program *program, const struct weight *weight) {
   for (int i = 0; i < program->optimizer.parts.count; i++)
@@ -78,22 +70,6 @@ void shard_cut(struct program *program) {
     range->state[0] = program->ranks.own_elements;
     program->ranks.own_elements += shard_last(program, range);
   }
-}
-
-int64_t shard_last(const struct program *program, const struct flat_range *range) {
-  return range->end - range->first - (program->job->parallelism.axes[AXIS_DP_SHARD] - 1) * range->shard_size;
-}
-
-bool shard_adds_up(const struct program *program) {
-  return is_sharded(program) && job_reduces_each(program->job) && program->job->accumulation.num_steps > 1;
-}
-
-bool shard_arrives_apart(const struct program *program) {
-  return shard_adds_up(program) && program->target->ranks.receives_apart;
-}
-
-bool shard_sends_otherwise(const struct program *program) {
-  return shard_adds_up(program) && program->job->parallelism.axes[AXIS_DP_REPLICATE] > 1;
 }
 
 /* Of halves of the shards, until one is left: what the first rank gives. */

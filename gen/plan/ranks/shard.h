@@ -9,19 +9,9 @@
 
 #include "gen/program/program.h"
 
-/* Shards are of so many elements, times something. */
-enum { SHARD_LINE = 16 };
-
-/* Whether ranks shard anything in this program: states, gradients or weights. */
-bool is_sharded(const struct program *program);
-
 /* Whether a weight can be one flat range with those that were added last: next to them among the weights as among the
  * gradients, and updated by the same numbers. */
 bool shard_accepts(const struct program *program, const struct weight *weight);
-
-/* Whether a rank has its part of the gradients of all ranks apart from the gradients of its own batches. Where
- * gradients of its micro-batches add up in one order, each rank has all of them, and updates its part. */
-bool shard_has_own_gradients(const struct program *program);
 
 /* Makes a weight the first one of a flat range in program->optimizer.flat_ranges; or one more of the last. */
 void shard_begin(struct program *program, const struct weight *weight);
@@ -33,18 +23,6 @@ void shard_all(struct program *program);
 
 /* Cuts all flat ranges: their shards, where each begins among what is a rank's own, and the length of that. */
 void shard_cut(struct program *program);
-
-/* What the last rank has of a flat range; all others have range->shard_size. */
-int64_t shard_last(const struct program *program, const struct flat_range *range);
-
-/* Whether a rank's part of the gradients is added up over micro-batches, each of which sends it. */
-bool shard_adds_up(const struct program *program);
-
-/* Whether what comes of a micro-batch needs memory of its own then. (A device adds what is there to what it sends.) */
-bool shard_arrives_apart(const struct program *program);
-
-/* Whether a step's last micro-batch sends more than those before it do, which send, too: along dp_replicate. */
-bool shard_sends_otherwise(const struct program *program);
 
 /* A rank's part of the sum of a flat range in the order of a tree. */
 struct collective shard_scattered_by_tree(const struct program *program, const struct flat_range *range,

@@ -2,15 +2,10 @@
 
 #include "gen/base/quantity.h"
 #include "gen/plan/ranks/collectives.h"
-#include "gen/plan/ranks/shard.h"
+#include "gen/program/sending.h"
+#include "gen/program/sharding.h"
 #include "gen/program/target.h"
 #include "gen/program/weights.h"
-
-bool is_within_machine(const struct job *job, enum axis axis) {
-  int64_t each = job->devices.ranks / job->devices.nodes, stride = 1;
-  for (int i = AXES - 1; i > (int)axis; i--) stride *= job->parallelism.axes[i];
-  return job->parallelism.axes[axis] <= (each / stride < 1 ? 1 : each / stride);
-}
 
 /* Sums: what a rank has of the others' shards, in its own memory; and of its shard, in each of theirs. Gradients of
  * floats are read where they lie. */

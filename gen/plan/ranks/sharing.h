@@ -4,9 +4,6 @@
 
 #include "gen/program/program.h"
 
-/* Whether all ranks of each group along an axis are on one machine. */
-bool is_within_machine(const struct job *job, enum axis axis);
-
 /* Bytes that a rank adds to its machine's memory, and of what all ranks add, those that it touches: these are what its
  * resident size counts. 0 where nothing is exchanged within a machine. */
 struct shared_bytes {

@@ -6,6 +6,7 @@
 #include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/shard.h"
 #include "gen/plan/ranks/sharing.h"
+#include "gen/program/sharding.h"
 #include "gen/program/storage.h"
 #include "gen/program/target.h"
 #include "gen/program/weights.h"
@@ -78,11 +79,6 @@ static void add_gradients(struct program *program) {
     add(program, far_to_near[i], "gradients of all parameters",
         given_by_halves(program->job->parallelism.axes[far_to_near[i]], program->ranks.tree.gradients),
         dtype_size(DTYPE_FLOAT32));
-}
-
-bool tree_is_async(const struct program *program, enum axis axis) {
-  if (program->target->ranks.gathers_sums) return true;
-  return axis == (is_sharded(program) ? AXIS_DP_SHARD : AXIS_DP_REPLICATE) && is_within_machine(program->job, axis);
 }
 
 int tree_sums(const struct program *program) {

@@ -21,10 +21,6 @@ bool plan_tree(struct program *program, struct diagnostics *diags);
 /* Adds the sums of losses to program->ranks.collectives. */
 void tree_losses(struct program *program);
 
-/* Whether ranks along an axis add up gradients asynchronously, while the backward computes others: on a device that
- * gathers, and otherwise within a machine, whose ranks read them in place. */
-bool tree_is_async(const struct program *program, enum axis axis);
-
 /* Sums that begin with a bucket, one after the other, and are waited for together. */
 int tree_sums(const struct program *program);
 

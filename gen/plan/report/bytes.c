@@ -1,12 +1,11 @@
 #include "gen/plan/report/bytes.h"
 
 #include "gen/ir/op.h"
-#include "gen/plan/graph/fused_loss_backward.h"
-#include "gen/plan/graph/library.h"
-#include "gen/plan/graph/step_end.h"
 #include "gen/plan/ranks/compress.h"
-#include "gen/plan/ranks/shard.h"
+#include "gen/program/library.h"
 #include "gen/program/optimizers.h"
+#include "gen/program/results.h"
+#include "gen/program/sharding.h"
 #include "gen/program/state.h"
 #include "gen/program/storage.h"
 #include "gen/program/target.h"
@@ -89,7 +88,7 @@ static int64_t sample_bytes(const struct program *program) {
   for (int i = 0; i < entry->inputs.count; i++)
     bytes += shape_bytes(entry->inputs.items[i]->shape, entry->inputs.items[i]->dtype);
   for (int i = 0; i < results.count; i++) bytes += shape_bytes(results.items[i]->shape, DTYPE_FLOAT32);
-  if (loss_seed(program).input != NULL) bytes += array_bytes(1, DTYPE_FLOAT32);
+  if (program->step_end.takes_seed) bytes += array_bytes(1, DTYPE_FLOAT32);
   if (program->entry.second_region == NULL) return bytes;
   if (program->evaluation.predicted != NULL) bytes += shape_bytes(program->evaluation.predicted->shape, DTYPE_INT32);
   if (program->evaluation.count != NULL && !program->step_end.counts) bytes += array_bytes(1, DTYPE_FLOAT32);

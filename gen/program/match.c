@@ -1,4 +1,4 @@
-#include "gen/plan/graph/match.h"
+#include "gen/program/match.h"
 
 #include <regex.h>
 #include <string.h>

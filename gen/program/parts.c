@@ -1,26 +1,10 @@
-#include "gen/plan/kernels/parts.h"
-
-#include <string.h>
+#include "gen/program/parts.h"
 
 #include "gen/ir/op.h"
-#include "gen/program/choose.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/target.h"
 
 const char step_rest[] = "between parts";
-
-double kernel_bytes(const struct kernel *kernel) {
-  const struct node *node = kernel->node;
-  int64_t bytes = 0;
-  for (int i = 0; i < node->n_inputs; i++)
-    bytes += shape_count(kernel->inputs[i].shape) * dtype_size(kernel->inputs[i].dtype);
-  for (int i = 0; i < node->n_outputs; i++) {
-    bool workspace = node->kind->memory.workspace >> op_described(node->kind, i) & 1;
-    int64_t times = workspace ? 0 : kernel->outputs[i].accumulate ? 2 : 1;
-    bytes += times * shape_count(kernel->outputs[i].shape) * dtype_size(kernel->outputs[i].dtype);
-  }
-  return (double)bytes;
-}
 
 static double batch_bytes(const struct program *program) {
   const struct region *entry = program->graph->entry;
@@ -35,37 +19,27 @@ bool updates_in_one_sweep(const struct program *program) {
          program->optimizer.tensors.count == 0;
 }
 
-/* So few weights that one thread may be as fast as all; then how many they are counts. */
-static bool is_short(const struct program *program) {
+bool update_is_short(const struct program *program) {
   enum { FEW = 1 << 10, MANY = 1 << 18 };
   int64_t count = program->figures.bytes.gradients / dtype_size(DTYPE_FLOAT32);
   return program->kind == PROGRAM_TRAIN && program->target->kernels.forks && updates_in_one_sweep(program) &&
          count >= FEW && count <= MANY;
 }
 
-static const char *update_subject(const struct program *program) {
+const char *update_subject(const struct program *program) {
   const struct job *job = program->job;
   static const char *const states[] = {"float32", "bfloat16", "bfloat16 by chance", "8bit"};
   const char *rule = arena_printf(program->arena, "update by %s, states %s", job_optimizer(job)->name,
                                   states[job->optimizer.state_dtype]);
-  if (!is_short(program)) return rule;
+  if (!update_is_short(program)) return rule;
   return arena_printf(program->arena, "%s, of %lld weights", rule,
                       (long long)(program->figures.bytes.gradients / dtype_size(DTYPE_FLOAT32)));
-}
-
-void choose_update(struct program *program) {
-  enum { SHARED_FROM = 1 << 12 };
-  static const char *const few[] = {"one", "all"}, *const many[] = {"all", "one"};
-  const char *const *variants = program->figures.bytes.gradients / dtype_size(DTYPE_FLOAT32) < SHARED_FROM ? few : many;
-  if (is_short(program))
-    program->optimizer.one_sweeps =
-        strcmp(choose(program, update_subject(program), "threads", variants, 2), "one") == 0;
 }
 
 static struct step_part update_part(const struct program *program) {
   const struct memory_bytes *bytes = &program->figures.bytes;
   double moved = (double)bytes->gradients + 2.0 * (double)(bytes->weights + bytes->optimizer + bytes->averages);
-  const char *variant = !is_short(program) ? "" : program->optimizer.one_sweeps ? "one" : "all";
+  const char *variant = !update_is_short(program) ? "" : program->optimizer.one_sweeps ? "one" : "all";
   return (struct step_part){"update", update_subject(program), variant, 1, moved};
 }
 

@@ -1,6 +1,6 @@
 /* Match: patterns over the names of parameters. */
-#ifndef ACCEL_PLAN_GRAPH_MATCH_H
-#define ACCEL_PLAN_GRAPH_MATCH_H
+#ifndef ACCEL_PROGRAM_MATCH_H
+#define ACCEL_PROGRAM_MATCH_H
 
 #include <stdbool.h>
 

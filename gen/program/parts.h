@@ -1,6 +1,6 @@
 /* Parts: what a step does in addition to the model's kernels, and how many bytes that moves. */
-#ifndef ACCEL_PLAN_KERNELS_PARTS_H
-#define ACCEL_PLAN_KERNELS_PARTS_H
+#ifndef ACCEL_PROGRAM_PARTS_H
+#define ACCEL_PROGRAM_PARTS_H
 
 #include "gen/program/program.h"
 
@@ -17,16 +17,16 @@ struct step_part {
 /* Whether the update is one sweep over all weights. */
 bool updates_in_one_sweep(const struct program *program);
 
-/* Who does that sweep: all threads, or one where sharing it out would cost more than running it. After the figures. */
-void choose_update(struct program *program);
+/* Whether there are so few weights that one thread may be as fast as all; then how many they are counts. */
+bool update_is_short(const struct program *program);
+
+/* The update as a table of measurements calls it. */
+const char *update_subject(const struct program *program);
 
 /* The parts of a training program's step, in order; their number. */
 int step_parts(const struct program *program, struct step_part parts[MAX_PARTS_AROUND]);
 
 /* What is none of a profile's parts: the rest of a step. */
 extern const char step_rest[];
-
-/* What a kernel must move: each operand once, and what it adds to twice. */
-double kernel_bytes(const struct kernel *kernel);
 
 #endif

@@ -1,0 +1,32 @@
+#include "gen/program/sending.h"
+
+#include "gen/program/sharding.h"
+#include "gen/program/target.h"
+#include "gen/program/weights.h"
+
+bool function_sends(const struct function *function) {
+  for (int i = 0; i < function->n_steps; i++) {
+    const struct step *step = &function->steps[i];
+    if (step->complete != NULL || (step->callee != NULL && function_sends(step->callee))) return true;
+  }
+  return false;
+}
+
+const char *sending_name(const struct program *program, const struct function *function) {
+  return program->ranks.sends_always ? function->name : arena_printf(program->arena, "last_%s", function->name);
+}
+
+int64_t all_gradients(const struct program *program) {
+  return weights_type(program->gradients)->bytes / dtype_size(DTYPE_FLOAT32);
+}
+
+bool is_within_machine(const struct job *job, enum axis axis) {
+  int64_t each = job->devices.ranks / job->devices.nodes, stride = 1;
+  for (int i = AXES - 1; i > (int)axis; i--) stride *= job->parallelism.axes[i];
+  return job->parallelism.axes[axis] <= (each / stride < 1 ? 1 : each / stride);
+}
+
+bool tree_is_async(const struct program *program, enum axis axis) {
+  if (program->target->ranks.gathers_sums) return true;
+  return axis == (is_sharded(program) ? AXIS_DP_SHARD : AXIS_DP_REPLICATE) && is_within_machine(program->job, axis);
+}
