@@ -7,19 +7,13 @@ static double learning_rate(int64_t at) {
   return rate * warm;
 }
 
-/* The norm of the whole gradient, by chunks of 16384 elements, so that it does not depend on the number of threads. */
+/* The norm of the whole gradient. */
 static double gradient_norm(void) {
-  static double sums[1];
-  for (size_t chunk = 0; chunk < 1; chunk++) {
-    const float *g = arena->all_gradients + chunk * 16384;
-    const size_t count = 64;
-    float sum = 0.0f;
+  const float *g = arena->all_gradients;
+  float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < count; i++) sum += g[i] * g[i];
-    sums[chunk] = sum;
-  }
-  double total = 0.0;
-  for (size_t chunk = 0; chunk < 1; chunk++) total += sums[chunk];
+  for (size_t i = 0; i < 64; i++) sum += g[i] * g[i];
+  double total = sum;
   return sqrt(total);
 }
 
