@@ -1,8 +1,8 @@
 #!/bin/sh
 # fast
 # No template asks which device it is for: what differs from device to device is in their device.c.j2, all of which have
-# the same names, and in their primitives.c.j2, which have all that kernels for all devices use; and no template names the folder
-# of a device, instead of device/NAME.
+# the same names, and in their primitives.c.j2 and channels.c.j2, which have all that kernels for all devices use; and no
+# template names the folder of a device, instead of device/NAME.
 set -eu
 failed=0
 say() {
@@ -21,10 +21,14 @@ say "what is not in a GPU's folder knows of no GPU" "$(grep -rniE 'cuda|gpu' tem
 say "templates name no device's folder" "$(grep -rn '"devices/' templates || true)"
 mkdir -p build/tests/templates
 names templates/devices/cpu >build/tests/templates/cpu
-grep -rohE '\bd\.[a-z_]+' templates/kernels | cut -c 3- | sort -u >build/tests/templates/used
 for folder in templates/devices/*/; do
   say "${folder%/}/device.c.j2 defines the same names" "$(names "$folder" | diff - build/tests/templates/cpu || true)"
-  sed -nE 's/^\{% (macro|set) ([a-z_]+).*/\2/p' "${folder}primitives.c.j2" | sort -u >build/tests/templates/primitives
-  say "${folder%/}/primitives.c.j2 defines what kernels use" "$(comm -13 build/tests/templates/primitives build/tests/templates/used)"
+  # What kernels import under a name of their own.
+  for file in "primitives d" "channels channel"; do
+    grep -rohE "\\b${file#* }\\.[a-z_]+" templates/kernels | grep -v '\.c$' | cut -d . -f 2 | sort -u >build/tests/templates/used
+    defining=$folder${file% *}.c.j2
+    sed -nE 's/^\{% (macro|set) ([a-z_]+).*/\2/p' "$defining" | sort -u >build/tests/templates/defined
+    say "$defining defines what kernels use" "$(comm -13 build/tests/templates/defined build/tests/templates/used)"
+  done
 done
 exit $failed
