@@ -43,20 +43,12 @@ static bool stands_alone(const struct reader *r, int index) {
 
 /* ---- Lines ---- */
 
-/* Whether a token begins a line whatever room there is: strings that follow each other, and comments that stood on
- * lines of their own. */
-static bool has_to_break(const struct token *token) {
-  const struct token *before = token - 1;
-  if (token->kind == TOKEN_STRING && before->kind == TOKEN_STRING) return true;
-  return token->newlines > 0 && (token->kind == TOKEN_COMMENT || before->kind == TOKEN_COMMENT);
-}
-
 /* How many columns the tokens take on one line; more than a line has where they cannot stand on one. */
 static int columns_of(const struct reader *r, int first, int end) {
   int columns = 0;
   for (int i = first; i < end && columns <= FORMAT_COLUMNS; i++) {
     const struct token *token = token_at(r, i);
-    if (i > first && has_to_break(token)) return FORMAT_COLUMNS + 1;
+    if (i > first && token_must_break(token)) return FORMAT_COLUMNS + 1;
     columns += token_width(token) + (i > first && token->space);
   }
   return columns;

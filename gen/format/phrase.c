@@ -242,9 +242,7 @@ static void set_breaks(struct phrase *phrase, const struct line *line, bool decl
   const bool loop = token_is(phrase->words[0].token, "for");
   for (int i = 1; i < phrase->count; i++) {
     struct word *left = &phrase->words[i - 1], *right = left + 1;
-    const bool comment = left->token->kind == TOKEN_COMMENT || right->token->kind == TOKEN_COMMENT;
-    right->must_break = (left->role == ROLE_STRING && right->role == ROLE_STRING) ||
-                        (comment && right->token->newlines > 0 && right->role != ROLE_CLOSE);
+    right->must_break = token_must_break(right->token);
     right->can_break = right->must_break || can_break(left, right, line);
     if (!right->can_break) continue;
     right->penalty = 20 * binding(right, phrase, 1 + line->depth) + split_penalty(left, right, declaration, loop);

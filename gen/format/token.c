@@ -15,6 +15,14 @@ bool token_is_any(const struct token *token, const char *const *texts) {
   return false;
 }
 
+bool token_must_break(const struct token *token) {
+  static const char *const closing[] = {")", "]", "}", NULL};
+  const struct token *before = token - 1;
+  if (token->kind == TOKEN_STRING && before->kind == TOKEN_STRING) return true;
+  const bool comment = token->kind == TOKEN_COMMENT || before->kind == TOKEN_COMMENT;
+  return comment && token->newlines > 0 && !token_is_any(token, closing);
+}
+
 int token_width(const struct token *token) {
   int width = 0;
   for (int i = 0; i < token->length && token->text[i] != '\n'; i++) width += (token->text[i] & 0xc0) != 0x80;
