@@ -14,7 +14,7 @@ struct reading {
   struct names names;
 };
 
-/* The table is a part of the command: what is wrong with it, a test has to see. */
+/* The table is a part of the command: a test sees what is wrong with it. `what`: what is wrong, or missing. */
 static _Noreturn void fail(const struct spec_node *node, const char *what) {
   fprintf(stderr, "accel-gen: names.yaml:%d: %s\n", node != NULL ? node->where.line : 0, what);
   exit(1);
@@ -70,7 +70,7 @@ static struct name *add(struct reading *r, const char *of, const char *word, con
 
 static const struct spec_node *part(const struct spec_node *map, const char *key) {
   const struct spec_entry *entry = spec_entry(map, key);
-  if (entry == NULL || entry->value->kind != SPEC_MAP) fail(map, arena_printf(arena_new(), "no group '%s'", key));
+  if (entry == NULL || entry->value->kind != SPEC_MAP) fail(map, key);
   return entry->value;
 }
 

@@ -85,7 +85,8 @@ def exists(lead, headers, commands, written):
         member = call and (not call[2] or re.search(rf"\b{call[2]}\b[^;]*;", headers))
         return bool(member and re.search(rf"\b{call[1]}\b *\(|define {call[1]}\b", headers))
     if lead.startswith("accel-gen "):
-        return lead.split()[1] in commands and all(word in helped(lead.split()[1]) for word in lead.split()[2:])
+        command, *words = lead.split()[1:]
+        return command in commands and all(word in helped(command) for word in words)
     if lead.endswith(".md"):
         return (TREE / lead).exists()
     if lead.endswith((".safetensors", ".json")):
