@@ -153,15 +153,6 @@ struct jinja_value layers_value(const struct program *program) {
 
 /* ---- Saved values and scratch ---- */
 
-static const struct value *named_value(const struct function *function, const struct storage *storage) {
-  for (int i = 0; i < function->region->nodes.count; i++) {
-    const struct node *node = function->region->nodes.items[i];
-    for (int k = 0; k < node->n_outputs; k++)
-      if (strcmp(node->outputs[k]->name, storage->name) == 0) return node->outputs[k];
-  }
-  return NULL;
-}
-
 static struct jinja_value struct_member_value(struct arena *arena, const char *name, const char *type, int count) {
   struct jinja_value value = jinja_map(arena);
   set_text(arena, value, "name", name);
@@ -170,8 +161,7 @@ static struct jinja_value struct_member_value(struct arena *arena, const char *n
   return value;
 }
 
-static struct jinja_value storage_value(struct arena *arena, const struct function *function,
-                                        const struct storage *storage) {
+static struct jinja_value storage_value(struct arena *arena, const struct storage *storage) {
   struct jinja_value value;
   if (storage->frame != NULL) {
     value = struct_member_value(arena, storage->name, saved_type(arena, storage->frame), storage->copies);
@@ -179,7 +169,7 @@ static struct jinja_value storage_value(struct arena *arena, const struct functi
     return value;
   }
   value = jinja_map(arena);
-  const struct value *tensor = named_value(function, storage);
+  const struct value *tensor = storage->value;
   bool same = tensor != NULL && shape_count(tensor->shape) == storage->count;
   set_text(arena, value, "name", storage->name);
   set_text(arena, value, "struct", "");
@@ -196,7 +186,7 @@ static struct jinja_value saved_value(struct arena *arena, const struct function
   struct jinja_value members = jinja_list(arena);
   for (int i = 0; i < function->storages.count; i++)
     if (function->storages.items[i]->kind == STORAGE_SAVED && function->storages.items[i]->alias == NULL)
-      jinja_push(arena, members, storage_value(arena, function, function->storages.items[i]));
+      jinja_push(arena, members, storage_value(arena, function->storages.items[i]));
   return members;
 }
 
@@ -206,7 +196,7 @@ static struct jinja_value scratch_value(struct arena *arena, const struct functi
     const struct slot *slot = &function->slots[i];
     struct jinja_value members = jinja_list(arena);
     for (int k = 0; k < slot->storages.count; k++)
-      jinja_push(arena, members, storage_value(arena, function, slot->storages.items[k]));
+      jinja_push(arena, members, storage_value(arena, slot->storages.items[k]));
     for (int k = 0; k < slot->n_callees; k++)
       jinja_push(arena, members,
                  struct_member_value(arena, slot->callees[k]->name, scratch_type(arena, slot->callees[k]), 1));
@@ -254,7 +244,7 @@ struct jinja_value aliased_value(const struct program *program) {
   int64_t end = 0;
   for (int i = 0; i < program->aliases.count; i++) {
     const struct alias *alias = &program->aliases.items[i];
-    struct jinja_value member = storage_value(arena, alias->storage->function, alias->storage);
+    struct jinja_value member = storage_value(arena, alias->storage);
     set_text(arena, member, "name", alias->name);
     if (alias->at > end) jinja_push(arena, members, gap_value(arena, alias, alias->at - end));
     jinja_push(arena, members, member);

@@ -39,7 +39,8 @@ enum storage_kind {
  * back to it; scratch where the same function does, after it has run a forward function again, or nobody. */
 struct storage {
   enum storage_kind kind;
-  const char *name; /* a C identifier, unique among its function's storages of the kind */
+  const char *name;          /* a C identifier, unique among its function's storages of the kind */
+  const struct value *value; /* that it was laid out for, as densely as that is; NULL: it is no one value's */
   enum dtype dtype;
   int64_t count;
   int copies;

@@ -6,6 +6,7 @@
 #include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/plan/memory/layout.h"
+#include "gen/plan/memory/storage_names.h"
 #include "gen/program/storage.h"
 
 /* ---- Frames ---- */
@@ -249,4 +250,5 @@ void allocate_memory(struct program *program) {
       if (function->storages.items[i]->kind == STORAGE_SAVED)
         function->saved_bytes += arena_aligned(storage_bytes(function->storages.items[i]));
   }
+  name_storages(program); /* after what sorts by names */
 }

@@ -205,6 +205,7 @@ static void direct_carries(struct layout_pass *pass, struct node *node) {
     const char *name = kept != NULL ? kept->name : row_name(pass, node, formal);
     struct storage *row = new_storage(pass, kept != NULL && keeps_memory(pass, kept) ? STORAGE_SAVED : STORAGE_SCRATCH,
                                       name, formal->dtype, size, copies);
+    row->value = kept;
     row->carrier = node;
     row->carried_input = i;
     bool after = kept != NULL && call->after != NULL && call->after[history];

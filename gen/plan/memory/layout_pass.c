@@ -61,6 +61,7 @@ bool reaches_library(const struct node *node) {
 struct storage *operand_storage(struct layout_pass *pass, enum storage_kind kind, const struct value *value,
                                 int index) {
   struct storage *storage = new_storage(pass, kind, value->name, value->dtype, shape_count(value->shape), 1);
+  storage->value = value;
   storage->index = index;
   return storage;
 }

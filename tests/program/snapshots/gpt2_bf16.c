@@ -97,9 +97,9 @@ static_assert(sizeof(struct model_weights_bf16) == 7936, "as planned");
 
 /* What attend_forward keeps for its backward. */
 struct attend_saved {
-  alignas(64) accel_bf16 reshape[12 * 8]; /* [3][4][8] */
-  alignas(64) accel_bf16 qkv[12 * 24];    /* [3][4][24] */
-  alignas(64) float y_lse[6 * 4];         /* [3][2][4] */
+  alignas(64) accel_bf16 y[12 * 8];    /* [3][4][8] */
+  alignas(64) accel_bf16 qkv[12 * 24]; /* [3][4][24] */
+  alignas(64) float y_lse[6 * 4];      /* [3][2][4] */
 };
 static_assert(sizeof(struct attend_saved) == 896, "as planned");
 
@@ -170,7 +170,7 @@ static_assert(sizeof(struct model_forward_scratch) == 384, "as planned");
 /* What attend_evaluation_forward needs while it runs. */
 struct attend_evaluation_forward_scratch {
   alignas(64) accel_bf16 matmul[12 * 24]; /* [3][4][24] */
-  alignas(64) accel_bf16 reshape[12 * 8]; /* [3][4][8] */
+  alignas(64) accel_bf16 y[12 * 8];       /* [3][4][8] */
   alignas(64) float y_lse[6 * 4];         /* [3][2][4] */
 };
 static_assert(sizeof(struct attend_evaluation_forward_scratch) == 896, "as planned");
@@ -228,8 +228,8 @@ static_assert(sizeof(struct model_evaluation_forward_scratch) == 8384, "as plann
 
 /* What attend_backward needs while it runs. */
 struct attend_backward_scratch {
-  alignas(64) accel_bf16 d_qkv[12 * 24];    /* [3][4][24] */
-  alignas(64) accel_bf16 d_reshape[12 * 8]; /* [3][4][8] */
+  alignas(64) accel_bf16 d_qkv[12 * 24]; /* [3][4][24] */
+  alignas(64) accel_bf16 d_y[12 * 8];    /* [3][4][8] */
 };
 static_assert(sizeof(struct attend_backward_scratch) == 768, "as planned");
 
@@ -1203,8 +1203,8 @@ static void attend_forward(const struct attend_weights_bf16 *weights_bf16, struc
                            accel_bf16 add[static 12 * 8], const accel_bf16 x[static 12 * 8]) {
   matmul_bf16_3x4x8x24(saved->qkv, x, weights_bf16->c_attn_weight);
   add_bf16_3x4x24(saved->qkv, saved->qkv, weights_bf16->c_attn_bias);
-  attention_bf16_3x2x4x4(saved->reshape, saved->y_lse, saved->qkv, saved->qkv + 8, saved->qkv + 16);
-  matmul_bf16_3x4x8(add, saved->reshape, weights_bf16->c_proj_weight);
+  attention_bf16_3x2x4x4(saved->y, saved->y_lse, saved->qkv, saved->qkv + 8, saved->qkv + 16);
+  matmul_bf16_3x4x8(add, saved->y, weights_bf16->c_proj_weight);
   add_bf16_3x4x8(add, add, weights_bf16->c_proj_bias);
 }
 
@@ -1265,8 +1265,8 @@ static void attend_evaluation_forward(const struct attend_weights_bf16 *weights_
                                       const accel_bf16 x[static 12 * 8]) {
   matmul_bf16_3x4x8x24(scratch->matmul, x, weights_bf16->c_attn_weight);
   add_bf16_3x4x24(scratch->matmul, scratch->matmul, weights_bf16->c_attn_bias);
-  attention_bf16_3x2x4x4(scratch->reshape, scratch->y_lse, scratch->matmul, scratch->matmul + 8, scratch->matmul + 16);
-  matmul_bf16_3x4x8(add, scratch->reshape, weights_bf16->c_proj_weight);
+  attention_bf16_3x2x4x4(scratch->y, scratch->y_lse, scratch->matmul, scratch->matmul + 8, scratch->matmul + 16);
+  matmul_bf16_3x4x8(add, scratch->y, weights_bf16->c_proj_weight);
   add_bf16_3x4x8(add, add, weights_bf16->c_proj_bias);
 }
 
@@ -1324,10 +1324,10 @@ static void attend_backward(const struct attend_weights_bf16 *weights_bf16, stru
                             accel_bf16 d_x[static 12 * 8], const accel_bf16 d_add[static 12 * 8],
                             const accel_bf16 x[static 12 * 8]) {
   sum_bf16_3x4x8(gradients->c_proj_bias, d_add);
-  matmul_nt_bf16_3x4x8(scratch->d_reshape, d_add, weights_bf16->c_proj_weight);
-  matmul_tn_bf16_8x12x8(gradients->c_proj_weight, saved->reshape, d_add);
-  attention_backward_bf16_3x2x4x4(scratch->d_qkv, scratch->d_qkv + 8, scratch->d_qkv + 16, scratch->d_reshape,
-                                  saved->qkv, saved->qkv + 8, saved->qkv + 16, saved->reshape, saved->y_lse);
+  matmul_nt_bf16_3x4x8(scratch->d_y, d_add, weights_bf16->c_proj_weight);
+  matmul_tn_bf16_8x12x8(gradients->c_proj_weight, saved->y, d_add);
+  attention_backward_bf16_3x2x4x4(scratch->d_qkv, scratch->d_qkv + 8, scratch->d_qkv + 16, scratch->d_y, saved->qkv,
+                                  saved->qkv + 8, saved->qkv + 16, saved->y, saved->y_lse);
   sum_bf16_3x4x24(gradients->c_attn_bias, scratch->d_qkv);
   matmul_nt_bf16_3x4x24x8(d_x, scratch->d_qkv, weights_bf16->c_attn_weight);
   matmul_tn_bf16_8x12x24(gradients->c_attn_weight, x, scratch->d_qkv);
