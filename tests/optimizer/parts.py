@@ -63,7 +63,7 @@ def library(source):
     """C as a library of this process."""
     with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
         path = f"{folder}/values.so"
-        flags = [*WARNINGS, "-Wno-unused-function", "-shared", "-fPIC", "-x", "c", "-", "-x", "none", "-o", path, "-lm"]
+        flags = [*WARNINGS, "-Wno-unused-function", "-fopenmp", "-shared", "-fPIC", "-x", "c", "-", "-x", "none", "-o", path, "-lm"]
         subprocess.run(["cc", *flags], input=source, text=True, check=True)
         return ctypes.CDLL(path)
 

@@ -112,7 +112,7 @@ class Rule:
         source += "float *weights(void);\nfloat *weights(void) { return arena->all_weights; }\n"
         source += "float *gradients(void);\nfloat *gradients(void) { return arena->all_gradients; }\n"
         begin = "memcpy(arena->moment_1, arena->all_weights, sizeof arena->moment_1);" if self.averages else ""
-        begin += "".join(re.findall(r"^  fill_map\(.*$", text, re.MULTILINE))
+        begin += "".join(re.findall(r"^  accel_fill_map\(.*$", text, re.MULTILINE))
         source += f"void begin(void);\nvoid begin(void) {{ {begin} }}\n"
         source += "void average(void);\nvoid average(void) { average_iterates(); }\n" if self.averages else ""
         alone = ", 1.0f" if "clip_factor" in code else ""

@@ -9,7 +9,7 @@ import unittest
 
 import numpy as np
 import torch
-from parts import function, generate, library, make_job, plan
+from parts import TREE, library, make_job, plan
 from test_against_torch import Rule
 
 STEPS = 50
@@ -113,14 +113,12 @@ class StateDtypes(unittest.TestCase):
     def test_chance(self):
         """Rounding by chance: all 65,536 chances of a number give its two neighbours of 16 bits, as often as its expected
         value wants them; and the bits of positions and steps are as even as those of coins."""
-        text = generate(wide(name="adamw", state_dtype="bf16_stochastic"))
-        source = "#include <stdint.h>\n#include <string.h>\n" + "".join(
-            function(text, name) for name in ("widened", "chance_of", "rounded"))
+        source = f'#include "{TREE}/include/accel/cpu/states.h"\n'
         source += """void round_all(float x, uint16_t *to) {
-  for (uint32_t chance = 0; chance < 65536; chance++) to[chance] = rounded(x, chance + ((uint64_t)x << 16));
+  for (uint32_t chance = 0; chance < 65536; chance++) to[chance] = accel_round_by_chance(x, chance + ((uint64_t)x << 16));
 }
 void chances(uint64_t at, uint64_t first, uint64_t count, uint64_t *to) {
-  for (uint64_t i = 0; i < count; i++) to[i] = chance_of(at, first + i);
+  for (uint64_t i = 0; i < count; i++) to[i] = accel_chance(7, at, first + i);
 }
 """
         code = library(source)
