@@ -75,7 +75,7 @@ def build_scan(name, rng, b=1, t=1, d=1, n=1, at=0, valid=None):
     return build("selective_scan_incremental", name, outputs, {**given, "cache": cache}, {"y": y, "next": states[:, counted(t, valid)]}, at, valid)
 
 
-def build_attention(name, rng, b=1, h=1, t=1, places=8, d=1, group=1, window=0, at=0, lie="dense"):
+def build_attention(name, rng, b=1, h=1, t=1, positions=8, d=1, group=1, window=0, at=0, lie="dense"):
     kv, first, scale = h // group, min(at, positions - t), float(d) ** -0.5
     given = {"q": normal(rng, b, h, t, d), "k": normal(rng, b, kv, t, d), "v": normal(rng, b, kv, t, d),
              "k_cache": normal(rng, b, kv, positions, d), "v_cache": normal(rng, b, kv, positions, d)}
@@ -117,10 +117,10 @@ FIXED = {
     "cumsum_incremental": [dict(how, **at) for how, at in zip(CACHED, POSITIONS)],
     "lstm_incremental": [dict(how, **at) for how, at in zip(SIZES, POSITIONS)],
     "selective_scan_incremental": [dict(how, **at) for how, at in zip(STATES, POSITIONS)],
-    "attention_cached": [dict(), dict(places=9, at=4, d=5), dict(b=2, h=3, t=5, places=33, d=7, at=20),
-                         dict(h=4, group=2, t=3, places=40, d=16, at=39), dict(b=2, h=2, t=4, places=70, d=33, at=50, window=9, lie="qkv"),
-                         dict(h=2, t=9, places=64, d=32, window=4), dict(h=2, t=9, places=9, d=8, window=3, at=2, lie="merged"),
-                         dict(h=6, group=3, places=300, d=64, at=290)],
+    "attention_cached": [dict(), dict(positions=9, at=4, d=5), dict(b=2, h=3, t=5, positions=33, d=7, at=20),
+                         dict(h=4, group=2, t=3, positions=40, d=16, at=39), dict(b=2, h=2, t=4, positions=70, d=33, at=50, window=9, lie="qkv"),
+                         dict(h=2, t=9, positions=64, d=32, window=4), dict(h=2, t=9, positions=9, d=8, window=3, at=2, lie="merged"),
+                         dict(h=6, group=3, positions=300, d=64, at=290)],
 }
 
 
