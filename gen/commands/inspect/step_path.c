@@ -1,5 +1,7 @@
 #include "gen/commands/inspect/step_path.h"
 
+#include <string.h>
+
 #include "gen/audit/audit.h"
 #include "gen/commands/cli/runtime.h"
 
@@ -15,6 +17,7 @@ bool find_step_functions(const struct options *options, const char *file, const 
   for (int i = 0; i < audit->tree->n_functions; i++) {
     const struct function *function = audit->tree->functions[i];
     if (function->body == NULL || !function->role->in_step_path || function->header == NULL) continue;
+    if (strcmp(function->header, audit->tree->file) != 0) continue; /* of the runtime's headers, which all share */
     struct step_function step_function = {function->name, function->where.line - 1, function->body->last_line - 1};
     input->step_functions = arena_grow(arena, input->step_functions, input->n_step_functions,
                                        &input->step_functions_capacity, sizeof *input->step_functions);
