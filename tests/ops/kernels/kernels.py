@@ -152,25 +152,37 @@ def program_text(kernels):
     return text
 
 
-def compile_text(text, compiler="gcc", flags=(), libraries=("-ldnnl", "-lm"), kind="so"):
-    """Compiles to a shared object (or, with kind "exe", a program); the same text and flags are compiled once."""
-    base = [flag for flag in FLAGS if kind == "so" or flag not in ("-fPIC", "-shared")]
-    command = [compiler, *base, *flags]
-    sources = RUNTIME if any(f"/accel/{name}.h" in text for name in OPENED) else []
-    key = hashlib.sha256("\0".join([text, *command, *(source.read_text() for source in [*sources, *SUPPORT])]).encode()).hexdigest()[:24]
+def compile_all(command, sources, libraries, kind, text):
+    """What a command makes of sources; it runs once for the same text, which is all of theirs."""
+    key = hashlib.sha256("\0".join([text, *command]).encode()).hexdigest()[:24]
     CACHE.mkdir(parents=True, exist_ok=True)
-    source, target = CACHE / f"{key}.c", CACHE / f"{key}.{kind}"
+    target = CACHE / f"{key}.{kind}"
     if not target.exists():
-        source.write_text(text)
         made = CACHE / f"{key}.{os.getpid()}.tmp"
         # What is loaded before this Python, a sanitizer's library, is not for the compiler, which it would slow down.
         environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        result = subprocess.run([*command, f"-I{ROOT}", str(source), *map(str, sources), "-o", str(made), *libraries], capture_output=True,
+        result = subprocess.run([*command, f"-I{ROOT}", *map(str, sources), "-o", str(made), *map(str, libraries)], capture_output=True,
                                 text=True, env=environment)
         if result.returncode:
-            raise RuntimeError(f"{' '.join(command)} {source}\n{result.stderr[:4000]}")
+            raise RuntimeError(f"{' '.join(command)} {sources[0]}\n{result.stderr[:4000]}")
         made.rename(target)
     return target
+
+
+def compile_text(text, compiler="gcc", flags=(), libraries=("-ldnnl", "-lm"), kind="so"):
+    """Compiles to a shared object (or, with kind "exe", a program). What kernels call of the runtime is a shared object of its own, one
+    for the same compiler and flags."""
+    base = [flag for flag in FLAGS if kind == "so" or flag not in ("-fPIC", "-shared")]
+    if any(f"/accel/{name}.h" in text for name in OPENED):
+        sources = "".join(source.read_text() for source in RUNTIME)
+        libraries = [compile_all([compiler, *FLAGS, *flags], RUNTIME, libraries, "so", sources), *libraries]
+    CACHE.mkdir(parents=True, exist_ok=True)
+    source = CACHE / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.c"
+    if not source.exists():  # others may be reading it
+        new = source.with_suffix(f".{os.getpid()}.tmp")
+        new.write_text(text)
+        new.rename(source)
+    return compile_all([compiler, *base, *flags], [source], libraries, kind, text)
 
 
 def load(kernels, compiler="gcc", flags=tuple(SPEED_FLAGS)):
