@@ -169,7 +169,7 @@ FILTER(filter_filesizeformat) {
   static const char *const decimal[] = {"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"};
   static const char *const binary[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"};
   bool by_1024 = jj_arg_true(run, call, 0, false);
-  double bytes = 0, base = by_1024 ? 1024 : 1000, unit = base;
+  double bytes = 0, base = by_1024 ? 1024 : 1000, unit;
   char text[64];
   if (input.kind == JINJA_UNDEFINED) jj_fail_undefined(run, input);
   if (input.kind == JINJA_STRING ? !read_real(input.as.string, &bytes) : !jj_is_number(input)) {
