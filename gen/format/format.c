@@ -70,7 +70,7 @@ static void begin(struct reader *r, int first, int column) {
   token->column = column;
 }
 
-/* Lays out the tokens from `line.first` to before `line.end`, and goes on after them. */
+/* Lays out the tokens from `line.first` to before `line.end`, and continues after them. */
 static void put(struct reader *r, struct line line) {
   if (line.first >= line.end) return;
   begin(r, line.first, line.indent);
@@ -128,7 +128,7 @@ static bool opens_block(const struct reader *r, int first, int open, enum scope 
 
 static void items(struct reader *r, int close, int indent, int depth);
 
-/* The list that opens at `open` in a line, which then goes on at the closing brace. */
+/* The list that opens at `open` in a line, which then continues at the closing brace. */
 static void long_list(struct reader *r, struct line *line, int open) {
   const int close = token_at(r, open)->match;
   const int deeper = is_enum(r, line->first, open) ? FORMAT_INDENT : FORMAT_CONTINUATION;
@@ -138,7 +138,7 @@ static void long_list(struct reader *r, struct line *line, int open) {
   line->first = close;
 }
 
-/* The block that opens at `open` in a line, which then goes on at the closing brace. Whether the statement goes on
+/* The block that opens at `open` in a line, which then continues at the closing brace. Whether the statement continues
  * after that: it does where the block has the members of a type. */
 static bool block(struct reader *r, struct line *line, int open) {
   const bool function = is(r, open - 1, ")");
@@ -167,9 +167,9 @@ static void rest(struct reader *r, struct line line, enum scope scope, bool item
       long_list(r, &line, i);
       i = line.first + 1;
     } else if (brace && !item && past(r, i) > i + 2 && opens_block(r, line.first, i, scope)) {
-      const bool goes_on = block(r, &line, i);
+      const bool continues = block(r, &line, i);
       i = line.first + 1;
-      if (!goes_on) break;
+      if (!continues) break;
     } else {
       i = past(r, i);
       if (last || (brace && !item && opens_block(r, line.first, i - 2, scope))) break;
@@ -335,7 +335,7 @@ static const char *comment_break(const char *at, const char *stop, int room) {
   return found > least ? found : stop;
 }
 
-/* A line of a comment; what does not fit in a comment's only line goes on in lines after it. */
+/* A line of a comment; what does not fit in a comment's only line continues in lines after it. */
 static void write_comment_line(struct writer *w, const char *source, const struct token *token, const char *at,
                                const char *stop) {
   const bool keep = token->trailing || stop < token->text + token->length || at > token->text;

@@ -67,7 +67,7 @@ static int infer_backward(struct arena *arena, const struct node *node, struct s
   return op_infer_norm_backward(arena, node, shapes, dtypes, node_int(node, "bias") ? 3 : 2, error);
 }
 
-/* One row: dx, and its share of dweight and dbias (NULL: none). */
+/* One row: dx, and its part of dweight and dbias (NULL: none). */
 static void row_backward(int64_t columns, const double *dy, const double *x, const double *weight, double mean,
                          double rstd, double *dx, double *dweight, double *dbias) {
   double sum = 0, product = 0;

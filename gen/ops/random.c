@@ -1,4 +1,4 @@
-/* Numbers drawn anew in each run of the model, from words w of the stream that dropout draws from (Philox, `site` says
+/* Numbers drawn again in each run of the model, from words w of the stream that dropout draws from (Philox, `site` says
  * which words), of which the upper 24 bits count: uniform in [0, 1): w / 2^24; integers below a bound: bound w / 2^32;
  * normal of mean 0 and deviation 1, by pairs v, w (Box, Muller, Annals of Mathematical Statistics 29, 1958):
  * sqrt(-2 log((v + 1) / 2^24)) times the cosine and the sine of 2 pi w / 2^24. Nothing has a gradient. */
