@@ -174,7 +174,7 @@ static void expect(const struct call *call, int64_t feed, const char *message) {
 }
 
 static struct value send_feed(const struct call *call) {
-  expect(call, FEED_PENDING, "a feed is sent that was not begun");
+  expect(call, FEED_PENDING, "a feed is sent that was not started");
   set_feed(call->interp, FEED_SENT);
   return value_number(0);
 }

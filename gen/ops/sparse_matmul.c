@@ -134,10 +134,10 @@ static int infer_rows(struct arena *arena, const struct node *node, struct shape
 }
 
 static void reference_rows(const struct node *node, const double *const *inputs, double *const *outputs) {
-  int64_t begun = 0, rows = node->inputs[0]->shape.dim[0];
+  int64_t started = 0, rows = node->inputs[0]->shape.dim[0];
   for (int64_t e = 0; e < node_int(node, "count"); e++) {
-    while (begun < rows && inputs[0][begun] <= (double)e) begun++;
-    outputs[0][e] = begun > 0 ? (double)(begun - 1) : 0;
+    while (started < rows && inputs[0][started] <= (double)e) started++;
+    outputs[0][e] = started > 0 ? (double)(started - 1) : 0;
   }
 }
 

@@ -299,7 +299,7 @@ static bool share_slot(const struct program *program, int a, int b) {
   return same_array && slot_of(program, a) == slot_of(program, b);
 }
 
-/* Gathers, each begun before the use that is ahead of its own; what is still there is not gathered again. */
+/* Gathers, each started before the use that is ahead of its own; what is still there is not gathered again. */
 static void add_gathers(struct program *program, const struct use_list *list, bool *here) {
   if (list->count > 0) list->items[0].step->arrives[list->items[0].iteration] = list->items[0].fsdp_unit;
   for (int i = 0; i + 1 < list->count; i++) {

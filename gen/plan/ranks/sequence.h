@@ -8,7 +8,7 @@
 enum event_kind {
   EVENT_RUN,   /* a statement runs */
   EVENT_BEGIN, /* a collective begins */
-  EVENT_AWAIT  /* one that has begun is waited for */
+  EVENT_AWAIT  /* one that was started is waited for */
 };
 struct event {
   enum event_kind kind;
