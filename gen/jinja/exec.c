@@ -94,6 +94,7 @@ static struct jinja_value target_value(struct run *run, struct activation *a, co
   return tuple;
 }
 
+/* The items of a loop whose variable `loop` knows how many there are. */
 static struct jinja_list *filtered(struct run *run, struct activation *a, const struct for_loop *loop,
                                    const struct jinja_list *items) {
   struct jinja_value kept = jj_list(run->pool, FLAVOUR_LIST, 0);
@@ -143,6 +144,8 @@ static bool run_items(struct run *run, struct activation *a, const struct for_lo
     } else {
       assign(run, a, loop->target, item, false);
     }
+    /* As in Jinja2 an item is filtered when its turn comes, after what the body did with the ones before. */
+    if (object == NULL && loop->filter != NULL && !jj_truth(run, jj_eval(run, a, loop->filter))) continue;
     if (loop->body_initial.count > 0) jj_initialize(run, a, &loop->body_initial);
     enum flow flow = jj_exec(run, a, &loop->body);
     if (flow == FLOW_BREAK) break;
@@ -158,7 +161,7 @@ enum flow jj_loop(struct run *run, struct activation *a, const struct node *node
   const struct for_loop *loop = node->as.loop;
   struct activation *inner = loop->recursive ? jj_activation(run, loop->function, a, a->context) : a;
   const struct jinja_list *items = jj_sequence(run, iterable);
-  if (loop->filter != NULL) items = filtered(run, inner, loop, items);
+  if (loop->filter != NULL && loop->extended) items = filtered(run, inner, loop, items);
   struct loop_object *object = loop->extended ? new_loop(run, a, node, items, depth0) : NULL;
   if (run_items(run, inner, loop, items, object) || loop->else_body.count == 0) return FLOW_NEXT;
   jj_initialize(run, inner, &loop->else_initial);
