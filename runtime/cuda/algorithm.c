@@ -25,9 +25,9 @@ cudaDataType_t rt_blas_type(int64_t element) {
   return types[element];
 }
 
-static cublasLtMatmulPreference_t preference(void) {
+static cublasLtMatmulPreference_t preference(const struct shape *shape) {
   const struct accel_gpu_plan *plan = &rt_cuda_device()->plan;
-  const uint32_t alignment = 16, once = CUBLASLT_REDUCTION_SCHEME_NONE;
+  const uint32_t alignment = (uint32_t)shape->alignment, once = CUBLASLT_REDUCTION_SCHEME_NONE;
   cublasLtMatmulPreference_t wish;
   RT_BLAS(cublasLtMatmulPreferenceCreate(&wish));
   RT_BLAS(cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &plan->workspace_bytes,
@@ -44,7 +44,7 @@ static cublasLtMatmulPreference_t preference(void) {
 
 int rt_algorithms(cublasLtHandle_t handle, const struct accel_gpu_algorithm *gemm,
                   cublasLtMatmulHeuristicResult_t *found, int most) {
-  cublasLtMatmulPreference_t wish = preference();
+  cublasLtMatmulPreference_t wish = preference(&gemm->shape);
   int count = 0, good = 0;
   cublasStatus_t status =
       cublasLtMatmulAlgoGetHeuristic(handle, gemm->what, gemm->b, gemm->a, gemm->y, gemm->y, wish, most, found, &count);

@@ -9,7 +9,7 @@
 /* What decides over an algorithm; GEMMs that are alike in it share one. */
 struct shape {
   int64_t type, result, tf32, accumulate, epilogue, rows, columns, depth, y_row, a_row, a_column, b_row, b_column;
-  int64_t batch, y_step, a_step, b_step;
+  int64_t alignment, batch, y_step, a_step, b_step;
 };
 
 struct accel_gpu_algorithm {

@@ -139,6 +139,19 @@ tensor model(scope s, tensor features, tensor labels) {
 }
 """, ROWS, devices__kind="cuda", data__batch_size=5, training__eval_interval=1, training__eval_iters=2)
 
+    def test_matrices_of_odd_sizes_on_gpus(self):
+        """Of matrices of 5 x 5 one after another few begin where cuBLASLt takes operands unless it is told otherwise."""
+        model = """tensor model(scope s, tensor features, tensor labels) {
+  tensor x = linear(at(s, "in"), features, 80);
+  tensor heads = transpose(reshape(x, dim(x, 0), 5, 2, 8), 1, 2);
+  tensor p = softmax(matmul(heads, transpose(heads, 2, 3)));
+  tensor y = reshape(transpose(matmul(p, heads), 1, 2), dim(x, 0), 80);
+  return cross_entropy(linear(at(s, "out"), y, 3), labels);
+}
+"""
+        for kind in ("cuda", "hip"):
+            self.works(model, ROWS, devices__kind=kind, data__batch_size=4)
+
     def test_gradient_that_a_call_gives(self):
         """What the forward keeps in the memory of a gradient is read before the call that gives this gradient."""
         self.works("""static tensor layer(scope s, tensor x, tensor p) {

@@ -44,7 +44,7 @@ enum accel_epilogue {
 };
 
 /* y[n][rows][columns] (+)= a[n][rows][depth] b[n][depth][columns] for all n of the batch, added up in float32. Steps
- * are in elements; all addresses are multiples of 16 bytes. */
+ * are in elements. */
 struct accel_gpu_gemm {
   const char *name;                /* for messages: "attn.c_attn" */
   const char *algorithm_name;      /* of those that ACCEL_MEASURE has timed; NULL: the first of the heuristic's */
@@ -56,6 +56,7 @@ struct accel_gpu_gemm {
   int64_t y_row;           /* from one row of y to the next; its columns follow each other */
   int64_t a_row, a_column; /* one of them is 1 */
   int64_t b_row, b_column; /* one of them is 1 */
+  int64_t alignment;       /* bytes that the addresses of y, a and b are multiples of; 0: 16 */
   int64_t batch;           /* 0: 1 */
   int64_t y_step, a_step, b_step;
   struct accel_gpu_algorithm *algorithm; /* the runtime's own */

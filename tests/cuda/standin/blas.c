@@ -188,6 +188,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     return CUBLAS_STATUS_NOT_SUPPORTED;
   of.what.bias = of.what.aux = NULL;
   of.workspace = wish->workspace;
+  of.alignment = wish->alignment;
   struct choice *kept = malloc(sizeof *kept); /* as long as the process: an algorithm has no end */
   if (kept == NULL || wanted < 1) fault("no memory, or nothing asked for");
   *kept = of;
@@ -209,12 +210,14 @@ static void require_chosen(const struct matmul *p, const char *name) {
   if (chosen == NULL) return;
   asked.what.bias = asked.what.aux = NULL;
   asked.workspace = chosen->workspace;
+  asked.alignment = chosen->alignment;
   if (memcmp(chosen, &asked, sizeof asked) != 0) fault("%s: the algorithm was chosen for another matmul", name);
   if (p->workspace_bytes < chosen->workspace) fault("%s: less workspace than the algorithm takes", name);
 }
 
-static void require_aligned(const void *address, const char *which) {
-  if ((uintptr_t)address % 16 != 0) fault("cublasLtMatmul: %s is not at a multiple of 16 bytes", which);
+static void require_aligned(const void *address, uint32_t alignment, const char *which) {
+  if ((uintptr_t)address % alignment != 0)
+    fault("cublasLtMatmul: %s is not at a multiple of %u bytes", which, (unsigned)alignment);
   if (memory_kind_of(address) != DEVICE) fault("cublasLtMatmul: %s is not the device's memory", which);
 }
 
@@ -237,12 +240,13 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t what
   if (call(name)) return CUBLAS_STATUS_EXECUTION_FAILED;
   require_chosen(&p, name);
   if (c != d) fault("%s: C is not D", name);
-  require_aligned(a, "A");
-  require_aligned(b, "B");
-  require_aligned(d, "D");
-  require_aligned(workspace, "the workspace");
-  if ((uintptr_t)workspace % 256 != 0) fault("%s: the workspace is not at a multiple of 256 bytes", name);
-  if (uses(&p.of.what, AUX_FLAG)) require_aligned(p.of.what.aux, "the auxiliary matrix");
+  const struct choice *chosen = p.algorithm.of; /* one that was made by its number is for any addresses */
+  const uint32_t alignment = chosen != NULL && chosen->alignment > 0 ? chosen->alignment : 4;
+  require_aligned(a, alignment, "A");
+  require_aligned(b, alignment, "B");
+  require_aligned(d, alignment, "D");
+  require_aligned(workspace, 256, "the workspace");
+  if (uses(&p.of.what, AUX_FLAG)) require_aligned(p.of.what.aux, 16, "the auxiliary matrix");
   submit(stream, name, blas_run_matmul, &p, sizeof p);
   return CUBLAS_STATUS_SUCCESS;
 }

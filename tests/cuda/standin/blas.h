@@ -28,6 +28,7 @@ struct choice {
   struct description what;
   struct matrix a, b, d;
   size_t workspace;
+  uint32_t alignment; /* of their addresses */
 };
 
 struct matmul {
