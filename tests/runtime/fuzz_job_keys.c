@@ -11,7 +11,8 @@ static char folder[] = "/tmp/accel-keys-XXXXXX", path[64];
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   static const struct accel_key keys[] = {{"optimizer.lr", "0.001", true}, {"training.seed", "7", false}};
-  static const struct accel_program program = {.keys = keys, .n_keys = 2};
+  static const struct accel_program program = {
+      .keys = keys, .n_keys = 2, .job_digest = "5e2d", .generator = "accel-gen 0.1.0"};
   struct problem problem;
   char changed[100];
   if (path[0] == '\0') {

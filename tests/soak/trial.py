@@ -137,7 +137,7 @@ class Trial:
             return None
         own = ["hooks.c"] if "hooks.source" in self.job and source.stem == "train" else []
         march = f"-march={ARCH[self.arch]}"
-        self.check(stage + " clang", tool("clang"), *WARNINGS, march, "-fsyntax-only", *flags("--cflags", package), source)
+        self.check(stage + " clang", tool("clang"), *WARNINGS, "-Wno-invalid-feature-combination", march, "-fsyntax-only", *flags("--cflags", package), source)
         program = source.with_suffix("")
         self.check(stage + " gcc", "gcc", *WARNINGS, march, self.optimize, *flags("--cflags", package), "-c", source, "-o", f"{program}.o")
         self.check(stage + " link", "gcc", march, self.optimize, *flags("--cflags", package), f"{program}.o", *own, "-o", program,
