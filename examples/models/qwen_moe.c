@@ -114,10 +114,10 @@ static tensor share_of_tokens(tensor x) {
 static struct routed mixture(scope s, struct routed r, tensor x, struct config c) {
   int tokens = dim(x, 0) * dim(x, 1), k = c.num_experts_per_tok, most = capacity(dim(x, 1), c);
   tensor likely = softmax(linear_no_bias(at(s, "gate"), x, c.num_experts));
-  tensor choices = top_k_places(likely, k), weights = top_k(likely, k);
+  tensor choices = top_k_indices(likely, k), weights = top_k(likely, k);
   if (c.norm_topk_prob) weights = divide(weights, reshape(sum(weights, 2), dim(x, 0), dim(x, 1), 1));
   tensor starts = group_starts(choices, c.num_experts, most), rows = group_rows(choices, c.num_experts, most);
-  tensor positions = group_places(choices, c.num_experts, most);
+  tensor positions = group_positions(choices, c.num_experts, most);
   tensor h = experts(s, take(reshape(x, tokens, c.hidden_size), rows), starts, c);
   h = mul(h, take(reshape(weights, tokens * k, 1), positions));
   r.x = add(r.x, reshape(index_add(h, rows, tokens), dim(x, 0), dim(x, 1), c.hidden_size));

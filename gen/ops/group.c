@@ -169,7 +169,7 @@ static struct value *order(struct builder *builder, const struct argument *argum
   return builder_op(builder, "group_order", inputs, 2, attributes, 3);
 }
 
-/* group_places(index, groups, capacity) */
+/* group_positions(index, groups, capacity) */
 static struct value *build_positions(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
   return order(builder, arguments, false);
@@ -185,7 +185,7 @@ const struct op_file op_file_group = {
     .name = "group",
     .kinds = (const struct op_kind *const[]){&kind_starts, &kind_order, NULL},
     .functions = (const struct op_function[]){{"group_starts", .build = build_starts},
-                                              {"group_places", .build = build_positions},
+                                              {"group_positions", .build = build_positions},
                                               {"group_rows", .build = build_rows},
                                               {0}},
 };

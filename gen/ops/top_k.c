@@ -88,7 +88,7 @@ static struct value *with_k(struct builder *builder, const char *kind_name, cons
   return builder_op(builder, kind_name, &x, 1, &k, 1);
 }
 
-/* top_k_places(x, k) */
+/* top_k_indices(x, k) */
 static struct value *build_positions(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
   return with_k(builder, "top_k", arguments);
@@ -110,7 +110,7 @@ const struct op_file op_file_top_k = {
     .name = "top_k",
     .kinds = (const struct op_kind *const[]){&kind, &kind_mask, NULL},
     .functions = (const struct op_function[]){{"top_k", .build = build},
-                                              {"top_k_places", .build = build_positions},
+                                              {"top_k_indices", .build = build_positions},
                                               {"top_k_mask", .build = build_mask},
                                               {0}},
 };

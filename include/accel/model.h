@@ -382,7 +382,7 @@ tensor min_along(tensor x, int axis);
 tensor top_k(tensor x, int k);
 
 /* The indices of these along the last axis: int32 [...][k]. */
-tensor top_k_places(tensor x, int k);
+tensor top_k_indices(tensor x, int k);
 
 /* tokens [...] as [...][classes]: 1 in the token's position, else 0. */
 tensor one_hot(tensor tokens, int classes);
@@ -391,7 +391,7 @@ tensor one_hot(tensor tokens, int classes);
  * `capacity` is not 0, a group takes so many of each of the leading dimensions: first choices in the order of the rows,
  * then second ones; what comes too late is dropped. The result: the positions in the order of the groups, the dropped
  * ones last, counted in index, int32 [all]. */
-tensor group_places(tensor index, int groups, int capacity);
+tensor group_positions(tensor index, int groups, int capacity);
 
 /* The rows that these positions are of: int32 [all]. */
 tensor group_rows(tensor index, int groups, int capacity);

@@ -172,7 +172,7 @@ def attention(b, name):
 
 # ---- Experts ----
 
-@draws("group_places", "group_rows", "group_starts", "grouped_matmul")
+@draws("group_positions", "group_rows", "group_starts", "grouped_matmul")
 def experts(b, name):
     x = sequence(b)
     rows, columns = times(x.shape[0], x.shape[1]), x.shape[2]
@@ -181,7 +181,7 @@ def experts(b, name):
     capacity = b.random.choice((0, 0, 3))
     flat = b.add(f"reshape({x.name}, -1, {b.number(columns)})", (rows, columns))
     gates = b.add(f"softmax(linear({b.scope()}, {flat.name}, {groups}))", (rows, groups))
-    index = b.add(f"top_k_places({gates.name}, {k})", (rows, k), "i", groups)
+    index = b.add(f"top_k_indices({gates.name}, {k})", (rows, k), "i", groups)
     of = f"({index.name}, {groups}, {capacity})"
     sent = b.add(f"group_rows{of}", (times(rows, k),), "i")
     starts = b.add(f"group_starts{of}", (groups + 1,), "i")
@@ -194,7 +194,7 @@ def experts(b, name):
     if b.random.random() < 0.5:
         share = b.add(f"top_k({gates.name}, {k})", (rows, k))
         share = b.add(f"reshape({share.name}, -1, 1)", (times(rows, k), 1))
-        positions = b.add(f"group_places{of}", (times(rows, k),), "i")
+        positions = b.add(f"group_positions{of}", (times(rows, k),), "i")
         y = b.add(f"mul({y.name}, take({share.name}, {positions.name}))", y.shape)
     y = b.add(f"index_add({y.name}, {sent.name}, dim({flat.name}, 0))", (rows, out))
     b.add(f"reshape({y.name}, {b.numbers(x.shape[:2])}, {out})", (*x.shape[:2], out))

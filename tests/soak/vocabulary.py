@@ -226,7 +226,7 @@ def gather(b, name):
         index = b.add(f"random_int({b.number(bound)}, {b.numbers(shape)})", shape, "i", bound)
     else:
         axis, shape, bound = len(x.shape) - 1, x.shape, x.shape[-1]
-        index = b.add(f"top_k_places({x.name}, {b.number(bound)})", shape, "i", bound)
+        index = b.add(f"top_k_indices({x.name}, {b.number(bound)})", shape, "i", bound)
     if name == "gather":
         b.add(f"gather({x.name}, {axis}, {index.name})", shape)
     else:
@@ -242,14 +242,14 @@ def along(b, name):
     b.add(f"{name}({x.name}, {back})", shape, *(("i", x.shape[axis]) if name == "argmax" else ()))
 
 
-@draws("top_k", "top_k_places", "top_k_mask")
+@draws("top_k", "top_k_indices", "top_k_mask")
 def top_k(b, name):
     x = b.of_rank(1, 2, 3, 4)
     k = b.random.randint(1, x.shape[-1])
     if name == "top_k_mask":
         b.add(f"top_k_mask({x.name}, {k})", x.shape)
     else:
-        positions = name == "top_k_places"
+        positions = name == "top_k_indices"
         b.add(f"{name}({x.name}, {k})", (*x.shape[:-1], k), *(("i", x.shape[-1]) if positions else ()))
 
 
