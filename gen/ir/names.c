@@ -98,6 +98,14 @@ void name_values(struct arena *arena, struct region *region) {
   }
 }
 
+bool is_operation_name(struct arena *arena, const char *name) {
+  while (strncmp(name, "d_", 2) == 0) name += 2;
+  size_t length = strlen(name), digits = 0;
+  while (digits < length && isdigit((unsigned char)name[length - digits - 1])) digits++;
+  if (digits > 0 && digits < length && name[length - digits - 1] == '_') length -= digits + 1;
+  return op_kind_find(arena_copy(arena, name, length)) != NULL;
+}
+
 const char *free_name(struct arena *arena, const char *base, bool (*is_taken)(const void *context, const char *name),
                       const void *context) {
   const char *name = base;

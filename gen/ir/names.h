@@ -8,6 +8,10 @@
  * Values that were named before by name_values keep their names. */
 void name_values(struct arena *arena, struct region *region);
 
+/* Whether a name is what name_values gives a value without one: its operation's, as reshape_2, or that of the gradient
+ * of such a value, d_reshape_2. */
+bool is_operation_name(struct arena *arena, const char *name);
+
 /* The first of `base`, base_2, base_3, … that is not taken: by the given function, which gets `context`. */
 const char *free_name(struct arena *arena, const char *base, bool (*is_taken)(const void *context, const char *name),
                       const void *context);

@@ -11,6 +11,8 @@ LAST = re.compile(r"^__global__ void __launch_bounds__\(\d+\) (prepare_update|up
 LAUNCHED = r"accel_launch\(device::(?:embedding(?:_plus)?|(?:add_)?(?:layer|rms)_norm|attention)_\d\w+"
 LAUNCH = rf"\n(?:  {LAUNCHED}(?:<1>)?|    {LAUNCHED}<[48]>)"
 PLACE = r"([\[+]) ?(r|t|i) \* (\d+) \+ (\w+)([\])])"  # within rows
+# Up to its name and types; rows, columns, depth, and the step of y's rows.
+MATMUL = r"(ACCEL_GPU_GEMM\((?:\w+,\s+){4})(\d+),\s+(\d+),\s+(\d+),\s+(\d+)"
 GUARD = r"\n  if \((i|first|r) >= (\d+[13579])\) return;"  # an odd count fills no block
 
 
@@ -65,8 +67,10 @@ HOST = {
     "GPU: device's arena too small": ("in-bounds", replace(r"\.arena_bytes = sizeof\(struct arena\)", r"\g<0> / 2")),
     "GPU: feed too small": ("in-bounds", replace(r"\.feed_bytes = sizeof\(struct feed\)", r"\g<0> / 2")),
     "GPU: launch lost": ("written-before-read", lost(r"\n  (?:layer_norm|embedding|attention|cross_entropy)_\d\w+\([^;]*;")),
-    "GPU: matmul too large": ("in-bounds", replace(r"\.(rows|depth) = (\d+)", lambda m, r: f".{m[1]} = {int(m[2]) + 1}")),
-    "GPU: rows of a matmul too far apart": ("in-bounds", replace(r"\.(y_row|a_row) = (\d{2,})", lambda m, r: f".{m[1]} = {int(m[2]) + 1}")),
+    "GPU: matmul too large": ("in-bounds", replace(MATMUL, lambda m, r: r.choice((
+        f"{m[1]}{int(m[2]) + 1}, {m[3]}, {m[4]}, {m[5]}", f"{m[1]}{m[2]}, {m[3]}, {int(m[4]) + 1}, {m[5]}")))),
+    "GPU: rows of a matmul too far apart": ("in-bounds", replace(
+        MATMUL, lambda m, r: f"{m[1]}{m[2]}, {m[3]}, {m[4]}, {int(m[5]) + 1}")),
     "GPU: vocabulary": ("in-bounds", replace(r"\.vocabulary = ([1-9]\d*)", lambda m, r: f".vocabulary = {int(m[1]) + r.choice([1, 9])}")),
     "GPU: allocation in recorded work": ("no-allocation", in_host("last_micro_step", "(void)malloc(4);", "stdlib.h")),
     "GPU: environment in a step": ("no-environment", in_host("step", '(void)getenv("ACCEL");', "stdlib.h")),

@@ -1,19 +1,9 @@
 #include "gen/plan/memory/storage_names.h"
 
-#include <ctype.h>
 #include <string.h>
 
-#include "gen/ir/op.h"
+#include "gen/ir/names.h"
 #include "gen/plan/memory/layout.h"
-
-/* Whether a value has no name but its operation's, as reshape_2, or as the gradient of such a value, d_reshape_2. */
-static bool is_unnamed(struct arena *arena, const char *name) {
-  while (strncmp(name, "d_", 2) == 0) name += 2;
-  size_t length = strlen(name), digits = 0;
-  while (digits < length && isdigit((unsigned char)name[length - digits - 1])) digits++;
-  if (digits > 0 && digits < length && name[length - digits - 1] == '_') length -= digits + 1;
-  return op_kind_find(arena_copy(arena, name, length)) != NULL;
-}
 
 static bool has_storage(const struct function *function, const char *name) {
   for (int i = 0; i < function->storages.count; i++)
@@ -26,7 +16,7 @@ static void name_after(struct program *program, const struct function *function,
   if (storage == NULL || storage->function != function || storage->value == NULL) return;
   if (storage->kind != STORAGE_SAVED && storage->kind != STORAGE_SCRATCH) return; /* callers know its name */
   if (viewed_value(value) != viewed_value(storage->value)) return;                /* it comes there later, in place */
-  bool takes = is_unnamed(program->arena, storage->name) && !is_unnamed(program->arena, value->name);
+  bool takes = is_operation_name(program->arena, storage->name) && !is_operation_name(program->arena, value->name);
   if (takes && !has_storage(function, value->name)) storage->name = value->name;
 }
 
