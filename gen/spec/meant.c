@@ -204,12 +204,19 @@ static const char *lower_case(struct arena *arena, const char *text, size_t leng
   return lower;
 }
 
+/* What a value is: to other trainers, or in an earlier version of the document. */
+static const char *sentence_of_value(struct check *c, const json_t *schema, const struct subject *s) {
+  const struct name *name = names_value(c->arena, names_in(c), s->path, s->node->text);
+  if (name != NULL) return name_sentence(c->arena, c->root, name);
+  return json_string_value(json_object_get(json_object_get(schema, "former"), s->node->text));
+}
+
 void check_meant_choice(struct check *c, const json_t *schema, const struct subject *s) {
   const struct spec_node *node = s->node;
   if (c->diags == NULL || node->text == NULL || node->kind == SPEC_MAP || node->kind == SPEC_LIST) return;
-  const struct name *name = names_value(c->arena, names_in(c), s->path, node->text);
-  if (name != NULL) {
-    diag_help(c->diags, "'%s' %s", node->text, name_sentence(c->arena, c->root, name));
+  const char *sentence = sentence_of_value(c, schema, s);
+  if (sentence != NULL) {
+    diag_help(c->diags, "'%s' %s", node->text, sentence);
     return;
   }
   const json_t *choices = json_object_get(schema, "enum"), *choice;

@@ -19,7 +19,7 @@ EXPERTS = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_head
            "num_experts_per_tok": 2, "moe_intermediate_size": 72, "vocab_size": 256}
 # Matmuls whose rows are known on the device alone: program, precision, capacity.
 GROUPED = [("generate", {}, 0), ("generate", {"mixed_precision": "bf16"}, 0), ("train", {"tf32": True}, 1.0)]
-RANKS = [{}, {"training": {"on_nonfinite": "skip", "eval_interval": 5}}]
+RANKS = [{}, {"training": {"on_nonfinite": "skip", "eval_interval": 5}}, {"parallelism": {"zero_stage": 2}}]
 
 
 def on_device(job):

@@ -174,9 +174,9 @@ def update_bytes(device):
 
 def logits_of(host, name):
     """A chunk's rows, and the bytes of their logits."""
-    fields = re.search(rf"struct accel_gpu_gemm {name}_logits = \{{(.*?)^\}}", host, re.M | re.S)[1]
-    rows, row = (int(re.search(rf"\.{field} = (\d+)", fields)[1]) for field in ("rows", "y_row"))
-    return rows, rows * row * (4 if ".result = ACCEL_F32" in fields else 2)
+    fields = re.search(rf"ACCEL_GPU_GEMM\({name}_logits,\s+(.*?)\);", host, re.S)[1].replace("\n", " ").split(",")
+    result, rows, row = fields[1].strip(), int(fields[3]), int(fields[6])
+    return rows, rows * row * (4 if result == "F32" else 2)
 
 
 def lines_of(host, device, parts):

@@ -4,6 +4,7 @@
 
 #include <accel/gpu/launch.h>
 
+#include "../repeat.h"
 #include "attend.h"
 #include "functions.h"
 #include "group.h"

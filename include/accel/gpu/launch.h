@@ -8,7 +8,6 @@
 #include <cuda_runtime.h>
 #endif
 
-#include "../repeat.h"
 #include "device.h"
 
 /* accel_launch(kernel, grid, block, arguments ...): into the compute stream; the arguments are converted to the
