@@ -185,7 +185,7 @@ class Models(Peer):
         same = {"num_hidden_layers": 2, "hidden_size": self.random.randint(5, 24), "state_size": self.random.randint(3, 17),
                 "conv_kernel": self.random.randint(2, 4), "time_step_rank": self.random.randint(1, 5), "vocab_size": 270}
         length = self.length()
-        self.same_text("mamba.c", MambaForCausalLM(MambaConfig(**same)), same, length, places=2 * length)
+        self.same_text("mamba.c", MambaForCausalLM(MambaConfig(**same)), same, length, positions=2 * length)
 
     def test_looking_back(self):
         """Convolutions, sums and shifts that end at their own position."""
