@@ -164,8 +164,8 @@ class Resume(unittest.TestCase):
         change("schedule", name="linear", min_lr=1e-4)
         self.assertEqual(trainer.run()[-1]["step"], STEPS + 4)
         for group, keys, message in (
-            ("training", {"seed": 7}, "training.seed: 1337 -> 7"),
-            ("optimizer", {"betas": [0.8, 0.9]}, "optimizer.betas: [0.9, 0.999] -> [0.8, 0.9]"),
+            ("training", {"seed": 7}, "training.seed: (default) -> 7"),
+            ("optimizer", {"betas": [0.8, 0.9]}, "optimizer.betas: (default) -> [0.8, 0.9]"),
             ("model", {"config": {**GPT["config"], "n_embd": 32}}, "model.config.n_embd: 16 -> 32"),
         ):
             before = json.loads(json.dumps(trainer.job))
