@@ -17,15 +17,15 @@ static int64_t pointed_size(const struct call *call, int which) {
 /* gemm(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc), row by row. */
 struct value external_multiply(const struct call *call) {
   if (call->count != 13) return value_number(ORIGIN_DATA);
-  bool a_lies = external_max(call, 0) == 'T' || external_max(call, 0) == 't',
-       b_lies = external_max(call, 1) == 'T' || external_max(call, 1) == 't';
+  bool transa = external_max(call, 0) == 'T' || external_max(call, 0) == 't',
+       transb = external_max(call, 1) == 'T' || external_max(call, 1) == 't';
   int64_t m = external_max(call, 2), n = external_max(call, 3), k = external_max(call, 4);
   external_touch(call, 6,
-                 a_lies ? matrix_bytes(k, m, external_max(call, 7), pointed_size(call, 6))
+                 transa ? matrix_bytes(k, m, external_max(call, 7), pointed_size(call, 6))
                         : matrix_bytes(m, k, external_max(call, 7), pointed_size(call, 6)),
                  false);
   external_touch(call, 8,
-                 b_lies ? matrix_bytes(n, k, external_max(call, 9), pointed_size(call, 8))
+                 transb ? matrix_bytes(n, k, external_max(call, 9), pointed_size(call, 8))
                         : matrix_bytes(k, n, external_max(call, 9), pointed_size(call, 8)),
                  false);
   int64_t bytes = matrix_bytes(m, n, external_max(call, 12), pointed_size(call, 11));
@@ -35,7 +35,7 @@ struct value external_multiply(const struct call *call) {
                 "whether %s adds to what it writes is not known", call->node->function->name);
   if (!beta.is_known || beta.real != 0.0) external_touch(call, 11, bytes, false);
   external_touch(call, 11, bytes, true);
-  if (external_max(call, 7) < (a_lies ? m : k) || external_max(call, 9) < (b_lies ? k : n) ||
+  if (external_max(call, 7) < (transa ? m : k) || external_max(call, 9) < (transb ? k : n) ||
       external_max(call, 12) < n)
     interp_fail(call->interp, FAILURE_BOUNDS, VERDICT_BROKEN, call->node, 0, "rows of %s reach into the next ones",
                 call->node->function->name);

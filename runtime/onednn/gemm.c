@@ -170,7 +170,7 @@ static void emulate(const struct accel_gemm *p, void *y, const uint16_t *a, cons
 
 /* The GEMM of bfloat16 that gives floats, which oneDNN exports and does not declare: the one that its inner products
  * are made with. A build may lack it. */
-extern dnnl_status_t dnnl_gemm_bf16bf16f32(char a_lies, char b_lies, dnnl_dim_t rows, dnnl_dim_t columns,
+extern dnnl_status_t dnnl_gemm_bf16bf16f32(char transa, char transb, dnnl_dim_t rows, dnnl_dim_t columns,
                                            dnnl_dim_t depth, float alpha, const uint16_t *a, dnnl_dim_t a_step,
                                            const uint16_t *b, dnnl_dim_t b_step, float beta, float *c,
                                            dnnl_dim_t c_step) __attribute__((weak));
@@ -186,7 +186,7 @@ static bool has_gemm(const struct accel_gemm *p) {
 static dnnl_status_t multiply_part(const struct accel_gemm *p, struct begins at, float *y, const void *a, const void *b,
                                    int64_t first, int64_t count) {
   const bool by_rows = p->rows > p->columns;
-  const char a_lies = p->a_column == 1 ? 'N' : 'T', b_lies = p->b_column == 1 ? 'N' : 'T';
+  const char transa = p->a_column == 1 ? 'N' : 'T', transb = p->b_column == 1 ? 'N' : 'T';
   const int64_t rows = by_rows ? count : p->rows, columns = by_rows ? p->columns : count;
   const int64_t a_step = p->a_column == 1 ? p->a_row : p->a_column, b_step = p->b_column == 1 ? p->b_row : p->b_column;
   const float beta = p->accumulate ? 1.0f : 0.0f;
@@ -194,9 +194,9 @@ static dnnl_status_t multiply_part(const struct accel_gemm *p, struct begins at,
   at.a += by_rows ? first * p->a_row : 0;
   at.b += by_rows ? 0 : first * p->b_column;
   if (p->type == ACCEL_F32)
-    return dnnl_sgemm(a_lies, b_lies, rows, columns, p->depth, 1.0f, (const float *)a + at.a, a_step,
+    return dnnl_sgemm(transa, transb, rows, columns, p->depth, 1.0f, (const float *)a + at.a, a_step,
                       (const float *)b + at.b, b_step, beta, y + at.y, p->y_row);
-  return dnnl_gemm_bf16bf16f32(a_lies, b_lies, rows, columns, p->depth, 1.0f, (const uint16_t *)a + at.a, a_step,
+  return dnnl_gemm_bf16bf16f32(transa, transb, rows, columns, p->depth, 1.0f, (const uint16_t *)a + at.a, a_step,
                                (const uint16_t *)b + at.b, b_step, beta, y + at.y, p->y_row);
 }
 

@@ -152,6 +152,21 @@ tensor model(scope s, tensor features, tensor labels) {
         for kind in ("cuda", "hip"):
             self.works(model, ROWS, devices__kind=kind, data__batch_size=4)
 
+    def test_deterministic_groups(self):
+        """Rows of a group are a number from the data, which no loop of a kernel runs to."""
+        self.works("""tensor predict(scope s, tensor features) {
+  tensor x = linear(at(s, "in"), features, 4);
+  tensor choice = top_k_indices(softmax(linear(at(s, "gate"), x, 3)), 2), w[3];
+  tensor rows = group_rows(choice, 3, 0);
+  for (int e = 0; e < 3; e++) w[e] = parameter(init_normal(nth(s, "e", e), 0.3), "w", 4, 4);
+  tensor y = grouped_matmul(take(x, rows), group_starts(choice, 3, 0), 3, w);
+  return linear(at(s, "out"), add(x, index_add(y, rows, dim(x, 0))), 3);
+}
+tensor model(scope s, tensor features, tensor labels) {
+  return cross_entropy(predict(s, features), labels);
+}
+""", ROWS, training__deterministic=True)
+
     def test_gradient_that_a_call_gives(self):
         """What the forward keeps in the memory of a gradient is read before the call that gives this gradient."""
         self.works("""static tensor layer(scope s, tensor x, tensor p) {
