@@ -152,6 +152,13 @@ tensor model(scope s, tensor features, tensor labels) {
         for kind in ("cuda", "hip"):
             self.works(model, ROWS, devices__kind=kind, data__batch_size=4)
 
+    def test_labels_apart_from_rows(self):
+        """What is evaluated may be files of another format than what is trained on."""
+        self.works("""tensor model(scope s, tensor features, tensor labels) {
+  return cross_entropy(linear(at(s, "out"), features, 3), labels);
+}
+""", {**ROWS, "data.train.path": "rows*.csv", "data.eval.path": "rows.npy", "data.eval.labels": "labels.npy", "data.eval.format": "npy"})
+
     def test_deterministic_groups(self):
         """Rows of a group are a number from the data, which no loop of a kernel runs to."""
         self.works("""tensor predict(scope s, tensor features) {
