@@ -23,10 +23,13 @@ uint64_t rt_key_digest(const char *name, const char *value) {
 /* Of a program, as 16 hexadecimal digits. */
 static void write_fixed_digest(const struct accel_program *program, char digest[17]) {
   uint64_t sum = 0;
+  if (program->fixed_digest != NULL) {
+    snprintf(digest, 17, "%s", program->fixed_digest);
+    return;
+  }
   for (int i = 0; i < program->n_keys; i++)
     if (!program->keys[i].may_change) sum += rt_key_digest(program->keys[i].name, program->keys[i].value);
   snprintf(digest, 17, "%016" PRIx64, sum);
-  if (program->fixed_digest != NULL) snprintf(digest, 17, "%s", program->fixed_digest);
 }
 
 json_t *rt_keys_json(const struct accel_program *program) {
@@ -113,7 +116,7 @@ static void compare_keys(const struct recorded *job, const struct accel_program 
   }
 }
 
-/* Defaults are told apart by whose they are. */
+/* Defaults differ where those of another version were left out. */
 static void compare_defaults(const struct recorded *job, const struct accel_program *program,
                              const struct changes *to) {
   if (!job->whole && strcmp(job->generator, program->generator) != 0)

@@ -2,22 +2,17 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "gen/base/file.h"
 #include "gen/base/path.h"
 #include "gen/base/version.h"
+#include "gen/commands/cli/files.h"
 
 struct stated_keys stated_in_program(struct arena *arena, const struct program_job *job) {
   struct stated_keys stated = {.digest = job->digest, .generator = job->generator};
   for (int i = 0; i < job->keys.count; i++)
     ARENA_PUSH(arena, stated, ((struct job_override){job->keys.items[i].name, job->keys.items[i].value}));
   return stated;
-}
-
-static bool is_folder(const char *path) {
-  struct stat status;
-  return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 bool states_job(const char *file) {
