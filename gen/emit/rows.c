@@ -21,7 +21,7 @@ static bool compare_names(const char *a, const char *b, size_t *at, int64_t *ste
   return true;
 }
 
-/* Whether a row's likes of one layer and of the next are as far apart as those of the layers before. */
+/* Whether a row grows as much from the second layer to the third as from the first to the second. */
 static bool in_step(const struct table_row *a, const struct table_row *b, const struct table_row *c) {
   size_t at[2];
   int64_t step[2];
