@@ -114,8 +114,9 @@ bool external_is_runtime(const char *name) {
 }
 
 bool external_is_uniform(const char *name) {
-  return contains(" accel_first_step accel_steps accel_next_event accel_eval_is_due accel_rounds accel_mean_is_due ",
-                  name, true);
+  return contains(
+      " accel_first_step accel_steps accel_next_event accel_eval_is_due accel_eval_begin_together accel_mean_is_due ",
+      name, true);
 }
 
 bool effect_is_of_steps(enum effect effect) {

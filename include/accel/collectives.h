@@ -83,8 +83,8 @@ void accel_wait_reductions(size_t count);
 /* Waits until all gathers in flight have ended. */
 void accel_wait_gathers(void);
 
-/* Adds up the scores of all ranks along `axis`: each has that of all predictions then. The number of classes is the
- * same on all. Returns when it is done. */
-void accel_all_reduce_score(enum accel_axis axis, struct accel_score *score);
+/* Adds up, over the ranks along `axis`, what the evaluation at hand has: losses, in the order of the tree where
+ * program->round says so, and predictions compared with labels. */
+void accel_all_reduce_eval(enum accel_axis axis);
 
 #endif

@@ -261,7 +261,9 @@ struct accel_program {
   int n_indices;
 
   int64_t log_every, eval_every, save_every; /* in steps; 0: never (saving: at the end only) */
-  int64_t eval_iters;                        /* batches of one evaluation */
+  int64_t eval_iters;                        /* batches of one evaluation; 0: it sees all samples once */
+  const char *metrics[4];                    /* besides its loss, "accuracy" and so on (docs/job.md); NULL after them */
+  int64_t predicted_classes;                 /* that predictions are among; 0: nothing is predicted */
   struct accel_checkpoints checkpoint;
   struct accel_stopping stopping;
   struct accel_profile profile;

@@ -108,24 +108,29 @@ void accel_load_classes(struct accel_run *run, enum accel_split split, int64_t p
 void accel_load_values(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, float *features,
                        float *labels);
 
-/* Samples of a split: the positions from 0 up to it name each one once. */
-int64_t accel_samples(const struct accel_run *run, enum accel_split split);
+/* ---- An evaluation ---- */
 
-/* Positions from `first` up to `end`. */
-struct accel_range {
-  int64_t first, end;
-};
+/* Begins an evaluation, over program->eval_iters batches or over all samples of the split, and gives the number of its
+ * batches on this rank. Batch i has the samples from position i * batch_size on of accel_load_windows and the like. All
+ * samples are shared out by whole batches; a batch that they do not fill is filled up with copies of its last sample,
+ * and one more batch, of such copies alone, measures what is taken off for them. */
+int64_t accel_eval_begin(struct accel_run *run);
 
-/* The positions of a split that fall to this rank when they are shared out by whole batches: those of all ranks name
- * each sample once. */
-struct accel_range accel_own_samples(const struct accel_run *run, enum accel_split split);
+/* The same where every forward takes all ranks: as many batches on each, of which some do not count. */
+int64_t accel_eval_begin_together(struct accel_run *run);
 
-/* The same of part `part` of `parts`. */
-struct accel_range accel_part_of_samples(const struct accel_run *run, enum accel_split split, int64_t part,
-                                         int64_t parts);
+/* The number of batch i among those of all ranks, which its random numbers are made of. */
+int64_t accel_eval_number(const struct accel_run *run, int64_t i);
 
-/* Batches of the part that has most of them, with its last one. */
-int64_t accel_rounds(const struct accel_run *run, enum accel_split split, int64_t parts);
+/* Adds the loss of batch i, a mean over `count`: its samples, or what else the model counts. 0 adds nothing. */
+void accel_eval_add(const struct accel_run *run, int64_t i, double loss, double count);
+
+/* Compares the predictions for batch i with their labels, `count` of each in the whole batch, for program->metrics. */
+void accel_eval_score(const struct accel_run *run, int64_t i, const int32_t *predictions, const int32_t *labels,
+                      int64_t count);
+
+/* The mean loss of all batches, of all ranks after accel_all_reduce_eval (collectives.h). Reports program->metrics. */
+double accel_eval_loss(struct accel_run *run);
 
 /* What one step left behind, for the log. */
 struct accel_report {
@@ -151,9 +156,6 @@ void accel_tell_skipped(struct accel_run *run, bool skipped);
 
 /* Whether it did, as was reported last. */
 bool accel_step_was_skipped(const struct accel_run *run);
-
-/* Tells a metric of an evaluation, before its loss. The name is static. */
-void accel_report_metric(struct accel_run *run, const char *name, double value);
 
 /* Tells the result of an evaluation, for the next log line. */
 void accel_report_eval(struct accel_run *run, int64_t at, double eval_loss);
@@ -195,31 +197,6 @@ void accel_log_gradient_norms(struct accel_run *run, const double *squares, doub
 /* Tells the gradient noise scale on the next line: noise[1], the trace of the gradient's covariance over samples, over
  * noise[0], the squared norm of the gradient. */
 void accel_log_noise(struct accel_run *run, const float noise[2]);
-
-/* Predictions compared with labels, class by class. */
-struct accel_class {
-  int64_t labels, predictions, both;
-};
-struct accel_score {
-  struct accel_class *classes;
-  int64_t n_classes, labels, right; /* of all classes */
-};
-
-/* An empty score over `classes`, which are set to zero. */
-struct accel_score accel_score_of(struct accel_class *classes, int64_t n_classes);
-
-/* Notes `count` predictions and their labels. A label below 0 does not count. */
-void accel_score(struct accel_score *score, const int32_t *predictions, const int32_t *labels, int64_t count);
-
-/* The fraction of labels that were predicted, within 0 and 1; not a number without any. */
-double accel_accuracy(const struct accel_score *score);
-
-/* F1 of class 1: 2 both / (labels + predictions), 0 where it does not occur (f1_score of scikit-learn with average
- * "binary"). */
-double accel_f1_binary(const struct accel_score *score);
-
-/* The mean of F1 over the classes that occur (average "macro"); not a number where none does. */
-double accel_f1_macro(const struct accel_score *score);
 
 /* Does what is due once `at` steps are done: the log line and metrics.jsonl, the progress line on a terminal, saving
  * model.safetensors. */

@@ -1,16 +1,17 @@
-/* Metrics of classification. */
+#include "runtime/report/score.h"
+
 #include "include/accel/collectives.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-struct accel_score accel_score_of(struct accel_class *classes, int64_t n_classes) {
-  memset(classes, 0, (size_t)n_classes * sizeof *classes);
-  return (struct accel_score){.classes = classes, .n_classes = n_classes};
+void rt_score_clear(struct score *score) {
+  if (score->n_classes > 0) memset(score->classes, 0, (size_t)score->n_classes * sizeof *score->classes);
+  score->labels = score->right = 0;
 }
 
-void accel_score(struct accel_score *score, const int32_t *predictions, const int32_t *labels, int64_t count) {
+void rt_score_note(struct score *score, const int32_t *predictions, const int32_t *labels, int64_t count) {
   for (int64_t i = 0; i < count; i++) {
     if (labels[i] < 0) continue;
     score->labels++;
@@ -22,9 +23,9 @@ void accel_score(struct accel_score *score, const int32_t *predictions, const in
   }
 }
 
-static_assert(sizeof(struct accel_class) == 3 * sizeof(int64_t), "counts alone, in a row");
+static_assert(sizeof(struct score_class) == 3 * sizeof(int64_t), "counts alone, in a row");
 
-void accel_all_reduce_score(enum accel_axis axis, struct accel_score *score) {
+void rt_score_all_reduce(enum accel_axis axis, struct score *score) {
   int64_t sums[] = {score->labels, score->right};
   accel_all_reduce_counts(axis, sums, 2);
   score->labels = sums[0];
@@ -32,26 +33,27 @@ void accel_all_reduce_score(enum accel_axis axis, struct accel_score *score) {
   accel_all_reduce_counts(axis, &score->classes->labels, 3 * (size_t)score->n_classes);
 }
 
-double accel_accuracy(const struct accel_score *score) {
+static double accuracy(const struct score *score) {
   return score->labels > 0 ? (double)score->right / (double)score->labels : NAN;
 }
 
-static double f1(const struct accel_class *class) {
+static double f1(const struct score_class *class) {
   int64_t occurrences = class->labels + class->predictions;
   return occurrences > 0 ? 2.0 * (double)class->both / (double)occurrences : 0.0;
 }
 
-double accel_f1_binary(const struct accel_score *score) {
-  return f1(&score->classes[1]);
-}
-
-double accel_f1_macro(const struct accel_score *score) {
+static double f1_macro(const struct score *score) {
   double sum = 0.0;
   int64_t occurring = 0;
   for (int64_t i = 0; i < score->n_classes; i++) {
-    const struct accel_class *class = &score->classes[i];
+    const struct score_class *class = &score->classes[i];
     sum += f1(class);
     occurring += class->labels + class->predictions > 0;
   }
   return occurring > 0 ? sum / (double)occurring : NAN;
+}
+
+double rt_score_metric(const struct score *score, const char *name) {
+  if (strcmp(name, "accuracy") == 0) return accuracy(score);
+  return strcmp(name, "f1_macro") == 0 ? f1_macro(score) : f1(&score->classes[1]);
 }

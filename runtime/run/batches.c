@@ -3,6 +3,9 @@
 #include "runtime/base/clock.h"
 #include "runtime/data/load.h"
 #include "runtime/process/world.h"
+#include "runtime/run/eval_batches.h"
+
+#include <string.h>
 
 bool rt_input_open(struct accel_run *run, const char *train_path, struct problem *problem) {
   const struct accel_program *program = run->program;
@@ -45,30 +48,6 @@ void rt_input_close(struct accel_run *run) {
   rt_data_close(&run->input.data);
 }
 
-/* ---- Samples ---- */
-
-int64_t accel_samples(const struct accel_run *run, enum accel_split split) {
-  return run->input.data.split[split].mixture.samples;
-}
-
-struct accel_range accel_part_of_samples(const struct accel_run *run, enum accel_split split, int64_t part,
-                                         int64_t parts) {
-  int64_t samples = accel_samples(run, split), batch = run->program->batch_size;
-  int64_t batches = samples / batch + (samples % batch != 0);
-  int64_t first = batches * part / parts * batch, end = batches * (part + 1) / parts * batch;
-  return (struct accel_range){first, end < samples ? end : samples};
-}
-
-struct accel_range accel_own_samples(const struct accel_run *run, enum accel_split split) {
-  return accel_part_of_samples(run, split, accel_rank(run), rt_data_ranks(run->program));
-}
-
-int64_t accel_rounds(const struct accel_run *run, enum accel_split split, int64_t parts) {
-  int64_t samples = accel_samples(run, split), batch = run->program->batch_size;
-  int64_t batches = samples / batch + (samples % batch != 0);
-  return batches / parts + (batches % parts != 0);
-}
-
 /* ---- Batches ---- */
 
 struct accel_share accel_share_of(const struct accel_run *run, int64_t at) {
@@ -81,47 +60,79 @@ struct accel_contributors accel_contributors_in(const struct accel_run *run, int
   return (struct accel_contributors){ranks, run->input.data.own.rank < ranks ? 1.0f : 0.0f};
 }
 
-/* A batch for a step begins, at `position`; what it takes until batch_ends is what the step waits for its input. */
-static double batch_begins(struct accel_run *run, enum accel_split which, int64_t position) {
-  if (which == ACCEL_TRAIN) rt_prefetch_tell(&run->input.prefetch, position);
-  return rt_now();
+/* What is loaded for a batch: samples from position `first` on; copies of the last one fill it up. */
+struct loading {
+  int64_t first, count;
+  double start; /* what it takes from then on is what a step waits for its input */
+};
+
+static struct loading batch_begins(struct accel_run *run, enum accel_split which, int64_t position, int64_t count) {
+  struct loading loading = {position, count, rt_now()};
+  if (which == ACCEL_TRAIN) {
+    rt_prefetch_tell(&run->input.prefetch, position);
+  } else {
+    struct eval_batch batch = rt_eval_batch(run, position / count);
+    loading.first = batch.first;
+    loading.count = batch.taken;
+  }
+  return loading;
 }
 
-static void batch_ends(struct accel_run *run, enum accel_split which, double start) {
-  if (which == ACCEL_TRAIN) run->reports.watch->waited += rt_now() - start;
+/* Fills up an array of `count` samples, `width` numbers of four bytes each; NULL: it was not asked for. */
+static void fill_up(const struct loading *loading, int64_t count, void *array, int64_t width) {
+  if (array == NULL) return;
+  size_t bytes = 4 * (size_t)width;
+  char *last = (char *)array + (size_t)(loading->count - 1) * bytes;
+  for (int64_t i = loading->count; i < count; i++) memcpy((char *)array + (size_t)i * bytes, last, bytes);
+}
+
+static void batch_ends(struct accel_run *run, enum accel_split which, const struct loading *loading) {
+  if (which == ACCEL_TRAIN) run->reports.watch->waited += rt_now() - loading->start;
 }
 
 void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
                         int32_t *targets) {
-  double start = batch_begins(run, which, position);
-  rt_load_windows(&run->input.data, which, position, count, tokens, targets);
-  batch_ends(run, which, start);
+  struct loading loading = batch_begins(run, which, position, count);
+  rt_load_windows(&run->input.data, which, loading.first, loading.count, tokens, targets);
+  int64_t length = run->program->sequence_length;
+  fill_up(&loading, count, tokens, length);
+  fill_up(&loading, count, targets, length);
+  batch_ends(run, which, &loading);
 }
 
 void accel_load_documents(struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
                           int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions) {
-  double start = batch_begins(run, which, position);
-  rt_load_documents(&run->input.data, which, position, count, tokens, targets, starts, positions);
-  batch_ends(run, which, start);
+  struct loading loading = batch_begins(run, which, position, count);
+  rt_load_documents(&run->input.data, which, loading.first, loading.count, tokens, targets, starts, positions);
+  int32_t *arrays[] = {tokens, targets, starts, positions};
+  for (int i = 0; i < 4; i++) fill_up(&loading, count, arrays[i], run->program->sequence_length);
+  batch_ends(run, which, &loading);
 }
 
 void accel_load_masked(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
                        int32_t *targets) {
-  double start = batch_begins(run, which, position);
-  rt_load_masked(&run->input.data, which, position, count, tokens, targets);
-  batch_ends(run, which, start);
+  struct loading loading = batch_begins(run, which, position, count);
+  rt_load_masked(&run->input.data, which, loading.first, loading.count, tokens, targets);
+  int64_t length = run->program->sequence_length;
+  fill_up(&loading, count, tokens, length);
+  fill_up(&loading, count, targets, length);
+  batch_ends(run, which, &loading);
 }
 
 void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
                         int32_t *labels) {
-  double start = batch_begins(run, which, position);
-  rt_load_rows(&run->input.data, which, position, count, features, labels, NULL);
-  batch_ends(run, which, start);
+  struct loading loading = batch_begins(run, which, position, count);
+  rt_load_rows(&run->input.data, which, loading.first, loading.count, features, labels, NULL);
+  fill_up(&loading, count, features, run->program->features);
+  fill_up(&loading, count, labels, 1);
+  batch_ends(run, which, &loading);
 }
 
 void accel_load_values(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
                        float *labels) {
-  double start = batch_begins(run, which, position);
-  rt_load_rows(&run->input.data, which, position, count, features, NULL, labels);
-  batch_ends(run, which, start);
+  struct loading loading = batch_begins(run, which, position, count);
+  rt_load_rows(&run->input.data, which, loading.first, loading.count, features, NULL, labels);
+  fill_up(&loading, count, features, run->program->features);
+  fill_up(&loading, count, labels, 1);
+  batch_ends(run, which, &loading);
 }

@@ -6,6 +6,7 @@
 #include "runtime/process/device.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/flags.h"
+#include "runtime/run/eval_batches.h"
 #include "runtime/run/run.h"
 #include "runtime/weights/layers.h"
 #include "runtime/weights/weights.h"
@@ -65,8 +66,7 @@ void accel_evaluation_weights(struct accel_run *run, void *weights) {
 
 /* Samples that one evaluation sees. */
 static int64_t samples_of(const struct accel_run *run) {
-  return run->program->eval_iters > 0 ? run->program->eval_iters * run->program->batch_size
-                                      : accel_samples(run, ACCEL_EVAL);
+  return run->program->eval_iters > 0 ? run->program->eval_iters * run->program->batch_size : rt_eval_samples(run);
 }
 
 /* As the job names it: a trainer's log has it after "eval_". */
@@ -101,7 +101,7 @@ static void print_json(const struct accel_run *run, double loss) {
 int accel_evaluation_finish(struct accel_run *run, double loss) {
   double known;
   if (run->program->sequence_length > 0 && !rt_extras_find(&run->reports.extras, "eval_perplexity", &known))
-    accel_report_metric(run, "perplexity", exp(loss));
+    rt_report_metric(run, "perplexity", exp(loss));
   if (strcmp(asked.format, "json") == 0)
     print_json(run, loss);
   else

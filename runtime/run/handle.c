@@ -33,7 +33,7 @@ void accel_report_eval(struct accel_run *run, int64_t at, double eval_loss) {
   run->reports.eval_loss = eval_loss;
 }
 
-void accel_report_metric(struct accel_run *run, const char *name, double value) {
+void rt_report_metric(struct accel_run *run, const char *name, double value) {
   struct problem problem;
   char whole[64];
   snprintf(whole, sizeof whole, "eval_%s", name);

@@ -17,4 +17,9 @@ struct reports {
   bool skipped;        /* the newest step ended without its update */
 };
 
+struct accel_run;
+
+/* Lets a metric of an evaluation wait for the next line, as eval_NAME. */
+void rt_report_metric(struct accel_run *run, const char *name, double value);
+
 #endif

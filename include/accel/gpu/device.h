@@ -33,7 +33,7 @@ struct accel_gpu_plan {
   size_t feed_offset;   /* in the arena: what the feed brings, samples and numbers of a micro-batch */
   size_t feed_bytes;    /* of one */
   size_t report_offset; /* in the arena: what a step leaves for the host */
-  size_t report_bytes;  /* of one */
+  size_t report_bytes;  /* of one; 0: there are none */
   int ahead;            /* feeds, and reports, that may be under way: 2 or more */
   int events;           /* numbers of events that the program uses: 0 … events - 1 */
   bool deterministic;   /* libraries choose algorithms whose results are the same in every run */
@@ -79,7 +79,8 @@ void accel_gpu_write(void *device, const void *host, size_t bytes);
 
 /* ---- Samples and numbers, host to device ---- */
 
-/* Room for the next feed's plan->feed_bytes, in pinned memory. Waits only when `ahead` feeds are under way. */
+/* Room for the next feed's plan->feed_bytes, in pinned memory, where they stay until `ahead` feeds later. Waits only
+ * when so many are under way. */
 void *accel_gpu_feed_begin(void);
 
 /* Sends what was put there, on the feed's stream. */

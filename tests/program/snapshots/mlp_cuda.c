@@ -351,9 +351,8 @@ static void look(struct accel_run *run, int age) {
 
 /* Sends a micro-batch on its way and has it worked on. */
 static void send_batch(struct accel_run *run, int64_t position, const struct accel_graph *graph) {
-  const enum accel_split split = ACCEL_TRAIN;
   struct feed *feed = accel_gpu_feed_begin();
-  accel_load_classes(run, split, position, 3, feed->features, feed->labels);
+  accel_load_classes(run, ACCEL_TRAIN, position, 3, feed->features, feed->labels);
   accel_gpu_feed_send();
   accel_gpu_feed_take();
   accel_gpu_launch(graph);

@@ -59,12 +59,13 @@ static struct accel_report step(struct accel_run *run, int64_t at) {
 }
 
 static double evaluate(struct accel_run *run) {
-  double gradient[VOCABULARY], loss = 0;
-  for (int i = 0; i < 2; i++) {
+  const int64_t batches = accel_eval_begin(run);
+  for (int64_t i = 0; i < batches; i++) {
+    double gradient[VOCABULARY];
     accel_load_windows(run, ACCEL_EVAL, i * BATCH, BATCH, arena->tokens[0], arena->targets[0]);
-    loss += loss_and_gradient(gradient) / 2;
+    accel_eval_add(run, i, loss_and_gradient(gradient), BATCH);
   }
-  return loss;
+  return accel_eval_loss(run);
 }
 
 static const struct accel_slice slices[] = {{0, 0, 0, 1, {VOCABULARY}}};
