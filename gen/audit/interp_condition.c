@@ -74,6 +74,13 @@ static bool narrow(struct interp *interp, struct syntax *subject, enum operator_
   return true;
 }
 
+/* Whether an expression is known not to be `truth`. */
+static bool is_not(struct interp *interp, struct syntax *condition, bool truth) {
+  struct value value = interp_evaluate(interp, condition);
+  if (value.kind != VALUE_INTEGER) return false;
+  return truth ? value.low == 0 && value.high == 0 : value.low > 0 || value.high < 0;
+}
+
 bool interp_assume(struct interp *interp, struct syntax *condition, bool truth) {
   condition = syntax_bare(condition);
   if (condition->kind == SYNTAX_UNARY && condition->operation == OPERATOR_NOT)
@@ -82,6 +89,8 @@ bool interp_assume(struct interp *interp, struct syntax *condition, bool truth) 
   enum operator_kind operation = condition->operation;
   if (operation == (truth ? OPERATOR_AND : OPERATOR_OR))
     return interp_assume(interp, condition->parts[0], truth) && interp_assume(interp, condition->parts[1], truth);
+  if (operation == (truth ? OPERATOR_OR : OPERATOR_AND)) /* a || b where a does not hold */
+    return !is_not(interp, condition->parts[0], truth) || interp_assume(interp, condition->parts[1], truth);
   bool compares = operation >= OPERATOR_LESS && operation <= OPERATOR_NOT_EQUAL;
   if (!compares || condition->parts[0]->type->kind != TYPE_INTEGER) return true;
   int64_t unused;
