@@ -47,6 +47,14 @@ template <typename type> __device__ inline float accel_float(type x) {
     return accel_widen(x);
 }
 
+/* *to = x, rounded to its type. */
+template <typename type, typename number> __device__ inline void accel_put(type *to, number x) {
+  if constexpr (sizeof(type) == sizeof(number))
+    *to = x;
+  else
+    *to = accel_narrow(x);
+}
+
 /* Takes numbers up into what ln sum e^x is made from: the highest so far, and the sum of e^(x - highest). Of -inf there
  * is nothing to take; a NaN makes the sum one. */
 template <int count> __device__ inline void accel_log_sum_add(float *highest, float *sum, const float *x) {

@@ -9,5 +9,6 @@
 #include "functions.h"
 #include "group.h"
 #include "pack.h"
+#include "tiles.h"
 
 #endif

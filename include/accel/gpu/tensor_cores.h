@@ -9,6 +9,7 @@
 
 #include "functions.h"
 #include "pack.h"
+#include "tiles.h"
 
 /* What tensor cores make of a type, and the depth of one of their matmuls, which has 16 rows and columns. */
 template <typename type> struct accel_core {
@@ -41,12 +42,6 @@ template <typename type> __device__ inline void accel_clear(accel_sums<type> *su
     for (int j = 0; j < 4; j++) nvcuda::wmma::fill_fragment(sums->items[i][j], 0.0f);
 }
 
-/* A matrix [rows][columns] of which the rows from `first` on, before `end`, count; all others are 0. */
-template <typename type> struct accel_matrix {
-  const type *items;
-  size_t rows, columns, first, end;
-};
-
 /* A part of a factor: 128 lines of 64 bytes along the depth, each 80 bytes long, or 64 bytes of depth in lines of 128
  * elements, each 136 long. */
 template <typename type> struct alignas(128) accel_slab {
@@ -56,8 +51,8 @@ template <typename type> struct alignas(128) accel_slab {
 /* Begins to copy a part of a matrix into a slab, the one at `tile` and at `deep` along the depth, `width` neighbours at
  * a time. The lengths of lines, and that eight threads write together to lines four apart, keep any two threads, and
  * what tensor cores read, out of one bank. */
-template <int width, bool along, typename type>
-__device__ inline void accel_bring(accel_slab<type> *slab, const accel_matrix<type> *from, size_t tile, size_t deep) {
+template <int width, bool along, typename type, typename matrix>
+__device__ inline void accel_bring(accel_slab<type> *slab, const matrix *from, size_t tile, size_t deep) {
   constexpr int depth = 64 / (int)sizeof(type), lines = along ? 128 : depth, packs = (along ? depth : 128) / width;
   constexpr int pitch = along ? 80 / (int)sizeof(type) : 136;
 #pragma unroll 4
@@ -65,12 +60,12 @@ __device__ inline void accel_bring(accel_slab<type> *slab, const accel_matrix<ty
     const int at = n * 128 + (int)threadIdx.x, position = at % packs * width;
     const int line = along ? at / packs / 8 * 8 + at / packs % 2 * 4 + at / packs % 8 / 2 : at / packs;
     const size_t row = (along ? tile : deep) + line, column = (along ? deep : tile) + position;
-    const bool counts = row >= from->first && row < from->end;
-    if (counts && row < from->rows && column < from->columns) {
+    const bool counts = matrix::whole || (row >= from->first && row < from->end);
+    if (counts && row < matrix::rows && column < matrix::columns) {
       if constexpr (width * sizeof(type) < 4)
-        slab->items[line * pitch + position] = from->items[row * from->columns + column];
+        slab->items[line * pitch + position] = from->items[row * matrix::columns + column];
       else
-        __pipeline_memcpy_async(slab->items + line * pitch + position, from->items + row * from->columns + column,
+        __pipeline_memcpy_async(slab->items + line * pitch + position, from->items + row * matrix::columns + column,
                                 width * sizeof(type));
     } else {
       accel_store(slab->items + line * pitch + position, accel_pack<type, width>{});
@@ -111,10 +106,10 @@ __device__ inline void accel_multiply_slabs(accel_sums<type> *sums, const accel_
 
 /* sums += left times right over `length` of the depth, at most `most`, at `from`, for 128 rows of left at `above` and
  * 128 columns of right at `before`. left_along: left's lines go along the depth; right_along: right's do. */
-template <bool left_along, bool right_along, int width, size_t most, typename type>
-__device__ inline void accel_add_gemm(accel_sums<type> *sums, const accel_matrix<type> *left,
-                                      const accel_matrix<type> *right, size_t above, size_t before, size_t from,
-                                      size_t length) {
+template <bool left_along, bool right_along, int width, size_t most, typename type, typename left_matrix,
+          typename right_matrix>
+__device__ inline void accel_add_gemm(accel_sums<type> *sums, const left_matrix *left, const right_matrix *right,
+                                      size_t above, size_t before, size_t from, size_t length) {
   constexpr size_t depth = 64 / sizeof(type);
   __shared__ accel_slab<type> a[2], b[2];
   accel_bring<width, left_along>(&a[0], left, above, from);
@@ -135,18 +130,10 @@ __device__ inline void accel_add_gemm(accel_sums<type> *sums, const accel_matrix
   }
 }
 
-/* *to = x, rounded to its type. */
-template <typename type, typename number> __device__ inline void accel_put(type *to, number x) {
-  if constexpr (sizeof(type) == sizeof(number))
-    *to = x;
-  else
-    *to = accel_narrow(x);
-}
-
 /* y [rows][columns] (+)= the sums, 128 rows at `above`, those before `end`, and 128 columns at `before`. */
-template <bool add, int width, typename result, typename type>
+template <bool add, int width, size_t rows, size_t columns, typename result, typename type>
 __device__ inline void accel_store_sums(result *y, const accel_sums<type> *sums, size_t above, size_t before,
-                                        size_t end, size_t rows, size_t columns) {
+                                        size_t end) {
   constexpr int pitch = 20;
   alignas(128) __shared__ float patches[4][16 * pitch];
   float *patch = patches[threadIdx.x / 32];
