@@ -108,6 +108,8 @@ bool constant_integer(const struct syntax *node, int64_t *value) {
   case SYNTAX_VARIABLE:
     return node->variable->is_constant && node->variable->initial != NULL &&
            constant_integer(node->variable->initial, value);
+  case SYNTAX_SELECT:
+    return constant_integer(node->parts[0], &a) && constant_integer(node->parts[a != 0 ? 1 : 2], value);
   case SYNTAX_BINARY: {
     bool overflows;
     if (node->type->kind != TYPE_INTEGER || !constant_integer(node->parts[0], &a) ||
