@@ -1,0 +1,296 @@
+/* Attention without the matrix of scores in memory, in float32: `share` threads have a query, or in the backward's
+ * second part a key, in registers, and a block of 64 of these brings the other side through shared memory, 32 rows at a
+ * time or fewer (Dao, Fu, Ermon, Rudra, Re, arXiv:2205.14135). Every sum has one order. For C++ that nvcc or hipcc
+ * compiles.
+ *
+ * `shape` has what is constant: heads, of keys and values `groups`; queries, keys; columns of a head; window, 0 where
+ * there is none; causal; by_starts, whether starts[batch][query] is the first key that a query sees; scale; and of each
+ * operand the steps NAME_batch, NAME_head and NAME_row, and of what is written NAME_adds. Blocks are parts of 64 rows,
+ * heads and the batch along blockIdx.x, y and z, and have 64 share threads. */
+#ifndef ACCEL_GPU_ATTEND_BY_ROWS_H
+#define ACCEL_GPU_ATTEND_BY_ROWS_H
+
+#include "functions.h"
+#include "group.h"
+
+/* ---- Rows ---- */
+
+/* What a thread has of a row: columns, and of how many together; and the rows of two operands, with three numbers each,
+ * that 48 KiB hold, the shared memory that a kernel has unasked. */
+template <int columns, int share> struct accel_row_part {
+  static constexpr int each = (columns + share - 1) / share, width = each * share;
+  static constexpr int tile = width <= 188 ? 32 : width <= 380 ? 16 : width <= 764 ? 8 : 4;
+};
+
+/* Rows of an operand in shared memory. */
+template <int columns, int share> struct accel_rows {
+  float items[accel_row_part<columns, share>::tile][accel_row_part<columns, share>::width];
+};
+
+/* The n-th column of a thread: neighbours by four where they divide its columns. */
+template <int columns, int share> __device__ inline int accel_part_column(int n) {
+  constexpr int each = accel_row_part<columns, share>::each;
+  const int part = (int)threadIdx.x % share;
+  return share == 1 ? n : each % 4 == 0 ? (n / 4 * share + part) * 4 + n % 4 : n * share + part;
+}
+
+/* The sum over the threads of a row. */
+template <int share> __device__ inline float accel_join(float x) {
+  if constexpr (share > 1) return accel_sum<share>(x);
+  return x;
+}
+
+/* to = factor times a thread's columns of the row that begins at `at`; zeros where it is not there. */
+template <int columns, int share, typename type>
+__device__ inline void accel_take_row(float *to, const type *from, size_t at, bool there, float factor) {
+  typedef accel_row_part<columns, share> part;
+  for (int n = 0; n < part::each; n++) {
+    const int c = accel_part_column<columns, share>(n);
+    to[n] = there && (part::width == columns || c < columns) ? accel_float(from[at + c]) * factor : 0.0f;
+  }
+}
+
+/* A thread's columns of a row (+)= from over a divisor. */
+template <bool add, int columns, int share, typename type>
+__device__ inline void accel_give_row(type *to, size_t at, const float *from, float divisor) {
+  typedef accel_row_part<columns, share> part;
+  for (int n = 0; n < part::each; n++) {
+    const int c = accel_part_column<columns, share>(n);
+    if (part::width == columns || c < columns) {
+      const float x = from[n] / divisor;
+      accel_put(to + at + c, add ? accel_float(to[at + c]) + x : x);
+    }
+  }
+}
+
+/* Rows `first` and on of two matrices of `count` rows into shared memory; zeros after the last. */
+template <int columns, int share, typename type, typename also_type>
+__device__ inline void accel_bring_rows(accel_rows<columns, share> *to, const type *from, size_t row,
+                                        accel_rows<columns, share> *also_to, const also_type *also_from,
+                                        size_t also_row, size_t first, size_t count) {
+  typedef accel_row_part<columns, share> part;
+  __syncthreads();
+  for (size_t n = threadIdx.x; n < part::tile * part::width; n += 64 * share) {
+    const size_t r = n / part::width, c = n % part::width;
+    const bool inside = first + r < count && (part::width == columns || c < columns);
+    to->items[r][c] = inside ? accel_float(from[(first + r) * row + c]) : 0.0f;
+    also_to->items[r][c] = inside ? accel_float(also_from[(first + r) * also_row + c]) : 0.0f;
+  }
+  __syncthreads();
+}
+
+/* The dot products of two rows of a thread, and of those that it shares them with, with two rows in shared memory. */
+template <int columns, int share>
+__device__ inline void accel_two_dots(float *first, float *second, const float *own_first, const float *row_first,
+                                      const float *own_second, const float *row_second) {
+  float firsts[2] = {0.0f}, seconds[2] = {0.0f};
+  for (int n = 0; n < accel_row_part<columns, share>::each; n++) {
+    const int c = accel_part_column<columns, share>(n);
+    firsts[n % 2] += own_first[n] * row_first[c];
+    seconds[n % 2] += own_second[n] * row_second[c];
+  }
+  *first = accel_join<share>(firsts[0] + firsts[1]);
+  *second = accel_join<share>(seconds[0] + seconds[1]);
+}
+
+/* to += factor times a thread's columns of a row in shared memory. */
+template <int columns, int share> __device__ inline void accel_add_row(float *to, float factor, const float *row) {
+  for (int n = 0; n < accel_row_part<columns, share>::each; n++)
+    to[n] += factor * row[accel_part_column<columns, share>(n)];
+}
+
+/* ---- What is seen ---- */
+
+/* Whether query i sees key j, the first that it sees being `begin`. */
+template <typename shape> __device__ inline bool accel_sees(size_t i, size_t j, int32_t begin) {
+  return j < shape::keys && (!shape::causal || j <= i) && (shape::window == 0 || j + shape::window > i) &&
+         (!shape::by_starts || (int32_t)j >= begin);
+}
+
+/* The first key that one of `count` queries from `first` on sees. */
+template <typename shape>
+__device__ inline size_t accel_first_seen(const int32_t *starts, size_t batch, size_t first, size_t count) {
+  size_t seen = 0;
+  if constexpr (shape::by_starts) {
+    const size_t most = shape::queries - first;
+    seen = (size_t)accel_lowest(starts + batch * shape::queries + first,
+                                shape::queries % count == 0 || most > count ? count : most);
+  }
+  if constexpr (shape::window > 0)
+    if (first + 1 > seen + shape::window) seen = first + 1 - shape::window;
+  return seen;
+}
+
+/* The end of the keys that a block of queries sees. */
+template <typename shape> __device__ inline size_t accel_last_seen() {
+  const size_t end = ((size_t)blockIdx.x + 1) * 64;
+  return shape::causal && end < shape::keys ? end : shape::keys;
+}
+
+/* ---- Forward, and the backward's part by queries ---- */
+
+/* y = softmax(scale q k^T) v, lse = ln of the sum of e^scores. */
+template <int share, typename shape, typename type>
+__device__ inline void accel_attend_by_rows(type *y, float *lse, const type *q, const type *k, const type *v,
+                                            const int32_t *starts) {
+  constexpr int columns = shape::columns;
+  typedef accel_row_part<columns, share> part;
+  __shared__ accel_rows<columns, share> keys, values;
+  const size_t i = (size_t)blockIdx.x * 64 + threadIdx.x / share, h = blockIdx.y, b = blockIdx.z;
+  const size_t group = h / (shape::heads / shape::groups);
+  const bool there = i < shape::queries;
+  int32_t begin = 0;
+  if constexpr (shape::by_starts) begin = there ? starts[b * shape::queries + i] : 0;
+  float query[part::each], result[part::each] = {0.0f}, highest = -INFINITY, sum = 0.0f;
+  accel_take_row<columns, share>(query, q + b * shape::q_batch + h * shape::q_head, i * shape::q_row, there,
+                                 shape::scale);
+  const size_t last = accel_last_seen<shape>();
+  const size_t seen = accel_first_seen<shape>(starts, b, (size_t)blockIdx.x * 64, 64);
+  for (size_t first = seen / part::tile * part::tile; first < last; first += part::tile) {
+    accel_bring_rows(&keys, k + b * shape::k_batch + group * shape::k_head, shape::k_row, &values,
+                     v + b * shape::v_batch + group * shape::v_head, shape::v_row, first, shape::keys);
+    for (size_t n_key = 0; n_key < part::tile; n_key++) {
+      const bool sees = there && accel_sees<shape>(i, first + n_key, begin);
+      if (share == 1 && !sees) continue;
+      float scores[4] = {0.0f}; /* four, so that one addition need not wait for the one before */
+      for (int n = 0; n < part::each; n++)
+        scores[n % 4] += query[n] * keys.items[n_key][accel_part_column<columns, share>(n)];
+      const float score = accel_join<share>((scores[0] + scores[1]) + (scores[2] + scores[3]));
+      if (share > 1 && !sees) continue;
+      if (score > highest) {
+        const float shrink = accel_exp(highest - score);
+        sum *= shrink;
+        for (int n = 0; n < part::each; n++) result[n] *= shrink;
+        highest = score;
+      }
+      const float weight = accel_exp(score - highest);
+      sum += weight;
+      accel_add_row<columns, share>(result, weight, values.items[n_key]);
+    }
+  }
+  if (!there) return;
+  if (threadIdx.x % share == 0) lse[(b * shape::heads + h) * shape::queries + i] = highest + accel_log(sum);
+  accel_give_row<shape::y_adds, columns, share>(y + b * shape::y_batch + h * shape::y_head, i * shape::y_row, result,
+                                                sum);
+}
+
+/* With p = e^(scale q k^T - lse) and ds = scale p (dy v^T - rowsum(dy y)): dq = ds k. */
+template <int share, typename shape, typename type, typename slope_type>
+__device__ inline void accel_attend_by_rows_dq(type *dq, const type *q, const type *k, const type *v, const type *y,
+                                               const float *lse, const slope_type *dy, const int32_t *starts) {
+  constexpr int columns = shape::columns;
+  typedef accel_row_part<columns, share> part;
+  __shared__ accel_rows<columns, share> keys, values;
+  const size_t i = (size_t)blockIdx.x * 64 + threadIdx.x / share, h = blockIdx.y, b = blockIdx.z;
+  const size_t group = h / (shape::heads / shape::groups);
+  const bool there = i < shape::queries;
+  int32_t begin = 0;
+  if constexpr (shape::by_starts) begin = there ? starts[b * shape::queries + i] : 0;
+  float query[part::each], slope[part::each], given[part::each], result[part::each] = {0.0f}, dot = 0.0f;
+  accel_take_row<columns, share>(query, q + b * shape::q_batch + h * shape::q_head, i * shape::q_row, there, 1.0f);
+  accel_take_row<columns, share>(slope, dy + b * shape::dy_batch + h * shape::dy_head, i * shape::dy_row, there, 1.0f);
+  accel_take_row<columns, share>(given, y + b * shape::y_batch + h * shape::y_head, i * shape::y_row, there, 1.0f);
+  for (int n = 0; n < part::each; n++) dot += slope[n] * given[n];
+  dot = accel_join<share>(dot);
+  const float top = there ? lse[(b * shape::heads + h) * shape::queries + i] : 0.0f;
+  const size_t last = accel_last_seen<shape>();
+  const size_t seen = accel_first_seen<shape>(starts, b, (size_t)blockIdx.x * 64, 64);
+  for (size_t first = seen / part::tile * part::tile; first < last; first += part::tile) {
+    accel_bring_rows(&keys, k + b * shape::k_batch + group * shape::k_head, shape::k_row, &values,
+                     v + b * shape::v_batch + group * shape::v_head, shape::v_row, first, shape::keys);
+    for (size_t n_key = 0; n_key < part::tile; n_key++) {
+      const bool sees = there && accel_sees<shape>(i, first + n_key, begin);
+      if (share == 1 && !sees) continue;
+      float score, product;
+      accel_two_dots<columns, share>(&score, &product, query, keys.items[n_key], slope, values.items[n_key]);
+      if (share > 1 && !sees) continue;
+      const float ds = accel_exp(shape::scale * score - top) * (product - dot) * shape::scale;
+      accel_add_row<columns, share>(result, ds, keys.items[n_key]);
+    }
+  }
+  if (!there) return;
+  accel_give_row<shape::dq_adds, columns, share>(dq + b * shape::dq_batch + h * shape::dq_head, i * shape::dq_row,
+                                                 result, 1.0f);
+}
+
+/* ---- The backward's part by keys ---- */
+
+/* What queries of a tile have besides their rows. */
+template <int tile> struct accel_query_numbers {
+  float dots[tile], tops[tile]; /* rowsum(dy y); lse */
+  int32_t begins[tile];
+};
+
+/* They are found by warps, from the rows of dy that shared memory has. */
+template <int share, typename shape, typename type>
+__device__ inline void accel_find_numbers(accel_query_numbers<accel_row_part<shape::columns, share>::tile> *numbers,
+                                          const accel_rows<shape::columns, share> *slopes, const type *y,
+                                          const float *lse, const int32_t *starts, size_t first) {
+  const size_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (size_t n = warp; n < accel_row_part<shape::columns, share>::tile; n += 2 * share) {
+    const size_t i = first + n;
+    float dot = 0.0f;
+    for (size_t c = lane; c < shape::columns && i < shape::queries; c += 32)
+      dot += slopes->items[n][c] * accel_float(y[i * shape::y_row + c]);
+    dot = accel_sum<32>(dot);
+    if (lane > 0) continue;
+    numbers->dots[n] = dot;
+    numbers->tops[n] = i < shape::queries ? lse[i] : 0.0f;
+    if constexpr (shape::by_starts) numbers->begins[n] = i < shape::queries ? starts[i] : 0;
+  }
+  __syncthreads();
+}
+
+/* dk = ds^T q and dv = p^T dy, over the queries of all heads that a key serves. */
+template <int share, typename shape, typename type, typename slope_type>
+__device__ inline void accel_attend_by_rows_dkv(type *dk, type *dv, const type *q, const type *k, const type *v,
+                                                const type *y, const float *lse, const slope_type *dy,
+                                                const int32_t *starts) {
+  constexpr int columns = shape::columns;
+  typedef accel_row_part<columns, share> part;
+  constexpr size_t group = shape::heads / shape::groups;
+  __shared__ accel_rows<columns, share> queries, slopes;
+  __shared__ accel_query_numbers<part::tile> numbers;
+  const size_t j = (size_t)blockIdx.x * 64 + threadIdx.x / share, shared = blockIdx.y, b = blockIdx.z;
+  const bool there = j < shape::keys;
+  const size_t last = ((size_t)blockIdx.x + 1) * 64; /* after the block's keys */
+  const size_t end =
+      shape::window > 0 && last + shape::window - 1 < shape::queries ? last + shape::window - 1 : shape::queries;
+  float key[part::each], value[part::each], key_sum[part::each] = {0.0f}, value_sum[part::each] = {0.0f};
+  accel_take_row<columns, share>(key, k + b * shape::k_batch + shared * shape::k_head, j * shape::k_row, there, 1.0f);
+  accel_take_row<columns, share>(value, v + b * shape::v_batch + shared * shape::v_head, j * shape::v_row, there, 1.0f);
+  for (size_t h = shared * group; h < (shared + 1) * group; h++)
+    for (size_t first = shape::causal ? (size_t)blockIdx.x * 64 / part::tile * part::tile : 0; first < end;
+         first += part::tile) {
+      if constexpr (shape::by_starts) {
+        const size_t most = shape::queries - first;
+        const size_t count = shape::queries % part::tile == 0 || most > part::tile ? part::tile : most;
+        if (accel_lowest(starts + b * shape::queries + first, count) >= (int32_t)last)
+          continue; /* of later documents */
+      }
+      accel_bring_rows(&queries, q + b * shape::q_batch + h * shape::q_head, shape::q_row, &slopes,
+                       dy + b * shape::dy_batch + h * shape::dy_head, shape::dy_row, first, shape::queries);
+      accel_find_numbers<share, shape>(&numbers, &slopes, y + b * shape::y_batch + h * shape::y_head,
+                                       lse + (b * shape::heads + h) * shape::queries, starts + b * shape::queries,
+                                       first);
+      for (size_t n_query = 0; n_query < part::tile && first + n_query < shape::queries; n_query++) {
+        const bool sees =
+            there && accel_sees<shape>(first + n_query, j, shape::by_starts ? numbers.begins[n_query] : 0);
+        if (share == 1 && !sees) continue;
+        float score, product;
+        accel_two_dots<columns, share>(&score, &product, key, queries.items[n_query], value, slopes.items[n_query]);
+        if (share > 1 && !sees) continue;
+        const float p = accel_exp(shape::scale * score - numbers.tops[n_query]);
+        const float ds = p * (product - numbers.dots[n_query]) * shape::scale;
+        accel_add_row<columns, share>(key_sum, ds, queries.items[n_query]);
+        accel_add_row<columns, share>(value_sum, p, slopes.items[n_query]);
+      }
+    }
+  if (!there) return;
+  accel_give_row<shape::dk_adds, columns, share>(dk + b * shape::dk_batch + shared * shape::dk_head, j * shape::dk_row,
+                                                 key_sum, 1.0f);
+  accel_give_row<shape::dv_adds, columns, share>(dv + b * shape::dv_batch + shared * shape::dv_head, j * shape::dv_row,
+                                                 value_sum, 1.0f);
+}
+
+#endif
