@@ -18,11 +18,11 @@ from test_training import HEADS, TEXT, case, write_data
 MODEL = {**HEADS, "num_hidden_layers": 1, "hidden_size": 136, "num_experts": 5, "num_experts_per_tok": 2, "moe_intermediate_size": 72,
          "capacity_factor": 0}
 STARTS = np.array([0, 0, 60, 131, 131, 170], np.int32)  # of 180 rows
-FORWARD = re.compile(r'rows = \{x, (\d+), (\d+), first, end\};\s+const accel_matrix<\w+> weight = \{weights.items\[g\], (\d+), (\d+), .*?'
-                     r'extern "C" void (\w+)\(', re.DOTALL)
-WEIGHT = re.compile(r'left = \{a, (\d+), (\d+), start, end\}, right = \{b, \1, (\d+), start, end\};.*?accel_store_sums<(\w+),.*?'
+FORWARD = re.compile(r'accel_matrix<\w+, (\d+), (\d+), false> rows = .*?accel_matrix<\w+, (\d+), (\d+), true> weight = .*?extern "C" void (\w+)\(',
+                     re.DOTALL)
+WEIGHT = re.compile(r'accel_matrix<\w+, (\d+), (\d+), false> left = .*?accel_matrix<\w+, \1, (\d+), false> right = .*?accel_store_sums<(\w+),.*?'
                     r'extern "C" void (\w+)\(', re.DOTALL)
-FEW = re.compile(r'weights.items\[group - 1\] \+ column \* (\d+);.*?extern "C" void (\w+_(\d+)x\1x(\d+))\(', re.DOTALL)
+FEW = re.compile(r'accel_dot<width, (\d+)>\(.*?extern "C" void (\w+_(\d+)x\1x(\d+))\(', re.DOTALL)
 GUARD = 64  # elements around results
 
 

@@ -7,6 +7,7 @@
 #include "../repeat.h"
 #include "attend.h"
 #include "attend_by_rows.h"
+#include "convolve.h"
 #include "functions.h"
 #include "group.h"
 #include "pack.h"
