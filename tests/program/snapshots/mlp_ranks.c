@@ -196,7 +196,7 @@ static void sum_add_3x7(float y[static 7], const float x[static 3 * 7]) {
   }
 }
 
-/* y += a b: [5][3] x [3][7]. */
+/* y^T += b^T a^T: [7][3] x [3][5]. */
 static void matmul_tn_add_5x3x7(float y[static 35], const float a[static 15], const float b[static 3 * 7]) {
   accel_gemm('T', 'N', 7, 5, 3, b, 7, a, 5, 1.0f, y, 5);
 }
@@ -206,7 +206,7 @@ static void matmul_3x7(float y[static 3 * 7], const float a[static 3 * 7], const
   accel_gemm('N', 'N', 3, 7, 7, a, 7, b, 7, 0.0f, y, 7);
 }
 
-/* y += a b: [7][3] x [3][7]. */
+/* y^T += b^T a^T: [7][3] x [3][7]. */
 static void matmul_tn_add_7x3x7(float y[static 49], const float a[static 21], const float b[static 3 * 7]) {
   accel_gemm('T', 'N', 7, 7, 3, b, 7, a, 7, 1.0f, y, 7);
 }
@@ -230,7 +230,7 @@ static void matmul_3x3x7(float y[static 3 * 7], const float a[static 3 * 3], con
   accel_gemm('N', 'N', 3, 7, 3, a, 3, b, 7, 0.0f, y, 7);
 }
 
-/* y += a b: [7][3] x [3][3]. */
+/* y^T += b^T a^T: [3][3] x [3][7]. */
 static void matmul_tn_add_7x3(float y[static 21], const float a[static 21], const float b[static 3 * 3]) {
   accel_gemm('T', 'N', 3, 7, 3, b, 3, a, 7, 1.0f, y, 7);
 }
