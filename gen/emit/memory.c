@@ -25,7 +25,7 @@ static struct jinja_value weight_member_value(const struct program *program, con
   if (bits16 || node->parameter != NULL)
     set_text(arena, value, "type", element_type(bits16 ? program->bits16 : node->parameter->dtype));
   set_int(arena, value, "alignment", bits16 ? 32 : 64);
-  set_int(arena, value, "array", !node->array ? 0 : node->slots > 0 ? node->slots : node->n_children);
+  set_int(arena, value, "array", node->array != NULL ? weight_array_room(node->array) : 0);
   if (node->parameter != NULL) {
     set_text(arena, value, "extent", extent_text(arena, node->parameter->shape));
     set_text(arena, value, "shape", shape_text(arena, node->parameter->shape));
@@ -128,8 +128,8 @@ static const char *stride_text(const struct program *program, const struct layer
   size_t number = strspn(path + layers->before, "0123456789");
   const struct weight_node *node =
       weight_node_at(program->weights->root, arena_copy(program->arena, path, (size_t)layers->before + number));
-  if (node->parent->array && node->parent->slots == 0 && node->parent->type->bytes == layers->stride)
-    return arena_printf(program->arena, "sizeof(struct %s)", node->parent->type->name);
+  if (node->array != NULL && node->array->slots == 0 && node->type->bytes == layers->stride)
+    return arena_printf(program->arena, "sizeof(struct %s)", node->type->name);
   return arena_printf(program->arena, "%" PRId64, layers->stride);
 }
 

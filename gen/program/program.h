@@ -176,6 +176,15 @@ struct function {
 
 /* A name of the parameter tree. Leaves are parameters; a name whose children are the numbers 0, 1, … with equal
  * contents is an array. */
+struct weight_node;
+
+/* Children of one node that are structures alike, numbers for names: elements of one array. */
+struct weight_array {
+  struct weight_node **elements;
+  int count;
+  int slots; /* as many elements have room, in turn; 0: all */
+};
+
 struct weight_node {
   const char *name;
   const char *path; /* absolute */
@@ -185,16 +194,15 @@ struct weight_node {
   const struct parameter *parameter; /* of a leaf */
   bool bound;                        /* some function takes a pointer to it */
   const struct region *binder;       /* the first such function's region */
-  const char *member;                /* its name in the structure that holds it */
-  bool array;                        /* the children are its elements */
-  int slots;                         /* of an array: as many elements have room, in turn; 0: all */
-  struct weight_struct *type;        /* of a node that is a structure; of an array: of its elements */
+  const char *member;                /* its name in the structure that holds it; of an element: its array's */
+  struct weight_array *array;        /* whose element it is; NULL: no array's */
+  struct weight_struct *type;        /* of a node that is a structure */
 };
 
 /* A C structure of parameters. */
 struct weight_member {
   const char *name;
-  struct weight_node *node; /* a leaf, a structure or an array, in the first use of the structure */
+  struct weight_node *node; /* a leaf, a structure or the first of an array, in the first use of the structure */
   int64_t offset, bytes;
 };
 struct weight_struct {

@@ -14,27 +14,28 @@ struct weight_node **weight_binding(const struct weight_tree *tree, const struct
 
 /* ---- Offsets ---- */
 
-/* Which of its parent's children a node is. */
-static int64_t position_of(const struct weight_node *node) {
-  int64_t position = 0;
-  while (node->parent->children[position] != node) position++;
-  return position;
+int weight_element(const struct weight_node *node) {
+  int element = 0;
+  while (node->array->elements[element] != node) element++;
+  return element;
+}
+
+int weight_array_room(const struct weight_array *array) {
+  return array->slots > 0 ? array->slots : array->count;
 }
 
 /* The offset of a node from the start of the weights. */
 static int64_t offset_of(const struct weight_tree *tree, const struct weight_node *node) {
   const struct weight_node *holder = node;
   if (node == tree->root) return 0;
-  if (node->parent->array) {
-    int64_t index = position_of(node);
-    if (node->parent->slots > 0) index %= node->parent->slots;
-    return offset_of(tree, node->parent) + index * node->parent->type->bytes;
-  }
+  int64_t before = 0;
+  if (node->array != NULL) before = weight_element(node) % weight_array_room(node->array) * node->type->bytes;
   do holder = holder->parent;
-  while (holder != tree->root && !holder->bound && !(holder->parent->array));
+  while (holder != tree->root && !holder->bound && holder->array == NULL);
   const struct weight_struct *type = holder->type;
   for (int i = 0; i < type->n_members; i++)
-    if (strcmp(type->members[i].name, node->member) == 0) return offset_of(tree, holder) + type->members[i].offset;
+    if (strcmp(type->members[i].name, node->member) == 0)
+      return offset_of(tree, holder) + type->members[i].offset + before;
   return -1;
 }
 
@@ -81,13 +82,13 @@ static int access_parts(const struct weight_node *from, const char *path, struct
   for (; node != from && length < 64; node = node->parent) chain[length++] = node;
   while (length-- > 0) {
     const struct weight_node *at = chain[length];
-    if (at->parent->array && at->parent != from) {
-      parts[count - 1].indexed = true;
-      parts[count - 1].first = position_of(at);
-      parts[count - 1].modulo = at->parent->slots;
-    } else if (at->member != NULL && count < 8) {
-      parts[count++] = (struct access_part){.member = at->member};
+    if (at->member == NULL || count == 8) continue;
+    parts[count] = (struct access_part){.member = at->member, .indexed = at->array != NULL};
+    if (at->array != NULL) {
+      parts[count].first = weight_element(at);
+      parts[count].modulo = at->array->slots;
     }
+    count++;
   }
   return count;
 }

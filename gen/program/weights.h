@@ -7,6 +7,12 @@
 /* Bytes from the start of a tree's parameters to where the one of this name, which it must have, is in use. */
 int64_t weight_offset(const struct weight_tree *tree, const char *path);
 
+/* Which element of its array a node is. */
+int weight_element(const struct weight_node *node);
+
+/* The elements for which an array has room. */
+int weight_array_room(const struct weight_array *array);
+
 /* The structure of the whole tree. */
 const struct weight_struct *weights_type(const struct weight_tree *tree);
 

@@ -1,9 +1,10 @@
 """A loop over layers stays a loop, whether its body is one call or is written out."""
 
+import subprocess
 import unittest
 
 import numpy as np
-from harness import MODELS, TREE, Trainer, save_file
+from harness import GENERATOR, MODELS, TREE, Trainer, save_file
 from torch_gpt import random_weights
 
 CONFIG = {"n_layer": 5, "n_head": 2, "n_embd": 32, "vocab_size": 256, "block_size": 16}
@@ -45,6 +46,22 @@ class Loops(unittest.TestCase):
         self.assertEqual(losses, expected, "fresh weights and all steps are the same")
         self.assertEqual(nested.count("for (int i = 0; i < 2; i++)"), 2, "forward")
         self.assertEqual(nested.count("for (int i = 1; i >= 0; i--)"), 2, "backward")
+
+    def test_loop_over_some_layers(self):
+        looped, losses = run(OWN / "first_differs.c", {"looped": True})
+        _, expected = run(OWN / "first_differs.c", {"looped": False})
+        self.assertEqual(losses, expected, "fresh weights and all steps are the same")
+        self.assertIn("&weights->layer_from_1[i]", looped)
+
+    def test_loop_over_layers_in_turn(self):
+        job = {
+            "model": {"source": str(OWN / "in_turn.c")},
+            "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 3, "sequence_length": 16},
+            "training": {"steps": 5},
+        }
+        refused = subprocess.run([GENERATOR, "plan", Trainer(job).path], capture_output=True, text=True, check=False)
+        self.assertEqual(refused.returncode, 2)
+        self.assertRegex(refused.stderr, r"in_turn.c:14:38: error: 'even' is called in a loop with scopes 'layer.0' and 'layer.2'")
 
     def test_text_is_as_long_for_more_layers(self):
         def lines(**more):

@@ -163,15 +163,27 @@ void plan_gradients(struct program *program) {
 
 /* ---- The tree of what is stored ---- */
 
-/* Whether what a loop goes through by an index is an array among the gradients too. */
+/* Whether elements of one array, which a loop goes through by an index, are elements of one among the gradients too,
+ * where they have gradients. */
+static bool is_array_of_gradients(const struct program *program, const struct weight_array *array) {
+  const struct weight_node *before = NULL;
+  for (int i = 0; i < array->count; i++) {
+    const struct weight_node *trained = weight_node_at(program->gradients->root, array->elements[i]->path);
+    if (trained == NULL) continue;
+    if (before != NULL && (trained->array == NULL || trained->array != before->array)) return false;
+    before = trained;
+  }
+  return true;
+}
+
 static bool same_arrays(const struct program *program, const struct weight_node *node, struct diagnostics *diags) {
-  const struct weight_node *trained = weight_node_at(program->gradients->root, node->path);
-  bool good = trained == NULL || !node->array || trained->array;
+  bool first = node->array != NULL && node->array->elements[0] == node;
+  bool good = !first || is_array_of_gradients(program, node->array);
   if (!good) {
     bool freezes = program->figures.n_frozen > 0;
     struct location where = freezes ? program->job->model.freeze[0].where : job_where(program->job, "optimizer.name");
     diag_error(diags, where, "the parameters that %s below '%s' differ by layer",
-               freezes ? "are frozen" : "are updated in the backward", node->path);
+               freezes ? "are frozen" : "are updated in the backward", node->parent->path);
     diag_help(diags, freezes ? "freeze whole layers, and the same parts of all others"
                              : "let all layers share the same parameters with others, or take optimizer.name: sgd");
   }

@@ -100,16 +100,26 @@ static bool same_tree(const struct weight_node *a, const struct weight_node *b) 
   return true;
 }
 
-/* gaps: numbers may be left out, as those of frozen layers are among the gradients. */
-static bool is_array(const struct weight_node *node, bool gaps) {
-  for (int i = 0; i < node->n_children; i++) {
-    const struct weight_node *child = node->children[i];
-    if (as_number(child->name) < 0) return false;
-    if (!gaps && as_number(child->name) != as_number(node->children[0]->name) + i) return false;
-    if (i > 0 && as_number(child->name) <= as_number(node->children[i - 1]->name)) return false;
-    if (child->parameter != NULL || !same_tree(child, node->children[0])) return false;
+/* How many children from number `first` on are structures alike whose numbers follow each other. gaps: numbers may be
+ * left out, as those of frozen layers are among the gradients. */
+static int count_alike(const struct weight_node *node, int first, bool gaps) {
+  const struct weight_node *one = node->children[first];
+  int count = 0;
+  if (one->parameter != NULL || as_number(one->name) < 0) return 0;
+  for (; first + count < node->n_children; count++) {
+    const struct weight_node *child = node->children[first + count];
+    int64_t number = as_number(child->name), after = number - as_number(one->name);
+    if (gaps ? count > 0 && number <= as_number(node->children[first + count - 1]->name) : after != count) break;
+    if (number < 0 || !same_tree(child, one)) break;
   }
-  return node->n_children > 0;
+  return count;
+}
+
+/* The elements of the array that begins with child number `first`; 0: it begins none. All children are one, or those
+ * that a function takes, so that a loop can go through them. */
+static int array_length(const struct weight_node *node, int first, bool gaps) {
+  int count = count_alike(node, first, gaps);
+  return count == node->n_children || (count > 1 && node->children[first]->bound) ? count : 0;
 }
 
 static struct weight_struct *struct_of(struct weight_tree *tree, struct weight_node *node);
@@ -121,36 +131,73 @@ static bool is_member(const void *context, const char *name) {
   return false;
 }
 
-static void add_member(struct weight_tree *tree, struct weight_struct *type, const char *prefix,
+static void add_members(struct weight_tree *tree, struct weight_struct *type, const char *prefix,
+                        struct weight_node *node);
+
+static int64_t member_bytes(const struct weight_node *node) {
+  if (node->parameter != NULL) return shape_count(node->parameter->shape) * dtype_size(node->parameter->dtype);
+  return node->type->bytes * (node->array != NULL ? weight_array_room(node->array) : 1);
+}
+
+/* A leaf, a structure, or an array whose first element is `node`. */
+static void add_member(struct weight_tree *tree, struct weight_struct *type, const char *name,
                        struct weight_node *node) {
   struct arena *arena = tree->arena;
-  const char *name = prefix[0] != '\0' ? arena_printf(arena, "%s_%s", prefix, node->name) : node->name;
-  node->array = is_array(node, tree->of_gradients);
-  if (node->parameter == NULL && !node->array && !node->bound) {
-    for (int i = 0; i < node->n_children; i++) add_member(tree, type, name, node->children[i]);
-    return;
-  }
-  struct weight_member member = {.node = node, .offset = arena_aligned(type->bytes)};
+  struct weight_node *const *nodes = node->array != NULL ? node->array->elements : &node;
+  struct weight_member member = {.node = node};
   member.name = free_name(arena, identifier(arena, name), is_member, type);
-  node->member = member.name;
-  if (node->parameter != NULL) {
-    member.bytes = shape_count(node->parameter->shape) * dtype_size(node->parameter->dtype);
-  } else {
-    node->type = struct_of(tree, node->array ? node->children[0] : node);
-    member.bytes = node->type->bytes * (node->array ? node->n_children : 1);
-    for (int i = 1; i < node->n_children && node->array; i++) struct_of(tree, node->children[i]);
+  for (int i = 0; i < (node->array != NULL ? node->array->count : 1); i++) {
+    nodes[i]->member = member.name;
+    if (node->parameter == NULL) struct_of(tree, nodes[i]);
   }
+  member.offset = arena_aligned(type->bytes);
+  member.bytes = member_bytes(node);
   type->members = arena_grow(arena, type->members, type->n_members, &type->capacity, sizeof *type->members);
   type->members[type->n_members++] = member;
   type->bytes = member.offset + member.bytes;
+}
+
+/* Some children of a node as an array. Of the others, the name says with which it begins. */
+static void add_array(struct weight_tree *tree, struct weight_struct *type, const char *prefix,
+                      const struct weight_node *node, int first, int count) {
+  struct arena *arena = tree->arena;
+  struct weight_array *array = arena_alloc(arena, sizeof *array);
+  *array = (struct weight_array){.elements = node->children + first, .count = count};
+  for (int i = 0; i < count; i++) array->elements[i]->array = array;
+  const char *from = arena_printf(arena, "from_%s", array->elements[0]->name);
+  if (count == node->n_children && prefix[0] != '\0')
+    add_member(tree, type, prefix, array->elements[0]);
+  else
+    add_member(tree, type, prefix[0] != '\0' ? arena_printf(arena, "%s_%s", prefix, from) : from, array->elements[0]);
+}
+
+/* A node below the one whose structure this is; `name` of it is all from there on. */
+static void add_node(struct weight_tree *tree, struct weight_struct *type, const char *name, struct weight_node *node) {
+  if (node->parameter != NULL || node->bound)
+    add_member(tree, type, name, node);
+  else
+    add_members(tree, type, name, node);
+}
+
+static void add_members(struct weight_tree *tree, struct weight_struct *type, const char *prefix,
+                        struct weight_node *node) {
+  for (int i = 0, count; i < node->n_children; i += count > 0 ? count : 1) {
+    struct weight_node *child = node->children[i];
+    count = array_length(node, i, tree->of_gradients);
+    if (count > 0)
+      add_array(tree, type, prefix, node, i, count);
+    else
+      add_node(tree, type, prefix[0] != '\0' ? arena_printf(tree->arena, "%s_%s", prefix, child->name) : child->name,
+               child);
+  }
 }
 
 static bool same_struct(const struct weight_struct *a, const struct weight_struct *b) {
   if (a->n_members != b->n_members || a->bytes != b->bytes) return false;
   for (int i = 0; i < a->n_members; i++) {
     const struct weight_node *p = a->members[i].node, *q = b->members[i].node;
-    if (strcmp(a->members[i].name, b->members[i].name) != 0 || p->type != q->type || p->array != q->array ||
-        a->members[i].bytes != b->members[i].bytes)
+    if (strcmp(a->members[i].name, b->members[i].name) != 0 || p->type != q->type ||
+        (p->array == NULL) != (q->array == NULL) || a->members[i].bytes != b->members[i].bytes)
       return false;
     if (p->parameter != NULL && (q->parameter == NULL || !shape_equal(p->parameter->shape, q->parameter->shape)))
       return false;
@@ -175,7 +222,7 @@ static const char *struct_name(const struct weight_tree *tree, const struct weig
 
 static struct weight_struct *struct_of(struct weight_tree *tree, struct weight_node *node) {
   struct weight_struct *type = arena_alloc(tree->arena, sizeof *type);
-  for (int i = 0; i < node->n_children; i++) add_member(tree, type, "", node->children[i]);
+  add_members(tree, type, "", node);
   type->bytes = arena_aligned(type->bytes);
   for (int i = 0; i < tree->n_structs; i++)
     if (same_struct(tree->structs[i], type)) return node->type = tree->structs[i];
@@ -193,13 +240,43 @@ static void visit_types(struct weight_walk *walk, const struct region *region, c
     if (!uses_scope(tree, region, i)) continue;
     const struct weight_node *node = weight_node_at(tree->root, prefixes[i]);
     const struct weight_node *first = *weight_binding(tree, region, i);
-    const struct weight_struct *type = node->array ? NULL : node->type;
-    if (type == (first->array ? NULL : first->type) && type != NULL) continue;
+    if (node->type == first->type && node->type != NULL) continue;
     diag_error(walk->diags, region->where,
                "'%s' is called with scopes '%s' and '%s', below which the parameters differ", region->function,
                first->path, node->path);
     diag_help(walk->diags, "give each call a scope that holds the parameters of that call alone");
     walk->ok = false;
+  }
+}
+
+/* Whether the scope of iteration `k` of a loop is reached as that of the first one, but for indices that have grown. */
+static bool is_in_step(const struct weight_tree *tree, const struct region *region, struct scope *const *scopes,
+                       int k) {
+  struct access_part first[8], own[8];
+  int count = weight_access(tree, region, scopes[0]->formal, scopes[0]->path, scopes[1]->path, first);
+  if (weight_access(tree, region, scopes[k]->formal, scopes[k]->path, NULL, own) != count) return false;
+  for (int i = 0; i < count; i++)
+    if (strcmp(first[i].member, own[i].member) != 0 || own[i].first != first[i].first + k * first[i].step) return false;
+  return true;
+}
+
+/* A loop reaches the scopes of its iterations by one expression. */
+static void visit_loops(struct weight_walk *walk, const struct region *region, const struct node *after,
+                        const char *const *prefixes) {
+  const struct weight_tree *tree = walk->context;
+  const struct call *call = after != NULL ? after->call : NULL;
+  for (int i = 0; call != NULL && i < call->callee->n_scopes; i++) {
+    struct scope *const *scopes = call->scopes + (size_t)i * (size_t)call->count;
+    if (!uses_scope(tree, call->callee, i)) continue;
+    for (int k = 1; k < call->count && walk->ok; k++) {
+      if (is_in_step(tree, region, scopes, k)) continue;
+      diag_error(walk->diags, after->where,
+                 "'%s' is called in a loop with scopes '%s' and '%s', and layers there differ in their parameters",
+                 call->callee->function, weight_path(tree->arena, prefixes[scopes[0]->formal], scopes[0]->path),
+                 weight_path(tree->arena, prefixes[scopes[k]->formal], scopes[k]->path));
+      diag_help(walk->diags, "go through all layers in one loop");
+      walk->ok = false;
+    }
   }
 }
 
@@ -233,6 +310,8 @@ struct weight_tree *plan_weights(struct program *program, bool of_gradients, str
   struct_of(tree, tree->root);
   walk.visit = visit_types;
   walk_tree(&walk, tree);
+  walk.visit = visit_loops;
+  walk_tree(&walk, tree);
   if (!walk.ok) return NULL;
   for (int i = 0; i < tree->count; i++) tree->items[i].offset = weight_offset(tree, tree->items[i].path);
   tree->bytes = weights_type(tree)->bytes;
@@ -246,9 +325,7 @@ void weights_fold(struct weight_tree *tree) {
     type->bytes = 0;
     for (int k = 0; k < type->n_members; k++) {
       struct weight_member *member = &type->members[k];
-      const struct weight_node *node = member->node;
-      if (node->array) member->bytes = node->type->bytes * (node->slots > 0 ? node->slots : node->n_children);
-      if (node->parameter == NULL && !node->array) member->bytes = node->type->bytes;
+      member->bytes = member_bytes(member->node);
       member->offset = arena_aligned(type->bytes);
       type->bytes = member->offset + member->bytes;
     }

@@ -52,17 +52,32 @@ static bool is_ignored(const struct job *job, const struct weight_node *node) {
   return ignored;
 }
 
+static void add_candidates(struct folding *folding, struct weight_node *node);
+
 /* Arrays within arrays stay as they are. */
-static void add_candidates(struct folding *folding, struct weight_node *node) {
-  bool candidate = node->array && has_gradient_alone(folding->program, node) &&
-                   elements_of(node->children[0]) >= folding->program->job->parallelism.least_params;
-  if (node->array && is_ignored(folding->program->job, node)) return;
-  for (int i = 0; i < node->n_children; i++) {
-    struct uses uses = {.element = node->children[i]};
+static void add_array(struct folding *folding, const struct weight_array *array) {
+  const struct job *job = folding->program->job;
+  bool candidate = elements_of(array->elements[0]) >= job->parallelism.least_params, ignored = false;
+  for (int i = 0; i < array->count; i++) {
+    candidate = candidate && has_gradient_alone(folding->program, array->elements[i]);
+    ignored |= is_ignored(job, array->elements[i]);
+  }
+  for (int i = 0; i < array->count && !ignored; i++) {
+    struct uses uses = {.element = array->elements[i]};
     if (candidate)
       ARENA_PUSH(folding->program->arena, *folding, uses);
     else
-      add_candidates(folding, node->children[i]);
+      add_candidates(folding, array->elements[i]);
+  }
+}
+
+static void add_candidates(struct folding *folding, struct weight_node *node) {
+  for (int i = 0; i < node->n_children; i++) {
+    struct weight_node *child = node->children[i];
+    if (child->array == NULL)
+      add_candidates(folding, child);
+    else if (child == child->array->elements[0])
+      add_array(folding, child->array);
   }
 }
 
@@ -81,7 +96,7 @@ enum { TOO_OFTEN = 1000 };
 /* Whether an element is a neighbour of the one of its array that was used before: those two have a slot each. */
 static bool is_next(const struct folding *folding, int at) {
   int before = folding->newest;
-  if (before < 0 || folding->items[before].element->parent != folding->items[at].element->parent) return true;
+  if (before < 0 || folding->items[before].element->array != folding->items[at].element->array) return true;
   return abs(before - at) == 1;
 }
 
@@ -122,26 +137,27 @@ static void walk_uses(struct folding *folding, const struct region *region, cons
   }
 }
 
-static bool is_used_once(const struct folding *folding, const struct weight_node *array) {
+static bool is_used_once(const struct folding *folding, const struct weight_array *array) {
   bool evaluated = folding->program->entry.second_region != NULL;
   for (int i = 0; i < folding->count; i++) {
     const struct uses *uses = &folding->items[i];
-    if (uses->element->parent != array) continue;
+    if (uses->element->array != array) continue;
     if (uses->times[0] != 1 || uses->times[1] != 1 || uses->times[2] != evaluated) return false;
   }
   return true;
 }
 
+/* To the array whose element the path names. */
 static void give_slots(struct weight_tree *tree, const char *path) {
-  struct weight_node *array = weight_node_at(tree->root, path);
-  array->slots = array->n_children < FSDP_SLOTS ? array->n_children : FSDP_SLOTS;
+  struct weight_array *array = weight_node_at(tree->root, path)->array;
+  array->slots = array->count < FSDP_SLOTS ? array->count : FSDP_SLOTS;
 }
 
-static void fold_array(struct program *program, const struct weight_node *array) {
-  if (program->job->parallelism.zero_stage == 3) give_slots(program->weights, array->path);
-  if (job_reduces_each(program->job)) give_slots(program->gradients, array->path);
-  for (int i = 0; i < array->n_children; i++) {
-    struct fsdp_unit unit = {.path = array->children[i]->path};
+static void fold_array(struct program *program, const struct weight_array *array) {
+  if (program->job->parallelism.zero_stage == 3) give_slots(program->weights, array->elements[0]->path);
+  if (job_reduces_each(program->job)) give_slots(program->gradients, array->elements[0]->path);
+  for (int i = 0; i < array->count; i++) {
+    struct fsdp_unit unit = {.path = array->elements[i]->path};
     ARENA_PUSH(program->arena, program->ranks.fsdp_units, unit);
   }
 }
@@ -211,8 +227,8 @@ bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
   folding.newest = -1;
   if (program->entry.second_region != NULL) walk_uses(&folding, program->entry.second_region, root);
   for (int i = 0; i < folding.count; i++) {
-    const struct weight_node *array = folding.items[i].element->parent;
-    if (folding.items[i].element == array->children[0] && is_used_once(&folding, array)) fold_array(program, array);
+    const struct weight_array *array = folding.items[i].element->array;
+    if (folding.items[i].element == array->elements[0] && is_used_once(&folding, array)) fold_array(program, array);
   }
   weights_fold(program->weights);
   weights_fold(program->gradients);
@@ -283,20 +299,15 @@ static void add_uses(struct program *program, struct use_list *list, const struc
   }
 }
 
-/* The slot of its array that a unit takes. */
-static int slot_of(const struct program *program, int unit) {
+static const struct weight_node *unit_node(const struct program *program, int unit) {
   const struct weight_tree *tree = program->job->parallelism.zero_stage == 3 ? program->weights : program->gradients;
-  const struct weight_node *node = weight_node_at(tree->root, program->ranks.fsdp_units.items[unit].path);
-  int position = 0, slots = node->parent->slots;
-  while (node->parent->children[position] != node) position++;
-  return position % slots;
+  return weight_node_at(tree->root, program->ranks.fsdp_units.items[unit].path);
 }
 
+/* Whether two units take the same slot of one array. */
 static bool share_slot(const struct program *program, int a, int b) {
-  const char *p = program->ranks.fsdp_units.items[a].path, *q = program->ranks.fsdp_units.items[b].path;
-  size_t length = (size_t)(strrchr(p, '.') - p);
-  bool same_array = strrchr(p, '.') != NULL && strncmp(p, q, length + 1) == 0 && strrchr(q, '.') == q + length;
-  return same_array && slot_of(program, a) == slot_of(program, b);
+  const struct weight_node *p = unit_node(program, a), *q = unit_node(program, b);
+  return p->array == q->array && weight_element(p) % p->array->slots == weight_element(q) % q->array->slots;
 }
 
 /* Gathers, each started before the use that is ahead of its own; what is still there is not gathered again. */
