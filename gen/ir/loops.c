@@ -30,8 +30,6 @@ static bool find_carries(struct node *const *calls, int count, int *carry) {
       const struct value *expected = carry[i] >= 0 ? calls[k - 1]->outputs[carry[i]] : calls[0]->inputs[i];
       if (calls[k]->inputs[i] != expected) return false;
     }
-    /* An input that is the same for all and has a gradient would need a sum over the iterations. */
-    if (carry[i] < 0 && calls[0]->inputs[i]->differentiable) return false;
     for (int j = 0; j < i; j++)
       if (carry[i] >= 0 && carry[j] == carry[i]) return false;
     carried += carry[i] >= 0;

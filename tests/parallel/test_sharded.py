@@ -52,6 +52,10 @@ class Weights(BesideOne):
     def test_accumulating_with_replicas(self):
         self.check(4, 3, parallelism=stage(3, dp_shard=2), config=LAYERS, accumulation=ACCUMULATING)
 
+    def test_loops_that_begin_with_the_second_layer(self):
+        config = {"num_layers": 4, "num_decoder_layers": 3, "num_heads": 2, "d_model": 16, "d_kv": 8, "d_ff": 32, "vocab_size": 256}
+        self.check(2, 3, steps=10, model="t5", config=config, parallelism=stage(3), data={"sequence_length": 16})
+
     def test_in_bf16_with_checkpointing(self):
         self.check(2, 6, tolerance=3e-4, parallelism=stage(3), config={**LAYERS, "dropout": 0.0},
                    precision={"mixed_precision": "bf16"}, memory={"activation_checkpointing": "all"}, optimizer=GROUPS)

@@ -11,12 +11,13 @@ CONFIG = {"n_layer": 5, "n_head": 2, "n_embd": 32, "vocab_size": 256, "block_siz
 OWN = TREE / "tests" / "program" / "models"
 
 
-def run(source, config, weights=None):
+def run(source, config, weights=None, **more):
     trainer = Trainer({
         "model": {"source": str(source), "config": dict(config)},
         "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": 3, "sequence_length": 16},
         "training": {"steps": 5},
         "accumulation": {"num_steps": 2},  # in one, a loop's first iterations may stand apart (docs/memory.md)
+        **more,
     })
     (trainer.folder / "corpus.txt").write_bytes(bytes(np.random.default_rng(1).integers(32, 127, 4000).astype(np.uint8)))
     if weights is not None:
@@ -46,6 +47,20 @@ class Loops(unittest.TestCase):
         self.assertEqual(losses, expected, "fresh weights and all steps are the same")
         self.assertEqual(nested.count("for (int i = 0; i < 2; i++)"), 2, "forward")
         self.assertEqual(nested.count("for (int i = 1; i >= 0; i--)"), 2, "backward")
+
+    def test_input_of_all_iterations(self):
+        source = OWN / "shared_input.c"
+        _, expected = run(source, {"looped": False})
+        kept, losses = run(source, {"looped": True})
+        self.assertEqual(losses, expected, "the sum over iterations has the order of the layers written out")
+        self.assertEqual(kept.count("for (int i = 3; i >= 0; i--)"), 1, "backward")
+        for checkpointing in ({"activation_checkpointing": "all"}, {"activation_checkpointing": "every", "checkpoint_every": 3}):
+            with self.subTest(**checkpointing):
+                _, losses = run(source, {"looped": True}, memory=checkpointing)
+                np.testing.assert_allclose(losses, expected, rtol=1e-6)
+        _, wide = run(source, {"looped": False}, precision={"mixed_precision": "bf16"})
+        _, losses = run(source, {"looped": True}, precision={"mixed_precision": "bf16"})
+        np.testing.assert_allclose(losses, wide, rtol=2e-4)
 
     def test_loop_over_some_layers(self):
         looped, losses = run(OWN / "first_differs.c", {"looped": True})

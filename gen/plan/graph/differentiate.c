@@ -12,10 +12,13 @@ struct interface {
   struct region *backward; /* NULL: the region does not depend on a parameter */
   int *of_results;         /* its first inputs: gradients of these results */
   int n_of_results;
+  int *of_sums; /* its next inputs: gradients of these inputs so far, to which it adds its own */
+  int n_of_sums;
   int *primals; /* its further inputs: these inputs of the forward region */
   int n_primals;
   int *of_inputs; /* its results: gradients of these inputs */
   int n_of_inputs;
+  bool *shared, *carried; /* by input of the forward region: some loop gives all iterations the same, or passes it on */
 };
 
 struct pass {
@@ -90,12 +93,36 @@ static int index_of(const int *list, int count, int item) {
   return -1;
 }
 
+/* The gradient of an input of a call so far, which the call's backward adds to instead of what contributed to it. */
+static struct value *take_sum(struct pass *pass, const struct value *input, enum dtype dtype) {
+  struct value *sum = input->kind != VALUE_PARAMETER ? gradient_of(pass, input) : NULL;
+  if (sum == NULL) return builder_cast(pass->builder, op_constant(pass->builder, 0, input->shape), dtype);
+  pass->sums[input->id].count = 0;
+  return builder_cast(pass->builder, sum, dtype);
+}
+
+/* Lets a call of a backward region add to gradients so far. A loop carries them through its iterations, but for an
+ * input that it passes on: each iteration has its own gradient of that. */
+static void add_to_sums(struct pass *pass, const struct node *node, struct value **inputs, struct call *call) {
+  const struct call *forward = node->call;
+  const struct interface *interface = &pass->interfaces[forward->callee->id];
+  for (int i = 0; i < interface->n_of_sums; i++) {
+    int input = interface->of_sums[i], at = interface->n_of_results + i;
+    enum dtype dtype = interface->backward->inputs.items[at]->dtype;
+    bool passed_on = forward->count > 1 && forward->carry[input] >= 0;
+    inputs[at] =
+        passed_on ? filled(pass, interface->backward->inputs.items[at], 0) : take_sum(pass, node->inputs[input], dtype);
+    if (forward->count > 1 && !passed_on)
+      call->carry[at] = index_of(interface->of_inputs, interface->n_of_inputs, input);
+  }
+}
+
 /* The call of the callee's backward region, and what it contributes. */
 static void differentiate_call(struct pass *pass, struct node *node) {
   const struct call *forward = node->call;
   const struct interface *interface = &pass->interfaces[forward->callee->id];
   if (interface->backward == NULL) return;
-  int n = interface->n_of_results + interface->n_primals;
+  int before = interface->n_of_results + interface->n_of_sums, n = before + interface->n_primals;
   struct value **inputs = arena_alloc(pass->arena, ((size_t)n + 1) * sizeof *inputs);
   struct call *call = arena_alloc(pass->arena, sizeof *call);
   *call = (struct call){.callee = interface->backward,
@@ -119,8 +146,9 @@ static void differentiate_call(struct pass *pass, struct node *node) {
   if (!flows) return;
   for (int i = 0; i < interface->n_of_results; i++)
     if (inputs[i] == NULL) inputs[i] = filled(pass, node->outputs[interface->of_results[i]], 0);
+  add_to_sums(pass, node, inputs, call);
   for (int i = 0; i < interface->n_primals; i++) {
-    int primal = interface->primals[i], at = interface->n_of_results + i;
+    int primal = interface->primals[i], at = before + i;
     call->stacked[at] = forward->count > 1 && forward->carry[primal] >= 0;
     inputs[at] = call->stacked[at] ? history_of(pass, node, primal) : node->inputs[primal];
   }
@@ -128,8 +156,9 @@ static void differentiate_call(struct pass *pass, struct node *node) {
   back->call = call;
   region_append(pass->graph, pass->backward, back);
   for (int i = 0; i < interface->n_of_inputs; i++) {
-    const struct value *input = node->inputs[interface->of_inputs[i]];
-    contribute(pass, input, node_output(pass->graph, back, input->shape, input->dtype));
+    const struct value *result = interface->backward->results.items[i];
+    contribute(pass, node->inputs[interface->of_inputs[i]],
+               node_output(pass->graph, back, result->shape, result->dtype));
   }
 }
 
@@ -262,15 +291,34 @@ static void push_gradients(struct pass *pass, struct region *backward, int index
   }
 }
 
+/* The gradient of an input that all iterations of a loop share: the sum so far, an input of the backward region, and
+ * what this call adds (NULL: nothing). It is summed in float32, as a chain of additions outside of a loop is; one that
+ * is passed on from iteration to iteration has its value's type. */
+static struct value *add_to_sum(struct pass *pass, struct region *backward, struct interface *interface,
+                                const struct value *input, struct value *gradient) {
+  enum dtype dtype = interface->carried[input->index] ? input->dtype : DTYPE_FLOAT32;
+  struct value *before = region_input(pass->graph, backward, input->shape, dtype);
+  before->name = arena_printf(pass->arena, "d_%s_before", input->name);
+  interface->of_sums[interface->n_of_sums++] = input->index;
+  if (gradient == NULL) return before;
+  struct value *sum = op_add(pass->builder, before, builder_cast(pass->builder, gradient, dtype));
+  builder_name(pass->builder, sum, arena_printf(pass->arena, "d_%s_sum", input->name));
+  return sum;
+}
+
 static void end_gradients(struct pass *pass, struct region *forward, struct region *backward,
                           struct interface *interface) {
   for (int i = 0; i < forward->parameters.count; i++) push_gradients(pass, backward, i, &forward->parameters.items[i]);
   interface->of_inputs = arena_alloc(pass->arena, ((size_t)forward->inputs.count + 1) * sizeof(int));
+  interface->of_sums = arena_alloc(pass->arena, ((size_t)forward->inputs.count + 1) * sizeof(int));
   for (int i = 0; i < forward->inputs.count; i++) {
     const struct value *input = forward->inputs.items[i];
     if (!input->differentiable) continue;
     struct value *gradient = gradient_of(pass, input);
-    if (gradient == NULL) gradient = filled(pass, input, 0);
+    if (interface->shared[i])
+      gradient = add_to_sum(pass, backward, interface, input, gradient);
+    else if (gradient == NULL)
+      gradient = filled(pass, input, 0);
     ARENA_PUSH(pass->arena, backward->results, gradient);
     interface->of_inputs[interface->n_of_inputs++] = i;
   }
@@ -290,6 +338,8 @@ static void add_again(struct pass *pass, struct region *region, bool within) {
   for (int i = 0; i < region->nodes.count && !recompute; i++)
     if (region->nodes.items[i]->call != NULL) add_again(pass, region->nodes.items[i]->call->callee, within);
   struct region *copy = copy_region(&copying, region, "again");
+  pass->interfaces[copy->id].shared = pass->interfaces[region->id].shared;
+  pass->interfaces[copy->id].carried = pass->interfaces[region->id].carried;
   for (int i = 0; i < copy->nodes.count; i++) copy->nodes.items[i]->discards = true;
   copy->recompute = recompute;
   name_values(pass->arena, copy);
@@ -356,6 +406,24 @@ static void reach(const struct region *region, bool *reached) {
   }
 }
 
+/* How loops use the inputs of the regions that they call. */
+static void mark_inputs(struct pass *pass) {
+  const struct graph *graph = pass->graph;
+  for (int r = 0; r < graph->n_regions; r++) {
+    const struct region *region = graph->regions[r];
+    pass->interfaces[r].shared = arena_alloc(pass->arena, ((size_t)region->inputs.count + 1) * sizeof(bool));
+    pass->interfaces[r].carried = arena_alloc(pass->arena, ((size_t)region->inputs.count + 1) * sizeof(bool));
+  }
+  for (int r = 0; r < graph->n_regions; r++)
+    for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
+      const struct call *call = graph->regions[r]->nodes.items[i]->call;
+      if (call == NULL || call->count == 1) continue;
+      const struct interface *interface = &pass->interfaces[call->callee->id];
+      for (int k = 0; k < call->callee->inputs.count; k++)
+        *(call->carry[k] >= 0 ? &interface->carried[k] : &interface->shared[k]) = true;
+    }
+}
+
 struct region *differentiate(struct builder *builder, const struct seed *seed) {
   struct graph *graph = builder_graph(builder);
   struct region *entry = graph->entry;
@@ -375,6 +443,7 @@ struct region *differentiate(struct builder *builder, const struct seed *seed) {
   pass.interfaces = arena_alloc(graph->arena, most * sizeof *pass.interfaces);
   for (int within = 0; within < 2; within++)
     pass.again[within] = arena_alloc(graph->arena, most * sizeof(struct region *));
+  mark_inputs(&pass);
   bool *reached = arena_alloc(graph->arena, (size_t)n * sizeof(bool));
   reach(entry, reached);
   for (int i = 0; i < n; i++)

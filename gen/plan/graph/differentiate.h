@@ -15,8 +15,9 @@ struct seed {
  * result is the loss, a scalar; its gradient starts from `seed`. NULL with an error in the builder's diagnostics when
  * the loss is not a scalar or depends on no parameter.
  *
- * A backward region takes the gradients of the forward region's results, then those of its inputs that it needs; it
- * gives the gradients of the inputs that depend on parameters. */
+ * A backward region takes the gradients of the forward region's results, then the gradients so far of inputs that some
+ * loop gives to all of its iterations, then those of its inputs that it needs. It gives the gradients of the inputs
+ * that depend on parameters; it has added to those so far, so that a loop carries the sum through its iterations. */
 struct region *differentiate(struct builder *builder, const struct seed *seed);
 
 #endif
