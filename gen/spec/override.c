@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/spec/assign.h"
 #include "gen/spec/source.h"
 #include "gen/spec/yaml.h"
 
@@ -23,34 +24,6 @@ static struct spec_node *read_value(struct arena *arena, const char *value, stru
   return source == NULL ? NULL : yaml_parse(arena, source, diags);
 }
 
-/* A copy of `group` with the value at the dotted key; NULL with an error where something else than a group is on the
- * way. */
-static struct spec_node *set(struct arena *arena, const struct spec_node *group, const char *key,
-                             struct spec_node *value, struct diagnostics *diags) {
-  size_t length = strcspn(key, ".");
-  const char *name = arena_copy(arena, key, length), *rest = key + length;
-  struct spec_node *copy = spec_copy_map(arena, group, 1);
-  struct spec_entry *entry = spec_entry(copy, name);
-  if (entry == NULL) {
-    entry = &copy->entries[copy->count++];
-    *entry = (struct spec_entry){.key = name, .key_where = value->where};
-  }
-  if (*rest == '\0') {
-    entry->key_where = value->where;
-    entry->value = value;
-    return copy;
-  }
-  struct spec_node nothing = {.kind = SPEC_MAP, .where = value->where, .text = ""};
-  bool empty = entry->value == NULL || entry->value->kind == SPEC_NULL;
-  if (!empty && entry->value->kind != SPEC_MAP) {
-    diag_error(diags, value->where, "'%s' is no group of keys", name);
-    diag_note(diags, entry->value->where, "it is %s here", spec_describe(arena, entry->value));
-    return NULL;
-  }
-  entry->value = set(arena, empty ? &nothing : entry->value, rest + 1, value, diags);
-  return entry->value == NULL ? NULL : copy;
-}
-
 const struct spec_node *override_apply(struct arena *arena, const struct spec_node *document,
                                        const struct job_override *override, struct diagnostics *diags) {
   bool bare = override->value == NULL;
@@ -62,6 +35,6 @@ const struct spec_node *override_apply(struct arena *arena, const struct spec_no
   }
   if (document->kind != SPEC_MAP) return document; /* validation says so */
   struct spec_node *value = read_value(arena, override->value, where, diags);
-  struct spec_node *result = value == NULL ? NULL : set(arena, document, override->key, value, diags);
+  struct spec_node *result = value == NULL ? NULL : document_assign(arena, NULL, document, override->key, value, diags);
   return result == NULL ? document : result;
 }
