@@ -8,6 +8,7 @@ import itertools
 import json
 import pathlib
 import re
+import shutil
 import sys
 import tempfile
 
@@ -65,10 +66,11 @@ def names(key):
 
 
 class Table:
-    """Asks the generator, and remembers where a key makes sense alone."""
+    """Runs a copy of the generator, which a build meanwhile does not replace, and remembers where a key makes sense alone."""
 
     def __init__(self, folder):
         self.folder, self.known = folder, {}
+        self.generator = shutil.copy2(keys.GENERATOR, folder)
 
     def job(self, base, settings):
         """A base with (key, value, name of the key's group) for each setting."""
@@ -80,7 +82,7 @@ class Table:
         return job | {key: value for key, value, _ in settings}
 
     def ask(self, base, settings, number):
-        return keys.generate(self.job(base, settings), self.folder, f"pair{number}")
+        return keys.generate(self.job(base, settings), self.folder, f"pair{number}", self.generator)
 
     def takes(self, one, at, number):
         """Whether a key is taken by itself at (base, name)."""

@@ -217,12 +217,12 @@ class Refusal:
         self.elsewhere = re.findall(r"^(\S+:\d+:\d+): (?:error|note): ", text, re.M)
 
 
-def generate(job, folder, name="job"):
+def generate(job, folder, name="job", generator=GENERATOR):
     """The text of the program, or a Refusal. Anything else fails."""
     path, out = folder / f"{name}.yaml", folder / f"{name}.c"
     keys_of_lines = write(job, path)
     out.unlink(missing_ok=True)
-    result = subprocess.run([GENERATOR, path, "-o", out], capture_output=True, text=True, cwd=folder, timeout=300)
+    result = subprocess.run([generator, path, "-o", out], capture_output=True, text=True, cwd=folder, timeout=300)
     if result.returncode == 0:
         return out.read_text()
     if result.returncode != 2:
