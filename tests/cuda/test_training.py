@@ -2,7 +2,7 @@
 batches. The kernels run as C++ on the processor (tests/cuda/host), so this is said of their arithmetic and their
 barriers, and of the host program; nothing of a GPU, and nothing of cuBLASLt and cuDNN.
 
-usage: test_training.py [NAME...]; --all: every example model (ninja soak)"""
+usage: test_training.py [NAME...], of a case or a class; --all: every example model (ninja soak)"""
 
 import json
 import os
@@ -305,9 +305,8 @@ def add(name, job):
 
 if __name__ == "__main__":
     PARTS = Training.parts = objects()
-    named = [word for word in sys.argv[1:] if not word.startswith("-")]
-    wanted = {**CASES, **MORE} if named or "--all" in sys.argv else CASES
-    for name, job in wanted.items():
-        if not named or name in named:
-            add(name, job)
-    unittest.main(argv=sys.argv[:1], defaultTest=["Training"] if named else None)
+    named, known = [word for word in sys.argv[1:] if not word.startswith("-")], {**CASES, **MORE}
+    cases = [name for name in named if name in known] or (known if "--all" in sys.argv else CASES)
+    for name in cases:
+        add(name, known[name])
+    unittest.main(argv=sys.argv[:1], defaultTest=[f"Training.test_{name}" if name in known else name for name in named] or None)

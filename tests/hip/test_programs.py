@@ -3,7 +3,7 @@ compare CUDA's: their kernels run as C++ on the processor, their calls of HIP an
 (tests/hip/standin). This is said of their arithmetic and their barriers, of the host program and of the runtime's part for
 HIP; nothing of a GPU, and nothing of hipBLASLt. SKIPPED where HIP's headers are not.
 
-usage: test_programs.py [NAME...]; --all: every example model, every optimizer (ninja soak)"""
+usage: test_programs.py [NAME...], of a case, an optimizer or a class; --all: every example model, every optimizer (ninja soak)"""
 
 import json
 import os
@@ -137,17 +137,17 @@ if __name__ == "__main__":
         sys.exit(77)
     PARTS = objects("hip")
     Training.parts = Rules.parts = Forward.parts = PARTS
-    named = [word for word in sys.argv[1:] if not word.startswith("-")]
-    every = named or "--all" in sys.argv
+    named, every = [word for word in sys.argv[1:] if not word.startswith("-")], "--all" in sys.argv
     for name, job in CASES.items():
-        if name in named or (not named and (every or name in USUAL)):
+        if every or name in named or name in USUAL:
             add(Training, name, name, job)
     for name in NAMES:
-        if name in named or (not named and (every or name in USUAL_RULES)):
+        if every or name in named or name in USUAL_RULES:
             add(Rules, name, name)
     forward = {"evaluate": {**test_forward.EVALUATED, **test_forward.MORE_EVALUATED}, "write": {**test_forward.WRITTEN, **test_forward.MORE_WRITTEN}}
     for way, jobs in forward.items():
         for name, job in jobs.items():
-            if not has_experts(job) and not named and (every or name in FORWARD[way]):
+            if not has_experts(job) and (every or name in FORWARD[way]):
                 add(Forward, name, name, in_float32(job), way=way)
-    unittest.main(argv=sys.argv[:1], defaultTest=["Training", "Rules"] if named else None)
+    tests = [f"{group}.test_check_{name}" for name in named for group, its in (("Training", CASES), ("Rules", NAMES)) if name in its]
+    unittest.main(argv=sys.argv[:1], defaultTest=tests + [name for name in named if name not in (*CASES, *NAMES)] or None)
