@@ -1,22 +1,12 @@
 """What documents name is there: links and their headings, files and folders of the tree, every folder of the generator and of the
 runtime on the map, every pass of the plan in its order. TAP."""
 
-import pathlib
 import re
-import subprocess
-import sys
 
-TREE = pathlib.Path(__file__).resolve().parents[2]
-GENERATOR = TREE / "build" / "accel-gen"
+from tap import TREE, finish, report, run
+
 PARTS = "gen|runtime|templates|tests|tools|examples|schemas|share|include"
 INSTALLED = ("share/accel-gen", "share/man/", "share/bash-completion/")  # below a prefix, not in the tree
-failed = 0
-
-
-def report(name, wrong):
-    global failed
-    failed += bool(wrong)
-    print("\n  ".join([f"{'not ok' if wrong else 'ok'} {name}", *map(str, wrong)]))
 
 
 def anchor(heading):
@@ -58,7 +48,7 @@ def sources():
 
 
 def passes():
-    said = subprocess.run([GENERATOR, "plan", TREE / "examples" / "jobs" / "tiny.yaml", "--dump", "?"], capture_output=True, text=True)
+    said = run("plan", TREE / "examples" / "jobs" / "tiny.yaml", "--dump", "?")
     wanted = re.search(r"the passes are (.*)", said.stderr)[1].split(", ")
     table = (TREE / "docs" / "architecture.md").read_text().split("| pass | what it does |\n|---|---|\n")[1].split("\n\n")[0]
     told = re.findall(r"^\| (\w+) \|", table, re.M)
@@ -74,8 +64,8 @@ def main():
     report("folders", list(folders()))
     report("sources of gen/jinja", sources())
     report("passes", passes())
-    return 1 if failed else 0
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -3,11 +3,10 @@ list, so there are no cycles, and a folder within another does not include that 
 
 import collections
 import os
-import pathlib
 import re
-import sys
 
-TREE = pathlib.Path(__file__).resolve().parents[2]
+from tap import TREE, finish, report
+
 ROOTS = ("include", "runtime", "gen")
 
 
@@ -87,18 +86,9 @@ def self_test():
     yield list(wrong_includes(good, {**tree, "gen/e": {}})) == ["gen/e is not in the list"]
 
 
-failed = 0
-
-
-def report(name, wrong):
-    global failed
-    failed += bool(wrong)
-    print("\n  ".join([f"{'not ok' if wrong else 'ok'} {name}", *wrong]))
-
-
 if __name__ == "__main__":
     allowed = read_list((TREE / "docs" / "architecture.md").read_text())
     report("a mistake is found", [f"case {i}" for i, good in enumerate(self_test()) if not good])
     report("the list has an order", list(wrong_list(allowed)))
     report("folders include what the list says", list(wrong_includes(allowed, includes_of(TREE))))
-    sys.exit(failed > 0)
+    finish()

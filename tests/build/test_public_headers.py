@@ -1,10 +1,9 @@
 """Each function of a public header has a comment of its own: one that ends in the line above its declaration. TAP."""
 
-import pathlib
 import re
-import sys
 
-TREE = pathlib.Path(__file__).resolve().parents[2]
+from tap import TREE, finish, report
+
 # A name that begins with an underline is another library's, which a header stands in for.
 FUNCTION = re.compile(r"(?!typedef\b|static\b)(?:[\w*]+[\s*]+)+(?!_)(\w+)\(")
 
@@ -78,15 +77,6 @@ def self_test():
     yield list(bare(HEADER)) == ["two, line 10", "three, line 14", "five, line 22", "eight, line 27"]
 
 
-failed = 0
-
-
-def report(name, wrong):
-    global failed
-    failed += bool(wrong)
-    print("\n  ".join([f"{'not ok' if wrong else 'ok'} {name}", *wrong]))
-
-
 if __name__ == "__main__":
     report("a missing comment is found", [f"case {i}" for i, good in enumerate(self_test()) if not good])
     headers = sorted((TREE / "include" / "accel").rglob("*.h"))
@@ -94,4 +84,4 @@ if __name__ == "__main__":
     report("functions are found", [] if found > 300 else [f"{found} in {len(headers)} headers"])
     for header in headers:
         report(f"{header.relative_to(TREE)} documents its functions", list(bare(header.read_text())))
-    sys.exit(failed > 0)
+    finish()

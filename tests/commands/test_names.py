@@ -6,28 +6,18 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 
 import yaml
 
-TREE = pathlib.Path(__file__).resolve().parents[2]
-GENERATOR = TREE / "build" / "accel-gen"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "build"))
+
+from tap import TREE, finish, report, run  # noqa: E402
+
 NAMES = (TREE / "tests" / "commands" / "names.txt").read_text().splitlines()
 SCHEMA = json.loads((TREE / "schemas" / "job.schema.json").read_text())
 TABLE = yaml.load((TREE / "schemas" / "names.yaml").read_text(), Loader=yaml.BaseLoader)
 STATES = ("works", "needless", "refused", "absent")
-failed = 0
-
-
-def report(name, wrong):
-    global failed
-    failed += bool(wrong)
-    print("\n  ".join([f"{'not ok' if wrong else 'ok'} {name}", *map(str, wrong)]))
-
-
-def run(*words):
-    return subprocess.run([GENERATOR, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
 
 
 def helped(topic):
@@ -196,4 +186,4 @@ if __name__ == "__main__":
     jobs()
     states = collections.Counter(row["is"] for _, row in rows())
     print("#", ", ".join(f"{states[state]} {state}" for state in STATES))
-    sys.exit(failed > 0)
+    finish()

@@ -11,21 +11,12 @@ import subprocess
 import sys
 import termios
 
-TREE = pathlib.Path(__file__).resolve().parents[2]
-GENERATOR = TREE / "build" / "accel-gen"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "build"))
+
+from tap import GENERATOR, TREE, finish, report, run  # noqa: E402
+
 DOCUMENT = TREE / "docs" / "commands.md"
 BEGIN, END = "<!-- Written from gen/commands/cli/table.c by tests/commands/test_table.py --accept. -->\n", "<!-- end -->\n"
-failed = 0
-
-
-def report(name, wrong):
-    global failed
-    failed += bool(wrong)
-    print("\n  ".join([f"{'not ok' if wrong else 'ok'} {name}", *map(str, wrong)]))
-
-
-def run(*words):
-    return subprocess.run([GENERATOR, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
 
 
 def commands():
@@ -164,8 +155,8 @@ def main():
     lines_of_command(tables)
     completion(tables)
     manual(tables)
-    return 1 if failed else 0
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
