@@ -204,7 +204,7 @@ static const struct {
     {"no-allocation", "The step path allocates and frees nothing.", EFFECT_ALLOCATION},
     {"no-file", "The step path reads and writes no file and prints nothing.", EFFECT_FILE},
     {"no-network", "The step path opens no connection.", EFFECT_NETWORK},
-    {"no-environment", "The step path asks nothing of its environment.", EFFECT_ENVIRONMENT},
+    {"no-environment", "The step path reads nothing from its environment.", EFFECT_ENVIRONMENT},
     {"no-clock", "The step path reads no clock and draws no chance that a seed does not give.", EFFECT_CLOCK},
     {"no-process", "The step path starts, ends and signals no process and no thread of its own.", EFFECT_PROCESS},
     {"no-runtime-between-steps", "The step path calls nothing of the runtime that is made for the time between steps.",

@@ -125,7 +125,7 @@ static void claim_branches(struct interp *interp) {
 static const struct {
   const char *id, *sentence;
 } sentences[FAILURE_KINDS] = {
-    [FAILURE_BOUNDS] = {"in-bounds", "Every access of the step path lies inside its array."},
+    [FAILURE_BOUNDS] = {"in-bounds", "Every access of the step path is inside its array."},
     [FAILURE_UNWRITTEN] = {"written-before-read", "A step reads nothing that it did not write before, but for the "
                                                   "weights and what is listed as state."},
     [FAILURE_PARTIAL] = {"whole-arrays", "Every kernel works on each of its arrays up to the extent that it declares."},

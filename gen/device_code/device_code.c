@@ -48,10 +48,11 @@ void device_claims(struct device_code *code, const struct device_words *words) {
                                        "nothing and starts no kernels.",
                                        words->subject));
   code->memory = claim(code, words->memory, words->memory_sentence);
-  code->clock = claim(code, arena_printf(arena, "%s-no-clock", prefix),
-                      arena_printf(arena, "%s asks no clock, and not where it runs.", words->subject));
+  code->clock = claim(
+      code, arena_printf(arena, "%s-no-clock", prefix),
+      arena_printf(arena, "%s reads no clock, and not the number of the processor that it runs on.", words->subject));
   code->order = claim(code, arena_printf(arena, "%s-order", prefix),
-                      "No sum of floating-point numbers hangs on the order in which threads come to it.");
+                      "No sum of floating-point numbers depends on the order in which threads reach it.");
 }
 
 void device_evidence(struct device_code *code) {

@@ -47,8 +47,8 @@ static void run_body(struct evaluator *evaluator, struct activation *activation)
   const struct function *function = activation->function;
   enum { DEEPEST = 256 };
   if (evaluator->n_activations >= DEEPEST)
-    evaluate_fail(evaluator, activation->call_site, "a recursion must come to its end",
-                  "'%s' is called at a depth of %d calls", function->name, (int)DEEPEST);
+    evaluate_fail(evaluator, activation->call_site, "a recursion must end", "'%s' is called at a depth of %d calls",
+                  function->name, (int)DEEPEST);
   activation->caller = evaluator->activation;
   evaluator->activation = activation;
   evaluator->n_activations++;

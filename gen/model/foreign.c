@@ -25,7 +25,7 @@ const struct foreign foreign_functions[] = {
     {" size shape ", "PyTorch", "dim(x, axis)", NULL},
     {" numel ", "PyTorch", "dim(x, axis) of all axes, multiplied", NULL},
     {" ndim ndimension ", "PyTorch", "rank(x)", NULL},
-    {" contiguous clone ", "PyTorch", NULL, "a tensor of a model is a value; where it lies is the plan's matter"},
+    {" contiguous clone ", "PyTorch", NULL, "a tensor of a model is a value; the plan decides where it is in memory"},
     {" mm bmm mv dot tensordot ", "PyTorch", "matmul(a, b)", NULL},
     {" inner vdot ", "NumPy", "matmul(a, b)", NULL},
     {" addmm baddbmm addbmm ", "PyTorch", "add(c, matmul(a, b))", NULL},

@@ -39,7 +39,7 @@ static bool check_group(const struct program *program, int g, struct diagnostics
     name_pattern_unmatched(program->arena, group->match, &names, group->where, diags);
   } else {
     diag_error(diags, group->where, "all parameters that '%s' matches belong to groups before it", group->match);
-    diag_note(diags, program->job->optimizer.groups[before].where, "such a group stands here");
+    diag_note(diags, program->job->optimizer.groups[before].where, "such a group is here");
   }
   return false;
 }

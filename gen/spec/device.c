@@ -29,7 +29,7 @@ static const struct limit hip[] = {
     {"precision.tf32", {"false"}, "its GPUs have no such type", "no precision.tf32"},
     {"training.deterministic",
      {"false"},
-     "hipBLASLt has no word for algorithms whose results never vary",
+     "hipBLASLt cannot be limited to algorithms whose results never vary",
      "training.deterministic: false"},
     {"parallelism.offload.optimizer", {"none"}, "states are on the device", "no parallelism.offload"},
     {"parallelism.offload.param", {"none"}, "weights are on the device", "no parallelism.offload"},

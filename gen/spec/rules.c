@@ -60,9 +60,10 @@ static void check_masking(struct arena *arena, const struct spec_node *job, stru
   const struct spec_node *random = spec_find(job, "data.masking.random"), *keep = spec_find(job, "data.masking.keep");
   if (random == NULL || keep == NULL || random->real + keep->real <= 1) return;
   const struct spec_node *at = keep->is_default ? random : keep;
-  diag_error(diags, at->where,
-             "'data.masking.random' and 'data.masking.keep' are shares of the targets, but %s and %s are more than all",
-             spec_number(arena, random->real, false), spec_number(arena, keep->real, false));
+  diag_error(
+      diags, at->where,
+      "'data.masking.random' and 'data.masking.keep' are fractions of the targets, but %s and %s are more than all",
+      spec_number(arena, random->real, false), spec_number(arena, keep->real, false));
   diag_help(diags, "what is left of 1 becomes data.masking.mask_token");
 }
 

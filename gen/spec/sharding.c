@@ -68,15 +68,15 @@ static void check_product(const struct spec_node *job, int64_t ranks, struct dia
 static void check_stage(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
   const struct spec_node *shards = key(job, "dp_shard"), *stage = key(job, "zero_stage"), *fsdp = key(job, "fsdp");
   if (stage != NULL && fsdp != NULL) {
-    diag_error(diags, stage->where, "'parallelism.zero_stage' and 'parallelism.fsdp' both say what ranks divide");
+    diag_error(diags, stage->where, "'parallelism.zero_stage' and 'parallelism.fsdp' both set what ranks shard");
     diag_note(diags, fsdp->where, "the other one is here");
     diag_help(diags, "leave one of them out");
   }
   if (shards == NULL || shards->integer == 1 || data_grid_of(job, ranks).stage > 0) return;
   const struct spec_node *cause = cause_of(job);
-  diag_error(diags, shards->where, "nothing says what the ranks along 'parallelism.dp_shard' divide");
-  if (cause != NULL) diag_note(diags, cause->where, "it is nothing by this");
-  diag_help(diags, "add zero_stage: 1, and they divide the optimizer's states; 2: gradients too; 3: weights too");
+  diag_error(diags, shards->where, "no key sets what the ranks along 'parallelism.dp_shard' shard");
+  if (cause != NULL) diag_note(diags, cause->where, "this key says that they shard nothing");
+  diag_help(diags, "add zero_stage: 1, and they shard the optimizer's states; 2: gradients too; 3: weights too");
 }
 
 /* What is only said of what ranks divide. */
@@ -86,8 +86,7 @@ static void check_divided(const struct spec_node *job, int64_t ranks, struct dia
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     const struct spec_node *node = spec_find(key(job, "fsdp"), keys[i]);
     if (node == NULL || node->is_default || data_grid_of(job, ranks).stage > 0) continue;
-    diag_error(diags, node->where, "'parallelism.fsdp.%s' is about what ranks divide, but they divide nothing",
-               keys[i]);
+    diag_error(diags, node->where, "'parallelism.fsdp.%s' is about what ranks shard, but they shard nothing", keys[i]);
     diag_note(diags, cause_of(job)->where, "'sharding_strategy' is no_shard here");
     diag_help(diags, "leave it out, or use sharding_strategy: full_shard");
   }
@@ -141,7 +140,7 @@ static void check_undivided(const struct spec_node *job, int64_t ranks, struct d
     if (undivided[i].value != NULL && !spec_is(node, undivided[i].value)) continue;
     diag_error(diags, node->where, "'%s' does not go with 'parallelism.%s': %s", undivided[i].key, name,
                undivided[i].why);
-    diag_note(diags, cause->where, "ranks divide by this");
+    diag_note(diags, cause->where, "ranks shard by this key");
     diag_help(diags, "use %s, or %s", undivided[i].cure,
               undivided[i].from > 1 ? less
               : by_stage            ? "zero_stage: 0"

@@ -53,7 +53,7 @@ static void read_entry(struct tuning *tuning, const struct spec_node *node, stru
     const struct spec_node *variant = variants->entries[i].value;
     for (int k = 0; k < i; k++)
       if (strcmp(text_at(variants->entries[k].value, "variant"), text_at(variant, "variant")) == 0)
-        diag_error(diags, variant->where, "the variant '%s' stands here twice", text_at(variant, "variant"));
+        diag_error(diags, variant->where, "the variant '%s' is here twice", text_at(variant, "variant"));
     tuning_put(tuning, &entry, text_at(variant, "variant"), spec_find(variant, "seconds")->real);
   }
 }

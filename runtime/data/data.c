@@ -119,7 +119,7 @@ static struct order order_of(const struct data_file *file, const struct accel_pr
 static bool check_parts(const struct data_files *source, const struct order *parts, struct problem *problem) {
   for (size_t i = 0; source->weights != NULL && i < source->paths.count; i++)
     if (parts[i].samples == 0) {
-      rt_problem(problem, "%s: too few tokens or rows for a sample, but a weight", source->paths.items[i]);
+      rt_problem(problem, "%s: too few tokens or rows for a sample, but it has a weight", source->paths.items[i]);
       return rt_help(problem, "leave the file out of data.train.path");
     }
   return true;

@@ -84,7 +84,9 @@ static noreturn void fail_late(const char *what) {
   snprintf(claims.own.what, sizeof claims.own.what, "%s", what);
   if (!is_ours_to_tell(&claims)) rt_world_await_end(1);
   rt_problem(&problem, "%s: another rank did not come within %.0f s", what, timeout);
-  rt_help(&problem, "look at what the other ranks and their machines are doing; devices.timeout is how long is waited");
+  rt_help(
+      &problem,
+      "look at what the other ranks and their machines are doing; devices.timeout is the number of seconds to wait");
   if (claims.elsewhere.rank >= 0)
     rt_help(&problem, "rank %d waits elsewhere: %s", claims.elsewhere.rank, claims.elsewhere.what);
   rt_fail(&problem, 1);

@@ -33,7 +33,7 @@ bool rt_processor_has(uint32_t needs, struct problem *problem) {
 #endif
   for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
     if ((needs & sets[i].bit) == 0 || sets[i].there) continue;
-    rt_problem(problem, "this program was compiled for processors with %s, which this machine's has not", sets[i].name);
+    rt_problem(problem, "this program was compiled for processors with %s, which this machine's lacks", sets[i].name);
     return rt_help(problem, "build it on such a machine, or name its processor in the job: devices.arch");
   }
   return true;

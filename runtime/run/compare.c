@@ -38,7 +38,7 @@ static void tell_difference(const uint64_t *all, int ranks) {
     for (int i = 0; i < DIGESTS; i++) {
       if (all[rank * DIGESTS + i] == all[i]) continue;
       rt_problem(&problem, "the %s of rank %d is not that of rank 0", what[i], rank);
-      rt_help(&problem, "let all machines have the same files");
+      rt_help(&problem, "copy the same files to all machines");
       rt_fail_together(&problem, 1);
     }
 }

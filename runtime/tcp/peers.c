@@ -98,7 +98,7 @@ static bool tell_missing(const struct peers *peers, struct problem *problem) {
              count > 8 ? ", ..." : "");
   return rt_help(problem,
                  "start all of them with the same WORLD_SIZE, MASTER_ADDR and MASTER_PORT; ACCEL_START_TIMEOUT "
-                 "is how long is waited");
+                 "is the number of seconds to wait");
 }
 
 static bool seat(struct peers *peers, int socket, const struct hello *hello, struct problem *problem) {
@@ -208,7 +208,7 @@ static bool join(struct peers *peers, struct world *world, struct problem *probl
     if (!greet(peers, world, (enum channel)c, deadline, problem)) return false;
   if (!rt_receive_all(peers->sockets[0][CHANNEL_TALK], message, sizeof message, deadline + 1)) {
     rt_problem(problem, "rank 0 did not welcome rank %d", world->rank);
-    return rt_help(problem, "rank 0 says why: another rank may be missing, or be started with another WORLD_SIZE");
+    return rt_help(problem, "rank 0 reports why: another rank may be missing, or be started with another WORLD_SIZE");
   }
   if (!rt_frame_read(message, &frame, problem)) return false;
   if (frame.kind != FRAME_WELCOME) return rt_problem(problem, "rank 0 answers another thing than a welcome");

@@ -176,7 +176,9 @@ noreturn static void lost(int peer, const char *what) {
   const struct timespec moment = {2, 0}; /* whoever has failed says so itself, and ends this process */
   nanosleep(&moment, NULL);
   rt_problem(&problem, "%s: rank %d did not come within %.0f s, or has ended", what, peer, timeout);
-  rt_help(&problem, "look at what the other ranks and their machines are doing; devices.timeout is how long is waited");
+  rt_help(
+      &problem,
+      "look at what the other ranks and their machines are doing; devices.timeout is the number of seconds to wait");
   rt_fail(&problem, 1);
 }
 

@@ -93,7 +93,7 @@ static bool parse_range(struct stored_tensor *tensor, const json_t *entry, const
   }
   int64_t begin = json_integer_value(first), end = json_integer_value(second);
   if (begin < 0 || end < begin || (uint64_t)end > size) {
-    rt_problem(problem, "%s: tensor '%.200s': bytes %" PRId64 " to %" PRId64 " lie outside the file's data of %zu",
+    rt_problem(problem, "%s: tensor '%.200s': bytes %" PRId64 " to %" PRId64 " are outside the file's data of %zu",
                path, tensor->name, begin, end, size);
     return broken(problem);
   }

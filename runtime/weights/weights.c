@@ -128,7 +128,7 @@ static bool check_extra(const struct shards *shards, const struct accel_program 
   }
   end_names(&extra);
   if (extra.count == 0) return true;
-  rt_problem(problem, "%s: tensors that this model has not: %s", path, extra.text);
+  rt_problem(problem, "%s: tensors that this model does not have: %s", path, extra.text);
   return rt_help(problem, "name in model.ignore what may be left out, with * and ?");
 }
 

@@ -71,7 +71,7 @@ class Data(Folder):
                            (("a", "-o", "b", "--end", "x"), "--end belongs to --tokenizer"),
                            (("a", "-o", "b", "--text-field", "x", "--text-column", "y"), "--text-field and --text-column"),
                            (("a", "-o", "b", "--text-field", "x", "--format", "text"), "--format is of files"),
-                           (("encode",), "a tokenizer.json is missing"), (("encode", "t", "a"), "a tokenizer.json is all that it takes")):
+                           (("encode",), "a tokenizer.json is missing"), (("encode", "t", "a"), "encode and decode take one tokenizer.json")):
             told = self.data(*words, status=2)
             self.assertIn(f"accel-gen: {why}", told)
             self.assertIn("usage: accel-gen data", told)

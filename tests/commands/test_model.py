@@ -36,7 +36,7 @@ class Model(unittest.TestCase):
     def test_columns_not_known(self):
         result = run("check", MODELS / "mlp_table.c", "--config", "n_layer=2,width=7,n_classes=3")
         self.assertEqual(result.returncode, 2)
-        self.assertRegex(result.stderr, r"mlp_table\.c: error: how many columns 'features' has is not known\n +help: --set data\.features=N")
+        self.assertRegex(result.stderr, r"mlp_table\.c: error: the number of columns of 'features' is not known\n +help: --set data\.features=N")
 
     def test_table(self):
         layers = {"hidden": torch.nn.ModuleList([torch.nn.Linear(5, 7), torch.nn.Linear(7, 7)]), "output": torch.nn.Linear(7, 3)}

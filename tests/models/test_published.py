@@ -133,7 +133,7 @@ class Published(unittest.TestCase):
         status, text = self.check(trainer, {"n_head": 2, "n_positions": 16, "alibi": True, "softcap": {"logits": 30.0},
                                             "model_type": "gpt2", "eos_token_id": [1, 2], "moe": False, "extra": None})
         self.assertEqual(status, 0, text)
-        self.assertIn("warning: ./config.json says what the model's config does not have: alibi (true), softcap.logits (30.0)\n", text)
+        self.assertIn("warning: ./config.json has keys that the model's config does not have: alibi (true), softcap.logits (30.0)\n", text)
 
 
 if __name__ == "__main__":

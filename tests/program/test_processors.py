@@ -60,7 +60,7 @@ class Processors(unittest.TestCase):
         old = ["qemu-x86_64", "-cpu", "Nehalem", trainer.build(cflags=None)]
         result = subprocess.run(old, capture_output=True, text=True)
         self.assertEqual(result.returncode, 1, result)
-        self.assertIn("compiled for processors with AVX2, which this machine's has not", result.stderr)
+        self.assertIn("compiled for processors with AVX2, which this machine's lacks", result.stderr)
         self.assertIn("devices.arch", result.stderr)
         self.assertEqual(subprocess.run([*old, "--help"], capture_output=True).returncode, 0)
 

@@ -111,7 +111,7 @@ class Packing(unittest.TestCase):
     def test_refused(self):
         trainer = self.trainer(length=LENGTH + 1)
         done = subprocess.run([GENERATOR, trainer.path, "-o", "-"], capture_output=True, text=True)
-        self.assertIn("the model looks up only 40 positions, but a window has 41 positions", done.stderr)
+        self.assertIn("the model looks up only 40 positions, but a sequence has 41 positions", done.stderr)
         trainer = self.trainer()
         self.documents = self.documents[:1]
         subprocess.run([GENERATOR, "build", trainer.path, "-o", "trainer"], cwd=trainer.folder, check=True, env=QUICK)

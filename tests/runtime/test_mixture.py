@@ -62,7 +62,7 @@ class Files(support.Folder):
     def test_refused(self):
         for parts, message in (
             ((("x*.bin", 1),), "x*.bin: no file matches this pattern"),
-            ((("a0.bin", 1), ("c0.bin", 1)), "c0.bin: too few tokens or rows for a sample, but a weight"),
+            ((("a0.bin", 1), ("c0.bin", 1)), "c0.bin: too few tokens or rows for a sample, but it has a weight"),
         ):
             words = [word for part in parts for word in part]
             done = self.run_program("print_mixture", LENGTH, 1, 0, 1, *words)

@@ -95,7 +95,7 @@ static void conversions_and_prefix(void **state) {
   memcpy(bytes + size - 7, &minus_two, 2);
   write_bytes(bytes, size);
   assert_false(rt_weights_load(&program, path, weights, &problem));
-  assert_non_null(strstr(problem.what, "tensors that this model has not: lm_head.weight"));
+  assert_non_null(strstr(problem.what, "tensors that this model does not have: lm_head.weight"));
   assert_true(weights[0] == 0);
   struct accel_program lenient = program;
   lenient.start = (struct accel_start_file){.ignored = (const char *const[]){"lm_head.*"}, .n_ignored = 1};
@@ -171,11 +171,11 @@ static void bad_headers(void **state) {
       {TENSOR("\"shape\":[1],\"data_offsets\":[0]"), 4, "m.st: tensor 'a': data_offsets must be two whole numbers"},
       {TENSOR("\"shape\":[1]"), 4, "m.st: tensor 'a': data_offsets must be two whole numbers"},
       {TENSOR("\"shape\":[1],\"data_offsets\":[0,8]"), 4,
-       "m.st: tensor 'a': bytes 0 to 8 lie outside the file's data of 4"},
+       "m.st: tensor 'a': bytes 0 to 8 are outside the file's data of 4"},
       {TENSOR("\"shape\":[1],\"data_offsets\":[4,0]"), 4,
-       "m.st: tensor 'a': bytes 4 to 0 lie outside the file's data of 4"},
+       "m.st: tensor 'a': bytes 4 to 0 are outside the file's data of 4"},
       {TENSOR("\"shape\":[1],\"data_offsets\":[-4,0]"), 4,
-       "m.st: tensor 'a': bytes -4 to 0 lie outside the file's data of 4"},
+       "m.st: tensor 'a': bytes -4 to 0 are outside the file's data of 4"},
       {TENSOR("\"shape\":[2],\"data_offsets\":[0,4]"), 4, "m.st: tensor 'a': 4 bytes, but its shape and dtype take 8"},
       {TENSOR("\"shape\":[1],\"data_offsets\":[4,8]"), 8,
        "m.st: tensor 'a': begins at byte 4 of the data, where 0 was expected (a hole)"},

@@ -61,7 +61,7 @@ class RoundTrip(support.Folder):
         safetensors.torch.save_file(tensors, self.folder / "given.safetensors")
         done = self.train("--data", "corpus.txt", FAKE_WEIGHTS="given.safetensors")
         self.assertEqual(done.returncode, 1)
-        self.assertIn(b"error: given.safetensors: tensors that this model has not: h.0.attn.bias\n", done.stderr)
+        self.assertIn(b"error: given.safetensors: tensors that this model does not have: h.0.attn.bias\n", done.stderr)
         self.assertIn(b"model.ignore", done.stderr)
         self.check_given(tensors, FAKE_IGNORED="h.*.attn.bias")
 

@@ -176,7 +176,8 @@ static bool is_whole(const struct options *options) {
     return options_refuse(options, "--templates names a folder, which is not ", options->templates);
   bool in_file = options->output != NULL && strcmp(options->output, "-") != 0;
   if ((options->manifest || options->provenance) && !in_file)
-    return options_refuse(options, "what is said of a program lies next to it: -o FILE must name a file", "");
+    return options_refuse(
+        options, "the files of --manifest and --provenance are next to the program: -o FILE must name a file", "");
   return true;
 }
 

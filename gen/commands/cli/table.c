@@ -80,7 +80,7 @@ const struct command command_table[] = {
      .summary = "print what a line of a program comes from",
      .about =
          "Prints which line of a template, which line of the model and which keys of the job a line comes from, or "
-         "which lines come from a key. The program lies next to its manifest, which --manifest writes.",
+         "which lines come from a key. Needs the manifest next to the program, which --manifest writes.",
      .page = "provenance.md",
      .forms = {{"explain PROGRAM.c:LINE", "print what a line of a program comes from"},
                {"explain --key KEY PROGRAM.c", "print the lines that come from a key"}},

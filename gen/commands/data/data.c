@@ -170,7 +170,7 @@ static int write_file_of_tokens(const struct options *options) {
   if (options->output == NULL) return refuse(options, "a file to write is missing: -o FILE");
   if (options->tokenizer == NULL && options->end != NULL) return refuse(options, "--end belongs to --tokenizer");
   if (options->text_field != NULL && options->text_column != NULL)
-    return refuse(options, "--text-field and --text-column are one where texts are: give one of them");
+    return refuse(options, "--text-field and --text-column both name where texts are: give one of them");
   if ((options->text_field != NULL || options->text_column != NULL) && options->format != NULL)
     return refuse(options, "--format is of files that are read whole, without --text-field and --text-column");
   if (!spares_inputs(options)) return STATUS_CANNOT;
@@ -200,7 +200,7 @@ static int print_text(const struct options *options, bool encodes) {
   struct problem problem = {0};
   if (options->n_arguments < 2) return refuse(options, "a tokenizer.json is missing");
   if (options->n_arguments > 2 || has_options(options) || options->format != NULL)
-    return refuse(options, "a tokenizer.json is all that it takes, as the text comes by standard input");
+    return refuse(options, "encode and decode take one tokenizer.json; the text comes from standard input");
   return (encodes ? text_encode : text_decode)(options->second, &problem) ? STATUS_OK : fail(&problem);
 }
 

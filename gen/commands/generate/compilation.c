@@ -57,8 +57,8 @@ static int describe_inputs(const struct compilation *compilation, const struct j
 static bool check_generate(struct compilation *compilation) {
   if (compilation->kind != PROGRAM_GENERATE || !job_has_rows(compilation->job)) return true;
   diag_error(&compilation->diags, job_where(compilation->job, "data.train.format"),
-             "a generating program needs a job over tokens; this one has rows");
-  diag_help(&compilation->diags, "--program train and --program evaluate are what a table can have");
+             "a text generator needs a job over tokens; this one has rows");
+  diag_help(&compilation->diags, "use --program train or --program evaluate with a table");
   return false;
 }
 
@@ -81,7 +81,7 @@ static bool read_model(struct compilation *compilation) {
   if (compilation->model == NULL) return false;
   if (compilation->kind != PROGRAM_GENERATE || model_has(compilation->model, "predict")) return true;
   diag_error(&compilation->diags, (struct location){.file = compilation->job->model.source},
-             "the model has no function 'predict', from which a generating program is made");
+             "the model has no function 'predict', from which a text generator is made");
   diag_help(&compilation->diags, "write 'tensor predict(scope s, struct config c, tensor tokens)' that returns logits");
   return false;
 }
@@ -134,7 +134,7 @@ static bool check_published(struct compilation *compilation) {
     return false;
   if (unknown[0] == '\0') return true;
   diag_warning(&compilation->diags, job_where(job, "model.weights"),
-               "%s says what the model's config does not have: %s", path, unknown);
+               "%s has keys that the model's config does not have: %s", path, unknown);
   diag_help(&compilation->diags, "where the model computes otherwise, it is another model with the same shapes");
   return true;
 }

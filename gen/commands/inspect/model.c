@@ -57,8 +57,8 @@ static bool knows_columns(struct compilation *compilation) {
   const struct options *options = compilation->options;
   if (!model_takes(compilation->model, "model", "features") || sets(options, "data.features")) return true;
   diag_error(&compilation->diags, (struct location){.file = options->second},
-             "how many columns 'features' has is not known");
-  diag_help(&compilation->diags, "--set data.features=N says so");
+             "the number of columns of 'features' is not known");
+  diag_help(&compilation->diags, "--set data.features=N sets it");
   return false;
 }
 

@@ -256,6 +256,6 @@ bool chunk_losses(struct program *program, struct builder *builder, struct diagn
   if (pass.found || rows <= 0 || program->kind != PROGRAM_TRAIN) return true;
   diag_error(diags, job_where(program->job, "memory.cross_entropy_chunk"),
              "the model has no cross_entropy over the result of a matmul that nothing else uses");
-  diag_help(diags, "let its logits come from linear_no_bias or matmul_transposed, or take the key away");
+  diag_help(diags, "let its logits come from linear_no_bias or matmul_transposed, or remove the key");
   return false;
 }

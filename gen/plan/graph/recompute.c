@@ -80,7 +80,7 @@ static bool choose_layers(struct program *program, struct diagnostics *diags) {
   if (layers.count == 0) {
     diag_error(diags, job_where(program->job, "memory.activation_checkpointing"),
                "the model calls no function with parameters, so there is no layer to checkpoint");
-    diag_help(diags, "write the model's layers as functions, or take the key away");
+    diag_help(diags, "write the model's layers as functions, or remove the key");
     return false;
   }
   for (int i = 0; i < layers.count; i++) treat_layer(program, layers.items[i]);

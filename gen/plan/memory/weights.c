@@ -34,7 +34,7 @@ static void add_weight(struct weight_walk *walk, const struct parameter *paramet
   struct weight_tree *tree = walk->context;
   const struct parameter *above = weight_parameter_above(tree->root, path);
   if (above != NULL) {
-    refuse(walk, parameter, "lies below another parameter", path);
+    refuse(walk, parameter, "is below another parameter", path);
     diag_note(walk->diags, above->where, "'%s' was made here", above->path);
     return;
   }

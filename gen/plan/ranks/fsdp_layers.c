@@ -173,10 +173,9 @@ static struct location cause_of(const struct job *job) {
 static bool check_all_trained(const struct program *program, struct diagnostics *diags) {
   for (int i = 0; i < program->weights->count && program->job->parallelism.zero_stage == 3; i++) {
     if (program->weights->items[i].gradient >= 0) continue;
-    diag_error(diags, cause_of(program->job),
-               "'%s' is not trained, and would be divided with no update to make it whole",
+    diag_error(diags, cause_of(program->job), "'%s' is not trained, so no update would gather its shards",
                program->weights->items[i].path);
-    diag_help(diags, "use zero_stage: 2, which divides gradients and states alone");
+    diag_help(diags, "use zero_stage: 2, which shards gradients and states alone");
     return false;
   }
   return true;
@@ -236,7 +235,7 @@ bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
   diag_error(
       diags, cause_of(program->job),
       "the model has no loop over layers whose parameters are those of one call each, to hold one layer at a time");
-  diag_help(diags, "use zero_stage: 1, which divides the optimizer's states");
+  diag_help(diags, "use zero_stage: 1, which shards the optimizer's states");
   return false;
 }
 
