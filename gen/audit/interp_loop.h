@@ -35,7 +35,7 @@ bool interp_carries_integers(struct syntax *loop, const struct note *note, const
 void interp_take_assigned(struct interp *interp, const struct note *note, const struct variable *counter,
                           const struct value *values);
 
-/* The integers that the loop assigns, as they are now; and whether all of `now` lie in `before`, which is widened by
+/* The integers that the loop assigns, as they are now; and whether all of `now` are in `before`, which is widened by
  * them. */
 struct value *interp_assigned_values(struct interp *interp, const struct note *note);
 bool interp_widen_assigned(const struct note *note, struct value *before, const struct value *now);

@@ -19,10 +19,10 @@ struct ranges {
 /* The set with from .. to - 1 as well. NULL is the empty set; the same set when nothing is new. */
 const struct ranges *ranges_add(struct arena *arena, const struct ranges *set, int64_t from, int64_t to);
 
-/* What lies in both. */
+/* The intersection. */
 const struct ranges *ranges_common(struct arena *arena, const struct ranges *a, const struct ranges *b);
 
-/* Whether from .. to - 1 lies in the set; if not, *missing is the first byte that does not. */
+/* Whether from .. to - 1 is in the set; if not, *missing is the first byte that does not. */
 bool ranges_cover(const struct ranges *set, int64_t from, int64_t to, int64_t *missing);
 
 /* What of from .. to - 1 the set lacks, added to `other`. */

@@ -1,4 +1,4 @@
-/* Arena: memory that is taken piece by piece and given back at once.
+/* Arena: memory that is allocated piece by piece and freed as a whole.
  *
  * The generator works on one job and ends; nothing in it is freed one by one. Every structure of a stage
  * lives in the arena that the caller handed in, so ownership is one sentence: the arena owns it. */
@@ -14,7 +14,7 @@ struct arena;
 struct arena *arena_new(void);
 
 /* A new arena of at most `size` bytes, which a process and its forks share: what one of them writes there, each sees at
- * the same address. arena_alloc ends the process at once, with status ARENA_FULL, when there is no room left. NULL, and
+ * the same address. arena_alloc ends the process, with status ARENA_FULL, when there is no room left. NULL, and
  * why in errno, when the system has no memory for it. */
 struct arena *arena_shared(size_t size);
 enum { ARENA_FULL = 99 };

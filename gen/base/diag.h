@@ -1,4 +1,4 @@
-/* Diagnostics: errors as values with a location, collected by every stage and printed at once. */
+/* Diagnostics: errors as values with a location, collected by every stage and printed together. */
 #ifndef ACCEL_BASE_DIAG_H
 #define ACCEL_BASE_DIAG_H
 

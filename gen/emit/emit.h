@@ -1,4 +1,5 @@
-/* Emit: a program becomes text, through templates. Plain values go in; no template asks what the plan could answer. */
+/* Emit: a program becomes text, through templates. Plain values go in; no template decides what the plan could decide.
+ */
 #ifndef ACCEL_EMIT_EMIT_H
 #define ACCEL_EMIT_EMIT_H
 

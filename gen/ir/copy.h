@@ -11,7 +11,7 @@ struct copying {
 };
 
 /* A copy of `from` that is named NAME_SUFFIX, at the end of the graph: inputs, parameters, nodes and results, with
- * what differentiate asks of them. */
+ * what differentiate needs of them. */
 struct region *copy_region(struct copying *copying, const struct region *from, const char *suffix);
 
 /* Copies of the parameters of `from` in `to`. */

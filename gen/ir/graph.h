@@ -95,7 +95,7 @@ struct call {
   struct region *callee;
   int count;
   /* Which call of its region it is, as the model made it, and as which of its iterations iteration i counts there:
-   * first + step i. It tells random streams apart. */
+   * first + step i. It distinguishes random streams. */
   int number, first, step;
   struct scope **scopes; /* [callee->n_scopes][count] */
   int *carry;            /* [n_inputs] */

@@ -1,6 +1,6 @@
 /* Operation: everything that the generator knows of one tensor operation. One file of gen/ops exports one
  * `const struct op_file op_file_NAME`; the build collects them into op_files. Nothing outside an op's own file may ask
- * which operation it has; it asks the fields below. */
+ * which operation it has; it reads the fields below. */
 #ifndef ACCEL_IR_OP_H
 #define ACCEL_IR_OP_H
 
@@ -62,8 +62,8 @@ struct op_gemm {
 /* What a job may leave to a device's library or to the program's own kernels. */
 enum library_part { LIBRARY_NONE, LIBRARY_ATTENTION, LIBRARY_CONVOLUTION };
 
-/* What passes ask of an operation, in groups by who asks. All members are optional but `name`, `class` and, where the
- * kind does not come from a rewrite (`fusion.plain`), `infer`. */
+/* What passes read of an operation, in groups by the reader. All members are optional but `name`, `class` and, where
+ * the kind does not come from a rewrite (`fusion.plain`), `infer`. */
 
 /* Asked by gen/plan/memory: which strides operands may have. Strides are in elements. */
 struct op_layout {
@@ -139,7 +139,7 @@ struct op_index {
    * must keep the limit in a floating-point input; a computed value is cut to it. */
   int64_t (*limit)(const struct node *node, int input);
   bool ignores; /* an element equal to the attribute "ignore" counts for nothing in such an input */
-  /* Of an integer output 0: its elements, except those equal to `none`, lie within [*low, *high], which contains 0.
+  /* Of an integer output 0: its elements, except those equal to `none`, are within [*low, *high], which contains 0.
    * NULL: nothing is known. */
   void (*range)(const struct node *node, int64_t none, int64_t *low, int64_t *high);
 };
@@ -269,7 +269,7 @@ struct op_kind {
 enum { AXIS_WHOLE = -1, AXIS_MIXED = -2, AXIS_SORTED = -3 };
 
 enum { MAX_VARIANTS = 6 };
-/* Where positions of a sequence lie in a value: along `axis` (or AXIS_WHOLE, AXIS_MIXED), in order, and `before`
+/* Where positions of a sequence are in a value: along `axis` (or AXIS_WHOLE, AXIS_MIXED), in order, and `before`
  * elements in front of that of the first position, each of which could be known as many positions earlier. */
 struct timeline {
   int axis, before;

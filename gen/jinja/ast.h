@@ -89,7 +89,7 @@ struct args {
   struct node *star, *star2; /* *args, **kwargs */
 };
 
-/* compiler: where a variable lies: `up` activations out, in slot `slot`. */
+/* compiler: where a variable is: `up` activations out, in slot `slot`. */
 struct variable {
   struct jinja_string *name;
   const struct undefined_info *undefined; /* what it is when it is not there */
@@ -224,7 +224,7 @@ struct node {
 struct for_loop {
   struct node *target, *iterable, *filter;
   struct nodes body, else_body;
-  bool recursive, extended;                       /* extended: the body asks for `loop` */
+  bool recursive, extended;                       /* extended: the body uses `loop` */
   struct initializers body_initial, else_initial; /* compiler */
   int loop_slot;                                  /* compiler */
   struct function *function;                      /* compiler: of a recursive loop */

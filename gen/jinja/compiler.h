@@ -1,4 +1,4 @@
-/* Compiler: annotates a parsed tree so that the evaluator asks no question twice. Every variable gets its slot, every
+/* Compiler: annotates a parsed tree so that the evaluator looks nothing up twice. Every variable gets its slot, every
  * scope the list of what it must set when it is entered, every filter and test its function. */
 #ifndef ACCEL_JINJA_COMPILER_H
 #define ACCEL_JINJA_COMPILER_H

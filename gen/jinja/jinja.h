@@ -120,7 +120,7 @@ struct jinja_error {
  * tests are found here. True, or false with *error filled. */
 bool jinja_compile(struct jinja_env *env, const char *name, struct jinja_error *error);
 
-/* Renders the template `name` with the map `context`. with_spans asks for the source map. True with *output filled,
+/* Renders the template `name` with the map `context`. with_spans: makes the source map. True with *output filled,
  * or false with *error filled. Output and error live in the environment's arena. */
 bool jinja_render(struct jinja_env *env, const char *name, struct jinja_value context, bool with_spans,
                   struct jinja_output *output, struct jinja_error *error);

@@ -31,7 +31,7 @@ enum flavour {
 };
 
 struct jinja_list {
-  struct jinja_value *items; /* of a range: NULL until something asks for all of them at once (jj_iterate) */
+  struct jinja_value *items; /* of a range: NULL until all of them are needed (jj_iterate) */
   int count, capacity;
   uint8_t flavour;
   bool outside;              /* made by the caller: a template may not change it */

@@ -26,7 +26,7 @@ struct collective {
   int64_t every;            /* steps from one to the next; 0: each has it */
   const struct step *after; /* of gradients: the statement of the backward that completes them */
   int iteration;            /* of that statement */
-  const char *overlaps;     /* what runs from when it begins until it is awaited; NULL: it is awaited at once */
+  const char *overlaps;     /* what runs from when it begins until it is awaited; NULL: it is awaited directly */
   bool chained;             /* it begins when the one before it has ended */
 };
 
@@ -45,7 +45,7 @@ struct factored {
   const char *what;
   int64_t first, count; /* of the gradients; a square may have more elements than it has of these */
   int64_t rows, columns, rank;
-  int64_t at, left, right; /* elements: where it lies among all such matrices, where its factors do */
+  int64_t at, left, right; /* elements: its offset among all such matrices, its factors' offsets */
 };
 
 struct compression {

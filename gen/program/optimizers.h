@@ -1,8 +1,6 @@
 /* Optimizers: what is known of each one. Its arithmetic stands in templates/program/optimizer/NAME.c.j2.
  *
- * To add one: its template (update.c.j2 next to it says what that has), a row in optimizers.c, its name and keys in
- * schemas/job.schema.json and gen/spec/job.{h,c}, a line in tests/optimizer/rules.py, its keys in
- * tests/spec/test_schema.py. */
+ * CONTRIBUTING.md says how to add one; update.c.j2 next to the templates says what a template has. */
 #ifndef ACCEL_PROGRAM_OPTIMIZERS_H
 #define ACCEL_PROGRAM_OPTIMIZERS_H
 
@@ -11,7 +9,7 @@
 
 enum { MAX_OPTIMIZER_STATES = 4 };
 
-/* What a rule looks at when it steps an element. */
+/* What the update of an element depends on. */
 enum optimizer_reach {
   BY_ELEMENT, /* that element alone */
   BY_TENSOR,  /* its parameter */
@@ -20,10 +18,10 @@ enum optimizer_reach {
 
 struct optimizer {
   const char *name;
-  const char *states[MAX_OPTIMIZER_STATES]; /* float32 numbers kept for each weight, as PyTorch calls them */
+  const char *states[MAX_OPTIMIZER_STATES]; /* float32 numbers stored for each weight, as PyTorch calls them */
   enum optimizer_reach reach;
-  /* Where set, it keeps averages over rows and over columns, and where there are fewer than two dimensions a number an
-   * element: their names. */
+  /* Where set, it stores averages over rows and over columns, and for fewer than two dimensions a number an element:
+   * their names. */
   const char *factors[3];
   bool averages;     /* the model is an average of what is trained; its first state begins as the weights */
   bool coupled;      /* weight decay is a part of the gradient; else it shrinks the weight apart from the step */
@@ -33,7 +31,7 @@ struct optimizer {
 
 const struct optimizer *job_optimizer(const struct job *job);
 
-/* The names of what the optimizer keeps for each weight, options considered; returns how many. */
+/* The names of what the optimizer stores for each weight, options considered; returns how many. */
 int optimizer_state_names(const struct job *job, const char *names[MAX_OPTIMIZER_STATES]);
 
 /* How they are stored; float32 where there are none. */
@@ -53,7 +51,7 @@ int optimizer_states(const struct job *job);
 bool optimizer_is_by_tensor(const struct job *job);
 bool optimizer_steps_matrices(const struct job *job);
 
-/* Whether moments in float32 are those of some parameters only, and lie packed. */
+/* Whether moments in float32 are those of some parameters only, and are packed. */
 bool optimizer_packs_moments(const struct job *job);
 
 /* Whether the update depends on the step's number, the learning rate aside. */

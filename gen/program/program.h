@@ -51,9 +51,9 @@ struct storage {
   struct storage *shared;     /* taken over by an output in place: the storage that it became part of */
   const struct node *carrier; /* of a row of carried values: the repeated call, and which of its inputs */
   int carried_input;
-  struct function *frame;    /* of a frame: the callee whose saved values lie here */
+  struct function *frame;    /* of a frame: the callee whose saved values are here */
   const struct node *call;   /* and its call */
-  const struct alias *alias; /* SAVED: it lies in memory of gradients; NULL: in what its function saves */
+  const struct alias *alias; /* SAVED: it is in memory of gradients; NULL: in what its function saves */
 };
 
 /* A saved storage in memory of gradients that the backward writes later. */
@@ -63,7 +63,7 @@ struct alias {
   int64_t at;       /* bytes from the start of the gradients */
 };
 
-/* Where a value lies: elements of a storage under strides. */
+/* Where a value is: elements of a storage under strides. */
 struct view {
   struct storage *storage; /* NULL: nowhere yet */
   int64_t offset;          /* in elements */
@@ -169,7 +169,7 @@ struct function {
   bool *uses_rows;                     /* by scope: it takes a pointer to their rows in the optimizer's table */
   bool updates;                        /* some of any scope */
   bool random;                         /* draws random numbers, itself or in a callee */
-  bool aliased; /* of a forward function: it and its backward take a pointer to what lies in memory of gradients */
+  bool aliased; /* of a forward function: it and its backward take a pointer to what is in memory of gradients */
 };
 
 /* ---- Parameters ---- */
@@ -288,7 +288,7 @@ struct state {
 /* Memory of a process by what it is for. */
 struct memory_bytes {
   int64_t weights, cache, gradients, optimizer, averages, checkpoint, activations, scratch, batch, total;
-  int64_t host; /* of the optimizer's states and of weights, what lies on the host and is in none of the above */
+  int64_t host; /* of the optimizer's states and of weights, what is on the host and in none of the above */
 };
 
 /* What a measure of the job saves, and the operations that it adds to a step: the plan without it against the plan. */
@@ -311,7 +311,7 @@ struct index_columns {
   int64_t none; /* 0: there is none */
 };
 
-/* ---- What passes leave, in groups by who fills and who asks ---- */
+/* ---- What passes leave, in groups by who fills and who reads ---- */
 
 /* Functions, callees before callers. */
 struct function_list {
@@ -340,7 +340,7 @@ struct program_evaluation {
 /* Filled by gen/plan/graph/decode.h: how a text generator runs the model. */
 struct program_decode {
   const char *recomputed; /* why each token runs all positions again; NULL: it does not */
-  bool partial;           /* the entry asks how many of its positions are valid */
+  bool partial;           /* the entry needs the number of valid positions */
   bool endless;           /* what it keeps of a text is of one size, however long the text is */
 };
 
@@ -398,7 +398,7 @@ struct program_ranks {
   struct compression compression;
 };
 
-/* Filled by gen/plan/memory/alias.h: what lies in memory of gradients, in the order of addresses. */
+/* Filled by gen/plan/memory/alias.h: what is in memory of gradients, in the order of addresses. */
 struct program_aliases {
   struct alias *items;
   int count;

@@ -10,7 +10,7 @@ struct schedule_steps {
   int64_t warmup, stable, decay;
   int64_t timescale; /* inverse_sqrt: never 0 */
   int64_t per_step;  /* of the schedule, for each step of the optimizer */
-  double peak;       /* one_cycle: the step of the highest rate; may lie between two, and before the first */
+  double peak;       /* one_cycle: the step of the highest rate; may be between two, and before the first */
 };
 
 struct schedule_steps schedule_steps(const struct job *job);

@@ -10,7 +10,7 @@ bool function_sends(const struct function *function);
 /* What its form that sends them is called: its own name where no micro-batch is without. */
 const char *sending_name(const struct program *program, const struct function *function);
 
-/* Elements that the gradients of all parameters lie in. */
+/* Elements of the memory of all gradients, padding included. */
 int64_t all_gradients(const struct program *program);
 
 /* Whether all ranks of each group along an axis are on one machine. */

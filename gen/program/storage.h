@@ -1,4 +1,4 @@
-/* Storage: what follows from how storages lie in memory. */
+/* Storage: what follows from where storages are in memory. */
 #ifndef ACCEL_PROGRAM_STORAGE_H
 #define ACCEL_PROGRAM_STORAGE_H
 

@@ -1,11 +1,11 @@
-/* Target: the device that a program is for, as facts that passes, gen/emit and commands ask for. Nothing else asks
+/* Target: the device that a program is for, as facts that passes, gen/emit and commands read. Nothing else tests
  * which device it is. docs/architecture.md lists what a new device takes. */
 #ifndef ACCEL_PROGRAM_TARGET_H
 #define ACCEL_PROGRAM_TARGET_H
 
 #include "gen/program/program.h"
 
-/* Where the C of its programs comes from, asked by gen/emit. A program is of one text or of two; the second lies next
+/* Where the C of its programs comes from, read by gen/emit. A program is of one text or of two; the second is next
  * to the first, under its name with the other ending. */
 struct target_texts {
   /* The folders of its templates: a template "device/NAME" is that of the first one that has it; ends with NULL. */
@@ -28,7 +28,8 @@ struct target_build {
 /* Its memory, asked by the report and by gen/emit. Sizes are of its arena. */
 struct target_memory {
   bool separate;          /* from the host's: there is an arena in each, and files are written from the host's */
-  int64_t progress_bytes; /* what it keeps of a step by itself: the number, the rate, the loss; 0: the host passes it */
+  int64_t progress_bytes; /* what the device itself stores of a step: the number, the rate, the loss; 0: the host passes
+                             it */
   int64_t partial_sums; /* numbers of float32 that a kernel leaves for another one to add up; 0: a kernel ends alone */
 };
 

@@ -1,4 +1,4 @@
-/* Weights: what a tree of parameters says of each: where it lies, and how functions reach it. */
+/* Weights: what a tree of parameters says of each: where it is, and how functions reach it. */
 #ifndef ACCEL_PROGRAM_WEIGHTS_H
 #define ACCEL_PROGRAM_WEIGHTS_H
 
@@ -22,7 +22,7 @@ struct weight *weight_named(const struct weight_tree *tree, const char *path);
 /* The structure to which the pointer for scope `formal` of a region points. */
 const struct weight_struct *region_scope_type(const struct weight_tree *tree, const struct region *region, int formal);
 
-/* Parameters that lie before the one, or the scope, `path` below scope `formal` of a region, from that scope's first.
+/* Parameters before the one, or the scope, `path` below scope `formal` of a region, from that scope's first.
  */
 int64_t weight_row(const struct weight_tree *tree, const struct region *region, int formal, const char *path);
 

@@ -13,7 +13,7 @@ struct cause {
   const char *value; /* as a message shows it; NULL: that it is there at all */
   bool written;      /* in the job; else it is the default */
   struct location where;
-  bool unknown; /* what the condition asks about is no group, which has its own message */
+  bool unknown; /* what the condition is about is no group, which has its own message */
 };
 
 struct names;

@@ -131,7 +131,7 @@ struct job {
   struct {
     enum checkpointing activation_checkpointing;
     int checkpoint_every, checkpoint_layers;
-    int64_t cross_entropy_chunk; /* rows; 0: all at once; CHUNK_AUTO: the plan finds the number; CHUNK_DEVICE: it
+    int64_t cross_entropy_chunk; /* rows; 0: all in one chunk; CHUNK_AUTO: the plan finds the number; CHUNK_DEVICE: it
                                     does where that is the device's way */
     struct named *functions;     /* checkpoint_functions */
     int n_functions;
@@ -153,7 +153,7 @@ struct job {
   struct {
     int64_t axes[AXES];        /* ranks along each; their product is devices.ranks */
     enum mixed_precision wire; /* as what gradients travel; PRECISION_NO: float32 */
-    int64_t bucket_bytes;      /* of gradients that are sent at once */
+    int64_t bucket_bytes;      /* of gradients in a bucket */
     bool sync_each_batch;      /* gradients are averaged after each micro-batch */
     int zero_stage;        /* what is divided along dp_shard: 1 states, 2 gradients too, 3 weights too; 0: nothing */
     struct named *wrapped; /* transformer_cls_names_to_wrap; none: all functions that are called in a loop */
@@ -170,7 +170,7 @@ struct job {
     } power_sgd;
     bool sync_batch_norm; /* statistics of a batch are those of all ranks' batches */
     struct {
-      enum offload optimizer, param; /* where the optimizer's states lie, and a rank's part of the weights */
+      enum offload optimizer, param; /* where the optimizer's states are, and a rank's part of the weights */
     } offload;
     int64_t local_steps; /* local_sgd_steps, with several ranks; 0: gradients are averaged in each step */
   } parallelism;

@@ -8,7 +8,7 @@
 /* The ranks of a resolved job: devices.nodes times devices.per_node. */
 int64_t parallel_ranks(const struct spec_node *job);
 
-/* Checks that the axes of a resolved job make up its ranks, and that what it asks for works with several. */
+/* Checks that the axes of a resolved job make up its ranks, and that its keys work with several. */
 void parallel_check(const struct spec_node *job, struct diagnostics *diags);
 
 /* Fills job->devices.ranks, job->devices.timeout and job->parallelism; makes job->data.batch_size that of a rank. */

@@ -33,7 +33,7 @@ struct splitting {
 /* Begins with a text of `size` bytes, of which `done` were cut before. */
 void splitting_begin(struct splitting *splitting, const char *text, size_t size, size_t done);
 
-/* The next word, `from` to `to` in the text; false at its end. A match is a word, and so is what lies between two. */
+/* The next word, `from` to `to` in the text; false at its end. A match is a word, and so is what is between two. */
 bool splitting_next(struct splitting *splitting, const struct splitter *splitter, size_t *from, size_t *to);
 
 #endif

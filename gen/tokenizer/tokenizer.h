@@ -30,7 +30,7 @@ struct encoding {
   const char *path; /* for messages */
   const char *text;
   size_t size;
-  size_t at;     /* where the part at hand begins: what lies between two added tokens */
+  size_t at;     /* where the part at hand begins: what is between two added tokens */
   size_t inside; /* bytes of that part that are done, in its normal form */
   size_t end;    /* where it ends */
   bool has_part;

@@ -3,7 +3,7 @@
  * and weights [y_channels][x_channels / groups][height][width], row-major as PyTorch has them; oneDNN may want them in
  * another order or type and then gets copies.
  *
- * accel_convolve does not fail at once: what went wrong in a step is reported by accel_onednn_status. */
+ * accel_convolve does not report failures itself: accel_onednn_status reports what went wrong in a step. */
 #ifndef ACCEL_CONVOLUTION_H
 #define ACCEL_CONVOLUTION_H
 

@@ -3,7 +3,7 @@
  * result ACCEL_F32, as oneDNN can. An emitted program states each GEMM's shape once, opens all of them at its start,
  * and multiplies without allocating (but for what oneDNN's own calls take).
  *
- * accel_multiply does not fail at once: what went wrong in a step is reported by accel_onednn_status. */
+ * accel_multiply does not report failures itself: accel_onednn_status reports what went wrong in a step. */
 #ifndef ACCEL_GEMM_H
 #define ACCEL_GEMM_H
 

@@ -48,7 +48,7 @@ void accel_print(struct accel_run *run, const char *format, ...) __attribute__((
 /* The metric `name` ("accuracy") of the evaluation of this step; false where there is none. */
 bool accel_metric(const struct accel_run *run, const char *name, double *value);
 
-/* ---- What user code asks of a run ---- */
+/* ---- What user code reads of a run ---- */
 
 /* Ends the run after the step at hand, as if it were the last one: with its evaluation, its line, and saved weights.
  * Any rank may call it, and all end. A run that is resumed takes the steps that were left. */

@@ -22,7 +22,7 @@ tensor conv2d(scope s, tensor x, int out, int kernel, int stride, int padding);
 tensor conv2d_no_bias(scope s, tensor x, int out, int kernel, int stride, int padding);
 
 /* With positions of the kernel `dilation` apart, and channels in groups that do not see each other; with as many groups
- * as channels, each channel by itself. */
+ * as channels, each channel separately. */
 tensor conv1d_grouped(scope s, tensor x, int out, int kernel, int stride, int padding, int dilation, int groups);
 
 /* The same without the bias. */
@@ -87,7 +87,7 @@ tensor interpolate_nearest(tensor x, int height, int width);
 /* Each position from its nearest positions in both directions, weighted by their distance. */
 tensor interpolate_bilinear(tensor x, int height, int width);
 
-/* The same where the corner positions of both images lie in the same positions (align_corners). */
+/* The same where the corners of both images have the same positions (align_corners). */
 tensor interpolate_bilinear_corners(tensor x, int height, int width);
 
 /* Group normalisation of x [batch][channels][...] (arXiv:1803.08494): within each sample over each of `groups` groups

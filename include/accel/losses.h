@@ -13,8 +13,8 @@ tensor cross_entropy(tensor logits, tensor targets);
 /* With `ignored` instead of -100. */
 tensor cross_entropy_ignore(tensor logits, tensor targets, int ignored);
 
-/* With label smoothing: that share of each target's weight lies on all classes alike (Szegedy et al., arXiv:1512.00567,
- * section 7). */
+/* With label smoothing: that fraction of each target's weight is spread evenly over all classes (Szegedy et al.,
+ * arXiv:1512.00567, section 7). */
 tensor cross_entropy_smooth(tensor logits, tensor targets, double smoothing);
 
 /* With coefficient * log_sum_exp(logits)^2 added to each position's loss (the z-loss of PaLM, arXiv:2204.02311). */

@@ -142,8 +142,8 @@ tensor einsum_of(const char *spec, int count, ...);
  * x[columns[e]]. Rows and columns are int32 [elements], values [elements]. */
 tensor sparse_matmul(tensor rows, tensor columns, tensor values, tensor x, int count);
 
-/* The same of elements that lie row by row: those of row r from starts[r] to starts[r + 1]; starts is int32 [rows +
- * 1] (compressed sparse rows). */
+/* The same of elements in the order of their rows: those of row r from starts[r] to starts[r + 1]; starts is int32
+ * [rows + 1] (compressed sparse rows). */
 tensor sparse_matmul_csr(tensor starts, tensor columns, tensor values, tensor x);
 
 /* softmax(q k^T / sqrt(d)) v: q [batch][heads][t][d], k and v [batch][heads][u][d] give [batch][heads][t][d]. CAUSAL

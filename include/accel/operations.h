@@ -1,6 +1,6 @@
 /* Operations on values: those that one process does alone, and those that all do together. Names and meanings are
  * those of Accelerate's utilities (accelerate.utils.operations), whose tuples are lists here. What a function gives
- * lies in `store`; NULL: it failed, and the store has a message (value.h).
+ * is in `store`; NULL: it failed, and the store has a message (value.h).
  *
  * "Each tensor of a value" is each one in it, however deep in lists and maps. What else is in it stays as it is, unless
  * a sentence says that it is an error. */

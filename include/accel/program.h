@@ -33,7 +33,7 @@ struct accel_layers {
   size_t stride;   /* bytes from one layer's tensor to the next one's */
 };
 
-/* Where a parameter's gradient lies, in bytes from the first one; -1: there is none. */
+/* The offset of a parameter's gradient, in bytes from the first one; -1: there is none. */
 struct accel_gradient {
   int64_t offset, stride; /* from one layer to the next */
 };
@@ -150,10 +150,10 @@ struct accel_rest {
   bool kept;          /* they make a round of batches of their own; else the epoch leaves them out */
   bool even;          /* several ranks: the epoch's first samples fill that round */
   bool dispatched;    /* or all ranks get equal parts of it */
-  bool uneven_inputs; /* or a rank without samples there takes others, and leaves them out by itself */
+  bool uneven_inputs; /* or a rank without samples there takes others, and leaves them out itself */
 };
 
-/* How documents lie in samples: not known; one after the other; each in a sample of its own. */
+/* How documents are divided into samples: not known; one after the other; each in a sample of its own. */
 enum accel_packing { ACCEL_NOT_PACKED, ACCEL_DOCUMENTS, ACCEL_PADDED };
 
 /* Masked language modelling: `probability` of the tokens are targets; of these `random` become any token, `keep` stay,

@@ -93,10 +93,10 @@ void accel_load_windows(struct accel_run *run, enum accel_split split, int64_t p
 void accel_load_masked(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, int32_t *tokens,
                        int32_t *targets);
 
-/* The same for windows in which documents lie one after the other, or, ACCEL_PADDED, for documents that are cut to a
- * window or filled up to one with tokens of 0 that have no target: of each position also where its document begins in
- * the window, 0 where that was before, and how far it is from there. The target of a document's last position is
- * program->no_target. starts and positions are [count][sequence_length]. */
+/* The same for sequences in which documents follow each other, or, ACCEL_PADDED, for documents that are cut to
+ * the sequence length or filled up to it with tokens of 0 that have no target: of each position also where its document
+ * begins in the window, 0 where that was before, and how far it is from there. The target of a document's last position
+ * is program->no_target. starts and positions are [count][sequence_length]. */
 void accel_load_documents(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
                           int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions);
 
@@ -187,7 +187,7 @@ bool accel_save_is_due(struct accel_run *run, int64_t at);
 /* Whether accel_fill_weights, which is to be called next, will load a checkpoint. */
 bool accel_load_is_due(struct accel_run *run);
 
-/* Tells the norm of each parameter's gradient, which is `scale` times what lies at `gradients` where the parameters lie
+/* Reports the norm of each parameter's gradient, which is `scale` times what is at `gradients` where the parameters are
  * at the weights, as grad_norm/NAME on the next line. */
 void accel_log_gradients(struct accel_run *run, const void *gradients, double scale);
 

@@ -7,7 +7,7 @@
  *   if (all == NULL) puts(accel_store_error(store));
  *   accel_store_free(store);
  *
- * Ownership: a store owns every value that is made in it, and frees them all at once. What an operation gives lies in
+ * Ownership: a store owns every value that is made in it, and frees them together. What an operation gives is in
  * the store that it was given, and may share parts with what it was made from: values of a list are read, not written,
  * once they are a part of something. Values of several stores are not mixed.
  *

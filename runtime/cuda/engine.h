@@ -7,7 +7,7 @@
 
 #include <cudnn.h>
 
-/* Tensors that a graph is given have numbers from 1 on, what lies between operations from VIRTUAL on. */
+/* Tensors that a graph is given have numbers from 1 on, what is between operations from VIRTUAL on. */
 enum { VIRTUAL = 32 };
 
 typedef cudnnBackendDescriptor_t descriptor;
@@ -58,7 +58,7 @@ void rt_finish(descriptor made);
 /* Dense, row after row. */
 struct extent rt_extent(int64_t a, int64_t b, int64_t c, int64_t d);
 
-/* Adds a tensor in memory, a float that the host gives, or what lies between operations. `id` is from 1 on, below
+/* Adds a tensor in memory, a float that the host gives, or what is between operations. `id` is from 1 on, below
  * VIRTUAL. */
 descriptor rt_graph_tensor(struct graph *graph, int id, cudnnDataType_t type, struct extent extent);
 descriptor rt_graph_number(struct graph *graph, int id);
@@ -74,7 +74,7 @@ void rt_graph_add(struct graph *graph, descriptor operation);
  * message that names the graph where there is none. */
 void rt_engine_ready(struct accel_gpu_engine *engine);
 
-/* Runs it. values[id] is where a tensor lies, NULL: it has none. */
+/* Runs it. values[id] is the address of a tensor, NULL: it has none. */
 void rt_engine_run(const struct accel_gpu_engine *engine, accel_stream stream, const void *const values[VIRTUAL]);
 
 #endif

@@ -14,9 +14,10 @@ struct table {
   int columns;
 };
 
-/* Reads `size` bytes of text into a new table of indices->width + 1 columns, which hold what `indices` asks of them. A
- * first line with a cell that is not a number is a header and is skipped; so are empty lines. It takes no more memory
- * than the table, which is refused early where that would be more than the machine has. `path` is for messages. */
+/* Reads `size` bytes of text into a new table of indices->width + 1 columns, which hold what `indices` requires of
+ * them. A first line with a cell that is not a number is a header and is skipped; so are empty lines. It takes no more
+ * memory than the table, which is refused early where that would be more than the machine has. `path` is for messages.
+ */
 bool rt_csv_read(struct table *table, const struct indices *indices, const char *path, const char *text, size_t size,
                  struct problem *problem);
 

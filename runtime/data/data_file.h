@@ -21,8 +21,8 @@ struct data_file {
 /* Whether a format is of rows, not of tokens. */
 bool rt_format_is_rows(enum accel_format format);
 
-/* Opens the file at `path`, with its labels at `labels` (NULL: none), and checks what `program` asks of them. `cure` is
- * the help of an error. */
+/* Opens the file at `path`, with its labels at `labels` (NULL: none), and checks what `program` requires of them.
+ * `cure` is the help of an error. */
 bool rt_data_file_open(struct data_file *file, const char *path, const char *labels, enum accel_format format,
                        const struct accel_program *program, const char *cure, struct problem *problem);
 

@@ -13,7 +13,8 @@ struct indices {
   int64_t width;
 };
 
-/* What a program asks of its rows, with the label where that is a class. Freed by rt_indices_free, also after false. */
+/* What a program requires of its rows, with the label where that is a class. Freed by rt_indices_free, also after
+ * false. */
 bool rt_indices_of(struct indices *indices, const struct accel_program *program, struct problem *problem);
 
 void rt_indices_free(struct indices *indices);

@@ -1,4 +1,4 @@
-/* Rows of features with a label each, wherever they lie: a table in memory, or arrays in mapped files. */
+/* Rows of features with a label each, wherever they are: a table in memory, or arrays in mapped files. */
 #ifndef RUNTIME_DATA_ROWS_H
 #define RUNTIME_DATA_ROWS_H
 
@@ -25,7 +25,7 @@ bool rt_rows_of_arrays(struct rows *rows, const struct npy *features, const char
 /* Copies the features of a row, unless `features` is NULL, and gives its label. */
 double rt_rows_load(const struct rows *rows, int64_t row, float *features);
 
-/* Whether rows first … first + count - 1 hold what `indices` asks of their columns. The paths, of features and of
+/* Whether rows first … first + count - 1 hold what `indices` requires of their columns. The paths, of features and of
  * labels, are for messages. */
 bool rt_rows_check(const struct rows *rows, int64_t first, int64_t count, const struct indices *indices,
                    const char *path, const char *labels_path, struct problem *problem);

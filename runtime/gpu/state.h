@@ -27,7 +27,7 @@ struct cuda_device {
   cudaEvent_t *events; /* the program's */
   struct ring feed, report;
   bool apart;   /* what was recorded is put into the streams piece by piece */
-  char *pinned; /* the host's address of the states that lie there alone; NULL: none do */
+  char *pinned; /* the host's address of the states that are there alone; NULL: none do */
 };
 
 /* The same object at each call. */

@@ -1,4 +1,4 @@
-/* Sums over ranks of values that lie in memory. */
+/* Sums over ranks of values in memory. */
 #ifndef RUNTIME_MPI_SUM_H
 #define RUNTIME_MPI_SUM_H
 

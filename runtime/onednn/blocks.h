@@ -5,7 +5,7 @@
 #include "include/accel/gemm.h"
 #include "runtime/onednn/onednn.h"
 
-/* Whether `working` is that layout of the weights of a GEMM, and rt_pack_blocks knows how they lie. */
+/* Whether `working` is that layout of the weights of a GEMM, which rt_pack_blocks can write. */
 bool rt_has_blocks(const struct accel_gemm *gemm, rt_described working);
 
 /* Packs the GEMM's weights: [columns / 64][depth / 16][16][64] words of 32 bits, a float or two elements of 16 bits

@@ -3,8 +3,8 @@
 #define RUNTIME_PROCESS_SIGNALS_H
 
 /* From here on such a signal is noted, whatever the calling thread and those that it starts are at; they leave it to a
- * thread of its own. A second SIGINT ends the process at once, and a SIGHUP that is ignored (nohup) stays so. Called
- * once; ends the process when there is no thread. */
+ * thread of its own. A second SIGINT ends the process immediately, and a SIGHUP that is ignored (nohup) stays so.
+ * Called once; ends the process when there is no thread. */
 void rt_signals_watch(void);
 
 /* The number of the signal that came; 0: none. */

@@ -43,8 +43,8 @@ struct arena_parts {
   struct accel_byte_range gathered, summed;
 };
 
-/* The program's arena, in which what collectives work on lies, mostly: ranks of a machine may find a shorter way for
- * that, and its parts may become memory that they read. All ranks call it, after rt_world_divide. */
+/* The program's arena. Most of what collectives send is in it: ranks of a machine may exchange that more directly, and
+ * its parts may become memory that they read. All ranks call it, after rt_world_divide. */
 void rt_world_open_arena(void *arena, size_t bytes, const struct arena_parts *parts);
 
 /* What this process has of its machine's processors. */
@@ -53,8 +53,8 @@ struct processors {
   char machine[400]; /* on local rank 0: what each rank of the machine is bound to; empty: none is */
 };
 
-/* This process's share: processes of a machine that may run on the same processors share those out, by cores and nodes
- * of memory that lie together; with `bind` each stays on its share. All ranks call it. */
+/* This process's processors: processes of a machine that may run on the same ones divide them, by cores and
+ * neighbouring nodes of memory; with `bind` each stays on its part. All ranks call it. */
 bool rt_world_take_processors(bool bind, struct processors *taken, struct problem *problem);
 
 /* The bytes of rank 0 become those of all. */
@@ -67,7 +67,8 @@ int64_t rt_world_largest(int64_t value);
 void rt_world_gather(const void *own, void *all, size_t size);
 
 /* The shards at `own` of the ranks that are the first along all axes but this one, in their order, at `whole` of rank
- * 0: `shard_size` bytes of each, `last` of the last one; multiples of 4, or of 2 where all are. Others return at once.
+ * 0: `shard_size` bytes of each, `last` of the last one; multiples of 4, or of 2 where all are. Others return
+ * immediately.
  */
 void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t shard_size, size_t last);
 

@@ -7,7 +7,7 @@
 enum { PERMUTED_AT_ONCE = 64 };
 
 /* Replaces each of `count` <= PERMUTED_AT_ONCE indices below n by where it goes under the permutation (seed,
- * stream). n >= 1. Many at once take little longer than one. */
+ * stream). n >= 1. Many in one call take little longer than one. */
 void rt_permute_all(uint64_t seed, uint64_t stream, uint64_t n, int count, uint64_t *indices);
 
 /* The same of one index. */

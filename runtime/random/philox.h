@@ -19,7 +19,7 @@ struct philox_block rt_philox(struct philox_block counter, uint32_t key0, uint32
 /* Block `index` of a stream: the words 4 * index … 4 * index + 3 of accel_random. */
 struct philox_block rt_philox_block(uint64_t seed, uint64_t stream, uint64_t index);
 
-/* Blocks first … first + PHILOX_LANES - 1 at once, as vector instructions: word i of block first + lane in
+/* Blocks first … first + PHILOX_LANES - 1 in one pass, as vector instructions: word i of block first + lane in
  * words[i][lane]. */
 enum { PHILOX_LANES = 16 };
 void rt_philox_lanes(uint64_t seed, uint64_t stream, uint64_t first, uint32_t words[4][PHILOX_LANES]);

@@ -34,7 +34,7 @@ bool rt_is_measured(const struct accel_profile *profile, int64_t step);
 void rt_intervals_begin(const struct accel_profile *profile, int64_t at, int64_t number);
 
 /* Prints the table of the parts, the longest first: times a step, milliseconds of one step, their share, and where the
- * job asks for them GFLOP/s and GB/s. Nothing when no step was measured. */
+ * job has profile.with_flops GFLOP/s and GB/s. Nothing when no step was measured. */
 void rt_intervals_print(const struct accel_program *program);
 
 /* Prints 10 columns of such a table: `work` a second in thousands of millions; blank where either is 0. */

@@ -20,7 +20,7 @@ struct accel_run {
   const char *bound;        /* what the ranks of this machine are bound to; empty: none is */
   struct cadences cadences; /* user code, early stopping and signals bring the last step forward */
   int64_t first_step;       /* steps that were done before this process */
-  struct arena arena;       /* the program's; states and weights lie in it */
+  struct arena arena;       /* the program's; states and weights are in it */
   struct input input;
   struct resumption resumption;
   struct saves saves;

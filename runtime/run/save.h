@@ -14,7 +14,7 @@ struct saves {
   double newest_time;    /* of the last save, or of the start */
   int64_t asked_at;      /* the step count for which the clock and the signals were asked; -1: none */
   bool is_timely;        /* and then the clock asked for a save */
-  int signal;            /* and then this had come, which asks the run to end; 0: none had */
+  int signal;            /* and then this had come, which ends the run; 0: none had */
   bool interrupted;      /* it ended the run before its last step */
   int64_t mean_at;       /* the step count at which ranks that step alone averaged their weights last; -1: none */
 };

@@ -1,4 +1,4 @@
-/* What user code gets, and what it asks for. */
+/* What user code gets, and what it calls for. */
 #ifndef RUNTIME_RUN_USER_H
 #define RUNTIME_RUN_USER_H
 

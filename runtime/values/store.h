@@ -1,4 +1,4 @@
-/* Where values lie: blocks of memory that are freed together, and the first message. */
+/* The memory of values: blocks that are freed together, and the first message. */
 #ifndef RUNTIME_VALUES_STORE_H
 #define RUNTIME_VALUES_STORE_H
 

@@ -30,7 +30,7 @@ struct safetensors {
 /* Bytes of a value of a type as files spell it; 0: it is not known. */
 size_t rt_stored_size(const char *dtype);
 
-/* Reads the header of the file in `bytes` and proves that every tensor lies inside, where its shape says, without
+/* Reads the header of the file in `bytes` and proves that every tensor is inside, where its shape says, without
  * overlaps and without holes. The tensors point into `bytes`. */
 bool rt_safetensors_read(struct safetensors *file, const char *path, const uint8_t *bytes, size_t size,
                          struct problem *problem);

@@ -27,7 +27,7 @@ const char *name_from(struct arena *arena, const char *folder, const char *path)
 /* A word as a shell reads it, in quotes where it needs them. */
 const char *shell_word(struct arena *arena, const char *word);
 
-/* Makes the folders that a file lies in, where they are missing. False once a message stands on standard error. */
+/* Makes the folders above a file that are missing. False once a message stands on standard error. */
 bool make_folders(struct arena *arena, const char *path);
 
 #endif

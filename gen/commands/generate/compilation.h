@@ -40,8 +40,8 @@ int compile_to_program(struct compilation *compilation);
  * NULL: it is not asked for. */
 int compile_to_text(struct compilation *compilation, struct origins *origins, const char **text);
 
-/* Where the second text lies next to a program whose name ends with ".c", in `arena`; NULL where the name ends
- * otherwise. And the way back, NULL where `path` is not the second text's. */
+/* The path of the second text of a program whose name ends with ".c", in `arena`; NULL if the name ends
+ * otherwise. And the reverse, NULL where `path` is not the second text's. */
 const char *compilation_second_path(const struct compilation *compilation, const char *program);
 const char *compilation_program_path(const struct compilation *compilation, const char *path);
 

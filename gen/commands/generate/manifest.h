@@ -6,7 +6,7 @@
 #include "gen/commands/generate/compilation.h"
 #include "gen/statements/statement.h"
 
-/* What there is to say of the program `text`, which lies at `program` or did; all but the keys of its lines, which
+/* What there is to say of the program `text`, which is at `program` or was; all but the keys of its lines, which
  * variations.h finds. With compilation->second_origins also what there is to say of its second text. */
 struct manifest *describe(const struct compilation *compilation, const char *program, const char *text,
                           const struct origins *origins);

@@ -36,7 +36,7 @@ struct watch {
  * it on to nobody, the ranks of this machine get it from here. `watch` (NULL: none) is called ten times a second. */
 int launch_run(const struct words *command, bool saves, const struct watch *watch);
 
-/* Says on standard error what to do where mpirun ended with `status` because of what Open MPI asks for: nothing where
+/* Says on standard error what to do where mpirun ended with `status` because of what Open MPI requires: nothing where
  * that is not the reason. `hosts` is what --host got; NULL: nothing. */
 void launch_explain(int status, const struct job *job, const char *hosts);
 

@@ -26,8 +26,7 @@ bool profile_read(struct arena *arena, const char *path, struct step_profile *pr
 /* A part by its name; NULL when no step ran it. */
 const struct profile_part *profile_find(const struct step_profile *profile, const char *name);
 
-/* The number below which a quarter of `count` numbers lie, which are sorted; between two of them by its distance from
- * either. 0 of none. */
+/* The first quartile of `count` sorted numbers, interpolated between two of them. 0 of none. */
 double first_quartile(double *numbers, int count);
 
 #endif

@@ -58,7 +58,7 @@ struct value *op_unbroadcast(struct builder *builder, struct value *x, struct sh
 struct value *op_matmul(struct builder *builder, struct value *a, struct value *b);
 /* x at an int32 index along an axis, of x's shape but there. */
 struct value *op_gather(struct builder *builder, struct value *x, int axis, struct value *index);
-/* x with elements dropped at probability p; `site` tells its draws from those of the others in its region. */
+/* x with elements dropped at probability p; `site` distinguishes its draws from the others' in its region. */
 struct value *op_dropout(struct builder *builder, struct value *x, double p, int64_t site);
 /* The positions [at[0], at[0] + count) of x along an axis; `at` is int32. */
 struct value *op_dynamic_slice(struct builder *builder, struct value *x, struct value *at, int axis, int64_t count);

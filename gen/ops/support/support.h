@@ -93,16 +93,16 @@ uint32_t op_random_word(uint64_t i, uint32_t site);
 
 /* ---- Positions along an axis (op_sequence.along) ---- */
 
-/* Of a kind that takes each row of input 0 by itself: every axis but the last is the output's own. All other inputs
+/* Of a kind that computes each row of input 0 alone: every axis but the last is the output's own. All other inputs
  * serve all rows. */
 int op_along_rows(const struct node *node, int axis, int input);
 
-/* Of a kind that takes what lies along the attribute `axis` by itself; the output has that axis, or lacks it. */
+/* Of a kind that computes each line along the attribute `axis` alone; the output has that axis, or lacks it. */
 int op_along_others(const struct node *node, int axis, int input);
 
 /* ---- Positions that follow on earlier ones (op_sequence.incremental) ---- */
 
-/* Whether positions lie along an axis in their order, an element each; whether along this one, with nothing before the
+/* Whether positions are along an axis in their order, an element each; whether along this one, with nothing before the
  * first one. */
 bool op_is_plain(struct timeline timeline);
 bool op_is_at(struct timeline timeline, int axis);
@@ -111,7 +111,7 @@ bool op_is_at(struct timeline timeline, int axis);
  * starts. */
 struct value *op_cache(struct builder *builder, const struct new_positions *new, const char *name, struct shape shape);
 
-/* Input `input`, whose positions lie along `axis`, after the `count` elements before them, which a cache holds; at the
+/* Input `input`, whose positions are along `axis`, after the `count` elements before them, which a cache holds; at the
  * beginning those are `first`, or zeros if it is NULL. Sets new->timeline to that of the result. */
 struct value *op_conv_cache(struct builder *builder, struct new_positions *new, int input, int64_t count,
                             struct value *first);

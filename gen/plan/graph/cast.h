@@ -20,7 +20,7 @@ struct cast_rules {
  * type of the 16-bit values of parameters, DTYPE_FLOAT32 when there are none. */
 enum dtype cast(struct graph *graph, const struct cast_rules *rules);
 
-/* After differentiation: the gradients of parameters' 16-bit copies are made in float32 at once by what makes them, or
+/* After differentiation: the gradients of parameters' 16-bit copies are made in float32 directly by what makes them, or
  * cast where that is a library which has no such result. */
 void widen_gradients(struct program *program);
 

@@ -6,7 +6,7 @@
 #include "gen/ir/builder.h"
 #include "gen/program/program.h"
 
-/* Rows that the job's memory.cross_entropy_chunk asks for on its device: 0, all; CHUNK_AUTO; or a number. */
+/* Rows that the job's memory.cross_entropy_chunk sets on its device: 0, all; CHUNK_AUTO; or a number. */
 int64_t chunk_wanted(const struct job *job);
 
 /* Takes each operation that can run over a matmul (op_fusion.over_matmul) together with the matmul whose result

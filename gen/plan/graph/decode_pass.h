@@ -5,14 +5,14 @@
 #include "gen/ir/builder.h"
 #include "gen/ir/op.h"
 
-/* A region over `width` positions, made for callers whose inputs lie so. */
+/* A region over `width` positions, made for callers whose inputs have these positions. */
 struct form {
   const struct region *of;
   const struct timeline *inputs;
   int64_t width;
   struct region *region;
   struct timeline *results;
-  bool partial; /* it asks how many of its positions are valid */
+  bool partial; /* it needs the number of valid positions */
 };
 
 struct pass {
@@ -21,8 +21,8 @@ struct pass {
   struct arena *arena;
   int64_t length, width;
   const char *suffix;         /* of the regions that are made; NULL: none */
-  struct timeline *timelines; /* by id of a value: how its positions lie; AXIS_WHOLE: it does not depend on the tokens;
-                         AXIS_MIXED: each position of it depends on others in a way that cannot be kept */
+  struct timeline *timelines; /* by id of a value: where its positions are; AXIS_WHOLE: it does not depend on the
+                         tokens; AXIS_MIXED: each position of it depends on others in a way that cannot be kept */
   struct value **now;         /* by id of a value: what stands for it */
   struct value **cuts;        /* by id of a value that is whole: its positions at hand, as cut_timelines say */
   struct timeline *cut_timelines;
@@ -41,7 +41,7 @@ struct making {
   int n_incremental;
 };
 
-/* How the positions of a value lie, and what stands for it; of all outputs of a node, for which nothing stands yet. */
+/* Where the positions of a value are, and what replaces it; of all outputs of a node, for which nothing stands yet. */
 struct timeline timeline_of(const struct pass *pass, const struct value *value);
 void decode_set(struct pass *pass, const struct value *value, struct value *now, struct timeline timeline);
 void decode_set_all(struct pass *pass, const struct node *node, struct timeline timeline);

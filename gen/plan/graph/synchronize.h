@@ -1,5 +1,5 @@
-/* Synchronize: what an operation asks of a batch, such as the statistics of batch normalisation, becomes that of the
- * batches of all ranks together (parallelism.sync_batch_norm). */
+/* Synchronize: what an operation computes of a batch, such as the statistics of batch normalisation, becomes that of
+ * the batches of all ranks together (parallelism.sync_batch_norm). */
 #ifndef ACCEL_PLAN_GRAPH_SYNCHRONIZE_H
 #define ACCEL_PLAN_GRAPH_SYNCHRONIZE_H
 

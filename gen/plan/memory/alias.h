@@ -1,7 +1,7 @@
 /* Alias: puts what the forward keeps into memory of gradients that the backward has not written yet.
  *
  * A gradient is written by a certain statement of the backward, and nothing reads it before: until then its memory is
- * free. A saved storage may lie there if the last statement that touches it comes before the first one that writes any
+ * free. A saved storage may be there if the last statement that touches it comes before the first one that writes any
  * of the gradients in its memory. Not reused are gradients that no statement writes, those that are cleared before the
  * backward, and the padding between gradients: the norm and the update read all of them.
  *
@@ -23,7 +23,7 @@ enum { LEAST_OF_ARENA = 50 };
  * take less memory. */
 void alias_gradients(struct program *program);
 
-/* Bytes of activations that lie in memory of gradients, and count as theirs. */
+/* Bytes of activations that are in memory of gradients, and count as theirs. */
 int64_t aliased_bytes(const struct program *program);
 
 /* Peels the first iterations off each loop in `peeled`, so that they are calls of their own. NULL: none. */

@@ -7,7 +7,7 @@
 
 /* Fills program->ranks.compression and program->ranks.collectives. power_sgd: of each parameter the matrix of its first
  * dimension by all others, where its factors are min_compression_rate times smaller; all other gradients are sent
- * whole. batched_power_sgd: what lies in bucket_cap_mb of memory is one square, row after row, with zeros after it. */
+ * whole. batched_power_sgd: each bucket_cap_mb of memory is one square, row after row, with zeros after it. */
 void plan_compression(struct program *program);
 
 /* Bytes of the arena other than the gradients and what outlives a step. */

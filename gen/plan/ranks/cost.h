@@ -1,5 +1,5 @@
 /* How long the collectives of a step take on a network, by the alpha-beta model (Hockney 1994): a message of n bytes
- * takes latency + n / bandwidth, and what lies between two machines of a group is what all its ranks wait for. */
+ * takes latency + n / bandwidth, and all ranks of a group wait for what is sent between two of its machines. */
 #ifndef ACCEL_PLAN_RANKS_COST_H
 #define ACCEL_PLAN_RANKS_COST_H
 

@@ -17,7 +17,7 @@ bool shard_accepts(const struct program *program, const struct weight *weight);
 void shard_begin(struct program *program, const struct weight *weight);
 void shard_extend(struct program *program, const struct weight *weight);
 
-/* Fills program->optimizer.flat_ranges with all weights of program->optimizer.parts, in the order in which they lie,
+/* Fills program->optimizer.flat_ranges with all weights of program->optimizer.parts, in the order of their memory,
  * and cuts them. */
 void shard_all(struct program *program);
 

@@ -93,7 +93,7 @@ static inline __attribute__((always_inline)) void accel_pair_tile(int rows, int 
                             factor);
 }
 
-/* The same of pairs of 16 bits; rows lie so many elements apart. */
+/* The same of pairs of 16 bits; rows are so many elements apart. */
 static inline void accel_transpose_pairs(const accel_bf16 *from, size_t from_row, accel_bf16 *to, size_t to_row) {
 #if defined __AVX512F__ && __has_builtin(__builtin_shufflevector)
   accel_lanes x[16], y[16];

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* Where a tensor [batch][heads][length][head_size] lies: steps in elements; a head's values follow each other. */
+/* Where a tensor [batch][heads][length][head_size] is: steps in elements; a head's values follow each other. */
 struct accel_steps {
   int64_t batch, head, row;
 };

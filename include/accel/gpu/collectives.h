@@ -7,7 +7,7 @@
  *   accel_broadcast_values                        and what the first rank along an axis has
  *   accel_wait_collectives                        makes the compute stream wait for all in flight,
  *   accel_wait_reductions, accel_wait_gathers     for sums, or for what is gathered, while others go on
- *   accel_advance_collectives                     does nothing: NCCL goes on by itself
+ *   accel_advance_collectives                     does nothing: NCCL needs no help to progress
  *   accel_all_reduce_doubles, _by_tree, _counts, _score   with values of the host, between steps: not over NCCL
  *
  * A collective waits, in the traffic stream, for what the compute stream holds when it is started. Nothing here waits

@@ -19,7 +19,7 @@ extern "C" {
 typedef struct CUstream_st *accel_stream;
 
 /* The streams of a program. TRAFFIC has the highest priority and carries collectives, FEED the samples,
- * PREFETCH weights that lie on the host. */
+ * PREFETCH weights that are on the host. */
 enum accel_stream_name { ACCEL_COMPUTE, ACCEL_TRAFFIC, ACCEL_FEED, ACCEL_PREFETCH, ACCEL_STREAMS };
 
 /* What was decided at generation and the device must know. */
@@ -53,7 +53,7 @@ void accel_gpu_close(void);
 /* The arena: plan->arena_bytes on the device, zeroed, aligned to 2 MiB. The same pointer at each call. */
 void *accel_gpu_arena(void);
 
-/* Pins `bytes` of the host's arena, in which states lie that the device does not mirror, as far as its end, and gives
+/* Pins `bytes` of the host's arena, in which states are that the device does not mirror, as far as its end, and gives
  * their address on the device, whose kernels read and write them over the bus. Until accel_gpu_close; once. */
 void *accel_gpu_pin(void *host, size_t bytes);
 
@@ -138,7 +138,7 @@ void accel_gpu_launch(const struct accel_graph *graph);
 /* ---- Profile ---- */
 
 /* A range of a timeline, of NVTX, as far as the work that is put into streams between the two. The name is static.
- * Emitted where the job asks for them. */
+ * Emitted if the job has profile.nvtx. */
 void accel_gpu_range_begin(const char *name);
 
 /* Ends the range that was begun last. */

@@ -1,4 +1,4 @@
-/* Neighbours in memory that a thread moves at once. For C++ that nvcc or hipcc compiles. */
+/* Neighbours in memory that a thread moves in one access. For C++ that nvcc or hipcc compiles. */
 #ifndef ACCEL_GPU_PACK_H
 #define ACCEL_GPU_PACK_H
 
@@ -6,7 +6,7 @@
 
 #include <accel/gpu/launch.h>
 
-/* Neighbours that are moved at once. */
+/* Neighbours that are moved in one access. */
 template <typename type, int count> struct alignas(sizeof(type) * count) accel_pack {
   type items[count];
 };
@@ -21,7 +21,7 @@ template <int count, typename type> __device__ inline void accel_store(type *to,
   *(accel_pack<type, count> *)to = pack;
 }
 
-/* Whether so many neighbours can be moved at once, wherever one of these begins. */
+/* Whether so many neighbours can be moved in one access, wherever one of these begins. */
 template <int count> static inline bool accel_packs() {
   return true;
 }
@@ -30,7 +30,7 @@ static inline bool accel_packs(const type *first, const types *...rest) {
   return (uintptr_t)first % (sizeof(type) * count) == 0 && accel_packs<count>(rest...);
 }
 
-/* Where so many arrays lie, as one argument of a kernel. */
+/* The addresses of so many arrays, as one argument of a kernel. */
 template <typename type, int count> struct accel_addresses {
   type *items[count];
 };

@@ -21,7 +21,7 @@ template <> struct accel_core<float> {
   static constexpr int depth = 8;
 };
 
-/* How a matrix lies, as its fragments call it. */
+/* The layout of a matrix, as its fragments call it. */
 template <bool by_rows> struct accel_order {
   typedef nvcuda::wmma::row_major type;
 };

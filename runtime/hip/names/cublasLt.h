@@ -132,7 +132,7 @@ hipblasStatus_t hipblasLtMatmul(hipblasLtHandle_t handle, hipblasLtMatmulDesc_t 
 #define cublasOperation_t hipblasOperation_t
 #define cublasStatus_t hipblasStatus_t
 
-/* What it has not: no plan for HIP asks for these (gen/program/target.c). */
+/* What it has not: no plan for HIP uses these (gen/program/target.c). */
 #define CUBLASLT_EPILOGUE_RELU_AUX ((hipblasLtEpilogue_t)0)
 #define CUBLASLT_EPILOGUE_RELU_AUX_BIAS ((hipblasLtEpilogue_t)0)
 #define CUBLASLT_EPILOGUE_DRELU ((hipblasLtEpilogue_t)0)
