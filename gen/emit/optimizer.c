@@ -142,6 +142,7 @@ static void set_own_keys(struct arena *arena, struct jinja_value value, const st
   set_real(arena, value, "dampening", job->optimizer.dampening);
   set_bool(arena, value, "nesterov", job->optimizer.nesterov);
   set_real(arena, value, "alpha", job->optimizer.alpha);
+  set_real(arena, value, "rho", job->optimizer.rho);
   set_bool(arena, value, "centered", job->optimizer.centered);
   set_real(arena, value, "momentum_decay", job->optimizer.momentum_decay);
   set_real(arena, value, "r", job->optimizer.r);

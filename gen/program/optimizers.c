@@ -12,6 +12,7 @@ static const struct optimizer optimizers[] = {
     [OPTIMIZER_NADAM] = {"nadam", {"exp_avg", "exp_avg_sq"}, .coupled = true, .counts_steps = true},
     [OPTIMIZER_RADAM] = {"radam", {"exp_avg", "exp_avg_sq"}, .coupled = true, .counts_steps = true},
     [OPTIMIZER_ADAGRAD] = {"adagrad", {"sum"}, .coupled = true},
+    [OPTIMIZER_ADADELTA] = {"adadelta", {"square_avg", "acc_delta"}, .coupled = true},
     [OPTIMIZER_RMSPROP] = {"rmsprop", {"square_avg"}, .coupled = true},
     [OPTIMIZER_LION] = {.name = "lion", .states = {"exp_avg"}},
     [OPTIMIZER_LAMB] = {"lamb", {"exp_avg", "exp_avg_sq"}, BY_TENSOR, .counts_steps = true},
@@ -66,7 +67,7 @@ enum state_dtype optimizer_state_dtype(const struct job *job) {
 }
 
 bool optimizer_state_is_size(const char *name) {
-  static const char *const sizes[] = {"exp_avg_sq", "exp_inf", "sum", "square_avg"};
+  static const char *const sizes[] = {"exp_avg_sq", "exp_inf", "sum", "square_avg", "acc_delta"};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     if (strcmp(sizes[i], name) == 0) return true;
   return false;

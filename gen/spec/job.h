@@ -179,7 +179,7 @@ struct job {
     enum optimizer_name name;
     double lr;
     struct optimizer_numbers numbers; /* of parameters in no group: lr_scale is 1 */
-    double dampening, alpha, momentum_decay;
+    double dampening, alpha, rho, momentum_decay;
     bool nesterov, centered;
     double r, weight_lr_power;                       /* schedule_free_adamw */
     double beta2_decay, least_scale, clip_threshold; /* adafactor */

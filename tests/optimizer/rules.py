@@ -177,6 +177,8 @@ RULES = {
     "radam_never_rectified": ({"betas": [0.9, 0.5]}, torch.optim.RAdam),
     "adagrad": ({}, torch.optim.Adagrad),
     "adagrad_decay": ({"eps": 1e-4, "weight_decay": 0.1}, torch.optim.Adagrad),
+    "adadelta": ({}, torch.optim.Adadelta),
+    "adadelta_decay": ({"rho": 0.8, "eps": 1e-4, "weight_decay": 0.1}, torch.optim.Adadelta),
     "rmsprop": ({}, torch.optim.RMSprop),
     "rmsprop_decay": ({"alpha": 0.9, "eps": 1e-6, "weight_decay": 0.1}, torch.optim.RMSprop),
     "rmsprop_momentum": ({"momentum": 0.7}, torch.optim.RMSprop),
@@ -220,10 +222,10 @@ def peer_of(name, params):
         return make(params, lr=LR, foreach=False, **keys)
     if make is Muon:
         return make(params, lr=LR, **keys)
-    if make not in (torch.optim.SGD, torch.optim.Adagrad, torch.optim.RMSprop):
+    if make not in (torch.optim.SGD, torch.optim.Adagrad, torch.optim.Adadelta, torch.optim.RMSprop):
         keys.setdefault("betas", [0.9, 0.999])
     if make not in (torch.optim.SGD, Lion):
-        keys.setdefault("eps", 1e-10 if make is torch.optim.Adagrad else 1e-8)
+        keys.setdefault("eps", {torch.optim.Adagrad: 1e-10, torch.optim.Adadelta: 1e-6}.get(make, 1e-8))
     return make(params, lr=LR, **keys)
 
 

@@ -34,7 +34,7 @@ BATCH = {"features", "result", "tokens", "targets"}  # members of the arena that
 torch.set_num_threads(1)
 ROOM = {"centered": 30, "nadam": 3, "lion_decay": 2, "lamb": 2, "adafactor": 2, "muon": 3}
 # Rates at which a model of this size learns by the rule and does not diverge.
-RATES = {"sgd": 0.1, "lion": 1e-4, "adagrad": 5e-3, "adamax": 2e-3, "rmsprop": 1e-4, "adafactor": 1e-2}
+RATES = {"sgd": 0.1, "lion": 1e-4, "adagrad": 5e-3, "adadelta": 1.0, "adamax": 2e-3, "rmsprop": 1e-4, "adafactor": 1e-2}
 # Lion takes the sign alone: in large batches no gradient is so near zero that two programs round it to either side.
 BATCHES = {"lion": 60}
 
@@ -282,8 +282,8 @@ class Memory(unittest.TestCase):
     """The plan counts the states; that the arena has them is asserted in each program when it is compiled."""
 
     STATES = {"sgd": 0, "sgd_momentum": 1, "sgd_nesterov": 1, "adam": 2, "adamw": 2, "adamax": 2, "nadam": 2, "radam": 2,
-              "adagrad": 1, "rmsprop": 1, "rmsprop_momentum": 2, "rmsprop_centered": 2, "rmsprop_centered_momentum": 3,
-              "lion": 1, "schedule_free_adamw": 2}
+              "adagrad": 1, "adadelta": 2, "rmsprop": 1, "rmsprop_momentum": 2, "rmsprop_centered": 2,
+              "rmsprop_centered_momentum": 3, "lion": 1, "schedule_free_adamw": 2}
 
     def test_states(self):
         for name, states in self.STATES.items():
@@ -345,9 +345,8 @@ class WholeTrainer(unittest.TestCase):
         self.assertLess(relative(whole[0] - whole[2], whole[1] - whole[2]), 2e-3, "the way that they have gone")
 
     def test_trainers(self):
-        for name in ("sgd_nesterov", "adam_decay", "adamw", "adamax", "nadam", "radam", "adagrad", "rmsprop_momentum",
-                     "lion_decay", "lamb_decay", "adafactor", "muon",
-                     "schedule_free_adamw_decay"):
+        for name in ("sgd_nesterov", "adam_decay", "adamw", "adamax", "nadam", "radam", "adagrad", "adadelta_decay",
+                     "rmsprop_momentum", "lion_decay", "lamb_decay", "adafactor", "muon", "schedule_free_adamw_decay"):
             with self.subTest(name):
                 self.check(name)
 

@@ -1,5 +1,5 @@
 """Optimizer states in bfloat16 and in blocks of 8 bits, by the update function of the emitted program, step by step against
-the published arithmetic in NumPy: PyTorch's Adam, RMSprop and SGD over states that are stored in between as PyTorch
+the published arithmetic in NumPy: PyTorch's Adam, RMSprop, Adadelta and SGD over states that are stored in between as PyTorch
 rounds to bfloat16, or as bitsandbytes does (create_dynamic_map and quantize_2D of version 0.49: the nearest number of
 the map, times the largest size in a block of 256)."""
 
@@ -102,11 +102,20 @@ class StateDtypes(unittest.TestCase):
         states[0][:] = np.float32(0.99) * states[0] + np.float32(0.01) * g * g
         w -= np.float32(LR) * g / (np.sqrt(states[0]) + np.float32(1e-8))
 
+    @staticmethod
+    def adadelta(w, g, states, at):
+        v, u = states
+        v[:] = np.float32(0.9) * v + np.float32(0.1) * g * g
+        delta = np.sqrt(u + np.float32(1e-2)) / np.sqrt(v + np.float32(1e-2)) * g
+        u[:] = np.float32(0.9) * u + np.float32(0.1) * delta * delta
+        w -= np.float32(LR) * delta
+
     def test_rules(self):
         for dtype in ("bf16", "8bit"):
             for keys, signs, step in (({"name": "adamw", "weight_decay": 0.1}, [True, False], self.adamw),
                                       ({"name": "sgd", "momentum": 0.9}, [True], self.momentum),
-                                      ({"name": "rmsprop"}, [False], self.rmsprop)):
+                                      ({"name": "rmsprop"}, [False], self.rmsprop),
+                                      ({"name": "adadelta", "eps": 1e-2}, [False, False], self.adadelta)):
                 with self.subTest(dtype=dtype, **keys):
                     self.check(keys, signs, step, dtype)
 

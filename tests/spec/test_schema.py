@@ -42,6 +42,7 @@ OPTIMIZER_KEYS = {
     "nadam": ADAM | {"momentum_decay"},
     "radam": ADAM,
     "adagrad": {"eps"},
+    "adadelta": {"eps", "rho"},
     "rmsprop": {"eps", "momentum", "alpha", "centered"},
     "lion": {"betas"},
     "lamb": ADAM,
