@@ -25,4 +25,14 @@ ACCEL_FUNCTION float accel_gelu_slope(float x) {
   return gate * (1.0f + x * (1.0f - gate) * (1.59576912f + 0.214064449f * x * x));
 }
 
+/* The loss of a row of logits: `top` is the largest, `rest` ln of the sum of e^(logit - top), `below` the sum of top -
+ * logit, `picked` the target's. Of smooth labels, where `even` is not 0, the target's is even + certain and each other
+ * one `even`. To that comes z times the square of top + rest. */
+ACCEL_FUNCTION float accel_row_loss(float top, float rest, float below, float picked, float certain, float even,
+                                    float z) {
+  const float l = top + rest;
+  const float loss = even > 0.0f ? certain * (top - picked) + even * below + rest : (top - picked) + rest;
+  return z > 0.0f ? loss + z * l * l : loss;
+}
+
 #endif

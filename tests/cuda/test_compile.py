@@ -90,11 +90,11 @@ def spilling(told):
 
 
 def narrow(paths):
-    """A kernel for memory that is not aligned, or for rows of a number that no pack divides, moves one number; so do sums of sums."""
+    """A kernel for memory that is not aligned, or for rows of a number that no pack divides, moves one number."""
     for path in paths:
         for kernel, width in machine_code.widest(path.read_text()).items():
             word = begins(kernel, WIDE)
-            if word is None or kernel.endswith(("<1>", "_mean")):
+            if word is None or kernel.endswith("<1>"):
                 continue
             WIDE[word] = True
             if width < 16:

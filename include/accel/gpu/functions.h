@@ -39,6 +39,14 @@ __device__ inline float accel_normal(float x) {
 #define ACCEL_FUNCTION __device__ inline
 #include "../functions.h"
 
+/* One type or another. */
+template <bool first, typename one, typename other> struct accel_either {
+  typedef one type;
+};
+template <typename one, typename other> struct accel_either<false, one, other> {
+  typedef other type;
+};
+
 /* x as a float, of whatever type it is. */
 template <typename type> __device__ inline float accel_float(type x) {
   if constexpr (sizeof(type) == sizeof(float))
@@ -53,6 +61,11 @@ template <typename type, typename number> __device__ inline void accel_put(type 
     *to = x;
   else
     *to = accel_narrow(x);
+}
+
+/* Stores x as an element of whatever type that is, or adds it to the element. */
+template <bool add, typename type> __device__ inline void accel_write(type *to, float x) {
+  accel_put(to, add ? accel_float(*to) + x : x);
 }
 
 /* Takes numbers up into what ln sum e^x is made from: the highest so far, and the sum of e^(x - highest). Of -inf there

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include <accel/gpu/launch.h>
+#include "functions.h"
 
 /* The sum over the threads of a group, which is a warp, a part of one or a block of so many, in an order that never
  * changes. All get it. */
@@ -75,10 +75,7 @@ __device__ inline void accel_add_columns(type *to, const float *matrix, size_t r
   if (group > 0 || c >= columns) return;
   sum = 0.0f;
   for (int i = 0; i < 32; i++) sum += parts[i][threadIdx.x];
-  if constexpr (sizeof(type) == sizeof(float))
-    to[c] = add ? to[c] + sum : sum;
-  else
-    to[c] = accel_narrow(add ? accel_widen(to[c]) + sum : sum);
+  accel_write<add>(to + c, sum);
 }
 
 /* The same of one matrix for each blockIdx.y. */

@@ -7,10 +7,15 @@
 #include "../repeat.h"
 #include "attend.h"
 #include "attend_by_rows.h"
+#include "batch_norm.h"
 #include "convolve.h"
+#include "cross_entropy.h"
+#include "embedding.h"
 #include "functions.h"
 #include "group.h"
+#include "order.h"
 #include "pack.h"
+#include "scan.h"
 #include "tiles.h"
 
 #endif

@@ -71,43 +71,17 @@ __global__ void __launch_bounds__(256)
     cross_entropy_3x3(float *sums, float *lse, const float *logits, const int32_t *targets) {
   const size_t r = blockIdx.x;
   const float *z = logits + r * 3;
-  float highest = -INFINITY, sum = 0.0f;
-  for (size_t v = threadIdx.x; v < 3; v += 256) {
-    const float value = z[v];
-    accel_log_sum_add<1>(&highest, &sum, &value);
-  }
-  const float top = accel_highest<256>(highest);
-  const float rest = logf(accel_sum<256>(highest > -INFINITY ? sum * expf(highest - top) : sum));
+  const accel_row_sums all = accel_sum_row<3, false, false>(z);
   if (threadIdx.x > 0) return;
   const int32_t target = targets[r];
-  const float l = top + rest;
-  lse[r] = l;
-  float own = 0.0f;
-  if (target >= 0) {
-    own = (top - z[target]) + rest;
-  }
-  sums[r] = own;
-}
-__global__ void __launch_bounds__(1024)
-    cross_entropy_3x3_mean(const float *sums, float *loss, float *scale, const int32_t *targets) {
-  double total = 0.0;
-  int counted = 0;
-  for (size_t r = threadIdx.x; r < 3; r += 1024) {
-    const int32_t target = targets[r];
-    total += sums[r];
-    counted += target >= 0;
-  }
-  total = accel_sum<1024>(total);
-  counted = accel_sum<1024>(counted);
-  if (threadIdx.x > 0) return;
-  scale[0] = 1.0f / (float)counted;
-  loss[0] = (float)(total / counted);
+  lse[r] = all.top + all.rest;
+  sums[r] = target >= 0 ? (all.top - z[target]) + all.rest : 0.0f;
 }
 } // namespace device
 
 extern "C" void cross_entropy_3x3(float *loss, float *lse, float *scale, const float *logits, const int32_t *targets) {
   accel_launch(device::cross_entropy_3x3, 3, 256, sums, lse, logits, targets);
-  accel_launch(device::cross_entropy_3x3_mean, 1, 1024, sums, loss, scale, targets);
+  accel_launch(accel_mean_loss<3, -100, true>, 1, 1024, sums, loss, scale, targets);
 }
 
 namespace device {
@@ -154,16 +128,10 @@ __global__ void __launch_bounds__(256)
     cross_entropy_backward_1(float *dlogits, const float *d_loss, const float *logits, const float *lse,
                              const float *scale, const int32_t *targets) {
   const size_t r = blockIdx.x;
-  const float *z = logits + r * 3;
-  float *dz = dlogits + r * 3;
   const int32_t target = targets[r];
   const float factor = target >= 0 ? d_loss[0] * scale[0] : 0.0f, l = lse[r];
-  const float top = factor;
   const size_t label = target >= 0 ? (size_t)target : 3;
-  for (size_t v = threadIdx.x; v < 3; v += 256) {
-    const float slope = factor * accel_exp(z[v] - l);
-    dz[v] = (v == label ? slope - top : slope);
-  }
+  accel_slopes<3, false>(dlogits + r * 3, logits + r * 3, label, l, factor, 0.0f, factor);
 }
 } // namespace device
 

@@ -1,0 +1,160 @@
+/* Batch normalisation: where a channel has more elements than a block's threads hold in registers, blocks share them
+ * out and leave their sums, and those of a second kernel put the sums of a channel together before they go on. For C++
+ * that nvcc or hipcc compiles. */
+#ifndef ACCEL_GPU_BATCH_NORM_H
+#define ACCEL_GPU_BATCH_NORM_H
+
+#include <stdint.h>
+
+#include "functions.h"
+#include "group.h"
+
+/* The elements of a block, which is part blockIdx.x % parts of channel blockIdx.x / parts of [batch][channels][inner].
+ * A channel has `count`; a block has 512 threads. */
+template <size_t channels, size_t count, size_t inner, size_t parts> struct accel_channel_part {
+  static constexpr int threads = 512;
+  static constexpr size_t all = count, blocks = parts;
+  static constexpr bool few = count < 2147483648;
+  static constexpr int each = (count + parts * threads - 1) / (parts * threads); /* of a thread */
+
+  /* Does `lines` with the number of each of a thread's elements among them, and its location. */
+  template <typename function> __device__ static inline void for_each(function lines) {
+    typedef typename accel_either<few, uint32_t, size_t>::type index;
+    const size_t c = blockIdx.x / parts;
+    const index part = blockIdx.x % parts;
+#pragma unroll
+    for (int n = 0; n < each; n++) {
+      const index i = (part * each + n) * threads + threadIdx.x;
+      if (count % (each * threads) != 0 && i >= count) break;
+      lines(n, ((size_t)(i / inner) * channels + c) * inner + i % inner);
+    }
+  }
+
+  /* How many elements part p has. */
+  __device__ static inline float held(size_t p) {
+    return count % (each * threads) == 0 || p + 1 < parts ? (float)(each * threads)
+                                                          : (float)(count - (parts - 1) * each * threads);
+  }
+
+  /* Does `lines` with what each part of the block's channel left in sums[channels][parts][2]: its number, and where. */
+  template <typename function> __device__ static inline void for_parts(const float *sums, function lines) {
+    const size_t c = blockIdx.x / parts;
+    for (size_t p = threadIdx.x; p < parts; p += threads) lines(p, sums + (c * parts + p) * 2);
+  }
+};
+
+/* Reads a block's elements of x. */
+template <typename part, typename type> __device__ inline void accel_take_part(float own[part::each], const type *x) {
+  part::for_each([&](int n, size_t at) { own[n] = accel_float(x[at]); });
+}
+
+/* The mean of a block's elements of x, which it takes, and the sum of squares about it (Chan, Golub, LeVeque, The
+ * American Statistician 37, 1983). All threads get them. */
+template <typename part, typename type>
+__device__ inline void accel_measure_part(float own[part::each], float *middle, float *squares, const type *x) {
+  float sum = 0.0f, about = 0.0f;
+  part::for_each([&](int n, size_t at) {
+    own[n] = accel_float(x[at]);
+    sum += own[n];
+  });
+  const float average = accel_sum<part::threads>(sum) / part::held(blockIdx.x % part::blocks);
+  part::for_each([&](int n, size_t) { about += (own[n] - average) * (own[n] - average); });
+  *squares = accel_sum<part::threads>(about);
+  *middle = average;
+}
+
+/* Leaves those of a block in sums[channels][parts][2]. */
+template <typename part, typename type> __device__ inline void accel_batch_norm_part(float *sums, const type *x) {
+  float own[part::each], middle, squares;
+  accel_measure_part<part>(own, &middle, &squares, x);
+  if (threadIdx.x > 0) return;
+  sums[(size_t)blockIdx.x * 2] = middle;
+  sums[(size_t)blockIdx.x * 2 + 1] = squares;
+}
+
+/* y = (x - mean) rstd weight + bias; the running statistics move by `momentum`. `sums` is what parts left, where a
+ * channel has several. */
+template <typename part, typename result, typename given, typename scales, typename shifts>
+__device__ inline void
+accel_batch_norm(const float *sums, float eps, float momentum, result *y, float *mean, float *rstd, float *next_mean,
+                 float *next_var, int64_t *next_count, const given *x, const scales *weight, const shifts *bias,
+                 const float *running_mean, const float *running_var, const int64_t *num_batches_tracked) {
+  const size_t c = blockIdx.x / part::blocks;
+  float own[part::each], average;
+  typename accel_either<part::blocks == 1, float, double>::type squares = 0;
+  if constexpr (part::blocks == 1) {
+    accel_measure_part<part>(own, &average, &squares, x);
+  } else {
+    double total = 0.0;
+    accel_take_part<part>(own, x);
+    part::for_parts(sums, [&](size_t p, const float *of_part) { total += (double)of_part[0] * part::held(p); });
+    const double middle = accel_sum<part::threads>(total) / part::all;
+    part::for_parts(sums, [&](size_t p, const float *of_part) {
+      squares += of_part[1] + (of_part[0] - middle) * (of_part[0] - middle) * part::held(p);
+    });
+    squares = accel_sum<part::threads>(squares);
+    average = (float)middle;
+  }
+  const float variance = (float)(squares / part::all), s = 1.0f / sqrtf(variance + eps);
+  const float factor = s * accel_float(weight[c]), offset = accel_float(bias[c]) - average * factor;
+  part::for_each([&](int n, size_t at) { accel_write<false>(y + at, own[n] * factor + offset); });
+  if (threadIdx.x > 0 || blockIdx.x % part::blocks > 0) return;
+  mean[c] = average;
+  rstd[c] = s;
+  next_mean[c] = running_mean[c] + momentum * (average - running_mean[c]);
+  next_var[c] = running_var[c] + momentum * ((float)(squares / (part::all - 1)) - running_var[c]);
+  if (c == 0) next_count[0] = num_batches_tracked[0] + 1;
+}
+
+/* Leaves the sums of a block's dy, and of its dy (x - mean), in sums[channels][parts][2]. */
+template <typename part, typename slopes, typename given>
+__device__ inline void accel_batch_norm_backward_part(float *sums, const slopes *dy, const given *x,
+                                                      const float *mean) {
+  const float average = mean[blockIdx.x / part::blocks];
+  float sum = 0.0f, product = 0.0f;
+  part::for_each([&](int, size_t at) {
+    const float g = accel_float(dy[at]);
+    sum += g;
+    product += g * (accel_float(x[at]) - average);
+  });
+  sum = accel_sum<part::threads>(sum);
+  product = accel_sum<part::threads>(product);
+  if (threadIdx.x > 0) return;
+  sums[(size_t)blockIdx.x * 2] = sum;
+  sums[(size_t)blockIdx.x * 2 + 1] = product;
+}
+
+/* With n = (x - mean) rstd: dx (+)= rstd weight (dy - avg(dy) - n avg(dy n)), dweight (+)= sum dy n, dbias (+)= sum dy.
+ * `sums` is what parts left, where a channel has several. */
+template <typename part, bool add, bool add_weight, bool add_bias, typename result, typename scale_slopes,
+          typename shift_slopes, typename slopes, typename given, typename scales>
+__device__ inline void accel_batch_norm_backward(const float *sums, result *dx, scale_slopes *dweight,
+                                                 shift_slopes *dbias, const slopes *dy, const given *x,
+                                                 const scales *weight, const float *mean, const float *rstd) {
+  const size_t c = blockIdx.x / part::blocks;
+  const float average = mean[c], s = rstd[c];
+  float g[part::each], away[part::each], sum = 0.0f, product = 0.0f;
+  part::for_each([&](int n, size_t at) {
+    g[n] = accel_float(dy[at]);
+    away[n] = accel_float(x[at]) - average;
+    if (part::blocks > 1) return;
+    sum += g[n];
+    product += g[n] * away[n];
+  });
+  double total = sum, products = product;
+  if (part::blocks > 1)
+    part::for_parts(sums, [&](size_t, const float *of_part) {
+      total += of_part[0];
+      products += of_part[1];
+    });
+  total = accel_sum<part::threads>(total);
+  products = accel_sum<part::threads>(products);
+  const float slope = (float)(products * s), factor = s * accel_float(weight[c]);
+  const float shift = (float)(total / part::all), turn = slope * s / part::all;
+  part::for_each([&](int n, size_t at) { accel_write<add>(dx + at, factor * (g[n] - shift - away[n] * turn)); });
+  if (threadIdx.x > 0 || blockIdx.x % part::blocks > 0) return;
+  accel_write<add_weight>(dweight + c, slope);
+  accel_write<add_bias>(dbias + c, (float)total);
+}
+
+#endif
