@@ -95,9 +95,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_units(program, value);
   set_int(arena, value, "data_ranks", job_data_ranks(job));
   set_int(arena, value, "gradients", all_gradients(program));
-  bool evaluates = job->training.eval_interval > 0;
-  bool fixed = evaluates && (job->training.eval_iters > 0 || job_has_tree(job)); /* what an evaluation takes */
-  set_bool(arena, value, "asks_rank", program->entry.forward->random || fixed);
+  set_bool(arena, value, "asks_rank", program->entry.forward->random);
   set_int(arena, value, "wire_room", program->ranks.wire);
   set_bool(arena, value, "sends_always", program->ranks.sends_always);
   set_bool(arena, value, "sync_batch_norm", job->parallelism.sync_batch_norm);
