@@ -262,9 +262,10 @@ const char *emit_program(struct program *program, int index, const struct emit_o
   struct jinja_error error;
   const struct target *target = program->target;
   options->templates->devices = target->texts.templates;
-  const char *name = templates_of_device(
-      options->templates,
-      arena_printf(program->arena, "%s%s.c.j2", program_kind_name(program->kind), index == 0 ? "" : "_kernels"));
+  const char *kind = program_kind_name(program->kind);
+  const char *file = arena_printf(program->arena, "%s%s.c.j2", kind, index == 0 ? "" : "_kernels");
+  const char *name = templates_of_device(options->templates, file);
+  if (name == NULL) name = arena_printf(program->arena, "program/%s", file); /* all devices share it */
   if (!check_kernels(program, options->templates, diags)) return NULL;
   if (!jinja_render(options->templates->env, name, context_value(program, options), origins != NULL, &output, &error)) {
     report(&error, diags);
