@@ -65,7 +65,7 @@ static void set_numbers(struct arena *arena, struct jinja_value value, const str
 
 static struct jinja_value row_value(struct arena *arena, const struct flat_range_list *ranges,
                                     const struct flat_range *range, const char *name) {
-  struct jinja_value value = jinja_map(arena), list = jinja_list(arena);
+  struct jinja_value value = jinja_map(arena);
   set_comment(arena, value, "name", name);
   set_int(arena, value, "first", range->first);
   set_int(arena, value, "gradient", range->gradient);
@@ -78,13 +78,8 @@ static struct jinja_value row_value(struct arena *arena, const struct flat_range
   set_int(arena, value, "state", range->state[0]);
   set_int(arena, value, "shard_size", range->shard_size);
   set_int(arena, value, "second_state", range->state[1]);
-  for (int n = 0; n < N_NUMBERS; n++) {
-    if (!differs(ranges, n)) continue;
-    struct jinja_value number = jinja_map(arena);
-    set_real(arena, number, "value", number_of(&range->numbers, n));
-    jinja_push(arena, list, jinja_get(number, "value"));
-  }
-  jinja_set(arena, value, "numbers", list);
+  for (int n = 0; n < N_NUMBERS; n++)
+    if (differs(ranges, n)) set_real(arena, value, numbers[n].name, number_of(&range->numbers, n));
   return value;
 }
 
@@ -108,6 +103,26 @@ static struct table_row range_row(const struct program *program, const struct fl
   return row;
 }
 
+/* The largest of what the ranges have, at least 1, {count, matrices, rows}: elements, matrices, and rows of all matrices
+ * of a range, 0 where none has any. And whether some have none. */
+static void set_most(struct arena *arena, struct jinja_value value, const struct flat_range_list *ranges) {
+  int64_t count = 1, matrices = 1, rows = 0;
+  bool vectors = false;
+  for (int i = 0; i < ranges->count; i++) {
+    const struct flat_range *range = &ranges->items[i];
+    if (range->end - range->first > count) count = range->end - range->first;
+    if (range->matrices > matrices) matrices = range->matrices;
+    if (range->matrices * range->rows > rows) rows = range->matrices * range->rows;
+    vectors |= range->rows == 0 && !range->frozen;
+  }
+  struct jinja_value most = jinja_map(arena);
+  set_int(arena, most, "count", count);
+  set_int(arena, most, "matrices", matrices);
+  set_int(arena, most, "rows", rows);
+  jinja_set(arena, value, "most", most);
+  set_bool(arena, value, "vectors", vectors);
+}
+
 static void set_rows(const struct program *program, struct jinja_value value, const struct flat_range_list *ranges) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
@@ -119,11 +134,13 @@ static void set_rows(const struct program *program, struct jinja_value value, co
     struct jinja_value row = row_value(arena, ranges, range, rows[i].name);
     set_int(arena, row, "number", i);
     set_int(arena, row, "last", shard_last(program, range));
+    set_int(arena, row, "rest", shard_last(program, range) - range->shard_size);
     set_int(arena, row, "offset", range_offset(program->weights, range));
     if (range->gradient >= 0) set_int(arena, row, "gradient_offset", range_offset(program->gradients, range));
     jinja_push(arena, list, row);
   }
   jinja_set(arena, value, "rows", list);
+  set_most(arena, value, ranges);
 }
 
 /* ---- The optimizer ---- */
