@@ -104,6 +104,7 @@ static inline float accel_normal(float x) {
 
 #define ACCEL_FUNCTION static inline
 #include "../functions.h"
+#include "../steps.h"
 
 /* The largest of x[0 .. n - 1]; NaNs do not count. */
 static inline float accel_max(const float *x, size_t n) {

@@ -4,6 +4,7 @@
 
 #include "draws.h"
 #include "functions.h"
+#include "norms.h"
 #include "tiles.h"
 
 #endif

@@ -38,6 +38,7 @@ __device__ inline float accel_normal(float x) {
 
 #define ACCEL_FUNCTION __device__ inline
 #include "../functions.h"
+#include "../steps.h"
 
 /* One type or another. */
 template <bool first, typename one, typename other> struct accel_either {

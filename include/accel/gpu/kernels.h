@@ -13,6 +13,7 @@
 #include "embedding.h"
 #include "functions.h"
 #include "group.h"
+#include "norms.h"
 #include "order.h"
 #include "pack.h"
 #include "scan.h"

@@ -8,11 +8,8 @@ static double learning_rate(int64_t at) {
 
 /* The norm of the whole gradient. */
 static double gradient_norm(void) {
-  const float *g = arena->all_gradients;
-  float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (size_t i = 0; i < 64; i++) sum += g[i] * g[i];
-  double total = sum;
+  static double sums[1];
+  double total = accel_sum_of_squares(arena->all_gradients, 64, 1.0f, sums);
   return sqrt(total);
 }
 

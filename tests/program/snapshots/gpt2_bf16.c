@@ -1426,11 +1426,8 @@ static double learning_rate(void) {
 
 /* The norm of the whole gradient. */
 static double gradient_norm(void) {
-  const float *g = arena->all_gradients;
-  float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (size_t i = 0; i < 3968; i++) sum += g[i] * g[i];
-  double total = sum;
+  static double sums[1];
+  double total = accel_sum_of_squares(arena->all_gradients, 3968, 1.0f, sums);
   return sqrt(total);
 }
 

@@ -160,21 +160,14 @@ __global__ void note_loss(struct progress *progress, const float *result) {
   progress->micro++;
 }
 
-/* Squares of the gradients, added up, in chunks of 16384 elements, so that it is the same in every run. */
+/* Squares of the gradients, added up in chunks, so that their sum is the same in every run. */
 __global__ void __launch_bounds__(512) sum_squares(float *sums, const float *gradients) {
-  const size_t first = (size_t)blockIdx.x * 16384;
-  const size_t end = first + 16384 < 192 ? first + 16384 : 192;
-  float sum = 0.0f;
-  for (size_t i = first + threadIdx.x; i < end; i += 512) sum += gradients[i] * gradients[i];
-  sum = accel_sum<512>(sum);
-  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+  accel_sum_chunk(sums, gradients, 192);
 }
 
 /* The loss of the step and the norm of its gradient, whether there is an update, its learning rate and factor. */
 __global__ void __launch_bounds__(512) prepare_update(const float *sums, struct progress *progress) {
-  double total = 0.0;
-  for (int i = (int)threadIdx.x; i < 1; i += 512) total += sums[i];
-  const double squares = accel_sum<512>(total);
+  const double squares = accel_sum_of_chunks(sums, 1);
   const double size = sqrt(squares);
   if (threadIdx.x > 0) return;
   const double loss = progress->loss / (double)progress->micro;

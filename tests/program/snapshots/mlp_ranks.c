@@ -407,11 +407,8 @@ static double learning_rate(void) {
 
 /* The norm of the whole gradient, of which each rank has a part. */
 static double gradient_norm(void) {
-  const float *g = arena->all_gradients;
-  float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (size_t i = 0; i < 112; i++) sum += g[i] * g[i];
-  double total = sum;
+  static double sums[1];
+  double total = accel_sum_of_squares(arena->all_gradients, 112, 1.0f, sums);
   accel_all_reduce_doubles(ACCEL_DP_SHARD, &total, 1);
   return sqrt(total);
 }

@@ -1,0 +1,94 @@
+/* Norms of gradients, in kernels: what the blocks of a kernel find in chunks, and what one block makes of it. For C++
+ * that nvcc or hipcc compiles. */
+#ifndef ACCEL_GPU_NORMS_H
+#define ACCEL_GPU_NORMS_H
+
+#include "functions.h"
+#include "group.h"
+
+enum { ACCEL_NORM_CHUNK = 16384 }; /* elements of a block of 512 threads */
+
+/* Leaves in sums[blockIdx.x] the sum of the squares of this block's chunk of x[count]. */
+__device__ inline void accel_sum_chunk(float *sums, const float *x, size_t count) {
+  const size_t first = (size_t)blockIdx.x * ACCEL_NORM_CHUNK;
+  const size_t end = first + ACCEL_NORM_CHUNK < count ? first + ACCEL_NORM_CHUNK : count;
+  float sum = 0.0f;
+  for (size_t i = first + threadIdx.x; i < end; i += 512) sum += x[i] * x[i];
+  sum = accel_sum<512>(sum);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+/* Leaves the size of the chunk's largest element there. */
+__device__ inline void accel_largest_of_chunk(float *sums, const float *x, size_t count) {
+  const size_t first = (size_t)blockIdx.x * ACCEL_NORM_CHUNK;
+  const size_t end = first + ACCEL_NORM_CHUNK < count ? first + ACCEL_NORM_CHUNK : count;
+  float largest = 0.0f;
+  for (size_t i = first + threadIdx.x; i < end; i += 512) largest = accel_larger(largest, fabsf(x[i]));
+  largest = accel_highest<512>(largest);
+  if (threadIdx.x == 0) sums[blockIdx.x] = largest;
+}
+
+/* The sum of what was left, and the largest, by a block of 512 threads. All get it. */
+__device__ inline double accel_sum_of_chunks(const float *sums, int chunks) {
+  double total = 0.0;
+  for (int i = (int)threadIdx.x; i < chunks; i += 512) total += sums[i];
+  return accel_sum<512>(total);
+}
+__device__ inline double accel_largest_of_chunks(const float *sums, int chunks) {
+  float largest = 0.0f;
+  for (int i = (int)threadIdx.x; i < chunks; i += 512) largest = accel_larger(largest, sums[i]);
+  return accel_highest<512>(largest);
+}
+
+/* ---- Sums that do not depend on their order: integers of 32 bits each, as accel_add_squares has them ---- */
+
+/* Adds the bits of word `word` and of the next one to sums. */
+__device__ inline void accel_add_words(unsigned long long *sums, int word, unsigned long long low,
+                                       unsigned long long high) {
+  atomicAdd(sums + word, low);
+  atomicAdd(sums + word + 1, high);
+}
+
+/* Adds the squares of x[16 * lines] to sums[ACCEL_SQUARES], of which sums[i] counts 2^(32 i - 1054): those of a line in
+ * one order, and of these sums 32 bits each in integers. By blocks of 256 threads; a thread adds up by itself what
+ * falls into the same integers, as most lines do. */
+__device__ inline void accel_add_lines(unsigned long long *sums, const float *x, size_t lines) {
+  __shared__ unsigned long long found[ACCEL_SQUARES];
+  if (threadIdx.x < ACCEL_SQUARES) found[threadIdx.x] = 0;
+  __syncthreads();
+  int at = 0;
+  unsigned long long low = 0, high = 0;
+  for (size_t i = (size_t)blockIdx.x * 256 + threadIdx.x; i < lines; i += (size_t)gridDim.x * 256) {
+    double squares[16];
+#pragma unroll
+    for (int e = 0; e < 16; e++) squares[e] = (double)x[i * 16 + e] * x[i * 16 + e];
+#pragma unroll
+    for (int half = 8; half > 0; half /= 2)
+#pragma unroll
+      for (int e = 0; e < half; e++) squares[e] += squares[e + half];
+    uint64_t bits;
+    memcpy(&bits, squares, sizeof bits);
+    const int exponent = (int)(bits >> 52 & 2047u);
+    if (exponent == 0) continue;
+    const uint64_t kept = ((bits & 0xfffffffffffffu) | 1ull << 52) >> 21 << exponent % 32;
+    if (exponent / 32 != at) {
+      accel_add_words(found, at, low, high);
+      at = exponent / 32;
+      low = high = 0;
+    }
+    low += kept & 0xffffffffu;
+    high += kept >> 32;
+  }
+  accel_add_words(found, at, low, high);
+  __syncthreads();
+  if (threadIdx.x < ACCEL_SQUARES && found[threadIdx.x] > 0) atomicAdd(sums + threadIdx.x, found[threadIdx.x]);
+}
+
+/* The number that such sums stand for; not one where something was not finite. */
+__device__ inline double accel_sum_of_words(const int64_t *sums) {
+  double total = sums[ACCEL_SQUARES - 2] != 0 || sums[ACCEL_SQUARES - 1] != 0 ? NAN : 0.0;
+  for (int i = ACCEL_SQUARES - 1; i >= 0; i--) total += ldexp((double)sums[i], 32 * i - 1054);
+  return total;
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* What ends a step: functions that are the same text on every device. The header of a device that includes this says in
+ * ACCEL_FUNCTION what a function begins with. */
+#ifndef ACCEL_STEPS_H
+#define ACCEL_STEPS_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The scale for the next step, in the arithmetic of torch.amp.GradScaler: smaller after an overflow, larger after
+ * `interval` steps without one, which tracker[0] counts. */
+ACCEL_FUNCTION void accel_rescale(float scale[1], int32_t tracker[1], bool finite, double growth, double backoff,
+                                  int32_t interval) {
+  const float kept = finite ? scale[0] : (float)(scale[0] * backoff);
+  const int32_t count = finite ? tracker[0] + 1 : 0;
+  const float grown = (float)(kept * growth);
+  const bool grows = count >= interval;
+  scale[0] = grows && isfinite(grown) ? grown : kept;
+  tracker[0] = grows ? 0 : count;
+}
+
+/* From the norm of the gradient of one micro-batch, of b samples, and of the step's, of that many micro-batches:
+ * estimates of the squared norm of the true gradient and of the trace of its covariance over samples (McCandlish et
+ * al., arXiv:1812.06162, appendix A.1). Each moves its average over steps by the fraction `share`. */
+ACCEL_FUNCTION void accel_note_noise(float averages[2], double b, float share, double single, double whole,
+                                     int64_t micro_batches) {
+  const double B = b * (double)micro_batches;
+  const double signal = (B * whole * whole - b * single * single) / (B - b);
+  const double noise = (single * single - whole * whole) / (1.0 / b - 1.0 / B);
+  const bool tells = micro_batches > 1 && isfinite(single) && isfinite(whole);
+  const float moved[2] = {averages[0] + share * ((float)signal - averages[0]),
+                          averages[1] + share * ((float)noise - averages[1])};
+  for (int i = 0; i < 2; i++) averages[i] = tells ? moved[i] : averages[i];
+}
+
+#endif
