@@ -95,7 +95,7 @@ static struct routed block(scope s, struct routed r, struct rope rope, struct co
   return moe(at(s, "block_sparse_moe"), r, m, c);
 }
 
-static struct routed layers(scope s, struct config c, tensor tokens) {
+static inline struct routed layers(scope s, struct config c, tensor tokens) {
   struct rope rope = rope_angles(c.rope, dim(tokens, 1), c.head_dim);
   tensor none = constant(0, c.num_local_experts);
   struct routed r = {

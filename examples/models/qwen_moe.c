@@ -140,7 +140,7 @@ static struct routed block(scope s, struct routed r, struct rope rope, bool spar
   return r;
 }
 
-static struct routed layers(scope s, struct config c, tensor tokens) {
+static inline struct routed layers(scope s, struct config c, tensor tokens) {
   struct rope rope = rope_angles(c.rope, dim(tokens, 1), c.head_dim);
   tensor none = constant(0, c.num_experts);
   struct routed r = {

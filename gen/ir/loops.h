@@ -16,9 +16,9 @@ struct loop_list {
   int count, capacity;
 };
 
-/* Rolls each loop of a finished region whose iterations are one call of the same callee, or can be outlined to one,
- * chained by all of its results, under scopes that differ in a number at most; the others stay the nodes that they are.
- * The list is in the order in which the loops began. */
+/* Rolls each loop of a finished region: iterations in a row that are one call of the same callee, or can be outlined to
+ * one, chained by all of its results, under scopes that differ in a number at most. The others stay the nodes that they
+ * are, such as those of a first layer of other shapes. The list is in the order in which the loops began. */
 void roll_loops(struct graph *graph, struct region *region, const struct loop_list *loops);
 
 #endif

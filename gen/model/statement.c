@@ -37,7 +37,7 @@ enum { MOST_LOOPS = 16 }; /* open in one region, for the builder */
 
 static bool find_tensor(struct syntax *node, void *data) {
   bool *found = data;
-  *found = *found || ctype_of(node->type) == CTYPE_TENSOR;
+  *found = *found || ctype_has_tensor(node->type);
   return !*found;
 }
 

@@ -22,7 +22,7 @@ class ResNet(Images):
 
     @drawn
     def test_basic(self):
-        self.compare("BASIC", [8, 16], [1, 2], 16)
+        self.compare("BASIC", [8, 16], [1, 4], 16)  # a loop that begins with the second layer
 
     @drawn
     def test_bottleneck(self):
