@@ -3,6 +3,9 @@
 #ifndef ACCEL_FUNCTIONS_H
 #define ACCEL_FUNCTIONS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 /* x held within [low, high]; a NaN stays one. */
 ACCEL_FUNCTION float accel_clamp(float x, float low, float high) {
   const float y = x < low ? low : x;
@@ -33,6 +36,38 @@ ACCEL_FUNCTION float accel_row_loss(float top, float rest, float below, float pi
   const float l = top + rest;
   const float loss = even > 0.0f ? certain * (top - picked) + even * below + rest : (top - picked) + rest;
   return z > 0.0f ? loss + z * l * l : loss;
+}
+
+/* The gradients of the gates of a unit of an LSTM, input, forget, cell and output, `apart` from each other as they are
+ * in `open`: from those of its state and of its cell, which was `before` and is `cell`. Gives that of the former. */
+ACCEL_FUNCTION float accel_lstm_slopes(float *to, const float *open, size_t apart, float dstate, float dcell,
+                                       float cell, float before) {
+  const float in = open[0], keep = open[apart], fresh = open[2 * apart], out = open[3 * apart];
+  const float squashed = accel_tanh(cell), slope = dcell + dstate * out * (1.0f - squashed * squashed);
+  to[0] = slope * fresh * in * (1.0f - in);
+  to[apart] = slope * before * keep * (1.0f - keep);
+  to[2 * apart] = slope * in * (1.0f - fresh * fresh);
+  to[3 * apart] = dstate * squashed * out * (1.0f - out);
+  return slope * keep;
+}
+
+/* Four random words: Philox-4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011) under this key, at counter (block, site). */
+ACCEL_FUNCTION void accel_philox(uint32_t words[4], uint64_t key, uint64_t block, uint32_t site) {
+  uint32_t w0 = (uint32_t)block, w1 = (uint32_t)(block >> 32), w2 = site, w3 = 0;
+  uint32_t low = (uint32_t)key, high = (uint32_t)(key >> 32);
+  for (int round = 0; round < 10; round++) {
+    const uint64_t a = (uint64_t)0xD2511F53u * w0, b = (uint64_t)0xCD9E8D57u * w2;
+    w0 = (uint32_t)(b >> 32) ^ w1 ^ low;
+    w1 = (uint32_t)b;
+    w2 = (uint32_t)(a >> 32) ^ w3 ^ high;
+    w3 = (uint32_t)a;
+    low += 0x9E3779B9u;
+    high += 0xBB67AE85u;
+  }
+  words[0] = w0;
+  words[1] = w1;
+  words[2] = w2;
+  words[3] = w3;
 }
 
 #endif

@@ -516,29 +516,11 @@ static void layer_norm_bf16_3x4x8(accel_bf16 y[static 12 * 8], float mean[static
 
 /* y[i] = x[i] / (1 - p) where word i % 4 of Philox at counter (i / 4, site 0) is at least p 2^32, else 0; p = 0.1. */
 static void dropout_bf16_3x4x8(accel_bf16 y[static 12 * 8], const accel_bf16 x[static 12 * 8], uint64_t stream) {
-  const uint32_t low = (uint32_t)stream, high = (uint32_t)(stream >> 32);
 #pragma omp parallel for
   for (size_t first = 0; first < 96; first += 64) {
     uint32_t words[64];
 #pragma omp simd
-    for (uint32_t j = 0; j < 16; j++) {
-      const uint64_t block = first / 4 + j;
-      uint32_t w0 = (uint32_t)block, w1 = (uint32_t)(block >> 32), w2 = 0u, w3 = 0;
-      uint32_t key0 = low, key1 = high;
-      for (int round = 0; round < 10; round++) {
-        const uint64_t a = (uint64_t)0xD2511F53u * w0, b = (uint64_t)0xCD9E8D57u * w2;
-        w0 = (uint32_t)(b >> 32) ^ w1 ^ key0;
-        w1 = (uint32_t)b;
-        w2 = (uint32_t)(a >> 32) ^ w3 ^ key1;
-        w3 = (uint32_t)a;
-        key0 += 0x9E3779B9u;
-        key1 += 0xBB67AE85u;
-      }
-      words[4 * j] = w0;
-      words[4 * j + 1] = w1;
-      words[4 * j + 2] = w2;
-      words[4 * j + 3] = w3;
-    }
+    for (uint32_t j = 0; j < 16; j++) accel_philox(words + 4 * j, stream, first / 4 + j, 0);
     const size_t count = 96 - first < 64 ? 96 - first : 64;
 #pragma omp simd
     for (size_t j = 0; j < count; j++) {
@@ -558,29 +540,11 @@ static void add_bf16_3x4x8_2(float y[static 12 * 8], const float x0[static 12 * 
 
 /* y[i] = x[i] / (1 - p) where word i % 4 of Philox at counter (i / 4, site 1) is at least p 2^32, else 0; p = 0.1. */
 static void dropout_bf16_3x4x8_2(accel_bf16 y[static 12 * 8], const accel_bf16 x[static 12 * 8], uint64_t stream) {
-  const uint32_t low = (uint32_t)stream, high = (uint32_t)(stream >> 32);
 #pragma omp parallel for
   for (size_t first = 0; first < 96; first += 64) {
     uint32_t words[64];
 #pragma omp simd
-    for (uint32_t j = 0; j < 16; j++) {
-      const uint64_t block = first / 4 + j;
-      uint32_t w0 = (uint32_t)block, w1 = (uint32_t)(block >> 32), w2 = 1u, w3 = 0;
-      uint32_t key0 = low, key1 = high;
-      for (int round = 0; round < 10; round++) {
-        const uint64_t a = (uint64_t)0xD2511F53u * w0, b = (uint64_t)0xCD9E8D57u * w2;
-        w0 = (uint32_t)(b >> 32) ^ w1 ^ key0;
-        w1 = (uint32_t)b;
-        w2 = (uint32_t)(a >> 32) ^ w3 ^ key1;
-        w3 = (uint32_t)a;
-        key0 += 0x9E3779B9u;
-        key1 += 0xBB67AE85u;
-      }
-      words[4 * j] = w0;
-      words[4 * j + 1] = w1;
-      words[4 * j + 2] = w2;
-      words[4 * j + 3] = w3;
-    }
+    for (uint32_t j = 0; j < 16; j++) accel_philox(words + 4 * j, stream, first / 4 + j, 1);
     const size_t count = 96 - first < 64 ? 96 - first : 64;
 #pragma omp simd
     for (size_t j = 0; j < count; j++) {
@@ -607,29 +571,11 @@ static void add_3x4x8(float y[static 12 * 8], const float x0[static 12 * 8], con
 
 /* y[i] = x[i] / (1 - p) where word i % 4 of Philox at counter (i / 4, site 0) is at least p 2^32, else 0; p = 0.1. */
 static void dropout_3x4x8(float y[static 12 * 8], const float x[static 12 * 8], uint64_t stream) {
-  const uint32_t low = (uint32_t)stream, high = (uint32_t)(stream >> 32);
 #pragma omp parallel for
   for (size_t first = 0; first < 96; first += 64) {
     uint32_t words[64];
 #pragma omp simd
-    for (uint32_t j = 0; j < 16; j++) {
-      const uint64_t block = first / 4 + j;
-      uint32_t w0 = (uint32_t)block, w1 = (uint32_t)(block >> 32), w2 = 0u, w3 = 0;
-      uint32_t key0 = low, key1 = high;
-      for (int round = 0; round < 10; round++) {
-        const uint64_t a = (uint64_t)0xD2511F53u * w0, b = (uint64_t)0xCD9E8D57u * w2;
-        w0 = (uint32_t)(b >> 32) ^ w1 ^ key0;
-        w1 = (uint32_t)b;
-        w2 = (uint32_t)(a >> 32) ^ w3 ^ key1;
-        w3 = (uint32_t)a;
-        key0 += 0x9E3779B9u;
-        key1 += 0xBB67AE85u;
-      }
-      words[4 * j] = w0;
-      words[4 * j + 1] = w1;
-      words[4 * j + 2] = w2;
-      words[4 * j + 3] = w3;
-    }
+    for (uint32_t j = 0; j < 16; j++) accel_philox(words + 4 * j, stream, first / 4 + j, 0);
     const size_t count = 96 - first < 64 ? 96 - first : 64;
 #pragma omp simd
     for (size_t j = 0; j < count; j++) {
