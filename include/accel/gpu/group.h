@@ -63,19 +63,28 @@ template <uint32_t none> __device__ inline void accel_first_largest(float *best,
   }
 }
 
-/* to[c] (+)= the sum over r of matrix[r][c], by blocks of 32 columns and 32 groups of rows. */
-template <bool add, typename type>
-__device__ inline void accel_add_columns(type *to, const float *matrix, size_t rows, size_t columns) {
+/* The sum over rows [first, last) of a matrix's column, of which a block has 32 from blockIdx.x * 32 on, by 32 groups
+ * of rows. The thread of that number gets that of the column. */
+template <typename type>
+__device__ inline float accel_sum_column(const type *matrix, size_t first, size_t last, size_t columns) {
   __shared__ float parts[32][33];
   const size_t c = (size_t)blockIdx.x * 32 + threadIdx.x % 32, group = threadIdx.x / 32;
   float sum = 0.0f;
-  for (size_t r = group; c < columns && r < rows; r += 32) sum += matrix[r * columns + c];
+  for (size_t r = first + group; c < columns && r < last; r += 32) sum += accel_float(matrix[r * columns + c]);
   parts[group][threadIdx.x % 32] = sum;
   __syncthreads();
-  if (group > 0 || c >= columns) return;
+  if (group > 0 || c >= columns) return 0.0f;
   sum = 0.0f;
   for (int i = 0; i < 32; i++) sum += parts[i][threadIdx.x];
-  accel_write<add>(to + c, sum);
+  return sum;
+}
+
+/* to[c] (+)= the sum over r of matrix[r][c]. */
+template <bool add, typename type>
+__device__ inline void accel_add_columns(type *to, const float *matrix, size_t rows, size_t columns) {
+  const size_t c = (size_t)blockIdx.x * 32 + threadIdx.x % 32;
+  const float sum = accel_sum_column(matrix, 0, rows, columns);
+  if (threadIdx.x < 32 && c < columns) accel_write<add>(to + c, sum);
 }
 
 /* The same of one matrix for each blockIdx.y. */
