@@ -20,7 +20,8 @@ static void update(int64_t at, double lr) {
   const float rate = (float)(lr / correction_1), root = (float)(1.0 / sqrt(correction_2));
   const float *restrict gradients = arena->all_gradients;
   float *restrict weights = arena->all_weights;
-  float *restrict moment_1 = arena->moment_1, *restrict moment_2 = arena->moment_2;
+  float *restrict moment_1 = arena->moment_1;
+  float *restrict moment_2 = arena->moment_2;
 #pragma omp parallel for simd
   for (size_t i = 0; i < 64; i++) {
     const float g = gradients[i];

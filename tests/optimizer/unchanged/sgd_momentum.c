@@ -19,7 +19,8 @@ static void update(int64_t at, double lr, float factor) {
   (void)at;
   const float rate = (float)lr;
   const float *restrict gradients = arena->all_gradients;
-  float *restrict weights = arena->all_weights, *restrict moment_1 = arena->moment_1;
+  float *restrict weights = arena->all_weights;
+  float *restrict moment_1 = arena->moment_1;
 #pragma omp parallel for simd
   for (size_t i = 0; i < 64; i++) {
     const float g = gradients[i] * factor;

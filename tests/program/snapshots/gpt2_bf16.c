@@ -1391,7 +1391,8 @@ static void update(int64_t at, double lr, float factor) {
   const float *restrict gradients = arena->all_gradients;
   accel_bf16 *restrict copies = arena->all_weights_bf16;
   float *restrict weights = arena->all_weights;
-  float *restrict moment_1 = arena->moment_1, *restrict moment_2 = arena->moment_2;
+  float *restrict moment_1 = arena->moment_1;
+  float *restrict moment_2 = arena->moment_2;
 #pragma omp simd
   for (size_t i = 0; i < 3968; i++) {
     const float g = gradients[i] * factor;

@@ -316,7 +316,12 @@ static struct accel_report report;
 static void end_step(void) {
   sum_squares(arena->all_gradients);
   prepare_update(&arena->progress);
-  const struct arrays arrays = {arena->all_weights, arena->all_gradients, arena->moment_1, arena->moment_2};
+  const struct arrays arrays = {
+      .all_weights = arena->all_weights,
+      .all_gradients = arena->all_gradients,
+      .moment_1 = arena->moment_1,
+      .moment_2 = arena->moment_2,
+  };
   update(&arrays, &arena->progress);
 }
 

@@ -201,7 +201,8 @@ __global__ void __launch_bounds__(256) update(struct arrays arrays, const struct
   const float keep = (float)(1.0 - lr * 0.1);
   const float *__restrict__ gradients = arena->all_gradients;
   float *__restrict__ weights = arena->all_weights;
-  float *__restrict__ moment_1 = arena->moment_1, *__restrict__ moment_2 = arena->moment_2;
+  float *__restrict__ moment_1 = arena->moment_1;
+  float *__restrict__ moment_2 = arena->moment_2;
   for (size_t i = (size_t)blockIdx.x * 256 + threadIdx.x; i < 192; i += (size_t)gridDim.x * 256) {
     const float weight = weights[i];
     const float g = gradients[i] * factor;
