@@ -93,23 +93,13 @@ static inline __attribute__((always_inline)) void accel_pair_tile(int rows, int 
                             factor);
 }
 
-/* The same of pairs of 16 bits; rows are so many elements apart. */
+/* to[c] = the pairs of from[0 ... 15] at 2 c, for 16 of these; rows are so many elements apart. */
 static inline void accel_transpose_pairs(const accel_bf16 *from, size_t from_row, accel_bf16 *to, size_t to_row) {
-#if defined __AVX512F__ && __has_builtin(__builtin_shufflevector)
-  accel_lanes x[16], y[16];
+#if defined ACCEL_SHUFFLES
+  accel_lanes x[16];
 #pragma GCC unroll 16
   for (int r = 0; r < 16; r++) memcpy(&x[r], from + (size_t)r * from_row, sizeof x[r]);
-#pragma GCC unroll 4
-  for (int round = 0; round < 4; round++) {
-#pragma GCC unroll 8
-    for (int r = 0; r < 8; r++) {
-      y[2 * r] = __builtin_shufflevector(x[r], x[r + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-      y[2 * r + 1] =
-          __builtin_shufflevector(x[r], x[r + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < 16; r++) x[r] = y[r];
-  }
+  accel_transpose_lanes(x);
 #pragma GCC unroll 16
   for (int r = 0; r < 16; r++) memcpy(to + (size_t)r * to_row, &x[r], sizeof x[r]);
 #else

@@ -55,13 +55,12 @@ static inline __attribute__((always_inline)) void accel_tile(int rows, int colum
                        a + (size_t)i * a_row, a_row, a_step, b + j, b_row, c + (size_t)i * c_row + j, c_row);
 }
 
-/* to[c][r] = factor from[r][c] for 16 rows and columns. With 16 lanes: each of four rounds shuffles rows r and r + 8,
- * like cards, which rotates the eight bits of an element's index by one. */
-static inline void accel_transpose(float factor, const float *from, size_t from_row, float *to, size_t to_row) {
 #if defined __AVX512F__ && __has_builtin(__builtin_shufflevector)
-  accel_lanes x[16], y[16];
-#pragma GCC unroll 16
-  for (int r = 0; r < 16; r++) x[r] = factor * *(const accel_lanes *)(from + (size_t)r * from_row);
+#define ACCEL_SHUFFLES 1
+/* Transposes 16 rows of 16 lanes: each of four rounds shuffles rows r and r + 8, like cards, which rotates the eight
+ * bits of an element's index by one. */
+static inline __attribute__((always_inline)) void accel_transpose_lanes(accel_lanes x[static 16]) {
+  accel_lanes y[16];
 #pragma GCC unroll 4
   for (int round = 0; round < 4; round++) {
 #pragma GCC unroll 8
@@ -73,6 +72,16 @@ static inline void accel_transpose(float factor, const float *from, size_t from_
 #pragma GCC unroll 16
     for (int r = 0; r < 16; r++) x[r] = y[r];
   }
+}
+#endif
+
+/* to[c][r] = factor from[r][c] for 16 rows and columns. */
+static inline void accel_transpose(float factor, const float *from, size_t from_row, float *to, size_t to_row) {
+#if defined ACCEL_SHUFFLES
+  accel_lanes x[16];
+#pragma GCC unroll 16
+  for (int r = 0; r < 16; r++) x[r] = factor * *(const accel_lanes *)(from + (size_t)r * from_row);
+  accel_transpose_lanes(x);
 #pragma GCC unroll 16
   for (int r = 0; r < 16; r++) *(accel_lanes *)(to + (size_t)r * to_row) = x[r];
 #else
