@@ -369,14 +369,8 @@ static void attention_bf16_3x2x4x4(accel_bf16 y[static 96], float lse[static 6 *
           for (; j + 8 <= count; j += 8)
             accel_pair_tile(8, 16, false, 4, kb + j * 24, 24, 1, &qt[0][32], 32, &s[j][16], 32, 0.5f);
           if (j < count) accel_pair_tile(4, 32, false, 4, kb + j * 24, 24, 1, qt[0], 32, s[j], 32, 0.5f);
-          for (j = diagonal; j < count; j++)
-#pragma omp simd
-            for (int i = 0; i < 32; i++) {
-              s[j][i] = i < (int)(j - diagonal) ? -INFINITY : s[j][i];
-            }
-          for (j = 0; j < count; j++)
-#pragma omp simd
-            for (size_t i = 0; i < 32; i++) highest[i] = s[j][i] > highest[i] ? s[j][i] : highest[i];
+          accel_hide_later(s, count, diagonal);
+          accel_raise_highest(highest, s, count);
           for (j = 0; j < wide; j++)
 #pragma omp simd
             for (size_t i = 0; i < 32; i++) {
@@ -754,11 +748,13 @@ static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf1
           for (; j + 8 <= count; j += 8)
             accel_pair_tile(8, 16, false, 4, kb + j * 24, 24, 1, &qt[0][32], 32, &s[j][16], 32, 0.5f);
           if (j < count) accel_pair_tile(4, 32, false, 4, kb + j * 24, 24, 1, qt[0], 32, s[j], 32, 0.5f);
+          accel_hide_later(s, count, diagonal);
           for (j = 0; j + 8 <= wide; j += 8)
             accel_pair_tile(8, 32, false, 4, vb + j * 24, 24, 1, dyt[0], 32, dp[j], 32, 1.0f);
           for (; j + 8 <= count; j += 8)
             accel_pair_tile(8, 16, false, 4, vb + j * 24, 24, 1, &dyt[0][32], 32, &dp[j][16], 32, 1.0f);
           if (j < count) accel_pair_tile(4, 32, false, 4, vb + j * 24, 24, 1, dyt[0], 32, dp[j], 32, 1.0f);
+          for (j = wide; j < count; j++) memset(dp[j], 0, 16 * sizeof(float)); /* no matmul made them; whole rows are rounded */
           for (j = 0; j < wide; j++)
 #pragma omp simd
             for (size_t i = 0; i < 32; i++) {
@@ -770,12 +766,6 @@ static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf1
             for (size_t i = 16; i < 32; i++) {
               s[j][i] = accel_exp(s[j][i] - top[i]);
               dp[j][i] = s[j][i] * (dp[j][i] - dot[i]) * 0.5f;
-            }
-          for (j = diagonal; j < count; j++)
-#pragma omp simd
-            for (int i = 0; i < 32; i++) {
-              s[j][i] = i < (int)(j - diagonal) ? 0.0f : s[j][i];
-              dp[j][i] = i < (int)(j - diagonal) ? 0.0f : dp[j][i];
             }
           for (j = 0; j < count; j++) {
             accel_narrow_row(s[j], p[j]);
