@@ -1,7 +1,8 @@
 """docs/combinations.md: which two keys do not go together, and what the generator says. Every pair of keys is tried with
 each value that is not its default, in each context in which the keys make sense alone.
 
-usage: combinations.py [--accept]   prints the page, or writes it"""
+usage: combinations.py [--accept] [KEY...]   prints the page, or writes it; with KEYs, tries the pairs of these alone, and
+                                             takes all others from the present page"""
 
 import concurrent.futures
 import itertools
@@ -195,14 +196,34 @@ def rows(refused):
         yield f"| {spelled(one, vs)} | {spelled(other, ws)} | {message.replace('|', chr(92) + '|')} |"
 
 
-def page(folder):
+def as_listed(pair):
+    return frozenset((key, json.dumps(value)) for key, value in pair)
+
+
+def earlier(pairs, taken):
+    """Pair to message, as the page says of them; those that the names of their keys exclude, which it does not list, have
+    none."""
+    listed_messages = {}
+    for sides, message in rows_of(PAGE.read_text()):
+        for pair in itertools.product(*([(key, value) for value in values] for key, *values in sides)):
+            listed_messages[frozenset(pair)] = message
+    found = {as_listed(pair): "" if by_name(pair, taken) else listed_messages.get(as_listed(pair)) for pair in pairs}
+    return {pair: message for pair, message in found.items() if message is not None}
+
+
+def page(folder, again):
     found, table = choices(), Table(folder)
     taken = names_taken(found, table)
-    refused = refusals(all_pairs(found), table)
+    pairs = list(all_pairs(found))
+    tried = [pair for pair in pairs if not again or {key for key, _ in pair} & again]
+    messages = {as_listed(pair): message for pair, message in refusals(tried, table)}
+    if again:
+        messages |= earlier([pair for pair in pairs if pair not in tried], taken)
+    refused = [(pair, messages[as_listed(pair)]) for pair in pairs if as_listed(pair) in messages]
     lines = list(rows([(pair, message) for pair, message in refused if not by_name(pair, taken)]))
-    tried = f"{sum(1 for _ in all_pairs(found)):,} pairs of {len(found)} keys were tried; {len(refused):,} are refused.\n\n"
+    counts = f"{len(pairs):,} pairs of {len(found)} keys were tried; {len(refused):,} are refused.\n\n"
     named = [f"| `{key}` | {', '.join(f'`{name}`' for name in sorted(good))} |" for key, good in sorted(taken.items())]
-    return HEAD + tried + NAMES + "\n".join(named) + "\n" + PAIRS + "\n".join(lines) + "\n"
+    return HEAD + counts + NAMES + "\n".join(named) + "\n" + PAIRS + "\n".join(lines) + "\n"
 
 
 def cells_of(text):
@@ -228,10 +249,13 @@ def listed(text):
 
 
 def main():
+    again = {word for word in sys.argv[1:] if not word.startswith("-")}
+    if unknown := again - set(choices()):
+        sys.exit(f"combinations.py: no key {', '.join(sorted(unknown))} with values to try")
     with tempfile.TemporaryDirectory(prefix="accel-pairs-") as name:
         folder = pathlib.Path(name)
         keys.write_data(folder)
-        text = page(folder)
+        text = page(folder, again)
     if "--accept" in sys.argv:
         PAGE.write_text(text)
     else:

@@ -27,7 +27,7 @@ class Combinations(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="accel-pairs-") as name:
             keys.write_data(pathlib.Path(name))
             table = combinations.Table(pathlib.Path(name))
-            return {as_listed(pair): message for pair, message in combinations.refusals(pairs, table)}
+            return {combinations.as_listed(pair): message for pair, message in combinations.refusals(pairs, table)}
 
     def test_numbers(self):
         count = sum(1 for _ in combinations.all_pairs(self.found))
@@ -51,14 +51,10 @@ class Combinations(unittest.TestCase):
         chosen = drawer.sample(pairs, min(COUNT, len(pairs)))
         refused = self.refused(chosen)
         for pair in chosen:
-            key, said = as_listed(pair), combinations.by_name(pair, taken) or as_listed(pair) in listed
+            key, said = combinations.as_listed(pair), combinations.by_name(pair, taken) or combinations.as_listed(pair) in listed
             with self.subTest(pair=sorted(key)):
                 self.assertEqual(key in refused, said,
                                  f"{refused.get(key, 'it works')}; make the page anew: combinations.py --accept")
-
-
-def as_listed(pair):
-    return frozenset((key, json.dumps(value)) for key, value in pair)
 
 
 if __name__ == "__main__":
