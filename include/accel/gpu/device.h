@@ -94,9 +94,11 @@ void accel_gpu_feed_take(void);
 /* After all work of the compute stream so far, copies the arena's report to the host. Once a step. */
 void accel_gpu_report_send(void);
 
-/* Logs the norms of parameters' gradients as accel_log_gradient_norms does, of `count` sums at `squares`, and the noise
- * scale as accel_log_noise does: both on the device, after all work of the compute stream. Wait. */
+/* Logs the norms of parameters' gradients as accel_log_gradient_norms does, of `count` sums at `squares` on the device,
+ * after all work of the compute stream. Waits. */
 void accel_gpu_log_gradients(struct accel_run *run, const double *squares, size_t count, double scale);
+
+/* The same for the noise scale, as accel_log_noise. `noise` is on the device. */
 void accel_gpu_log_noise(struct accel_run *run, const float noise[2]);
 
 /* The report that was sent `age` sends before the newest one: 0 the newest. age < ahead. Waits until it is there; NULL:

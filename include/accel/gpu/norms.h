@@ -28,12 +28,14 @@ __device__ inline void accel_largest_of_chunk(float *sums, const float *x, size_
   if (threadIdx.x == 0) sums[blockIdx.x] = largest;
 }
 
-/* The sum of what was left, and the largest, by a block of 512 threads. All get it. */
+/* The sum of what was left, by a block of 512 threads. All get it. */
 __device__ inline double accel_sum_of_chunks(const float *sums, int chunks) {
   double total = 0.0;
   for (int i = (int)threadIdx.x; i < chunks; i += 512) total += sums[i];
   return accel_sum<512>(total);
 }
+
+/* The largest of it, in the same way. */
 __device__ inline double accel_largest_of_chunks(const float *sums, int chunks) {
   float largest = 0.0f;
   for (int i = (int)threadIdx.x; i < chunks; i += 512) largest = accel_larger(largest, sums[i]);
