@@ -7,6 +7,7 @@
 #define ACCEL_TRAINER_H
 
 #include "program.h"
+#include "squares.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -217,12 +218,8 @@ uint32_t accel_random(uint64_t seed, uint64_t stream, uint64_t index);
 /* values[0] ... values[count - 1] become standard normal numbers: a function of (seed, number) and their positions. */
 void accel_draw_normals(uint64_t seed, uint64_t number, float *values, size_t count);
 
-/* Sums of squares that are the same in whatever order, and by whomever, they are added up: ACCEL_SQUARES integers of 32
- * positions of a number each. */
-enum { ACCEL_SQUARES = 65 };
-
-/* Adds to sums[ACCEL_SQUARES] the squares of scale * values[], in whole lines of 16 (`count` is a multiple of that),
- * each of which is added up in floating point and cut to 32 bits. */
+/* Adds to sums[ACCEL_SQUARES] (squares.h) the squares of scale * values[], in whole lines of 16 (`count` is a multiple
+ * of that), each of which is added up in floating point and cut to 32 bits. */
 void accel_add_squares(int64_t *sums, const float *values, size_t count, float scale);
 
 /* The root of their sum, which is not a number where one of them is not finite. */

@@ -3,6 +3,9 @@
 #ifndef ACCEL_GPU_NORMS_H
 #define ACCEL_GPU_NORMS_H
 
+#include <string.h>
+
+#include "../squares.h"
 #include "functions.h"
 #include "group.h"
 
