@@ -83,7 +83,7 @@ DEVICE = {
     # Past the padding, too, with which copies of what a loop carries begin at multiples of 16 bytes.
     "GPU: index off by four": ("in-bounds", replace(PLACE, r"\1 \2 * \3 + \4 + 4\5", bodies(KERNEL))),
     "GPU: stride off by one": ("in-bounds", replace(PLACE, wider_rows, bodies(KERNEL))),
-    "GPU: shared memory too small": ("in-bounds", replace(r"(__shared__ \w+ \w+\[\w+(?: / 32)?)\]", r"\1 - 1]")),
+    "GPU: rows of attention too far apart": ("in-bounds", replace(r"(\w_row = )(\d+)", lambda m, r: f"{m[1]}{2 * int(m[2])}")),
     "GPU: launcher does nothing": ("written-before-read", lost(rf"{LAUNCH},[^;]*;")),
     "GPU: other parameters": ("device-half", replace(r'(extern "C" void \w+\()', r"\1double more, ")),
     "GPU: kernel missing": ("device-half known-externals", replace(r'extern "C" void (?!open_kernels)(\w+)\(', r'extern "C" void \1_there(')),
