@@ -122,6 +122,20 @@ struct jinja_value gradient_table_value(const struct program *program) {
   return table_value(program->arena, rows, count, 1, 1);
 }
 
+struct jinja_value placed_gradients_value(const struct program *program, bool split) {
+  const struct weight_tree *weights = program->weights;
+  struct table_row *rows = arena_alloc(program->arena, ((size_t)weights->count + 1) * sizeof *rows);
+  int64_t size = dtype_size(DTYPE_FLOAT32);
+  int count = 0;
+  for (int i = 0; i < weights->count; i++) {
+    const struct weight *weight = &weights->items[i];
+    int64_t length = arena_aligned(shape_count(weight->parameter->shape) * size) / size;
+    if (weight->gradient < 0 || (weight->parameter->placement.form == PLACED_SPLIT) != split) continue;
+    rows[count++] = (struct table_row){.name = weight->path, .same = {length}, .steps = {weight->gradient / size}};
+  }
+  return table_value(program->arena, rows, count, 1, 1);
+}
+
 /* Bytes from one layer's weights to the next one's, as the size of a structure where there is one. */
 static const char *stride_text(const struct program *program, const struct layers *layers) {
   const char *path = program->weights->items[layers->first].path;

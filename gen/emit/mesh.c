@@ -1,18 +1,20 @@
 /* The ranks of a program. */
 #include "gen/emit/rows.h"
 #include "gen/emit/values.h"
+#include "gen/program/layers.h"
 #include "gen/program/precision.h"
 #include "gen/program/sending.h"
 #include "gen/program/sharding.h"
 #include "gen/program/target.h"
 
+static const char *const axis_names[AXES] = {"DP_REPLICATE", "DP_SHARD", "PP", "CP", "SP", "TP", "EP"};
+
 static struct jinja_value axes_value(struct arena *arena, const struct job *job) {
-  static const char *const names[AXES] = {"DP_REPLICATE", "DP_SHARD", "PP", "CP", "SP", "TP", "EP"};
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < AXES; i++) {
     struct jinja_value value = jinja_map(arena);
     if (job->parallelism.axes[i] == 1) continue;
-    set_text(arena, value, "name", names[i]);
+    set_text(arena, value, "name", axis_names[i]);
     set_int(arena, value, "length", job->parallelism.axes[i]);
     jinja_push(arena, list, value);
   }
@@ -63,6 +65,24 @@ static void set_units(const struct program *program, struct jinja_value value) {
   set_int(arena, value, "first_fsdp_unit", program->ranks.first_fsdp_unit);
 }
 
+/* Tensors of which each rank has a part: [{row, name, axis, dim, blocks}], row that of the table of tensors. */
+static struct jinja_value parts_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct placement placement = program->weights->items[i].parameter->placement;
+    struct jinja_value value = jinja_map(arena);
+    if (placement.form != PLACED_SPLIT || layers_row(program, i) < 0) continue;
+    set_int(arena, value, "row", layers_row(program, i));
+    set_comment(arena, value, "name", layers_name(program, i));
+    set_text(arena, value, "axis", axis_names[AXIS_TP]);
+    set_int(arena, value, "dim", placement.dim);
+    set_int(arena, value, "blocks", placement.blocks);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
 /* The member of the arena that ranks add up from where it lies; "": none. */
 static const char *summed_member(const struct program *program) {
   const struct job *job = program->job;
@@ -78,7 +98,8 @@ struct jinja_value mesh_value(const struct program *program) {
   struct jinja_value value = jinja_map(arena);
   bool alone = program->ranks.collectives.count == 0;
   enum dtype wire = precision_dtype(job->parallelism.wire);
-  set_int(arena, value, "ranks", alone ? 1 : job->devices.ranks);
+  set_int(arena, value, "processes", alone ? 1 : job->devices.ranks);
+  set_int(arena, value, "ranks", alone ? 1 : job_data_ranks(job)); /* with batches of their own */
   set_bool(arena, value, "sync_each_batch",
            !alone && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
   set_bool(arena, value, "sharded", !alone && is_sharded(program));
@@ -91,6 +112,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_text(arena, value, "summed", alone ? "" : summed_member(program));
   set_text(arena, value, "wire", alone || !dtype_is_bits16(wire) ? "" : dtype_enumerator(wire));
   set_text(arena, value, "wire_type", dtype_is_bits16(wire) ? dtype_short_name(wire) : "");
+  jinja_set(arena, value, "tensor_parts", parts_value(program));
   if (alone) return value;
   set_units(program, value);
   set_int(arena, value, "data_ranks", job_data_ranks(job));

@@ -249,6 +249,12 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_bool(arena, value, "own_gradients", shard_has_own_gradients(program));
   set_bool(arena, value, "exact_norm", job_has_tree(job));           /* the same however gradients are divided */
   set_bool(arena, value, "parts", job->parallelism.zero_stage == 3); /* weights, too, are there in part */
+  bool splits = job->parallelism.axes[AXIS_TP] > 1;
+  set_bool(arena, value, "splits_tensors", splits);
+  if (splits) {
+    jinja_set(arena, value, "split_gradients", placed_gradients_value(program, true));
+    jinja_set(arena, value, "whole_gradients", placed_gradients_value(program, false));
+  }
   set_int(arena, value, "shards", job->parallelism.axes[AXIS_DP_SHARD]);
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
   set_bool(arena, value, "grows", grows);

@@ -47,6 +47,10 @@ struct jinja_value tensors_value(const struct program *program);
 /* The gradients of parameters, by the first element and how many: a table (gen/emit/rows.h). */
 struct jinja_value gradient_table_value(const struct program *program);
 
+/* The gradients of parameters that ranks along tensor parallelism have a part of (`split`), or that all of them have
+ * whole: a table of first elements and how many, with what pads them. */
+struct jinja_value placed_gradients_value(const struct program *program, bool split);
+
 /* Rows of these tables that stand for several layers: [{name, first, rows, from, count, stride}]. */
 struct jinja_value layers_value(const struct program *program);
 

@@ -8,6 +8,7 @@
 #define ACCEL_IR_GRAPH_H
 
 #include "gen/base/diag.h"
+#include "gen/ir/placement.h"
 #include "gen/ir/tensor.h"
 
 struct op_kind;
@@ -57,6 +58,8 @@ struct parameter {
   bool moved;           /* it came from a function that the region calls, which names it still */
   bool in_backward;     /* updated as soon as the backward has its gradient, which is never stored */
   struct value *bits16; /* its copy of 16 bits, which the optimizer writes with it; NULL: not used */
+  /* How it lies on the ranks along an axis of the mesh that divides tensors: `shape` is that of a rank's part. */
+  struct placement placement;
   struct location where;
 };
 

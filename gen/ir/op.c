@@ -55,6 +55,43 @@ int op_along(const struct node *node, int axis, int input) {
   return node->kind->class == OP_ELEMENTWISE ? broadcast_axis(node, axis, input) : AXIS_MIXED;
 }
 
+struct value *op_operand(const struct node *node, int index) {
+  return index < node->n_inputs ? node->inputs[index] : node->outputs[0];
+}
+
+/* The dimension of output 0 along which operand `seed` is split; -1: there is none. */
+static int output_axis(const struct node *node, int seed, int dim) {
+  if (seed == node->n_inputs) return dim;
+  for (int axis = 0; axis < node->outputs[0]->shape.rank; axis++)
+    if (op_along(node, axis, seed) == dim) return axis;
+  return -1;
+}
+
+/* Element t of output 0 follows from elements t of inputs, so that parts follow from parts. */
+static bool place_along(const struct node *node, int seed, struct placement *placements) {
+  const struct placement split = placements[seed];
+  int axis = output_axis(node, seed, split.dim);
+  if (node->n_inputs == 0 || axis < 0) return false;
+  for (int i = 0; i < node->n_inputs; i++) {
+    int own = op_along(node, axis, i);
+    if (own != AXIS_WHOLE && own < 0) return false;
+    placements[i] = own == AXIS_WHOLE ? (struct placement){.form = PLACED_WHOLE} : placement_split(own, split.blocks);
+  }
+  placements[node->n_inputs] = placement_split(axis, split.blocks);
+  return true;
+}
+
+bool op_place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  const struct op_kind *kind = node->kind;
+  if (kind->kernel.random || op_assigns(kind)) return false;
+  if (!(kind->ranks.place != NULL ? kind->ranks.place(node, seed, ranks, placements)
+                                  : place_along(node, seed, placements)))
+    return false;
+  for (int i = 0; i <= node->n_inputs; i++)
+    if (!placement_fits(placements[i], op_operand(node, i)->shape, ranks)) return false;
+  return true;
+}
+
 bool op_assigns(const struct op_kind *kind) {
   for (size_t i = 0; i < sizeof kind->memory.assigns / sizeof kind->memory.assigns[0]; i++)
     if (kind->memory.assigns[i] > 0) return true;

@@ -5,6 +5,7 @@
 #define ACCEL_IR_OP_H
 
 #include "gen/ir/graph.h"
+#include "gen/ir/placement.h"
 
 struct builder;
 struct new_positions;
@@ -201,13 +202,28 @@ struct op_evaluation {
   struct value *(*substitute)(struct builder *builder, const struct node *node);
 };
 
+/* Numbers that a kernel adds up over ranks while it runs. */
+struct op_exchange {
+  const char *what; /* for people: "statistics" */
+  int64_t count;
+  enum dtype dtype;
+  int axis; /* of the mesh, an enum axis; -1: all axes along which ranks have batches of their own */
+};
+
 /* Asked by the plan for several ranks. */
 struct op_ranks {
   /* The same operation where its statistics are over the batches of all ranks: it has the attributes "replicas" and
    * "shards", the ranks along either axis, and more outputs after this one's. NULL: it has no statistics of a batch. */
   const struct op_kind *over_ranks;
-  /* Numbers of eight bytes that the kernel adds up over these ranks. NULL: it exchanges nothing. */
-  int64_t (*exchanged)(const struct node *node);
+  /* What the kernel adds up over ranks. NULL: it exchanges nothing. */
+  struct op_exchange (*exchanged)(const struct node *node);
+  /* How the operands lie on `ranks` ranks when one of them is split. placements[] has one for each input and then that
+   * of output 0; that of operand `seed` is set, to a split. Sets all others to what the operation then needs of its
+   * inputs and gives as output. False: it needs that dimension whole. NULL: as sequence.along says of output 0.
+   * op_place reads it. */
+  bool (*place)(const struct node *node, int seed, int64_t ranks, struct placement *placements);
+  /* Divides by `ranks` what attributes other than sequence.extents say of a dimension that is split. */
+  void (*shorten)(struct node *node, const struct placement *placements, int64_t ranks);
 };
 
 /* Asked by the templates' arguments: what the kernel gets in addition to its operands. */
@@ -295,6 +311,13 @@ struct new_positions {
 
 /* What kind->along says. */
 int op_along(const struct node *node, int axis, int input);
+
+/* What kind->ranks.place says; false, too, where a placement would give ranks unequal parts, and for kinds that draw
+ * random numbers or assign to parameters. */
+bool op_place(const struct node *node, int seed, int64_t ranks, struct placement *placements);
+
+/* Operand `index` of a node: its inputs, then output 0. */
+struct value *op_operand(const struct node *node, int index);
 
 /* An argument of a tensor function as the model wrote it. */
 enum argument_kind { ARGUMENT_SCOPE, ARGUMENT_TENSOR, ARGUMENT_INT, ARGUMENT_REAL, ARGUMENT_STRING };

@@ -159,6 +159,21 @@ static int along(const struct node *node, int axis, int input) {
   return axis == 0 && input < 3 ? 0 : AXIS_MIXED;
 }
 
+/* Samples are apart, and so are heads, where a rank's heads of queries have their heads of keys there: as many parts of
+ * both, or one head of keys for all. */
+static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  const struct placement split = placements[seed];
+  int64_t key_heads = node->inputs[1]->shape.dim[1];
+  (void)ranks;
+  if (split.dim > 1 || split.blocks > 1) return false;
+  bool shared = split.dim == 1 && key_heads == 1;
+  if (shared && (seed == 1 || seed == 2)) return false;
+  for (int i = 0; i <= node->n_inputs; i++) placements[i] = split;
+  if (shared) placements[1] = placements[2] = (struct placement){.form = PLACED_WHOLE};
+  if (split.dim == 1 && node->n_inputs > 3) placements[3] = (struct placement){.form = PLACED_WHOLE};
+  return true;
+}
+
 /* Each query sees earlier positions alone: the KV cache holds the keys and values of all positions so far. */
 static struct value *incremental(struct builder *builder, const struct node *node, struct new_positions *new) {
   if (!node_int(node, "causal") || node->n_inputs > 3) return NULL;
@@ -220,6 +235,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .sequence.along = along,
     .sequence.incremental = incremental,
+    .ranks.place = place,
     .gradient = gradient,
     .layout.accepts = accepts,
     .choice.variants = variants,

@@ -132,8 +132,11 @@ static int infer_over_ranks(struct arena *arena, const struct node *node, struct
 }
 
 /* The sums of each channel. */
-static int64_t exchanged(const struct node *node) {
-  return shape_count(node->outputs[node->n_outputs - 1]->shape);
+static struct op_exchange exchanged(const struct node *node) {
+  return (struct op_exchange){.what = "statistics",
+                              .count = shape_count(node->outputs[node->n_outputs - 1]->shape),
+                              .dtype = DTYPE_FLOAT64,
+                              .axis = -1};
 }
 
 static const struct op_kind kind_over_ranks = {

@@ -1,4 +1,6 @@
 /* y = value in every position of the shape `dims`. */
+#include <string.h>
+
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -19,11 +21,28 @@ static struct mean mean(const struct node *node, const struct mean *inputs) {
   return (struct mean){.form = MEAN_SAME};
 }
 
+/* The same in every part. */
+static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  (void)node;
+  (void)seed;
+  (void)ranks;
+  (void)placements;
+  return true;
+}
+
+static void shorten(struct node *node, const struct placement *placements, int64_t ranks) {
+  for (int i = 0; i < node->n_attributes; i++)
+    if (strcmp(node->attributes[i].name, "dims") == 0)
+      node->attributes[i].ints = placement_part(placements[0], node->attributes[i].ints, ranks);
+}
+
 static const struct op_kind kind = {
     .name = "constant",
     .class = OP_ELEMENTWISE,
     .output_names = {"y"},
     .infer = infer,
+    .ranks.place = place,
+    .ranks.shorten = shorten,
     .cost.flops = op_flops_none,
     .evaluation.mean = mean,
     .truth.reference = reference,

@@ -81,6 +81,27 @@ static int along(const struct node *node, int axis, int input) {
   return axis < y.rank - 2 && own.dim[mine] == 1 && y.dim[axis] != 1 ? AXIS_WHOLE : mine;
 }
 
+/* Parts of rows, of columns and of leading positions give parts of y. Parts of the depth, which both factors have, give
+ * partial sums (Shoeybi et al., "Megatron-LM", arXiv:1909.08053, section 3). */
+static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  const struct placement split = placements[seed], whole = {.form = PLACED_WHOLE};
+  int a = node->inputs[0]->shape.rank, b = node->inputs[1]->shape.rank, own = seed == 1 ? b : a;
+  int from_end = own - split.dim; /* 1: the last dimension */
+  (void)ranks;
+  if ((seed == 0 && from_end == 1) || (seed == 1 && from_end == 2)) {
+    placements[0] = placement_split(a - 1, split.blocks);
+    placements[1] = placement_split(b - 2, split.blocks);
+    placements[2] = (struct placement){.form = PLACED_PARTIAL};
+    return true;
+  }
+  bool columns = from_end == 1;
+  bool in_b = columns || (from_end > 2 && b > 2);
+  placements[0] = columns ? whole : placement_split(a - from_end, split.blocks);
+  placements[1] = in_b ? placement_split(b - from_end, split.blocks) : whole;
+  placements[2] = placement_split(a - from_end, split.blocks);
+  return true;
+}
+
 /* Whether one stride leads through dimension `d` and the one after it. */
 static bool runs_on(struct shape shape, const int64_t *strides, int d) {
   return strides[d] == strides[d + 1] * shape.dim[d + 1];
@@ -139,6 +160,7 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = infer,
     .sequence.along = along,
+    .ranks.place = place,
     .gradient = gradient,
     .layout.accepts = accepts,
     .memory.accumulates = 1,

@@ -76,6 +76,49 @@ static int along(const struct node *node, int axis, int input) {
   return AXIS_MIXED;
 }
 
+/* The dimensions [first, end) of a shape that a reshape makes of some of the other one's. */
+struct group {
+  int first, end;
+};
+
+/* The groups of x and of y that dimension `dim` belongs to, of x or (`of_y`) of y: the fewest dimensions of either that
+ * have as many elements. */
+static void find_groups(struct shape x, struct shape y, int dim, bool of_y, struct group *in_x, struct group *in_y) {
+  *in_x = *in_y = (struct group){0};
+  while ((of_y ? in_y : in_x)->end <= dim) {
+    *in_x = (struct group){in_x->end, in_x->end};
+    *in_y = (struct group){in_y->end, in_y->end};
+    int64_t left = in_x->end < x.rank ? x.dim[in_x->end++] : 1, right = in_y->end < y.rank ? y.dim[in_y->end++] : 1;
+    while (left != right)
+      if (left < right)
+        left *= x.dim[in_x->end++];
+      else
+        right *= y.dim[in_y->end++];
+  }
+}
+
+/* The split of `to` that has the same elements on each rank as a split of `from`. Both groups have as many elements: a
+ * rank has the same part of each of so many equal pieces of them. False: no one dimension gives these parts. */
+static bool carry_over(struct shape from, struct group group, struct placement split, struct shape to,
+                       struct group other, int64_t ranks, struct placement *placement) {
+  int64_t pieces = shape_product(from, group.first, split.dim) * split.blocks, outer = 1;
+  for (int d = other.first; d < other.end; outer *= to.dim[d++]) {
+    if (pieces % outer != 0) return false;
+    *placement = placement_split(d, pieces / outer);
+    if (to.dim[d] % placement->blocks == 0 && to.dim[d] > placement->blocks && placement_fits(*placement, to, ranks))
+      return true;
+  }
+  return false;
+}
+
+static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  struct shape x = node->inputs[0]->shape, y = node->outputs[0]->shape;
+  struct group in_x, in_y;
+  find_groups(x, y, placements[seed].dim, seed == 1, &in_x, &in_y);
+  if (seed == 0) return carry_over(x, in_x, placements[0], y, in_y, ranks, &placements[1]);
+  return carry_over(y, in_y, placements[1], x, in_x, ranks, &placements[0]);
+}
+
 /* The dimension of the positions becomes one with those after it. */
 static struct value *incremental(struct builder *builder, const struct node *node, struct new_positions *new) {
   const struct timeline from = new->timelines[0];
@@ -100,6 +143,7 @@ static const struct op_kind kind = {
     .sequence.along = along,
     .sequence.incremental = incremental,
     .sequence.extents = "dims",
+    .ranks.place = place,
     .gradient = gradient,
     .layout.view = view,
     .layout.unview = unview,

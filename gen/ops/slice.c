@@ -53,6 +53,25 @@ static bool unview(const struct node *node, const int64_t *out_strides, int64_t 
   return false;
 }
 
+/* Along the axis y has some of x's blocks. */
+static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  const struct placement split = placements[seed];
+  int64_t axis = node_int(node, "axis"), start = node_int(node, "start"), count = node_int(node, "count");
+  int64_t extent = node->inputs[0]->shape.dim[axis], block = (seed == 0 ? extent : count) / split.blocks;
+  (void)ranks;
+  placements[0] = placements[1] = split;
+  if (split.dim != axis) return true;
+  if (extent % block != 0 || start % block != 0 || count % block != 0) return false;
+  placements[0].blocks = extent / block;
+  placements[1].blocks = count / block;
+  return true;
+}
+
+static void shorten(struct node *node, const struct placement *placements, int64_t ranks) {
+  for (int i = 0; i < node->n_attributes && placements[0].dim == node_int(node, "axis"); i++)
+    if (strcmp(node->attributes[i].name, "axis") != 0) node->attributes[i].integer /= ranks;
+}
+
 /* Positions that end no later than the newest one; what stood before it is there as far as the input has it. */
 static struct value *incremental(struct builder *builder, const struct node *node, struct new_positions *new) {
   const struct timeline timeline = new->timelines[0];
@@ -74,6 +93,8 @@ static const struct op_kind kind = {
     .infer = infer,
     .sequence.along = op_along_others,
     .sequence.incremental = incremental,
+    .ranks.place = place,
+    .ranks.shorten = shorten,
     .gradient = gradient,
     .layout.view = view,
     .layout.unview = unview,

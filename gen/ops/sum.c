@@ -56,6 +56,21 @@ static int along(const struct node *node, int axis, int input) {
     if (!(summed(node) >> own & 1) && left-- == 0) return own;
 }
 
+/* A part of a dimension that is summed gives a partial sum. */
+static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  const struct placement split = placements[seed];
+  (void)ranks;
+  if (seed == 1) {
+    placements[0] = placement_split(along(node, split.dim, 0), split.blocks);
+    return true;
+  }
+  int before = 0;
+  for (int i = 0; i < split.dim; i++) before += !(summed(node) >> i & 1);
+  bool gone = summed(node) >> split.dim & 1;
+  placements[1] = gone ? (struct placement){.form = PLACED_PARTIAL} : placement_split(before, split.blocks);
+  return true;
+}
+
 static struct mean mean(const struct node *node, const struct mean *inputs) {
   if (shape_count(node->inputs[0]->shape) == 1) return inputs[0];
   double terms = (double)shape_count(node->inputs[0]->shape);
@@ -69,6 +84,7 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = infer,
     .sequence.along = along,
+    .ranks.place = place,
     .gradient = gradient,
     .memory.accumulates = 1,
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},

@@ -17,6 +17,7 @@
 #include "gen/plan/graph/masking.h"
 #include "gen/plan/graph/packing.h"
 #include "gen/plan/graph/part_scopes.h"
+#include "gen/plan/graph/partition.h"
 #include "gen/plan/graph/prune.h"
 #include "gen/plan/graph/recompute.h"
 #include "gen/plan/graph/rewrites.h"
@@ -79,6 +80,10 @@ static bool pass_differentiate(struct context *context) {
   if (differentiate(context->builder, &seed) == NULL) return false;
   widen_gradients(context->program);
   return true;
+}
+
+static bool pass_partition(struct context *context) {
+  return partition(context->program, context->builder, context->diags);
 }
 
 /* The copy for evaluation is not called from the entry, so it gets no backward. */
@@ -237,6 +242,7 @@ static const struct pass {
     {"adapt", pass_adapt},
     {"freeze", pass_freeze},
     {"cast", pass_cast},
+    {"partition", pass_partition},
     {"evaluate", pass_evaluate},
     {"synchronize", pass_synchronize},
     {"decode", pass_decode},

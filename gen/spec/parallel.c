@@ -46,20 +46,32 @@ int64_t parallel_ranks(const struct spec_node *job) {
   return nodes->integer * each->integer;
 }
 
+static const struct spec_node *axis_of(const struct spec_node *job, const char *axis) {
+  return spec_find(spec_find(job, "parallelism"), axis);
+}
+
+/* Ranks that divide each matmul. */
+static int64_t tensor_ranks(const struct spec_node *job) {
+  const struct spec_node *tp = axis_of(job, "tp");
+  return tp != NULL ? tp->integer : 1;
+}
+
+int64_t parallel_data_ranks(const struct spec_node *job) {
+  int64_t ranks = parallel_ranks(job) / tensor_ranks(job);
+  return ranks > 1 ? ranks : 1;
+}
+
 /* ---- The grid ---- */
 
 /* What an axis that has no program yet would do. */
 static const struct {
   const char *axis, *why;
 } unbuilt[] = {
-    {"pp", "every rank has all layers"},      {"cp", "every rank has whole sequences"},
-    {"sp", "every rank has whole sequences"}, {"tp", "every rank has whole matmuls"},
+    {"pp", "every rank has all layers"},
+    {"cp", "every rank has whole sequences"},
+    {"sp", "every rank has whole sequences"},
     {"ep", "every rank has all experts"},
 };
-
-static const struct spec_node *axis_of(const struct spec_node *job, const char *axis) {
-  return spec_find(spec_find(job, "parallelism"), axis);
-}
 
 static void check_axes(const struct spec_node *job, struct diagnostics *diags) {
   for (size_t i = 0; i < sizeof unbuilt / sizeof *unbuilt; i++) {
@@ -75,6 +87,39 @@ static void check_axes(const struct spec_node *job, struct diagnostics *diags) {
 struct refusal {
   const char *key, *value; /* a value that is refused; NULL: all */
   const char *why, *cure;
+};
+
+/* Of ranks that divide matmuls. */
+static const char own_part[] = "it looks at whole parameters, and a rank has a part of some";
+static const char untried[] = "no program with both has been measured against one rank";
+static const struct refusal dividing[] = {
+    {"devices.kind", "cuda", "programs for GPUs divide no tensors so far", "devices.kind: cpu"},
+    {"devices.kind", "hip", "programs for GPUs divide no tensors so far", "devices.kind: cpu"},
+    {"optimizer.name", "lamb", own_part, "optimizer.name: adamw"},
+    {"optimizer.name", "adafactor", own_part, "optimizer.name: adamw"},
+    {"optimizer.name", "muon", own_part, "optimizer.name: adamw"},
+    {"optimizer.name", "lomo", own_part, "optimizer.name: sgd"},
+    {"optimizer.name", "adalomo", own_part, "optimizer.name: adamw"},
+    {"optimizer.state_dtype", "8bit", "its scales are of blocks that ranks would cut", "optimizer.state_dtype: bf16"},
+    {"optimizer.state_dtype", "bf16_stochastic", "chance is drawn by an element's index among all weights",
+     "optimizer.state_dtype: bf16"},
+    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
+    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: bf16"},
+    {"model.lora", NULL, untried, "a job without model.lora"},
+    {"hooks.source", NULL, "user code would see a part of each parameter", "a job without hooks"},
+    {"tracking.grad_norms", "per_layer", "a rank has a part of the gradient", "tracking.grad_norms: global"},
+    {"training.early_stopping.restore_best", "true", "a rank has a part of the best weights",
+     "training.early_stopping.restore_best: false"},
+    {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
+    {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"},
+    {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"},
+    {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
+    {"parallelism.local_sgd_steps", NULL, untried, "a job without parallelism.local_sgd_steps"},
+    {"parallelism.reproducible", "topology", "its tree of sums is of whole gradients", "parallelism.reproducible: run"},
+    {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "bf16", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"},
 };
 
 /* Of several ranks. */
@@ -167,6 +212,18 @@ static void check_alone(const struct spec_node *job, struct diagnostics *diags) 
   if (parallel_ranks(job) > 1) check_refusals(job, alone, COUNT(alone), "several ranks", cause, "one rank", diags);
 }
 
+static void check_dividing(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *tp = axis_of(job, "tp");
+  if (tensor_ranks(job) == 1) return;
+  if (parallel_ranks(job) % tensor_ranks(job) != 0) {
+    diag_error(diags, tp->where, "'parallelism.tp' is %lld, which does not divide the job's %lld rank%s",
+               (long long)tp->integer, (long long)parallel_ranks(job), parallel_ranks(job) > 1 ? "s" : "");
+    diag_help(diags, "let devices.nodes times devices.per_node be a multiple of it");
+  }
+  check_refusals(job, dividing, COUNT(dividing), "ranks that divide matmuls", tp, "a job without parallelism.tp",
+                 diags);
+}
+
 static void check_spread(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *nodes = spec_find(job, "devices.nodes");
   if (nodes->integer > 1) check_refusals(job, spread, COUNT(spread), "several nodes", nodes, "devices.nodes: 1", diags);
@@ -211,7 +268,7 @@ static bool is_set(const struct spec_node *job, const char *key) {
 /* One batch for all ranks together. */
 static void check_split(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *batch = spec_find(job, "data.batch_size");
-  long long ranks = parallel_ranks(job);
+  long long ranks = parallel_data_ranks(job);
   if (ranks == 1 || !is_set(job, "data.split_batches")) return;
   if (batch->kind != SPEC_STRING && batch->integer % ranks == 0) return;
   diag_error(diags, batch->where, "'data.batch_size' must be a multiple of the %lld ranks that it is split among",
@@ -224,7 +281,7 @@ static void check_split(const struct spec_node *job, struct diagnostics *diags) 
 static bool deals_rounds(const struct spec_node *job) {
   const struct spec_node *steps = spec_find(job, "accumulation.num_steps");
   bool whole_steps = spec_is(spec_find(job, "parallelism.reproducible"), "topology");
-  return parallel_ranks(job) > 1 || (whole_steps && !spec_is(steps, "1"));
+  return parallel_data_ranks(job) > 1 || (whole_steps && !spec_is(steps, "1"));
 }
 
 /* A rank without samples has no mean. */
@@ -254,7 +311,8 @@ static void check_joined(const struct spec_node *job, struct diagnostics *diags)
 
 void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
   check_axes(job, diags);
-  sharding_check(job, parallel_ranks(job), diags);
+  check_dividing(job, diags);
+  sharding_check(job, parallel_data_ranks(job), diags);
   check_alone(job, diags);
   check_affinity(job, diags);
   check_spread(job, diags);
@@ -275,7 +333,9 @@ void parallel_bind(struct job *job) {
   job->devices.nodes = spec_find(job->tree, "devices.nodes")->integer;
   job->devices.timeout = spec_find(job->tree, "devices.timeout")->integer;
   for (int i = 0; i < AXES; i++) job->parallelism.axes[i] = 1;
-  struct data_grid grid = data_grid_of(job->tree, job->devices.ranks);
+  int64_t data_ranks = parallel_data_ranks(job->tree);
+  struct data_grid grid = data_grid_of(job->tree, data_ranks);
+  job->parallelism.axes[AXIS_TP] = tensor_ranks(job->tree);
   job->parallelism.axes[AXIS_DP_REPLICATE] = grid.replicas;
   job->parallelism.axes[AXIS_DP_SHARD] = grid.shards;
   const struct spec_node *least = spec_find(job->tree, "parallelism.fsdp.min_num_params");
@@ -289,9 +349,9 @@ void parallel_bind(struct job *job) {
   job->parallelism.sync_batch_norm = is_set(job->tree, "parallelism.sync_batch_norm");
   if (job->parallelism.reproducible != REPRODUCIBLE_OFF) job->training.deterministic = true;
   const struct spec_node *local = spec_find(job->tree, "parallelism.local_sgd_steps");
-  job->parallelism.local_steps = local != NULL && job->devices.ranks > 1 ? local->integer : 0;
-  job->data.uneven_inputs = job->devices.ranks > 1 && is_set(job->tree, "data.join_uneven_inputs");
+  job->parallelism.local_steps = local != NULL && data_ranks > 1 ? local->integer : 0;
+  job->data.uneven_inputs = data_ranks > 1 && is_set(job->tree, "data.join_uneven_inputs");
   job->data.divide_by_initial_world_size = is_set(job->tree, "parallelism.ddp.divide_by_initial_world_size");
   job->data.split_batches = is_set(job->tree, "data.split_batches");
-  if (job->data.split_batches) job->data.batch_size /= (int)job->devices.ranks;
+  if (job->data.split_batches) job->data.batch_size /= (int)data_ranks;
 }

@@ -8,6 +8,9 @@
 /* The ranks of a resolved job: devices.nodes times devices.per_node. */
 int64_t parallel_ranks(const struct spec_node *job);
 
+/* Those of them that have batches of their own. */
+int64_t parallel_data_ranks(const struct spec_node *job);
+
 /* Checks that the axes of a resolved job make up its ranks, and that its keys work with several. */
 void parallel_check(const struct spec_node *job, struct diagnostics *diags);
 

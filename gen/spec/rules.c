@@ -46,7 +46,7 @@ static void check_samples(const struct spec_node *job, struct diagnostics *diags
   const struct spec_node *samples = spec_find(job, "accumulation.train_batch_size");
   const struct spec_node *size = spec_find(job, "data.batch_size"), *steps = spec_find(job, "accumulation.num_steps");
   bool split = spec_find(job, "data.split_batches")->integer != 0;
-  int64_t ranks = split ? 1 : parallel_ranks(job);
+  int64_t ranks = split ? 1 : parallel_data_ranks(job);
   const char *times = ranks > 1 ? " times num_steps times the ranks" : " times num_steps";
   if (samples == NULL || size->kind == SPEC_STRING || steps->kind == SPEC_STRING) return;
   if (size->integer * steps->integer * ranks == samples->integer) return;

@@ -45,6 +45,14 @@ struct data_grid data_grid_of(const struct spec_node *job, int64_t ranks) {
   return grid;
 }
 
+/* Where tensor parallelism takes some of the ranks. */
+static void note_tensor_ranks(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *tp = key(job, "tp");
+  if (tp != NULL && tp->integer > 1)
+    diag_note(diags, tp->where, "of the ranks, each %lld that divide matmuls count as one here",
+              (long long)tp->integer);
+}
+
 static void check_product(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
   const struct spec_node *replicas = key(job, "dp_replicate"), *shards = key(job, "dp_shard");
   const struct spec_node *first = replicas != NULL ? replicas : shards;
@@ -55,6 +63,7 @@ static void check_product(const struct spec_node *job, int64_t ranks, struct dia
     diag_error(diags, first->where,
                "'parallelism.dp_replicate' times 'parallelism.dp_shard' is %lld, but the job has %lld %s",
                (long long)(grid.replicas * grid.shards), (long long)ranks, plural);
+    note_tensor_ranks(job, diags);
     diag_help(diags, "leave one of them out, or let devices.nodes times devices.per_node be %lld",
               (long long)(grid.replicas * grid.shards));
     return;
@@ -62,6 +71,7 @@ static void check_product(const struct spec_node *job, int64_t ranks, struct dia
   const char *name = replicas != NULL ? "dp_replicate" : "dp_shard";
   diag_error(diags, first->where, "'parallelism.%s' is %lld, but the job has %lld %s", name, (long long)first->integer,
              (long long)ranks, plural);
+  note_tensor_ranks(job, diags);
   diag_help(diags, "leave it out, or let devices.nodes times devices.per_node be %lld", (long long)first->integer);
 }
 

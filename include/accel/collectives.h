@@ -11,6 +11,12 @@
 /* values[i] becomes its sum over the ranks along `axis`. Returns when it has; the caller owns values[]. */
 void accel_all_reduce(enum accel_axis axis, float *values, size_t count);
 
+/* The sum of x[] over the ranks along `axis` becomes y[], which may be x[] itself. */
+void accel_all_reduce_from(enum accel_axis axis, const float *x, float *y, size_t count);
+
+/* The same of bfloat16; each of the ranks - 1 additions is rounded. */
+void accel_all_reduce_bfloat16_from(enum accel_axis axis, const uint16_t *x, uint16_t *y, size_t count);
+
 /* The same of float64. */
 void accel_all_reduce_doubles(enum accel_axis axis, double *values, size_t count);
 

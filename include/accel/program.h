@@ -14,6 +14,9 @@
 /* How a parameter is filled when no weights are given. NORMAL: mean a, standard deviation b. UNIFORM: [a, b). */
 enum accel_init { ACCEL_ZEROS, ACCEL_ONES, ACCEL_NORMAL, ACCEL_UNIFORM };
 
+/* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */
+enum accel_axis { ACCEL_DP_REPLICATE, ACCEL_DP_SHARD, ACCEL_PP, ACCEL_CP, ACCEL_SP, ACCEL_TP, ACCEL_EP, ACCEL_AXES };
+
 /* A parameter of the model, or a buffer: values at `offset` bytes from the start of the weights. */
 struct accel_tensor {
   const char *name; /* as its published checkpoint names it; of layers, "%d" for the layer's number */
@@ -31,6 +34,15 @@ struct accel_layers {
   int first, rows;
   int from, count; /* the first layer's number; how many layers there are */
   size_t stride;   /* bytes from one layer's tensor to the next one's */
+};
+
+/* A tensor of which each rank along an axis of the mesh has a part. Dimension `dim` of the whole is `blocks` equal
+ * blocks in a row, and a rank has its part of each block, in the order of the ranks: the tensor's own row has its
+ * shape. */
+struct accel_tensor_part {
+  int tensor; /* its row */
+  enum accel_axis axis;
+  int dim, blocks;
 };
 
 /* The offset of a parameter's gradient, in bytes from the first one; -1: there is none. */
@@ -72,9 +84,9 @@ struct accel_byte_range {
 /* What the ranks along dp_shard divide: of states in a row, arrays that together have `whole` elements. */
 struct accel_division {
   const struct accel_row *rows;
-  int n_rows; /* 0: they divide nothing */
+  int n_rows;
   int64_t whole;
-  int first_state, n_states;
+  int first_state, n_states; /* n_states 0: they divide nothing */
 };
 
 /* A key of the job and its value, for the comparison with the job of a checkpoint. */
@@ -193,9 +205,6 @@ struct accel_stopping {
   bool restore_best; /* keep the weights of the best one, and end with them */
 };
 
-/* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */
-enum accel_axis { ACCEL_DP_REPLICATE, ACCEL_DP_SHARD, ACCEL_PP, ACCEL_CP, ACCEL_SP, ACCEL_TP, ACCEL_EP, ACCEL_AXES };
-
 /* Columns of a row that the model takes as an index: each a whole number within 0 and below `below`, or `none`, where 0
  * says that there is no such number. A label is the column after the features. */
 struct accel_index {
@@ -224,6 +233,8 @@ struct accel_program {
   int n_tensors;
   const struct accel_layers *layers; /* in the order of their rows */
   int n_layers;
+  const struct accel_tensor_part *tensor_parts; /* of the tensors that ranks divide */
+  int n_tensor_parts;
   const struct accel_gradient *gradients; /* of each tensor; NULL: unused */
   const struct accel_state *states;       /* the parameters first; all are 0 at the start but these */
   int n_states;

@@ -2,6 +2,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/process/world.h"
+#include "runtime/weights/tensor_parts.h"
 #include "runtime/weights/tensors.h"
 
 #include <stdlib.h>
@@ -38,6 +39,7 @@ void rt_divided_close(const struct accel_program *program, char **arrays) {
 void rt_divided_collect(const struct accel_program *program, char *const *own, char *const *arrays, int n_states) {
   for (int i = 0; i < n_states; i++) {
     size_t size = rt_dtype_size(program->states[i].dtype);
+    if (program->n_tensor_parts > 0) rt_tensor_parts_collect(program, own[i], arrays[i], size);
     for (int k = 0; rt_is_divided(program, i) && k < program->division.n_rows; k++) {
       const struct accel_row *row = &program->division.rows[k];
       char *whole = arrays[i] != NULL ? arrays[i] + row->first * size : NULL;
@@ -56,6 +58,10 @@ void rt_divided_deal(const struct accel_program *program, int which, char *own, 
   size_t size = rt_dtype_size(program->states[which].dtype);
   size_t shards = (size_t)program->mesh[ACCEL_DP_SHARD], shard = (size_t)rt_rank_along(program, ACCEL_DP_SHARD);
   size_t most = 0;
+  if (program->n_tensor_parts > 0) {
+    rt_tensor_parts_deal(program, own, whole, size);
+    return;
+  }
   for (int k = 0; k < program->division.n_rows; k++) {
     size_t bytes = row_bytes(program, k, size);
     most = bytes > most ? bytes : most;

@@ -1,5 +1,5 @@
-/* What ranks divide: states of which each rank along dp_shard has its part, made whole to be saved and parted when
- * loaded. */
+/* What ranks divide: states of which each rank has its part, of rows along dp_shard or of tensors, made whole to be
+ * saved and parted when loaded. */
 #ifndef RUNTIME_CHECKPOINT_DIVIDED_H
 #define RUNTIME_CHECKPOINT_DIVIDED_H
 

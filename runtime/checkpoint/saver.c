@@ -184,7 +184,7 @@ void rt_saver_prepare(struct saver *saver) {
 
 bool rt_saver_collect(struct saver *saver, int n_states, struct problem *problem) {
   bool good = rt_divided_open(saver->program, saver->own, saver->arrays, n_states, problem);
-  if (saver->program->division.n_rows == 0) return true;
+  if (saver->program->division.n_states == 0) return true;
   rt_world_require(good, problem, 1);
   rt_divided_collect(saver->program, saver->own, saver->arrays, n_states);
   return true;

@@ -23,6 +23,29 @@ static MPI_Request begin(MPI_Comm channel, void *values, size_t count, MPI_Datat
   return request;
 }
 
+/* MPI has no such types: sums of its own, each rounded. */
+static void add_bfloat16(void *from, void *to, int *count, MPI_Datatype *type) {
+  const uint16_t *a = from;
+  uint16_t *b = to;
+  (void)type;
+  for (int i = 0; i < *count; i++) b[i] = rt_narrow_bfloat16(rt_widen_bfloat16(a[i]) + rt_widen_bfloat16(b[i]));
+}
+
+static void add_float16(void *from, void *to, int *count, MPI_Datatype *type) {
+  const uint16_t *a = from;
+  uint16_t *b = to;
+  (void)type;
+  for (int i = 0; i < *count; i++) b[i] = rt_narrow_float16(rt_widen_float16(a[i]) + rt_widen_float16(b[i]));
+}
+
+static MPI_Op sum_of(enum accel_dtype dtype) {
+  static MPI_Op sums[2] = {MPI_OP_NULL, MPI_OP_NULL};
+  MPI_Op *sum = &sums[dtype == ACCEL_FLOAT16];
+  if (*sum == MPI_OP_NULL)
+    rt_mpi_check(MPI_Op_create(dtype == ACCEL_FLOAT16 ? add_float16 : add_bfloat16, 1, sum), rt_sums.what);
+  return *sum;
+}
+
 /* ---- One after the other ---- */
 
 static void all_reduce(enum accel_axis axis, void *values, size_t count, MPI_Datatype type, const char *what) {
@@ -42,6 +65,31 @@ void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
     return;
   }
   all_reduce(axis, values, count, MPI_FLOAT, "the sum of gradients");
+}
+
+static void all_reduce_from(enum accel_axis axis, const void *x, void *y, size_t count, MPI_Datatype type, MPI_Op sum) {
+  static const char what[] = "the sum of activations";
+  MPI_Comm channel = rt_channel_along(axis);
+  int width, ranks;
+  MPI_Type_size(type, &width);
+  MPI_Comm_size(channel, &ranks);
+  for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
+    size_t n = count - at < MOST_AT_ONCE ? count - at : MOST_AT_ONCE;
+    const char *from = (const char *)x + at * (size_t)width;
+    char *to = (char *)y + at * (size_t)width;
+    MPI_Request request;
+    rt_choose_all_reduce(n * (size_t)width, ranks);
+    rt_mpi_check(MPI_Iallreduce(from == to ? MPI_IN_PLACE : from, to, (int)n, type, sum, channel, &request), what);
+    rt_mpi_wait(&request, what);
+  }
+}
+
+void accel_all_reduce_from(enum accel_axis axis, const float *x, float *y, size_t count) {
+  all_reduce_from(axis, x, y, count, MPI_FLOAT, MPI_SUM);
+}
+
+void accel_all_reduce_bfloat16_from(enum accel_axis axis, const uint16_t *x, uint16_t *y, size_t count) {
+  all_reduce_from(axis, x, y, count, MPI_UINT16_T, sum_of(ACCEL_BFLOAT16));
 }
 
 /* NaN is larger than any number. */
@@ -122,29 +170,6 @@ void accel_advance_collectives(void) {
 }
 
 /* ---- In 16 bits ---- */
-
-/* MPI has no such types: sums of its own, each rounded. */
-static void add_bfloat16(void *from, void *to, int *count, MPI_Datatype *type) {
-  const uint16_t *a = from;
-  uint16_t *b = to;
-  (void)type;
-  for (int i = 0; i < *count; i++) b[i] = rt_narrow_bfloat16(rt_widen_bfloat16(a[i]) + rt_widen_bfloat16(b[i]));
-}
-
-static void add_float16(void *from, void *to, int *count, MPI_Datatype *type) {
-  const uint16_t *a = from;
-  uint16_t *b = to;
-  (void)type;
-  for (int i = 0; i < *count; i++) b[i] = rt_narrow_float16(rt_widen_float16(a[i]) + rt_widen_float16(b[i]));
-}
-
-static MPI_Op sum_of(enum accel_dtype dtype) {
-  static MPI_Op sums[2] = {MPI_OP_NULL, MPI_OP_NULL};
-  MPI_Op *sum = &sums[dtype == ACCEL_FLOAT16];
-  if (*sum == MPI_OP_NULL)
-    rt_mpi_check(MPI_Op_create(dtype == ACCEL_FLOAT16 ? add_float16 : add_bfloat16, 1, sum), rt_sums.what);
-  return *sum;
-}
 
 static void narrow(enum accel_dtype dtype, const float *values, uint16_t *wire, size_t count) {
   if (dtype == ACCEL_FLOAT16)

@@ -36,7 +36,7 @@ bool accel_save_is_due(struct accel_run *run, int64_t at) {
 
 /* The save before reads what is collected anew. */
 bool rt_save_collect(struct accel_run *run, int n_states, struct problem *problem) {
-  if (run->program->division.n_rows == 0) return true;
+  if (run->program->division.n_states == 0) return true;
   if (!rt_saver_wait(&run->saves.saver, problem)) rt_save_failed(run, problem);
   return rt_saver_collect(&run->saves.saver, n_states, problem);
 }

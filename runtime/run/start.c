@@ -18,6 +18,7 @@
 #include "runtime/run/outputs.h"
 #include "runtime/values/processes.h"
 #include "runtime/weights/layers.h"
+#include "runtime/weights/tensor_parts.h"
 #include "runtime/weights/tensors.h"
 #include "runtime/weights/weights.h"
 
@@ -49,7 +50,7 @@ static const char *read_flags(struct accel_run *run, const struct accel_program 
 static struct arena_parts parts_of(const struct accel_program *program) {
   const struct accel_state *weights = &program->states[0];
   struct arena_parts parts = {.summed = program->summed};
-  if (rt_is_divided(program, 0))
+  if (program->division.n_rows > 0 && rt_is_divided(program, 0))
     parts.gathered = (struct accel_byte_range){weights->offset, (size_t)weights->count * rt_dtype_size(weights->dtype)};
   return parts;
 }
@@ -79,6 +80,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
     rt_fail(&problem, 1);
   }
   program = rt_layers_expand(program, &problem);
+  if (program != NULL) program = rt_tensor_parts_join(program, &problem);
   if (program == NULL) rt_fail(&problem, 1);
   run->program = program;
   rt_process_runs(program);

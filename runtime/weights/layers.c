@@ -152,6 +152,21 @@ static bool expand_list(const struct accel_program *program, const int **list, i
   return good;
 }
 
+static bool expand_parts(const struct accel_program *program, struct accel_program *whole) {
+  struct table table = {program->tensor_parts, sizeof *program->tensor_parts, program->n_tensor_parts};
+  if (program->n_tensor_parts == 0) return true;
+  struct entry *entries = entries_of(program, &table, &whole->n_tensor_parts);
+  struct accel_tensor_part *parts = calloc((size_t)whole->n_tensor_parts + 1, sizeof *parts);
+  whole->tensor_parts = parts;
+  bool good = entries != NULL && parts != NULL;
+  for (int i = 0; good && i < whole->n_tensor_parts; i++) {
+    parts[i] = program->tensor_parts[entries[i].row];
+    parts[i].tensor = position_of(program, parts[i].tensor, entries[i].layer);
+  }
+  free(entries);
+  return good;
+}
+
 static bool expand_adapters(const struct accel_program *program, struct accel_adapters *adapters) {
   struct table table = {adapters->items, sizeof *adapters->items, adapters->count};
   const struct accel_adapter *rows = adapters->items;
@@ -175,8 +190,8 @@ const struct accel_program *rt_layers_expand(const struct accel_program *program
   if (program->n_layers == 0) return program;
   whole = *program;
   whole.n_layers = 0;
-  if (expand_tensors(program, &whole) && expand_gradients(program, &whole) && expand_states(program, &whole) &&
-      expand_list(program, &whole.start.fresh, &whole.start.n_fresh) &&
+  if (expand_tensors(program, &whole) && expand_parts(program, &whole) && expand_gradients(program, &whole) &&
+      expand_states(program, &whole) && expand_list(program, &whole.start.fresh, &whole.start.n_fresh) &&
       expand_list(program, &whole.adapters.whole, &whole.adapters.n_whole) && expand_adapters(program, &whole.adapters))
     return &whole;
   rt_problem(problem, "no memory for the list of tensors");

@@ -3,8 +3,6 @@
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 
-/* ---- Nodes ---- */
-
 static void spread(struct program *program, struct node *node) {
   struct shape shapes[MAX_OUTPUTS];
   enum dtype dtypes[MAX_OUTPUTS];
@@ -33,15 +31,4 @@ bool synchronize(struct program *program, struct diagnostics *diags) {
              "the model has no batch normalisation that ranks could have in common");
   diag_help(diags, "leave it out");
   return false;
-}
-
-/* ---- Collectives ---- */
-
-struct collective synchronize_sum(const struct program *program, const struct step *step, enum axis axis) {
-  return (struct collective){.kind = COLLECTIVE_ALL_REDUCE,
-                             .axis = axis,
-                             .what = arena_printf(program->arena, "statistics in %s", step->kernel->name),
-                             .width = dtype_size(DTYPE_FLOAT64),
-                             .count = step->node->kind->ranks.exchanged(step->node),
-                             .times = program->job->accumulation.num_steps};
 }

@@ -9,8 +9,4 @@
  * that is evaluated, which looks at no batch. False with an error at the key where the model has no such node. */
 bool synchronize(struct program *program, struct diagnostics *diags);
 
-/* What a statement's kernel, of a kind with op_ranks.exchanged, adds up in each micro-batch over the ranks along an
- * axis. */
-struct collective synchronize_sum(const struct program *program, const struct step *step, enum axis axis);
-
 #endif

@@ -242,9 +242,9 @@ static void add_loss(struct program *program, enum axis axis) {
           (int64_t)sizeof(double));
 }
 
-void plan_collectives(struct program *program) {
+/* Gradients, and what the loss is the sum of, over ranks that have batches of their own. */
+static void add_of_batches(struct program *program) {
   static const char *const root[] = {""};
-  if (job_data_ranks(program->job) <= 1 || program->entry.backward == NULL) return;
   struct order order = {.program = program};
   order.ready = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *order.ready);
   note_function(&order, program->entry.backward, root);
@@ -265,6 +265,15 @@ void plan_collectives(struct program *program) {
     plan_gathers(program);
     shard_gather(program);
   }
+}
+
+void plan_collectives(struct program *program) {
+  if (program->job->devices.ranks <= 1 || program->entry.backward == NULL) return;
+  if (job_data_ranks(program->job) > 1) add_of_batches(program);
+  if (program->job->optimizer.norm_type == NORM_INF)
+    add_sum(program, AXIS_TP, "the gradient's largest element", 1, (int64_t)sizeof(double));
+  else
+    add_sum(program, AXIS_TP, "the gradient's norm", TREE_SQUARES, (int64_t)sizeof(double));
   sequence_collectives(program);
 }
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
-#include "gen/plan/graph/synchronize.h"
 #include "gen/plan/ranks/shard.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/program/sending.h"
@@ -132,16 +131,36 @@ static void begin_sums(struct sequence *sequence, const struct step *step, int i
   }
 }
 
-/* What kernels add up over the ranks while they run: a statement's, and those of all that it calls. */
-static void exchange(struct sequence *sequence, const struct step *step) {
-  static const enum axis axes[] = {AXIS_DP_SHARD, AXIS_DP_REPLICATE};
-  struct program *program = sequence->program;
-  const struct function *callee = step->callee;
-  for (int s = 0; callee != NULL && s < callee->n_steps; s++) exchange(sequence, &callee->steps[s]);
-  for (int i = 0; i < 2 && callee == NULL && step->node->kind->ranks.exchanged != NULL; i++) {
-    if (program->job->parallelism.axes[axes[i]] == 1) continue;
-    run_alone(sequence, synchronize_sum(program, step, axes[i]));
+/* Whether ranks along an axis take part in an exchange. */
+static bool is_along(const struct job *job, struct op_exchange exchange, enum axis axis) {
+  if (job->parallelism.axes[axis] == 1) return false;
+  return exchange.axis >= 0 ? axis == (enum axis)exchange.axis : axis == AXIS_DP_REPLICATE || axis == AXIS_DP_SHARD;
+}
+
+/* What a statement's kernel adds up over ranks while it runs: along the inner axes first. */
+static void exchange_in_kernel(struct sequence *sequence, const struct step *step) {
+  const struct program *program = sequence->program;
+  if (step->node->kind->ranks.exchanged == NULL) return;
+  const struct op_exchange exchange = step->node->kind->ranks.exchanged(step->node);
+  for (int axis = AXES - 1; axis >= 0; axis--) {
+    if (!is_along(program->job, exchange, (enum axis)axis)) continue;
+    run_alone(sequence,
+              (struct collective){.kind = COLLECTIVE_ALL_REDUCE,
+                                  .axis = (enum axis)axis,
+                                  .what = arena_printf(program->arena, "%s in %s", exchange.what, step->kernel->name),
+                                  .width = dtype_size(exchange.dtype),
+                                  .count = exchange.count,
+                                  .times = program->job->accumulation.num_steps});
   }
+}
+
+/* The same of all that a function calls, in order. */
+static void exchange(struct sequence *sequence, const struct step *step) {
+  const struct function *callee = step->callee;
+  if (callee == NULL) exchange_in_kernel(sequence, step);
+  for (int s = 0; callee != NULL && s < callee->n_steps; s++)
+    for (int k = 0; k < (callee->steps[s].callee != NULL ? callee->steps[s].node->call->count : 1); k++)
+      exchange(sequence, &callee->steps[s]);
 }
 
 /* ---- In the order in which it runs ---- */

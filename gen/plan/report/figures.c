@@ -86,12 +86,18 @@ static void find_limits(struct program *program) {
     program->data.vocabulary = limit;
 }
 
+/* Elements of a parameter on all ranks that divide it. */
+static int64_t whole_count(const struct program *program, const struct parameter *parameter) {
+  bool split = parameter->placement.form == PLACED_SPLIT;
+  return shape_count(parameter->shape) * (split ? program->job->parallelism.axes[AXIS_TP] : 1);
+}
+
 void count_figures(struct program *program) {
   find_limits(program);
   program->figures.n_parameters = 0;
   for (int i = 0; i < program->weights->count; i++) {
     if (!program->weights->items[i].parameter->buffer)
-      program->figures.n_parameters += shape_count(program->weights->items[i].parameter->shape);
+      program->figures.n_parameters += whole_count(program, program->weights->items[i].parameter);
     program->figures.n_tied += program->weights->items[i].tied;
   }
   count_flops(program);

@@ -1,0 +1,47 @@
+/* Placement: how a tensor lies on the ranks along one axis of the mesh, as in GSPMD (Xu et al., arXiv:2105.04663,
+ * section 3) and in PyTorch's DTensor. */
+#ifndef ACCEL_IR_PLACEMENT_H
+#define ACCEL_IR_PLACEMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gen/ir/tensor.h"
+
+enum placement_form {
+  PLACED_WHOLE,  /* replicated: each rank has all of it */
+  PLACED_SPLIT,  /* each rank has a part of a dimension */
+  PLACED_PARTIAL /* each rank has a tensor of the whole's shape, and their sum is the whole */
+};
+
+/* SPLIT: dimension `dim` is `blocks` equal blocks in a row, and a rank has its part of each block, in the order of the
+ * ranks. With one block that is a contiguous range. Three blocks are queries, keys and values side by side, of which a
+ * rank has some heads each. */
+struct placement {
+  enum placement_form form;
+  int dim;
+  int64_t blocks;
+};
+
+/* A split along a dimension in so many blocks. */
+static inline struct placement placement_split(int dim, int64_t blocks) {
+  return (struct placement){.form = PLACED_SPLIT, .dim = dim, .blocks = blocks};
+}
+
+static inline bool placement_equal(struct placement a, struct placement b) {
+  return a.form == b.form && (a.form != PLACED_SPLIT || (a.dim == b.dim && a.blocks == b.blocks));
+}
+
+/* Whether `ranks` ranks can have equal parts of a tensor of this shape; what is not split always can. */
+static inline bool placement_fits(struct placement placement, struct shape shape, int64_t ranks) {
+  if (placement.form != PLACED_SPLIT) return true;
+  return placement.dim < shape.rank && shape.dim[placement.dim] % (placement.blocks * ranks) == 0;
+}
+
+/* The shape of a rank's part. */
+static inline struct shape placement_part(struct placement placement, struct shape shape, int64_t ranks) {
+  if (placement.form == PLACED_SPLIT) shape.dim[placement.dim] /= ranks;
+  return shape;
+}
+
+#endif

@@ -1,0 +1,144 @@
+#include "gen/plan/graph/partition.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "gen/ir/builder.h"
+#include "gen/ir/op.h"
+#include "gen/ir/region.h"
+#include "gen/plan/graph/placements.h"
+
+struct partition {
+  struct program *program;
+  struct placements placements;
+  enum axis axis;
+  struct placement **nodes; /* by node id: of its operands; NULL: all are whole */
+};
+
+/* ---- Shapes ---- */
+
+static void cut(const struct partition *partition, struct value *value) {
+  value->shape = placement_part(placement_of(&partition->placements, value), value->shape, partition->placements.ranks);
+}
+
+static void cut_parameters(const struct partition *partition, struct region *region) {
+  for (int i = 0; i < region->parameters.count; i++) {
+    struct parameter *p = &region->parameters.items[i];
+    p->placement = placement_of(&partition->placements, p->value);
+    cut(partition, p->value);
+    if (p->bits16 != NULL) cut(partition, p->bits16);
+    p->shape = p->value->shape;
+  }
+}
+
+static void set_extents(struct node *node, struct shape shape) {
+  const char *name = node->kind->sequence.extents;
+  for (int i = 0; i < node->n_attributes && name != NULL; i++)
+    if (strcmp(node->attributes[i].name, name) == 0) node->attributes[i].ints = shape;
+}
+
+/* The operation's own rule must find the shape that the placement gives. */
+static void cut_node(const struct partition *partition, struct node *node) {
+  const struct placement *operands = partition->nodes[node->id];
+  int64_t ranks = partition->placements.ranks;
+  struct shape shapes[MAX_OUTPUTS];
+  enum dtype dtypes[MAX_OUTPUTS];
+  const char *error;
+  for (int i = 0; i < node->n_outputs && (i == 0 || node->call != NULL); i++) cut(partition, node->outputs[i]);
+  if (operands == NULL) return;
+  set_extents(node, node->outputs[0]->shape);
+  if (node->kind->ranks.shorten != NULL) node->kind->ranks.shorten(node, operands, ranks);
+  int count = node->kind->infer(partition->program->arena, node, shapes, dtypes, &error);
+  assert(count == node->n_outputs && shape_equal(shapes[0], node->outputs[0]->shape));
+  for (int i = 1; i < count; i++) node->outputs[i]->shape = shapes[i];
+}
+
+static void note_placements(struct partition *partition) {
+  const struct graph *graph = partition->program->graph;
+  struct arena *arena = partition->program->arena;
+  partition->nodes = arena_alloc(arena, ((size_t)graph->next_node + 1) * sizeof *partition->nodes);
+  for (int r = 0; r < graph->n_regions; r++)
+    for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
+      const struct node *node = graph->regions[r]->nodes.items[i];
+      struct placement *operands = arena_alloc(arena, ((size_t)node->n_inputs + 1) * sizeof *operands);
+      if (node->call == NULL && node_placements(&partition->placements, node, operands))
+        partition->nodes[node->id] = operands;
+    }
+}
+
+static void cut_region(const struct partition *partition, struct region *region) {
+  cut_parameters(partition, region);
+  for (int i = 0; i < region->inputs.count; i++) cut(partition, region->inputs.items[i]);
+  for (int i = 0; i < region->nodes.count; i++) cut_node(partition, region->nodes.items[i]);
+}
+
+/* ---- Collectives ---- */
+
+/* A collective of x, at the end of the region at hand. */
+static struct value *collective(struct builder *builder, const struct partition *partition, const char *kind,
+                                struct value *x) {
+  struct attribute axis = attribute_int("axis", (int64_t)partition->axis);
+  return builder_op(builder, kind, &x, 1, &axis, 1);
+}
+
+/* What all ranks have, and each takes for its part of the work, has a gradient that is a sum over them. `made` is, by
+ * value id, what stands for a value already. */
+static void replicate_inputs(struct builder *builder, const struct partition *partition, struct node *node,
+                             struct value **made) {
+  const struct placement *operands = partition->nodes[node->id];
+  for (int i = 0; i < node->n_inputs; i++) {
+    struct value *x = node->inputs[i];
+    if (operands[i].form != PLACED_WHOLE || !x->differentiable) continue;
+    if (made[x->id] == NULL) made[x->id] = collective(builder, partition, "replicate", x);
+    node->inputs[i] = made[x->id];
+  }
+}
+
+/* The nodes of a region again, with collectives between them. */
+static void insert_collectives(struct builder *builder, const struct partition *partition, struct region *region) {
+  struct node_list nodes = region->nodes;
+  struct graph *graph = partition->program->graph;
+  size_t most = (size_t)graph->next_value + 1; /* with the collectives, at most one for each operand */
+  for (int i = 0; i < nodes.count; i++) most += (size_t)nodes.items[i]->n_inputs + 1;
+  struct value **made = arena_alloc(graph->arena, most * sizeof *made);
+  region->nodes = (struct node_list){0};
+  builder_enter(builder, region);
+  for (int i = 0; i < nodes.count; i++) {
+    struct node *node = nodes.items[i];
+    const struct placement *operands = partition->nodes[node->id];
+    builder_at(builder, node->where);
+    if (operands != NULL) replicate_inputs(builder, partition, node, made);
+    region_append(graph, region, node);
+    if (operands == NULL || operands[node->n_inputs].form != PLACED_PARTIAL) continue;
+    struct value *sum = collective(builder, partition, "all_reduce", node->outputs[0]);
+    sum->name = node->outputs[0]->name;
+    node->outputs[0]->name = arena_printf(graph->arena, "%s_part", sum->name);
+    for (int k = i + 1; k < nodes.count; k++)
+      for (int j = 0; j < nodes.items[k]->n_inputs; j++)
+        if (nodes.items[k]->inputs[j] == node->outputs[0]) nodes.items[k]->inputs[j] = sum;
+    for (int k = 0; k < region->results.count; k++)
+      if (region->results.items[k] == node->outputs[0]) region->results.items[k] = sum;
+  }
+  builder_leave(builder);
+}
+
+bool partition(struct program *program, struct builder *builder, struct diagnostics *diags) {
+  struct partition partition = {.program = program, .axis = AXIS_TP};
+  int64_t ranks = program->kind == PROGRAM_TRAIN ? program->job->parallelism.axes[AXIS_TP] : 1;
+  if (ranks == 1) return true;
+  find_placements(&partition.placements, program, ranks);
+  if (partition.placements.divided == 0) {
+    diag_error(diags, job_where(program->job, "parallelism.tp"),
+               "the model has no two matmuls in a row that %lld ranks could divide", (long long)ranks);
+    if (partition.placements.needs != NULL)
+      diag_note(diags, partition.placements.needs->where, "'%s' needs whole what a matmul before it would divide",
+                partition.placements.needs->kind->name);
+    diag_help(diags, "leave it out, or let heads and widths be multiples of it");
+    return false;
+  }
+  note_placements(&partition);
+  for (int r = 0; r < program->graph->n_regions; r++) cut_region(&partition, program->graph->regions[r]);
+  for (int r = 0; r < program->graph->n_regions; r++)
+    insert_collectives(builder, &partition, program->graph->regions[r]);
+  return true;
+}

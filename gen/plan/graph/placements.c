@@ -1,0 +1,212 @@
+#include "gen/plan/graph/placements.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/ir/op.h"
+#include "gen/plan/graph/weight_walk.h"
+
+struct placement placement_of(const struct placements *placements, const struct value *value) {
+  return placements->values[value->id];
+}
+
+/* ---- Parameters of one name ---- */
+
+struct named_value {
+  const char *path;
+  const struct value *value;
+};
+struct named_values {
+  struct named_value *items;
+  int count, capacity;
+};
+
+static void collect(struct weight_walk *walk, const struct region *region, const struct node *after,
+                    const char *const *prefixes) {
+  struct named_values *names = walk->context;
+  for (int i = 0; after == NULL && i < region->parameters.count; i++) {
+    const struct parameter *p = &region->parameters.items[i];
+    struct named_value name = {weight_path(walk->program->arena, prefixes[p->scope], p->path), p->value};
+    ARENA_PUSH(walk->program->arena, *names, name);
+  }
+}
+
+static int by_path(const void *a, const void *b) {
+  const struct named_value *p = a, *q = b;
+  int order = strcmp(p->path, q->path);
+  return order != 0 ? order : p->value->id - q->value->id;
+}
+
+static const struct value *first_of(const struct placements *placements, const struct value *value) {
+  while (placements->tied[value->id] != value) value = placements->tied[value->id];
+  return value;
+}
+
+static void tie(struct placements *placements) {
+  struct program *program = placements->program;
+  struct named_values names = {0};
+  struct weight_walk walk = {.program = program, .ok = true, .visit = collect, .context = &names};
+  weight_walk_from(&walk, program->graph->entry);
+  qsort(names.items, (size_t)names.count, sizeof *names.items, by_path);
+  for (int r = 0; r < program->graph->n_regions; r++)
+    for (int i = 0; i < program->graph->regions[r]->parameters.count; i++) {
+      const struct value *value = program->graph->regions[r]->parameters.items[i].value;
+      placements->tied[value->id] = value;
+    }
+  for (int i = 1; i < names.count; i++) {
+    if (strcmp(names.items[i].path, names.items[i - 1].path) != 0) continue;
+    const struct value *a = first_of(placements, names.items[i - 1].value);
+    placements->tied[first_of(placements, names.items[i].value)->id] = a;
+  }
+}
+
+/* ---- Trials ---- */
+
+static bool set(struct placements *placements, const struct value *value, struct placement placement, bool *changed) {
+  struct placement *known = &placements->values[value->id];
+  if (placement_equal(*known, placement)) return true;
+  if (known->form == PLACED_SPLIT || !placement_fits(placement, value->shape, placements->ranks)) return false;
+  *known = placement;
+  ARENA_PUSH(placements->program->arena, placements->trial, value->id);
+  return *changed = true;
+}
+
+static void undo(struct placements *placements) {
+  for (int i = 0; i < placements->trial.count; i++)
+    placements->values[placements->trial.items[i]] = (struct placement){.form = PLACED_WHOLE};
+}
+
+/* Two values that are one tensor. */
+static bool join(struct placements *placements, const struct value *a, const struct value *b, bool *changed) {
+  const struct placement first = placement_of(placements, a), second = placement_of(placements, b);
+  if (first.form == PLACED_SPLIT) return set(placements, b, first, changed);
+  return second.form != PLACED_SPLIT || set(placements, a, second, changed);
+}
+
+static bool is_used(const struct value *value) {
+  for (int i = 0; i < value->region->nodes.count; i++) {
+    const struct node *node = value->region->nodes.items[i];
+    for (int k = 0; k < node->n_inputs; k++)
+      if (node->inputs[k] == value) return true;
+  }
+  for (int i = 0; i < value->region->results.count; i++)
+    if (value->region->results.items[i] == value) return true;
+  return false;
+}
+
+bool node_placements(const struct placements *placements, const struct node *node, struct placement *operands) {
+  int seed = -1;
+  for (int i = node->n_inputs; i >= 0; i--) {
+    operands[i] = (struct placement){.form = PLACED_WHOLE};
+    if (placement_of(placements, op_operand(node, i)).form == PLACED_SPLIT) seed = i;
+  }
+  if (seed < 0) return false;
+  operands[seed] = placement_of(placements, op_operand(node, seed));
+  return op_place(node, seed, placements->ranks, operands);
+}
+
+static bool has_split(const struct placements *placements, const struct node *node) {
+  for (int i = 0; i <= node->n_inputs; i++)
+    if (placement_of(placements, op_operand(node, i)).form == PLACED_SPLIT) return true;
+  return false;
+}
+
+/* Splits what a node needs and gives; false where it disagrees with what is split already. */
+static bool spread_node(struct placements *placements, const struct node *node, bool *changed) {
+  if (!has_split(placements, node)) return true;
+  struct placement *operands = arena_alloc(placements->program->arena, ((size_t)node->n_inputs + 1) * sizeof *operands);
+  if (!node_placements(placements, node, operands)) return false;
+  for (int i = 1; i < node->n_outputs; i++)
+    if (is_used(node->outputs[i])) return false;
+  for (int i = 0; i <= node->n_inputs; i++) {
+    const struct value *value = op_operand(node, i);
+    if (operands[i].form == PLACED_SPLIT ? !set(placements, value, operands[i], changed)
+                                         : placement_of(placements, value).form == PLACED_SPLIT)
+      return false;
+  }
+  return true;
+}
+
+static bool spread_call(struct placements *placements, const struct node *node, bool *changed) {
+  const struct call *call = node->call;
+  bool good = true;
+  for (int i = 0; i < node->n_inputs && good; i++) {
+    const struct value *formal = call->callee->inputs.items[i];
+    good = join(placements, node->inputs[i], formal, changed);
+    if (good && call->count > 1 && call->carry[i] >= 0)
+      good = join(placements, formal, call->callee->results.items[call->carry[i]], changed);
+  }
+  for (int i = 0; i < node->n_outputs && good; i++)
+    good = join(placements, node->outputs[i], call->callee->results.items[i], changed);
+  return good;
+}
+
+/* The parameters of a name are one tensor, with its copy of 16 bits; no state that is no parameter is divided. */
+static bool spread_parameters(struct placements *placements, const struct region *region, bool *changed) {
+  bool good = true;
+  for (int i = 0; i < region->parameters.count && good; i++) {
+    const struct parameter *p = &region->parameters.items[i];
+    good = join(placements, p->value, first_of(placements, p->value), changed) &&
+           (p->bits16 == NULL || join(placements, p->value, p->bits16, changed)) &&
+           (!p->buffer || placement_of(placements, p->value).form != PLACED_SPLIT);
+  }
+  return good;
+}
+
+/* What the entry takes and gives is whole. */
+static bool is_outside_whole(const struct placements *placements) {
+  const struct region *entry = placements->program->graph->entry;
+  for (int i = 0; i < entry->inputs.count; i++)
+    if (placement_of(placements, entry->inputs.items[i]).form == PLACED_SPLIT) return false;
+  for (int i = 0; i < entry->results.count; i++)
+    if (placement_of(placements, entry->results.items[i]).form == PLACED_SPLIT) return false;
+  return true;
+}
+
+static bool spread(struct placements *placements) {
+  const struct graph *graph = placements->program->graph;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int r = 0; r < graph->n_regions; r++) {
+      const struct region *region = graph->regions[r];
+      if (!spread_parameters(placements, region, &changed)) return false;
+      for (int i = 0; i < region->nodes.count; i++) {
+        const struct node *node = region->nodes.items[i];
+        if (node->call != NULL ? spread_call(placements, node, &changed) : spread_node(placements, node, &changed))
+          continue;
+        if (placements->needs == NULL && node->call == NULL) placements->needs = node;
+        return false;
+      }
+    }
+  }
+  return is_outside_whole(placements);
+}
+
+/* ---- Which trials ---- */
+
+static bool is_by_parameter(const struct node *node) {
+  return node->kind->library.matmul && viewed_value(node->inputs[1])->kind == VALUE_PARAMETER;
+}
+
+static void try_depth(struct placements *placements, const struct node *node) {
+  const struct value *x = node->inputs[0];
+  bool changed;
+  placements->trial.count = 0;
+  if (placement_of(placements, x).form == PLACED_SPLIT) return;
+  if (set(placements, x, placement_split(x->shape.rank - 1, 1), &changed) && spread(placements))
+    placements->divided++;
+  else
+    undo(placements);
+}
+
+void find_placements(struct placements *placements, struct program *program, int64_t ranks) {
+  const struct graph *graph = program->graph;
+  size_t count = (size_t)graph->next_value + 1;
+  *placements = (struct placements){.program = program, .ranks = ranks};
+  placements->values = arena_alloc(program->arena, count * sizeof *placements->values);
+  placements->tied = arena_alloc(program->arena, count * sizeof *placements->tied);
+  tie(placements);
+  for (int r = 0; r < graph->n_regions; r++)
+    for (int i = 0; i < graph->regions[r]->nodes.count; i++)
+      if (is_by_parameter(graph->regions[r]->nodes.items[i])) try_depth(placements, graph->regions[r]->nodes.items[i]);
+}

@@ -1,0 +1,34 @@
+/* Placements: which tensors of a graph ranks along one axis of the mesh divide, found from the operations' own rules
+ * (op_place), as GSPMD propagates shardings (Xu et al., arXiv:2105.04663, section 3.5). */
+#ifndef ACCEL_PLAN_GRAPH_PLACEMENTS_H
+#define ACCEL_PLAN_GRAPH_PLACEMENTS_H
+
+#include "gen/program/program.h"
+
+struct placements {
+  struct program *program;
+  int64_t ranks;
+  struct placement *values; /* by value id */
+  int divided;              /* matmuls of which each rank computes a part of the depth */
+  const struct node *needs; /* the first operation that needs whole what a matmul's depth was split for; NULL: none */
+  /* The newest splits, which are undone where an operation does not accept them. */
+  struct {
+    int *items;
+    int count, capacity;
+  } trial;
+  const struct value **tied; /* by id of a parameter's value: the first one of the same name */
+};
+
+/* Finds what can be divided: for each matmul by a parameter, in the order of the graph, the depth of the matmul and
+ * with it everything that must be split for that, unless an operation needs it whole. So a matmul that is followed by
+ * another, with elementwise operations or heads of attention between them, has its columns split and the other one its
+ * rows, and what the second gives is a partial sum. */
+void find_placements(struct placements *placements, struct program *program, int64_t ranks);
+
+/* The placement of a value. */
+struct placement placement_of(const struct placements *placements, const struct value *value);
+
+/* The placements of a node's operands, its inputs and then output 0, into `operands`. False: none is split. */
+bool node_placements(const struct placements *placements, const struct node *node, struct placement *operands);
+
+#endif
