@@ -92,6 +92,24 @@ bool op_place(const struct node *node, int seed, int64_t ranks, struct placement
   return true;
 }
 
+static void set_extents(struct node *node, struct shape shape) {
+  const char *name = node->kind->sequence.extents;
+  for (int i = 0; i < node->n_attributes && name != NULL; i++)
+    if (strcmp(node->attributes[i].name, name) == 0) node->attributes[i].ints = shape;
+}
+
+bool op_shorten(struct arena *arena, struct node *node, const struct placement *placements, int64_t ranks) {
+  struct shape shapes[MAX_OUTPUTS];
+  enum dtype dtypes[MAX_OUTPUTS];
+  const char *error;
+  set_extents(node, node->outputs[0]->shape);
+  if (node->kind->ranks.shorten != NULL) node->kind->ranks.shorten(node, placements, ranks);
+  int count = node->kind->infer(arena, node, shapes, dtypes, &error);
+  if (count != node->n_outputs || !shape_equal(shapes[0], node->outputs[0]->shape)) return false;
+  for (int i = 1; i < count; i++) node->outputs[i]->shape = shapes[op_described(node->kind, i)];
+  return true;
+}
+
 bool op_assigns(const struct op_kind *kind) {
   for (size_t i = 0; i < sizeof kind->memory.assigns / sizeof kind->memory.assigns[0]; i++)
     if (kind->memory.assigns[i] > 0) return true;

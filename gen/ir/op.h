@@ -316,6 +316,11 @@ int op_along(const struct node *node, int axis, int input);
  * random numbers or assign to parameters. */
 bool op_place(const struct node *node, int seed, int64_t ranks, struct placement *placements);
 
+/* Makes a node that of one rank: its attributes, by sequence.extents and ranks.shorten, and the shapes of outputs after
+ * output 0. placements[]: of its operands, as op_place sets them; inputs and output 0 have the shapes of a rank's parts
+ * already. False: the kind's shape rule gives output 0 another shape. */
+bool op_shorten(struct arena *arena, struct node *node, const struct placement *placements, int64_t ranks);
+
 /* Operand `index` of a node: its inputs, then output 0. */
 struct value *op_operand(const struct node *node, int index);
 

@@ -1,7 +1,6 @@
 #include "gen/plan/graph/partition.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "gen/ir/builder.h"
 #include "gen/ir/op.h"
@@ -31,26 +30,13 @@ static void cut_parameters(const struct partition *partition, struct region *reg
   }
 }
 
-static void set_extents(struct node *node, struct shape shape) {
-  const char *name = node->kind->sequence.extents;
-  for (int i = 0; i < node->n_attributes && name != NULL; i++)
-    if (strcmp(node->attributes[i].name, name) == 0) node->attributes[i].ints = shape;
-}
-
 /* The operation's own rule must find the shape that the placement gives. */
 static void cut_node(const struct partition *partition, struct node *node) {
   const struct placement *operands = partition->nodes[node->id];
-  int64_t ranks = partition->placements.ranks;
-  struct shape shapes[MAX_OUTPUTS];
-  enum dtype dtypes[MAX_OUTPUTS];
-  const char *error;
   for (int i = 0; i < node->n_outputs && (i == 0 || node->call != NULL); i++) cut(partition, node->outputs[i]);
-  if (operands == NULL) return;
-  set_extents(node, node->outputs[0]->shape);
-  if (node->kind->ranks.shorten != NULL) node->kind->ranks.shorten(node, operands, ranks);
-  int count = node->kind->infer(partition->program->arena, node, shapes, dtypes, &error);
-  assert(count == node->n_outputs && shape_equal(shapes[0], node->outputs[0]->shape));
-  for (int i = 1; i < count; i++) node->outputs[i]->shape = shapes[i];
+  bool fits = operands == NULL || op_shorten(partition->program->arena, node, operands, partition->placements.ranks);
+  assert(fits);
+  (void)fits;
 }
 
 static void note_placements(struct partition *partition) {
