@@ -165,7 +165,7 @@ static bool place(const struct node *node, int seed, int64_t ranks, struct place
   const struct placement split = placements[seed];
   int64_t key_heads = node->inputs[1]->shape.dim[1];
   (void)ranks;
-  if (split.dim > 1 || split.blocks > 1) return false;
+  if (split.dim > 1 || split.blocks > 1 || (split.dim == 1 && seed == 3 && node->n_inputs > 3)) return false;
   bool shared = split.dim == 1 && key_heads == 1;
   if (shared && (seed == 1 || seed == 2)) return false;
   for (int i = 0; i <= node->n_inputs; i++) placements[i] = split;
