@@ -7,11 +7,14 @@
 #include "gen/ops/support/support.h"
 #include "gen/plan/graph/differentiate.h"
 
+static const int64_t odd_extents[] = {1, 3, 5, 7, 17};
+
 struct fixture *fixture_new(uint64_t seed) {
   struct arena *arena = arena_new();
   struct fixture *fixture = arena_alloc(arena, sizeof *fixture);
   fixture->arena = arena;
   fixture->state = seed;
+  fixture->extents = odd_extents;
   fixture->diags = diagnostics_in(arena);
   fixture->builder = builder_new(arena, &fixture->diags);
   builder_begin_entry(fixture->builder, "fixture", (struct location){0}, &fixture->root);
@@ -40,8 +43,7 @@ static double uniform(struct fixture *fixture) {
 }
 
 int64_t fixture_extent(struct fixture *fixture) {
-  static const int64_t extents[] = {1, 3, 5, 7, 17};
-  return extents[fixture_random(fixture, 5)];
+  return fixture->extents[fixture_random(fixture, 5)];
 }
 
 struct shape fixture_shape(struct fixture *fixture, int rank, int64_t most) {
@@ -213,6 +215,13 @@ struct fixture_result fixture_measure(struct fixture *fixture, struct value *y) 
     result.gradients[i] = evaluated_gradient(evaluator, fixture->parameters.items[i].name);
   for (int i = 0; i < fixture->parameters.count; i++) compare(fixture, &result, i, inputs);
   return result;
+}
+
+struct frame_data *fixture_run(struct fixture *fixture, struct value *y) {
+  builder_end_region(fixture->builder, &y, 1, NULL);
+  const struct graph *graph = builder_graph(fixture->builder);
+  struct evaluator *evaluator = evaluator_new(fixture->arena, graph, lookup, fixture);
+  return evaluate_region(evaluator, graph->entry, input_elements(fixture));
 }
 
 /* ---- Printing ---- */

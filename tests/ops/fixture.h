@@ -21,7 +21,8 @@ struct fixture {
   struct diagnostics diags;
   struct builder *builder;
   struct scope *root;
-  uint64_t state; /* of the random numbers */
+  uint64_t state;         /* of the random numbers */
+  const int64_t *extents; /* [5]: those that random shapes have */
   struct {
     struct fixture_tensor *items;
     int count, capacity;
@@ -38,8 +39,8 @@ struct fixture {
 struct fixture *fixture_new(uint64_t seed);
 void fixture_free(struct fixture *fixture);
 
-/* Random numbers: an integer of [0, bound); an extent among 1, 3, 5, 7, 17; a shape of that rank with at most `most`
- * elements. */
+/* Random numbers: an integer of [0, bound); an extent among `extents`, 1, 3, 5, 7, 17 unless others are set; a shape of
+ * that rank with at most `most` elements. */
 int64_t fixture_random(struct fixture *fixture, int64_t bound);
 int64_t fixture_extent(struct fixture *fixture);
 struct shape fixture_shape(struct fixture *fixture, int rank, int64_t most);
@@ -69,6 +70,9 @@ struct fixture_result {
   const char *worst_name;
 };
 struct fixture_result fixture_measure(struct fixture *fixture, struct value *y);
+
+/* Evaluates all that leads to y, which becomes the entry's result. */
+struct frame_data *fixture_run(struct fixture *fixture, struct value *y);
 
 /* One line of JSON: the call, its tensors, its result and gradients. */
 void fixture_print(FILE *out, const struct fixture *fixture, const char *function, const struct fixture_result *result);

@@ -38,6 +38,36 @@ static void reshaped(struct fixture *fixture) {
   fixture_int(fixture, shape.dim[0]);
 }
 
+/* Rows of three blocks of heads, taken apart, and heads put together. */
+static void heads_apart(struct fixture *fixture) {
+  struct shape parts = fixture_shape(fixture, 3, MOST / 3);
+  fixture_tensor(fixture, shape_of(2, parts.dim[0], 3 * parts.dim[1] * parts.dim[2]), AROUND_ZERO);
+  fixture_int(fixture, 4);
+  fixture_int(fixture, parts.dim[0]);
+  fixture_int(fixture, 3);
+  fixture_int(fixture, parts.dim[1]);
+  fixture_int(fixture, parts.dim[2]);
+}
+
+static void heads_together(struct fixture *fixture) {
+  struct shape parts = fixture_shape(fixture, 3, MOST);
+  fixture_tensor(fixture, parts, AROUND_ZERO);
+  fixture_int(fixture, 2);
+  fixture_int(fixture, parts.dim[0]);
+  fixture_int(fixture, parts.dim[1] * parts.dim[2]);
+}
+
+/* One or two thirds of rows, as queries, keys and values lie side by side. */
+static void thirds(struct fixture *fixture) {
+  struct shape third = fixture_shape(fixture, 2, MOST / 3), whole = third;
+  int64_t first = fixture_random(fixture, 3);
+  whole.dim[1] *= 3;
+  fixture_tensor(fixture, whole, AROUND_ZERO);
+  fixture_int(fixture, 1);
+  fixture_int(fixture, first * third.dim[1]);
+  fixture_int(fixture, (1 + fixture_random(fixture, first == 2 ? 1 : 2)) * third.dim[1]);
+}
+
 static void sliced(struct fixture *fixture) {
   struct shape shape = push_random(fixture, 1);
   int64_t axis = random_axis(fixture, shape), extent = shape.dim[shape_axis(shape, axis)];
@@ -264,8 +294,11 @@ const struct op_case shape_cases[] = {
     {"index_add", rows_added},
     {"mean", with_axis},
     {"reshape_to", reshaped},
+    {"reshape_to", heads_apart},
+    {"reshape_to", heads_together},
     {"transpose", with_axes},
     {"slice", sliced},
+    {"slice", thirds},
     {"split", parted},
     {"flip", with_axis},
     {"roll", rolled},

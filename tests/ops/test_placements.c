@@ -1,0 +1,299 @@
+/* What operations say of tensors that ranks divide (op_ranks.place, op_ranks.shorten): the reference of each rank's
+ * part of the operands gives its part of the result. */
+#include <inttypes.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gen/ir/evaluate.h"
+#include "gen/ir/op.h"
+#include "gen/ops/support/support.h"
+#include "tests/ops/cases.h"
+
+enum { ROUNDS = 30 };
+
+/* Two or three ranks divide most of these, also in three blocks. */
+static const int64_t even_extents[] = {1, 2, 6, 12, 18};
+
+/* ---- Parts ---- */
+
+/* What is asked of a node, and how its operands then lie: its inputs, then output 0. */
+struct trial {
+  const char *function; /* that makes the node */
+  const struct node *node;
+  int seed;
+  int64_t ranks;
+  struct placement split, *placements;
+};
+
+static void fail_trial(const struct trial *trial, const char *what) {
+  fail_msg("%s of %s, operand %d, dimension %d, %" PRId64 " blocks, %" PRId64 " ranks: %s", trial->node->kind->name,
+           trial->function, trial->seed, trial->split.dim, trial->split.blocks, trial->ranks, what);
+}
+
+/* What rank `rank` has of a tensor that is the same on all ranks or split. */
+static double *part_of(struct arena *arena, struct placement placement, struct shape shape, int64_t ranks, int64_t rank,
+                       const double *whole) {
+  struct shape own = placement_part(placement, shape, ranks);
+  int64_t count = shape_count(own), pieces = 1, length = count;
+  double *part = arena_alloc(arena, (size_t)count * sizeof *part);
+  bool split = placement.form == PLACED_SPLIT;
+  if (split) pieces = shape_product(shape, 0, placement.dim) * placement.blocks;
+  if (split) length /= pieces;
+  for (int64_t p = 0; p < pieces; p++)
+    memcpy(part + p * length, whole + (split ? p * ranks + rank : p) * length, (size_t)length * sizeof *part);
+  return part;
+}
+
+static struct value *value_of_rank(struct arena *arena, const struct trial *trial, int operand) {
+  struct value *value = arena_alloc(arena, sizeof *value);
+  *value = *op_operand(trial->node, operand);
+  value->shape = placement_part(trial->placements[operand], value->shape, trial->ranks);
+  return value;
+}
+
+static struct node *node_of_rank(struct arena *arena, const struct trial *trial) {
+  const struct node *whole = trial->node;
+  struct node *node = arena_alloc(arena, sizeof *node);
+  *node = *whole;
+  node->inputs = arena_alloc(arena, ((size_t)whole->n_inputs + 1) * sizeof *node->inputs);
+  node->outputs = arena_alloc(arena, (size_t)whole->n_outputs * sizeof *node->outputs);
+  for (int i = 0; i < whole->n_inputs; i++) node->inputs[i] = value_of_rank(arena, trial, i);
+  for (int i = 0; i < whole->n_outputs; i++) {
+    node->outputs[i] =
+        i == 0 ? value_of_rank(arena, trial, whole->n_inputs) : arena_alloc(arena, sizeof **node->outputs);
+    if (i > 0) *node->outputs[i] = *whole->outputs[i];
+  }
+  if (!op_shorten(arena, node, trial->placements, trial->ranks)) fail_trial(trial, "the result has another shape");
+  return node;
+}
+
+/* Output 0 of a rank's node. */
+static double *result_of_rank(struct arena *arena, const struct trial *trial, const struct frame_data *frame,
+                              int64_t rank) {
+  const struct node *node = node_of_rank(arena, trial);
+  const double **inputs = arena_alloc(arena, ((size_t)node->n_inputs + 1) * sizeof *inputs);
+  double **outputs = arena_alloc(arena, (size_t)node->n_outputs * sizeof *outputs);
+  for (int i = 0; i < node->n_inputs; i++) {
+    const struct value *whole = trial->node->inputs[i];
+    if (trial->placements[i].form == PLACED_PARTIAL) fail_trial(trial, "an input is a partial sum");
+    inputs[i] = part_of(arena, trial->placements[i], whole->shape, trial->ranks, rank, evaluated(frame, whole));
+  }
+  for (int i = 0; i < node->n_outputs; i++)
+    outputs[i] = arena_alloc(arena, (size_t)shape_count(node->outputs[i]->shape) * sizeof **outputs);
+  node->kind->truth.reference(node, inputs, outputs);
+  return outputs[0];
+}
+
+static bool near(double a, double b) {
+  return a == b || fabs(a - b) <= 1e-11 * (1 + fabs(b));
+}
+
+static void compare(const struct trial *trial, const double *found, const double *expected, int64_t count,
+                    const char *what) {
+  for (int64_t i = 0; i < count; i++)
+    if (!near(found[i], expected[i])) fail_trial(trial, what);
+}
+
+static void check_trial(const struct trial *trial, const struct frame_data *frame) {
+  struct arena *arena = arena_new();
+  const struct value *y = trial->node->outputs[0];
+  const struct placement placed = trial->placements[trial->node->n_inputs];
+  const double *whole = evaluated(frame, y);
+  int64_t count = shape_count(placement_part(placed, y->shape, trial->ranks));
+  double *sum = arena_alloc(arena, (size_t)count * sizeof *sum);
+  for (int64_t rank = 0; rank < trial->ranks; rank++) {
+    const double *result = result_of_rank(arena, trial, frame, rank);
+    for (int64_t i = 0; i < count; i++) sum[i] += result[i];
+    if (placed.form != PLACED_PARTIAL)
+      compare(trial, result, part_of(arena, placed, y->shape, trial->ranks, rank, whole), count,
+              "a rank's result is not its part of the whole");
+  }
+  if (placed.form == PLACED_PARTIAL) compare(trial, sum, whole, count, "the ranks' results do not add up to the whole");
+  arena_free(arena);
+}
+
+/* ---- What was tried ---- */
+
+/* A split that ranks could make. */
+struct accepted {
+  const char *kind;
+  int operand, dim, blocks;
+};
+static struct accepted accepted[1200];
+static int n_accepted;
+
+static bool is_accepted(const struct accepted *split) {
+  for (int i = 0; i < n_accepted; i++)
+    if (strcmp(accepted[i].kind, split->kind) == 0 && accepted[i].operand == split->operand &&
+        accepted[i].dim == split->dim && accepted[i].blocks == split->blocks)
+      return true;
+  return false;
+}
+
+static void note_accepted(const struct trial *trial) {
+  const struct accepted split = {trial->node->kind->name, trial->seed, trial->split.dim, (int)trial->split.blocks};
+  if (is_accepted(&split)) return;
+  assert_true((size_t)n_accepted < sizeof accepted / sizeof accepted[0]);
+  accepted[n_accepted++] = split;
+}
+
+/* ---- Nodes ---- */
+
+static void check_split(struct fixture *fixture, struct trial *trial, const struct frame_data *frame) {
+  const struct node *node = trial->node;
+  if (!placement_fits(trial->split, op_operand(node, trial->seed)->shape, trial->ranks)) return;
+  trial->placements = arena_alloc(fixture->arena, ((size_t)node->n_inputs + 1) * sizeof *trial->placements);
+  trial->placements[trial->seed] = trial->split;
+  if (!op_place(node, trial->seed, trial->ranks, trial->placements)) return;
+  if (!placement_equal(trial->placements[trial->seed], trial->split)) fail_trial(trial, "the operand lies otherwise");
+  check_trial(trial, frame);
+  note_accepted(trial);
+}
+
+static void check_node(struct fixture *fixture, const char *function, const struct node *node,
+                       const struct frame_data *frame) {
+  struct trial trial = {.function = function, .node = node};
+  for (trial.seed = 0; trial.seed <= node->n_inputs; trial.seed++)
+    for (int dim = 0; dim < op_operand(node, trial.seed)->shape.rank; dim++)
+      for (int64_t blocks = 1; blocks <= 3; blocks++)
+        for (trial.ranks = 2; trial.ranks <= 3; trial.ranks++) {
+          trial.split = placement_split(dim, blocks);
+          check_split(fixture, &trial, frame);
+        }
+}
+
+/* All nodes that lead to y; frees the fixture. */
+static void check_nodes(struct fixture *fixture, const char *function, struct value *y) {
+  if (y == NULL) diag_print(&fixture->diags, stderr, false);
+  assert_non_null(y);
+  const struct node_list *nodes = &y->region->nodes;
+  const struct frame_data *frame = fixture_run(fixture, y);
+  for (int i = 0; i < nodes->count; i++)
+    if (nodes->items[i]->call == NULL) check_node(fixture, function, nodes->items[i], frame);
+  fixture_free(fixture);
+}
+
+static struct fixture *even_fixture(uint64_t seed) {
+  struct fixture *fixture = fixture_new(seed);
+  fixture->extents = even_extents;
+  return fixture;
+}
+
+static void check_case(void **state) {
+  int number = (int)(intptr_t)*state;
+  const struct op_case *at = op_case_at(number);
+  for (int round = 0; round < ROUNDS; round++) {
+    struct fixture *fixture = even_fixture((uint64_t)number * 1000 + (uint64_t)round);
+    at->arrange(fixture);
+    check_nodes(fixture, at->function, fixture_call(fixture, at->function));
+  }
+}
+
+/* Kinds that no function of the table builds. */
+static void constants_and_broadcasts(void **state) {
+  (void)state;
+  for (int round = 0; round < ROUNDS; round++) {
+    struct fixture *fixture = even_fixture((uint64_t)round);
+    struct shape shape = fixture_shape(fixture, 3, MOST),
+                 narrow = {2, {fixture_random(fixture, 2) ? shape.dim[1] : 1, 1}};
+    if (fixture_random(fixture, 2)) narrow.dim[1] = shape.dim[2];
+    struct value *x = fixture_tensor(fixture, narrow, AROUND_ZERO), *half = op_constant(fixture->builder, 0.5, shape);
+    struct value *wide = op_broadcast(fixture->builder, x, shape);
+    check_nodes(fixture, "a sum", builder_binary(fixture->builder, "add", wide, half));
+  }
+}
+
+/* ---- The whole ---- */
+
+/* Run last: what makes tensor parallelism possible could be split in all the cases. */
+static void much_can_be_split(void **state) {
+  (void)state;
+  static const struct accepted expected[] = {
+      {"matmul", 0, 0, 1},
+      {"matmul", 0, 1, 1},
+      {"matmul", 0, 1, 3},
+      {"matmul", 1, 0, 1},
+      {"matmul", 1, 1, 1},
+      {"matmul", 1, 1, 3},
+      {"matmul", 1, 2, 1},
+      {"matmul", 2, 1, 3},
+      {"matmul", 2, 2, 1},
+      /* heads: of queries, keys, values, of what comes out; samples of where documents start */
+      {"attention", 0, 1, 1},
+      {"attention", 1, 1, 1},
+      {"attention", 2, 1, 1},
+      {"attention", 3, 1, 1},
+      {"attention", 0, 0, 1},
+      {"attention", 3, 0, 1},
+      {"attention", 4, 1, 1},
+      /* blocks of heads, which a reshape takes apart and a slice takes one of */
+      {"reshape", 0, 1, 1},
+      {"reshape", 0, 1, 3},
+      {"reshape", 1, 1, 1},
+      {"reshape", 1, 2, 1},
+      {"slice", 0, 1, 3},
+      {"slice", 1, 1, 1},
+      {"slice", 1, 1, 2},
+      {"slice", 0, 0, 1},
+      {"slice_backward", 0, 0, 1},
+      {"transpose", 0, 1, 1},
+      {"transpose", 1, 2, 1},
+      {"concat", 0, 0, 1},
+      {"concat", 3, 1, 2},
+      {"sum", 0, 0, 1},
+      {"sum", 0, 1, 2},
+      {"sum", 1, 0, 1},
+      {"rotary", 0, 1, 1},
+      {"rotary", 0, 2, 1},
+      {"rotary", 1, 0, 1},
+      {"rotary", 3, 1, 1},
+      {"embedding", 1, 0, 1},
+      {"embedding", 1, 1, 1},
+      {"softmax", 0, 0, 1},
+      {"layer_norm", 0, 0, 1},
+      {"rms_norm", 0, 0, 1},
+      {"rms_norm", 2, 1, 1},
+      {"add", 0, 1, 1},
+      {"add", 1, 0, 3},
+      {"add", 2, 2, 1},
+      {"mul", 1, 1, 1},
+      {"where", 0, 0, 1},
+      {"where", 3, 2, 2},
+      {"gelu", 0, 1, 1},
+      {"gelu", 1, 0, 3},
+      {"gather", 0, 0, 1},
+      {"cumsum", 0, 0, 1},
+      {"top_k", 0, 0, 1},
+      {"constant", 0, 1, 3},
+      {"broadcast", 0, 0, 1},
+      {"broadcast", 1, 0, 1},
+      {"broadcast", 1, 2, 3},
+  };
+  for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
+    if (!is_accepted(&expected[i]))
+      fail_msg("%s, operand %d, dimension %d, %d blocks could never be split", expected[i].kind, expected[i].operand,
+               expected[i].dim, expected[i].blocks);
+  print_message("%d operands, dimensions and blocks of kinds could be split\n", n_accepted);
+  assert_true(n_accepted >= 1000);
+}
+
+int main(void) {
+  int count = 0;
+  while (op_case_at(count) != NULL) count++;
+  struct CMUnitTest *tests = calloc((size_t)count + 2, sizeof *tests);
+  if (tests == NULL) return 1;
+  for (int i = 0; i < count; i++)
+    tests[i] = (struct CMUnitTest){
+        .name = op_case_at(i)->function, .test_func = check_case, .initial_state = (void *)(intptr_t)i};
+  tests[count] = (struct CMUnitTest)cmocka_unit_test(constants_and_broadcasts);
+  tests[count + 1] = (struct CMUnitTest)cmocka_unit_test(much_can_be_split);
+  int failed = _cmocka_run_group_tests("placements", tests, (size_t)count + 2, NULL, NULL);
+  free(tests);
+  return failed;
+}
