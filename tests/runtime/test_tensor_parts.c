@@ -1,0 +1,116 @@
+/* Tensors that ranks divide: the program with whole ones, and what of them the first rank gets and gives. */
+#include "cmocka_all.h"
+
+#include "runtime/weights/tensor_parts.h"
+
+/* A rank's: one that all have whole, then by rows, by columns, and by columns in three blocks. */
+static const struct accel_tensor tensors[] = {
+    {"norm", 0, 1, {5}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
+    {"rows", 64, 2, {4, 3}, ACCEL_ZEROS, 0, 0, ACCEL_FLOAT32},
+    {"columns", 128, 2, {2, 3}, ACCEL_ZEROS, 0, 0, ACCEL_FLOAT32},
+    {"blocks", 192, 3, {2, 6, 2}, ACCEL_NORMAL, 0, 1, ACCEL_FLOAT32},
+    {"last", 320, 1, {1}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
+};
+static const struct accel_tensor_part parts[] = {{1, ACCEL_TP, 0, 1}, {2, ACCEL_TP, 1, 1}, {3, ACCEL_TP, 1, 3}};
+static const struct accel_state states[] = {
+    {"model", "", ACCEL_FLOAT32, 0, 96, NULL, 0},
+    {"optimizer", "exp_avg", ACCEL_FLOAT32, 384, 96, NULL, 0},
+};
+static const struct accel_program program = {
+    .tensors = tensors,
+    .n_tensors = 5,
+    .tensor_parts = parts,
+    .n_tensor_parts = 3,
+    .states = states,
+    .n_states = 2,
+    .mesh = {[ACCEL_DP_REPLICATE] = 3, [ACCEL_TP] = 2},
+};
+
+/* Elements of the arrays: a rank's, the whole's. */
+enum { OWN = 96, WHOLE = 128 };
+
+static const struct accel_program *joined(void) {
+  struct problem problem;
+  const struct accel_program *whole = rt_tensor_parts_join(&program, &problem);
+  assert_non_null(whole);
+  return whole;
+}
+
+static void a_program_without_parts_is_as_it_is(void **state) {
+  (void)state;
+  struct accel_program undivided = program;
+  struct problem problem;
+  undivided.n_tensor_parts = 0;
+  assert_ptr_equal(rt_tensor_parts_join(&undivided, &problem), &undivided);
+}
+
+static void tensors_become_whole_one_after_the_other(void **state) {
+  (void)state;
+  static const struct {
+    size_t offset;
+    int64_t shape[3];
+  } expected[] = {{0, {5}}, {64, {8, 3}}, {192, {2, 6}}, {256, {2, 12, 2}}, {448, {1}}};
+  const struct accel_program *whole = joined();
+  assert_int_equal(whole->n_tensors, program.n_tensors);
+  for (int i = 0; i < program.n_tensors; i++) {
+    assert_string_equal(whole->tensors[i].name, tensors[i].name);
+    assert_int_equal(whole->tensors[i].rank, tensors[i].rank);
+    assert_int_equal(whole->tensors[i].offset, expected[i].offset);
+    for (int d = 0; d < tensors[i].rank; d++) assert_int_equal(whole->tensors[i].shape[d], expected[i].shape[d]);
+  }
+  assert_int_equal(tensors[1].shape[0], 4); /* the rank's own rows stay */
+}
+
+static void all_states_are_divided(void **state) {
+  (void)state;
+  const struct accel_program *whole = joined();
+  assert_int_equal(whole->division.whole, WHOLE);
+  assert_int_equal(whole->division.first_state, 0);
+  assert_int_equal(whole->division.n_states, 2);
+  assert_int_equal(whole->division.n_rows, 0);
+}
+
+/* Where the first rank's elements lie in the whole's array: those of tensors, which are some of OWN. */
+static int places(int *own, int *whole) {
+  static const int columns[] = {0, 1, 4, 5, 8, 9}; /* of 12, of three blocks of four */
+  int n = 0;
+  for (int i = 0; i < 5; i++) own[n] = i, whole[n++] = i;
+  for (int i = 0; i < 12; i++) own[n] = 16 + i, whole[n++] = 16 + i;
+  for (int i = 0; i < 6; i++) own[n] = 32 + i, whole[n++] = 48 + i / 3 * 6 + i % 3;
+  for (int i = 0; i < 24; i++) own[n] = 48 + i, whole[n++] = 64 + i / 12 * 24 + columns[i % 12 / 2] * 2 + i % 2;
+  own[n] = 80;
+  whole[n++] = 112;
+  return n;
+}
+
+static void a_rank_gets_its_part_of_each_piece(void **state) {
+  (void)state;
+  float whole[WHOLE], own[OWN] = {0};
+  int from[WHOLE], to[WHOLE], count = places(to, from), filled = 0;
+  for (int i = 0; i < WHOLE; i++) whole[i] = (float)(1 + i);
+  rt_tensor_parts_deal(joined(), (char *)own, (const char *)whole, sizeof *own);
+  for (int i = 0; i < count; i++) assert_true(own[to[i]] == whole[from[i]]);
+  for (int i = 0; i < OWN; i++) filled += own[i] != 0;
+  assert_int_equal(filled, count);
+}
+
+/* In elements of any size, as states have them. */
+static void a_rank_gives_it_back(void **state) {
+  (void)state;
+  uint16_t whole[WHOLE] = {0}, own[OWN];
+  int from[WHOLE], to[WHOLE], count = places(from, to);
+  for (int i = 0; i < OWN; i++) own[i] = (uint16_t)(1 + i);
+  rt_tensor_parts_collect(joined(), (const char *)own, (char *)whole, sizeof *own);
+  for (int i = 0; i < count; i++) assert_int_equal(whole[to[i]], own[from[i]]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_program_without_parts_is_as_it_is),
+      cmocka_unit_test(tensors_become_whole_one_after_the_other),
+      cmocka_unit_test(all_states_are_divided),
+      cmocka_unit_test(a_rank_gets_its_part_of_each_piece),
+      cmocka_unit_test(a_rank_gives_it_back),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
