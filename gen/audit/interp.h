@@ -270,6 +270,11 @@ bool interp_meet(struct value x, struct value y);
 void interp_require_noalias(struct interp *interp, const struct syntax *call, const char *function,
                             struct value written, struct value other);
 
+/* The same where it may be the other's memory from the same element on, and not overlap it otherwise. Outside of
+ * kernels. */
+void interp_require_in_place(struct interp *interp, const struct syntax *call, const char *function,
+                             struct value written, struct value other);
+
 /* Collectives: whether a function reaches one; the arguments of a call of one; the claim about all. */
 bool interp_reaches_collective(struct function *function);
 void interp_collective(struct interp *interp, struct syntax *node, const struct value *arguments, int count);

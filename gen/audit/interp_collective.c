@@ -1,7 +1,9 @@
 /* Collectives. All ranks run one text, so they meet in the same ones in the same order when only constants and counters
  * say whether one is reached, and its arguments. */
+#include <string.h>
+
 #include "gen/audit/externals.h"
-#include "gen/audit/interp.h"
+#include "gen/audit/interp_external.h"
 
 static bool is_collective(const struct syntax *node) {
   return node->kind == SYNTAX_CALL && node->function != NULL && node->function->body == NULL &&
@@ -31,6 +33,27 @@ static bool is_own(unsigned origin) {
          (origin & (ORIGIN_UNTRACKED | ORIGIN_REPORTED)) == 0;
 }
 
+/* Whether the program says along which axes it has ranks, and `axis` is none of them. */
+static bool is_no_axis(const struct interp *interp, struct value axis) {
+  int member = interp->config == NULL ? -1 : type_member(interp->config->type, "mesh");
+  if (member < 0 || axis.kind != VALUE_INTEGER || axis.low != axis.high) return false;
+  bool told = false;
+  for (int i = 0; i < interp->config->type->members[member].type->count; i++)
+    told = told || external_member(interp, interp->config, "mesh", i) > 1;
+  return told && external_member(interp, interp->config, "mesh", axis.low) <= 1;
+}
+
+/* What a collective has as its first argument. */
+static void check_axis(struct interp *interp, const struct syntax *node, struct value axis) {
+  const struct type *type = node->parts[1]->type;
+  if (type == NULL || strcmp(type->name, "enum accel_axis") != 0 || !is_no_axis(interp, axis)) return;
+  const char *name = "it";
+  for (int i = 0; i < type->n_enumerators; i++)
+    if (type->enumerators[i].value == axis.low) name = type->enumerators[i].name;
+  interp_fail(interp, FAILURE_COLLECTIVE, VERDICT_BROKEN, node->parts[1], 0,
+              "%s is along %s, where the program has one rank alone", node->function->name, name);
+}
+
 void interp_collective(struct interp *interp, struct syntax *node, const struct value *arguments, int count) {
   interp_note(interp, node)->seen = true;
   for (int i = 0; i < count; i++) {
@@ -41,6 +64,7 @@ void interp_collective(struct interp *interp, struct syntax *node, const struct 
                 node->parts[i + 1], 0, "argument %d of %s, '%s', depends on %s", i + 1, node->function->name,
                 interp_spell(interp, node->parts[i + 1]), interp_origin_word(value.origin));
   }
+  if (count > 0) check_axis(interp, node, arguments[0]);
 }
 
 /* ---- The claim ---- */
@@ -113,8 +137,8 @@ void interp_claim_collectives(struct interp *interp) {
       interp->audit, "same-collectives",
       "All ranks run this one text and come to the same collectives in the same order with the same arguments, in the "
       "step path and outside of it: constants, counters, the step's number of micro-batches and what the runtime "
-      "agrees "
-      "among ranks (when events are due) decide on each, constants and counters alone make up its arguments.");
+      "agrees among ranks (when events are due) decide on each, constants and counters alone make up its arguments; an "
+      "axis is one along which the program has ranks.");
   struct collective_check check = {.interp = interp, .claim = claim};
   for (int i = 0; i < tree->n_functions; i++) {
     check.function = tree->functions[i];

@@ -266,6 +266,50 @@ static struct value count_bits(const struct call *call) {
   return value;
 }
 
+/* values[] of argument 1 become their sum over ranks: `count` of argument 2, of `size` bytes each. */
+static struct value sum_over_ranks(const struct call *call, int64_t size) {
+  int64_t bytes = bounded_multiply(external_max(call, 2), size);
+  interp_collective(call->interp, call->node, call->arguments, call->count);
+  external_touch(call, 1, bytes, false);
+  external_touch(call, 1, bytes, true);
+  return value_number(0);
+}
+
+static struct value sum_eight_bytes(const struct call *call) {
+  return sum_over_ranks(call, 8);
+}
+
+/* What is passed by the name of an array, or of a parameter with an extent, is meant as a whole. */
+static void require_whole(const struct call *call, int which, int64_t bytes) {
+  const struct syntax *at = call->node->parts[which + 1];
+  while (at->kind == SYNTAX_CAST) at = at->parts[0];
+  const struct type *type = at->kind == SYNTAX_VARIABLE ? at->variable->type : &type_void;
+  if (type->kind != TYPE_ARRAY || bytes >= bounded_multiply(type->count, type->element->size)) return;
+  interp_fail(call->interp, FAILURE_PARTIAL, VERDICT_BROKEN, call->node, 0,
+              "%s takes %lld bytes of '%s', which has %lld", call->node->function->name, (long long)bytes,
+              at->variable->name, (long long)(type->count * type->element->size));
+}
+
+/* The sum over ranks of x, argument 1, becomes y, argument 2, which may be x as a whole: `count` of argument 3. */
+static struct value sum_into(const struct call *call, int64_t size) {
+  int64_t bytes = bounded_multiply(external_max(call, 3), size);
+  interp_collective(call->interp, call->node, call->arguments, call->count);
+  external_touch(call, 1, bytes, false);
+  external_touch(call, 2, bytes, true);
+  require_whole(call, 1, bytes);
+  require_whole(call, 2, bytes);
+  interp_require_in_place(call->interp, call->node, call->node->function->name, call->arguments[2], call->arguments[1]);
+  return value_number(0);
+}
+
+static struct value sum_float32_into(const struct call *call) {
+  return sum_into(call, 4);
+}
+
+static struct value sum_bfloat16_into(const struct call *call) {
+  return sum_into(call, 2);
+}
+
 static const struct {
   const char *name;
   struct value (*run)(const struct call *call);
@@ -298,6 +342,11 @@ static const struct {
     {"accel_load_values", load_values},
     {"accel_generation_window", generation_window},
     {"accel_generation_positions", generation_positions},
+    {"accel_all_reduce_from", sum_float32_into},
+    {"accel_all_reduce_bfloat16_from", sum_bfloat16_into},
+    {"accel_all_reduce_counts", sum_eight_bytes},
+    {"accel_all_reduce_doubles", sum_eight_bytes},
+    {"accel_all_reduce_largest", sum_eight_bytes},
 };
 
 /* A function without a model: it may write all that it gets a pointer to, but for constants. */

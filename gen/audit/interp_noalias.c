@@ -6,6 +6,15 @@ bool interp_meet(struct value x, struct value y) {
          y.base + y.low < x.base + x.base_width + x.span;
 }
 
+static void report_overlap(struct interp *interp, const struct syntax *call, const char *function, struct value written,
+                           struct value other) {
+  uint64_t loops =
+      written.loops | written.blame | other.loops | other.blame; /* of fewer iterations the memory may be disjoint */
+  interp_fail(interp, FAILURE_OVERLAP, loops != 0 ? VERDICT_CANNOT_TELL : VERDICT_BROKEN, call, loops,
+              "%s %s %s over its operand %s", function, loops != 0 ? "may write" : "writes",
+              interp_slot_name(interp, written), interp_slot_name(interp, other));
+}
+
 void interp_require_noalias(struct interp *interp, const struct syntax *call, const char *function,
                             struct value written, struct value other) {
   if (written.object < 0 || other.object < 0) return;
@@ -13,10 +22,13 @@ void interp_require_noalias(struct interp *interp, const struct syntax *call, co
                    interp->objects[other.object].kind == OBJECT_PARAMETER;
   if (of_kernel && written.object != other.object)
     interp->states[written.object].noalias |= (uint64_t)1 << (other.object - interp->first_parameter);
-  if (!interp_meet(written, other)) return;
-  uint64_t loops =
-      written.loops | written.blame | other.loops | other.blame; /* of fewer iterations the memory may be disjoint */
-  interp_fail(interp, FAILURE_OVERLAP, loops != 0 ? VERDICT_CANNOT_TELL : VERDICT_BROKEN, call, loops,
-              "%s %s %s over its operand %s", function, loops != 0 ? "may write" : "writes",
-              interp_slot_name(interp, written), interp_slot_name(interp, other));
+  if (interp_meet(written, other)) report_overlap(interp, call, function, written, other);
+}
+
+void interp_require_in_place(struct interp *interp, const struct syntax *call, const char *function,
+                             struct value written, struct value other) {
+  bool certain =
+      written.base_width == 0 && other.base_width == 0 && written.low == written.high && other.low == other.high;
+  if (certain && written.base + written.low == other.base + other.low) return;
+  if (interp_meet(written, other)) report_overlap(interp, call, function, written, other);
 }
