@@ -135,10 +135,10 @@ def smaller_member(match, rng):
     return f"{match[1]}{match[2]}[{count - 17}]" if count > 32 else None
 
 
-def of_ranks(*changes):
-    """One of the changes, (pattern, new text), in a program of several ranks; `rank` is in its reach."""
+def of_ranks(*changes, mark="accel_wait_collectives"):
+    """One of the changes, (pattern, new text), in a program of several ranks, which has `mark`; `rank` is in its reach."""
     def kind(text, rng):
-        if "accel_wait_collectives" not in text:
+        if mark not in text:
             return None
         new = replace(*rng.choice(changes))(text, rng)
         if new is None or "static int64_t rank;" in new:
@@ -146,6 +146,19 @@ def of_ranks(*changes):
         new = new.replace("/* ---- Kernels ---- */", "static int64_t rank;\n\n/* ---- Kernels ---- */", 1)
         return re.sub(r"( = accel_start\(.*\n)", r"\1  rank = accel_rank(run);\n", new, count=1)
     return kind
+
+
+# A sum of activations over ranks that divide tensors: where it is, and its arguments.
+SUM = r"(accel_all_reduce_(?:bfloat16_)?from)\((\w+), (\w+), (\w+), (\d+)\)"
+SUM_CALL = r"\n  (all_reduce_\w+\(|accel_all_reduce\w*\()([^;]*;)"
+
+
+def of_sums(*changes):
+    return of_ranks(*changes, mark="(ACCEL_TP,")
+
+
+def other_count(change):
+    return replace(SUM, lambda m, r: f"{m[1]}({m[2]}, {m[3]}, {m[4]}, {change(int(m[5]), r)})")
 
 
 KINDS = {
@@ -232,6 +245,22 @@ KINDS = {
     "evaluation of some ranks": ("same-collectives", of_ranks(
         (r"if \(accel_eval_is_due", r"if (rank == 0 && accel_eval_is_due"),
         (r"if \(accel_eval_is_due", r"if (report.loss < 9.0 && accel_eval_is_due"))),
+    "sum of too many": ("in-bounds", other_count(lambda n, r: n + r.choice([1, 7, n]))),
+    "sum of too few": ("whole-arrays", other_count(lambda n, r: n - r.choice([1, 7, n // 2]))),
+    "norm of too many": ("in-bounds", replace(r"(accel_all_reduce_counts\(\w+, \w+, ACCEL_SQUARES)", r"\1 + 1")),
+    "sum along another axis": ("same-collectives", replace(
+        r"(accel_all_reduce\w*\()ACCEL_TP", lambda m, r: m[1] + r.choice(["ACCEL_CP", "ACCEL_DP_SHARD", "ACCEL_EP"]))),
+    "sum of some ranks": ("same-collectives", of_sums(
+        (SUM_CALL, r"\n  if (rank == 0) \1\2"),
+        (SUM, r"if (rank % 2) \1(\2, \3, \4, \5)"))),
+    "sum by data": ("same-collectives", of_sums(
+        (SUM_CALL, r"\n  if (arena->result[0] < 9.0f) \1\2"),
+        (r"\n  (accel_all_reduce_\w*from)", r"\n  if ((float)x[0] < 0.0f) return;\n  \1"))),
+    "sum on one side of a branch": ("same-collectives", of_sums(
+        (SUM, r"if (rank % 2) \1(\2, \3, \4, \5);\n  else memmove(\4, \3, \5 * sizeof *\4)"),
+        (SUM, r"if (rank % 2) \1(\2, \3, \4, \5);\n  else \1(\2, \4, \4, \5)"))),
+    "sum over a part of itself": ("no-overlap", replace(SUM, lambda m, r: (
+        f"{m[1]}({m[2]}, {r.choice([m[3] + ' + 1, ' + m[4], m[3] + ', ' + m[4] + ' + 1'])}, {int(m[5]) - 1})"))),
     "overflow": ("no-overflow", in_kernel("for (int i = 0; i < 64; i++) (void)(i * 100000000);")),
 }
 

@@ -26,6 +26,7 @@ RANKS = {
     "two grids": {"parallelism": {"dp_replicate": 2, "dp_shard": 2, "zero_stage": 3}},
     "local steps": {"parallelism": {"local_sgd_steps": 2}, "training": {"eval_interval": 2}},
     "power_sgd": {"parallelism": {"ddp": {"comm_hook": "power_sgd"}}},
+    "tensor parallelism": {"parallelism": {"tp": 2, "dp_replicate": 2}},
     "reproducible": {"parallelism": {"reproducible": "topology"}},
 }
 

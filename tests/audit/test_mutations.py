@@ -12,18 +12,25 @@ from noticing import run
 from test_matrix import CASES, GENERATOR, job_of
 
 PROGRAMS = ["gpt2", "nanogpt_no_bias", "gpt2_wide", "gru", "mlp_accumulation", "gpt2_dropout_accumulation", "mlp"]
-RANKS = [{"config": {"n_layer": 3, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12, "dropout": 0.1}},
-         {"training": {"on_nonfinite": "skip", "eval_interval": 5}, "parallelism": {"ddp": {"bucket_cap_mb": 0.01, "comm_hook": "bf16"}}}]
+DROPPED = {"n_layer": 3, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
+# Programs of so many ranks; the last ones divide tensors.
+RANKS = [(4, {"config": DROPPED}),
+         (4, {"training": {"on_nonfinite": "skip", "eval_interval": 5},
+              "parallelism": {"ddp": {"bucket_cap_mb": 0.01, "comm_hook": "bf16"}}}),
+         (2, {"config": DROPPED, "parallelism": {"tp": 2}}),
+         (2, {"parallelism": {"tp": 2}, "precision": {"mixed_precision": "bf16"}}),
+         (4, {"parallelism": {"tp": 2, "dp_replicate": 2}})]
 
 
 def programs_in(folder):
     cases = {case.name: case for case in CASES}
     texts = []
-    for job in [cases[name].job for name in PROGRAMS] + [job_of(4, 3, 4, **groups) for groups in RANKS]:
+    for job in [cases[name].job for name in PROGRAMS] + [job_of(ranks, 3, 4, **groups) for ranks, groups in RANKS]:
         (folder / "job.yaml").write_text(json.dumps(job))
         subprocess.run([GENERATOR, "job.yaml", "-o", "program.c"], cwd=folder, check=True)
         texts.append((folder / "program.c").read_text())
     return texts
+
 
 
 if __name__ == "__main__":
