@@ -209,6 +209,24 @@ static void constants_and_broadcasts(void **state) {
   }
 }
 
+/* Heads of queries are divided also where all of them have one head of keys and values, which ranks then have whole. */
+static void queries_share_a_head_of_keys(void **state) {
+  (void)state;
+  struct fixture *fixture = even_fixture(1);
+  struct placement placements[5] = {placement_split(1, 1)};
+  for (int i = 0; i < 3; i++)
+    fixture_tensor(fixture, shape_of(4, (int64_t)2, (int64_t)(i == 0 ? 6 : 1), (int64_t)3, (int64_t)4), AROUND_ZERO);
+  fixture_int(fixture, 1);
+  struct value *y = fixture_call(fixture, "attention");
+  assert_true(op_place(y->producer, 0, 3, placements));
+  assert_int_equal(placements[1].form, PLACED_WHOLE);
+  assert_int_equal(placements[2].form, PLACED_WHOLE);
+  assert_true(placement_equal(placements[3], placements[0]));
+  placements[1] = placement_split(1, 1);
+  assert_false(op_place(y->producer, 1, 3, placements));
+  check_nodes(fixture, "attention", y);
+}
+
 /* ---- The whole ---- */
 
 /* Run last: what makes tensor parallelism possible could be split in all the cases. */
@@ -286,14 +304,15 @@ static void much_can_be_split(void **state) {
 int main(void) {
   int count = 0;
   while (op_case_at(count) != NULL) count++;
-  struct CMUnitTest *tests = calloc((size_t)count + 2, sizeof *tests);
+  struct CMUnitTest *tests = calloc((size_t)count + 3, sizeof *tests);
   if (tests == NULL) return 1;
   for (int i = 0; i < count; i++)
     tests[i] = (struct CMUnitTest){
         .name = op_case_at(i)->function, .test_func = check_case, .initial_state = (void *)(intptr_t)i};
   tests[count] = (struct CMUnitTest)cmocka_unit_test(constants_and_broadcasts);
-  tests[count + 1] = (struct CMUnitTest)cmocka_unit_test(much_can_be_split);
-  int failed = _cmocka_run_group_tests("placements", tests, (size_t)count + 2, NULL, NULL);
+  tests[count + 1] = (struct CMUnitTest)cmocka_unit_test(queries_share_a_head_of_keys);
+  tests[count + 2] = (struct CMUnitTest)cmocka_unit_test(much_can_be_split);
+  int failed = _cmocka_run_group_tests("placements", tests, (size_t)count + 3, NULL, NULL);
   free(tests);
   return failed;
 }
