@@ -10,6 +10,7 @@
 
 bool rt_is_divided(const struct accel_program *program, int state) {
   const struct accel_division *division = &program->division;
+  if (program->n_tensor_parts > 0) return program->states[state].slices == NULL; /* as the weights are */
   return state >= division->first_state && state < division->first_state + division->n_states;
 }
 
@@ -39,7 +40,8 @@ void rt_divided_close(const struct accel_program *program, char **arrays) {
 void rt_divided_collect(const struct accel_program *program, char *const *own, char *const *arrays, int n_states) {
   for (int i = 0; i < n_states; i++) {
     size_t size = rt_dtype_size(program->states[i].dtype);
-    if (program->n_tensor_parts > 0) rt_tensor_parts_collect(program, own[i], arrays[i], size);
+    if (program->n_tensor_parts > 0 && rt_is_divided(program, i))
+      rt_tensor_parts_collect(program, own[i], arrays[i], size);
     for (int k = 0; rt_is_divided(program, i) && k < program->division.n_rows; k++) {
       const struct accel_row *row = &program->division.rows[k];
       char *whole = arrays[i] != NULL ? arrays[i] + row->first * size : NULL;
