@@ -144,7 +144,7 @@ def spellings():
         "ACCELERATE_MIXED_PRECISION": "is precision.mixed_precision here",
         "accelerate_gradient_accumulation_steps": "is accumulation.num_steps here",
         "num_train_epochs": "is training.epochs here",
-        "--tp_size": "is parallelism.tp here, refused so far",
+        "--pp_degree": "is parallelism.pp here, refused so far",
         "FULL_SHARD": "parallelism.fsdp.sharding_strategy takes full_shard",
         "NO_SHARD": "parallelism.fsdp.sharding_strategy takes no_shard",
         "SHARDED_STATE_DICT": "parallelism.fsdp.state_dict_type takes sharded_state_dict",
@@ -167,7 +167,7 @@ def jobs():
     job = TREE / "examples" / "jobs" / "tiny.yaml"
     for setting, words in {
         "wandb=1": "'wandb' is not here: no tracker is called",
-        "parallelism.tp_size=2": "'tp_size' is parallelism.tp here, refused so far",
+        "parallelism.cp_size=2": "'cp_size' is parallelism.cp here, refused so far",
         "precision.opt_level=O1": "'opt_level' is not here: it is of fp8",
         "optimizer.name=prodigy": "'prodigy' is not supported",
         "devices.kind=NPU": "'NPU' is not supported: programs run on",

@@ -81,11 +81,29 @@ def divides(job, stage):
 DIVIDED = {"transformer_cls_names_to_wrap", "min_num_params", "ignored_modules", "state_dict_type"}
 
 
+def parts_hold(job):
+    """What goes with ranks that divide tensors."""
+    axes, optimizer, precision = job.get("parallelism", {}), job.get("optimizer", {}), job.get("precision", {})
+    whole = optimizer.get("name") in ("lamb", "adafactor", "muon", "lomo", "adalomo") or optimizer.get("state_dtype") in ("8bit", "bf16_stochastic")
+    half = "fp16" in (precision.get("mixed_precision"), precision.get("param_dtype"))
+    shards = not {"zero_stage", "fsdp", "local_sgd_steps"}.isdisjoint(axes) or axes.get("sync_batch_norm") or axes.get("reproducible") == "topology"
+    hook = axes.get("ddp", {}).get("comm_hook", "no") != "no"
+    training = job.get("training", {})
+    best = training.get("early_stopping", {}).get("restore_best")
+    seen = job.get("tracking", {}).get("grad_norms") == "per_layer" or "source" in job.get("hooks", {})
+    return not (whole or half or shards or hook or best or seen or "lora" in job.get("model", {}) or job.get("data", {}).get("join_uneven_inputs")
+                or job.get("devices", {}).get("kind", "cpu") != "cpu")
+
+
 def ranks_hold(job):
     """What gen/spec/parallel.c says."""
     axes, ranks = job.get("parallelism", {}), ranks_of(job)
-    if any(axes.get(axis, 1) != 1 for axis in ("pp", "cp", "sp", "tp", "ep")):
+    if any(axes.get(axis, 1) != 1 for axis in ("pp", "cp", "sp", "ep")):
         return False
+    if axes.get("tp", 1) != 1:
+        if ranks % axes["tp"] or not parts_hold(job):
+            return False
+        ranks //= axes["tp"]
     fsdp, replicas = axes.get("fsdp"), axes.get("dp_replicate", 1)
     if fsdp is not None and "zero_stage" in axes:
         return False

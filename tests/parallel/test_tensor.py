@@ -1,0 +1,175 @@
+"""Tensor parallelism (parallelism.tp) against one process: the same losses, norms and weights, on every model with matmuls or
+heads that ranks can divide, with data parallelism or alone; whole tensors in files, so that a run resumes on any mesh."""
+
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+from ranks import GENERATOR, BesideOne, Ranks, job_of, relative, table, trained
+
+CONFIG = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
+LLAMA = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "intermediate_size": 48,
+         "head_dim": 8, "vocab_size": 256}
+EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
+EACH = {"eval_iters": "all"}  # what an evaluation of several ranks measures then is what one process does
+
+
+class Tensor(BesideOne):
+    """`ranks` ranks, each `tp` of which divide tensors and take the same batches."""
+
+    def beside(self, ranks, tp, batch=3, steps=20, tolerance=1e-6, **groups):
+        config = groups.pop("config", CONFIG)
+        several, lines = trained(ranks, job_of(ranks, batch, steps, config=config, parallelism={"tp": tp}, **groups))
+        one, wanted = self.one(ranks // tp * batch, steps, config=config, **groups)
+        for line, want in zip(lines, wanted, strict=True):
+            for name in [name for name in want if name in ("loss", "eval_loss", "eval_accuracy")]:
+                self.assertLess(abs(line[name] / want[name] - 1), tolerance, f"{name} of step {line['step']}")
+            self.assertLess(abs(line["grad_norm"] / want["grad_norm"] - 1), 100 * tolerance, f"norm of step {line['step']}")
+        after = one.weights()
+        self.assertEqual(sorted(after), sorted(several.weights()))
+        for name, value in several.weights().items():
+            self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
+        return several
+
+    def test_two_ranks(self):
+        several = self.beside(2, 2, training=EVALUATED)
+        axes = {c["axis"] for c in several.plan()["collectives"]}
+        self.assertEqual(axes, {"tp"})
+
+    def test_four_ranks(self):
+        self.beside(4, 4, training=EVALUATED)
+
+    def test_with_data_parallelism(self):
+        """Without dropout, whose draws are those of a micro-batch: here one process takes two of them as one."""
+        self.beside(4, 2, training=EVALUATED, config={**CONFIG, "dropout": 0.0})
+
+    def test_accumulation(self):
+        self.beside(2, 2, accumulation={"num_steps": 3, "normalize": "tokens", "sync_with_dataloader": False})
+
+    def test_checkpointing(self):
+        self.beside(2, 2, memory={"activation_checkpointing": "all"})
+
+    def test_largest_gradient(self):
+        self.beside(2, 2, optimizer={"norm_type": "inf", "clip_grad_norm": 0.1})
+
+    def test_groups_and_averages(self):
+        self.beside(2, 2, optimizer={"name": "adamax", "param_groups": [{"match": ["*.bias", "*ln_*"], "weight_decay": 0.0}]},
+                    training={"ema": {"decay": 0.9}})
+
+    def test_scaler(self):
+        self.beside(2, 2, precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
+
+    def test_in_bf16(self):
+        """Sums over ranks are rounded as PyTorch's are: to bfloat16, once for each rank more than one."""
+        self.beside(2, 2, tolerance=1e-3, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3})
+
+    def test_grouped_heads(self):
+        """Rotary positions, heads that share keys, gated products."""
+        self.beside(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
+
+    def test_more_ranks_than_heads_of_keys(self):
+        """Then attention is whole on each rank, and the products after it are divided."""
+        several = self.beside(4, 4, model="llama", config=LLAMA, data={"sequence_length": 16})
+        self.assertIn("model.layers.0.mlp.down_proj.weight", several.weights())
+
+    def test_experts(self):
+        config = {**LLAMA, "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2}
+        self.beside(2, 2, model="qwen_moe", config=config, data={"sequence_length": 16}, steps=10)
+
+    def test_encoder_and_decoder(self):
+        config = {"num_layers": 2, "num_decoder_layers": 2, "num_heads": 4, "d_model": 32, "d_kv": 8, "d_ff": 64, "vocab_size": 256}
+        self.beside(2, 2, model="t5", config=config, data={"sequence_length": 16}, steps=10)
+
+    def test_rows(self):
+        """A table's matmuls in a row."""
+        job = {"model": "mlp_table", "config": {"n_layer": 2, "width": 8, "n_classes": 3}, "training": {"eval_interval": 10, **EACH, "metrics": ["accuracy"]}}
+        lines = []
+        for ranks, parallelism in ((1, {}), (2, {"tp": 2})):
+            made = job_of(ranks, 6, 20, parallelism=parallelism, **job)
+            made["data"].update({"train": {"path": "rows.csv", "format": "csv"}, "features": 5})
+            trainer = Ranks(ranks, made)
+            (trainer.folder / "rows.csv").write_text(table(90, 5))
+            trainer.build()
+            lines.append(trainer.run())
+        for want, line in zip(*lines, strict=True):
+            for name in [name for name in want if name in ("loss", "eval_loss", "eval_accuracy")]:
+                self.assertLess(abs(line[name] / want[name] - 1), 1e-6, f"{name} of step {line['step']}")
+
+
+class Files(unittest.TestCase):
+    """Whole tensors are read and written."""
+
+    @classmethod
+    def setUpClass(cls):
+        groups = {"config": {**CONFIG, "dropout": 0.0}, "checkpoint": {"every": 5}}
+        cls.job = staticmethod(lambda ranks, batch, steps, **more: job_of(ranks, batch, steps, **groups, **more))
+        cls.one, cls.lines = trained(1, cls.job(1, 4, 10))
+
+    def check(self, trainer, lines):
+        for line, want in zip(lines, self.lines, strict=True):
+            self.assertLess(abs(line["loss"] / want["loss"] - 1), 1e-6, f"loss of step {line['step']}")
+        after = self.one.weights()
+        for name, value in trainer.weights().items():
+            self.assertLess(relative(value, after[name]), 1e-3, name)
+
+    def resumed(self, before, after):
+        """A run of 5 steps on one mesh that goes on to 10 on another: (ranks, batch, keys of parallelism) each."""
+        first = Ranks(before[0], self.job(before[0], before[1], 5, parallelism=before[2]))
+        first.build()
+        first.run()
+        second = Ranks(after[0], self.job(after[0], after[1], 10, parallelism=after[2]), folder=first.folder)
+        second.build()
+        self.check(second, second.run("--resume", "auto"))
+
+    def test_from_two_ranks_to_one(self):
+        self.resumed((2, 4, {"tp": 2}), (1, 4, {}))
+
+    def test_from_one_rank_to_two_times_two(self):
+        self.resumed((1, 4, {}), (4, 2, {"tp": 2}))
+
+    def test_from_shards_to_parts(self):
+        self.resumed((2, 2, {"zero_stage": 2}), (2, 4, {"tp": 2}))
+
+    def test_published_weights(self):
+        """A file of whole tensors starts a run of ranks that divide them."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "start.safetensors"
+            path.write_bytes((self.one.folder / "run" / "model.safetensors").read_bytes())
+            runs = [trained(ranks, self.job(ranks, 4, 3, parallelism=parallelism) | {"model": {
+                **self.job(1, 4, 3)["model"], "weights": str(path)}}) for ranks, parallelism in ((1, {}), (2, {"tp": 2}))]
+        for want, line in zip(runs[0][1], runs[1][1], strict=True):
+            self.assertLess(abs(line["loss"] / want["loss"] - 1), 1e-6)
+        for name, value in runs[0][0].weights().items():
+            self.assertTrue(np.allclose(value, runs[1][0].weights()[name], rtol=1e-4, atol=1e-6), name)
+
+
+class Refused(unittest.TestCase):
+    def refused(self, words, ranks=2, **groups):
+        trainer = Ranks(ranks, job_of(ranks, 3, 5, **{"parallelism": {"tp": 2}, **groups}))
+        (trainer.folder / "rows.csv").write_text(table(90, 7))
+        result = subprocess.run([GENERATOR, "plan", "job.yaml"], cwd=trainer.folder, capture_output=True, text=True)
+        self.assertEqual(result.returncode != 0, True, words)
+        self.assertIn(words, result.stderr)
+        self.assertRegex(result.stderr, r"^job\.yaml:\d+:\d+: error: ")
+
+    def test_ranks_that_it_does_not_divide(self):
+        self.refused("'parallelism.tp' is 2, which does not divide the job's 3 ranks", ranks=3)
+
+    def test_nothing_to_divide(self):
+        self.refused("the model has no two matmuls in a row that 2 ranks could divide", model="gru_bytes",
+                     config={"n_embd": 6, "width": 10, "vocab_size": 256, "block_size": 4})
+
+    def test_shards(self):
+        self.refused("'parallelism.zero_stage' does not go with ranks that divide matmuls", parallelism={"tp": 2, "zero_stage": 1})
+
+    def test_rules_over_whole_parameters(self):
+        self.refused("it looks at whole parameters, and a rank has a part of some", optimizer={"name": "muon"})
+
+    def test_gpus(self):
+        self.refused("programs for GPUs divide no tensors so far", devices={"per_node": 2, "kind": "cuda"})
+
+
+if __name__ == "__main__":
+    unittest.main()
