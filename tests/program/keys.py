@@ -112,6 +112,7 @@ COMPANIONS = {
     "optimizer.nesterov": {"optimizer.momentum": 0.5},
     ("optimizer.name", "sgd"): {"optimizer.momentum": 0.5},
     "data.join_uneven_inputs": {"data.drop_last": False, "data.even_batches": False},
+    ("parallelism.tp", 2): {"devices.per_node": 2},
     "parallelism.ddp.divide_by_initial_world_size": {"data.join_uneven_inputs": True, "data.drop_last": False,
                                                      "data.even_batches": False},
     ("parallelism.ddp.comm_wrapper", "fp16"): {"parallelism.ddp.comm_hook": "power_sgd"},
@@ -122,7 +123,7 @@ COMPANIONS = {
 
 
 def companions(key, value):
-    return COMPANIONS.get(key, {}) | (COMPANIONS.get((key, value), {}) if isinstance(value, str) else {})
+    return COMPANIONS.get(key, {}) | (COMPANIONS.get((key, value), {}) if isinstance(value, (str, int)) else {})
 
 
 def target(schema):

@@ -84,14 +84,14 @@ DIVIDED = {"transformer_cls_names_to_wrap", "min_num_params", "ignored_modules",
 def parts_hold(job):
     """What goes with ranks that divide tensors."""
     axes, optimizer, precision = job.get("parallelism", {}), job.get("optimizer", {}), job.get("precision", {})
-    whole = optimizer.get("name") in ("lamb", "adafactor", "muon", "lomo", "adalomo") or optimizer.get("state_dtype") in ("8bit", "bf16_stochastic")
+    whole = optimizer.get("name") in ("lamb", "adafactor", "muon", "lomo", "adalomo", "schedule_free_adamw") or optimizer.get("state_dtype") in ("8bit", "bf16_stochastic")
     half = "fp16" in (precision.get("mixed_precision"), precision.get("param_dtype"))
     shards = not {"zero_stage", "fsdp", "local_sgd_steps"}.isdisjoint(axes) or axes.get("sync_batch_norm") or axes.get("reproducible") == "topology"
     hook = axes.get("ddp", {}).get("comm_hook", "no") != "no"
     training = job.get("training", {})
     best = training.get("early_stopping", {}).get("restore_best")
     seen = job.get("tracking", {}).get("grad_norms") == "per_layer" or "source" in job.get("hooks", {})
-    return not (whole or half or shards or hook or best or seen or "lora" in job.get("model", {}) or job.get("data", {}).get("join_uneven_inputs")
+    return not (whole or "ema" in training or half or shards or hook or best or seen or "lora" in job.get("model", {}) or job.get("data", {}).get("join_uneven_inputs")
                 or job.get("devices", {}).get("kind", "cpu") != "cpu")
 
 
