@@ -197,7 +197,7 @@ static int64_t least_target(const struct call *call) {
   return none < 0 ? none : 0;
 }
 
-static struct value load_windows(const struct call *call) {
+static struct value load_sequences(const struct call *call) {
   int64_t count = bounded_multiply(external_max(call, 3), described(call->interp, "sequence_length"));
   fill_integers(call, 4, count, 0, "vocabulary");
   fill_integers(call, 5, count, least_target(call), "vocabulary");
@@ -208,7 +208,7 @@ static struct value load_windows(const struct call *call) {
 static struct value load_documents(const struct call *call) {
   int64_t count = bounded_multiply(external_max(call, 3), described(call->interp, "sequence_length"));
   for (int i = 6; i < 8; i++) fill_integers(call, i, count, 0, "sequence_length");
-  return load_windows(call);
+  return load_sequences(call);
 }
 
 /* Targets are tokens, or ACCEL_NO_TARGET. */
@@ -335,7 +335,7 @@ static const struct {
     {"accel_fill_weights", fill_weights},
     {"accel_evaluation_weights", fill_weights},
     {"accel_generation_weights", fill_weights},
-    {"accel_load_windows", load_windows},
+    {"accel_load_sequences", load_sequences},
     {"accel_load_masked", load_masked},
     {"accel_load_documents", load_documents},
     {"accel_load_classes", load_classes},

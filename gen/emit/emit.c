@@ -206,7 +206,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "keys", keys_value(program, options->model));
   jinja_set(arena, context, "checkpoint", checkpoint_value(program));
   jinja_set(arena, context, "states", states_value(program));
-  jinja_set(arena, context, "division", division_value(program));
+  jinja_set(arena, context, "sharding", sharding_value(program));
   jinja_set(arena, context, "memories", memories_value(program));
   jinja_set(arena, context, "aliased", aliased_value(program));
   jinja_set(arena, context, "kernels", kernels_value(program));

@@ -71,7 +71,7 @@ struct jinja_value keys_value(const struct program *program, const char *model) 
 }
 
 /* Which states ranks divide, neighbours in the list. */
-struct jinja_value division_value(const struct program *program) {
+struct jinja_value sharding_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
   int first = 0, count = 0;

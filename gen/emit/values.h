@@ -69,7 +69,7 @@ struct jinja_value optimizer_arrays_value(const struct program *program);
 struct jinja_value states_value(const struct program *program);
 
 /* What of it ranks divide: {whole, first_state, n_states}. */
-struct jinja_value division_value(const struct program *program);
+struct jinja_value sharding_value(const struct program *program);
 
 /* Where samples come from and how many make a batch: {train, eval: {path, format, parts: [{path, labels, weight}]},
  * batch_size, ...}; parts where a path is not enough. */

@@ -82,7 +82,7 @@ struct accel_byte_range {
 };
 
 /* What the ranks along dp_shard divide: of states in a row, arrays that together have `whole` elements. */
-struct accel_division {
+struct accel_sharding {
   const struct accel_row *rows;
   int n_rows;
   int64_t whole;
@@ -250,7 +250,7 @@ struct accel_program {
   int mesh[ACCEL_AXES]; /* ranks along each axis; 0: 1 */
   int timeout;          /* seconds that a rank waits for others */
   bool numa_affinity;   /* ranks of a machine stay on their shares of its processors */
-  struct accel_division division;
+  struct accel_sharding sharding;
   struct accel_byte_range summed; /* of the arena: gradients that ranks add up while the backward goes on */
 
   struct accel_source source[ACCEL_SPLITS];
@@ -261,7 +261,7 @@ struct accel_program {
   int64_t prefetch; /* micro-batches whose files are read ahead; 0: none */
   struct accel_rest rest;
   int32_t no_target;                 /* the target, or label, of a position without one: the loss leaves it out */
-  int64_t sequence_length;           /* tokens of a window; 0 for tables */
+  int64_t sequence_length;           /* tokens of a sequence; 0 for tables */
   int64_t vocabulary;                /* tokens must be below it; 0: unknown, not checked */
   struct accel_masking masking;      /* for accel_load_masked */
   enum accel_packing packing;        /* for accel_load_documents: files say where documents begin */

@@ -79,25 +79,26 @@ struct accel_contributors {
 /* Those of micro-batch `number` of the ranks, in training. A pure function of it. */
 struct accel_contributors accel_contributors_in(const struct accel_run *run, int64_t number);
 
-/* Samples `position` … position + count - 1 of a split, as windows of the program's sequence length: tokens and the
+/* Samples `position` … position + count - 1 of a split, as sequences of the program's length: tokens and the
  * tokens that follow them, [count][sequence_length] each. Positions of training count the samples of this rank's
- * batches, so `position` is the micro-batch's number times batch_size. Which window it is: with shuffle, a keyed
- * permutation of all windows per epoch (a window starts at a multiple of the sequence length plus the epoch's offset);
- * without, in file order; program->rest says how an epoch ends. A pure function of (seed, split, position, rank,
- * ranks), no state. No allocation, no system call. What a batch does not have is NULL, here and in all that follow. */
-void accel_load_windows(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, int32_t *tokens,
-                        int32_t *targets);
+ * batches, so `position` is the micro-batch's number times batch_size. Which sequence it is: with shuffle, a keyed
+ * permutation of all sequences per epoch (a sequence starts at a multiple of the sequence length plus the epoch's
+ * offset); without, in file order; program->rest says how an epoch ends. A pure function of (seed, split, position,
+ * rank, ranks), no state. No allocation, no system call. What a batch does not have is NULL, here and in all that
+ * follow. */
+void accel_load_sequences(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
+                          int32_t *tokens, int32_t *targets);
 
-/* The same for masked language modelling: of each window's tokens some are hidden by program->masking, and targets are
- * those tokens as they were, ACCEL_NO_TARGET in all other positions. The draw is a pure function of (data_seed, split,
- * position), so that every epoch has its own. */
+/* The same for masked language modelling: of each sequence's tokens some are hidden by program->masking, and targets
+ * are those tokens as they were, ACCEL_NO_TARGET in all other positions. The draw is a pure function of (data_seed,
+ * split, position), so that every epoch has its own. */
 void accel_load_masked(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, int32_t *tokens,
                        int32_t *targets);
 
 /* The same for sequences in which documents follow each other, or, ACCEL_PADDED, for documents that are cut to
  * the sequence length or filled up to it with tokens of 0 that have no target: of each position also where its document
- * begins in the window, 0 where that was before, and how far it is from there. The target of a document's last position
- * is program->no_target. starts and positions are [count][sequence_length]. */
+ * begins in the sequence, 0 where that was before, and how far it is from there. The target of a document's last
+ * position is program->no_target. starts and positions are [count][sequence_length]. */
 void accel_load_documents(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
                           int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions);
 
@@ -112,9 +113,9 @@ void accel_load_values(struct accel_run *run, enum accel_split split, int64_t po
 /* ---- An evaluation ---- */
 
 /* Begins an evaluation, over program->eval_iters batches or over all samples of the split, and gives the number of its
- * batches on this rank. Batch i has the samples from position i * batch_size on of accel_load_windows and the like. All
- * samples are shared out by whole batches; a batch that they do not fill is filled up with copies of its last sample,
- * and one more batch, of such copies alone, measures what is taken off for them. */
+ * batches on this rank. Batch i has the samples from position i * batch_size on of accel_load_sequences and the like.
+ * All samples are shared out by whole batches; a batch that they do not fill is filled up with copies of its last
+ * sample, and one more batch, of such copies alone, measures what is taken off for them. */
 int64_t accel_eval_begin(struct accel_run *run);
 
 /* The same where every forward takes all ranks: as many batches on each, of which some do not count. */

@@ -1,7 +1,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 
-#include "runtime/checkpoint/divided.h"
 #include "runtime/checkpoint/keys.h"
+#include "runtime/checkpoint/sharded_states.h"
 #include "runtime/files/mapping.h"
 #include "runtime/process/world.h"
 #include "runtime/weights/parts.h"
@@ -161,11 +161,11 @@ static bool index_path(char path[4096], const char *folder, const char *file, st
 
 /* Whether a state is the first one of a file that ranks divide. */
 static bool is_first_of_parts(const struct accel_program *program, int state) {
-  return rt_is_divided(program, state) && is_first_of_file(program, state);
+  return rt_is_sharded(program, state) && is_first_of_file(program, state);
 }
 
 bool rt_checkpoint_is_in_parts(const char *folder, const struct accel_program *program) {
-  bool all = program->division.n_rows > 0;
+  bool all = program->sharding.n_rows > 0;
   char path[4096];
   struct problem ignored;
   for (int i = 0; i < program->n_states && all; i++)

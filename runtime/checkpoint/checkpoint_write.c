@@ -1,8 +1,8 @@
 #define _DEFAULT_SOURCE /* strdup */
 #include "runtime/checkpoint/checkpoint.h"
 
-#include "runtime/checkpoint/divided.h"
 #include "runtime/checkpoint/keys.h"
+#include "runtime/checkpoint/sharded_states.h"
 #include "runtime/files/folders.h"
 #include "runtime/weights/parts.h"
 #include "runtime/weights/shards.h"
@@ -37,7 +37,7 @@ static bool write_arrays(const char *folder, const struct accel_program *program
   for (int i = 0; i < program->n_states && written; i++) {
     const char *file = program->states[i].file;
     if (has_earlier_state(program, i)) continue;
-    if (program->checkpoint.by_rank && rt_is_divided(program, i))
+    if (program->checkpoint.by_rank && rt_is_sharded(program, i))
       written = rt_parts_write(folder, program, file, arrays, manifest, problem);
     else if (all)
       written = write_whole(folder, program, file, arrays, manifest, problem);

@@ -1,6 +1,6 @@
 #include "runtime/checkpoint/saver.h"
 
-#include "runtime/checkpoint/divided.h"
+#include "runtime/checkpoint/sharded_states.h"
 #include "runtime/files/files.h"
 #include "runtime/files/folders.h"
 #include "runtime/process/fail.h"
@@ -26,7 +26,7 @@ static bool locate_arrays(struct saver *saver, char *arena, struct problem *prob
   if (saver->own == NULL || saver->arrays == NULL || (at > 0 && saver->copies == NULL))
     return rt_problem(problem, "no memory for the list of states");
   for (int i = 0; i < program->n_states; i++) {
-    bool apart = rt_is_divided(program, i);
+    bool apart = rt_is_sharded(program, i);
     saver->own[i] = arena + program->states[i].offset;
     if (!apart) saver->arrays[i] = saver->own[i];
     if (saver->copies == NULL || (apart && !program->checkpoint.by_rank)) continue;
@@ -163,7 +163,7 @@ static bool begin_thread(struct saver *saver, void *(*work)(void *saver)) {
 
 /* Whether this rank writes a state, from a copy in the arena. */
 static bool is_copied(const struct saver *saver, int state) {
-  bool apart = rt_is_divided(saver->program, state), by_rank = saver->program->checkpoint.by_rank;
+  bool apart = rt_is_sharded(saver->program, state), by_rank = saver->program->checkpoint.by_rank;
   return apart ? by_rank : rt_is_main();
 }
 
@@ -183,10 +183,10 @@ void rt_saver_prepare(struct saver *saver) {
 }
 
 bool rt_saver_collect(struct saver *saver, int n_states, struct problem *problem) {
-  bool good = rt_divided_open(saver->program, saver->own, saver->arrays, n_states, problem);
-  if (saver->program->division.n_states == 0) return true;
+  bool good = rt_sharded_open(saver->program, saver->own, saver->arrays, n_states, problem);
+  if (saver->program->sharding.n_states == 0) return true;
   rt_world_require(good, problem, 1);
-  rt_divided_collect(saver->program, saver->own, saver->arrays, n_states);
+  rt_sharded_collect(saver->program, saver->own, saver->arrays, n_states);
   return true;
 }
 
@@ -268,7 +268,7 @@ bool rt_saver_wait(struct saver *saver, struct problem *problem) {
 
 void rt_saver_close(struct saver *saver) {
   waited_for = NULL;
-  if (saver->arrays != NULL) rt_divided_close(saver->program, saver->arrays);
+  if (saver->arrays != NULL) rt_sharded_close(saver->program, saver->arrays);
   free(saver->own);
   free(saver->arrays);
   free(saver->copies);

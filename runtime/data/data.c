@@ -112,7 +112,7 @@ static struct order order_of(const struct data_file *file, const struct accel_pr
                              int64_t first, int64_t count) {
   if (rt_format_is_rows(file->format) || file->padded)
     return rt_order_of_rows(program->data_seed, split, program->shuffle, first, count);
-  return rt_order_of_windows(program->data_seed, split, program->shuffle, first, count, program->sequence_length);
+  return rt_order_of_sequences(program->data_seed, split, program->shuffle, first, count, program->sequence_length);
 }
 
 /* A file that no sample fits into can have no weight. */

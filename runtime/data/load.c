@@ -68,8 +68,8 @@ static void copy_tokens(const struct data *data, const struct data_file *file, i
   if (vocabulary > 0 && most >= vocabulary) fail_changed(data, file, most);
 }
 
-void rt_load_windows(const struct data *data, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
-                     int32_t *targets) {
+void rt_load_sequences(const struct data *data, enum accel_split which, int64_t position, int64_t count,
+                       int32_t *tokens, int32_t *targets) {
   const struct data_split *split = split_of(data, which);
   int64_t length = data->program->sequence_length;
   position = rt_data_position(data, which, position);
@@ -84,7 +84,7 @@ void rt_load_windows(const struct data *data, enum accel_split which, int64_t po
   }
 }
 
-/* What a window's positions have of their documents: `first` is its first token. */
+/* What a sequence's positions have of their documents: `first` is its first token. */
 static void mark_documents(const struct data *data, const struct tokens *tokens, int64_t first, int32_t *targets,
                            int32_t *starts, int32_t *positions) {
   int64_t length = data->program->sequence_length, begin = 0, document = rt_tokens_document(tokens, first);
@@ -100,7 +100,7 @@ static void mark_documents(const struct data *data, const struct tokens *tokens,
   }
 }
 
-/* A document in a window of its own, as far as it fits. */
+/* A document in a sequence of its own, as far as it fits. */
 static void load_padded(const struct data *data, const struct data_file *file, int64_t document, int32_t *tokens,
                         int32_t *targets, int32_t *starts, int32_t *positions) {
   int64_t length = data->program->sequence_length;
@@ -120,7 +120,7 @@ void rt_load_documents(const struct data *data, enum accel_split which, int64_t 
   const struct data_split *split = split_of(data, which);
   int64_t length = data->program->sequence_length, first = rt_data_position(data, which, position);
   bool padded = data->program->packing == ACCEL_PADDED;
-  if (!padded) rt_load_windows(data, which, position, count, tokens, targets);
+  if (!padded) rt_load_sequences(data, which, position, count, tokens, targets);
   for (int64_t i = 0; i < count; i++) {
     struct sample sample = rt_mixture_find(&split->mixture, first + i);
     const struct data_file *file = &split->source->files[sample.part];
@@ -139,7 +139,8 @@ void rt_load_masked(const struct data *data, enum accel_split which, int64_t pos
   const struct accel_program *program = data->program;
   const struct data_split *split = split_of(data, which);
   int64_t length = data->program->sequence_length;
-  rt_load_windows(data, which, position, count, tokens != NULL ? tokens : targets, NULL); /* targets are these tokens */
+  rt_load_sequences(data, which, position, count, tokens != NULL ? tokens : targets,
+                    NULL); /* targets are these tokens */
   position = rt_data_position(data, which, position);
   for (int64_t i = 0; i < count; i++) {
     int32_t *tokens_of = in_batch(tokens, i, length), *targets_of = in_batch(targets, i, length);

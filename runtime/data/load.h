@@ -10,16 +10,16 @@
 
 #include "runtime/data/data.h"
 
-/* Windows: tokens and those that follow them, [count][sequence_length] each. */
-void rt_load_windows(const struct data *data, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
-                     int32_t *targets);
+/* Sequences: tokens and those that follow them, [count][sequence_length] each. */
+void rt_load_sequences(const struct data *data, enum accel_split which, int64_t position, int64_t count,
+                       int32_t *tokens, int32_t *targets);
 
-/* The same of documents, one after the other in a window, or each in one of its own: of each position also where its
- * document begins in the window, and how far it is from there. */
+/* The same of documents, one after the other in a sequence, or each in one of its own: of each position also where its
+ * document begins in the sequence, and how far it is from there. */
 void rt_load_documents(const struct data *data, enum accel_split which, int64_t position, int64_t count,
                        int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions);
 
-/* Windows for masked language modelling; not both arrays are NULL. */
+/* Sequences for masked language modelling; not both arrays are NULL. */
 void rt_load_masked(const struct data *data, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
                     int32_t *targets);
 

@@ -4,7 +4,7 @@
 
 #include "include/accel/trainer.h"
 
-/* The window at `position` of a stream of samples: draws its targets, hides them in `tokens`, and writes to `targets`
+/* The sequence at `position` of a stream of samples: draws its targets, hides them in `tokens`, and writes to `targets`
  * what stood there, ACCEL_NO_TARGET everywhere else. Either may be NULL; the tokens then stand in `targets`. Random
  * tokens are below `vocabulary`. A pure function of (seed, stream, position): position t is drawn by Philox's block
  * position * length + t. */

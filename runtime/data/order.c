@@ -11,14 +11,14 @@ struct order rt_order_of_rows(uint64_t seed, enum accel_split split, bool shuffl
   return (struct order){seed, split, shuffle, first, count, 1, 1, rt_order_stream(split, 0)};
 }
 
-struct order rt_order_of_windows(uint64_t seed, enum accel_split split, bool shuffle, int64_t first, int64_t count,
-                                 int64_t length) {
+struct order rt_order_of_sequences(uint64_t seed, enum accel_split split, bool shuffle, int64_t first, int64_t count,
+                                   int64_t length) {
   struct order order = {seed, split, shuffle, first, 0, length, 1, rt_order_stream(split, 0)};
   if (count <= length) return order;
   order.samples = (count - 1) / length;
   if (!shuffle || split == ACCEL_EVAL) return order;
-  /* An epoch begins anywhere in the first `length` tokens, so that over epochs every cut between windows is seen. The
-   * number of windows must be the same for all offsets (a position is one integer), so it is what fits after the
+  /* An epoch begins anywhere in the first `length` tokens, so that over epochs every cut between sequences is seen. The
+   * number of sequences must be the same for all offsets (a position is one integer), so it is what fits after the
    * largest; a file too short for that has fewer offsets. */
   if (order.samples > 1) order.samples = (count - length) / length;
   int64_t spare = count - 1 - order.samples * length;

@@ -1,4 +1,4 @@
-/* Which sample of a file a position is: a pure function of (seed, split, position). A sample is a window of a token
+/* Which sample of a file a position is: a pure function of (seed, split, position). A sample is a sequence of a token
  * file or a row of a table. */
 #ifndef RUNTIME_DATA_ORDER_H
 #define RUNTIME_DATA_ORDER_H
@@ -14,15 +14,15 @@ struct order {
   bool shuffle;
   int64_t first;   /* the split's first token or row in its file */
   int64_t samples; /* in an epoch */
-  int64_t stride;  /* tokens between the starts of neighbouring windows; 1 for rows */
-  int64_t offsets; /* how many positions an epoch's first window can start at; 1: always at `first` */
+  int64_t stride;  /* tokens between the starts of neighbouring sequences; 1 for rows */
+  int64_t offsets; /* how many positions an epoch's first sequence can start at; 1: always at `first` */
   uint64_t stream; /* of the permutation of epoch 0; the later ones follow it */
 };
 
-/* The order of `count` tokens from `first`, in windows of `length` tokens and the token after. No window fits:
+/* The order of `count` tokens from `first`, in sequences of `length` tokens and the token after. No sequence fits:
  * samples is 0. */
-struct order rt_order_of_windows(uint64_t seed, enum accel_split split, bool shuffle, int64_t first, int64_t count,
-                                 int64_t length);
+struct order rt_order_of_sequences(uint64_t seed, enum accel_split split, bool shuffle, int64_t first, int64_t count,
+                                   int64_t length);
 
 /* The order of `count` rows from `first`. */
 struct order rt_order_of_rows(uint64_t seed, enum accel_split split, bool shuffle, int64_t first, int64_t count);

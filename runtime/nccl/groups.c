@@ -119,7 +119,7 @@ void accel_gpu_open_collectives(const struct accel_program *program) {
   static ncclComm_t watched[ACCEL_AXES + 1];
   int count = 0;
   rt_cuda_close_collectives = close_collectives;
-  rt_nccl_open_order(2 * (size_t)program->division.n_rows); /* two of each row at most: along two axes */
+  rt_nccl_open_order(2 * (size_t)program->sharding.n_rows); /* two of each row at most: along two axes */
   forbid_switches();
   all_ranks = join_all();
   divide(program);

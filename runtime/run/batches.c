@@ -90,10 +90,10 @@ static void batch_ends(struct accel_run *run, enum accel_split which, const stru
   if (which == ACCEL_TRAIN) run->reports.watch->waited += rt_now() - loading->start;
 }
 
-void accel_load_windows(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
-                        int32_t *targets) {
+void accel_load_sequences(struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
+                          int32_t *tokens, int32_t *targets) {
   struct loading loading = batch_begins(run, which, position, count);
-  rt_load_windows(&run->input.data, which, loading.first, loading.count, tokens, targets);
+  rt_load_sequences(&run->input.data, which, loading.first, loading.count, tokens, targets);
   int64_t length = run->program->sequence_length;
   fill_up(&loading, count, tokens, length);
   fill_up(&loading, count, targets, length);

@@ -1,8 +1,8 @@
 #include "runtime/run/run.h"
 
 #include "runtime/checkpoint/checkpoint.h"
-#include "runtime/checkpoint/divided.h"
 #include "runtime/checkpoint/prints.h"
+#include "runtime/checkpoint/sharded_states.h"
 #include "runtime/files/lock.h"
 #include "runtime/process/world.h"
 #include "runtime/weights/tensors.h"
@@ -44,7 +44,7 @@ bool rt_resume_choose(struct accel_run *run, struct problem *problem) {
 static bool read_chosen(struct accel_run *run, struct checkpoint *what, bool in_parts, struct problem *problem) {
   int n_states = run->program->n_states;
   bool read =
-      (in_parts || rt_divided_open(run->program, run->saves.saver.own, run->saves.saver.arrays, n_states, problem)) &&
+      (in_parts || rt_sharded_open(run->program, run->saves.saver.own, run->saves.saver.arrays, n_states, problem)) &&
       rt_checkpoint_compare(run->resumption.folder, run->program, run->resumption.changed,
                             sizeof run->resumption.changed, problem) &&
       rt_checkpoint_read(run->resumption.folder, run->program, run->saves.saver.arrays, what, problem);
@@ -68,11 +68,11 @@ bool rt_resume(struct accel_run *run, struct problem *problem) {
     rt_world_require(rt_checkpoint_read_part(run->resumption.folder, program, run->saves.saver.own, problem), problem,
                      1);
   for (int i = 0; i < program->n_states; i++)
-    if (!rt_is_divided(program, i))
+    if (!rt_is_sharded(program, i))
       rt_world_share(run->saves.saver.arrays[i], rt_state_bytes(&program->states[i]));
     else if (!in_parts)
-      rt_divided_deal(program, i, run->saves.saver.own[i], run->saves.saver.arrays[i]);
-  rt_divided_close(program, run->saves.saver.arrays);
+      rt_sharded_deal(program, i, run->saves.saver.own[i], run->saves.saver.arrays[i]);
+  rt_sharded_close(program, run->saves.saver.arrays);
   run->resumption.continues = true;
   run->first_step = what.step;
   rt_input_continue(run, what.epoch, what.index);

@@ -1,7 +1,7 @@
 #include "runtime/run/run.h"
 
 #include "runtime/base/clock.h"
-#include "runtime/checkpoint/divided.h"
+#include "runtime/checkpoint/sharded_states.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/signals.h"
 #include "runtime/process/world.h"
@@ -36,7 +36,7 @@ bool accel_save_is_due(struct accel_run *run, int64_t at) {
 
 /* The save before reads what is collected anew. */
 bool rt_save_collect(struct accel_run *run, int n_states, struct problem *problem) {
-  if (run->program->division.n_states == 0) return true;
+  if (run->program->sharding.n_states == 0) return true;
   if (!rt_saver_wait(&run->saves.saver, problem)) rt_save_failed(run, problem);
   return rt_saver_collect(&run->saves.saver, n_states, problem);
 }
@@ -66,7 +66,7 @@ static void save_due(struct accel_run *run, int64_t at, double lr, struct saved 
   bool at_end = at == run->cadences.steps;
   run->saves.newest_step = at;
   run->saves.newest_time = rt_now();
-  bool last = at_end && rt_is_divided(run->program, 0); /* the weights alone are saved, too */
+  bool last = at_end && rt_is_sharded(run->program, 0); /* the weights alone are saved, too */
   bool by_rank = run->program->checkpoint.by_rank, whole = has_cadence(run) && !by_rank;
   bool ready = by_rank;
   if (whole || last) ready = rt_save_collect(run, whole ? run->program->n_states : 1, &problem);
@@ -121,6 +121,6 @@ void rt_end_saves(struct accel_run *run) {
   if (!rt_saver_wait(&run->saves.saver, &problem)) rt_save_failed(run, &problem);
   if (run->model.weights == NULL || run->saves.interrupted) return;
   if (rt_world_largest(rt_is_main() && !run->model.is_left) == 0) return;
-  if (rt_is_divided(run->program, 0) && !rt_save_collect(run, 1, &problem)) rt_fail(&problem, 1);
+  if (rt_is_sharded(run->program, 0) && !rt_save_collect(run, 1, &problem)) rt_fail(&problem, 1);
   if (rt_is_main() && !rt_leave_weights(run, &problem)) rt_fail(&problem, 1);
 }

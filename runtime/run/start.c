@@ -4,8 +4,8 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/digits.h"
 #include "runtime/base/dtype.h"
-#include "runtime/checkpoint/divided.h"
 #include "runtime/checkpoint/prints.h"
+#include "runtime/checkpoint/sharded_states.h"
 #include "runtime/files/files.h"
 #include "runtime/process/device.h"
 #include "runtime/process/fail.h"
@@ -50,7 +50,7 @@ static const char *read_flags(struct accel_run *run, const struct accel_program 
 static struct arena_parts parts_of(const struct accel_program *program) {
   const struct accel_state *weights = &program->states[0];
   struct arena_parts parts = {.summed = program->summed};
-  if (program->division.n_rows > 0 && rt_is_divided(program, 0))
+  if (program->sharding.n_rows > 0 && rt_is_sharded(program, 0))
     parts.gathered = (struct accel_byte_range){weights->offset, (size_t)weights->count * rt_dtype_size(weights->dtype)};
   return parts;
 }
@@ -155,13 +155,13 @@ static bool fill_fresh(const struct accel_program *program, void *weights, struc
 static bool fill_fresh_parts(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
   char **arrays = run->saves.saver.arrays, **own = run->saves.saver.own;
-  bool good = rt_divided_open(program, own, arrays, 1, problem);
+  bool good = rt_sharded_open(program, own, arrays, 1, problem);
   if (good && rt_is_main() && program->start.path == NULL) rt_weights_init(program, arrays[0]);
   if (good && rt_is_main() && program->start.path != NULL)
     good = rt_weights_load(program, program->start.path, arrays[0], problem);
   rt_world_require(good, problem, 1);
-  rt_divided_deal(program, 0, own[0], arrays[0]);
-  rt_divided_close(program, arrays);
+  rt_sharded_deal(program, 0, own[0], arrays[0]);
+  rt_sharded_close(program, arrays);
   return true;
 }
 
@@ -187,7 +187,7 @@ static void fill(struct accel_run *run, void *weights) {
   double began = rt_now();
   bool good = rt_resume(run, &problem);
   if (good && !run->resumption.continues)
-    good = rt_is_divided(program, 0) ? fill_fresh_parts(run, &problem) : fill_fresh(program, weights, &problem);
+    good = rt_is_sharded(program, 0) ? fill_fresh_parts(run, &problem) : fill_fresh(program, weights, &problem);
   if (!good) rt_fail(&problem, 1);
   run->reports.watch->weights = rt_now() - began;
   run->model.weights = weights;

@@ -2,8 +2,8 @@
 #include "include/accel/hooks.h"
 #include "runtime/run/run.h"
 
-#include "runtime/checkpoint/divided.h"
 #include "runtime/checkpoint/keys.h"
+#include "runtime/checkpoint/sharded_states.h"
 #include "runtime/process/device.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
@@ -74,14 +74,14 @@ bool accel_check_trigger(struct accel_run *run) {
 void accel_collect_weights(struct accel_run *run) {
   struct problem problem;
   rt_meet(OPERATION_COLLECT, "");
-  if (!rt_is_divided(run->program, 0)) return;
+  if (!rt_is_sharded(run->program, 0)) return;
   rt_device_refresh(run->arena.base, run->saves.saver.own[0], rt_state_bytes(&run->program->states[0]));
   if (!rt_save_collect(run, 1, &problem)) rt_fail(&problem, 1);
   run->user.has_whole_weights = true;
 }
 
 static const float *values_of(const struct accel_run *run, char *weights, const char *name, int64_t *count) {
-  if (rt_is_divided(run->program, 0) && !(run->user.has_whole_weights && rt_is_main())) return NULL;
+  if (rt_is_sharded(run->program, 0) && !(run->user.has_whole_weights && rt_is_main())) return NULL;
   for (int i = 0; weights != NULL && i < run->program->n_tensors; i++) {
     const struct accel_tensor *tensor = &run->program->tensors[i];
     if (strcmp(tensor->name, name) != 0) continue;

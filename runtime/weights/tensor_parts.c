@@ -59,7 +59,7 @@ const struct accel_program *rt_tensor_parts_join(const struct accel_program *pro
   }
   joined = *program;
   joined.tensors = tensors;
-  joined.division = (struct accel_division){.whole = (int64_t)end, .n_states = program->n_states};
+  joined.sharding = (struct accel_sharding){.whole = (int64_t)end, .n_states = program->n_states};
   return &joined;
 }
 

@@ -123,8 +123,8 @@ static bool add_parts(struct tensor_list *list, const struct accel_program *prog
                       char *own, int shard) {
   for (int i = 0; i < slices_of(program, state); i++) {
     struct accel_slice slice = slice_of(program, state, i);
-    for (int k = 0; k < program->division.n_rows; k++)
-      if (!add_part(list, program, state, &slice, &program->division.rows[k], own, shard)) return false;
+    for (int k = 0; k < program->sharding.n_rows; k++)
+      if (!add_part(list, program, state, &slice, &program->sharding.rows[k], own, shard)) return false;
   }
   return true;
 }

@@ -35,7 +35,7 @@ static void backward(float gradients[static 6 * 4], const float y[static 8 * 4],
 }}
 {functions}
 static void step(struct accel_run *run, int64_t at) {{
-  accel_load_windows(run, ACCEL_TRAIN, at * 2, 2, arena->tokens, arena->targets);
+  accel_load_sequences(run, ACCEL_TRAIN, at * 2, 2, arena->tokens, arena->targets);
   embed(arena->x, arena->weights, arena->tokens);
 {step}
   backward(arena->gradients, arena->y, arena->tokens);
@@ -106,7 +106,7 @@ def of_ranks(claims, step, verdict="broken", open="", **parts):
 
 def copied(count):
     return {"globals": f"static int32_t read[{count}];",
-            "step": "  accel_load_windows(run, ACCEL_TRAIN, at, 2, read, arena->targets);\n"
+            "step": "  accel_load_sequences(run, ACCEL_TRAIN, at, 2, read, arena->targets);\n"
             "  memcpy(arena->tokens, read, sizeof arena->tokens);\n  embed(arena->y, arena->weights, arena->tokens);"}
 
 
@@ -237,7 +237,7 @@ CASES = [
          step="  for (int i = 0; i < 3; i++) kernel(arena->part[i].a, arena->x); /*!*/\n" + PARTS["step"]),
     Case("in-bounds", verdict="cannot tell", vocabulary="0", at=TOKENS),
     Case("in-bounds", vocabulary="7", at=TOKENS),
-    Case("in-bounds", sequence_length="5", at=["accel_load_windows"]),
+    Case("in-bounds", sequence_length="5", at=["accel_load_sequences"]),
     Case("in-bounds", arena_bytes="sizeof(struct arena) - 4", at=["arena = accel_arena(run)"]),
     Case("in-bounds", verdict="cannot tell", step="  arena->tokens[1] = 99;\n  embed(arena->y, arena->weights, arena->tokens);", at=TOKENS),
     # Tokens that come over an array of the program's own: all of it was loaded, or a part.

@@ -23,7 +23,7 @@ struct arena {
 
 static const char *const architectures[] = {"sm_90", NULL};
 static const struct accel_program program = {
-    .mesh = {2, 4}, .timeout = 200, .arena_bytes = sizeof(struct arena), .division.n_rows = 2};
+    .mesh = {2, 4}, .timeout = 200, .arena_bytes = sizeof(struct arena), .sharding.n_rows = 2};
 static const struct accel_gpu_plan plan = {.architectures = architectures,
                                            .arena_bytes = sizeof(struct arena),
                                            .workspace_offset = offsetof(struct arena, workspace),

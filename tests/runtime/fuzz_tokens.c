@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static void load_all(const struct tokens *tokens, uint64_t seed, int64_t length, bool shuffle) {
   int32_t window[64];
-  struct order order = rt_order_of_windows(seed, ACCEL_TRAIN, shuffle, 0, tokens->count, length);
+  struct order order = rt_order_of_sequences(seed, ACCEL_TRAIN, shuffle, 0, tokens->count, length);
   for (int64_t position = 0; position < 2 * order.samples && position < 1000; position++)
     rt_tokens_copy(tokens, rt_order_start(&order, position), length + 1, window);
 }

@@ -9,7 +9,7 @@
 /* In file order: window after window, and again from the start. */
 static void unshuffled(void **state) {
   (void)state;
-  struct order order = rt_order_of_windows(1, ACCEL_TRAIN, false, 100, 65, 16);
+  struct order order = rt_order_of_sequences(1, ACCEL_TRAIN, false, 100, 65, 16);
   assert_int_equal(order.samples, 4);
   for (int64_t i = 0; i < 8; i++) assert_int_equal(rt_order_start(&order, i), 100 + 16 * (i % 4));
 }
@@ -17,11 +17,11 @@ static void unshuffled(void **state) {
 /* The last window and the token after it end exactly at the end, or one token is missing. */
 static void edges(void **state) {
   (void)state;
-  assert_int_equal(rt_order_of_windows(1, ACCEL_TRAIN, true, 0, 16, 16).samples, 0);
-  assert_int_equal(rt_order_of_windows(1, ACCEL_TRAIN, true, 0, 17, 16).samples, 1);
-  assert_int_equal(rt_order_of_windows(1, ACCEL_TRAIN, true, 0, 0, 16).samples, 0);
-  assert_int_equal(rt_order_of_windows(1, ACCEL_TRAIN, false, 0, 33, 16).samples, 2);
-  assert_int_equal(rt_order_of_windows(1, ACCEL_TRAIN, false, 0, 32, 16).samples, 1);
+  assert_int_equal(rt_order_of_sequences(1, ACCEL_TRAIN, true, 0, 16, 16).samples, 0);
+  assert_int_equal(rt_order_of_sequences(1, ACCEL_TRAIN, true, 0, 17, 16).samples, 1);
+  assert_int_equal(rt_order_of_sequences(1, ACCEL_TRAIN, true, 0, 0, 16).samples, 0);
+  assert_int_equal(rt_order_of_sequences(1, ACCEL_TRAIN, false, 0, 33, 16).samples, 2);
+  assert_int_equal(rt_order_of_sequences(1, ACCEL_TRAIN, false, 0, 32, 16).samples, 1);
 }
 
 /* For every length of file: an epoch has every window of its grid once, all inside the file with their target. */
@@ -29,7 +29,7 @@ static void shuffled_epochs_cover(void **state) {
   enum { LENGTH = 7, FIRST = 1000 };
   (void)state;
   for (int64_t count = LENGTH + 1; count < 80; count++) {
-    struct order order = rt_order_of_windows(42, ACCEL_TRAIN, true, FIRST, count, LENGTH);
+    struct order order = rt_order_of_sequences(42, ACCEL_TRAIN, true, FIRST, count, LENGTH);
     for (int64_t epoch = 0; epoch < 5; epoch++) {
       bool seen[16] = {false};
       int64_t first = rt_order_start(&order, epoch * order.samples) % LENGTH;
@@ -49,7 +49,7 @@ static void epochs_differ(void **state) {
   bool offset[16] = {false};
   int same = 0;
   (void)state;
-  struct order order = rt_order_of_windows(42, ACCEL_TRAIN, true, 0, 16000, 16);
+  struct order order = rt_order_of_sequences(42, ACCEL_TRAIN, true, 0, 16000, 16);
   for (int64_t epoch = 0; epoch < 200; epoch++) {
     int64_t start = rt_order_start(&order, epoch * order.samples);
     offset[start % 16] = true;
@@ -75,7 +75,7 @@ static void seeds_and_splits_differ(void **state) {
 /* Evaluation repeats the same samples for ever, shuffled or not, without an offset. */
 static void evaluation_is_fixed(void **state) {
   (void)state;
-  struct order order = rt_order_of_windows(42, ACCEL_EVAL, true, 50, 161, 16);
+  struct order order = rt_order_of_sequences(42, ACCEL_EVAL, true, 50, 161, 16);
   assert_int_equal(order.samples, 10);
   for (int64_t i = 0; i < 10; i++) {
     assert_int_equal(rt_order_start(&order, i), rt_order_start(&order, i + 10));
@@ -85,7 +85,7 @@ static void evaluation_is_fixed(void **state) {
 
 static void far_positions(void **state) {
   (void)state;
-  struct order order = rt_order_of_windows(42, ACCEL_TRAIN, true, 0, INT64_C(1) << 40, 1024);
+  struct order order = rt_order_of_sequences(42, ACCEL_TRAIN, true, 0, INT64_C(1) << 40, 1024);
   int64_t start = rt_order_start(&order, INT64_MAX);
   assert_true(start >= 0 && start + 1025 <= INT64_C(1) << 40);
 }

@@ -13,7 +13,7 @@ class Windows(support.Folder):
         (self.folder / "tokens.bin").write_bytes(struct.pack(f"<{count}H", *range(count)))
         wanted = order.Order(SEED, split, shuffle, *order.splits(count, 0.1)[split], length)
         positions = min(3 * wanted.samples, 400)
-        done = self.run_program("print_windows", "tokens.bin", length, int(shuffle), split, positions)
+        done = self.run_program("print_sequences", "tokens.bin", length, int(shuffle), split, positions)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([int(line) for line in done.stdout.split()], [wanted.start(i) for i in range(positions)])
 

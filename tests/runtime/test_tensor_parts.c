@@ -64,10 +64,10 @@ static void tensors_become_whole_one_after_the_other(void **state) {
 static void all_states_are_divided(void **state) {
   (void)state;
   const struct accel_program *whole = joined();
-  assert_int_equal(whole->division.whole, WHOLE);
-  assert_int_equal(whole->division.first_state, 0);
-  assert_int_equal(whole->division.n_states, 2);
-  assert_int_equal(whole->division.n_rows, 0);
+  assert_int_equal(whole->sharding.whole, WHOLE);
+  assert_int_equal(whole->sharding.first_state, 0);
+  assert_int_equal(whole->sharding.n_states, 2);
+  assert_int_equal(whole->sharding.n_rows, 0);
 }
 
 /* Where the first rank's elements lie in the whole's array: those of tensors, which are some of OWN. */

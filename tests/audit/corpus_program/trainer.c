@@ -26,7 +26,7 @@ static void backward(float gradients[static 6 * 4], const float y[static 8 * 4],
 }
 
 static void step(struct accel_run *run, int64_t at) {
-  accel_load_windows(run, ACCEL_TRAIN, at * 2, 2, arena->tokens, arena->targets);
+  accel_load_sequences(run, ACCEL_TRAIN, at * 2, 2, arena->tokens, arena->targets);
   embed(arena->x, arena->weights, arena->tokens);
   kernel(arena->y, arena->x);
   backward(arena->gradients, arena->y, arena->tokens);

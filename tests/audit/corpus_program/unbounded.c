@@ -17,7 +17,7 @@ static void kernel(float y[static 4], const float x[static 4], int64_t at) {
 }
 
 static void step(struct accel_run *run, int64_t at) {
-  accel_load_windows(run, ACCEL_TRAIN, at, 1, (int32_t *)arena->numbers, (int32_t *)arena->numbers);
+  accel_load_sequences(run, ACCEL_TRAIN, at, 1, (int32_t *)arena->numbers, (int32_t *)arena->numbers);
   for (int64_t r = 0; r < 8; r++) {
     int64_t position = arena->numbers[r];
     struct pair *pair = &arena->pairs[position];

@@ -233,8 +233,8 @@ struct convolution_names {
   int alpha, beta, how, x, weights, y;
 };
 
-static void take_windows(struct operation *to, const struct backend *from, const struct convolution_names *names,
-                         enum slot made) {
+static void take_sequences(struct operation *to, const struct backend *from, const struct convolution_names *names,
+                           enum slot made) {
   const struct backend *how = descriptor_at(from, names->how, true);
   struct windows *windows = &to->windows;
   to->kind = CONVOLUTION;
@@ -299,13 +299,13 @@ static struct operation operation_of(const struct backend *from) {
     take_tensor(&to, DEPTH, from, CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC, false);
     break;
   case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
-    take_windows(&to, from, &forward_names, Y);
+    take_sequences(&to, from, &forward_names, Y);
     break;
   case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
-    take_windows(&to, from, &data_names, X);
+    take_sequences(&to, from, &data_names, X);
     break;
   case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
-    take_windows(&to, from, &weights_names, B);
+    take_sequences(&to, from, &weights_names, B);
     break;
   default:
     fault("an operation of cuDNN of the type %d", (int)from->type);

@@ -1400,7 +1400,7 @@ static void update(int64_t at, double lr, float factor) {
 static struct accel_report report;
 
 static void load_batch(struct accel_run *run, enum accel_split split, int64_t position) {
-  accel_load_windows(run, split, position, 3, arena->tokens, arena->targets);
+  accel_load_sequences(run, split, position, 3, arena->tokens, arena->targets);
 }
 
 /* One optimizer step: 3 samples. */

@@ -567,7 +567,7 @@ static const struct accel_program program = {
     .mesh = {[ACCEL_DP_SHARD] = 2},
     .timeout = 600,
     .summed = {offsetof(struct arena, whole_gradients), sizeof arena->whole_gradients},
-    .division = {.rows = rows, .n_rows = 2, .whole = 192, .first_state = 1, .n_states = 1},
+    .sharding = {.rows = rows, .n_rows = 2, .whole = 192, .first_state = 1, .n_states = 1},
     .source = {{"rows.csv", ACCEL_CSV}},
     .eval_fraction = 0.1,
     .shuffle = true,

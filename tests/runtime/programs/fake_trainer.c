@@ -46,7 +46,7 @@ static double loss_and_gradient(double gradient[VOCABULARY]) {
 
 static struct accel_report step(struct accel_run *run, int64_t at) {
   double gradient[VOCABULARY], norm = 0;
-  accel_load_windows(run, ACCEL_TRAIN, at * BATCH, BATCH, arena->tokens[0], arena->targets[0]);
+  accel_load_sequences(run, ACCEL_TRAIN, at * BATCH, BATCH, arena->tokens[0], arena->targets[0]);
   double loss = loss_and_gradient(gradient);
   for (int i = 0; i < VOCABULARY; i++) {
     norm += gradient[i] * gradient[i];
@@ -62,7 +62,7 @@ static double evaluate(struct accel_run *run) {
   const int64_t batches = accel_eval_begin(run);
   for (int64_t i = 0; i < batches; i++) {
     double gradient[VOCABULARY];
-    accel_load_windows(run, ACCEL_EVAL, i * BATCH, BATCH, arena->tokens[0], arena->targets[0]);
+    accel_load_sequences(run, ACCEL_EVAL, i * BATCH, BATCH, arena->tokens[0], arena->targets[0]);
     accel_eval_add(run, i, loss_and_gradient(gradient), BATCH);
   }
   return accel_eval_loss(run);

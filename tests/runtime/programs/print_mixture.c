@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
   };
   struct accel_run *run = accel_start(&program, 1, flags);
   for (int position = 0; position < atoi(argv[4]); position++) {
-    accel_load_windows(run, (enum accel_split)atoi(argv[3]), position, 1, tokens, targets);
+    accel_load_sequences(run, (enum accel_split)atoi(argv[3]), position, 1, tokens, targets);
     printf("%d\n", tokens[0]);
   }
   return accel_finish(run);

@@ -1,4 +1,4 @@
-/* Prints the first token of each window: print_windows FILE LENGTH SHUFFLE SPLIT COUNT. With a nanoGPT file whose
+/* Prints the first token of each window: print_sequences FILE LENGTH SHUFFLE SPLIT COUNT. With a nanoGPT file whose
  * token at i is i, that is where the window begins. */
 #include "include/accel/trainer.h"
 
@@ -10,7 +10,7 @@ int main(int argc, char **argv) {
   char *flags[] = {argv[0], NULL};
   if (argc != 6) return 2;
   struct accel_program program = {
-      .name = "print_windows",
+      .name = "print_sequences",
       .summary = "",
       .job_digest = "",
       .generator = "",
@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
   };
   struct accel_run *run = accel_start(&program, 1, flags);
   for (int position = 0; position < atoi(argv[5]); position++) {
-    accel_load_windows(run, (enum accel_split)atoi(argv[4]), position, 1, tokens, targets);
+    accel_load_sequences(run, (enum accel_split)atoi(argv[4]), position, 1, tokens, targets);
     for (int i = 0; i < program.sequence_length; i++)
       if (tokens[i] != tokens[0] + i || targets[i] != tokens[i] + 1) return 3;
     printf("%d\n", tokens[0]);

@@ -1,24 +1,24 @@
 /* What ranks divide: states of which each rank has its part, of rows along dp_shard or of tensors, made whole to be
  * saved and parted when loaded. */
-#ifndef RUNTIME_CHECKPOINT_DIVIDED_H
-#define RUNTIME_CHECKPOINT_DIVIDED_H
+#ifndef RUNTIME_CHECKPOINT_SHARDED_STATES_H
+#define RUNTIME_CHECKPOINT_SHARDED_STATES_H
 
 #include "include/accel/trainer.h"
 #include "runtime/base/problem.h"
 
 /* Memory for the whole of a divided state, on the one rank that reads and writes, and for other states what they
  * have: arrays[i] of own[i], for the first `n_states`. Zeros. False with a problem where there is none. */
-bool rt_divided_open(const struct accel_program *program, char *const *own, char **arrays, int n_states,
+bool rt_sharded_open(const struct accel_program *program, char *const *own, char **arrays, int n_states,
                      struct problem *problem);
-void rt_divided_close(const struct accel_program *program, char **arrays);
+void rt_sharded_close(const struct accel_program *program, char **arrays);
 
 /* Whether ranks have parts of a state. */
-bool rt_is_divided(const struct accel_program *program, int state);
+bool rt_is_sharded(const struct accel_program *program, int state);
 
 /* Collects what the ranks have of these into the arrays of that rank; all ranks call it. */
-void rt_divided_collect(const struct accel_program *program, char *const *own, char *const *arrays, int n_states);
+void rt_sharded_collect(const struct accel_program *program, char *const *own, char *const *arrays, int n_states);
 
 /* Gives each rank what is its of state `which`, from the array of that rank; all ranks call it. */
-void rt_divided_deal(const struct accel_program *program, int which, char *own, const char *whole);
+void rt_sharded_deal(const struct accel_program *program, int which, char *own, const char *whole);
 
 #endif

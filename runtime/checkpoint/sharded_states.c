@@ -1,4 +1,4 @@
-#include "runtime/checkpoint/divided.h"
+#include "runtime/checkpoint/sharded_states.h"
 
 #include "runtime/base/dtype.h"
 #include "runtime/process/world.h"
@@ -8,42 +8,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool rt_is_divided(const struct accel_program *program, int state) {
-  const struct accel_division *division = &program->division;
+bool rt_is_sharded(const struct accel_program *program, int state) {
+  const struct accel_sharding *sharding = &program->sharding;
   if (program->n_tensor_parts > 0) return program->states[state].slices == NULL; /* as the weights are */
-  return state >= division->first_state && state < division->first_state + division->n_states;
+  return state >= sharding->first_state && state < sharding->first_state + sharding->n_states;
 }
 
-bool rt_divided_open(const struct accel_program *program, char *const *own, char **arrays, int n_states,
+bool rt_sharded_open(const struct accel_program *program, char *const *own, char **arrays, int n_states,
                      struct problem *problem) {
   for (int i = 0; i < n_states; i++) {
     const struct accel_state *state = &program->states[i];
-    if (!rt_is_divided(program, i))
+    if (!rt_is_sharded(program, i))
       arrays[i] = own[i];
     else if (rt_is_main() && arrays[i] == NULL)
-      arrays[i] = calloc((size_t)program->division.whole, rt_dtype_size(state->dtype));
+      arrays[i] = calloc((size_t)program->sharding.whole, rt_dtype_size(state->dtype));
     if (rt_is_main() && arrays[i] == NULL)
       return rt_problem(problem, "no memory for the whole of '%s' of all ranks, %lld elements", state->name,
-                        (long long)program->division.whole);
+                        (long long)program->sharding.whole);
   }
   return true;
 }
 
-void rt_divided_close(const struct accel_program *program, char **arrays) {
+void rt_sharded_close(const struct accel_program *program, char **arrays) {
   for (int i = 0; arrays != NULL && i < program->n_states; i++) {
-    if (!rt_is_divided(program, i)) continue;
+    if (!rt_is_sharded(program, i)) continue;
     free(arrays[i]);
     arrays[i] = NULL;
   }
 }
 
-void rt_divided_collect(const struct accel_program *program, char *const *own, char *const *arrays, int n_states) {
+void rt_sharded_collect(const struct accel_program *program, char *const *own, char *const *arrays, int n_states) {
   for (int i = 0; i < n_states; i++) {
     size_t size = rt_dtype_size(program->states[i].dtype);
-    if (program->n_tensor_parts > 0 && rt_is_divided(program, i))
+    if (program->n_tensor_parts > 0 && rt_is_sharded(program, i))
       rt_tensor_parts_collect(program, own[i], arrays[i], size);
-    for (int k = 0; rt_is_divided(program, i) && k < program->division.n_rows; k++) {
-      const struct accel_row *row = &program->division.rows[k];
+    for (int k = 0; rt_is_sharded(program, i) && k < program->sharding.n_rows; k++) {
+      const struct accel_row *row = &program->sharding.rows[k];
       char *whole = arrays[i] != NULL ? arrays[i] + row->first * size : NULL;
       rt_world_collect(ACCEL_DP_SHARD, own[i] + row->own * size, whole, row->shard_size * size, row->last * size);
     }
@@ -52,11 +52,11 @@ void rt_divided_collect(const struct accel_program *program, char *const *own, c
 
 /* What all ranks have of a row, of elements of `size`. */
 static size_t row_bytes(const struct accel_program *program, int row, size_t size) {
-  const struct accel_row *of = &program->division.rows[row];
+  const struct accel_row *of = &program->sharding.rows[row];
   return (of->shard_size * ((size_t)program->mesh[ACCEL_DP_SHARD] - 1) + of->last) * size;
 }
 
-void rt_divided_deal(const struct accel_program *program, int which, char *own, const char *whole) {
+void rt_sharded_deal(const struct accel_program *program, int which, char *own, const char *whole) {
   size_t size = rt_dtype_size(program->states[which].dtype);
   size_t shards = (size_t)program->mesh[ACCEL_DP_SHARD], shard = (size_t)rt_rank_along(program, ACCEL_DP_SHARD);
   size_t most = 0;
@@ -64,7 +64,7 @@ void rt_divided_deal(const struct accel_program *program, int which, char *own, 
     rt_tensor_parts_deal(program, own, whole, size);
     return;
   }
-  for (int k = 0; k < program->division.n_rows; k++) {
+  for (int k = 0; k < program->sharding.n_rows; k++) {
     size_t bytes = row_bytes(program, k, size);
     most = bytes > most ? bytes : most;
   }
@@ -72,8 +72,8 @@ void rt_divided_deal(const struct accel_program *program, int which, char *own, 
   struct problem problem;
   rt_problem(&problem, "no memory for %zu bytes of '%s'", most, program->states[which].name);
   rt_world_require(all != NULL, &problem, 1);
-  for (int k = 0; k < program->division.n_rows; k++) {
-    const struct accel_row *row = &program->division.rows[k];
+  for (int k = 0; k < program->sharding.n_rows; k++) {
+    const struct accel_row *row = &program->sharding.rows[k];
     size_t bytes = row_bytes(program, k, size);
     if (whole != NULL) memcpy(all, whole + row->first * size, bytes);
     rt_world_share(all, bytes);
