@@ -35,8 +35,13 @@ class Tensor(BesideOne):
 
     def test_two_ranks(self):
         several = self.beside(2, 2, training=EVALUATED)
-        axes = {c["axis"] for c in several.plan()["collectives"]}
-        self.assertEqual(axes, {"tp"})
+        plan = several.plan()
+        self.assertEqual({c["axis"] for c in plan["collectives"]}, {"tp"})
+        split, width = plan["split"], CONFIG["n_embd"]
+        # Of a layer's 12 C^2 + 13 C elements, the biases of both products that end in the residual and two norms are whole.
+        layers = CONFIG["n_layer"] * (6 * width * width + 7 * width // 2 + 6 * width)
+        whole = (CONFIG["vocab_size"] + CONFIG["block_size"] + 2) * width
+        self.assertEqual((split["ranks"], split["parameters"], split["elements"]), (2, 12, layers + whole))
 
     def test_four_ranks(self):
         self.beside(4, 4, training=EVALUATED)
