@@ -12,6 +12,7 @@
 
 static const char *const missing[] = {
     "step_tensor", /* written with the optimizer's update */
+    "all_reduce",  /* of ranks that divide tensors, which a job for GPUs has none of */
 };
 
 static bool has_kernel(const struct op_kind *kind) {
