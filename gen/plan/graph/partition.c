@@ -111,7 +111,7 @@ static void insert_collectives(struct builder *builder, const struct partition *
 bool partition(struct program *program, struct builder *builder, struct diagnostics *diags) {
   struct partition partition = {.program = program, .axis = AXIS_TP};
   int64_t ranks = program->kind == PROGRAM_TRAIN ? program->job->parallelism.axes[AXIS_TP] : 1;
-  if (ranks == 1) return true;
+  if (ranks <= 1) return true;
   find_placements(&partition.placements, program, ranks);
   if (partition.placements.divided == 0) {
     diag_error(diags, job_where(program->job, "parallelism.tp"),
