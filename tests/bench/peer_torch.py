@@ -44,16 +44,15 @@ JOBS = {
 class Attention(nn.Module):
     def __init__(self, c):
         super().__init__()
-        self.heads = c.heads
+        self.head_width = c.width // c.heads
         self.c_attn = nn.Linear(c.width, 3 * c.width, bias=c.bias)
         self.c_proj = nn.Linear(c.width, c.width, bias=c.bias)
 
     def forward(self, x):
-        b, t, width = x.shape
-        parts = self.c_attn(x).split(width, dim=2)
-        q, k, v = (p.view(b, t, self.heads, width // self.heads).transpose(1, 2) for p in parts)
+        # As many heads as c_attn's weight has here: a rank of several that divide it has some of them.
+        q, k, v = (part.unflatten(2, (-1, self.head_width)).transpose(1, 2) for part in self.c_attn(x).chunk(3, dim=2))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.c_proj(y.transpose(1, 2).reshape(b, t, width))
+        return self.c_proj(y.transpose(1, 2).flatten(2))
 
 
 class Block(nn.Module):
