@@ -1,17 +1,26 @@
-"""Two ranks with a thread each: our trainer against PyTorch's DDP and FSDP2 under Accelerate, interleaved rounds.
+"""Two ranks with a thread each: our trainer against PyTorch's DDP, FSDP2 and tensor parallelism, interleaved rounds.
 
-usage: ranks.py [--jobs tiny,small] [--rounds 3] [--steps N] [--json FILE] [--peers ours,...,ddp,fsdp2]
+usage: ranks.py [--jobs tiny,small] [--rounds 3] [--steps N] [--json FILE] [--peers ours,...,ddp,fsdp2,ours-tp,tp,tp-compile]
 
 As in peers.py; the batch is a rank's. `ours-1` is one rank alone on the machine, `ours-zero1`
-and -zero3 divide states, and weights too, as FSDP2 does. "above" is what the median step takes
-beyond the same step without any exchange, two processes at a time: for ours two programs of one rank, for DDP
-its own steps within no_sync, for FSDP2 the same ones. "exchange" is what a step of our rank 0 spends in collectives, as the program's
-own profile has it: beginning them, adding up, and waiting, the other rank's lateness included. Peak memory is the larger of two ranks.
+and -zero3 divide states, and weights too, as FSDP2 does.
+
+In the rows with "tp" both ranks take one batch and divide matrices and heads of attention: a step has half the samples of a step of
+`ours`, `ddp` or `fsdp2`, as many as one of `ours-1`. So `ours-tp` compares with `tp`, PyTorch's parallelize_module with ColwiseParallel
+and RowwiseParallel, eager, and with `tp-compile`, the same under torch.compile. What is divided is the same in all three: attention's
+fused product of queries, keys and values by heads (PyTorch's has its rows reordered for that), its output, both matrices of the MLP;
+embeddings, norms, logits and the loss are whole on each rank. PyTorch's losses are those of its model in one process.
+
+"above" is what the median step takes beyond the same step without any exchange, two processes at a time, in rows without "tp": for
+ours two programs of one rank, for DDP its own steps within no_sync, for FSDP2 the same ones. "exchange" is what a step of our rank 0
+spends in collectives, as the program's own profile has it: beginning them, adding up, and waiting, the other rank's lateness included.
+Peak memory is the larger of two ranks.
 """
 
 import argparse
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -25,6 +34,10 @@ MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OM
 # Our rows: the keys of each.
 SHARDED = {"parallelism.dp_shard": RANKS}
 OURS = {"ours": {}, "ours-zero1": {**SHARDED, "parallelism.zero_stage": 1}, "ours-zero3": {**SHARDED, "parallelism.zero_stage": 3}}
+TENSOR = {"parallelism.tp": RANKS}
+
+# The lines of a profile that have calls, ms and % of collectives: of gradients and weights, and of tensors that ranks divide.
+EXCHANGE = re.compile(r"^ +[0-9.]+ +([0-9.]+) +[0-9.]+   (?:exchange|all_reduce_\w+)$", re.MULTILINE)
 
 
 class Ours:
@@ -32,7 +45,7 @@ class Ours:
 
     def __init__(self, ranks, keys):
         self.ranks, self.keys = ranks, keys
-        self.mark = "-".join(["ranks", str(ranks), *(str(value) for value in keys.values())])
+        self.mark = "-".join(["ranks", str(ranks), *(f"{key.rpartition('.')[2]}-{value}" for key, value in keys.items())])
 
     def program(self, job):
         return os.path.join(WORK, f"{job.name}-{self.mark}")
@@ -62,7 +75,7 @@ class Ours:
         launch = ["mpirun", "--bind-to", "none", "-n", str(self.ranks)] if self.ranks > 1 else []
         run = Run([*launch, *words], number_of_line, environment=MPI)
         run.steps = self.steps(folder)
-        run.exchange = sum(float(line.split()[1]) for line in run.lines if line.rstrip().endswith("   exchange"))
+        run.exchange = sum(float(ms) for ms in EXCHANGE.findall("".join(run.lines)))
         return run
 
     def quiet(self, job):
@@ -111,7 +124,7 @@ def measure(job, rows, rounds):
 
 def summary(job, runs, quiet, name):
     medians = [statistics.median(run.steps[job.skipped:]) for run in runs]
-    least = statistics.median(quiet) if quiet and name != "ours-1" else None
+    least = statistics.median(quiet) if quiet and name != "ours-1" and "tp" not in name else None
     exchange = [run.exchange for run in runs if getattr(run, "exchange", 0) > 0]
     return {"min_ms": min(min(run.steps[job.skipped:]) for run in runs), "median_ms": statistics.median(medians),
             "round_medians_ms": medians, "above_ms": None if least is None else statistics.median(medians) - least,
@@ -134,7 +147,7 @@ def print_job(job, results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     rows = {"ours-1": Ours(1, {}), **{name: Ours(RANKS, keys) for name, keys in OURS.items()}, "ddp": Torch("ddp"),
-            "fsdp2": Torch("fsdp2")}
+            "fsdp2": Torch("fsdp2"), "ours-tp": Ours(RANKS, TENSOR), "tp": Torch("tp"), "tp-compile": Torch("tp-compile")}
     parser.add_argument("--jobs", default="tiny,small")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, help="of a run, where fewer than a job's will do")
