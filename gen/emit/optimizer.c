@@ -103,8 +103,8 @@ static struct table_row range_row(const struct program *program, const struct fl
   return row;
 }
 
-/* The largest of what the ranges have, at least 1, {count, matrices, rows}: elements, matrices, and rows of all matrices
- * of a range, 0 where none has any. And whether some have none. */
+/* The largest of what the ranges have, at least 1, {count, matrices, rows}: elements, matrices, and rows of all
+ * matrices of a range, 0 where none has any. And whether some have none. */
 static void set_most(struct arena *arena, struct jinja_value value, const struct flat_range_list *ranges) {
   int64_t count = 1, matrices = 1, rows = 0;
   bool vectors = false;

@@ -186,8 +186,7 @@ const char *report_json(const struct program *program, json_t *predicted) {
   if (root != NULL && split.count > 0)
     json_object_set_new(root, "split",
                         json_pack("{s:I, s:I, s:I}", "parameters", (json_int_t)split.count, "elements",
-                                  (json_int_t)split.elements, "ranks",
-                                  (json_int_t)job->parallelism.axes[AXIS_TP]));
+                                  (json_int_t)split.elements, "ranks", (json_int_t)job->parallelism.axes[AXIS_TP]));
   struct shared_bytes shared = shared_bytes(program);
   if (root != NULL && program->ranks.collectives.count > 0) {
     json_object_set_new(root, "collectives", traffic_json(program));

@@ -754,7 +754,8 @@ static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf1
           for (; j + 8 <= count; j += 8)
             accel_pair_tile(8, 16, false, 4, vb + j * 24, 24, 1, &dyt[0][32], 32, &dp[j][16], 32, 1.0f);
           if (j < count) accel_pair_tile(4, 32, false, 4, vb + j * 24, 24, 1, dyt[0], 32, dp[j], 32, 1.0f);
-          for (j = wide; j < count; j++) memset(dp[j], 0, 16 * sizeof(float)); /* no matmul made them; whole rows are rounded */
+          /* No matmul made these, and whole rows are rounded. */
+          for (j = wide; j < count; j++) memset(dp[j], 0, 16 * sizeof(float));
           for (j = 0; j < wide; j++)
 #pragma omp simd
             for (size_t i = 0; i < 32; i++) {
