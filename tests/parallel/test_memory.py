@@ -52,6 +52,9 @@ class Memory(unittest.TestCase):
         """With what MPI keeps from sending layers to rank 0, which saves them."""
         self.check(self.constants(3, zero_stage=3), {"zero_stage": 3})
 
+    def test_peak_of_split_tensors(self):
+        self.check(self.constants(1, tp=2), {"tp": 2})
+
     def check(self, constants, *divisions):
         for parallelism in divisions:
             trainer = self.trainer(LAYERS, **parallelism)

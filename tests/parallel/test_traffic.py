@@ -81,6 +81,15 @@ class Traffic(unittest.TestCase):
         kinds = [c["kind"] for c in plan]
         self.assertEqual(kinds.count("reduce-scatter"), kinds.count("all-gather"))
 
+    def test_split_tensors(self):
+        """Sums of activations of each layer, forward and backward, and the norm; with replicas, their gradients too."""
+        plan, trainer = self.check(2, ("tp",), config=LAYERS, parallelism={"tp": 2})
+        self.assertEqual([c["what"].split(" in ")[0] for c in plan], ["partial sums"] * (4 * LAYERS["n_layer"]) + ["the gradient's norm"])
+        self.check_order(trainer, plan)
+        plan, trainer = self.check(4, ("dp_replicate", "tp"), config=LAYERS, parallelism={"tp": 2},
+                                   accumulation={"num_steps": 2, "sync_with_dataloader": False})
+        self.check_order(trainer, plan)
+
     def test_divided_weights(self):
         plan, _ = self.check(2, ("dp_shard",), "weights from", parallelism={"zero_stage": 3}, config=LAYERS,
                              accumulation={"num_steps": 2, "sync_with_dataloader": False})
