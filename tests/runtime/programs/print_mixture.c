@@ -28,6 +28,7 @@ int main(int argc, char **argv) {
       .source = {{NULL, ACCEL_NANOGPT}, {NULL, ACCEL_NANOGPT}},
       .parts = {{parts, count}},
       .eval_fraction = 0.1,
+      .eval_iters = atoi(argv[4]), /* batches of one sample each */
       .shuffle = atoi(argv[2]) != 0,
       .sequence_length = atoi(argv[1]),
       .project_dir = ".",

@@ -22,6 +22,7 @@ int main(int argc, char **argv) {
       .micro_batches = 1,
       .source = {{argv[1], ACCEL_NANOGPT}, {NULL, ACCEL_NANOGPT}},
       .eval_fraction = 0.1,
+      .eval_iters = atoi(argv[5]), /* batches of one sample each */
       .shuffle = atoi(argv[3]) != 0,
       .sequence_length = atoi(argv[2]),
       .project_dir = ".",
