@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_FEATURES = 16, MOST_ROWS = 2000 };
+enum { MOST_FEATURES = 16 };
 
 int main(int argc, char **argv) {
-  static float features[MOST_ROWS * MOST_FEATURES], values[MOST_ROWS];
-  static int32_t classes[MOST_ROWS];
+  float features[MOST_FEATURES], values[1];
+  int32_t classes[1];
   char *flags[] = {argv[0], NULL};
   if (argc < 6 || argc > 7 || atoi(argv[2]) > MOST_FEATURES) return 2;
   struct accel_program program = {
@@ -26,6 +26,7 @@ int main(int argc, char **argv) {
       .source = {{argc == 6 ? argv[1] : NULL, argc == 6 ? ACCEL_CSV : ACCEL_NPY}, {NULL, ACCEL_CSV}},
       .parts = {{&(struct accel_part){argv[1], argc == 7 ? argv[6] : NULL, 0}, argc == 7}},
       .eval_fraction = 0.25,
+      .eval_iters = atoi(argv[5]), /* batches of one row each */
       .shuffle = true,
       .features = atoi(argv[2]),
       .classes = atoi(argv[3]),
@@ -35,14 +36,13 @@ int main(int argc, char **argv) {
   struct accel_run *run = accel_start(&program, 1, flags);
   enum accel_split split = (enum accel_split)atoi(argv[4]);
   int count = atoi(argv[5]);
-  if (count > MOST_ROWS) return 2;
-  if (program.label_is_class)
-    accel_load_classes(run, split, 0, count, features, classes);
-  else
-    accel_load_values(run, split, 0, count, features, values);
   for (int row = 0; row < count; row++) {
-    for (int i = 0; i < program.features; i++) printf("%.9g,", (double)features[row * program.features + i]);
-    printf("%.9g\n", program.label_is_class ? (double)classes[row] : (double)values[row]);
+    if (program.label_is_class)
+      accel_load_classes(run, split, row, 1, features, classes);
+    else
+      accel_load_values(run, split, row, 1, features, values);
+    for (int i = 0; i < program.features; i++) printf("%.9g,", (double)features[i]);
+    printf("%.9g\n", program.label_is_class ? (double)classes[0] : (double)values[0]);
   }
   return accel_finish(run);
 }
