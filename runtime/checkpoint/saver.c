@@ -26,10 +26,10 @@ static bool locate_arrays(struct saver *saver, char *arena, struct problem *prob
   if (saver->own == NULL || saver->arrays == NULL || (at > 0 && saver->copies == NULL))
     return rt_problem(problem, "no memory for the list of states");
   for (int i = 0; i < program->n_states; i++) {
-    bool apart = rt_is_sharded(program, i);
+    bool sharded = rt_is_sharded(program, i);
     saver->own[i] = arena + program->states[i].offset;
-    if (!apart) saver->arrays[i] = saver->own[i];
-    if (saver->copies == NULL || (apart && !program->checkpoint.by_rank)) continue;
+    if (!sharded) saver->arrays[i] = saver->own[i];
+    if (saver->copies == NULL || (sharded && !program->checkpoint.by_rank)) continue;
     saver->copies[i] = arena + at;
     at += (rt_state_bytes(&program->states[i]) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
@@ -163,8 +163,8 @@ static bool begin_thread(struct saver *saver, void *(*work)(void *saver)) {
 
 /* Whether this rank writes a state, from a copy in the arena. */
 static bool is_copied(const struct saver *saver, int state) {
-  bool apart = rt_is_sharded(saver->program, state), by_rank = saver->program->checkpoint.by_rank;
-  return apart ? by_rank : rt_is_main();
+  bool sharded = rt_is_sharded(saver->program, state), by_rank = saver->program->checkpoint.by_rank;
+  return sharded ? by_rank : rt_is_main();
 }
 
 static void *touch_copies(void *argument) {

@@ -10,7 +10,6 @@
 
 bool rt_is_sharded(const struct accel_program *program, int state) {
   const struct accel_sharding *sharding = &program->sharding;
-  if (program->n_tensor_parts > 0) return program->states[state].slices == NULL; /* as the weights are */
   return state >= sharding->first_state && state < sharding->first_state + sharding->n_states;
 }
 
@@ -37,16 +36,21 @@ void rt_sharded_close(const struct accel_program *program, char **arrays) {
   }
 }
 
+static void collect_rows(const struct accel_program *program, const char *own, char *whole, size_t size) {
+  for (int k = 0; k < program->sharding.n_rows; k++) {
+    const struct accel_row *row = &program->sharding.rows[k];
+    rt_world_collect(ACCEL_DP_SHARD, own + row->own * size, whole != NULL ? whole + row->first * size : NULL,
+                     row->shard_size * size, row->last * size);
+  }
+}
+
 void rt_sharded_collect(const struct accel_program *program, char *const *own, char *const *arrays, int n_states) {
   for (int i = 0; i < n_states; i++) {
-    size_t size = rt_dtype_size(program->states[i].dtype);
-    if (program->n_tensor_parts > 0 && rt_is_sharded(program, i))
-      rt_tensor_parts_collect(program, own[i], arrays[i], size);
-    for (int k = 0; rt_is_sharded(program, i) && k < program->sharding.n_rows; k++) {
-      const struct accel_row *row = &program->sharding.rows[k];
-      char *whole = arrays[i] != NULL ? arrays[i] + row->first * size : NULL;
-      rt_world_collect(ACCEL_DP_SHARD, own[i] + row->own * size, whole, row->shard_size * size, row->last * size);
-    }
+    if (!rt_is_sharded(program, i)) continue;
+    if (program->n_tensor_parts > 0)
+      rt_tensor_parts_collect(program, i, own[i], arrays[i]);
+    else
+      collect_rows(program, own[i], arrays[i], rt_dtype_size(program->states[i].dtype));
   }
 }
 
@@ -61,7 +65,7 @@ void rt_sharded_deal(const struct accel_program *program, int which, char *own, 
   size_t shards = (size_t)program->mesh[ACCEL_DP_SHARD], shard = (size_t)rt_rank_along(program, ACCEL_DP_SHARD);
   size_t most = 0;
   if (program->n_tensor_parts > 0) {
-    rt_tensor_parts_deal(program, own, whole, size);
+    rt_tensor_parts_deal(program, which, own, whole);
     return;
   }
   for (int k = 0; k < program->sharding.n_rows; k++) {

@@ -9,7 +9,17 @@
 
 enum { LINE = 64 }; /* tensors start at lines of memory */
 
-static struct tensor_part *parts; /* by tensor */
+/* A tensor in elements of the weights' array. Piece p of rank r is at `whole + (p * ranks + r) * length` of the whole,
+ * and piece p of its rank's part at `p * length`. */
+struct tensor_part {
+  enum accel_axis axis;
+  size_t ranks; /* 1: each rank has the whole */
+  size_t whole;
+  size_t pieces, length;
+};
+
+static const struct accel_program *rank_program; /* with a rank's own parts */
+static struct tensor_part *parts;                /* by tensor */
 
 static size_t elements_of(const struct accel_tensor *tensor) {
   size_t bytes = (size_t)rt_shape_count(tensor->rank, tensor->shape) * rt_dtype_size(tensor->dtype);
@@ -33,16 +43,11 @@ static void join(const struct accel_program *program, const struct accel_tensor_
   tensor->shape[as->dim] *= program->mesh[as->axis];
 }
 
-const struct accel_program *rt_tensor_parts_join(const struct accel_program *program, struct problem *problem) {
-  static struct accel_program joined;
+static bool join_tensors(const struct accel_program *program, struct accel_program *joined) {
   size_t count = (size_t)program->n_tensors + 1, end = 0;
-  if (program->n_tensor_parts == 0) return program;
   struct accel_tensor *tensors = calloc(count, sizeof *tensors);
   parts = calloc(count, sizeof *parts);
-  if (tensors == NULL || parts == NULL) {
-    rt_problem(problem, "no memory for the list of tensors");
-    return NULL;
-  }
+  if (tensors == NULL || parts == NULL) return false;
   for (int i = 0; i < program->n_tensors; i++) {
     tensors[i] = program->tensors[i];
     parts[i] = (struct tensor_part){.ranks = 1, .pieces = 1, .length = elements_of(&tensors[i])};
@@ -52,15 +57,68 @@ const struct accel_program *rt_tensor_parts_join(const struct accel_program *pro
     join(program, part, &tensors[part->tensor], &parts[part->tensor]);
   }
   for (int i = 0; i < program->n_tensors; i++) {
-    parts[i].own = tensors[i].offset / sizeof(float);
     parts[i].whole = end;
     tensors[i].offset = end * sizeof(float);
     end += (elements_of(&tensors[i]) * sizeof(float) + LINE - 1) / LINE * (LINE / sizeof(float));
   }
+  joined->tensors = tensors;
+  joined->sharding.whole = (int64_t)end;
+  return true;
+}
+
+/* A state's slices have the shapes and the positions that their parameters have as a whole. */
+static bool join_slices(const struct accel_program *joined, struct accel_state *state) {
+  struct accel_slice *slices = calloc((size_t)state->n_slices + 1, sizeof *slices);
+  if (slices == NULL) return false;
+  for (int i = 0; i < state->n_slices; i++) {
+    slices[i] = state->slices[i];
+    slices[i].first = (int64_t)parts[slices[i].parameter].whole;
+    memcpy(slices[i].shape, joined->tensors[slices[i].parameter].shape, sizeof slices[i].shape);
+  }
+  state->slices = slices;
+  return true;
+}
+
+static bool is_of_parameters(const struct accel_state *state) {
+  return state->slices == NULL || state->slices[0].parameter >= 0;
+}
+
+static bool join_states(const struct accel_program *program, struct accel_program *joined) {
+  struct accel_state *states = calloc((size_t)program->n_states + 1, sizeof *states);
+  if (states == NULL) return false;
+  memcpy(states, program->states, (size_t)program->n_states * sizeof *states);
+  joined->states = states;
+  for (int i = 0; i < program->n_states && is_of_parameters(&states[i]); i++) {
+    if (states[i].slices != NULL && !join_slices(joined, &states[i])) return false;
+    joined->sharding.n_states = i + 1;
+  }
+  return true;
+}
+
+const struct accel_program *rt_tensor_parts_join(const struct accel_program *program, struct problem *problem) {
+  static struct accel_program joined;
+  if (program->n_tensor_parts == 0) return program;
+  rank_program = program;
   joined = *program;
-  joined.tensors = tensors;
-  joined.sharding = (struct accel_sharding){.whole = (int64_t)end, .n_states = program->n_states};
-  return &joined;
+  joined.sharding = (struct accel_sharding){0};
+  if (join_tensors(program, &joined) && join_states(program, &joined)) return &joined;
+  rt_problem(problem, "no memory for the list of tensors");
+  return NULL;
+}
+
+/* ---- To the whole and back ---- */
+
+/* The tensors that a state has. */
+static int count_entries(int state) {
+  const struct accel_state *of = &rank_program->states[state];
+  return of->slices != NULL ? of->n_slices : rank_program->n_tensors;
+}
+
+/* Of one of them: its part, and where the rank's own array has it. */
+static const struct tensor_part *entry_of(int state, int entry, size_t *own) {
+  const struct accel_slice *slices = rank_program->states[state].slices;
+  *own = slices != NULL ? (size_t)slices[entry].first : rank_program->tensors[entry].offset / sizeof(float);
+  return &parts[slices != NULL ? slices[entry].parameter : entry];
 }
 
 /* Room for the whole of the largest tensor. */
@@ -77,12 +135,13 @@ static char *room(const struct accel_program *program, size_t size) {
   return all;
 }
 
-void rt_tensor_parts_collect(const struct accel_program *program, const char *own, char *whole, size_t size) {
+void rt_tensor_parts_collect(const struct accel_program *program, int state, const char *own, char *whole) {
+  size_t size = rt_dtype_size(program->states[state].dtype), at;
   char *all = room(program, size);
-  for (int i = 0; i < program->n_tensors; i++) {
-    const struct tensor_part *part = &parts[i];
+  for (int i = 0; i < count_entries(state); i++) {
+    const struct tensor_part *part = entry_of(state, i, &at);
     size_t length = part->length * size, bytes = part->pieces * length;
-    const char *from = own + part->own * size;
+    const char *from = own + at * size;
     if (part->ranks > 1) rt_world_collect(part->axis, from, all, bytes, bytes);
     if (whole == NULL) continue;
     for (size_t p = 0; p < part->pieces; p++)
@@ -93,16 +152,17 @@ void rt_tensor_parts_collect(const struct accel_program *program, const char *ow
   free(all);
 }
 
-void rt_tensor_parts_deal(const struct accel_program *program, char *own, const char *whole, size_t size) {
+void rt_tensor_parts_deal(const struct accel_program *program, int state, char *own, const char *whole) {
+  size_t size = rt_dtype_size(program->states[state].dtype), at;
   char *all = room(program, size);
-  for (int i = 0; i < program->n_tensors; i++) {
-    const struct tensor_part *part = &parts[i];
+  for (int i = 0; i < count_entries(state); i++) {
+    const struct tensor_part *part = entry_of(state, i, &at);
     size_t length = part->length * size, bytes = part->ranks * part->pieces * length;
     size_t rank = part->ranks > 1 ? (size_t)rt_rank_along(program, part->axis) : 0;
     if (whole != NULL) memcpy(all, whole + part->whole * size, bytes);
     rt_world_share(all, bytes);
     for (size_t p = 0; p < part->pieces; p++)
-      memcpy(own + part->own * size + p * length, all + (p * part->ranks + rank) * length, length);
+      memcpy(own + (at + p * part->length) * size, all + (p * part->ranks + rank) * length, length);
   }
   free(all);
 }

@@ -6,23 +6,15 @@
 #include "include/accel/trainer.h"
 #include "runtime/base/problem.h"
 
-/* A tensor in elements of the weights' array. Piece p of rank r is at `whole + (p * ranks + r) * length` of the whole
- * and at `own + p * length` of its rank's. */
-struct tensor_part {
-  enum accel_axis axis;
-  size_t ranks; /* 1: each rank has the whole */
-  size_t own, whole;
-  size_t pieces, length;
-};
-
-/* The program with whole tensors, one after the other, in place of a rank's, and all of its states divided; itself
- * where ranks divide no tensor. After rt_layers_expand. What it makes belongs to the process, which has one program.
+/* The program with whole tensors, one after the other, in place of a rank's, and with its leading states, which belong
+ * to parameters, divided; itself where ranks divide no tensor. A slice of such a state has its parameter's shape, and
+ * then its parameter's position. After rt_layers_expand. What it makes belongs to the process, which has one program.
  * NULL and a problem: there is no memory. */
 const struct accel_program *rt_tensor_parts_join(const struct accel_program *program, struct problem *problem);
 
-/* Collects what the ranks have of an array like the weights, of elements of `size` bytes, into `whole` of rank 0 (NULL
- * on the others), or gives each rank its own. All ranks call it. */
-void rt_tensor_parts_collect(const struct accel_program *program, const char *own, char *whole, size_t size);
-void rt_tensor_parts_deal(const struct accel_program *program, char *own, const char *whole, size_t size);
+/* Collects what the ranks have of a divided state, `own`, into `whole` of rank 0 (NULL on the others), or gives each
+ * rank its own. All ranks call it. */
+void rt_tensor_parts_collect(const struct accel_program *program, int state, const char *own, char *whole);
+void rt_tensor_parts_deal(const struct accel_program *program, int state, char *own, const char *whole);
 
 #endif

@@ -103,12 +103,16 @@ class Tensor(BesideOne):
 
 
 class Files(unittest.TestCase):
-    """Whole tensors are read and written."""
+    """Whole tensors are read and written, and moments of those alone that are trained."""
 
     @classmethod
     def setUpClass(cls):
         groups = {"config": {**CONFIG, "dropout": 0.0}, "checkpoint": {"every": 5}}
-        cls.job = staticmethod(lambda ranks, batch, steps, **more: job_of(ranks, batch, steps, **groups, **more))
+        def job(ranks, batch, steps, **more):
+            job = job_of(ranks, batch, steps, **groups, **more)
+            job["model"]["freeze"] = ["wpe.*", "h.*.attn.*"]
+            return job
+        cls.job = staticmethod(job)
         cls.one, cls.lines = trained(1, cls.job(1, 4, 10))
 
     def check(self, trainer, lines):
@@ -134,7 +138,7 @@ class Files(unittest.TestCase):
         self.resumed((1, 4, {}), (4, 2, {"tp": 2}))
 
     def test_from_shards_to_parts(self):
-        self.resumed((2, 2, {"zero_stage": 2}), (2, 4, {"tp": 2}))
+        self.resumed((2, 2, {"zero_stage": 1}), (2, 4, {"tp": 2}))
 
     def test_published_weights(self):
         """A file of whole tensors starts a run of ranks that divide them."""

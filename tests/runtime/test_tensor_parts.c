@@ -12,9 +12,14 @@ static const struct accel_tensor tensors[] = {
     {"last", 320, 1, {1}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
 };
 static const struct accel_tensor_part parts[] = {{1, ACCEL_TP, 0, 1}, {2, ACCEL_TP, 1, 1}, {3, ACCEL_TP, 1, 3}};
+/* Of a frozen model: two of its tensors alone, the second one first. */
+static const struct accel_slice slices[] = {{2, 0, 0, 2, {2, 3}}, {4, 8, 0, 1, {1}}};
+static const struct accel_slice number[] = {{-1, 0, 0, 0, {0}}};
 static const struct accel_state states[] = {
     {"model", "", ACCEL_FLOAT32, 0, 96, NULL, 0},
-    {"optimizer", "exp_avg", ACCEL_FLOAT32, 384, 96, NULL, 0},
+    {"optimizer", "exp_avg", ACCEL_BFLOAT16, 384, 96, NULL, 0},
+    {"optimizer", "momentum", ACCEL_FLOAT32, 768, 16, slices, 2},
+    {"scaler", "scale", ACCEL_FLOAT32, 832, 1, number, 1},
 };
 static const struct accel_program program = {
     .tensors = tensors,
@@ -22,7 +27,7 @@ static const struct accel_program program = {
     .tensor_parts = parts,
     .n_tensor_parts = 3,
     .states = states,
-    .n_states = 2,
+    .n_states = 4,
     .mesh = {[ACCEL_DP_REPLICATE] = 3, [ACCEL_TP] = 2},
 };
 
@@ -61,13 +66,17 @@ static void tensors_become_whole_one_after_the_other(void **state) {
   assert_int_equal(tensors[1].shape[0], 4); /* the rank's own rows stay */
 }
 
-static void all_states_are_divided(void **state) {
+static void states_of_parameters_are_divided(void **state) {
   (void)state;
   const struct accel_program *whole = joined();
   assert_int_equal(whole->sharding.whole, WHOLE);
   assert_int_equal(whole->sharding.first_state, 0);
-  assert_int_equal(whole->sharding.n_states, 2);
+  assert_int_equal(whole->sharding.n_states, 3); /* not the scaler's number */
   assert_int_equal(whole->sharding.n_rows, 0);
+  assert_int_equal(whole->states[2].slices[0].first, 48);
+  assert_int_equal(whole->states[2].slices[0].shape[1], 6);
+  assert_int_equal(whole->states[2].slices[1].first, 112);
+  assert_ptr_equal(whole->states[3].slices, number);
 }
 
 /* Where the first rank's elements lie in the whole's array: those of tensors, which are some of OWN. */
@@ -88,7 +97,7 @@ static void a_rank_gets_its_part_of_each_piece(void **state) {
   float whole[WHOLE], own[OWN] = {0};
   int from[WHOLE], to[WHOLE], count = places(to, from), filled = 0;
   for (int i = 0; i < WHOLE; i++) whole[i] = (float)(1 + i);
-  rt_tensor_parts_deal(joined(), (char *)own, (const char *)whole, sizeof *own);
+  rt_tensor_parts_deal(joined(), 0, (char *)own, (const char *)whole);
   for (int i = 0; i < count; i++) assert_true(own[to[i]] == whole[from[i]]);
   for (int i = 0; i < OWN; i++) filled += own[i] != 0;
   assert_int_equal(filled, count);
@@ -100,17 +109,30 @@ static void a_rank_gives_it_back(void **state) {
   uint16_t whole[WHOLE] = {0}, own[OWN];
   int from[WHOLE], to[WHOLE], count = places(from, to);
   for (int i = 0; i < OWN; i++) own[i] = (uint16_t)(1 + i);
-  rt_tensor_parts_collect(joined(), (const char *)own, (char *)whole, sizeof *own);
+  rt_tensor_parts_collect(joined(), 1, (const char *)own, (char *)whole);
   for (int i = 0; i < count; i++) assert_int_equal(whole[to[i]], own[from[i]]);
+}
+
+/* Where a state has some tensors alone, in an order of its own. */
+static void slices_get_their_parts(void **state) {
+  (void)state;
+  float whole[WHOLE], own[16] = {0}, back[WHOLE] = {0};
+  static const int from[] = {48, 49, 50, 54, 55, 56, 112}, to[] = {0, 1, 2, 3, 4, 5, 8};
+  for (int i = 0; i < WHOLE; i++) whole[i] = (float)(1 + i);
+  rt_tensor_parts_deal(joined(), 2, (char *)own, (const char *)whole);
+  for (int i = 0; i < 7; i++) assert_true(own[to[i]] == whole[from[i]]);
+  rt_tensor_parts_collect(joined(), 2, (const char *)own, (char *)back);
+  for (int i = 0; i < 7; i++) assert_true(back[from[i]] == whole[from[i]]);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_program_without_parts_is_as_it_is),
       cmocka_unit_test(tensors_become_whole_one_after_the_other),
-      cmocka_unit_test(all_states_are_divided),
+      cmocka_unit_test(states_of_parameters_are_divided),
       cmocka_unit_test(a_rank_gets_its_part_of_each_piece),
       cmocka_unit_test(a_rank_gives_it_back),
+      cmocka_unit_test(slices_get_their_parts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
