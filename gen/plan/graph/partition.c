@@ -80,13 +80,28 @@ static void replicate_inputs(struct builder *builder, const struct partition *pa
   }
 }
 
+/* The sum of what a node gives as its part of it, by the name of the whole. */
+static struct value *sum_of(struct builder *builder, const struct partition *partition, struct value *part) {
+  struct value *sum = collective(builder, partition, "all_reduce", part);
+  sum->name = part->name;
+  part->name = arena_printf(partition->program->arena, "%s_part", sum->name);
+  return sum;
+}
+
+/* Lets what uses a part of a sum use the sum. */
+static void use_sum(struct region *region, struct value *sum) {
+  struct value *part = sum->producer->inputs[0];
+  region_replace(region, part, sum);
+  sum->producer->inputs[0] = part;
+}
+
 /* The nodes of a region again, with collectives between them. */
 static void insert_collectives(struct builder *builder, const struct partition *partition, struct region *region) {
-  struct node_list nodes = region->nodes;
+  const struct node_list nodes = region->nodes;
   struct graph *graph = partition->program->graph;
-  size_t most = (size_t)graph->next_value + 1; /* with the collectives, at most one for each operand */
-  for (int i = 0; i < nodes.count; i++) most += (size_t)nodes.items[i]->n_inputs + 1;
-  struct value **made = arena_alloc(graph->arena, most * sizeof *made);
+  struct value **made = arena_alloc(graph->arena, ((size_t)graph->next_value + 1) * sizeof *made);
+  struct value **sums = arena_alloc(graph->arena, ((size_t)nodes.count + 1) * sizeof *sums);
+  int n_sums = 0;
   region->nodes = (struct node_list){0};
   builder_enter(builder, region);
   for (int i = 0; i < nodes.count; i++) {
@@ -95,16 +110,10 @@ static void insert_collectives(struct builder *builder, const struct partition *
     builder_at(builder, node->where);
     if (operands != NULL) replicate_inputs(builder, partition, node, made);
     region_append(graph, region, node);
-    if (operands == NULL || operands[node->n_inputs].form != PLACED_PARTIAL) continue;
-    struct value *sum = collective(builder, partition, "all_reduce", node->outputs[0]);
-    sum->name = node->outputs[0]->name;
-    node->outputs[0]->name = arena_printf(graph->arena, "%s_part", sum->name);
-    for (int k = i + 1; k < nodes.count; k++)
-      for (int j = 0; j < nodes.items[k]->n_inputs; j++)
-        if (nodes.items[k]->inputs[j] == node->outputs[0]) nodes.items[k]->inputs[j] = sum;
-    for (int k = 0; k < region->results.count; k++)
-      if (region->results.items[k] == node->outputs[0]) region->results.items[k] = sum;
+    if (operands != NULL && operands[node->n_inputs].form == PLACED_PARTIAL)
+      sums[n_sums++] = sum_of(builder, partition, node->outputs[0]);
   }
+  for (int i = 0; i < n_sums; i++) use_sum(region, sums[i]);
   builder_leave(builder);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
+#include "gen/ir/region.h"
 #include "gen/plan/graph/weight_walk.h"
 
 struct placement placement_of(const struct placements *placements, const struct value *value) {
@@ -83,41 +84,28 @@ static bool join(struct placements *placements, const struct value *a, const str
   return second.form != PLACED_SPLIT || set(placements, a, second, changed);
 }
 
-static bool is_used(const struct value *value) {
-  for (int i = 0; i < value->region->nodes.count; i++) {
-    const struct node *node = value->region->nodes.items[i];
-    for (int k = 0; k < node->n_inputs; k++)
-      if (node->inputs[k] == value) return true;
-  }
-  for (int i = 0; i < value->region->results.count; i++)
-    if (value->region->results.items[i] == value) return true;
-  return false;
+/* The first of a node's operands that is split; -1: none is. */
+static int seed_of(const struct placements *placements, const struct node *node) {
+  for (int i = 0; i <= node->n_inputs; i++)
+    if (placement_of(placements, op_operand(node, i)).form == PLACED_SPLIT) return i;
+  return -1;
 }
 
 bool node_placements(const struct placements *placements, const struct node *node, struct placement *operands) {
-  int seed = -1;
-  for (int i = node->n_inputs; i >= 0; i--) {
-    operands[i] = (struct placement){.form = PLACED_WHOLE};
-    if (placement_of(placements, op_operand(node, i)).form == PLACED_SPLIT) seed = i;
-  }
+  int seed = seed_of(placements, node);
   if (seed < 0) return false;
+  for (int i = 0; i <= node->n_inputs; i++) operands[i] = (struct placement){.form = PLACED_WHOLE};
   operands[seed] = placement_of(placements, op_operand(node, seed));
   return op_place(node, seed, placements->ranks, operands);
 }
 
-static bool has_split(const struct placements *placements, const struct node *node) {
-  for (int i = 0; i <= node->n_inputs; i++)
-    if (placement_of(placements, op_operand(node, i)).form == PLACED_SPLIT) return true;
-  return false;
-}
-
 /* Splits what a node needs and gives; false where it disagrees with what is split already. */
 static bool spread_node(struct placements *placements, const struct node *node, bool *changed) {
-  if (!has_split(placements, node)) return true;
+  if (seed_of(placements, node) < 0) return true;
   struct placement *operands = arena_alloc(placements->program->arena, ((size_t)node->n_inputs + 1) * sizeof *operands);
   if (!node_placements(placements, node, operands)) return false;
   for (int i = 1; i < node->n_outputs; i++)
-    if (is_used(node->outputs[i])) return false;
+    if (value_is_used(node->region, node->outputs[i], NULL)) return false;
   for (int i = 0; i <= node->n_inputs; i++) {
     const struct value *value = op_operand(node, i);
     if (operands[i].form == PLACED_SPLIT ? !set(placements, value, operands[i], changed)
