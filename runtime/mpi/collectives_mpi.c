@@ -12,14 +12,16 @@
 /* MPI counts in int. */
 enum { MOST_AT_ONCE = 1 << 28 };
 
-static MPI_Request begin(MPI_Comm channel, void *values, size_t count, MPI_Datatype type, MPI_Op sum,
+/* Begins to add up `from` into `to`, which may be the same. */
+static MPI_Request begin(MPI_Comm channel, const void *from, void *to, size_t count, MPI_Datatype type, MPI_Op sum,
                          const char *what) {
+  const void *source = from == to ? MPI_IN_PLACE : from;
   MPI_Request request;
   int width, ranks;
   MPI_Type_size(type, &width);
   MPI_Comm_size(channel, &ranks);
   rt_choose_all_reduce(count * (size_t)width, ranks);
-  rt_mpi_check(MPI_Iallreduce(MPI_IN_PLACE, values, (int)count, type, sum, channel, &request), what);
+  rt_mpi_check(MPI_Iallreduce(source, to, (int)count, type, sum, channel, &request), what);
   return request;
 }
 
@@ -48,14 +50,21 @@ static MPI_Op sum_of(enum accel_dtype dtype) {
 
 /* ---- One after the other ---- */
 
-static void all_reduce(enum accel_axis axis, void *values, size_t count, MPI_Datatype type, const char *what) {
+static void all_reduce_from(enum accel_axis axis, const void *x, void *y, size_t count, MPI_Datatype type, MPI_Op sum,
+                            const char *what) {
   int width;
   MPI_Type_size(type, &width);
   for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
     size_t n = count - at < MOST_AT_ONCE ? count - at : MOST_AT_ONCE;
-    MPI_Request request = begin(rt_channel_along(axis), (char *)values + at * (size_t)width, n, type, MPI_SUM, what);
+    const char *from = (const char *)x + at * (size_t)width;
+    char *to = (char *)y + at * (size_t)width;
+    MPI_Request request = begin(rt_channel_along(axis), from, to, n, type, sum, what);
     rt_mpi_wait(&request, what);
   }
+}
+
+static void all_reduce(enum accel_axis axis, void *values, size_t count, MPI_Datatype type, const char *what) {
+  all_reduce_from(axis, values, values, count, type, MPI_SUM, what);
 }
 
 void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
@@ -67,29 +76,14 @@ void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
   all_reduce(axis, values, count, MPI_FLOAT, "the sum of gradients");
 }
 
-static void all_reduce_from(enum accel_axis axis, const void *x, void *y, size_t count, MPI_Datatype type, MPI_Op sum) {
-  static const char what[] = "the sum of activations";
-  MPI_Comm channel = rt_channel_along(axis);
-  int width, ranks;
-  MPI_Type_size(type, &width);
-  MPI_Comm_size(channel, &ranks);
-  for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
-    size_t n = count - at < MOST_AT_ONCE ? count - at : MOST_AT_ONCE;
-    const char *from = (const char *)x + at * (size_t)width;
-    char *to = (char *)y + at * (size_t)width;
-    MPI_Request request;
-    rt_choose_all_reduce(n * (size_t)width, ranks);
-    rt_mpi_check(MPI_Iallreduce(from == to ? MPI_IN_PLACE : from, to, (int)n, type, sum, channel, &request), what);
-    rt_mpi_wait(&request, what);
-  }
-}
+static const char sum_of_activations[] = "the sum of activations";
 
 void accel_all_reduce_from(enum accel_axis axis, const float *x, float *y, size_t count) {
-  all_reduce_from(axis, x, y, count, MPI_FLOAT, MPI_SUM);
+  all_reduce_from(axis, x, y, count, MPI_FLOAT, MPI_SUM, sum_of_activations);
 }
 
 void accel_all_reduce_bfloat16_from(enum accel_axis axis, const uint16_t *x, uint16_t *y, size_t count) {
-  all_reduce_from(axis, x, y, count, MPI_UINT16_T, sum_of(ACCEL_BFLOAT16));
+  all_reduce_from(axis, x, y, count, MPI_UINT16_T, sum_of(ACCEL_BFLOAT16), sum_of_activations);
 }
 
 /* NaN is larger than any number. */
@@ -104,7 +98,7 @@ void accel_all_reduce_largest(enum accel_axis axis, double *values, size_t count
   static const char what[] = "the largest gradient";
   static MPI_Op larger = MPI_OP_NULL;
   if (larger == MPI_OP_NULL) rt_mpi_check(MPI_Op_create(keep_larger, 1, &larger), what);
-  MPI_Request request = begin(rt_channel_along(axis), values, count, MPI_DOUBLE, larger, what);
+  MPI_Request request = begin(rt_channel_along(axis), values, values, count, MPI_DOUBLE, larger, what);
   rt_mpi_wait(&request, what);
 }
 
@@ -140,7 +134,8 @@ static void start(struct in_flight_list *list, enum accel_axis axis, MPI_Comm ch
   if (share(list, axis, ACCEL_FLOAT32, values, count, (struct in_flight){0})) return;
   for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
     size_t n = count - at < MOST_AT_ONCE ? count - at : MOST_AT_ONCE;
-    rt_in_flight_add(list, begin(channel, values + at, n, MPI_FLOAT, MPI_SUM, list->what), (struct in_flight){0});
+    rt_in_flight_add(list, begin(channel, values + at, values + at, n, MPI_FLOAT, MPI_SUM, list->what),
+                     (struct in_flight){0});
   }
 }
 
@@ -194,7 +189,7 @@ void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, flo
   for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
     size_t n = count - at < MOST_AT_ONCE ? count - at : MOST_AT_ONCE;
     rt_in_flight_add(
-        &rt_sums, begin(rt_channel_along(axis), wire + at, n, MPI_UINT16_T, sum_of(dtype), rt_sums.what),
+        &rt_sums, begin(rt_channel_along(axis), wire + at, wire + at, n, MPI_UINT16_T, sum_of(dtype), rt_sums.what),
         (struct in_flight){.end = widen, .dtype = dtype, .values = values + at, .arrived = wire + at, .count = n});
   }
 }
