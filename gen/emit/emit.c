@@ -199,7 +199,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "device", device_value(program));
   jinja_set(arena, context, "weight_structs", weight_structs_value(program));
   jinja_set(arena, context, "tensors", tensors_value(program));
-  jinja_set(arena, context, "gradient_table", gradient_table_value(program));
+  jinja_set(arena, context, "gradient_table", gradients_value(program, GRADIENTS_ALL));
   jinja_set(arena, context, "layers", layers_value(program));
   jinja_set(arena, context, "start", start_value(program));
   jinja_set(arena, context, "adapters", adapters_value(program));

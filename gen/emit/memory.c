@@ -109,28 +109,17 @@ struct jinja_value tensors_value(const struct program *program) {
   return list;
 }
 
-struct jinja_value gradient_table_value(const struct program *program) {
+struct jinja_value gradients_value(const struct program *program, enum gradient_set set) {
   const struct weight_tree *weights = program->weights;
   struct table_row *rows = arena_alloc(program->arena, ((size_t)weights->count + 1) * sizeof *rows);
+  const int64_t size = dtype_size(DTYPE_FLOAT32);
   int count = 0;
   for (int i = 0; i < weights->count; i++) {
     const struct weight *weight = &weights->items[i];
-    int64_t first = weight->gradient / dtype_size(DTYPE_FLOAT32), length = shape_count(weight->parameter->shape);
-    if (weight->gradient >= 0)
-      rows[count++] = (struct table_row){.name = weight->path, .same = {length}, .steps = {first}};
-  }
-  return table_value(program->arena, rows, count, 1, 1);
-}
-
-struct jinja_value placed_gradients_value(const struct program *program, bool split) {
-  const struct weight_tree *weights = program->weights;
-  struct table_row *rows = arena_alloc(program->arena, ((size_t)weights->count + 1) * sizeof *rows);
-  int64_t size = dtype_size(DTYPE_FLOAT32);
-  int count = 0;
-  for (int i = 0; i < weights->count; i++) {
-    const struct weight *weight = &weights->items[i];
-    int64_t length = arena_aligned(shape_count(weight->parameter->shape) * size) / size;
-    if (weight->gradient < 0 || (weight->parameter->placement.form == PLACED_SPLIT) != split) continue;
+    int64_t length = shape_count(weight->parameter->shape);
+    bool split = weight->parameter->placement.form == PLACED_SPLIT;
+    if (weight->gradient < 0 || (set == GRADIENTS_SPLIT && !split) || (set == GRADIENTS_WHOLE && split)) continue;
+    if (set != GRADIENTS_ALL) length = arena_aligned(length * size) / size;
     rows[count++] = (struct table_row){.name = weight->path, .same = {length}, .steps = {weight->gradient / size}};
   }
   return table_value(program->arena, rows, count, 1, 1);

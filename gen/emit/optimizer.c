@@ -252,8 +252,8 @@ static struct jinja_value rule_value(const struct program *program, const struct
   bool splits = job->parallelism.axes[AXIS_TP] > 1;
   set_bool(arena, value, "splits_tensors", splits);
   if (splits) {
-    jinja_set(arena, value, "split_gradients", placed_gradients_value(program, true));
-    jinja_set(arena, value, "whole_gradients", placed_gradients_value(program, false));
+    jinja_set(arena, value, "split_gradients", gradients_value(program, GRADIENTS_SPLIT));
+    jinja_set(arena, value, "whole_gradients", gradients_value(program, GRADIENTS_WHOLE));
   }
   set_int(arena, value, "shards", job->parallelism.axes[AXIS_DP_SHARD]);
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);

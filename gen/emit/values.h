@@ -44,12 +44,10 @@ struct jinja_value weight_structs_value(const struct program *program);
  * row is that in the program's tables, -1 where it is of a layer after the first of several alike. */
 struct jinja_value tensors_value(const struct program *program);
 
-/* The gradients of parameters, by the first element and how many: a table (gen/emit/rows.h). */
-struct jinja_value gradient_table_value(const struct program *program);
-
-/* The gradients of parameters that ranks along tensor parallelism have a part of (`split`), or that all of them have
- * whole: a table of first elements and how many, with what pads them. */
-struct jinja_value placed_gradients_value(const struct program *program, bool split);
+/* The gradients of parameters, by the first element and how many: a table (gen/emit/rows.h). Those that ranks have a
+ * part of, and those that each has whole, are with what pads them. */
+enum gradient_set { GRADIENTS_ALL, GRADIENTS_SPLIT, GRADIENTS_WHOLE };
+struct jinja_value gradients_value(const struct program *program, enum gradient_set set);
 
 /* Rows of these tables that stand for several layers: [{name, first, rows, from, count, stride}]. */
 struct jinja_value layers_value(const struct program *program);
