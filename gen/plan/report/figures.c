@@ -86,20 +86,23 @@ static void find_limits(struct program *program) {
     program->data.vocabulary = limit;
 }
 
-/* Elements of a parameter on all ranks that divide it. */
-static int64_t whole_count(const struct program *program, const struct parameter *parameter) {
-  bool split = parameter->placement.form == PLACED_SPLIT;
-  return shape_count(parameter->shape) * (split ? program->job->parallelism.axes[AXIS_TP] : 1);
+static void count_parameters(struct program *program) {
+  struct program_figures *figures = &program->figures;
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct weight *weight = &program->weights->items[i];
+    bool split = weight->parameter->placement.form == PLACED_SPLIT;
+    int64_t own = shape_count(weight->parameter->shape);
+    figures->n_tied += weight->tied;
+    if (weight->parameter->buffer) continue;
+    figures->n_split += split;
+    figures->own_elements += own;
+    figures->n_parameters += own * (split ? program->job->parallelism.axes[AXIS_TP] : 1);
+  }
 }
 
 void count_figures(struct program *program) {
   find_limits(program);
-  program->figures.n_parameters = 0;
-  for (int i = 0; i < program->weights->count; i++) {
-    if (!program->weights->items[i].parameter->buffer)
-      program->figures.n_parameters += whole_count(program, program->weights->items[i].parameter);
-    program->figures.n_tied += program->weights->items[i].tied;
-  }
+  count_parameters(program);
   count_flops(program);
   count_bytes(program);
 }

@@ -29,28 +29,13 @@ static void add_model(struct text *text, const struct program *program) {
   text_puts(text, "\n");
 }
 
-/* What tensor parallelism divides: parameters, of which each rank has a part, and elements that it has of all. */
-struct split_parameters {
-  int64_t count, elements;
-};
-
-static struct split_parameters split_parameters(const struct program *program) {
-  struct split_parameters split = {0};
-  for (int i = 0; i < program->weights->count; i++) {
-    const struct parameter *parameter = program->weights->items[i].parameter;
-    if (parameter->buffer) continue;
-    split.count += parameter->placement.form == PLACED_SPLIT;
-    split.elements += shape_count(parameter->shape);
-  }
-  return split;
-}
-
+/* What tensor parallelism divides. */
 static void add_split(struct text *text, const struct program *program) {
-  struct split_parameters split = split_parameters(program);
-  if (split.count == 0) return;
-  text_printf(text, "split     %lld of %d parameters among %lld ranks (tp); each has %s of %s elements\n",
-              (long long)split.count, program->weights->count, (long long)program->job->parallelism.axes[AXIS_TP],
-              count_text(text->arena, split.elements), count_text(text->arena, program->figures.n_parameters));
+  const struct program_figures *figures = &program->figures;
+  if (figures->n_split == 0) return;
+  text_printf(text, "split     %d of %d parameters among %lld ranks (tp); each has %s of %s elements\n",
+              figures->n_split, program->weights->count, (long long)program->job->parallelism.axes[AXIS_TP],
+              count_text(text->arena, figures->own_elements), count_text(text->arena, figures->n_parameters));
 }
 
 static void add_step(struct text *text, const struct program *program) {
@@ -182,11 +167,11 @@ const char *report_json(const struct program *program, json_t *predicted) {
     json_object_set_new(root, "aliased_bytes", json_integer((json_int_t)aliased_bytes(program)));
   if (root != NULL && program->figures.bytes.host > 0)
     json_object_set_new(root, "host_bytes", json_integer((json_int_t)program->figures.bytes.host));
-  struct split_parameters split = split_parameters(program);
-  if (root != NULL && split.count > 0)
+  if (root != NULL && program->figures.n_split > 0)
     json_object_set_new(root, "split",
-                        json_pack("{s:I, s:I, s:I}", "parameters", (json_int_t)split.count, "elements",
-                                  (json_int_t)split.elements, "ranks", (json_int_t)job->parallelism.axes[AXIS_TP]));
+                        json_pack("{s:i, s:I, s:I}", "parameters", program->figures.n_split, "elements",
+                                  (json_int_t)program->figures.own_elements, "ranks",
+                                  (json_int_t)job->parallelism.axes[AXIS_TP]));
   struct shared_bytes shared = shared_bytes(program);
   if (root != NULL && program->ranks.collectives.count > 0) {
     json_object_set_new(root, "collectives", traffic_json(program));
