@@ -310,6 +310,40 @@ static struct value sum_bfloat16_into(const struct call *call) {
   return sum_into(call, 2);
 }
 
+/* Parts of `size` bytes an element, of argument `outer` times the argument after it, become the whole on all ranks, or
+ * wholes become a part of their sum, with room for a whole. */
+static struct value exchange_parts(const struct call *call, int part, int whole, int work, int outer, int64_t size) {
+  struct interp *interp = call->interp;
+  int64_t axis = call->arguments[0].kind == VALUE_INTEGER ? call->arguments[0].low : -1;
+  int64_t ranks = interp->config == NULL || axis < 0 ? 0 : external_member(interp, interp->config, "mesh", axis);
+  int64_t bytes = bounded_multiply(bounded_multiply(external_max(call, outer), external_max(call, outer + 1)), size);
+  int64_t all = bounded_multiply(bytes, ranks > 1 ? ranks : 1);
+  interp_collective(interp, call->node, call->arguments, call->count);
+  external_touch(call, part, bytes, part == 2);
+  external_touch(call, whole, all, whole == 2);
+  require_whole(call, part, bytes);
+  require_whole(call, whole, all);
+  if (work > 0) external_touch(call, work, all, true);
+  interp_require_noalias(interp, call->node, call->node->function->name, call->arguments[2], call->arguments[1]);
+  return value_number(0);
+}
+
+static struct value gather_float32(const struct call *call) {
+  return exchange_parts(call, 1, 2, 0, 3, 4);
+}
+
+static struct value gather_bfloat16(const struct call *call) {
+  return exchange_parts(call, 1, 2, 0, 3, 2);
+}
+
+static struct value scatter_float32(const struct call *call) {
+  return exchange_parts(call, 2, 1, 3, 4, 4);
+}
+
+static struct value scatter_bfloat16(const struct call *call) {
+  return exchange_parts(call, 2, 1, 3, 4, 2);
+}
+
 static const struct {
   const char *name;
   struct value (*run)(const struct call *call);
@@ -344,6 +378,10 @@ static const struct {
     {"accel_generation_positions", generation_positions},
     {"accel_all_reduce_from", sum_float32_into},
     {"accel_all_reduce_bfloat16_from", sum_bfloat16_into},
+    {"accel_all_gather_parts", gather_float32},
+    {"accel_all_gather_bfloat16_parts", gather_bfloat16},
+    {"accel_reduce_scatter_parts", scatter_float32},
+    {"accel_reduce_scatter_bfloat16_parts", scatter_bfloat16},
     {"accel_all_reduce_counts", sum_eight_bytes},
     {"accel_all_reduce_doubles", sum_eight_bytes},
     {"accel_all_reduce_largest", sum_eight_bytes},

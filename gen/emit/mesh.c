@@ -83,6 +83,19 @@ static struct jinja_value parts_value(const struct program *program) {
   return list;
 }
 
+/* The axes along which a kernel asks which rank it runs on. */
+static struct jinja_value asked_axes_value(const struct program *program) {
+  struct jinja_value list = jinja_list(program->arena);
+  bool asked[AXES] = {false};
+  for (int i = 0; i < program->kernels.count; i++) {
+    const struct node *node = program->kernels.items[i]->node;
+    int axis = node->kind->ranks.part_axis != NULL ? node->kind->ranks.part_axis(node) : -1;
+    if (axis >= 0 && !asked[axis]) jinja_push(program->arena, list, jinja_string(program->arena, axis_names[axis]));
+    if (axis >= 0) asked[axis] = true;
+  }
+  return list;
+}
+
 /* The member of the arena that ranks add up from where it lies; "": none. */
 static const char *summed_member(const struct program *program) {
   const struct job *job = program->job;
@@ -113,6 +126,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_text(arena, value, "wire", alone || !dtype_is_bits16(wire) ? "" : dtype_enumerator(wire));
   set_text(arena, value, "wire_type", dtype_is_bits16(wire) ? dtype_short_name(wire) : "");
   jinja_set(arena, value, "tensor_parts", parts_value(program));
+  jinja_set(arena, value, "asked_axes", asked_axes_value(program));
   if (alone) return value;
   set_units(program, value);
   set_int(arena, value, "data_ranks", job_data_ranks(job));

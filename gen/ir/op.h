@@ -202,10 +202,17 @@ struct op_evaluation {
   struct value *(*substitute)(struct builder *builder, const struct node *node);
 };
 
-/* Numbers that a kernel adds up over ranks while it runs. */
+enum op_exchange_form {
+  EXCHANGE_ALL_REDUCE,
+  EXCHANGE_REDUCE_SCATTER, /* of parts of a tensor, one for each rank */
+  EXCHANGE_ALL_GATHER
+};
+
+/* Numbers that a kernel exchanges with other ranks while it runs. */
 struct op_exchange {
+  enum op_exchange_form form;
   const char *what; /* for people: "statistics" */
-  int64_t count;
+  int64_t count;    /* of the whole */
   enum dtype dtype;
   int axis; /* of the mesh, an enum axis; -1: all axes along which ranks have batches of their own */
 };
@@ -215,8 +222,10 @@ struct op_ranks {
   /* The same operation where its statistics are over the batches of all ranks: it has the attributes "replicas" and
    * "shards", the ranks along either axis, and more outputs after this one's. NULL: it has no statistics of a batch. */
   const struct op_kind *over_ranks;
-  /* What the kernel adds up over ranks. NULL: it exchanges nothing. */
+  /* What the kernel exchanges with other ranks. NULL: nothing. */
   struct op_exchange (*exchanged)(const struct node *node);
+  /* The axis of the mesh along which the kernel asks which rank it runs on; -1: it does not. NULL: it does not. */
+  int (*part_axis)(const struct node *node);
   /* How the operands lie on `ranks` ranks when one of them is split. placements[] has one for each input and then that
    * of output 0; that of operand `seed` is set, to a split. Sets all others to what the operation then needs of its
    * inputs and gives as output. False: it needs that dimension whole. NULL: as sequence.along says of output 0.

@@ -27,6 +27,7 @@ struct collective {
   const struct step *after; /* of gradients: the statement of the backward that completes them */
   int iteration;            /* of that statement */
   const char *overlaps;     /* what runs from when it begins until it is awaited; NULL: it is awaited directly */
+  bool direct;              /* each rank sends to each other one, and adds up what arrives */
   bool chained;             /* it begins when the one before it has ended */
 };
 

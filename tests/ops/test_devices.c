@@ -13,6 +13,7 @@
 static const char *const missing[] = {
     "step_tensor", /* written with the optimizer's update */
     "all_reduce",  /* of ranks that divide tensors, which a job for GPUs has none of */
+    "all_gather",  "reduce_scatter", "part_of",
 };
 
 static bool has_kernel(const struct op_kind *kind) {

@@ -62,6 +62,25 @@ int MPI_Iallgatherv(const void *from, int n, MPI_Datatype own, void *to, const i
   return PMPI_Iallgatherv(from, n, own, to, counts, positions, type, comm, request);
 }
 
+/* Of what each rank has of each other one, the whole. */
+static void count_parts(MPI_Comm comm, int n, MPI_Datatype type) {
+  int ranks;
+  PMPI_Comm_size(comm, &ranks);
+  count(comm, n * ranks, type);
+}
+
+int MPI_Iallgather(const void *from, int n, MPI_Datatype own, void *to, int each, MPI_Datatype type, MPI_Comm comm,
+                   MPI_Request *request) {
+  count_parts(comm, each, type);
+  return PMPI_Iallgather(from, n, own, to, each, type, comm, request);
+}
+
+int MPI_Ialltoall(const void *from, int n, MPI_Datatype own, void *to, int each, MPI_Datatype type, MPI_Comm comm,
+                  MPI_Request *request) {
+  count_parts(comm, n, own);
+  return PMPI_Ialltoall(from, n, own, to, each, type, comm, request);
+}
+
 int MPI_Allreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   count(comm, n, type);
   return PMPI_Allreduce(from, to, n, type, op, comm);

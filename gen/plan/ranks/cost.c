@@ -52,8 +52,10 @@ static bool is_by_tree(enum collective_kind kind) {
   return kind == COLLECTIVE_TREE_ALL_REDUCE || kind == COLLECTIVE_TREE_REDUCE_SCATTER;
 }
 
-static enum cost_method method_of(enum collective_kind kind, int64_t ranks, int64_t bytes) {
-  if (kind == COLLECTIVE_REDUCE_SCATTER) return METHOD_TREE_LINEAR;
+static enum cost_method method_of(const struct collective *collective, int64_t ranks) {
+  enum collective_kind kind = collective->kind;
+  int64_t bytes = collective->count * collective->width;
+  if (kind == COLLECTIVE_REDUCE_SCATTER) return collective->direct ? METHOD_LINEAR : METHOD_TREE_LINEAR;
   if (kind == COLLECTIVE_ALL_GATHER) return METHOD_LINEAR;
   if (bytes <= SHORT_BYTES) return METHOD_DOUBLING;
   return (ranks & (ranks - 1)) == 0 ? METHOD_HALVING : METHOD_RING;
@@ -72,7 +74,7 @@ struct cost collective_cost(const struct program *program, const struct collecti
   const struct group group = group_of(program, collective->axis);
   double p = (double)group.ranks, rounds = ceil(log2(p)), seconds = 0;
   if (group.ranks <= 1 || group.local) return (struct cost){METHOD_NONE, 0};
-  enum cost_method method = method_of(collective->kind, group.ranks, collective->count * collective->width);
+  enum cost_method method = method_of(collective, group.ranks);
   double n = bytes_of(collective, method, p, rounds), ways = collective->kind == COLLECTIVE_TREE_REDUCE_SCATTER ? 1 : 2;
   switch (method) {
   case METHOD_NONE:

@@ -137,16 +137,20 @@ static bool is_along(const struct job *job, struct op_exchange exchange, enum ax
   return exchange.axis >= 0 ? axis == (enum axis)exchange.axis : axis == AXIS_DP_REPLICATE || axis == AXIS_DP_SHARD;
 }
 
-/* What a statement's kernel adds up over ranks while it runs: along the inner axes first. */
+/* What a statement's kernel exchanges with other ranks while it runs: along the inner axes first. */
 static void exchange_in_kernel(struct sequence *sequence, const struct step *step) {
+  static const enum collective_kind kinds[] = {[EXCHANGE_ALL_REDUCE] = COLLECTIVE_ALL_REDUCE,
+                                               [EXCHANGE_REDUCE_SCATTER] = COLLECTIVE_REDUCE_SCATTER,
+                                               [EXCHANGE_ALL_GATHER] = COLLECTIVE_ALL_GATHER};
   const struct program *program = sequence->program;
   if (step->node->kind->ranks.exchanged == NULL) return;
   const struct op_exchange exchange = step->node->kind->ranks.exchanged(step->node);
   for (int axis = AXES - 1; axis >= 0; axis--) {
     if (!is_along(program->job, exchange, (enum axis)axis)) continue;
     run_alone(sequence,
-              (struct collective){.kind = COLLECTIVE_ALL_REDUCE,
+              (struct collective){.kind = kinds[exchange.form],
                                   .axis = (enum axis)axis,
+                                  .direct = exchange.form == EXCHANGE_REDUCE_SCATTER,
                                   .what = arena_printf(program->arena, "%s in %s", exchange.what, step->kernel->name),
                                   .width = dtype_size(exchange.dtype),
                                   .count = exchange.count,

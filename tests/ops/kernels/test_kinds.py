@@ -14,6 +14,7 @@ ELSEWHERE = {
     **dict.fromkeys(("sync_batch_norm", "sync_batch_norm_backward"), "reference/test_sync_batch_norm.py"),
     "step_tensor": "optimizer/test_lomo.py",
     "all_reduce": "parallel/test_tensor.py",
+    **dict.fromkeys(("all_gather", "reduce_scatter", "part_of"), "parallel/test_sequence.py"),
     # What a GPU's libraries and kernels do in one: matmuls with what follows them, sums before norms and after their gradients,
     # logits that stay for the backward.
     **dict.fromkeys(("matmul_bias", "matmul_gelu", "matmul_bias_gelu", "matmul_relu", "matmul_bias_relu", "matmul_dgelu", "matmul_drelu",
