@@ -125,12 +125,21 @@ struct jinja_value gemms_value(const struct program *program, const struct kerne
   return value;
 }
 
+/* The axis of the mesh along which a kernel exchanges numbers or asks which rank it runs on, as "tp". */
+static void set_mesh_axis(struct arena *arena, struct jinja_value k, const struct node *node) {
+  const struct op_ranks *ranks = &node->kind->ranks;
+  int axis = ranks->exchanged != NULL ? ranks->exchanged(node).axis : -1;
+  if (axis < 0 && ranks->part_axis != NULL) axis = ranks->part_axis(node);
+  if (axis >= 0) set_text(arena, k, "mesh_axis", job_axis_names[axis]);
+}
+
 static struct jinja_value kernel_value(const struct program *program, const struct kernel *kernel) {
   struct arena *arena = program->arena;
   const struct node *node = kernel->node;
   struct jinja_value value = jinja_map(arena), k = jinja_map(arena);
   struct jinja_value inputs = jinja_list(arena), outputs = jinja_list(arena);
   set_attributes(arena, k, node);
+  set_mesh_axis(arena, k, node);
   for (int i = 0; i < node->n_outputs; i++) {
     struct jinja_value operand = operand_value(arena, kernel, &kernel->outputs[i]);
     set_bool(arena, operand, "workspace", node->kind->memory.workspace >> op_described(node->kind, i) & 1);
