@@ -2,6 +2,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/process/world.h"
+#include "runtime/weights/sharded_rows.h"
 #include "runtime/weights/tensor_parts.h"
 #include "runtime/weights/tensors.h"
 
@@ -9,8 +10,7 @@
 #include <string.h>
 
 bool rt_is_sharded(const struct accel_program *program, int state) {
-  const struct accel_sharding *sharding = &program->sharding;
-  return state >= sharding->first_state && state < sharding->first_state + sharding->n_states;
+  return rt_rows_divide(program, state);
 }
 
 bool rt_sharded_open(const struct accel_program *program, char *const *own, char **arrays, int n_states,
@@ -36,21 +36,13 @@ void rt_sharded_close(const struct accel_program *program, char **arrays) {
   }
 }
 
-static void collect_rows(const struct accel_program *program, const char *own, char *whole, size_t size) {
-  for (int k = 0; k < program->sharding.n_rows; k++) {
-    const struct accel_row *row = &program->sharding.rows[k];
-    rt_world_collect(ACCEL_DP_SHARD, own + row->own * size, whole != NULL ? whole + row->first * size : NULL,
-                     row->shard_size * size, row->last * size);
-  }
-}
-
 void rt_sharded_collect(const struct accel_program *program, char *const *own, char *const *arrays, int n_states) {
   for (int i = 0; i < n_states; i++) {
     if (!rt_is_sharded(program, i)) continue;
     if (program->n_tensor_parts > 0)
       rt_tensor_parts_collect(program, i, own[i], arrays[i]);
     else
-      collect_rows(program, own[i], arrays[i], rt_dtype_size(program->states[i].dtype));
+      rt_rows_collect(program, i, 0, own[i], 0, (size_t)program->sharding.whole, arrays[i]);
   }
 }
 

@@ -107,20 +107,20 @@ void rt_user_gather(const void *own, void *all, size_t size, const char *what) {
   gather(rt_channel_user(), own, all, size, what);
 }
 
-void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t shard_size, size_t last) {
-  MPI_Comm channel = rt_channel_along(axis);
-  MPI_Request request;
-  int ranks, along;
-  MPI_Comm_size(channel, &ranks);
-  MPI_Comm_rank(channel, &along);
-  if (along != world.rank) return;
-  size_t width = shard_size % 4 == 0 && last % 4 == 0 ? 4 : 2;
-  int *counts = rt_shard_counts(NULL, ranks, shard_size / width, last / width);
-  rt_mpi_check(MPI_Igatherv(own, counts[along], width == 4 ? MPI_FLOAT : MPI_UINT16_T, whole, counts, counts + ranks,
-                            width == 4 ? MPI_FLOAT : MPI_UINT16_T, 0, channel, &request),
-               "gather");
-  rt_mpi_wait(&request, "what rank 0 saves");
-  free(counts);
+/* In order, so that nothing but the channel tells them apart. */
+void rt_world_bring(int from, const void *own, void *there, size_t size) {
+  static const char what[] = "what rank 0 saves";
+  if (world.rank == 0 && from == 0) memcpy(there, own, size);
+  if (from == 0 || (world.rank != 0 && world.rank != from)) return;
+  for (size_t at = 0; at < size; at += MOST_AT_ONCE) {
+    MPI_Request request;
+    int count = size - at < MOST_AT_ONCE ? (int)(size - at) : MOST_AT_ONCE;
+    rt_mpi_check(world.rank == 0
+                     ? MPI_Irecv((char *)there + at, count, MPI_BYTE, from, 0, rt_channel_between(), &request)
+                     : MPI_Isend((const char *)own + at, count, MPI_BYTE, 0, 0, rt_channel_between(), &request),
+                 what);
+    rt_mpi_wait(&request, what);
+  }
 }
 
 void rt_world_leave(void) {

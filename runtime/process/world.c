@@ -13,10 +13,15 @@ int64_t rt_mesh_ranks(const struct accel_program *program) {
 }
 
 /* Ranks are numbered with the last axis running fastest. */
-int rt_rank_along(const struct accel_program *program, enum accel_axis axis) {
+int rt_stride_along(const struct accel_program *program, enum accel_axis axis) {
   int stride = 1;
   for (int i = ACCEL_AXES - 1; i > (int)axis; i--) stride *= program->mesh[i] > 0 ? program->mesh[i] : 1;
-  return rt_world()->rank / stride % (program->mesh[axis] > 0 ? program->mesh[axis] : 1);
+  return stride;
+}
+
+int rt_rank_along(const struct accel_program *program, enum accel_axis axis) {
+  int length = program->mesh[axis] > 0 ? program->mesh[axis] : 1;
+  return rt_world()->rank / rt_stride_along(program, axis) % length;
 }
 
 int64_t rt_data_ranks(const struct accel_program *program) {

@@ -34,6 +34,9 @@ int64_t rt_data_ranks(const struct accel_program *program);
 /* Which of the ranks that differ along this axis alone this one is. */
 int rt_rank_along(const struct accel_program *program, enum accel_axis axis);
 
+/* By how much the numbers of neighbours along this axis differ. */
+int rt_stride_along(const struct accel_program *program, enum accel_axis axis);
+
 /* Whether the processes are as many as `program` was generated for; cuts them into the groups of its mesh. */
 bool rt_world_divide(const struct accel_program *program, struct problem *problem);
 
@@ -66,11 +69,9 @@ int64_t rt_world_largest(int64_t value);
 /* The `size` bytes at `own` of each rank, in order of the ranks, at `all`. */
 void rt_world_gather(const void *own, void *all, size_t size);
 
-/* The shards at `own` of the ranks that are the first along all axes but this one, in their order, at `whole` of rank
- * 0: `shard_size` bytes of each, `last` of the last one; multiples of 4, or of 2 where all are. Others return
- * immediately.
- */
-void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t shard_size, size_t last);
+/* The `size` bytes at `own` of rank `from` come to `there` of rank 0, which is from one to the next call in their order.
+ * Others return immediately. */
+void rt_world_bring(int from, const void *own, void *there, size_t size);
 
 /* How many seconds a rank waits for others, from now on. */
 void rt_world_wait_at_most(int seconds);

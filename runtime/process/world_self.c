@@ -42,9 +42,9 @@ void rt_world_gather(const void *own, void *all, size_t size) {
   memcpy(all, own, size);
 }
 
-void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t shard_size, size_t last) {
-  (void)axis, (void)shard_size;
-  memcpy(whole, own, last);
+void rt_world_bring(int from, const void *own, void *there, size_t size) {
+  (void)from;
+  memcpy(there, own, size);
 }
 
 void rt_world_wait_at_most(int seconds) {

@@ -18,6 +18,7 @@
 #include "runtime/run/outputs.h"
 #include "runtime/values/processes.h"
 #include "runtime/weights/layers.h"
+#include "runtime/weights/sharded_rows.h"
 #include "runtime/weights/tensor_parts.h"
 #include "runtime/weights/tensors.h"
 #include "runtime/weights/weights.h"
@@ -46,11 +47,11 @@ static const char *read_flags(struct accel_run *run, const struct accel_program 
   return data;
 }
 
-/* What others gather: this rank's part of the weights, where ranks divide them. */
+/* What others gather: this rank's part of the weights, where ranks along dp_shard divide them. */
 static struct arena_parts parts_of(const struct accel_program *program) {
   const struct accel_state *weights = &program->states[0];
   struct arena_parts parts = {.summed = program->summed};
-  if (program->sharding.n_rows > 0 && rt_is_sharded(program, 0))
+  if (rt_rows_divide(program, 0))
     parts.gathered = (struct accel_byte_range){weights->offset, (size_t)weights->count * rt_dtype_size(weights->dtype)};
   return parts;
 }
@@ -79,8 +80,8 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
     rt_problem(&problem, "no memory to start");
     rt_fail(&problem, 1);
   }
-  program = rt_layers_expand(program, &problem);
-  if (program != NULL) program = rt_tensor_parts_join(program, &problem);
+  const struct accel_program *own = rt_layers_expand(program, &problem);
+  program = own != NULL ? rt_tensor_parts_join(own, &problem) : NULL;
   if (program == NULL) rt_fail(&problem, 1);
   run->program = program;
   rt_process_runs(program);
@@ -99,7 +100,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   bool open = rt_device_is_there(&problem) && rt_input_open(run, data, &problem) &&
               rt_arena_open(&run->arena, program->arena_bytes, &problem);
   rt_world_require(open, &problem, 1);
-  const struct arena_parts parts = parts_of(program);
+  const struct arena_parts parts = parts_of(own);
   rt_world_open_arena(run->arena.base, run->arena.bytes, &parts);
   rt_compare_ranks(program, &run->input.data);
   return run;

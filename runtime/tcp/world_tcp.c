@@ -15,9 +15,8 @@
 
 static struct world world = {0, 1, 0, 1};
 static struct peers peers;
-static double timeout = 600;                         /* until a program says another */
-static uint64_t numbers[CHANNELS];                   /* of operations so far */
-static int lengths[ACCEL_AXES], strides[ACCEL_AXES]; /* of the mesh */
+static double timeout = 600;       /* until a program says another */
+static uint64_t numbers[CHANNELS]; /* of operations so far */
 static pthread_t watcher;
 static atomic_bool is_leaving;
 static bool joined;
@@ -121,13 +120,7 @@ void rt_world_join(void) {
 
 bool rt_world_divide(const struct accel_program *program, struct problem *problem) {
   int64_t ranks = rt_mesh_ranks(program);
-  int stride = 1;
   if (program->timeout > 0) timeout = program->timeout;
-  for (int i = ACCEL_AXES - 1; i >= 0; i--) {
-    strides[i] = stride;
-    lengths[i] = program->mesh[i] > 1 ? program->mesh[i] : 1;
-    stride *= lengths[i];
-  }
   if (ranks == world.ranks) return true;
   rt_problem(problem, "%d process%s started, but this program is for %lld ranks: devices.nodes times devices.per_node",
              world.ranks, world.ranks > 1 ? "es" : "", (long long)ranks);
@@ -256,18 +249,11 @@ void rt_user_gather(const void *own, void *all, size_t size, const char *what) {
 }
 
 /* Not all ranks take part, so it counts for none. */
-void rt_world_collect(enum accel_axis axis, const void *own, void *whole, size_t shard_size, size_t last) {
+void rt_world_bring(int from, const void *own, void *there, size_t size) {
   const struct talk talk = {CHANNEL_TALK, "what rank 0 saves"};
-  int along = world.rank / strides[axis];
-  if (world.rank % strides[axis] != 0 || along >= lengths[axis]) return;
-  if (world.rank != 0) {
-    say(&talk, 0, FRAME_COLLECT, own, along + 1 < lengths[axis] ? shard_size : last);
-    return;
-  }
-  memcpy(whole, own, lengths[axis] > 1 ? shard_size : last);
-  for (int r = 1; r < lengths[axis]; r++)
-    hear_of(&talk, r * strides[axis], FRAME_COLLECT, (char *)whole + (size_t)r * shard_size,
-            r + 1 < lengths[axis] ? shard_size : last);
+  if (world.rank == from && from != 0) say(&talk, 0, FRAME_COLLECT, own, size);
+  if (world.rank == 0 && from == 0) memcpy(there, own, size);
+  if (world.rank == 0 && from != 0) hear_of(&talk, from, FRAME_COLLECT, there, size);
 }
 
 int64_t rt_world_largest(int64_t value) {

@@ -3,6 +3,7 @@
 #include "runtime/base/dtype.h"
 #include "runtime/process/world.h"
 #include "runtime/weights/safetensors.h"
+#include "runtime/weights/sharded_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,40 +122,43 @@ static const struct tensor_part *entry_of(int state, int entry, size_t *own) {
   return &parts[slices != NULL ? slices[entry].parameter : entry];
 }
 
-/* Room for the whole of the largest tensor. */
-static char *room(const struct accel_program *program, size_t size) {
+/* Room for a tensor: the whole of the largest, or with `part` what a rank has of it. */
+static char *room(const struct accel_program *program, size_t size, bool part) {
   size_t most = 1;
   for (int i = 0; i < program->n_tensors; i++) {
-    size_t bytes = parts[i].ranks * parts[i].pieces * parts[i].length * size;
+    size_t bytes = (part ? 1 : parts[i].ranks) * parts[i].pieces * parts[i].length * size;
     most = bytes > most ? bytes : most;
   }
-  char *all = malloc(most);
+  char *bytes = malloc(most);
   struct problem problem;
   rt_problem(&problem, "no memory for %zu bytes of a tensor that ranks divide", most);
-  rt_world_require(all != NULL, &problem, 1);
-  return all;
+  rt_world_require(bytes != NULL, &problem, 1);
+  return bytes;
+}
+
+/* One rank's part of a tensor into the whole, piece by piece. */
+static void put(const struct tensor_part *part, size_t rank, const char *own, char *whole, size_t size) {
+  size_t length = part->length * size;
+  for (size_t p = 0; p < part->pieces; p++) memcpy(whole + (p * part->ranks + rank) * length, own + p * length, length);
 }
 
 void rt_tensor_parts_collect(const struct accel_program *program, int state, const char *own, char *whole) {
   size_t size = rt_dtype_size(program->states[state].dtype), at;
-  char *all = room(program, size);
+  char *piece = room(program, size, true);
   for (int i = 0; i < count_entries(state); i++) {
     const struct tensor_part *part = entry_of(state, i, &at);
-    size_t length = part->length * size, bytes = part->pieces * length;
-    const char *from = own + at * size;
-    if (part->ranks > 1) rt_world_collect(part->axis, from, all, bytes, bytes);
-    if (whole == NULL) continue;
-    for (size_t p = 0; p < part->pieces; p++)
-      for (size_t r = 0; r < part->ranks; r++)
-        memcpy(whole + part->whole * size + (p * part->ranks + r) * length,
-               (part->ranks > 1 ? all + r * bytes : from) + p * length, length);
+    for (size_t rank = 0; rank < part->ranks; rank++) {
+      int from = part->ranks > 1 ? (int)rank * rt_stride_along(program, part->axis) : 0;
+      rt_rows_collect(rank_program, state, from, own, at, part->pieces * part->length, piece);
+      if (whole != NULL) put(part, rank, piece, whole + part->whole * size, size);
+    }
   }
-  free(all);
+  free(piece);
 }
 
 void rt_tensor_parts_deal(const struct accel_program *program, int state, char *own, const char *whole) {
   size_t size = rt_dtype_size(program->states[state].dtype), at;
-  char *all = room(program, size);
+  char *all = room(program, size, false), *piece = room(program, size, true);
   for (int i = 0; i < count_entries(state); i++) {
     const struct tensor_part *part = entry_of(state, i, &at);
     size_t length = part->length * size, bytes = part->ranks * part->pieces * length;
@@ -162,7 +166,9 @@ void rt_tensor_parts_deal(const struct accel_program *program, int state, char *
     if (whole != NULL) memcpy(all, whole + part->whole * size, bytes);
     rt_world_share(all, bytes);
     for (size_t p = 0; p < part->pieces; p++)
-      memcpy(own + (at + p * part->length) * size, all + (p * part->ranks + rank) * length, length);
+      memcpy(piece + p * length, all + (p * part->ranks + rank) * length, length);
+    rt_rows_take(rank_program, state, own, at, part->pieces * part->length, piece);
   }
+  free(piece);
   free(all);
 }

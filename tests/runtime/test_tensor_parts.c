@@ -125,6 +125,31 @@ static void slices_get_their_parts(void **state) {
   for (int i = 0; i < 7; i++) assert_true(back[from[i]] == whole[from[i]]);
 }
 
+/* Where ranks along dp_shard divide two rows of a rank's array, the first rank has the first shard of each. */
+static void a_rank_gets_its_shards_of_its_part(void **state) {
+  (void)state;
+  static const struct accel_row rows[] = {{16, 32, 48, 0}, {0, 8, 8, 32}};
+  static struct accel_program sharded;
+  struct problem problem;
+  float whole[WHOLE], own[40] = {0}, back[WHOLE] = {0};
+  int from[WHOLE], to[WHOLE], count = places(to, from), filled = 0;
+  sharded = program;
+  sharded.mesh[ACCEL_DP_SHARD] = 2;
+  sharded.sharding = (struct accel_sharding){.rows = rows, .n_rows = 2, .whole = OWN, .first_state = 0, .n_states = 1};
+  const struct accel_program *all = rt_tensor_parts_join(&sharded, &problem);
+  for (int i = 0; i < WHOLE; i++) whole[i] = (float)(1 + i);
+  rt_tensor_parts_deal(all, 0, (char *)own, (const char *)whole);
+  rt_tensor_parts_collect(all, 0, (const char *)own, (char *)back);
+  for (int i = 0; i < count; i++) {
+    int at = to[i] < 8 ? 32 + to[i] : to[i] >= 16 && to[i] < 48 ? to[i] - 16 : -1;
+    if (at < 0) continue;
+    assert_true(own[at] == whole[from[i]] && back[from[i]] == whole[from[i]]);
+    filled++;
+  }
+  for (int i = 0; i < 40; i++) filled -= own[i] != 0;
+  assert_int_equal(filled, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_program_without_parts_is_as_it_is),
@@ -133,6 +158,7 @@ int main(void) {
       cmocka_unit_test(a_rank_gets_its_part_of_each_piece),
       cmocka_unit_test(a_rank_gives_it_back),
       cmocka_unit_test(slices_get_their_parts),
+      cmocka_unit_test(a_rank_gets_its_shards_of_its_part),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,18 +27,16 @@ static void require(bool good) {
 
 /* ---- What ranks tell each other ---- */
 
-/* Ranks 0 … 3 have the shards along dp_shard, 0 and 4 those along dp_replicate. */
-static void collect(void) {
-  float own[8], whole[32];
+/* In the order of the calls, and to rank 0 alone. */
+static void bring(void) {
+  float own[8], there[32];
   for (int i = 0; i < 8; i++) own[i] = (float)(10 * rt_world()->rank + i);
-  for (int i = 0; i < 32; i++) whole[i] = -1.0f;
-  rt_world_collect(ACCEL_DP_SHARD, own, whole, 8 * sizeof *own, 3 * sizeof *own);
+  for (int i = 0; i < 32; i++) there[i] = -1.0f;
+  for (int r = 0; r < 4; r++) rt_world_bring(r, own, there + 8 * r, (r < 3 ? 8 : 3) * sizeof *own);
   for (int i = 0; i < 32; i++)
-    require(whole[i] == (rt_world()->rank == 0 && i < 27 ? (float)(10 * (i / 8) + i % 8) : -1.0f));
-  rt_world_collect(ACCEL_DP_REPLICATE, own, whole, 8 * sizeof *own, 8 * sizeof *own);
-  for (int i = 0; i < 16 && rt_world()->rank == 0; i++) require(whole[i] == (float)(40 * (i / 8) + i % 8));
-  rt_world_collect(ACCEL_TP, own, whole, 8 * sizeof *own, 4 * sizeof *own);
-  for (int i = 0; i < 4 && rt_world()->rank == 0; i++) require(whole[i] == (float)i);
+    require(there[i] == (rt_world()->rank == 0 && i < 27 ? (float)(10 * (i / 8) + i % 8) : -1.0f));
+  for (int r = 0; r < 8; r += 4) rt_world_bring(r, own, there + 2 * r, sizeof own);
+  for (int i = 0; i < 16 && rt_world()->rank == 0; i++) require(there[i] == (float)(40 * (i / 8) + i % 8));
 }
 
 static void talk(void) {
@@ -61,7 +59,7 @@ static void talk(void) {
     for (int i = 0; i < 8; i++) require(all[i] == i);
     require(rt_world_largest(world->rank == round % 8 ? 1000 + round : world->rank) == 1000 + round);
   }
-  collect();
+  bring();
   rt_world_leave();
 }
 

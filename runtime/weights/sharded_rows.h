@@ -1,0 +1,20 @@
+/* Rows of a state that the ranks along dp_shard divide (struct accel_row): a rank's elements of them, found by their
+ * positions in the whole. A state of no row is an array that each rank has. */
+#ifndef RUNTIME_WEIGHTS_SHARDED_ROWS_H
+#define RUNTIME_WEIGHTS_SHARDED_ROWS_H
+
+#include "include/accel/trainer.h"
+
+/* Whether ranks along dp_shard divide a state. */
+bool rt_rows_divide(const struct accel_program *program, int state);
+
+/* Collects `count` elements of a state from its element `first` on into `to` of rank 0 (NULL on the others), from what
+ * rank `from` and those have, `own`, that differ from it along dp_shard alone. All ranks call it. */
+void rt_rows_collect(const struct accel_program *program, int state, int from, const char *own, size_t first,
+                     size_t count, char *to);
+
+/* Takes of these elements, at `all`, what is this rank's into `own`. */
+void rt_rows_take(const struct accel_program *program, int state, char *own, size_t first, size_t count,
+                  const char *all);
+
+#endif
