@@ -26,7 +26,7 @@ static const struct {
      "__builtin_choose_expr __builtin_add_overflow __builtin_sub_overflow __builtin_mul_overflow __builtin_reduce_* "
      "__builtin_elementwise_* __builtin_ia32_cvtne2ps2bf16_512 __builtin_ia32_dpbf16ps_512 omp_get_thread_num "
      "omp_get_num_threads omp_get_max_threads omp_in_parallel "
-     "accel_random accel_draw_normals accel_stream accel_add_squares accel_root_of_squares "
+     "accel_random accel_draw_normals accel_stream accel_add_squares* accel_root_of_squares "
      "__syncthreads __syncthreads_or __syncwarp __shfl_sync __shfl_xor_sync __shfl_up_sync __shfl_down_sync "
      "__ballot_sync __ffs __popc atomicAdd "
      "__umul64hi __umulhi __bfloat162float __float2bfloat16_rn __half2float __float2half_rn __float_to_tf32 dim3 "

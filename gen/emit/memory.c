@@ -5,6 +5,7 @@
 #include "gen/emit/rows.h"
 #include "gen/emit/values.h"
 #include "gen/program/layers.h"
+#include "gen/program/sharding.h"
 #include "gen/program/storage.h"
 #include "gen/program/weight_names.h"
 #include "gen/program/weights.h"
@@ -109,10 +110,21 @@ struct jinja_value tensors_value(const struct program *program) {
   return list;
 }
 
+/* The flat range that has an element of the gradients. */
+static int64_t range_of(const struct program *program, int64_t element) {
+  const struct flat_range_list *ranges = &program->optimizer.flat_ranges;
+  for (int i = 0; i < ranges->count; i++) {
+    const struct flat_range *range = &ranges->items[i];
+    if (element >= range->gradient && element - range->gradient < range->end - range->first) return i;
+  }
+  return -1;
+}
+
 struct jinja_value gradients_value(const struct program *program, enum gradient_set set) {
   const struct weight_tree *weights = program->weights;
   struct table_row *rows = arena_alloc(program->arena, ((size_t)weights->count + 1) * sizeof *rows);
   const int64_t size = dtype_size(DTYPE_FLOAT32);
+  const bool sharded = set != GRADIENTS_ALL && shard_has_own_gradients(program);
   int count = 0;
   for (int i = 0; i < weights->count; i++) {
     const struct weight *weight = &weights->items[i];
@@ -120,9 +132,12 @@ struct jinja_value gradients_value(const struct program *program, enum gradient_
     bool split = weight->parameter->placement.form == PLACED_SPLIT;
     if (weight->gradient < 0 || (set == GRADIENTS_SPLIT && !split) || (set == GRADIENTS_WHOLE && split)) continue;
     if (set != GRADIENTS_ALL) length = arena_aligned(length * size) / size;
-    rows[count++] = (struct table_row){.name = weight->path, .same = {length}, .steps = {weight->gradient / size}};
+    struct table_row row = {.name = weight->path, .same = {length}};
+    row.steps[sharded ? 1 : 0] = weight->gradient / size;
+    if (sharded) row.steps[0] = range_of(program, weight->gradient / size);
+    rows[count++] = row;
   }
-  return table_value(program->arena, rows, count, 1, 1);
+  return table_value(program->arena, rows, count, sharded ? 2 : 1, 1);
 }
 
 /* Bytes from one layer's weights to the next one's, as the size of a structure where there is one. */

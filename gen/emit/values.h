@@ -45,7 +45,8 @@ struct jinja_value weight_structs_value(const struct program *program);
 struct jinja_value tensors_value(const struct program *program);
 
 /* The gradients of parameters, by the first element and how many: a table (gen/emit/rows.h). Those that ranks have a
- * part of, and those that each has whole, are with what pads them. */
+ * part of, and those that each has whole, are with what pads them; where ranks along dp_shard divide them further,
+ * their flat ranges come first. */
 enum gradient_set { GRADIENTS_ALL, GRADIENTS_SPLIT, GRADIENTS_WHOLE };
 struct jinja_value gradients_value(const struct program *program, enum gradient_set set);
 

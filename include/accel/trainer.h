@@ -223,6 +223,11 @@ void accel_draw_normals(uint64_t seed, uint64_t number, float *values, size_t co
  * of that), each of which is added up in floating point and cut to 32 bits. */
 void accel_add_squares(int64_t *sums, const float *values, size_t count, float scale);
 
+/* The same for those of values[0] ... values[count - 1], which are the elements of a longer array from its element `at`
+ * on, that are among its `n` elements from `first` on: all of these numbers are multiples of 16. */
+void accel_add_squares_within(int64_t *sums, const float *values, size_t count, size_t at, size_t first, size_t n,
+                              float scale);
+
 /* The root of their sum, which is not a number where one of them is not finite. */
 double accel_root_of_squares(const int64_t *sums);
 

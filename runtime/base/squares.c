@@ -35,6 +35,12 @@ void accel_add_squares(int64_t *sums, const float *values, size_t count, float s
   for (size_t first = 0; first < count; first += LINE) add(sums, squares_of_line(values + first, scale));
 }
 
+void accel_add_squares_within(int64_t *sums, const float *values, size_t count, size_t at, size_t first, size_t n,
+                              float scale) {
+  size_t low = at > first ? at : first, end = at + count < first + n ? at + count : first + n;
+  if (low < end) accel_add_squares(sums, values + (low - at), end - low, scale);
+}
+
 double accel_root_of_squares(const int64_t *sums) {
   double total = 0;
   if (sums[ACCEL_SQUARES - 2] != 0 || sums[ACCEL_SQUARES - 1] != 0) return NAN; /* of what is not finite */

@@ -69,8 +69,8 @@ int64_t rt_world_largest(int64_t value);
 /* The `size` bytes at `own` of each rank, in order of the ranks, at `all`. */
 void rt_world_gather(const void *own, void *all, size_t size);
 
-/* The `size` bytes at `own` of rank `from` come to `there` of rank 0, which is from one to the next call in their order.
- * Others return immediately. */
+/* The `size` bytes at `own` of rank `from` come to `there` of rank 0, call by call in their order. Other ranks return
+ * immediately. */
 void rt_world_bring(int from, const void *own, void *there, size_t size);
 
 /* How many seconds a rank waits for others, from now on. */

@@ -19,9 +19,9 @@ EACH = {"eval_iters": "all"}  # what an evaluation of several ranks measures the
 class Tensor(BesideOne):
     """`ranks` ranks, each `tp` of which divide tensors and take the same batches."""
 
-    def beside(self, ranks, tp, batch=3, steps=20, tolerance=1e-6, **groups):
+    def beside(self, ranks, tp, batch=3, steps=20, tolerance=1e-6, parallelism=None, **groups):
         config = groups.pop("config", CONFIG)
-        several, lines = trained(ranks, job_of(ranks, batch, steps, config=config, parallelism={"tp": tp}, **groups))
+        several, lines = trained(ranks, job_of(ranks, batch, steps, config=config, parallelism={"tp": tp, **(parallelism or {})}, **groups))
         one, wanted = self.one(ranks // tp * batch, steps, config=config, **groups)
         for line, want in zip(lines, wanted, strict=True):
             for name in [name for name in want if name in ("loss", "eval_loss", "eval_accuracy")]:
@@ -56,11 +56,21 @@ class Tensor(BesideOne):
     def test_checkpointing(self):
         self.beside(2, 2, memory={"activation_checkpointing": "all"})
 
-    def test_largest_gradient(self):
-        self.beside(2, 2, optimizer={"norm_type": "inf", "clip_grad_norm": 0.1})
+    def sharded(self, ranks, parallelism, **groups):
+        """Ranks along dp_shard divide further what a rank has of each tensor. Without dropout, as above."""
+        return self.beside(ranks, 2, batch=1 if ranks == 8 else 2, parallelism=parallelism, config={**CONFIG, "dropout": 0.0}, **groups)
 
-    def test_groups(self):
-        self.beside(2, 2, optimizer={"name": "adamax", "param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
+    def test_sharded_states(self):
+        self.sharded(4, {"zero_stage": 1}, optimizer={"name": "adamax", "param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
+
+    def test_sharded_gradients(self):
+        """The largest gradient of shards and parts; two groups of ranks with the same shards."""
+        self.sharded(8, {"zero_stage": 2, "dp_shard": 2}, optimizer={"norm_type": "inf", "clip_grad_norm": 0.1})
+
+    def test_sharded_weights(self):
+        several = self.sharded(4, {"fsdp": {"sharding_strategy": "full_shard"}}, training=EVALUATED,
+                               accumulation={"num_steps": 2, "sync_with_dataloader": False})
+        self.assertEqual({c["axis"] for c in several.plan()["collectives"]}, {"tp", "dp_shard"})
 
     def test_scaler(self):
         self.beside(2, 2, precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
@@ -131,14 +141,17 @@ class Files(unittest.TestCase):
         second.build()
         self.check(second, second.run("--resume", "auto"))
 
-    def test_from_two_ranks_to_one(self):
-        self.resumed((2, 4, {"tp": 2}), (1, 4, {}))
+    def test_from_shards_of_parts_to_one_rank(self):
+        self.resumed((4, 2, {"tp": 2, "zero_stage": 1}), (1, 4, {}))
 
     def test_from_one_rank_to_two_times_two(self):
         self.resumed((1, 4, {}), (4, 2, {"tp": 2}))
 
     def test_from_shards_to_parts(self):
         self.resumed((2, 2, {"zero_stage": 1}), (2, 4, {"tp": 2}))
+
+    def test_from_parts_to_shards_of_parts(self):
+        self.resumed((4, 4, {"tp": 4}), (4, 2, {"tp": 2, "zero_stage": 1}))
 
     def test_published_weights(self):
         """A file of whole tensors starts a run of ranks that divide them."""
@@ -170,7 +183,8 @@ class Refused(unittest.TestCase):
                      config={"n_embd": 6, "width": 10, "vocab_size": 256, "block_size": 4})
 
     def test_shards(self):
-        self.refused("'parallelism.zero_stage' does not go with ranks that divide matmuls", parallelism={"tp": 2, "zero_stage": 1})
+        self.refused("'parallelism.fsdp.state_dict_type' does not go with ranks that divide matmuls", ranks=4, parallelism={
+            "tp": 2, "fsdp": {"sharding_strategy": "full_shard", "state_dict_type": "sharded_state_dict"}})
 
     def test_rules_over_whole_parameters(self):
         self.refused("it looks at whole parameters, and a rank has a part of some", optimizer={"name": "muon"})

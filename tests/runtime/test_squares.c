@@ -59,6 +59,19 @@ static void test_any_order(void **unused) {
   }
 }
 
+/* Parts of an array, each of which adds what it has of a range. */
+static void test_within(void **unused) {
+  (void)unused;
+  for (int round = 0; round < 20; round++) {
+    int64_t sums[ACCEL_SQUARES] = {0};
+    size_t lines = COUNT / 16, cut = drawn() % lines * 16, first = drawn() % lines * 16;
+    size_t n = 16 + drawn() % (lines - first / 16) * 16;
+    accel_add_squares_within(sums, values, cut, 0, first, n, 1.0f);
+    accel_add_squares_within(sums, values + cut, COUNT - cut, cut, first, n, 1.0f);
+    assert_true(accel_root_of_squares(sums) == root_of(values + first, n, 1.0f));
+  }
+}
+
 static void test_not_finite(void **unused) {
   const float bad[] = {NAN, INFINITY, -INFINITY};
   (void)unused;
@@ -75,6 +88,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_value),
       cmocka_unit_test(test_any_order),
+      cmocka_unit_test(test_within),
       cmocka_unit_test(test_not_finite),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);

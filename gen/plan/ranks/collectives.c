@@ -259,21 +259,26 @@ static void add_of_batches(struct program *program) {
     add_loss(program, AXIS_DP_REPLICATE);
     add_loss(program, AXIS_DP_SHARD);
   }
-  if (is_sharded(program)) {
-    bool exact = job_has_tree(program->job) && program->job->optimizer.norm_type != NORM_INF;
-    add_sum(program, AXIS_DP_SHARD, "the gradient's norm", exact ? TREE_SQUARES : 1, (int64_t)sizeof(double));
-    plan_gathers(program);
-    shard_gather(program);
-  }
+}
+
+/* Of what ranks divide: first the sum of parts of tensors, then that of shards of them. */
+static void add_norm(struct program *program) {
+  const struct job *job = program->job;
+  bool largest = job->optimizer.norm_type == NORM_INF;
+  const char *what = largest ? "the gradient's largest element" : "the gradient's norm";
+  bool exact = !largest && (job_has_tree(job) || job->parallelism.axes[AXIS_TP] > 1);
+  add_sum(program, AXIS_TP, what, exact ? TREE_SQUARES : 1, (int64_t)sizeof(double));
+  add_sum(program, AXIS_DP_SHARD, what, exact ? TREE_SQUARES : 1, (int64_t)sizeof(double));
 }
 
 void plan_collectives(struct program *program) {
   if (program->job->devices.ranks <= 1 || program->entry.backward == NULL) return;
   if (job_data_ranks(program->job) > 1) add_of_batches(program);
-  if (program->job->optimizer.norm_type == NORM_INF)
-    add_sum(program, AXIS_TP, "the gradient's largest element", 1, (int64_t)sizeof(double));
-  else
-    add_sum(program, AXIS_TP, "the gradient's norm", TREE_SQUARES, (int64_t)sizeof(double));
+  add_norm(program);
+  if (is_sharded(program)) {
+    plan_gathers(program);
+    shard_gather(program);
+  }
   sequence_collectives(program);
 }
 
