@@ -53,58 +53,61 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 
 def peak(trainer):
-    """The peak resident size of a run, in bytes: the least of eight, as threads that wait for a busy machine add pages, and on
-    a processor with AMX every second run has 1.6 MB more."""
-    return min(one_peak(trainer) for _ in range(8))
+    """The peak resident size of a run, in bytes: the least of four, as threads that wait for a busy machine add pages."""
+    return min(one_peak(trainer) for _ in range(4))
 
 
 def one_peak(trainer):
+    """Large allocations outside of the arena go back to the system when they are freed. oneDNN's products of bfloat16
+    allocate what they pack for each product (some 350 KB a thread), and glibc keeps what was freed in its heaps: 2 to
+    3 MB that do not grow, but whose size depends on the order of all small allocations and so differs between two
+    programs by more than 1 % of a small plan."""
     result = subprocess.run([sys.executable, "-S", "-E", "-c", MEASURE, "peak", trainer.folder / "trainer"], cwd=trainer.folder,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                            env={**os.environ, "OMP_NUM_THREADS": "2"})
+                            env={**os.environ, "OMP_NUM_THREADS": "2", "MALLOC_MMAP_THRESHOLD_": "65536"})
     if result.returncode != 0:
         raise AssertionError(f"the trainer ended with {result.returncode}: {result.stderr}")
     return int((trainer.folder / "peak").read_text())
 
 
 class Figures(unittest.TestCase):
+    def check(self, trainer, constant, layers, what):
+        """The trainer's peak is its plan and the constant of a program with so many layers less. The kernel counts
+        resident pages in lots of 64 a thread, and heaps end at whole pages: half a MiB. A save has the names of all
+        tensors and what its files say of them, some 2 KB each, besides the arena. A layer has twelve."""
+        total = trainer.plan()["arena_bytes"]["total"]
+        found = peak(trainer) - constant
+        print(f"{total / MIB:.2f} MiB planned, {found / MIB:.2f} taken, {constant / MIB:.2f} for the process: {what}")
+        self.assertLess(abs(found - total), max(0.01 * total, MIB / 2) + 2048 * 12 * layers, what)
+
     def test_peak(self):
         """Peak = plan + a constant, within 1 %. The constant is that of one layer: more of them multiply nothing else.
         The width is small, as the size of oneDNN's buffers for wide matmuls differs by some MiB from run to run."""
-        for n_embd, batch in [(64, 8), (64, 32)]:
-            one = make(1, n_embd, batch, 3)
+        for n_embd, batch in [(64, 4), (64, 16)]:
+            one = make(1, n_embd, batch, 2)
             constant = peak(one) - one.plan()["arena_bytes"]["total"]
             for n_layer in [4, 16]:
-                trainer = make(n_layer, n_embd, batch, 3)
-                total = trainer.plan()["arena_bytes"]["total"]
-                found = peak(trainer) - constant
-                print(f"{total / MIB:.2f} MiB planned, {found / MIB:.2f} taken, {constant / MIB:.2f} for the process")
-                # The kernel counts resident pages in lots of 64 a thread; a save has the names of all tensors and what its
-                # files say of them, some 1.6 KB each, besides the arena. A layer has twelve.
-                names = 2048 * 12 * (n_layer - 1)
-                self.assertLess(abs(found - total), max(0.01 * total, MIB / 2) + names, f"{n_layer} layers of {n_embd}")
+                self.check(make(n_layer, n_embd, batch, 2), constant, n_layer - 1, f"{n_layer} layers of {n_embd}")
 
     def test_measures(self):
         """The same with what memory saves: the constant is that of the program without it."""
-        plain = make(16, 64, 32, 3)
+        plain = make(16, 64, 16, 2)
         constant = peak(plain) - plain.plan()["arena_bytes"]["total"]
         for memory in MEASURES:
-            limit = {"devices": {"memory": "64MiB"}} if "auto" in memory.values() else {}
-            trainer = make(16, 64, 32, 3, memory=memory, **limit)
+            limit = {"devices": {"memory": "40MiB"}} if "auto" in memory.values() else {}
+            trainer = make(16, 64, 16, 2, memory=memory, **limit)
             plan = trainer.plan()
-            total, found = plan["arena_bytes"]["total"], peak(trainer) - constant
             saved = sum(saving["bytes"] for saving in plan["savings"])
-            print(f"{total / MIB:.2f} MiB planned, {saved / MIB:.2f} saved, {found / MIB:.2f} taken with {memory}")
-            self.assertLess(abs(found - total), max(0.01 * total, MIB / 2), memory)
-            self.assertEqual(plain.plan()["arena_bytes"]["total"] - total, saved)
+            self.assertEqual(plain.plan()["arena_bytes"]["total"] - plan["arena_bytes"]["total"], saved)
+            self.check(trainer, constant, 0, f"{saved / MIB:.2f} MiB saved with {memory}")
 
     def test_peak_in_bf16(self):
         """The same of bfloat16: half of most activations, and the copies of the weights."""
         low = {"precision": {"mixed_precision": "bf16"}}
-        one, many, full = make(1, 64, 32, 3, **low), make(16, 64, 32, 3, **low), make(16, 64, 32, 3, build=False)
+        one, many, full = make(1, 64, 16, 2, **low), make(16, 64, 16, 2, **low), make(16, 64, 16, 2, build=False)
         constant = peak(one) - one.plan()["arena_bytes"]["total"]
         total = many.plan()["arena_bytes"]["total"]
-        self.assertLess(abs(peak(many) - constant - total), 0.01 * total)
+        self.check(many, constant, 15, "bfloat16")
         self.assertLess(total, 0.65 * full.plan()["arena_bytes"]["total"])
 
     def test_constant(self):
