@@ -108,7 +108,6 @@ static const struct refusal dividing[] = {
      "optimizer.state_dtype: bf16"},
     {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
     {"precision.param_dtype", "fp16", untried, "precision.param_dtype: bf16"},
-    {"model.lora", NULL, untried, "a job without model.lora"},
     {"hooks.source", NULL, "user code would see a part of each parameter", "a job without hooks"},
     {"tracking.grad_norms", "per_layer", "a rank has a part of the gradient", "tracking.grad_norms: global"},
     {"training.early_stopping.restore_best", "true", "a rank has a part of the best weights",

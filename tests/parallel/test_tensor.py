@@ -23,6 +23,10 @@ class Tensor(BesideOne):
         config = groups.pop("config", CONFIG)
         several, lines = trained(ranks, job_of(ranks, batch, steps, config=config, parallelism={"tp": tp, **(parallelism or {})}, **groups))
         one, wanted = self.one(ranks // tp * batch, steps, config=config, **groups)
+        self.compare(several, lines, one, wanted, tolerance)
+        return several
+
+    def compare(self, several, lines, one, wanted, tolerance=1e-6):
         for line, want in zip(lines, wanted, strict=True):
             for name in [name for name in want if name in ("loss", "eval_loss", "eval_accuracy")]:
                 self.assertLess(abs(line[name] / want[name] - 1), tolerance, f"{name} of step {line['step']}")
@@ -31,7 +35,6 @@ class Tensor(BesideOne):
         self.assertEqual(sorted(after), sorted(several.weights()))
         for name, value in several.weights().items():
             self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
-        return several
 
     def test_two_ranks(self):
         several = self.beside(2, 2, training=EVALUATED)
@@ -71,6 +74,17 @@ class Tensor(BesideOne):
         several = self.sharded(4, {"fsdp": {"sharding_strategy": "full_shard"}}, training=EVALUATED,
                                accumulation={"num_steps": 2, "sync_with_dataloader": False})
         self.assertEqual({c["axis"] for c in several.plan()["collectives"]}, {"tp", "dp_shard"})
+
+    def test_low_rank_adapters(self):
+        """Matrices are divided as without them: what ranks add up besides is as long as an adapter's rank."""
+        runs = []
+        for ranks, batch, parallelism in ((1, 4, {}), (4, 2, {"tp": 2, "zero_stage": 1})):
+            job = job_of(ranks, batch, 20, config={**CONFIG, "dropout": 0.0}, parallelism=parallelism)
+            job["model"]["lora"] = {"targets": ["c_attn", "c_proj", "c_fc"], "rank": 3}
+            runs.append(trained(ranks, job))
+        self.compare(*runs[1], *runs[0])
+        lengths = [c["bytes"] // (4 * 2 * CONFIG["block_size"]) for c in runs[1][0].plan()["collectives"] if c["axis"] == "tp"]
+        self.assertEqual(sorted(lengths[:-1]), 4 * CONFIG["n_layer"] * [3] + 4 * CONFIG["n_layer"] * [CONFIG["n_embd"]])
 
     def test_scaler(self):
         self.beside(2, 2, precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})

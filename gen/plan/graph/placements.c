@@ -187,6 +187,39 @@ static void try_depth(struct placements *placements, const struct node *node) {
     undo(placements);
 }
 
+struct candidate {
+  const struct node *node;
+  int64_t depth;
+  int number; /* in the order of the graph */
+};
+struct candidates {
+  struct candidate *items;
+  int count, capacity;
+};
+
+/* For each element of the sum that ranks exchange, a rank saves as many multiplications as the matmul is deep. So that
+ * of a low-rank adapter is not split where the matmul next to it can be. */
+static int deepest_first(const void *a, const void *b) {
+  const struct candidate *p = a, *q = b;
+  if (p->depth != q->depth) return p->depth > q->depth ? -1 : 1;
+  return p->number - q->number;
+}
+
+static struct candidates candidates_of(const struct program *program) {
+  const struct graph *graph = program->graph;
+  struct candidates list = {0};
+  for (int r = 0; r < graph->n_regions; r++)
+    for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
+      const struct node *node = graph->regions[r]->nodes.items[i];
+      if (!is_by_parameter(node)) continue;
+      const struct shape x = node->inputs[0]->shape;
+      struct candidate candidate = {node, x.dim[x.rank - 1], list.count};
+      ARENA_PUSH(program->arena, list, candidate);
+    }
+  qsort(list.items, (size_t)list.count, sizeof *list.items, deepest_first);
+  return list;
+}
+
 void find_placements(struct placements *placements, struct program *program, int64_t ranks) {
   const struct graph *graph = program->graph;
   size_t count = (size_t)graph->next_value + 1;
@@ -194,7 +227,6 @@ void find_placements(struct placements *placements, struct program *program, int
   placements->values = arena_alloc(program->arena, count * sizeof *placements->values);
   placements->tied = arena_alloc(program->arena, count * sizeof *placements->tied);
   tie(placements);
-  for (int r = 0; r < graph->n_regions; r++)
-    for (int i = 0; i < graph->regions[r]->nodes.count; i++)
-      if (is_by_parameter(graph->regions[r]->nodes.items[i])) try_depth(placements, graph->regions[r]->nodes.items[i]);
+  const struct candidates candidates = candidates_of(program);
+  for (int i = 0; i < candidates.count; i++) try_depth(placements, candidates.items[i].node);
 }

@@ -19,10 +19,10 @@ struct placements {
   const struct value **tied; /* by id of a parameter's value: the first one of the same name */
 };
 
-/* Finds what can be divided: for each matmul by a parameter, in the order of the graph, the depth of the matmul and
- * with it everything that must be split for that, unless an operation needs it whole. So a matmul that is followed by
- * another, with elementwise operations or heads of attention between them, has its columns split and the other one its
- * rows, and what the second gives is a partial sum. */
+/* Finds what can be divided: for each matmul by a parameter, the deepest first, the depth of the matmul and with it
+ * everything that must be split for that, unless an operation needs it whole. So a matmul that is followed by another,
+ * with elementwise operations or heads of attention between them, has its columns split and the other one its rows, and
+ * what the second gives is a partial sum. */
 void find_placements(struct placements *placements, struct program *program, int64_t ranks);
 
 /* The placement of a value. */
