@@ -68,7 +68,7 @@ static int output_axis(const struct node *node, int seed, int dim) {
 }
 
 /* Element t of output 0 follows from elements t of inputs, so that parts follow from parts. */
-static bool place_along(const struct node *node, int seed, struct placement *placements) {
+bool op_place_along(const struct node *node, int seed, struct placement *placements) {
   const struct placement split = placements[seed];
   int axis = output_axis(node, seed, split.dim);
   if (node->n_inputs == 0 || axis < 0) return false;
@@ -85,7 +85,7 @@ bool op_place(const struct node *node, int seed, int64_t ranks, struct placement
   const struct op_kind *kind = node->kind;
   if (kind->kernel.random || op_assigns(kind)) return false;
   if (!(kind->ranks.place != NULL ? kind->ranks.place(node, seed, ranks, placements)
-                                  : place_along(node, seed, placements)))
+                                  : op_place_along(node, seed, placements)))
     return false;
   for (int i = 0; i <= node->n_inputs; i++)
     if (!placement_fits(placements[i], op_operand(node, i)->shape, ranks)) return false;

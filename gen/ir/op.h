@@ -233,6 +233,13 @@ struct op_ranks {
   bool (*place)(const struct node *node, int seed, int64_t ranks, struct placement *placements);
   /* Divides by `ranks` what attributes other than sequence.extents say of a dimension that is split. */
   void (*shorten)(struct node *node, const struct placement *placements, int64_t ranks);
+  /* The split of an input, *input, along its dimension *dim, that ranks try for the sake of this operation: its work,
+   * or a parameter of it, becomes a part on each. False: none. NULL: none. */
+  bool (*tried)(const struct node *node, int *input, int *dim);
+  /* Of an operation that needs to know which part of an input a rank has, where `place` gives an output 0 that is not
+   * split: builds what each rank along `axis` does in its place, over inputs that are parts, and returns the node that
+   * has its outputs. The region is open. NULL: the same operation serves on each rank. */
+  struct node *(*over_parts)(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis);
 };
 
 /* Asked by the templates' arguments: what the kernel gets in addition to its operands. */
@@ -324,6 +331,9 @@ int op_along(const struct node *node, int axis, int input);
 /* What kind->ranks.place says; false, too, where a placement would give ranks unequal parts, and for kinds that draw
  * random numbers or assign to parameters. */
 bool op_place(const struct node *node, int seed, int64_t ranks, struct placement *placements);
+
+/* The rule of kinds without one of their own, for those that have one of some splits only. */
+bool op_place_along(const struct node *node, int seed, struct placement *placements);
 
 /* Makes a node that of one rank: its attributes, by sequence.extents and ranks.shorten, and the shapes of outputs after
  * output 0. placements[]: of its operands, as op_place sets them; inputs and output 0 have the shapes of a rank's parts

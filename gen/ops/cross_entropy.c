@@ -78,6 +78,43 @@ static struct node *over_matmul(struct builder *builder, const struct node *node
   return builder_node(builder, name, inputs, 3, attributes, N_ATTRIBUTES + 2);
 }
 
+/* ---- A part of the classes on each rank ---- */
+
+/* Of each row a rank has two numbers (gen/ops/cross_entropy_part.c), of which all ranks make the whole loss. */
+static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  (void)ranks;
+  if (seed != 0 || placements[0].dim != node->inputs[0]->shape.rank - 1 || placements[0].blocks != 1) return false;
+  placements[1] = placements[2] = (struct placement){.form = PLACED_WHOLE};
+  return true;
+}
+
+/* Classes, if they are so many that their matmul is more than what ranks then exchange. */
+static bool tried(const struct node *node, int *input, int *dim) {
+  enum { MANY = 64 };
+  *input = 0;
+  *dim = node->inputs[0]->shape.rank - 1;
+  return op_columns(node->inputs[0]->shape) >= MANY;
+}
+
+/* What each rank has of its rows, side by side, is gathered at once: [2][rows] of each to [2][ranks rows]. */
+static struct node *over_parts(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis) {
+  struct value *logits = node->inputs[0], *targets = node->inputs[1];
+  int64_t classes = op_columns(logits->shape), rows = op_rows(logits->shape);
+  struct value *own = op_own_index(builder, targets, classes, ranks, axis, node_int(node, "ignore"));
+  struct attribute of_part[] = {attribute_int("ignore", -1), node->attributes[1],
+                                attribute_int("classes", classes * ranks)};
+  struct node *part = builder_node(builder, "cross_entropy_part", (struct value *[]){logits, own}, 2, of_part, 3);
+  struct attribute below = attribute_int("axis", 0);
+  struct attribute gather[] = {attribute_int("axis", axis), attribute_int("ranks", ranks), attribute_int("dim", 1),
+                               attribute_int("partial", 0)};
+  struct value *both = builder_op(builder, "concat", part->outputs, 2, &below, 1);
+  struct value *all = builder_op(builder, "all_gather", &both, 1, gather, 4), *inputs[3] = {NULL, NULL, targets};
+  for (int i = 0; i < 2; i++)
+    inputs[i] = op_reshape(builder, op_slice(builder, all, 0, i, 1), shape_of(2, ranks, rows));
+  struct attribute of_all[] = {node->attributes[0], node->attributes[2], attribute_int("ranks", ranks)};
+  return builder_node(builder, "cross_entropy_joined", inputs, 3, of_all, 3);
+}
+
 static const struct op_kind kind = {
     .name = "cross_entropy",
     .class = OP_KERNEL,
@@ -94,6 +131,9 @@ static const struct op_kind kind = {
     .fusion.over_matmul = over_matmul,
     .choice.variants = op_threads,
     .choice.what = "threads",
+    .ranks.place = place,
+    .ranks.tried = tried,
+    .ranks.over_parts = over_parts,
     .truth.reference = reference,
 };
 

@@ -54,6 +54,62 @@ static struct value *incremental(struct builder *builder, const struct node *nod
   return builder_binary(builder, "embedding", new->inputs[0], new->inputs[1]);
 }
 
+/* ---- A part of the rows on each rank ---- */
+
+/* Rows of the weight: a rank looks up its own and gives zeros for all others (Shoeybi et al., "Megatron-LM",
+ * arXiv:1909.08053, section 3). Positions: as always. */
+static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  (void)ranks;
+  if (seed != 0) return op_place_along(node, seed, placements);
+  if (placements[0].dim != 0 || placements[0].blocks != 1) return false;
+  placements[1] = (struct placement){.form = PLACED_WHOLE};
+  placements[2] = (struct placement){.form = PLACED_PARTIAL};
+  return true;
+}
+
+/* Rows for what is read from data, such as a vocabulary. A table of fewer rows than columns is small beside its sums
+ * over ranks. */
+static bool tried(const struct node *node, int *input, int *dim) {
+  const struct value *weight = node->inputs[0];
+  *input = *dim = 0;
+  return viewed_value(weight)->kind == VALUE_PARAMETER && viewed_value(node->inputs[1])->kind == VALUE_INPUT &&
+         weight->shape.dim[0] > weight->shape.dim[1];
+}
+
+static struct node *over_parts(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis) {
+  struct value *own = op_own_index(builder, node->inputs[1], node->inputs[0]->shape.dim[0], ranks, axis, -1);
+  struct attribute none = attribute_int("ignore", -1);
+  return builder_node(builder, "embedding_part", (struct value *[]){node->inputs[0], own}, 2, &none, 1);
+}
+
+static void reference_part(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t width = node->inputs[0]->shape.dim[1], rows = shape_count(node->inputs[1]->shape);
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t c = 0; c < width; c++)
+      outputs[0][r * width + c] = inputs[1][r] < 0 ? 0 : inputs[0][(int64_t)inputs[1][r] * width + c];
+}
+
+static void gradient_part(struct builder *builder, const struct node *node, struct value *const *dy,
+                          struct value **dx) {
+  struct attribute attributes[] = {attribute_int("rows", node->inputs[0]->shape.dim[0]), attribute_int("ignore", -1)};
+  struct value *inputs[] = {dy[0], node->inputs[1]};
+  dx[0] = builder_op(builder, "embedding_part_backward", inputs, 2, attributes, 2);
+}
+
+/* Tokens that are -1 have no row here. */
+static const struct op_kind kind_part = {
+    .name = "embedding_part",
+    .class = OP_KERNEL,
+    .input_names = {"weight", "tokens"},
+    .output_names = {"y"},
+    .infer = infer,
+    .gradient = gradient_part,
+    .cost.flops = op_flops_none,
+    .index.limit = index_limit,
+    .index.ignores = true,
+    .truth.reference = reference_part,
+};
+
 static const struct op_kind kind_plus;
 static const struct op_kind kind = {
     .name = "embedding",
@@ -66,6 +122,9 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .cost.flops = op_flops_none,
     .index.limit = index_limit,
+    .ranks.place = place,
+    .ranks.tried = tried,
+    .ranks.over_parts = over_parts,
     .truth.reference = reference,
 };
 
@@ -152,6 +211,28 @@ static const struct op_kind kind_backward = {
     .truth.reference = reference_backward,
 };
 
+static void reference_part_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t width = op_columns(node->inputs[0]->shape), rows = op_rows(node->inputs[0]->shape);
+  memset(outputs[0], 0, (size_t)shape_count(node->outputs[0]->shape) * sizeof(double));
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t c = 0; c < width && inputs[1][r] >= 0; c++)
+      outputs[0][(int64_t)inputs[1][r] * width + c] += inputs[0][r * width + c];
+}
+
+static const struct op_kind kind_part_backward = {
+    .name = "embedding_part_backward",
+    .class = OP_KERNEL,
+    .template_name = "embedding_part",
+    .input_names = {"dy", "tokens"},
+    .output_names = {"dweight"},
+    .infer = infer_backward,
+    .memory.accumulates = 1,
+    .cost.flops_each = 1,
+    .index.limit = index_limit_backward,
+    .index.ignores = true,
+    .truth.reference = reference_part_backward,
+};
+
 /* embedding(scope, tokens, vocab, width); the weight starts normal with deviation 1, as torch.nn.Embedding. */
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
@@ -178,7 +259,7 @@ static struct value *build_index_add(struct builder *builder, const struct argum
 
 const struct op_file op_file_embedding = {
     .name = "embedding",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_plus, &kind_backward, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_plus, &kind_backward, &kind_part, &kind_part_backward, NULL},
     .functions =
         (const struct op_function[]){
             {"embedding", .build = build}, {"take", .kind = &kind}, {"index_add", .build = build_index_add}, {0}},

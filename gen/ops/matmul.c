@@ -102,6 +102,13 @@ static bool place(const struct node *node, int seed, int64_t ranks, struct place
   return true;
 }
 
+/* The depth of a matmul by a parameter, as a part of which ranks have partial sums. */
+static bool tried(const struct node *node, int *input, int *dim) {
+  *input = 0;
+  *dim = node->inputs[0]->shape.rank - 1;
+  return viewed_value(node->inputs[1])->kind == VALUE_PARAMETER;
+}
+
 /* Whether one stride leads through dimension `d` and the one after it. */
 static bool runs_on(struct shape shape, const int64_t *strides, int d) {
   return strides[d] == strides[d + 1] * shape.dim[d + 1];
@@ -161,6 +168,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .sequence.along = along,
     .ranks.place = place,
+    .ranks.tried = tried,
     .gradient = gradient,
     .layout.accepts = accepts,
     .memory.accumulates = 1,

@@ -13,7 +13,16 @@
 static const char *const missing[] = {
     "step_tensor", /* written with the optimizer's update */
     "all_reduce",  /* of ranks that divide tensors, which a job for GPUs has none of */
-    "all_gather",  "reduce_scatter", "part_of",
+    "all_gather",
+    "reduce_scatter",
+    "part_of",
+    "own_index",
+    "embedding_part",
+    "embedding_part_backward",
+    "cross_entropy_part",
+    "cross_entropy_part_backward",
+    "cross_entropy_joined",
+    "cross_entropy_joined_backward",
 };
 
 static bool has_kernel(const struct op_kind *kind) {

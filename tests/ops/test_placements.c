@@ -145,12 +145,14 @@ static void note_accepted(const struct trial *trial) {
 
 /* ---- Nodes ---- */
 
+/* What another operation stands for is for tests/ops/test_vocabulary.c. */
 static void check_split(struct fixture *fixture, struct trial *trial, const struct frame_data *frame) {
   const struct node *node = trial->node;
   if (!placement_fits(trial->split, op_operand(node, trial->seed)->shape, trial->ranks)) return;
   trial->placements = arena_alloc(fixture->arena, ((size_t)node->n_inputs + 1) * sizeof *trial->placements);
   trial->placements[trial->seed] = trial->split;
   if (!op_place(node, trial->seed, trial->ranks, trial->placements)) return;
+  if (node->kind->ranks.over_parts != NULL && trial->placements[node->n_inputs].form != PLACED_SPLIT) return;
   if (!placement_equal(trial->placements[trial->seed], trial->split)) fail_trial(trial, "the operand lies otherwise");
   check_trial(trial, frame);
   note_accepted(trial);

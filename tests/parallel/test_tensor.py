@@ -43,8 +43,8 @@ class Tensor(BesideOne):
         split, width = plan["split"], CONFIG["n_embd"]
         # Of a layer's 12 C^2 + 13 C elements, the biases of both products that end in the residual and two norms are whole.
         layers = CONFIG["n_layer"] * (6 * width * width + 7 * width // 2 + 6 * width)
-        whole = (CONFIG["vocab_size"] + CONFIG["block_size"] + 2) * width
-        self.assertEqual((split["ranks"], split["parameters"], split["elements"]), (2, 12, layers + whole))
+        others = (CONFIG["vocab_size"] // 2 + CONFIG["block_size"] + 2) * width  # half of the vocabulary; positions, the last norm
+        self.assertEqual((split["ranks"], split["parameters"], split["elements"]), (2, 13, layers + others))
 
     def test_four_ranks(self):
         self.beside(4, 4, training=EVALUATED)
@@ -193,8 +193,8 @@ class Refused(unittest.TestCase):
         self.refused("'parallelism.tp' is 2, which does not divide the job's 3 ranks", ranks=3)
 
     def test_nothing_to_divide(self):
-        self.refused("the model has no two matmuls in a row that 2 ranks could divide", model="gru_bytes",
-                     config={"n_embd": 6, "width": 10, "vocab_size": 256, "block_size": 4})
+        self.refused("the model has no two matmuls in a row, and no vocabulary, that 2 ranks could divide", model="gru_bytes",
+                     config={"n_embd": 6, "width": 10, "vocab_size": 257, "block_size": 4})
 
     def test_shards(self):
         self.refused("'parallelism.fsdp.state_dict_type' does not go with ranks that divide matmuls", ranks=4, parallelism={

@@ -27,7 +27,7 @@ struct mean op_mean_added(const struct node *node, const struct mean *inputs) {
 struct mean op_mean_over_targets(const struct node *node, const struct mean *inputs) {
   (void)inputs;
   return (struct mean){.form = MEAN_COUNTED,
-                       .most = (double)op_rows(node->inputs[0]->shape),
+                       .most = (double)shape_count(node->inputs[node->n_inputs - 1]->shape),
                        .count = node->outputs[2],
                        .inverse = true,
                        .of = node->inputs[node->n_inputs - 1],

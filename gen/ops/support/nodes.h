@@ -67,6 +67,11 @@ struct value *op_arange(struct builder *builder, int64_t count);
 /* The class that each row of logits speaks for, as int32. */
 struct value *op_predict_class(struct builder *builder, struct value *logits);
 
+/* The index of each row within the `rows` that a rank along `axis` has of all, or -1 where it is another rank's or
+ * `ignored` (gen/ops/own_index.c). */
+struct value *op_own_index(struct builder *builder, struct value *index, int64_t rows, int64_t ranks, int64_t axis,
+                           int64_t ignored);
+
 /* What the function `name` of accel/model.h makes of n tensors; NULL when one of them is. */
 struct value *op_apply(struct builder *builder, const char *name, struct value *const *tensors, int n);
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "gen/ir/builder.h"
+#include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 #include "gen/plan/graph/placements.h"
@@ -95,12 +96,23 @@ static void use_sum(struct region *region, struct value *sum) {
   sum->producer->inputs[0] = part;
 }
 
+/* What a rank does in place of a node that must know its part, by the names of its outputs; NULL: the node itself. */
+static struct node *over_parts(struct builder *builder, const struct partition *partition, const struct node *node) {
+  const struct placement *operands = partition->nodes[node->id];
+  if (node->kind->ranks.over_parts == NULL || operands == NULL || operands[node->n_inputs].form == PLACED_SPLIT)
+    return NULL;
+  struct node *own = node->kind->ranks.over_parts(builder, node, partition->placements.ranks, (int64_t)partition->axis);
+  for (int i = 0; i < node->n_outputs; i++) own->outputs[i]->name = node->outputs[i]->name;
+  return own;
+}
+
 /* The nodes of a region again, with collectives between them. */
 static void insert_collectives(struct builder *builder, const struct partition *partition, struct region *region) {
   const struct node_list nodes = region->nodes;
   struct graph *graph = partition->program->graph;
   struct value **made = arena_alloc(graph->arena, ((size_t)graph->next_value + 1) * sizeof *made);
   struct value **sums = arena_alloc(graph->arena, ((size_t)nodes.count + 1) * sizeof *sums);
+  struct node **owns = arena_alloc(graph->arena, ((size_t)nodes.count + 1) * sizeof *owns);
   int n_sums = 0;
   region->nodes = (struct node_list){0};
   builder_enter(builder, region);
@@ -109,12 +121,17 @@ static void insert_collectives(struct builder *builder, const struct partition *
     const struct placement *operands = partition->nodes[node->id];
     builder_at(builder, node->where);
     if (operands != NULL) replicate_inputs(builder, partition, node, made);
-    region_append(graph, region, node);
+    owns[i] = over_parts(builder, partition, node);
+    if (owns[i] == NULL) region_append(graph, region, node);
     if (operands != NULL && operands[node->n_inputs].form == PLACED_PARTIAL)
-      sums[n_sums++] = sum_of(builder, partition, node->outputs[0]);
+      sums[n_sums++] = sum_of(builder, partition, (owns[i] != NULL ? owns[i] : node)->outputs[0]);
   }
+  for (int i = 0; i < nodes.count; i++)
+    for (int k = 0; owns[i] != NULL && k < nodes.items[i]->n_outputs; k++)
+      region_replace(region, nodes.items[i]->outputs[k], owns[i]->outputs[k]);
   for (int i = 0; i < n_sums; i++) use_sum(region, sums[i]);
   builder_leave(builder);
+  name_values(graph->arena, region);
 }
 
 bool partition(struct program *program, struct builder *builder, struct diagnostics *diags) {
@@ -124,11 +141,13 @@ bool partition(struct program *program, struct builder *builder, struct diagnost
   find_placements(&partition.placements, program, ranks);
   if (partition.placements.divided == 0) {
     diag_error(diags, job_where(program->job, "parallelism.tp"),
-               "the model has no two matmuls in a row that %lld ranks could divide", (long long)ranks);
+               "the model has no two matmuls in a row, and no vocabulary, that %lld ranks could divide",
+               (long long)ranks);
     if (partition.placements.needs != NULL)
-      diag_note(diags, partition.placements.needs->where, "'%s' needs whole what a matmul before it would divide",
+      diag_note(diags, partition.placements.needs->where,
+                "'%s' needs whole what ranks would divide for another operation",
                 partition.placements.needs->kind->name);
-    diag_help(diags, "leave it out, or let heads and widths be multiples of it");
+    diag_help(diags, "leave it out, or let heads, widths and the vocabulary be multiples of it");
     return false;
   }
   note_placements(&partition);

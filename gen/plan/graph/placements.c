@@ -172,36 +172,32 @@ static bool spread(struct placements *placements) {
 
 /* ---- Which trials ---- */
 
-static bool is_by_parameter(const struct node *node) {
-  return node->kind->library.matmul && viewed_value(node->inputs[1])->kind == VALUE_PARAMETER;
-}
-
-static void try_depth(struct placements *placements, const struct node *node) {
-  const struct value *x = node->inputs[0];
-  bool changed;
-  placements->trial.count = 0;
-  if (placement_of(placements, x).form == PLACED_SPLIT) return;
-  if (set(placements, x, placement_split(x->shape.rank - 1, 1), &changed) && spread(placements))
-    placements->divided++;
-  else
-    undo(placements);
-}
-
+/* A split that an operation asks ranks to try. */
 struct candidate {
-  const struct node *node;
-  int64_t depth;
-  int number; /* in the order of the graph */
+  const struct value *value;
+  int dim, number; /* in the order of the graph */
 };
 struct candidates {
   struct candidate *items;
   int count, capacity;
 };
 
+static void try_split(struct placements *placements, struct candidate candidate) {
+  bool changed;
+  placements->trial.count = 0;
+  if (placement_of(placements, candidate.value).form == PLACED_SPLIT) return;
+  if (set(placements, candidate.value, placement_split(candidate.dim, 1), &changed) && spread(placements))
+    placements->divided++;
+  else
+    undo(placements);
+}
+
 /* For each element of the sum that ranks exchange, a rank saves as many multiplications as the matmul is deep. So that
  * of a low-rank adapter is not split where the matmul next to it can be. */
 static int deepest_first(const void *a, const void *b) {
   const struct candidate *p = a, *q = b;
-  if (p->depth != q->depth) return p->depth > q->depth ? -1 : 1;
+  int64_t first = p->value->shape.dim[p->dim], second = q->value->shape.dim[q->dim];
+  if (first != second) return first > second ? -1 : 1;
   return p->number - q->number;
 }
 
@@ -211,9 +207,9 @@ static struct candidates candidates_of(const struct program *program) {
   for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
       const struct node *node = graph->regions[r]->nodes.items[i];
-      if (!is_by_parameter(node)) continue;
-      const struct shape x = node->inputs[0]->shape;
-      struct candidate candidate = {node, x.dim[x.rank - 1], list.count};
+      int input, dim;
+      if (node->kind->ranks.tried == NULL || !node->kind->ranks.tried(node, &input, &dim)) continue;
+      struct candidate candidate = {node->inputs[input], dim, list.count};
       ARENA_PUSH(program->arena, list, candidate);
     }
   qsort(list.items, (size_t)list.count, sizeof *list.items, deepest_first);
@@ -228,5 +224,5 @@ void find_placements(struct placements *placements, struct program *program, int
   placements->tied = arena_alloc(program->arena, count * sizeof *placements->tied);
   tie(placements);
   const struct candidates candidates = candidates_of(program);
-  for (int i = 0; i < candidates.count; i++) try_depth(placements, candidates.items[i].node);
+  for (int i = 0; i < candidates.count; i++) try_split(placements, candidates.items[i]);
 }

@@ -9,8 +9,8 @@ struct placements {
   struct program *program;
   int64_t ranks;
   struct placement *values; /* by value id */
-  int divided;              /* matmuls of which each rank computes a part of the depth */
-  const struct node *needs; /* the first operation that needs whole what a matmul's depth was split for; NULL: none */
+  int divided;              /* operations for which a split was tried and made (op_ranks.tried) */
+  const struct node *needs; /* the first operation that needs whole what was split for another; NULL: none */
   /* The newest splits, which are undone where an operation does not accept them. */
   struct {
     int *items;
@@ -19,10 +19,11 @@ struct placements {
   const struct value **tied; /* by id of a parameter's value: the first one of the same name */
 };
 
-/* Finds what can be divided: for each matmul by a parameter, the deepest first, the depth of the matmul and with it
- * everything that must be split for that, unless an operation needs it whole. So a matmul that is followed by another,
- * with elementwise operations or heads of attention between them, has its columns split and the other one its rows, and
- * what the second gives is a partial sum. */
+/* Finds what can be divided: for each operation that asks for it (op_ranks.tried), the longest dimension first, an
+ * input and with it everything that must be split for that, unless an operation needs it whole. Of a matmul by a
+ * parameter it is the depth: so a matmul that is followed by another, with elementwise operations or heads of attention
+ * between them, has its columns split and the other one its rows, and what the second gives is a partial sum. Of an
+ * embedding it is the rows, of a cross-entropy the classes, and so a vocabulary. */
 void find_placements(struct placements *placements, struct program *program, int64_t ranks);
 
 /* The placement of a value. */

@@ -1,0 +1,207 @@
+/* cross_entropy where ranks divide the classes, without logits of all of them anywhere (Shoeybi et al., "Megatron-LM",
+ * arXiv:1909.08053, section 3).
+ *
+ * cross_entropy_part: what a rank's logits add to row r: lse[r] = ln of the sum of e^logits[r], linear[r] = (1 - s)
+ * logits[r][own[r]] + s / classes the sum of logits[r], where s is `smoothing`, own[r] the target among the rank's own
+ * classes or -1 if it is another rank's, and `classes` their number on all ranks. dlogits[r][v] = d_lse[r]
+ * e^(logits[r][v] - lse[r]) + d_linear[r] (s / classes + (1 - s) [v is own[r]]).
+ *
+ * cross_entropy_joined: of these of all ranks, [ranks][rows] each, the loss, each row's lse, and scale as cross_entropy
+ * has them: lse[r] = ln of the sum of e^parts[i][r], a row's loss = lse - the sum of linear[i][r] + z lse^2.
+ * d_parts[i][r] = d_loss scale (1 + 2 z lse[r]) e^(parts[i][r] - lse[r]), d_linear[i][r] = - d_loss scale; 0 in rows
+ * whose target is `ignore`. */
+#include <math.h>
+
+#include "gen/ops/support/support.h"
+
+/* ---- The rows of a rank ---- */
+
+static struct shape rows_shape(struct shape logits) {
+  return shape_of(2, (int64_t)1, op_rows(logits));
+}
+
+static int infer_part(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                      const char **error) {
+  if (!op_check_float(arena, node, 0, error) || !op_check_rank(arena, node, 0, 1, error)) return 0;
+  if (!op_check_dtype(arena, node, 1, DTYPE_INT32, error)) return 0;
+  struct shape logits = node->inputs[0]->shape;
+  if (!op_check_shape(arena, node, 1, op_leading(logits), "one for each row of logits", error)) return 0;
+  shapes[0] = shapes[1] = rows_shape(logits);
+  dtypes[0] = dtypes[1] = DTYPE_FLOAT32;
+  return 2;
+}
+
+static void reference_part(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t columns = op_columns(node->inputs[0]->shape), rows = op_rows(node->inputs[0]->shape);
+  double s = node_real(node, "smoothing");
+  for (int64_t r = 0; r < rows; r++) {
+    const double *logits = inputs[0] + r * columns;
+    double highest = logits[0], sum = 0, total = 0;
+    for (int64_t c = 1; c < columns; c++) highest = fmax(highest, logits[c]);
+    for (int64_t c = 0; c < columns; c++) {
+      sum += exp(logits[c] - highest);
+      total += logits[c];
+    }
+    outputs[0][r] = highest + log(sum);
+    outputs[1][r] = s / (double)node_int(node, "classes") * total;
+    if (inputs[1][r] >= 0) outputs[1][r] += (1 - s) * logits[(int64_t)inputs[1][r]];
+  }
+}
+
+static void gradient_part(struct builder *builder, const struct node *node, struct value *const *dy,
+                          struct value **dx) {
+  struct value *inputs[] = {dy[0], dy[1], node->inputs[0], node->outputs[0], node->inputs[1]};
+  dx[0] = builder_op(builder, "cross_entropy_part_backward", inputs, 5, node->attributes, node->n_attributes);
+}
+
+static int64_t index_limit(const struct node *node, int input) {
+  return input == 1 ? op_columns(node->inputs[0]->shape) : 0;
+}
+
+static const struct op_kind kind_part = {
+    .name = "cross_entropy_part",
+    .class = OP_KERNEL,
+    .input_names = {"logits", "own"},
+    .output_names = {"lse", "linear"},
+    .infer = infer_part,
+    .gradient = gradient_part,
+    .cost.flops_each = 4,
+    .index.limit = index_limit,
+    .index.ignores = true,
+    .truth.reference = reference_part,
+};
+
+static int infer_part_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                               const char **error) {
+  struct shape logits = node->inputs[2]->shape;
+  for (int i = 0; i < 2; i++)
+    if (!op_check_shape(arena, node, i, rows_shape(logits), "one for each row of logits", error)) return 0;
+  return op_result(shapes, dtypes, logits, node->inputs[2]->dtype);
+}
+
+static void reference_part_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t columns = op_columns(node->inputs[2]->shape), rows = op_rows(node->inputs[2]->shape);
+  double s = node_real(node, "smoothing"), even = s / (double)node_int(node, "classes");
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t c = 0; c < columns; c++) {
+      double certain = c == (int64_t)inputs[4][r] ? 1 - s : 0;
+      outputs[0][r * columns + c] =
+          inputs[0][r] * exp(inputs[2][r * columns + c] - inputs[3][r]) + inputs[1][r] * (even + certain);
+    }
+}
+
+static double flops_part_backward(const struct node *node) {
+  return op_flops_each(node, 2, 3);
+}
+
+static const struct op_kind kind_part_backward = {
+    .name = "cross_entropy_part_backward",
+    .class = OP_KERNEL,
+    .template_name = "cross_entropy_part",
+    .input_names = {"d_lse", "d_linear", "logits", "lse", "own"},
+    .output_names = {"dlogits"},
+    .infer = infer_part_backward,
+    .memory.accumulates = 1,
+    .memory.in_place = {3}, /* of the logits */
+    .cost.flops = flops_part_backward,
+    .truth.reference = reference_part_backward,
+};
+
+/* ---- The loss of all ranks' rows ---- */
+
+static int infer_joined(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                        const char **error) {
+  int64_t rows = shape_count(node->inputs[2]->shape);
+  if (!op_check_dtype(arena, node, 2, DTYPE_INT32, error)) return 0;
+  struct shape wanted = shape_of(2, node_int(node, "ranks"), rows);
+  for (int i = 0; i < 2; i++)
+    if (!op_check_dtype(arena, node, i, DTYPE_FLOAT32, error) ||
+        !op_check_shape(arena, node, i, wanted, "one for each rank and target", error))
+      return 0;
+  shapes[0] = shapes[2] = (struct shape){0};
+  shapes[1] = shape_of(1, rows);
+  dtypes[0] = dtypes[1] = dtypes[2] = DTYPE_FLOAT32;
+  return 3;
+}
+
+static void reference_joined(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t ranks = node_int(node, "ranks"), rows = shape_count(node->inputs[2]->shape), counted = 0;
+  double total = 0;
+  for (int64_t r = 0; r < rows; r++) {
+    double highest = inputs[0][r], sum = 0, linear = 0;
+    for (int64_t i = 1; i < ranks; i++) highest = fmax(highest, inputs[0][i * rows + r]);
+    for (int64_t i = 0; i < ranks; i++) {
+      sum += exp(inputs[0][i * rows + r] - highest);
+      linear += inputs[1][i * rows + r];
+    }
+    double lse = outputs[1][r] = highest + log(sum);
+    if ((int64_t)inputs[2][r] == node_int(node, "ignore")) continue;
+    total += lse - linear + node_real(node, "z") * lse * lse;
+    counted++;
+  }
+  outputs[0][0] = total / (double)counted;
+  outputs[2][0] = 1 / (double)counted;
+}
+
+static void gradient_joined(struct builder *builder, const struct node *node, struct value *const *dy,
+                            struct value **dx) {
+  struct value *inputs[] = {dy[0], node->inputs[0], node->outputs[1], node->outputs[2], node->inputs[2]};
+  struct node *back =
+      builder_node(builder, "cross_entropy_joined_backward", inputs, 5, node->attributes, node->n_attributes);
+  for (int i = 0; back != NULL && i < 2; i++) dx[i] = back->outputs[i];
+}
+
+static const struct op_kind kind_joined = {
+    .name = "cross_entropy_joined",
+    .class = OP_KERNEL,
+    .template_name = "cross_entropy_part",
+    .input_names = {"parts", "linear", "targets"},
+    .output_names = {"loss", "lse", "scale"},
+    .infer = infer_joined,
+    .gradient = gradient_joined,
+    .cost.flops_each = 4,
+    .evaluation.mean = op_mean_over_targets,
+    .truth.reference = reference_joined,
+};
+
+static int infer_joined_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                                 const char **error) {
+  if (!op_check_shape(arena, node, 0, (struct shape){0}, "the gradient of a scalar", error)) return 0;
+  shapes[0] = shapes[1] = node->inputs[1]->shape;
+  dtypes[0] = dtypes[1] = DTYPE_FLOAT32;
+  return 2;
+}
+
+static void reference_joined_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+  int64_t ranks = node_int(node, "ranks"), rows = shape_count(node->inputs[4]->shape);
+  for (int64_t r = 0; r < rows; r++) {
+    bool counts = (int64_t)inputs[4][r] != node_int(node, "ignore");
+    double factor = counts ? inputs[0][0] * inputs[3][0] : 0, lse = inputs[2][r];
+    for (int64_t i = 0; i < ranks; i++) {
+      int64_t at = i * rows + r;
+      outputs[0][at] = factor * (1 + 2 * node_real(node, "z") * lse) * exp(inputs[1][at] - lse);
+      outputs[1][at] = -factor;
+    }
+  }
+}
+
+static double flops_joined_backward(const struct node *node) {
+  return op_flops_each(node, 1, 3);
+}
+
+static const struct op_kind kind_joined_backward = {
+    .name = "cross_entropy_joined_backward",
+    .class = OP_KERNEL,
+    .template_name = "cross_entropy_part",
+    .input_names = {"d_loss", "parts", "lse", "scale", "targets"},
+    .output_names = {"d_parts", "d_linear"},
+    .infer = infer_joined_backward,
+    .cost.flops = flops_joined_backward,
+    .truth.reference = reference_joined_backward,
+};
+
+const struct op_file op_file_cross_entropy_part = {
+    .name = "cross_entropy_part",
+    .kinds =
+        (const struct op_kind *const[]){&kind_part, &kind_part_backward, &kind_joined, &kind_joined_backward, NULL},
+};
