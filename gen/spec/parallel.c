@@ -112,8 +112,6 @@ static const struct refusal dividing[] = {
     {"tracking.grad_norms", "per_layer", "a rank has a part of the gradient", "tracking.grad_norms: global"},
     {"training.early_stopping.restore_best", "true", "a rank has a part of the best weights",
      "training.early_stopping.restore_best: false"},
-    {"memory.cross_entropy_chunk", NULL, "ranks divide the classes, and a chunk has all of them",
-     "a job without memory.cross_entropy_chunk"},
     {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
     {"parallelism.fsdp.state_dict_type", "sharded_state_dict", "a rank's part of a tensor is no range of it",
      "parallelism.fsdp.state_dict_type: full_state_dict"},

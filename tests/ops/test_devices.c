@@ -23,6 +23,8 @@ static const char *const missing[] = {
     "cross_entropy_part_backward",
     "cross_entropy_joined",
     "cross_entropy_joined_backward",
+    "linear_cross_entropy_part",
+    "linear_cross_entropy_part_backward",
 };
 
 static bool has_kernel(const struct op_kind *kind) {

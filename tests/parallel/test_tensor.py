@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 import numpy as np
-from ranks import GENERATOR, BesideOne, Ranks, job_of, relative, table, trained
+from ranks import GENERATOR, TREE, BesideOne, Ranks, job_of, relative, table, trained
 
 CONFIG = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
 LLAMA = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "intermediate_size": 48,
@@ -84,7 +84,8 @@ class Tensor(BesideOne):
             runs.append(trained(ranks, job))
         self.compare(*runs[1], *runs[0])
         lengths = [c["bytes"] // (4 * 2 * CONFIG["block_size"]) for c in runs[1][0].plan()["collectives"] if c["axis"] == "tp"]
-        self.assertEqual(sorted(lengths[:-1]), 4 * CONFIG["n_layer"] * [3] + 4 * CONFIG["n_layer"] * [CONFIG["n_embd"]])
+        # Of the vocabulary the embedding's rows and the gradient of what the logits are made of, and two numbers of each rank.
+        self.assertEqual(sorted(lengths[:-1]), 4 * CONFIG["n_layer"] * [3] + [4] + (4 * CONFIG["n_layer"] + 2) * [CONFIG["n_embd"]])
 
     def test_scaler(self):
         self.beside(2, 2, precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
@@ -92,6 +93,16 @@ class Tensor(BesideOne):
     def test_in_bf16(self):
         """Sums over ranks are rounded as PyTorch's are: to bfloat16, once for each rank more than one."""
         self.beside(2, 2, tolerance=1e-3, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3})
+
+    def test_vocabulary(self):
+        """Rows of an embedding, columns and biases of logits; labels that are smooth, targets that do not count, and lse
+        squared, of whole rows and in chunks that do not divide them."""
+        config = {"width": 24, "ignored": 101, "block_size": 12, "z": True, "smoothing": 0.1}
+        model = str(TREE / "tests" / "reference" / "models" / "ignoring")
+        for memory in ({}, {"cross_entropy_chunk": 8}):
+            several = self.beside(2, 2, model=model, config=config, memory=memory, training=EVALUATED,
+                                  accumulation={"num_steps": 2, "normalize": "tokens", "sync_with_dataloader": False})
+            self.assertEqual(several.plan()["split"]["parameters"], 3)
 
     def test_grouped_heads(self):
         """Rotary positions, heads that share keys, gated products."""
