@@ -306,7 +306,7 @@ static struct value sum_float32_into(const struct call *call) {
   return sum_into(call, 4);
 }
 
-static struct value sum_16_bits_into(const struct call *call) {
+static struct value sum_bfloat16_into(const struct call *call) {
   return sum_into(call, 2);
 }
 
@@ -332,7 +332,7 @@ static struct value gather_float32(const struct call *call) {
   return exchange_parts(call, 1, 2, 0, 3, 4);
 }
 
-static struct value gather_16_bits(const struct call *call) {
+static struct value gather_bfloat16(const struct call *call) {
   return exchange_parts(call, 1, 2, 0, 3, 2);
 }
 
@@ -340,8 +340,23 @@ static struct value scatter_float32(const struct call *call) {
   return exchange_parts(call, 2, 1, 3, 4, 4);
 }
 
-static struct value scatter_16_bits(const struct call *call) {
+static struct value scatter_bfloat16(const struct call *call) {
   return exchange_parts(call, 2, 1, 3, 4, 2);
+}
+
+/* x, argument 1, and y, argument 2, have argument 3 bytes for each rank along argument 0; they are apart. */
+static struct value exchange_all(const struct call *call) {
+  const struct value axis = call->arguments[0];
+  const bool known = call->interp->config != NULL && axis.kind == VALUE_INTEGER && axis.low == axis.high;
+  const int64_t ranks = known ? external_member(call->interp, call->interp->config, "mesh", axis.low) : 1;
+  const int64_t bytes = bounded_multiply(external_max(call, 3), ranks);
+  interp_collective(call->interp, call->node, call->arguments, call->count);
+  external_touch(call, 1, bytes, false);
+  external_touch(call, 2, bytes, true);
+  require_whole(call, 1, bytes);
+  require_whole(call, 2, bytes);
+  external_require_noalias(call, 2, 1);
+  return value_number(0);
 }
 
 static const struct {
@@ -377,14 +392,12 @@ static const struct {
     {"accel_generation_window", generation_window},
     {"accel_generation_positions", generation_positions},
     {"accel_all_reduce_from", sum_float32_into},
-    {"accel_all_reduce_bfloat16_from", sum_16_bits_into},
-    {"accel_all_reduce_float16_from", sum_16_bits_into},
+    {"accel_all_reduce_bfloat16_from", sum_bfloat16_into},
     {"accel_all_gather_parts", gather_float32},
-    {"accel_all_gather_bfloat16_parts", gather_16_bits},
-    {"accel_all_gather_float16_parts", gather_16_bits},
+    {"accel_all_gather_bfloat16_parts", gather_bfloat16},
     {"accel_reduce_scatter_parts", scatter_float32},
-    {"accel_reduce_scatter_bfloat16_parts", scatter_16_bits},
-    {"accel_reduce_scatter_float16_parts", scatter_16_bits},
+    {"accel_reduce_scatter_bfloat16_parts", scatter_bfloat16},
+    {"accel_all_to_all", exchange_all},
     {"accel_all_reduce_counts", sum_eight_bytes},
     {"accel_all_reduce_doubles", sum_eight_bytes},
     {"accel_all_reduce_largest", sum_eight_bytes},

@@ -139,6 +139,7 @@ struct op_index {
   /* The number that every element of an input must stay below, as an index; 0: any. NULL: no input is an index. Data
    * must keep the limit in a floating-point input; a computed value is cut to it. */
   int64_t (*limit)(const struct node *node, int input);
+  bool moves;   /* output 0 is made of elements of input 0, as a view is: what is asked of them is asked of those */
   bool ignores; /* an element equal to the attribute "ignore" counts for nothing in such an input */
   /* Of an integer output 0: its elements, except those equal to `none`, are within [*low, *high], which contains 0.
    * NULL: nothing is known. */
@@ -205,7 +206,8 @@ struct op_evaluation {
 enum op_exchange_form {
   EXCHANGE_ALL_REDUCE,
   EXCHANGE_REDUCE_SCATTER, /* of parts of a tensor, one for each rank */
-  EXCHANGE_ALL_GATHER
+  EXCHANGE_ALL_GATHER,
+  EXCHANGE_ALL_TO_ALL
 };
 
 /* Numbers that a kernel exchanges with other ranks while it runs. */
@@ -231,6 +233,9 @@ struct op_ranks {
    * inputs and gives as output. False: it needs that dimension whole. NULL: as sequence.along says of output 0.
    * op_place reads it. */
   bool (*place)(const struct node *node, int seed, int64_t ranks, struct placement *placements);
+  /* 1 + the dimension of output 0 along which ranks can divide the operation where it mixes the positions of a sequence
+   * that they have parts of (`place` has its rule); 0: there is none. */
+  int apart;
   /* Divides by `ranks` what attributes other than sequence.extents say of a dimension that is split. */
   void (*shorten)(struct node *node, const struct placement *placements, int64_t ranks);
   /* The split of an input, *input, along its dimension *dim, that ranks try for the sake of this operation: its work,

@@ -6,7 +6,9 @@
  * Output 1 is workspace.
  * all_gather: y = the ranks' parts x, one after the other. With `partial`, each rank uses y for its part of the work,
  * so that dy are partial sums: dx = reduce_scatter(dy). Without, all ranks do the same with y: dx = part_of(dy).
- * part_of: y = a rank's part of x, which is the same on all ranks: dx = all_gather(dy). */
+ * part_of: y = a rank's part of x, which is the same on all ranks: dx = all_gather(dy). With `partial`, what is made of
+ * x has gradients that add up over the ranks: dx = part_in_zeros(dy), which is dy in the rank's part and 0 elsewhere.
+ */
 #include <string.h>
 
 #include "gen/ops/support/support.h"
@@ -89,6 +91,11 @@ static void gradient_by_gathering(struct builder *builder, const struct node *no
   dx[0] = exchanged_by(builder, "all_gather", node, dy[0], false);
 }
 
+static void gradient_of_part(struct builder *builder, const struct node *node, struct value *const *dy,
+                             struct value **dx) {
+  dx[0] = exchanged_by(builder, node_int(node, "partial") ? "part_in_zeros" : "all_gather", node, dy[0], false);
+}
+
 /* ---- What ranks exchange ---- */
 
 static struct op_exchange gathered(const struct node *node) {
@@ -153,13 +160,27 @@ static const struct op_kind kind_part_of = {
     .output_names = {"y"},
     .infer = infer_part,
     .sequence.along = along,
-    .gradient = gradient_by_gathering,
+    .gradient = gradient_of_part,
+    .index.moves = true,
     .cost.flops = op_flops_none,
     .ranks.part_axis = axis_of,
     .truth.reference = reference,
 };
 
+static const struct op_kind kind_part_in_zeros = {
+    .name = "part_in_zeros",
+    .class = OP_KERNEL,
+    .template_name = "parts",
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .infer = infer_gather,
+    .sequence.along = along,
+    .cost.flops = op_flops_none,
+    .ranks.part_axis = axis_of,
+};
+
 const struct op_file op_file_all_gather = {
     .name = "all_gather",
-    .kinds = (const struct op_kind *const[]){&kind_all_gather, &kind_reduce_scatter, &kind_part_of, NULL},
+    .kinds = (const struct op_kind *const[]){&kind_all_gather, &kind_reduce_scatter, &kind_part_of, &kind_part_in_zeros,
+                                             NULL},
 };

@@ -28,8 +28,7 @@ struct group {
 
 static struct group group_of(const struct program *program, enum axis axis) {
   const struct job *job = program->job;
-  int64_t each = job->devices.ranks / job->devices.nodes, stride = 1;
-  for (int i = AXES - 1; i > (int)axis; i--) stride *= job->parallelism.axes[i];
+  int64_t each = job->devices.ranks / job->devices.nodes, stride = job_axis_stride(job, axis);
   int64_t ranks = job->parallelism.axes[axis];
   int64_t together = each / stride < 1 ? 1 : each / stride; /* of a group on a machine */
   return (struct group){.ranks = ranks,
@@ -56,7 +55,7 @@ static enum cost_method method_of(const struct collective *collective, int64_t r
   enum collective_kind kind = collective->kind;
   int64_t bytes = collective->count * collective->width;
   if (kind == COLLECTIVE_REDUCE_SCATTER) return collective->direct ? METHOD_LINEAR : METHOD_TREE_LINEAR;
-  if (kind == COLLECTIVE_ALL_GATHER) return METHOD_LINEAR;
+  if (kind == COLLECTIVE_ALL_GATHER || kind == COLLECTIVE_ALL_TO_ALL) return METHOD_LINEAR;
   if (bytes <= SHORT_BYTES) return METHOD_DOUBLING;
   return (ranks & (ranks - 1)) == 0 ? METHOD_HALVING : METHOD_RING;
 }

@@ -141,7 +141,8 @@ static bool is_along(const struct job *job, struct op_exchange exchange, enum ax
 static void exchange_in_kernel(struct sequence *sequence, const struct step *step) {
   static const enum collective_kind kinds[] = {[EXCHANGE_ALL_REDUCE] = COLLECTIVE_ALL_REDUCE,
                                                [EXCHANGE_REDUCE_SCATTER] = COLLECTIVE_REDUCE_SCATTER,
-                                               [EXCHANGE_ALL_GATHER] = COLLECTIVE_ALL_GATHER};
+                                               [EXCHANGE_ALL_GATHER] = COLLECTIVE_ALL_GATHER,
+                                               [EXCHANGE_ALL_TO_ALL] = COLLECTIVE_ALL_TO_ALL};
   const struct program *program = sequence->program;
   if (step->node->kind->ranks.exchanged == NULL) return;
   const struct op_exchange exchange = step->node->kind->ranks.exchanged(step->node);

@@ -52,7 +52,7 @@ static int64_t limit_of(const struct region *region, const struct value *value) 
         limit = smaller_limit(limit, limit_of(node->call->callee, node->call->callee->inputs.items[k]));
       else if (node->kind->index.limit != NULL)
         limit = smaller_limit(limit, node->kind->index.limit(node, k));
-      else if (node->kind->class == OP_VIEW)
+      else if (node->kind->class == OP_VIEW || node->kind->index.moves)
         limit = smaller_limit(limit, limit_of(region, node->outputs[0]));
     }
   }
