@@ -9,9 +9,10 @@
 #include "gen/ir/tensor.h"
 
 enum placement_form {
-  PLACED_WHOLE,  /* replicated: each rank has all of it */
-  PLACED_SPLIT,  /* each rank has a part of a dimension */
-  PLACED_PARTIAL /* each rank has a tensor of the whole's shape, and their sum is the whole */
+  PLACED_WHOLE,   /* replicated: each rank has all of it */
+  PLACED_SPLIT,   /* each rank has a part of a dimension */
+  PLACED_PARTIAL, /* each rank has a tensor of the whole's shape, and their sum is the whole */
+  PLACED_MEAN     /* each rank has a number, and their mean is the whole */
 };
 
 /* SPLIT: dimension `dim` is `blocks` equal blocks in a row, and a rank has its part of each block, in the order of the

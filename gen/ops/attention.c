@@ -236,6 +236,7 @@ static const struct op_kind kind = {
     .sequence.along = along,
     .sequence.incremental = incremental,
     .ranks.place = place,
+    .ranks.apart = 1 + 1,
     .gradient = gradient,
     .layout.accepts = accepts,
     .choice.variants = variants,

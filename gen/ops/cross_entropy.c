@@ -80,12 +80,19 @@ static struct node *over_matmul(struct builder *builder, const struct node *node
 
 /* ---- A part of the classes on each rank ---- */
 
-/* Of each row a rank has two numbers (gen/ops/cross_entropy_part.c), of which all ranks make the whole loss. */
+/* Of a part of the classes of each row a rank has two numbers (gen/ops/cross_entropy_part.c), of which all ranks make the
+ * whole loss. Of a part of the rows it has their mean, and ranks have as many. */
 static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  const struct placement split = placements[seed];
   (void)ranks;
-  if (seed != 0 || placements[0].dim != node->inputs[0]->shape.rank - 1 || placements[0].blocks != 1) return false;
+  if (seed > 1) return false;
+  if (split.dim < node->inputs[1]->shape.rank) {
+    placements[0] = placements[1] = split;
+    placements[2] = (struct placement){.form = PLACED_MEAN};
+    return true;
+  }
   placements[1] = placements[2] = (struct placement){.form = PLACED_WHOLE};
-  return true;
+  return split.blocks == 1;
 }
 
 /* Classes, if they are so many that their matmul is more than what ranks then exchange. */

@@ -18,6 +18,7 @@
 #include "gen/plan/graph/packing.h"
 #include "gen/plan/graph/part_scopes.h"
 #include "gen/plan/graph/partition.h"
+#include "gen/plan/graph/positions.h"
 #include "gen/plan/graph/prune.h"
 #include "gen/plan/graph/recompute.h"
 #include "gen/plan/graph/rewrites.h"
@@ -80,6 +81,10 @@ static bool pass_differentiate(struct context *context) {
   if (differentiate(context->builder, &seed) == NULL) return false;
   widen_gradients(context->program);
   return true;
+}
+
+static bool pass_positions(struct context *context) {
+  return divide_positions(context->program, context->builder, context->diags);
 }
 
 static bool pass_partition(struct context *context) {
@@ -242,6 +247,7 @@ static const struct pass {
     {"adapt", pass_adapt},
     {"freeze", pass_freeze},
     {"cast", pass_cast},
+    {"positions", pass_positions},
     {"partition", pass_partition},
     {"evaluate", pass_evaluate},
     {"synchronize", pass_synchronize},

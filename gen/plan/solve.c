@@ -262,7 +262,7 @@ static bool solve_checkpointing(struct arena *arena, const struct planner *plann
 
 /* The samples of a step of one rank; 0: not given. */
 static int64_t samples_of_rank(const struct job *job) {
-  return job->accumulation.train_batch_size / job_data_ranks(job);
+  return job->accumulation.train_batch_size / job_batch_ranks(job);
 }
 
 /* The largest micro-batch that fits: a power of two or, when the samples of a step are given, a divisor of them. */
@@ -314,7 +314,7 @@ static bool divide(struct arena *arena, const struct job *job, const char *key, 
 }
 
 static bool divides_by_ranks(const struct job *job, struct diagnostics *diags) {
-  long long samples = job->accumulation.train_batch_size, ranks = job_data_ranks(job);
+  long long samples = job->accumulation.train_batch_size, ranks = job_batch_ranks(job);
   if (samples % ranks == 0) return true;
   diag_error(diags, job_where(job, "accumulation.train_batch_size"),
              "%lld samples of a step do not divide by %lld ranks", samples, ranks);

@@ -10,7 +10,7 @@ int64_t schedule_per_step(int ranks, bool split_batches) {
 
 /* A rate that moved with the ranks would not be the same for all divisions of a step's micro-batches. */
 static int64_t per_step(const struct job *job) {
-  return schedule_per_step((int)job_data_ranks(job), job->data.split_batches || job_has_tree(job));
+  return schedule_per_step((int)job_batch_ranks(job), job->data.split_batches || job_has_tree(job));
 }
 
 /* The schedule's steps in the whole run. */
@@ -20,7 +20,7 @@ static int64_t all_steps(const struct job *job) {
 
 /* The schedule's steps that see so many samples. */
 static int64_t steps_of(const struct job *job, int64_t samples) {
-  int64_t a_step = job->data.batch_size * job_data_ranks(job) * job->accumulation.num_steps / per_step(job);
+  int64_t a_step = job->data.batch_size * job_batch_ranks(job) * job->accumulation.num_steps / per_step(job);
   return (samples + a_step - 1) / a_step;
 }
 

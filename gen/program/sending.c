@@ -21,8 +21,7 @@ int64_t all_gradients(const struct program *program) {
 }
 
 bool is_within_machine(const struct job *job, enum axis axis) {
-  int64_t each = job->devices.ranks / job->devices.nodes, stride = 1;
-  for (int i = AXES - 1; i > (int)axis; i--) stride *= job->parallelism.axes[i];
+  int64_t each = job->devices.ranks / job->devices.nodes, stride = job_axis_stride(job, axis);
   return job->parallelism.axes[axis] <= (each / stride < 1 ? 1 : each / stride);
 }
 

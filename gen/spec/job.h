@@ -151,7 +151,9 @@ struct job {
   } devices;
 
   struct {
-    int64_t axes[AXES];        /* ranks along each; their product is devices.ranks */
+    /* Ranks along each. Those along cp and sp are neighbours along dp_replicate, which counts them too: they have the
+     * same weights, whose gradients add up. The product of all others is devices.ranks. */
+    int64_t axes[AXES];
     enum mixed_precision wire; /* as what gradients travel; PRECISION_NO: float32 */
     int64_t bucket_bytes;      /* of gradients in a bucket */
     bool sync_each_batch;      /* gradients are averaged after each micro-batch */
@@ -311,8 +313,17 @@ bool job_has_rows(const struct job *job);
 /* The axes' names, by enum axis: as the job writes them. */
 extern const char *const job_axis_names[AXES];
 
-/* Ranks that see batches of their own. */
+/* Ranks whose gradients are of samples, or of positions, of their own. */
 int64_t job_data_ranks(const struct job *job);
+
+/* Ranks that have positions of the same samples. */
+int64_t job_sequence_ranks(const struct job *job);
+
+/* Batches that ranks take at a time: one for each rank, or for each group that has positions of the same samples. */
+int64_t job_batch_ranks(const struct job *job);
+
+/* By how much the numbers of neighbours along an axis differ (rt_stride_along). */
+int64_t job_axis_stride(const struct job *job, enum axis axis);
 
 /* Whether micro-batches add to the gradients of those before them. */
 bool job_adds_gradients(const struct job *job);

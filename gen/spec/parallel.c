@@ -7,6 +7,21 @@
 
 const char *const job_axis_names[AXES] = {"dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep"};
 
+int64_t job_sequence_ranks(const struct job *job) {
+  return job->parallelism.axes[AXIS_CP] * job->parallelism.axes[AXIS_SP];
+}
+
+int64_t job_batch_ranks(const struct job *job) {
+  return job_data_ranks(job) / job_sequence_ranks(job);
+}
+
+int64_t job_axis_stride(const struct job *job, enum axis axis) {
+  int64_t stride = 1;
+  for (int i = AXES - 1; i > (int)axis; i--)
+    if (i != AXIS_CP && i != AXIS_SP) stride *= job->parallelism.axes[i];
+  return stride;
+}
+
 int64_t job_data_ranks(const struct job *job) {
   int64_t ranks = job->parallelism.axes[AXIS_DP_REPLICATE] * job->parallelism.axes[AXIS_DP_SHARD];
   return ranks > 1 ? ranks : 1;
@@ -21,7 +36,7 @@ bool job_accumulates(const struct job *job) {
 }
 
 int64_t job_round(const struct job *job) {
-  return job_data_ranks(job) * (job_has_tree(job) ? job->accumulation.num_steps : 1);
+  return job_batch_ranks(job) * (job_has_tree(job) ? job->accumulation.num_steps : 1);
 }
 
 bool job_adds_gradients(const struct job *job) {
@@ -56,8 +71,14 @@ static int64_t tensor_ranks(const struct spec_node *job) {
   return tp != NULL ? tp->integer : 1;
 }
 
+/* Ranks that divide each sequence. */
+static int64_t sequence_ranks(const struct spec_node *job) {
+  const struct spec_node *sp = axis_of(job, "sp");
+  return sp != NULL ? sp->integer : 1;
+}
+
 int64_t parallel_data_ranks(const struct spec_node *job) {
-  int64_t ranks = parallel_ranks(job) / tensor_ranks(job);
+  int64_t ranks = parallel_ranks(job) / tensor_ranks(job) / sequence_ranks(job);
   return ranks > 1 ? ranks : 1;
 }
 
@@ -69,7 +90,6 @@ static const struct {
 } unbuilt[] = {
     {"pp", "every rank has all layers"},
     {"cp", "every rank has whole sequences"},
-    {"sp", "every rank has whole sequences"},
     {"ep", "every rank has all experts"},
 };
 
@@ -102,11 +122,18 @@ static const struct refusal dividing[] = {
     {"optimizer.name", "adalomo", own_part, "optimizer.name: adamw"},
     {"optimizer.name", "schedule_free_adamw", "its model is an average that each rank would have a part of",
      "optimizer.name: adamw"},
+    {"training.ema", NULL, "each rank would have a part of the average", "a job without training.ema"},
     {"optimizer.state_dtype", "8bit", "its scales are of blocks that ranks would cut", "optimizer.state_dtype: bf16"},
     {"optimizer.state_dtype", "bf16_stochastic", "chance is drawn by an element's index among all weights",
      "optimizer.state_dtype: bf16"},
+    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
+    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: bf16"},
     {"hooks.source", NULL, "user code would see a part of each parameter", "a job without hooks"},
     {"tracking.grad_norms", "per_layer", "a rank has a part of the gradient", "tracking.grad_norms: global"},
+    {"training.early_stopping.restore_best", "true", "a rank has a part of the best weights",
+     "training.early_stopping.restore_best: false"},
+    {"memory.cross_entropy_chunk", NULL, "ranks divide the classes, and a chunk has all of them",
+     "a job without memory.cross_entropy_chunk"},
     {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
     {"parallelism.fsdp.state_dict_type", "sharded_state_dict", "a rank's part of a tensor is no range of it",
      "parallelism.fsdp.state_dict_type: full_state_dict"},
@@ -117,6 +144,26 @@ static const struct refusal dividing[] = {
     {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "bf16", untried, "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"},
+};
+
+/* Of ranks that divide sequences. */
+static const struct refusal sequences[] = {
+    {"devices.kind", "cuda", "programs for GPUs divide no sequences so far", "devices.kind: cpu"},
+    {"devices.kind", "hip", "programs for GPUs divide no sequences so far", "devices.kind: cpu"},
+    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
+    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: bf16"},
+    {"model.lora", NULL, untried, "a job without model.lora"},
+    {"hooks.source", NULL, untried, "a job without hooks"},
+    {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
+    {"data.packing", "documents", untried, "data.packing: none"},
+    {"data.packing", "pad", untried, "data.packing: none"},
+    {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"},
+    {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"},
+    {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
+    {"parallelism.local_sgd_steps", NULL, untried, "a job without parallelism.local_sgd_steps"},
+    {"parallelism.reproducible", "topology", "its tree of sums is of whole samples", "parallelism.reproducible: run"},
+    {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
 };
 
 /* Of several ranks. */
@@ -221,6 +268,26 @@ static void check_dividing(const struct spec_node *job, struct diagnostics *diag
                  diags);
 }
 
+static void check_sequences(const struct spec_node *job, struct diagnostics *diags) {
+  static const char *const others[] = {"tp"};
+  const struct spec_node *sp = axis_of(job, "sp");
+  if (sequence_ranks(job) == 1) return;
+  if (parallel_ranks(job) / tensor_ranks(job) % sequence_ranks(job) != 0) {
+    diag_error(diags, sp->where, "'parallelism.sp' is %lld, which does not divide the job's %lld rank%s",
+               (long long)sp->integer, (long long)parallel_ranks(job), parallel_ranks(job) > 1 ? "s" : "");
+    diag_help(diags, "let devices.nodes times devices.per_node be a multiple of it");
+  }
+  for (size_t i = 0; i < COUNT(others); i++) {
+    const struct spec_node *other = axis_of(job, others[i]);
+    if (other == NULL || other->integer == 1) continue;
+    diag_error(diags, sp->where, "'parallelism.sp' does not go with 'parallelism.%s': %s", others[i], untried);
+    diag_note(diags, other->where, "'parallelism.%s' is %lld here", others[i], (long long)other->integer);
+    diag_help(diags, "leave one of them out");
+  }
+  check_refusals(job, sequences, COUNT(sequences), "ranks that divide sequences", sp, "a job without parallelism.sp",
+                 diags);
+}
+
 static void check_spread(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *nodes = spec_find(job, "devices.nodes");
   if (nodes->integer > 1) check_refusals(job, spread, COUNT(spread), "several nodes", nodes, "devices.nodes: 1", diags);
@@ -309,6 +376,7 @@ static void check_joined(const struct spec_node *job, struct diagnostics *diags)
 void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
   check_axes(job, diags);
   check_dividing(job, diags);
+  check_sequences(job, diags);
   sharding_check(job, parallel_data_ranks(job), diags);
   check_alone(job, diags);
   check_affinity(job, diags);
@@ -333,7 +401,8 @@ void parallel_bind(struct job *job) {
   int64_t data_ranks = parallel_data_ranks(job->tree);
   struct data_grid grid = data_grid_of(job->tree, data_ranks);
   job->parallelism.axes[AXIS_TP] = tensor_ranks(job->tree);
-  job->parallelism.axes[AXIS_DP_REPLICATE] = grid.replicas;
+  job->parallelism.axes[AXIS_SP] = sequence_ranks(job->tree);
+  job->parallelism.axes[AXIS_DP_REPLICATE] = grid.replicas * job_sequence_ranks(job);
   job->parallelism.axes[AXIS_DP_SHARD] = grid.shards;
   const struct spec_node *least = spec_find(job->tree, "parallelism.fsdp.min_num_params");
   job->parallelism.least_params = least != NULL ? least->integer : 0;

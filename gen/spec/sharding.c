@@ -45,12 +45,17 @@ struct data_grid data_grid_of(const struct spec_node *job, int64_t ranks) {
   return grid;
 }
 
-/* Where tensor parallelism takes some of the ranks. */
-static void note_tensor_ranks(const struct spec_node *job, struct diagnostics *diags) {
-  const struct spec_node *tp = key(job, "tp");
-  if (tp != NULL && tp->integer > 1)
-    diag_note(diags, tp->where, "of the ranks, each %lld that divide matmuls count as one here",
-              (long long)tp->integer);
+/* Where other axes take some of the ranks. */
+static void note_other_ranks(const struct spec_node *job, struct diagnostics *diags) {
+  static const struct {
+    const char *axis, *divide;
+  } others[] = {{"tp", "matmuls"}, {"sp", "sequences"}};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    const struct spec_node *ranks = key(job, others[i].axis);
+    if (ranks != NULL && ranks->integer > 1)
+      diag_note(diags, ranks->where, "of the ranks, each %lld that divide %s count as one here",
+                (long long)ranks->integer, others[i].divide);
+  }
 }
 
 static void check_product(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
@@ -63,7 +68,7 @@ static void check_product(const struct spec_node *job, int64_t ranks, struct dia
     diag_error(diags, first->where,
                "'parallelism.dp_replicate' times 'parallelism.dp_shard' is %lld, but the job has %lld %s",
                (long long)(grid.replicas * grid.shards), (long long)ranks, plural);
-    note_tensor_ranks(job, diags);
+    note_other_ranks(job, diags);
     diag_help(diags, "leave one of them out, or let devices.nodes times devices.per_node be %lld",
               (long long)(grid.replicas * grid.shards));
     return;
@@ -71,7 +76,7 @@ static void check_product(const struct spec_node *job, int64_t ranks, struct dia
   const char *name = replicas != NULL ? "dp_replicate" : "dp_shard";
   diag_error(diags, first->where, "'parallelism.%s' is %lld, but the job has %lld %s", name, (long long)first->integer,
              (long long)ranks, plural);
-  note_tensor_ranks(job, diags);
+  note_other_ranks(job, diags);
   diag_help(diags, "leave it out, or let devices.nodes times devices.per_node be %lld", (long long)first->integer);
 }
 

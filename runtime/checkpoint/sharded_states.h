@@ -6,12 +6,9 @@
 #include "include/accel/trainer.h"
 #include "runtime/base/problem.h"
 
-/* Which states: all, or those alone that a run leaves: the parameters and what mirrors them. */
-enum state_set { STATES_ALL, STATES_LEFT };
-
-/* Memory for the whole of divided states, on the one rank that reads and writes, and for other states what they
- * have: arrays[i] of own[i]. Zeros. False with a problem where there is none. */
-bool rt_sharded_open(const struct accel_program *program, char *const *own, char **arrays, enum state_set states,
+/* Memory for the whole of a divided state, on the one rank that reads and writes, and for other states what they
+ * have: arrays[i] of own[i], for the first `n_states`. Zeros. False with a problem where there is none. */
+bool rt_sharded_open(const struct accel_program *program, char *const *own, char **arrays, int n_states,
                      struct problem *problem);
 void rt_sharded_close(const struct accel_program *program, char **arrays);
 
@@ -19,8 +16,7 @@ void rt_sharded_close(const struct accel_program *program, char **arrays);
 bool rt_is_sharded(const struct accel_program *program, int state);
 
 /* Collects what the ranks have of these into the arrays of that rank; all ranks call it. */
-void rt_sharded_collect(const struct accel_program *program, char *const *own, char *const *arrays,
-                        enum state_set states);
+void rt_sharded_collect(const struct accel_program *program, char *const *own, char *const *arrays, int n_states);
 
 /* Gives each rank what is its of state `which`, from the array of that rank; all ranks call it. */
 void rt_sharded_deal(const struct accel_program *program, int which, char *own, const char *whole);

@@ -30,20 +30,18 @@ void rt_channels_open(void) {
   for (int i = 0; i < ACCEL_AXES; i++) axes[i] = chained[i] = MPI_COMM_NULL;
 }
 
-/* Ranks are numbered with the last axis running fastest; those that differ along one axis alone are a group of it. */
+/* Ranks that differ along one axis alone are a group of it. */
 void rt_channels_divide(const struct accel_program *program) {
   static const char *const names[] = {"dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep"};
-  int rank = rt_world()->rank, stride = 1;
+  int rank = rt_world()->rank;
   rt_world_wait_at_most(program->timeout);
   for (int i = ACCEL_AXES - 1; i >= 0; i--) {
-    int length = program->mesh[i];
-    if (length <= 1) continue;
-    int along = rank / stride % length;
+    if (program->mesh[i] <= 1) continue;
+    int along = rt_rank_along(program, (enum accel_axis)i), stride = rt_stride_along(program, (enum accel_axis)i);
     rt_mpi_check(MPI_Comm_split(between, rank - along * stride, along, &axes[i]), "start");
     named(axes[i], names[i]);
     rt_mpi_check(MPI_Comm_dup(axes[i], &chained[i]), "start");
     named(chained[i], names[i]);
-    stride *= length;
   }
 }
 

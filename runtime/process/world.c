@@ -6,27 +6,33 @@ bool rt_is_main(void) {
   return rt_world()->rank == 0;
 }
 
-int64_t rt_mesh_ranks(const struct accel_program *program) {
+static int length_of(const struct accel_program *program, int axis) {
+  return program->mesh[axis] > 0 ? program->mesh[axis] : 1;
+}
+
+/* Ranks along cp and sp are counted along dp_replicate. */
+static int64_t ranks_after(const struct accel_program *program, int axis) {
   int64_t ranks = 1;
-  for (int i = 0; i < ACCEL_AXES; i++) ranks *= program->mesh[i] > 0 ? program->mesh[i] : 1;
+  for (int i = axis + 1; i < ACCEL_AXES; i++)
+    if (i != ACCEL_CP && i != ACCEL_SP) ranks *= length_of(program, i);
   return ranks;
 }
 
-/* Ranks are numbered with the last axis running fastest. */
+int64_t rt_mesh_ranks(const struct accel_program *program) {
+  return ranks_after(program, -1);
+}
+
 int rt_stride_along(const struct accel_program *program, enum accel_axis axis) {
-  int stride = 1;
-  for (int i = ACCEL_AXES - 1; i > (int)axis; i--) stride *= program->mesh[i] > 0 ? program->mesh[i] : 1;
-  return stride;
+  return (int)ranks_after(program, (int)axis);
 }
 
 int rt_rank_along(const struct accel_program *program, enum accel_axis axis) {
-  int length = program->mesh[axis] > 0 ? program->mesh[axis] : 1;
-  return rt_world()->rank / rt_stride_along(program, axis) % length;
+  return rt_world()->rank / rt_stride_along(program, axis) % length_of(program, (int)axis);
 }
 
 int64_t rt_data_ranks(const struct accel_program *program) {
-  int64_t replicas = program->mesh[ACCEL_DP_REPLICATE], shards = program->mesh[ACCEL_DP_SHARD];
-  return (replicas > 0 ? replicas : 1) * (shards > 0 ? shards : 1);
+  int64_t ranks = (int64_t)length_of(program, ACCEL_DP_REPLICATE) * length_of(program, ACCEL_DP_SHARD);
+  return ranks / length_of(program, ACCEL_CP) / length_of(program, ACCEL_SP);
 }
 
 void rt_world_require(bool good, const struct problem *problem, int status) {

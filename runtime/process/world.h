@@ -34,7 +34,8 @@ int64_t rt_data_ranks(const struct accel_program *program);
 /* Which of the ranks that differ along this axis alone this one is. */
 int rt_rank_along(const struct accel_program *program, enum accel_axis axis);
 
-/* By how much the numbers of neighbours along this axis differ. */
+/* By how much the numbers of neighbours along this axis differ: the last axis runs fastest, and ranks along cp and sp
+ * are neighbours along dp_replicate, which counts them too. */
 int rt_stride_along(const struct accel_program *program, enum accel_axis axis);
 
 /* Whether the processes are as many as `program` was generated for; cuts them into the groups of its mesh. */

@@ -153,6 +153,14 @@ SUM = r"(accel_all_reduce_(?:bfloat16_)?from)\((\w+), (\w+), (\w+), (\d+)\)"
 SUM_CALL = r"\n  (all_reduce_\w+\(|accel_all_reduce\w*\()([^;]*;)"
 
 
+# An exchange of the parts of sequences, and its arguments.
+EXCHANGE = r"(accel_all_to_all)\((\w+), (\w+), (\w+), (\d+) \* sizeof \*(\w+)\)"
+
+
+def of_exchanges(*changes):
+    return of_ranks(*changes, mark="(ACCEL_SP,")
+
+
 def of_sums(*changes):
     return of_ranks(*changes, mark="(ACCEL_TP,")
 
@@ -261,6 +269,19 @@ KINDS = {
         (SUM, r"if (rank % 2) \1(\2, \3, \4, \5);\n  else \1(\2, \4, \4, \5)"))),
     "sum over a part of itself": ("no-overlap", replace(SUM, lambda m, r: (
         f"{m[1]}({m[2]}, {r.choice([m[3] + ' + 1, ' + m[4], m[3] + ', ' + m[4] + ' + 1'])}, {int(m[5]) - 1})"))),
+    "exchange of too many": ("in-bounds", replace(EXCHANGE, lambda m, r: (
+        f"{m[1]}({m[2]}, {m[3]}, {m[4]}, {int(m[5]) + r.choice([1, 7, int(m[5])])} * sizeof *{m[6]})"))),
+    "exchange of too few": ("whole-arrays", replace(EXCHANGE, lambda m, r: (
+        f"{m[1]}({m[2]}, {m[3]}, {m[4]}, {int(m[5]) - r.choice([1, 7, int(m[5]) // 2])} * sizeof *{m[6]})"))),
+    "exchange along another axis": ("same-collectives", replace(
+        r"(accel_all_to_all\()ACCEL_SP", lambda m, r: m[1] + r.choice(["ACCEL_CP", "ACCEL_DP_SHARD", "ACCEL_TP"]))),
+    "exchange of some ranks": ("same-collectives", of_exchanges(
+        (r"\n  (all_to_all_\w+\(|accel_all_to_all\()([^;]*;)", r"\n  if (rank == 0) \1\2"),
+        (EXCHANGE, r"\1(\2, \3, \4, (\5 - (size_t)rank) * sizeof *\6)"))),
+    "exchange by data": ("same-collectives", of_exchanges(
+        (r"\n  (all_to_all_\w+\(|accel_all_to_all\()([^;]*;)", r"\n  if (arena->result[0] < 9.0f) \1\2"))),
+    "exchange with itself": ("no-overlap", replace(EXCHANGE, r"\1(\2, \3, \3, \5 * sizeof *\6)")),
+    "part of another rank": ("in-bounds", replace(r"\+ rank_along_sp\)", "+ rank_along_sp + 1)")),
     "overflow": ("no-overflow", in_kernel("for (int i = 0; i < 64; i++) (void)(i * 100000000);")),
 }
 

@@ -27,6 +27,7 @@ RANKS = {
     "local steps": {"parallelism": {"local_sgd_steps": 2}, "training": {"eval_interval": 2}},
     "power_sgd": {"parallelism": {"ddp": {"comm_hook": "power_sgd"}}},
     "tensor parallelism": {"parallelism": {"tp": 2, "dp_replicate": 2}},
+    "sequence parallelism": {"parallelism": {"sp": 2}},
     "reproducible": {"parallelism": {"reproducible": "topology"}},
 }
 

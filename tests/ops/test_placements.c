@@ -100,6 +100,16 @@ static void compare(const struct trial *trial, const double *found, const double
     if (!near(found[i], expected[i])) fail_trial(trial, what);
 }
 
+/* Whether a target counts for nothing: then ranks may have unequal numbers of those that count. */
+static bool leaves_out(const struct node *node, const struct frame_data *frame) {
+  for (int i = 0; i < node->n_inputs && node->kind->index.ignores; i++) {
+    const double *elements = evaluated(frame, node->inputs[i]);
+    for (int64_t k = 0; node->inputs[i]->dtype == DTYPE_INT32 && k < shape_count(node->inputs[i]->shape); k++)
+      if ((int64_t)elements[k] == node_int(node, "ignore")) return true;
+  }
+  return false;
+}
+
 static void check_trial(const struct trial *trial, const struct frame_data *frame) {
   struct arena *arena = arena_new();
   const struct value *y = trial->node->outputs[0];
@@ -110,11 +120,14 @@ static void check_trial(const struct trial *trial, const struct frame_data *fram
   for (int64_t rank = 0; rank < trial->ranks; rank++) {
     const double *result = result_of_rank(arena, trial, frame, rank);
     for (int64_t i = 0; i < count; i++) sum[i] += result[i];
-    if (placed.form != PLACED_PARTIAL)
+    if (placed.form == PLACED_WHOLE || placed.form == PLACED_SPLIT)
       compare(trial, result, part_of(arena, placed, y->shape, trial->ranks, rank, whole), count,
               "a rank's result is not its part of the whole");
   }
   if (placed.form == PLACED_PARTIAL) compare(trial, sum, whole, count, "the ranks' results do not add up to the whole");
+  for (int64_t i = 0; i < count; i++) sum[i] /= (double)trial->ranks;
+  if (placed.form == PLACED_MEAN && !leaves_out(trial->node, frame))
+    compare(trial, sum, whole, count, "the mean of the ranks' results is not the whole");
   arena_free(arena);
 }
 

@@ -92,6 +92,12 @@ class Traffic(unittest.TestCase):
         plan, trainer = self.check(4, ("dp_shard", "tp"), "weights from", config=LAYERS, parallelism={"tp": 2, "zero_stage": 3})
         self.check_order(trainer, plan)
 
+    def test_divided_sequences(self):
+        plan, trainer = self.check(4, ("dp_replicate", "sp"), config=LAYERS, parallelism={"sp": 2},
+                                   accumulation={"num_steps": 2, "sync_with_dataloader": False})
+        self.assertEqual([c["times"] for c in plan if c["axis"] == "sp"], [2] * (8 * LAYERS["n_layer"]))
+        self.check_order(trainer, plan)
+
     def test_divided_weights(self):
         plan, _ = self.check(2, ("dp_shard",), "weights from", parallelism={"zero_stage": 3}, config=LAYERS,
                              accumulation={"num_steps": 2, "sync_with_dataloader": False})

@@ -36,8 +36,9 @@ static bool count_samples(struct job *job, const char *key, int64_t *taken, stru
   struct accel_program program = program_of(job, parts);
   struct data data;
   struct problem problem = {.what = "no memory for the list of data files"};
-  bool open = parts != NULL &&
-              rt_data_open(&data, &program, (struct data_rank){.rank = 0, .size = job_data_ranks(job)}, NULL, &problem);
+  bool open =
+      parts != NULL &&
+      rt_data_open(&data, &program, (struct data_rank){.rank = 0, .size = job_batch_ranks(job)}, NULL, &problem);
   if (open) {
     job->data.samples = data.split[ACCEL_TRAIN].mixture.samples;
     *taken = data.split[ACCEL_TRAIN].mixture.taken;
@@ -71,7 +72,7 @@ bool find_steps(struct job *job, struct diagnostics *diags) {
   if (job->training.steps > 0) return true;
   bool in_epochs = job->training.epochs > 0;
   const char *key = in_epochs ? "training.epochs" : "training.samples";
-  int64_t ranks = job_data_ranks(job);
+  int64_t ranks = job_batch_ranks(job);
   struct sharing sharing = {1, job->accumulation.num_steps, job->accumulation.sync_with_dataloader};
   int64_t batch = job->data.batch_size * ranks, taken = batch; /* of all ranks */
   bool has_short = job->data.keep_last;                        /* batches */

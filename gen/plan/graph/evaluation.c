@@ -168,11 +168,6 @@ bool become_evaluation(struct program *program, struct builder *builder, struct 
 
 /* ---- What its loss is a mean over ---- */
 
-/* Whether data can hold this as a target: what tokens and labels never are, masking alone puts in. */
-static bool occurs(const struct job *job, int64_t target) {
-  return target >= 0 || job->data.masking.on || job->data.packing != PACKING_NONE;
-}
-
 /* Whether a sum has the factor 1 / samples, and so is a mean over these. */
 static bool is_mean_of_samples(const struct job *job, struct mean sum) {
   return fabs(sum.most * (double)job->data.batch_size / sum.terms - 1) < 1e-9;
@@ -208,7 +203,7 @@ bool plan_evaluation_mean(struct program *program, struct builder *builder, stru
   if (program->kind == PROGRAM_EVALUATE && packed && !leave_targets_out(program, entry, &mean, diags)) return false;
   if (mean.form == MEAN_SUM && job->training.eval_iters == 0 && !is_mean_of_samples(job, mean))
     return refuse_sum(program, mean.count, diags);
-  if (mean.form == MEAN_COUNTED && occurs(job, mean.without))
+  if (mean.form == MEAN_COUNTED && target_occurs(job, mean.without))
     program->evaluation.count = known && program->step_end.counts ? mean.count : give_count(builder, entry, mean);
   return true;
 }

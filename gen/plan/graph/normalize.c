@@ -80,6 +80,10 @@ struct mean loss_mean(struct builder *builder, const struct region *entry, const
   return mean;
 }
 
+bool target_occurs(const struct job *job, int64_t target) {
+  return target >= 0 || job->data.masking.on || job->data.packing != PACKING_NONE;
+}
+
 struct value *give_count(struct builder *builder, struct region *entry, struct mean mean) {
   struct value *count = mean.count;
   builder_enter(builder, entry);

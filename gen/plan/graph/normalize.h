@@ -11,6 +11,9 @@
  * that stands in the way; NULL when none does. */
 struct mean loss_mean(struct builder *builder, const struct region *entry, const struct node **cause);
 
+/* Whether data can hold this as a target: what tokens and labels never are, masking alone puts in. */
+bool target_occurs(const struct job *job, int64_t target);
+
 /* Makes the count of such a mean the entry's last result, "counted", and returns it. */
 struct value *give_count(struct builder *builder, struct region *entry, struct mean mean);
 

@@ -41,7 +41,7 @@ static void add_split(struct text *text, const struct program *program) {
 static void add_step(struct text *text, const struct program *program) {
   const struct job *job = program->job;
   bool trains = program->kind == PROGRAM_TRAIN;
-  int64_t samples = (int64_t)job->data.batch_size * (trains ? job->accumulation.num_steps * job_data_ranks(job) : 1);
+  int64_t samples = (int64_t)job->data.batch_size * (trains ? job->accumulation.num_steps * job_batch_ranks(job) : 1);
   const char *unit = trains ? "step " : "batch";
   if (program->kind == PROGRAM_GENERATE && program->decode.endless)
     text_puts(text, "token     computes 1 position of any number, ");
@@ -149,7 +149,7 @@ static json_t *savings_json(const struct program *program) {
 
 const char *report_json(const struct program *program, json_t *predicted) {
   const struct job *job = program->job;
-  int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps * job_data_ranks(job);
+  int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps * job_batch_ranks(job);
   int64_t tokens = job_has_rows(job) ? samples : samples * job->data.sequence_length;
   json_t *root = json_pack(
       "{s:s, s:s, s:I, s:I, s:f, s:f, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "model",

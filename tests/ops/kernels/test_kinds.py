@@ -14,9 +14,9 @@ ELSEWHERE = {
     **dict.fromkeys(("sync_batch_norm", "sync_batch_norm_backward"), "reference/test_sync_batch_norm.py"),
     "step_tensor": "optimizer/test_lomo.py",
     **dict.fromkeys(("all_reduce", "own_index", "embedding_part", "embedding_part_backward", "cross_entropy_part",
-                     "cross_entropy_part_backward", "cross_entropy_joined", "cross_entropy_joined_backward", "linear_cross_entropy_part",
-                     "linear_cross_entropy_part_backward"), "parallel/test_tensor.py"),
+                     "cross_entropy_part_backward", "cross_entropy_joined", "cross_entropy_joined_backward"), "parallel/test_tensor.py"),
     **dict.fromkeys(("all_gather", "reduce_scatter", "part_of"), "parallel/test_sequence.py"),
+    **dict.fromkeys(("all_to_all", "part_in_zeros"), "parallel/test_sequences.py"),
     # What a GPU's libraries and kernels do in one: matmuls with what follows them, sums before norms and after their gradients,
     # logits that stay for the backward.
     **dict.fromkeys(("matmul_bias", "matmul_gelu", "matmul_bias_gelu", "matmul_relu", "matmul_bias_relu", "matmul_dgelu", "matmul_drelu",
