@@ -306,7 +306,7 @@ static struct value sum_float32_into(const struct call *call) {
   return sum_into(call, 4);
 }
 
-static struct value sum_bfloat16_into(const struct call *call) {
+static struct value sum_16_bits_into(const struct call *call) {
   return sum_into(call, 2);
 }
 
@@ -332,7 +332,7 @@ static struct value gather_float32(const struct call *call) {
   return exchange_parts(call, 1, 2, 0, 3, 4);
 }
 
-static struct value gather_bfloat16(const struct call *call) {
+static struct value gather_16_bits(const struct call *call) {
   return exchange_parts(call, 1, 2, 0, 3, 2);
 }
 
@@ -340,7 +340,7 @@ static struct value scatter_float32(const struct call *call) {
   return exchange_parts(call, 2, 1, 3, 4, 4);
 }
 
-static struct value scatter_bfloat16(const struct call *call) {
+static struct value scatter_16_bits(const struct call *call) {
   return exchange_parts(call, 2, 1, 3, 4, 2);
 }
 
@@ -392,11 +392,14 @@ static const struct {
     {"accel_generation_window", generation_window},
     {"accel_generation_positions", generation_positions},
     {"accel_all_reduce_from", sum_float32_into},
-    {"accel_all_reduce_bfloat16_from", sum_bfloat16_into},
+    {"accel_all_reduce_bfloat16_from", sum_16_bits_into},
+    {"accel_all_reduce_float16_from", sum_16_bits_into},
     {"accel_all_gather_parts", gather_float32},
-    {"accel_all_gather_bfloat16_parts", gather_bfloat16},
+    {"accel_all_gather_bfloat16_parts", gather_16_bits},
+    {"accel_all_gather_float16_parts", gather_16_bits},
     {"accel_reduce_scatter_parts", scatter_float32},
-    {"accel_reduce_scatter_bfloat16_parts", scatter_bfloat16},
+    {"accel_reduce_scatter_bfloat16_parts", scatter_16_bits},
+    {"accel_reduce_scatter_float16_parts", scatter_16_bits},
     {"accel_all_to_all", exchange_all},
     {"accel_all_reduce_counts", sum_eight_bytes},
     {"accel_all_reduce_doubles", sum_eight_bytes},

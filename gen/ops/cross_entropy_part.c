@@ -58,6 +58,14 @@ static int64_t index_limit(const struct node *node, int input) {
   return input == 1 ? op_columns(node->inputs[0]->shape) : 0;
 }
 
+static struct node *over_matmul(struct builder *builder, const struct node *node, struct value *a, struct value *b,
+                                int64_t rows, int64_t pitch) {
+  struct value *inputs[] = {a, b, node->inputs[1]};
+  struct attribute attributes[] = {node->attributes[0], node->attributes[1], node->attributes[2],
+                                   attribute_int("rows", rows), attribute_int("pitch", pitch)};
+  return builder_node(builder, "linear_cross_entropy_part", inputs, 3, attributes, 5);
+}
+
 static const struct op_kind kind_part = {
     .name = "cross_entropy_part",
     .class = OP_KERNEL,
@@ -68,6 +76,7 @@ static const struct op_kind kind_part = {
     .cost.flops_each = 4,
     .index.limit = index_limit,
     .index.ignores = true,
+    .fusion.over_matmul = over_matmul,
     .truth.reference = reference_part,
 };
 

@@ -89,6 +89,19 @@ static double *multiply(struct arena *arena, const double *x, const double *weig
   return y;
 }
 
+/* dx = slopes weight^T and dweight = x^T slopes, into outputs[0] and [1]. */
+static void add_up(const double *slopes, const double *x, const double *weight, int64_t rows, int64_t depth,
+                   int64_t columns, double *const *outputs) {
+  for (int64_t i = 0; i < rows * depth; i++) outputs[0][i] = 0;
+  for (int64_t i = 0; i < depth * columns; i++) outputs[1][i] = 0;
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t d = 0; d < depth; d++)
+      for (int64_t c = 0; c < columns; c++) {
+        outputs[0][r * depth + d] += slopes[r * columns + c] * weight[d * columns + c];
+        outputs[1][d * columns + c] += x[r * depth + d] * slopes[r * columns + c];
+      }
+}
+
 static void clear_chunk(const struct value *workspace, double *elements) {
   for (int64_t i = 0; i < shape_count(workspace->shape); i++) elements[i] = 0;
 }
@@ -209,14 +222,7 @@ static void reference_backward(const struct node *node, const double *const *inp
   double *slopes = arena_alloc(arena, (size_t)(rows * columns) * sizeof *slopes);
   parts->node.kind->truth.reference(
       &parts->node, (const double *const[]){inputs[0], logits, inputs[3], inputs[4], inputs[5]}, &slopes);
-  for (int64_t i = 0; i < rows * depth; i++) outputs[0][i] = 0;
-  for (int64_t i = 0; i < depth * columns; i++) outputs[1][i] = 0;
-  for (int64_t r = 0; r < rows; r++)
-    for (int64_t d = 0; d < depth; d++)
-      for (int64_t c = 0; c < columns; c++) {
-        outputs[0][r * depth + d] += slopes[r * columns + c] * inputs[2][d * columns + c];
-        outputs[1][d * columns + c] += inputs[1][r * depth + d] * slopes[r * columns + c];
-      }
+  add_up(slopes, inputs[1], inputs[2], rows, depth, columns, outputs);
   clear_chunk(node->outputs[2], outputs[2]);
   arena_free(arena);
 }
@@ -360,8 +366,133 @@ static const struct op_kind kind_forward_backward = {
     .truth.reference = reference_forward_backward,
 };
 
+/* ---- Of the classes that a rank has (gen/ops/cross_entropy_part.c) ---- */
+
+static struct shape rows_shape(const struct value *x) {
+  return shape_of(2, (int64_t)1, op_rows(x->shape));
+}
+
+static int infer_part(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                      const char **error) {
+  if (!infer_operands(arena, node, 0, 1, 2, error)) return 0;
+  shapes[0] = shapes[1] = rows_shape(node->inputs[0]);
+  shapes[2] = chunk(node);
+  dtypes[0] = dtypes[1] = DTYPE_FLOAT32;
+  dtypes[2] = node->inputs[0]->dtype;
+  return 3;
+}
+
+static void reference_part(const struct node *node, const double *const *inputs, double *const *outputs) {
+  const struct value *x = node->inputs[0], *weight = node->inputs[1];
+  struct arena *arena = arena_new();
+  struct parts *parts = over_logits(arena, node, "cross_entropy_part", x, weight);
+  parts->operands[0] = &parts->logits;
+  const double *logits =
+      multiply(arena, inputs[0], inputs[1], op_rows(x->shape), op_columns(x->shape), classes(weight));
+  parts->node.kind->truth.reference(&parts->node, (const double *const[]){logits, inputs[2]}, outputs);
+  clear_chunk(node->outputs[2], outputs[2]);
+  arena_free(arena);
+}
+
+static void gradient_part(struct builder *builder, const struct node *node, struct value *const *dy,
+                          struct value **dx) {
+  struct value *inputs[] = {dy[0], dy[1], node->inputs[0], node->inputs[1], node->outputs[0], node->inputs[2]};
+  struct node *back =
+      builder_node(builder, "linear_cross_entropy_part_backward", inputs, 6, node->attributes, node->n_attributes);
+  for (int i = 0; back != NULL && i < 2; i++)
+    if (builder_wants_gradient(builder, node->inputs[i])) dx[i] = back->outputs[i];
+}
+
+static const struct op_kind kind_part = {
+    .name = "linear_cross_entropy_part",
+    .class = OP_KERNEL,
+    .template_name = "linear_cross_entropy_part",
+    .input_names = {"x", "weight", "own"},
+    .output_names = {"lse", "linear", "logits"},
+    .infer = infer_part,
+    .gradient = gradient_part,
+    .layout.accepts = accepts,
+    .memory.workspace = 4,
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .cost.flops = flops,
+    .cost.matmul_flops = matmul_flops,
+    .library.gemms = gemms,
+    .index.limit = index_limit,
+    .index.ignores = true,
+    .truth.reference = reference_part,
+};
+
+static int infer_part_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                               const char **error) {
+  for (int i = 0; i < 2; i++)
+    if (!op_check_shape(arena, node, i, rows_shape(node->inputs[2]), "one for each row of x", error)) return 0;
+  if (!infer_operands(arena, node, 2, 3, 5, error)) return 0;
+  shapes[0] = node->inputs[2]->shape;
+  shapes[1] = node->inputs[3]->shape;
+  shapes[2] = chunk(node);
+  for (int i = 0; i < 3; i++) dtypes[i] = node->inputs[2]->dtype;
+  return 3;
+}
+
+static bool accepts_part_backward(const struct node *node, bool output, int index, const int64_t *strides) {
+  const struct value *value = output ? node->outputs[index] : node->inputs[index];
+  return op_is_dense(value->shape, strides) || (index == (output ? 1 : 3) && is_matrix(value->shape, strides));
+}
+
+static void reference_part_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+  const struct value *x = node->inputs[2], *weight = node->inputs[3];
+  struct arena *arena = arena_new();
+  struct parts *parts = over_logits(arena, node, "cross_entropy_part_backward", x, weight);
+  int64_t rows = op_rows(x->shape), depth = op_columns(x->shape), columns = classes(weight);
+  parts->operands[2] = &parts->logits;
+  const double *logits = multiply(arena, inputs[2], inputs[3], rows, depth, columns);
+  double *slopes = arena_alloc(arena, (size_t)(rows * columns) * sizeof *slopes);
+  parts->node.kind->truth.reference(
+      &parts->node, (const double *const[]){inputs[0], inputs[1], logits, inputs[4], inputs[5]}, &slopes);
+  add_up(slopes, inputs[2], inputs[3], rows, depth, columns, outputs);
+  clear_chunk(node->outputs[2], outputs[2]);
+  arena_free(arena);
+}
+
+static double matmul_flops_part_backward(const struct node *node) {
+  return 3 * matmul_flops_of(node->inputs[2], node->inputs[3]);
+}
+
+static double flops_part_backward(const struct node *node) {
+  return matmul_flops_part_backward(node) +
+         3 * (double)op_rows(node->inputs[2]->shape) * (double)classes(node->inputs[3]);
+}
+
+static int gemms_part_backward(const struct node *node, struct op_gemm *gemms) {
+  return gemms_of(node, node->inputs[2], node->inputs[3], node->outputs[1], true, gemms);
+}
+
+static int64_t index_limit_part_backward(const struct node *node, int input) {
+  return input == 5 ? classes(node->inputs[3]) : 0;
+}
+
+static const struct op_kind kind_part_backward = {
+    .name = "linear_cross_entropy_part_backward",
+    .class = OP_KERNEL,
+    .template_name = "linear_cross_entropy_part",
+    .input_names = {"d_lse", "d_linear", "x", "weight", "lse", "own"},
+    .output_names = {"dx", "dweight", "logits"},
+    .infer = infer_part_backward,
+    .layout.accepts = accepts_part_backward,
+    .memory.accumulates = 3,
+    .memory.workspace = 4,
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
+    .cost.flops = flops_part_backward,
+    .cost.matmul_flops = matmul_flops_part_backward,
+    .library.gemms = gemms_part_backward,
+    .index.limit = index_limit_part_backward,
+    .index.ignores = true,
+    .truth.reference = reference_part_backward,
+};
+
 const struct op_file op_file_linear_cross_entropy = {
     .name = "linear_cross_entropy",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_kept, &kind_kept_backward,
-                                             &kind_inverse_count, &kind_forward_backward, NULL},
+    .kinds =
+        (const struct op_kind *const[]){&kind, &kind_backward, &kind_kept, &kind_kept_backward, &kind_inverse_count,
+                                        &kind_forward_backward, &kind_part, &kind_part_backward, NULL},
 };

@@ -182,11 +182,11 @@ void rt_saver_prepare(struct saver *saver) {
   if (saver->copies != NULL && !saver->busy) (void)begin_thread(saver, touch_copies);
 }
 
-bool rt_saver_collect(struct saver *saver, int n_states, struct problem *problem) {
-  bool good = rt_sharded_open(saver->program, saver->own, saver->arrays, n_states, problem);
+bool rt_saver_collect(struct saver *saver, enum state_set states, struct problem *problem) {
+  bool good = rt_sharded_open(saver->program, saver->own, saver->arrays, states, problem);
   if (saver->program->sharding.n_states == 0) return true;
   rt_world_require(good, problem, 1);
-  rt_sharded_collect(saver->program, saver->own, saver->arrays, n_states);
+  rt_sharded_collect(saver->program, saver->own, saver->arrays, states);
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include "include/accel/trainer.h"
 #include "runtime/base/problem.h"
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/sharded_states.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -33,8 +34,8 @@ struct saver {
   struct problem problem;
 };
 
-/* Makes the first `n_states` whole on rank 0, for what it saves next; all ranks call it, between saves. */
-bool rt_saver_collect(struct saver *saver, int n_states, struct problem *problem);
+/* Makes these states whole on rank 0, for what it saves next; all ranks call it, between saves. */
+bool rt_saver_collect(struct saver *saver, enum state_set states, struct problem *problem);
 
 /* Looks at the project's folder; nothing is written yet. */
 bool rt_saver_open(struct saver *saver, const struct accel_program *program, const char *project_dir, char *arena,

@@ -13,10 +13,15 @@ bool rt_is_sharded(const struct accel_program *program, int state) {
   return rt_rows_divide(program, state);
 }
 
-bool rt_sharded_open(const struct accel_program *program, char *const *own, char **arrays, int n_states,
+static bool is_among(const struct accel_program *program, int state, enum state_set states) {
+  return states == STATES_ALL || program->states[state].name[0] == '\0';
+}
+
+bool rt_sharded_open(const struct accel_program *program, char *const *own, char **arrays, enum state_set states,
                      struct problem *problem) {
-  for (int i = 0; i < n_states; i++) {
+  for (int i = 0; i < program->n_states; i++) {
     const struct accel_state *state = &program->states[i];
+    if (!is_among(program, i, states)) continue;
     if (!rt_is_sharded(program, i))
       arrays[i] = own[i];
     else if (rt_is_main() && arrays[i] == NULL)
@@ -36,9 +41,10 @@ void rt_sharded_close(const struct accel_program *program, char **arrays) {
   }
 }
 
-void rt_sharded_collect(const struct accel_program *program, char *const *own, char *const *arrays, int n_states) {
-  for (int i = 0; i < n_states; i++) {
-    if (!rt_is_sharded(program, i)) continue;
+void rt_sharded_collect(const struct accel_program *program, char *const *own, char *const *arrays,
+                        enum state_set states) {
+  for (int i = 0; i < program->n_states; i++) {
+    if (!rt_is_sharded(program, i) || !is_among(program, i, states)) continue;
     if (program->n_tensor_parts > 0)
       rt_tensor_parts_collect(program, i, own[i], arrays[i]);
     else

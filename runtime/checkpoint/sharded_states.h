@@ -6,9 +6,12 @@
 #include "include/accel/trainer.h"
 #include "runtime/base/problem.h"
 
-/* Memory for the whole of a divided state, on the one rank that reads and writes, and for other states what they
- * have: arrays[i] of own[i], for the first `n_states`. Zeros. False with a problem where there is none. */
-bool rt_sharded_open(const struct accel_program *program, char *const *own, char **arrays, int n_states,
+/* Which states: all, or those alone that a run leaves: the parameters and what mirrors them. */
+enum state_set { STATES_ALL, STATES_LEFT };
+
+/* Memory for the whole of divided states, on the one rank that reads and writes, and for other states what they
+ * have: arrays[i] of own[i]. Zeros. False with a problem where there is none. */
+bool rt_sharded_open(const struct accel_program *program, char *const *own, char **arrays, enum state_set states,
                      struct problem *problem);
 void rt_sharded_close(const struct accel_program *program, char **arrays);
 
@@ -16,7 +19,8 @@ void rt_sharded_close(const struct accel_program *program, char **arrays);
 bool rt_is_sharded(const struct accel_program *program, int state);
 
 /* Collects what the ranks have of these into the arrays of that rank; all ranks call it. */
-void rt_sharded_collect(const struct accel_program *program, char *const *own, char *const *arrays, int n_states);
+void rt_sharded_collect(const struct accel_program *program, char *const *own, char *const *arrays,
+                        enum state_set states);
 
 /* Gives each rank what is its of state `which`, from the array of that rank; all ranks call it. */
 void rt_sharded_deal(const struct accel_program *program, int which, char *own, const char *whole);

@@ -86,6 +86,10 @@ void accel_all_reduce_bfloat16_from(enum accel_axis axis, const uint16_t *x, uin
   all_reduce_from(axis, x, y, count, MPI_UINT16_T, sum_of(ACCEL_BFLOAT16), sum_of_activations);
 }
 
+void accel_all_reduce_float16_from(enum accel_axis axis, const uint16_t *x, uint16_t *y, size_t count) {
+  all_reduce_from(axis, x, y, count, MPI_UINT16_T, sum_of(ACCEL_FLOAT16), sum_of_activations);
+}
+
 /* NaN is larger than any number. */
 static void keep_larger(void *from, void *to, int *count, MPI_Datatype *type) {
   const double *a = from;

@@ -65,6 +65,10 @@ void accel_all_gather_bfloat16_parts(enum accel_axis axis, const uint16_t *x, ui
   gather(&parts, x, y);
 }
 
+void accel_all_gather_float16_parts(enum accel_axis axis, const uint16_t *x, uint16_t *y, size_t outer, size_t length) {
+  accel_all_gather_bfloat16_parts(axis, x, y, outer, length);
+}
+
 /* Each rank's part of x goes to that rank: work[] has this rank's part of all of them, in their order. */
 static void exchange(const struct parts *parts, const void *x, void *work) {
   static const char what[] = "the sum of parts of activations";
@@ -99,5 +103,18 @@ void accel_reduce_scatter_bfloat16_parts(enum accel_axis axis, const uint16_t *x
     float sum = rt_widen_bfloat16(work[i]);
     for (size_t r = 1; r < (size_t)parts.ranks; r++) sum += rt_widen_bfloat16(work[r * count + i]);
     y[i] = rt_narrow_bfloat16(sum);
+  }
+}
+
+void accel_reduce_scatter_float16_parts(enum accel_axis axis, const uint16_t *x, uint16_t *y, uint16_t *work,
+                                        size_t outer, size_t length) {
+  struct parts parts = parts_of(axis, MPI_UINT16_T, outer, length);
+  const size_t count = outer * length;
+  exchange(&parts, x, work);
+#pragma omp parallel for simd
+  for (size_t i = 0; i < count; i++) {
+    float sum = rt_widen_float16(work[i]);
+    for (size_t r = 1; r < (size_t)parts.ranks; r++) sum += rt_widen_float16(work[r * count + i]);
+    y[i] = rt_narrow_float16(sum);
   }
 }

@@ -2,6 +2,7 @@
 
 #include "runtime/base/digits.h"
 #include "runtime/base/dtype.h"
+#include "runtime/checkpoint/sharded_states.h"
 #include "runtime/files/checksum.h"
 #include "runtime/process/world.h"
 #include "runtime/run/run.h"
@@ -79,6 +80,7 @@ bool rt_best_restore(struct accel_run *run, struct problem *problem) {
 void accel_restore_best(struct accel_run *run, const int32_t state[4]) {
   struct problem problem;
   run->stopping.state = state;
-  if (rt_is_main() && !run->model.is_left)
-    (void)rt_best_restore(run, &problem); /* what cannot be is reported when weights are left */
+  if (rt_is_main() && !run->model.is_left && !rt_is_sharded(run->program, 0))
+    (void)rt_best_restore(
+        run, &problem); /* what cannot be is reported when weights are left, and what ranks divide is whole only then */
 }

@@ -42,9 +42,8 @@ bool rt_resume_choose(struct accel_run *run, struct problem *problem) {
 /* What rank 0 alone does, so that a checkpoint need not lie where others see it; but ranks that write parts see them.
  */
 static bool read_chosen(struct accel_run *run, struct checkpoint *what, bool in_parts, struct problem *problem) {
-  int n_states = run->program->n_states;
   bool read =
-      (in_parts || rt_sharded_open(run->program, run->saves.saver.own, run->saves.saver.arrays, n_states, problem)) &&
+      (in_parts || rt_sharded_open(run->program, run->saves.saver.own, run->saves.saver.arrays, STATES_ALL, problem)) &&
       rt_checkpoint_compare(run->resumption.folder, run->program, run->resumption.changed,
                             sizeof run->resumption.changed, problem) &&
       rt_checkpoint_read(run->resumption.folder, run->program, run->saves.saver.arrays, what, problem);

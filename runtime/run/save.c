@@ -35,10 +35,10 @@ bool accel_save_is_due(struct accel_run *run, int64_t at) {
 }
 
 /* The save before reads what is collected anew. */
-bool rt_save_collect(struct accel_run *run, int n_states, struct problem *problem) {
+bool rt_save_collect(struct accel_run *run, enum state_set states, struct problem *problem) {
   if (run->program->sharding.n_states == 0) return true;
   if (!rt_saver_wait(&run->saves.saver, problem)) rt_save_failed(run, problem);
-  return rt_saver_collect(&run->saves.saver, n_states, problem);
+  return rt_saver_collect(&run->saves.saver, states, problem);
 }
 
 bool accel_mean_is_due(struct accel_run *run, int64_t at) {
@@ -69,7 +69,7 @@ static void save_due(struct accel_run *run, int64_t at, double lr, struct saved 
   bool last = at_end && rt_is_sharded(run->program, 0); /* the weights alone are saved, too */
   bool by_rank = run->program->checkpoint.by_rank, whole = has_cadence(run) && !by_rank;
   bool ready = by_rank;
-  if (whole || last) ready = rt_save_collect(run, whole ? run->program->n_states : 1, &problem);
+  if (whole || last) ready = rt_save_collect(run, whole ? STATES_ALL : STATES_LEFT, &problem);
   if (has_cadence(run) && (rt_is_main() || by_rank)) {
     bool good = ready && save_checkpoint(run, at, lr, !at_end, &problem);
     if (rt_is_main() && good)
@@ -104,7 +104,7 @@ void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
   run->cadences.steps = at;
   run->saves.interrupted = true;
   bool by_rank = run->program->checkpoint.by_rank, is_saved = run->saves.newest_step == at;
-  bool ready = is_saved || by_rank || rt_save_collect(run, run->program->n_states, &problem);
+  bool ready = is_saved || by_rank || rt_save_collect(run, STATES_ALL, &problem);
   if (!rt_is_main() && !by_rank) return;
   if (rt_is_main()) rt_log_clear(&run->reports.log);
   bool saved =
@@ -121,6 +121,6 @@ void rt_end_saves(struct accel_run *run) {
   if (!rt_saver_wait(&run->saves.saver, &problem)) rt_save_failed(run, &problem);
   if (run->model.weights == NULL || run->saves.interrupted) return;
   if (rt_world_largest(rt_is_main() && !run->model.is_left) == 0) return;
-  if (rt_is_sharded(run->program, 0) && !rt_save_collect(run, 1, &problem)) rt_fail(&problem, 1);
+  if (rt_is_sharded(run->program, 0) && !rt_save_collect(run, STATES_LEFT, &problem)) rt_fail(&problem, 1);
   if (rt_is_main() && !rt_leave_weights(run, &problem)) rt_fail(&problem, 1);
 }

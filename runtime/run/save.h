@@ -29,9 +29,8 @@ struct saved {
 /* Ends the process over a save that has failed, or warns, where the job goes on over it. */
 void rt_save_failed(struct accel_run *run, const struct problem *problem);
 
-/* Makes whole on rank 0 what ranks divide of the first `n_states` states, for what reads it there next; all ranks come
- * here. */
-bool rt_save_collect(struct accel_run *run, int n_states, struct problem *problem);
+/* Makes whole on rank 0 what ranks divide of these states, for what reads it there next; all ranks come here. */
+bool rt_save_collect(struct accel_run *run, enum state_set states, struct problem *problem);
 
 /* Saves what is due once `at` steps are done: a checkpoint at the cadence in steps or minutes, at the end the weights
  * alone, too. Ends the process when a save has failed, unless the job goes on over that. */

@@ -156,7 +156,7 @@ static bool fill_fresh(const struct accel_program *program, void *weights, struc
 static bool fill_fresh_parts(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
   char **arrays = run->saves.saver.arrays, **own = run->saves.saver.own;
-  bool good = rt_sharded_open(program, own, arrays, 1, problem);
+  bool good = rt_sharded_open(program, own, arrays, STATES_LEFT, problem);
   if (good && rt_is_main() && program->start.path == NULL) rt_weights_init(program, arrays[0]);
   if (good && rt_is_main() && program->start.path != NULL)
     good = rt_weights_load(program, program->start.path, arrays[0], problem);

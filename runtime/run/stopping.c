@@ -49,12 +49,17 @@ void accel_resume_stopping(struct accel_run *run, const int32_t state[4]) {
   fflush(stdout);
 }
 
+/* All ranks come here, with the same measure. */
+static void keep_best(struct accel_run *run, struct stopping *stopping) {
+  struct problem problem;
+  bool ready = !rt_is_sharded(run->program, 0) || rt_save_collect(run, STATES_LEFT, &problem);
+  if (!ready || !rt_best_save(run, stopping, &problem)) rt_fail(&problem, 1);
+}
+
 void accel_stop_early(struct accel_run *run, int64_t at, int32_t state[4]) {
   const struct accel_stopping *rule = &run->program->stopping;
   struct stopping stopping = rt_stopping_read(state);
-  struct problem problem;
-  bool better = note(&stopping, rule, metric_of(run));
-  if (better && rule->restore_best && !rt_best_save(run, &stopping, &problem)) rt_fail(&problem, 1);
+  if (note(&stopping, rule, metric_of(run)) && rule->restore_best) keep_best(run, &stopping);
   rt_stopping_write(&stopping, state);
   run->stopping.state = state;
   if (stopping.failures < rule->patience) return;

@@ -76,7 +76,7 @@ void accel_collect_weights(struct accel_run *run) {
   rt_meet(OPERATION_COLLECT, "");
   if (!rt_is_sharded(run->program, 0)) return;
   rt_device_refresh(run->arena.base, run->saves.saver.own[0], rt_state_bytes(&run->program->states[0]));
-  if (!rt_save_collect(run, 1, &problem)) rt_fail(&problem, 1);
+  if (!rt_save_collect(run, STATES_LEFT, &problem)) rt_fail(&problem, 1);
   run->user.has_whole_weights = true;
 }
 

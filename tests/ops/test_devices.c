@@ -25,6 +25,8 @@ static const char *const missing[] = {
     "cross_entropy_joined_backward",
     "part_in_zeros",
     "all_to_all",
+    "linear_cross_entropy_part",
+    "linear_cross_entropy_part_backward",
 };
 
 static bool has_kernel(const struct op_kind *kind) {

@@ -31,7 +31,7 @@ class Bytes(unittest.TestCase):
         weights = {k: (torch.randn(shape, generator=generator) * 0.5).numpy() for k, shape in weights.items()}
         job = {
             "model": {"source": str(MODELS / "ignoring.c"), "weights": "start.safetensors",
-                      "config": {"width": WIDTH, "ignored": IGNORED, "block_size": LENGTH, "z": z}},
+                      "config": {"width": WIDTH, "ignored": IGNORED, "block_size": LENGTH, "z": z, "smoothing": 0.0}},
             "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": BATCH, "eval_fraction": 0,
                      "shuffle": False},
             "optimizer": {"name": "sgd", "lr": RATE, "weight_decay": 0.0},

@@ -5,11 +5,12 @@
 struct config {
   int width, ignored, block_size;
   bool z;
+  double smoothing;
 };
 
 static tensor head_loss(scope s, tensor x, tensor targets, struct config c) {
   tensor logits = linear(s, x, 256);
-  if (c.z) return cross_entropy_with(logits, targets, c.ignored, 0.0, 0.01);
+  if (c.z) return cross_entropy_with(logits, targets, c.ignored, c.smoothing, 0.01);
   tensor loss = cross_entropy_ignore(logits, targets, c.ignored);
   return scale(add(loss, loss), 0.5);
 }
