@@ -131,12 +131,10 @@ static const struct refusal dividing[] = {
     {"parallelism.fsdp.state_dict_type", "sharded_state_dict", "a rank's part of a tensor is no range of it",
      "parallelism.fsdp.state_dict_type: full_state_dict"},
     {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
-    {"parallelism.local_sgd_steps", NULL, untried, "a job without parallelism.local_sgd_steps"},
     {"parallelism.reproducible", "topology", "its tree of sums is of whole gradients", "parallelism.reproducible: run"},
-    {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "bf16", untried, "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "power_sgd", "its factors are of whole matrices", "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "batched_power_sgd", "its factors are of whole matrices",
+     "parallelism.ddp.comm_hook: no"},
 };
 
 /* Of ranks that divide sequences. */

@@ -99,6 +99,14 @@ class Tensor(BesideOne):
         self.assertIsNone(norms[0])
         self.assertIsNotNone(norms[-1])
 
+    def test_what_replicas_exchange(self):
+        """Gradients in 16 bits, or weights every few steps: as between ranks that have whole tensors."""
+        for keys in ({"ddp": {"comm_hook": "bf16"}}, {"local_sgd_steps": 4}):
+            with self.subTest(keys):
+                runs = [trained(ranks, job_of(ranks, 2, 12, config={**CONFIG, "dropout": 0.0}, parallelism={**tp, **keys}))
+                        for ranks, tp in ((2, {}), (4, {"tp": 2}))]
+                self.compare(*runs[1], *runs[0])
+
     def test_best_averages(self):
         """What mirrors the weights is made whole as they are."""
         stopping = {"patience": 3, "restore_best": True}
