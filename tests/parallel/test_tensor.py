@@ -19,26 +19,8 @@ EACH = {"eval_iters": "all"}  # what an evaluation of several ranks measures the
 class Tensor(BesideOne):
     """`ranks` ranks, each `tp` of which divide tensors and take the same batches."""
 
-    def beside(self, ranks, tp, batch=3, steps=20, tolerance=1e-6, parallelism=None, **groups):
-        config = groups.pop("config", CONFIG)
-        several, lines = trained(ranks, job_of(ranks, batch, steps, config=config, parallelism={"tp": tp, **(parallelism or {})}, **groups))
-        one, wanted = self.one(ranks // tp * batch, steps, config=config, **groups)
-        self.compare(several, lines, one, wanted, tolerance)
-        return several
-
-    def compare(self, several, lines, one, wanted, tolerance=1e-6):
-        for line, want in zip(lines, wanted, strict=True):
-            for name in [name for name in want if name in ("loss", "eval_loss", "eval_accuracy")]:
-                self.assertLess(abs(line[name] / want[name] - 1), tolerance, f"{name} of step {line['step']}")
-            self.assertEqual(line.get("loss_scale"), want.get("loss_scale"))
-            if want["grad_norm"] is None:
-                self.assertIsNone(line["grad_norm"])
-            else:
-                self.assertLess(abs(line["grad_norm"] / want["grad_norm"] - 1), 100 * tolerance, f"norm of step {line['step']}")
-        after = one.weights()
-        self.assertEqual(sorted(after), sorted(several.weights()))
-        for name, value in several.weights().items():
-            self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
+    def beside(self, ranks, tp, batch=3, steps=20, config=CONFIG, parallelism=None, **groups):
+        return self.check(ranks, batch, steps, config=config, parallelism={"tp": tp, **(parallelism or {})}, **groups)[0]
 
     def test_two_ranks(self):
         several = self.beside(2, 2, training=EVALUATED)
