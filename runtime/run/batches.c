@@ -90,14 +90,34 @@ static void batch_ends(struct accel_run *run, enum accel_split which, const stru
   if (which == ACCEL_TRAIN) run->reports.watch->waited += rt_now() - loading->start;
 }
 
-void accel_load_sequences(struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
-                          int32_t *tokens, int32_t *targets) {
+/* Loads `count` sequences from the one at `first` on: see runtime/data/load.h. */
+typedef void token_loader(const struct data *data, enum accel_split which, int64_t first, int64_t count,
+                          int32_t *tokens, int32_t *targets);
+
+static void load_tokens(token_loader *load, struct accel_run *run, enum accel_split which, int64_t position,
+                        int64_t count, int32_t *tokens, int32_t *targets) {
   struct loading loading = batch_begins(run, which, position, count);
-  rt_load_sequences(&run->input.data, which, loading.first, loading.count, tokens, targets);
+  load(&run->input.data, which, loading.first, loading.count, tokens, targets);
   int64_t length = run->program->sequence_length;
   fill_up(&loading, count, tokens, length);
   fill_up(&loading, count, targets, length);
   batch_ends(run, which, &loading);
+}
+
+/* Of classes and values the one that the program has; NULL for the other. */
+static void load_rows(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
+                      int32_t *classes, float *values) {
+  struct loading loading = batch_begins(run, which, position, count);
+  rt_load_rows(&run->input.data, which, loading.first, loading.count, features, classes, values);
+  fill_up(&loading, count, features, run->program->features);
+  fill_up(&loading, count, classes, 1);
+  fill_up(&loading, count, values, 1);
+  batch_ends(run, which, &loading);
+}
+
+void accel_load_sequences(struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
+                          int32_t *tokens, int32_t *targets) {
+  load_tokens(rt_load_sequences, run, which, position, count, tokens, targets);
 }
 
 void accel_load_documents(struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
@@ -111,28 +131,15 @@ void accel_load_documents(struct accel_run *run, enum accel_split which, int64_t
 
 void accel_load_masked(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
                        int32_t *targets) {
-  struct loading loading = batch_begins(run, which, position, count);
-  rt_load_masked(&run->input.data, which, loading.first, loading.count, tokens, targets);
-  int64_t length = run->program->sequence_length;
-  fill_up(&loading, count, tokens, length);
-  fill_up(&loading, count, targets, length);
-  batch_ends(run, which, &loading);
+  load_tokens(rt_load_masked, run, which, position, count, tokens, targets);
 }
 
 void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
                         int32_t *labels) {
-  struct loading loading = batch_begins(run, which, position, count);
-  rt_load_rows(&run->input.data, which, loading.first, loading.count, features, labels, NULL);
-  fill_up(&loading, count, features, run->program->features);
-  fill_up(&loading, count, labels, 1);
-  batch_ends(run, which, &loading);
+  load_rows(run, which, position, count, features, labels, NULL);
 }
 
 void accel_load_values(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
                        float *labels) {
-  struct loading loading = batch_begins(run, which, position, count);
-  rt_load_rows(&run->input.data, which, loading.first, loading.count, features, NULL, labels);
-  fill_up(&loading, count, features, run->program->features);
-  fill_up(&loading, count, labels, 1);
-  batch_ends(run, which, &loading);
+  load_rows(run, which, position, count, features, NULL, labels);
 }
