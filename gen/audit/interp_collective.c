@@ -37,10 +37,10 @@ static bool is_own(unsigned origin) {
 static bool is_no_axis(const struct interp *interp, struct value axis) {
   int member = interp->config == NULL ? -1 : type_member(interp->config->type, "mesh");
   if (member < 0 || axis.kind != VALUE_INTEGER || axis.low != axis.high) return false;
-  bool told = false;
+  bool any = false;
   for (int i = 0; i < interp->config->type->members[member].type->count; i++)
-    told = told || external_member(interp, interp->config, "mesh", i) > 1;
-  return told && external_member(interp, interp->config, "mesh", axis.low) <= 1;
+    any = any || external_member(interp, interp->config, "mesh", i) > 1;
+  return any && external_member(interp, interp->config, "mesh", axis.low) <= 1;
 }
 
 /* What a collective has as its first argument. */

@@ -152,15 +152,15 @@ static double flops(const struct node *node) {
   return matmul_flops(node, size_of(node->inputs[0]->shape, node->inputs[1]->shape));
 }
 
-/* Queries are each by themselves among keys that are there for all of them; samples and heads are apart. */
+/* A query depends on all keys of its sample and head, and on no other query; samples and heads are independent. */
 static int along(const struct node *node, int axis, int input) {
   bool causal = node_int(node, "causal") || node_int(node, "window") > 0 || node->n_inputs > 3;
   if (axis == 2) return input == 0 ? 2 : causal ? AXIS_MIXED : AXIS_WHOLE;
   return axis == 0 && input < 3 ? 0 : AXIS_MIXED;
 }
 
-/* Samples are apart, and so are heads, where a rank's heads of queries have their heads of keys there: as many parts of
- * both, or one head of keys for all. */
+/* Samples are independent, and so are heads where a rank has the heads of keys of its heads of queries: both are split
+ * into as many parts, or one head of keys serves all. */
 static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
   const struct placement split = placements[seed];
   int64_t key_heads = node->inputs[1]->shape.dim[1];

@@ -47,14 +47,13 @@ struct data_grid data_grid_of(const struct spec_node *job, int64_t ranks) {
 
 /* Where other axes take some of the ranks. */
 static void note_other_ranks(const struct spec_node *job, struct diagnostics *diags) {
-  static const struct {
-    const char *axis, *divide;
-  } others[] = {{"tp", "matmuls"}, {"sp", "sequences"}};
+  static const char *const others[] = {"tp", "sp"};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-    const struct spec_node *ranks = key(job, others[i].axis);
+    const struct spec_node *ranks = key(job, others[i]);
     if (ranks != NULL && ranks->integer > 1)
-      diag_note(diags, ranks->where, "of the ranks, each %lld that divide %s count as one here",
-                (long long)ranks->integer, others[i].divide);
+      diag_note(diags, ranks->where,
+                "parallelism.%s is %lld: so many ranks train on the same batches and count as one here", others[i],
+                (long long)ranks->integer);
   }
 }
 

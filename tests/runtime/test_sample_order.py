@@ -1,4 +1,4 @@
-"""The runtime's windows and rows against order.py."""
+"""The runtime's sequences and rows against order.py."""
 
 import struct
 
@@ -8,7 +8,7 @@ import support
 SEED = 0x123456789ABCDEF
 
 
-class Windows(support.Folder):
+class Sequences(support.Folder):
     def check(self, count, length, shuffle, split):
         (self.folder / "tokens.bin").write_bytes(struct.pack(f"<{count}H", *range(count)))
         wanted = order.Order(SEED, split, shuffle, *order.splits(count, 0.1)[split], length)

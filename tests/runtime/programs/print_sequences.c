@@ -1,5 +1,5 @@
-/* Prints the first token of each window: print_sequences FILE LENGTH SHUFFLE SPLIT COUNT. With a nanoGPT file whose
- * token at i is i, that is where the window begins. */
+/* Prints the first token of each sequence: print_sequences FILE LENGTH SHUFFLE SPLIT COUNT. With a nanoGPT file whose
+ * token at i is i, that is where the sequence begins. */
 #include "include/accel/trainer.h"
 
 #include <stdio.h>
