@@ -145,6 +145,9 @@ def add(name, job, way):
 if __name__ == "__main__":
     Forward.parts = objects()
     named = [word for word in sys.argv[1:] if not word.startswith("-")]
+    unknown = set(named) - {name for cases in (EVALUATED, MORE_EVALUATED, WRITTEN, MORE_WRITTEN) for name in cases}
+    if unknown:
+        sys.exit(f"no case is called {', '.join(sorted(unknown))}")
     for cases, more, way in ((EVALUATED, MORE_EVALUATED, "evaluate"), (WRITTEN, MORE_WRITTEN, "write")):
         for name, job in ({**cases, **more} if named or "--all" in sys.argv else cases).items():
             if not named or name in named:
