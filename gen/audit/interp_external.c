@@ -359,6 +359,58 @@ static struct value exchange_all(const struct call *call) {
   return value_number(0);
 }
 
+/* Ranks along the axis of a collective; VALUE_MAX: not known. */
+static int64_t ranks_along(const struct call *call) {
+  const struct value axis = call->arguments[0];
+  if (call->interp->config == NULL || axis.kind != VALUE_INTEGER || axis.low != axis.high) return VALUE_MAX;
+  int64_t ranks = external_member(call->interp, call->interp->config, "mesh", axis.low);
+  return ranks > 1 ? ranks : 1;
+}
+
+/* What it holds then depends on data. */
+static void fill_starts(const struct call *call, int which, int64_t count) {
+  int64_t bytes = bounded_multiply(count, 4);
+  external_touch(call, which, bytes, true);
+  require_whole(call, which, bytes);
+}
+
+/* accel_exchange_starts(axis, starts, own, all, groups, rows) */
+static struct value exchange_starts(const struct call *call) {
+  int64_t ranks = ranks_along(call), groups = external_max(call, 4);
+  interp_collective(call->interp, call->node, call->arguments, call->count);
+  external_touch(call, 1, bounded_multiply(bounded_add(groups, 1), 4), false);
+  require_whole(call, 1, bounded_multiply(bounded_add(groups, 1), 4));
+  fill_starts(call, 2, groups / ranks + 1);
+  fill_starts(call, 3, bounded_multiply(ranks, bounded_add(groups, 1)));
+  return value_number(0);
+}
+
+/* accel_dispatch_rows(axis, x, y, all, groups, rows, width), and back: what has the rows of all ranks is `wide`. */
+static struct value move_rows(const struct call *call, int wide) {
+  int64_t ranks = ranks_along(call), groups = external_max(call, 4);
+  int64_t bytes = bounded_multiply(external_max(call, 5), external_max(call, 6));
+  int64_t table = bounded_multiply(bounded_multiply(ranks, bounded_add(groups, 1)), 4);
+  interp_collective(call->interp, call->node, call->arguments, call->count);
+  for (int which = 1; which <= 2; which++) {
+    int64_t own = which == wide ? bounded_multiply(ranks, bytes) : bytes;
+    external_touch(call, which, own, which == 2);
+    require_whole(call, which, own);
+  }
+  external_touch(call, 3, table, false);
+  require_whole(call, 3, table);
+  external_require_noalias(call, 2, 1);
+  external_require_noalias(call, 2, 3);
+  return value_number(0);
+}
+
+static struct value dispatch_rows(const struct call *call) {
+  return move_rows(call, 2);
+}
+
+static struct value collect_rows(const struct call *call) {
+  return move_rows(call, 1);
+}
+
 static const struct {
   const char *name;
   struct value (*run)(const struct call *call);
@@ -401,6 +453,9 @@ static const struct {
     {"accel_reduce_scatter_bfloat16_parts", scatter_16_bits},
     {"accel_reduce_scatter_float16_parts", scatter_16_bits},
     {"accel_all_to_all", exchange_all},
+    {"accel_exchange_starts", exchange_starts},
+    {"accel_dispatch_rows", dispatch_rows},
+    {"accel_collect_rows", collect_rows},
     {"accel_all_reduce_counts", sum_eight_bytes},
     {"accel_all_reduce_doubles", sum_eight_bytes},
     {"accel_all_reduce_largest", sum_eight_bytes},

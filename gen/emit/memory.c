@@ -129,7 +129,7 @@ struct jinja_value gradients_value(const struct program *program, enum gradient_
   for (int i = 0; i < weights->count; i++) {
     const struct weight *weight = &weights->items[i];
     int64_t length = shape_count(weight->parameter->shape);
-    bool split = weight->parameter->placement.form == PLACED_SPLIT;
+    bool split = weight->parameter->placement.form != PLACED_WHOLE;
     if (weight->gradient < 0 || (set == GRADIENTS_SPLIT && !split) || (set == GRADIENTS_WHOLE && split)) continue;
     if (set != GRADIENTS_ALL) length = arena_aligned(length * size) / size;
     struct table_row row = {.name = weight->path, .same = {length}};

@@ -26,7 +26,13 @@ static struct jinja_value data_axes_value(struct arena *arena, const struct job 
   struct jinja_value list = jinja_list(arena);
   if (job->parallelism.axes[AXIS_DP_REPLICATE] > 1) jinja_push(arena, list, jinja_string(arena, "DP_REPLICATE"));
   if (job->parallelism.axes[AXIS_DP_SHARD] > 1) jinja_push(arena, list, jinja_string(arena, "DP_SHARD"));
+  if (job->parallelism.axes[AXIS_EP] > 1) jinja_push(arena, list, jinja_string(arena, "EP"));
   return list;
+}
+
+/* Whether ranks add up gradients of what all of them have along one axis more than those of experts. */
+static bool sums_along_two(const struct job *job) {
+  return job->parallelism.axes[AXIS_EP] > 1 && job->parallelism.axes[AXIS_DP_REPLICATE] > 1;
 }
 
 /* The collectives of elements in memory that begin within the backward, or all others: the first element, how many. */
@@ -38,9 +44,9 @@ static struct jinja_value pieces_value(const struct program *program, bool withi
     const struct collective *c = &program->ranks.collectives.items[i];
     int64_t length = c->length > 0 ? c->length : c->count;
     if ((c->after != NULL) != within) continue;
-    rows[count++] = (struct table_row){.name = c->what, .same = {length}, .steps = {c->first}};
+    rows[count++] = (struct table_row){.name = c->what, .same = {length, !c->dealt}, .steps = {c->first}};
   }
-  return table_value(program->arena, rows, count, 1, 1);
+  return table_value(program->arena, rows, count, 1, sums_along_two(program->job) ? 2 : 1);
 }
 
 /* The units of a program: the flat ranges of each, the first and the end. */
@@ -65,17 +71,18 @@ static void set_units(const struct program *program, struct jinja_value value) {
   set_int(arena, value, "first_fsdp_unit", program->ranks.first_fsdp_unit);
 }
 
-/* Tensors of which each rank has a part: [{row, name, axis, dim, blocks}], row that of the table of tensors. */
-static struct jinja_value parts_value(const struct program *program) {
+/* Tensors of which each rank has a part, or in place of which each has another one: [{row, name, axis, dim, blocks}],
+ * row that of the table of tensors. */
+static struct jinja_value parts_value(const struct program *program, enum placement_form form) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < program->weights->count; i++) {
     const struct placement placement = program->weights->items[i].parameter->placement;
     struct jinja_value value = jinja_map(arena);
-    if (placement.form != PLACED_SPLIT || layers_row(program, i) < 0) continue;
+    if (placement.form != form || layers_row(program, i) < 0) continue;
     set_int(arena, value, "row", layers_row(program, i));
     set_comment(arena, value, "name", layers_name(program, i));
-    set_text(arena, value, "axis", axis_names[AXIS_TP]);
+    set_text(arena, value, "axis", axis_names[program->weights->items[i].parameter->axis]);
     set_int(arena, value, "dim", placement.dim);
     set_int(arena, value, "blocks", placement.blocks);
     jinja_push(arena, list, value);
@@ -125,7 +132,8 @@ struct jinja_value mesh_value(const struct program *program) {
   set_text(arena, value, "summed", alone ? "" : summed_member(program));
   set_text(arena, value, "wire", alone || !dtype_is_bits16(wire) ? "" : dtype_enumerator(wire));
   set_text(arena, value, "wire_type", dtype_is_bits16(wire) ? dtype_short_name(wire) : "");
-  jinja_set(arena, value, "tensor_parts", parts_value(program));
+  jinja_set(arena, value, "tensor_parts", parts_value(program, PLACED_SPLIT));
+  jinja_set(arena, value, "dealt_tensors", parts_value(program, PLACED_DEALT));
   jinja_set(arena, value, "asked_axes", asked_axes_value(program));
   set_bool(arena, value, "divides_sequences", job_sequence_ranks(job) > 1);
   if (alone) return value;
@@ -141,6 +149,9 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "numa_affinity", job->devices.numa_affinity);
   jinja_set(arena, value, "axes", axes_value(arena, job));
   jinja_set(arena, value, "data_axes", data_axes_value(arena, job));
+  bool deals = job->parallelism.axes[AXIS_EP] > 1;
+  set_text(arena, value, "summed_along", deals && !sums_along_two(job) ? "EP" : "DP_REPLICATE");
+  set_bool(arena, value, "sums_along_two", sums_along_two(job));
   set_int(arena, value, "replicas", job->parallelism.axes[AXIS_DP_REPLICATE]);
   bool local = job->parallelism.local_steps > 0;
   set_int(arena, value, "local_steps", job->parallelism.local_steps);

@@ -58,8 +58,9 @@ struct parameter {
   bool moved;           /* it came from a function that the region calls, which names it still */
   bool in_backward;     /* updated as soon as the backward has its gradient, which is never stored */
   struct value *bits16; /* its copy of 16 bits, which the optimizer writes with it; NULL: not used */
-  /* How it lies on the ranks along an axis of the mesh that divides tensors: `shape` is that of a rank's part. */
+  /* How it lies on the ranks along `axis`, an enum axis, of the mesh: `shape` is that of a rank's part. */
   struct placement placement;
+  int axis;
   struct location where;
 };
 

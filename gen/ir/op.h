@@ -215,6 +215,7 @@ struct op_exchange {
   enum op_exchange_form form;
   const char *what; /* for people: "statistics" */
   int64_t count;    /* of the whole */
+  bool by_data;     /* data decides how many, of `count` at most */
   enum dtype dtype;
   int axis; /* of the mesh, an enum axis; -1: all axes along which ranks have batches of their own */
 };
@@ -236,6 +237,10 @@ struct op_ranks {
   /* 1 + the dimension of output 0 along which ranks can divide the operation where it mixes the positions of a sequence
    * that they have parts of (`place` has its rule); 0: there is none. */
   int apart;
+  /* Rows of groups: input 0 is [rows][columns], sorted by group, input 1 where each group starts, [groups + 1], and
+   * each input from this one on belongs to a group, in their order; output 0 has the rows of input 0. So ranks can
+   * have some of the groups each. 0: the operation is of no groups. */
+  int by_group;
   /* Divides by `ranks` what attributes other than sequence.extents say of a dimension that is split. */
   void (*shorten)(struct node *node, const struct placement *placements, int64_t ranks);
   /* The split of an input, *input, along its dimension *dim, that ranks try for the sake of this operation: its work,

@@ -12,12 +12,16 @@ enum placement_form {
   PLACED_WHOLE,   /* replicated: each rank has all of it */
   PLACED_SPLIT,   /* each rank has a part of a dimension */
   PLACED_PARTIAL, /* each rank has a tensor of the whole's shape, and their sum is the whole */
-  PLACED_MEAN     /* each rank has a number, and their mean is the whole */
+  PLACED_MEAN,    /* each rank has a number, and their mean is the whole */
+  PLACED_DEALT    /* of tensors that differ in a number of their names each rank has some */
 };
 
 /* SPLIT: dimension `dim` is `blocks` equal blocks in a row, and a rank has its part of each block, in the order of the
  * ranks. With one block that is a contiguous range. Three blocks are queries, keys and values side by side, of which a
- * rank has some heads each. */
+ * rank has some heads each.
+ *
+ * DEALT: `dim` is which part of the tensor's name between dots the number is, counted from the end, and `blocks` how
+ * many of the tensors, in the order of the numbers, each rank has: in place of number n, rank r has n + r * blocks. */
 struct placement {
   enum placement_form form;
   int dim;

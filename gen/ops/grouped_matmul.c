@@ -106,6 +106,7 @@ static const struct op_kind kind = {
     .cost.flops = flops,
     .cost.matmul_flops = flops,
     .index.limit = index_limit,
+    .ranks.by_group = FIRST,
     .truth.reference = reference,
 };
 

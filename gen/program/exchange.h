@@ -29,6 +29,8 @@ struct collective {
   int iteration;            /* of that statement */
   const char *overlaps;     /* what runs from when it begins until it is awaited; NULL: it is awaited directly */
   bool direct;              /* each rank sends to each other one, and adds up what arrives */
+  bool by_data;             /* data decides how many elements it is: `count` at most */
+  bool dealt;               /* of gradients: of experts, of which each rank has others */
   bool chained;             /* it begins when the one before it has ended */
 };
 

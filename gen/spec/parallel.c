@@ -23,7 +23,8 @@ int64_t job_axis_stride(const struct job *job, enum axis axis) {
 }
 
 int64_t job_data_ranks(const struct job *job) {
-  int64_t ranks = job->parallelism.axes[AXIS_DP_REPLICATE] * job->parallelism.axes[AXIS_DP_SHARD];
+  const int64_t *axes = job->parallelism.axes;
+  int64_t ranks = axes[AXIS_DP_REPLICATE] * axes[AXIS_DP_SHARD] * axes[AXIS_EP];
   return ranks > 1 ? ranks : 1;
 }
 
@@ -65,16 +66,24 @@ static const struct spec_node *axis_of(const struct spec_node *job, const char *
   return spec_find(spec_find(job, "parallelism"), axis);
 }
 
+static int64_t length_of(const struct spec_node *job, const char *axis) {
+  const struct spec_node *node = axis_of(job, axis);
+  return node != NULL ? node->integer : 1;
+}
+
 /* Ranks that divide each matmul. */
 static int64_t tensor_ranks(const struct spec_node *job) {
-  const struct spec_node *tp = axis_of(job, "tp");
-  return tp != NULL ? tp->integer : 1;
+  return length_of(job, "tp");
+}
+
+/* Ranks that divide the experts. */
+static int64_t expert_ranks(const struct spec_node *job) {
+  return length_of(job, "ep");
 }
 
 /* Ranks that divide each sequence. */
 static int64_t sequence_ranks(const struct spec_node *job) {
-  const struct spec_node *sp = axis_of(job, "sp");
-  return sp != NULL ? sp->integer : 1;
+  return length_of(job, "sp");
 }
 
 int64_t parallel_data_ranks(const struct spec_node *job) {
@@ -90,7 +99,6 @@ static const struct {
 } unbuilt[] = {
     {"pp", "every rank has all layers"},
     {"cp", "every rank has whole sequences"},
-    {"ep", "every rank has all experts"},
 };
 
 static void check_axes(const struct spec_node *job, struct diagnostics *diags) {
@@ -155,6 +163,45 @@ static const struct refusal sequences[] = {
     {"parallelism.reproducible", "topology", "its tree of sums is of whole samples", "parallelism.reproducible: run"},
     {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+};
+
+/* Of ranks that divide experts. */
+static const char other_experts[] = "it looks at all parameters together, and ranks have experts of their own";
+static const char named_experts[] = "a rank's program names its own experts alone";
+static const struct refusal dealing[] = {
+    {"devices.kind", "cuda", "programs for GPUs divide no experts so far", "devices.kind: cpu"},
+    {"devices.kind", "hip", "programs for GPUs divide no experts so far", "devices.kind: cpu"},
+    {"optimizer.name", "lamb", untried, "optimizer.name: adamw"},
+    {"optimizer.name", "adafactor", untried, "optimizer.name: adamw"},
+    {"optimizer.name", "muon", untried, "optimizer.name: adamw"},
+    {"optimizer.name", "schedule_free_adamw", other_experts, "optimizer.name: adamw"},
+    {"optimizer.param_groups", NULL, named_experts, "a job without optimizer.param_groups"},
+    {"optimizer.state_dtype", "8bit", untried, "optimizer.state_dtype: bf16"},
+    {"optimizer.state_dtype", "bf16_stochastic", "chance is drawn by an element's index among all weights",
+     "optimizer.state_dtype: bf16"},
+    {"model.freeze", NULL, named_experts, "a job without model.freeze"},
+    {"model.fresh", NULL, named_experts, "a job without model.fresh"},
+    {"model.lora", NULL, untried, "a job without model.lora"},
+    {"training.ema", NULL, other_experts, "a job without training.ema"},
+    {"training.early_stopping.restore_best", "true", other_experts, "training.early_stopping.restore_best: false"},
+    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
+    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: float32"},
+    {"precision.param_dtype", "bf16", untried, "precision.mixed_precision: bf16"},
+    {"hooks.source", NULL, "user code would see a rank's experts alone", "a job without hooks"},
+    {"tracking.grad_norms", "per_layer", "a rank has gradients of its own experts alone",
+     "tracking.grad_norms: global"},
+    {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
+    {"accumulation.sync_each_batch", "true", untried, "accumulation.sync_each_batch: false"},
+    {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"},
+    {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"},
+    {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
+    {"parallelism.local_sgd_steps", NULL, "ranks that step alone would have experts that others have not seen",
+     "a job without parallelism.local_sgd_steps"},
+    {"parallelism.reproducible", "topology", "its tree of sums is of whole gradients", "parallelism.reproducible: run"},
+    {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "bf16", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"},
 };
 
 /* Of several ranks. */
@@ -279,6 +326,26 @@ static void check_sequences(const struct spec_node *job, struct diagnostics *dia
                  diags);
 }
 
+static void check_dealing(const struct spec_node *job, struct diagnostics *diags) {
+  static const char *const others[] = {"tp", "sp"};
+  const struct spec_node *ep = axis_of(job, "ep");
+  int64_t ranks = parallel_data_ranks(job);
+  if (expert_ranks(job) == 1) return;
+  if (ranks % expert_ranks(job) != 0) {
+    diag_error(diags, ep->where, "'parallelism.ep' is %lld, which does not divide the job's %lld rank%s",
+               (long long)ep->integer, (long long)ranks, ranks > 1 ? "s" : "");
+    diag_help(diags, "let devices.nodes times devices.per_node be a multiple of it");
+  }
+  for (size_t i = 0; i < COUNT(others); i++) {
+    const struct spec_node *other = axis_of(job, others[i]);
+    if (other == NULL || other->integer == 1) continue;
+    diag_error(diags, ep->where, "'parallelism.ep' does not go with 'parallelism.%s': %s", others[i], untried);
+    diag_note(diags, other->where, "'parallelism.%s' is %lld here", others[i], (long long)other->integer);
+    diag_help(diags, "leave one of them out");
+  }
+  check_refusals(job, dealing, COUNT(dealing), "ranks that divide experts", ep, "a job without parallelism.ep", diags);
+}
+
 static void check_spread(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *nodes = spec_find(job, "devices.nodes");
   if (nodes->integer > 1) check_refusals(job, spread, COUNT(spread), "several nodes", nodes, "devices.nodes: 1", diags);
@@ -368,7 +435,8 @@ void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
   check_axes(job, diags);
   check_dividing(job, diags);
   check_sequences(job, diags);
-  sharding_check(job, parallel_data_ranks(job), diags);
+  check_dealing(job, diags);
+  sharding_check(job, parallel_data_ranks(job) / expert_ranks(job), diags);
   check_alone(job, diags);
   check_affinity(job, diags);
   check_spread(job, diags);
@@ -390,9 +458,11 @@ void parallel_bind(struct job *job) {
   job->devices.timeout = spec_find(job->tree, "devices.timeout")->integer;
   for (int i = 0; i < AXES; i++) job->parallelism.axes[i] = 1;
   int64_t data_ranks = parallel_data_ranks(job->tree);
-  struct data_grid grid = data_grid_of(job->tree, data_ranks);
+  int64_t expert = expert_ranks(job->tree);
+  struct data_grid grid = data_grid_of(job->tree, data_ranks / expert);
   job->parallelism.axes[AXIS_TP] = tensor_ranks(job->tree);
   job->parallelism.axes[AXIS_SP] = sequence_ranks(job->tree);
+  job->parallelism.axes[AXIS_EP] = expert;
   job->parallelism.axes[AXIS_DP_REPLICATE] = grid.replicas * job_sequence_ranks(job);
   job->parallelism.axes[AXIS_DP_SHARD] = grid.shards;
   const struct spec_node *least = spec_find(job->tree, "parallelism.fsdp.min_num_params");

@@ -47,13 +47,15 @@ struct data_grid data_grid_of(const struct spec_node *job, int64_t ranks) {
 
 /* Where other axes take some of the ranks. */
 static void note_other_ranks(const struct spec_node *job, struct diagnostics *diags) {
-  static const char *const others[] = {"tp", "sp"};
+  static const struct {
+    const char *axis, *what;
+  } others[] = {{"tp", "train on the same batches"}, {"sp", "train on the same batches"}, {"ep", "divide the experts"}};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-    const struct spec_node *ranks = key(job, others[i]);
+    const struct spec_node *ranks = key(job, others[i].axis);
     if (ranks != NULL && ranks->integer > 1)
       diag_note(diags, ranks->where,
-                "parallelism.%s is %lld: so many ranks train on the same batches and count as one here", others[i],
-                (long long)ranks->integer);
+                "parallelism.%s is %lld: so many ranks %s and count as one here", others[i].axis,
+                (long long)ranks->integer, others[i].what);
   }
 }
 

@@ -38,6 +38,25 @@ void accel_reduce_scatter_float16_parts(enum accel_axis axis, const uint16_t *x,
  * that each of them has for this one, in the same order. The two are apart. */
 void accel_all_to_all(enum accel_axis axis, const void *x, void *y, size_t bytes);
 
+/* Rows that are sorted by group, where each of the ranks along `axis` has as many of the `groups` as the others, the
+ * first ranks the first ones. starts[groups + 1]: where the groups start in this rank's `rows` rows, ascending from 0;
+ * what is after the last group is of none. all[ranks][groups + 1] becomes the starts of each rank, and
+ * own[groups / ranks + 1] where this rank's groups start among the rows that accel_dispatch_rows brings. Starts that do
+ * not ascend within `rows` end all processes. */
+void accel_exchange_starts(enum accel_axis axis, const int32_t *starts, int32_t *own, int32_t *all, size_t groups,
+                           size_t rows);
+
+/* Rows of `width` bytes go to the ranks of their groups: x[rows] is this rank's, y[ranks * rows] gets the rows of this
+ * rank's groups, group by group, of each those of the first rank first, and zeros after them. all: by
+ * accel_exchange_starts. The two do not overlap. */
+void accel_dispatch_rows(enum accel_axis axis, const void *x, void *y, const int32_t *all, size_t groups, size_t rows,
+                         size_t width);
+
+/* They come back: x[ranks * rows] lies as accel_dispatch_rows leaves it, y[rows] gets this rank's rows in their places,
+ * and zeros after those of the last group. */
+void accel_collect_rows(enum accel_axis axis, const void *x, void *y, const int32_t *all, size_t groups, size_t rows,
+                        size_t width);
+
 /* The same as accel_all_reduce of float64. */
 void accel_all_reduce_doubles(enum accel_axis axis, double *values, size_t count);
 

@@ -45,6 +45,15 @@ struct accel_tensor_part {
   int dim, blocks;
 };
 
+/* A tensor in place of which each rank along an axis of the mesh has another one, of the same shape. Part `number` of
+ * its name between dots, counted from the end, is a number: rank r has the tensor whose number is r * count larger, and
+ * the tensor's own row is that of rank 0. */
+struct accel_dealt_tensor {
+  int tensor; /* its row */
+  enum accel_axis axis;
+  int number, count;
+};
+
 /* The offset of a parameter's gradient, in bytes from the first one; -1: there is none. */
 struct accel_gradient {
   int64_t offset, stride; /* from one layer to the next */
@@ -235,6 +244,8 @@ struct accel_program {
   int n_layers;
   const struct accel_tensor_part *tensor_parts; /* of the tensors that ranks divide */
   int n_tensor_parts;
+  const struct accel_dealt_tensor *dealt_tensors; /* of the tensors that each rank has others of, in their order */
+  int n_dealt_tensors;
   const struct accel_gradient *gradients; /* of each tensor; NULL: unused */
   const struct accel_state *states;       /* the parameters first; all are 0 at the start but these */
   int n_states;

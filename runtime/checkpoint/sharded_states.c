@@ -45,7 +45,7 @@ void rt_sharded_collect(const struct accel_program *program, char *const *own, c
                         enum state_set states) {
   for (int i = 0; i < program->n_states; i++) {
     if (!rt_is_sharded(program, i) || !is_among(program, i, states)) continue;
-    if (program->n_tensor_parts > 0)
+    if (rt_divides_tensors(program))
       rt_tensor_parts_collect(program, i, own[i], arrays[i]);
     else
       rt_rows_collect(program, i, 0, own[i], 0, (size_t)program->sharding.whole, arrays[i]);
@@ -62,7 +62,7 @@ void rt_sharded_deal(const struct accel_program *program, int which, char *own, 
   size_t size = rt_dtype_size(program->states[which].dtype);
   size_t shards = (size_t)program->mesh[ACCEL_DP_SHARD], shard = (size_t)rt_rank_along(program, ACCEL_DP_SHARD);
   size_t most = 0;
-  if (program->n_tensor_parts > 0) {
+  if (rt_divides_tensors(program)) {
     rt_tensor_parts_deal(program, which, own, whole);
     return;
   }

@@ -312,8 +312,9 @@ static struct accel_byte_range pages_of(struct accel_byte_range part) {
 static struct accel_byte_range part_in_arena(const struct arena_parts *parts, int axis, enum shared_use use) {
   bool divides = rt_channel_along(ACCEL_DP_SHARD) != MPI_COMM_NULL;
   if (use == SHARED_GATHERS) return axis == ACCEL_DP_SHARD ? pages_of(parts->gathered) : (struct accel_byte_range){0};
-  return axis == (divides ? ACCEL_DP_SHARD : ACCEL_DP_REPLICATE) ? pages_of(parts->summed)
-                                                                 : (struct accel_byte_range){0};
+  bool replicates = rt_channel_along(ACCEL_DP_REPLICATE) != MPI_COMM_NULL;
+  enum accel_axis first = divides ? ACCEL_DP_SHARD : replicates ? ACCEL_DP_REPLICATE : ACCEL_EP;
+  return axis == (int)first ? pages_of(parts->summed) : (struct accel_byte_range){0};
 }
 
 void rt_shared_open(void *base, size_t bytes, const struct arena_parts *parts) {

@@ -32,6 +32,7 @@ int rt_rank_along(const struct accel_program *program, enum accel_axis axis) {
 
 int64_t rt_data_ranks(const struct accel_program *program) {
   int64_t ranks = (int64_t)length_of(program, ACCEL_DP_REPLICATE) * length_of(program, ACCEL_DP_SHARD);
+  ranks *= length_of(program, ACCEL_EP);
   return ranks / length_of(program, ACCEL_CP) / length_of(program, ACCEL_SP);
 }
 

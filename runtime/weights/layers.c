@@ -167,6 +167,21 @@ static bool expand_parts(const struct accel_program *program, struct accel_progr
   return good;
 }
 
+static bool expand_dealt(const struct accel_program *program, struct accel_program *whole) {
+  struct table table = {program->dealt_tensors, sizeof *program->dealt_tensors, program->n_dealt_tensors};
+  if (program->n_dealt_tensors == 0) return true;
+  struct entry *entries = entries_of(program, &table, &whole->n_dealt_tensors);
+  struct accel_dealt_tensor *dealt = calloc((size_t)whole->n_dealt_tensors + 1, sizeof *dealt);
+  whole->dealt_tensors = dealt;
+  bool good = entries != NULL && dealt != NULL;
+  for (int i = 0; good && i < whole->n_dealt_tensors; i++) {
+    dealt[i] = program->dealt_tensors[entries[i].row];
+    dealt[i].tensor = position_of(program, dealt[i].tensor, entries[i].layer);
+  }
+  free(entries);
+  return good;
+}
+
 static bool expand_adapters(const struct accel_program *program, struct accel_adapters *adapters) {
   struct table table = {adapters->items, sizeof *adapters->items, adapters->count};
   const struct accel_adapter *rows = adapters->items;
@@ -190,8 +205,9 @@ const struct accel_program *rt_layers_expand(const struct accel_program *program
   if (program->n_layers == 0) return program;
   whole = *program;
   whole.n_layers = 0;
-  if (expand_tensors(program, &whole) && expand_parts(program, &whole) && expand_gradients(program, &whole) &&
-      expand_states(program, &whole) && expand_list(program, &whole.start.fresh, &whole.start.n_fresh) &&
+  if (expand_tensors(program, &whole) && expand_parts(program, &whole) && expand_dealt(program, &whole) &&
+      expand_gradients(program, &whole) && expand_states(program, &whole) &&
+      expand_list(program, &whole.start.fresh, &whole.start.n_fresh) &&
       expand_list(program, &whole.adapters.whole, &whole.adapters.n_whole) && expand_adapters(program, &whole.adapters))
     return &whole;
   rt_problem(problem, "no memory for the list of tensors");

@@ -2,6 +2,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/process/world.h"
+#include "runtime/weights/dealt.h"
 #include "runtime/weights/safetensors.h"
 #include "runtime/weights/sharded_rows.h"
 
@@ -10,17 +11,26 @@
 
 enum { LINE = 64 }; /* tensors start at lines of memory */
 
-/* A tensor in elements of the weights' array. Piece p of rank r is at `whole + (p * ranks + r) * length` of the whole,
- * and piece p of its rank's part at `p * length`. */
+/* A rank's tensor in elements of the weights' array. Piece p of rank r is at `whole + p * ranks * length + r * apart`
+ * of the whole, and piece p of its rank's part at `p * length`. Of parts of one tensor `apart` is `length`; of tensors
+ * in each other's place, which are one piece, it is from a rank's to the next one's. */
 struct tensor_part {
   enum accel_axis axis;
   size_t ranks; /* 1: each rank has the whole */
   size_t whole;
-  size_t pieces, length;
+  size_t pieces, length, apart;
+  int position, step; /* among the whole tensors; from a rank's to the next one's, 0 for parts of one */
 };
 
 static const struct accel_program *rank_program; /* with a rank's own parts */
-static struct tensor_part *parts;                /* by tensor */
+static struct tensor_part *parts;                /* by tensor of a rank */
+
+/* The whole tensors, as they are made. */
+struct joining {
+  struct accel_tensor *tensors;
+  int count;
+  size_t end; /* elements */
+};
 
 static size_t elements_of(const struct accel_tensor *tensor) {
   size_t bytes = (size_t)rt_shape_count(tensor->rank, tensor->shape) * rt_dtype_size(tensor->dtype);
@@ -40,44 +50,106 @@ static void join(const struct accel_program *program, const struct accel_tensor_
   part->axis = as->axis;
   part->ranks = (size_t)program->mesh[as->axis];
   part->pieces = (size_t)(outer * as->blocks);
-  part->length = (size_t)(tensor->shape[as->dim] / as->blocks * inner);
+  part->length = part->apart = (size_t)(tensor->shape[as->dim] / as->blocks * inner);
   tensor->shape[as->dim] *= program->mesh[as->axis];
 }
 
-static bool join_tensors(const struct accel_program *program, struct accel_program *joined) {
-  size_t count = (size_t)program->n_tensors + 1, end = 0;
-  struct accel_tensor *tensors = calloc(count, sizeof *tensors);
-  parts = calloc(count, sizeof *parts);
-  if (tensors == NULL || parts == NULL) return false;
-  for (int i = 0; i < program->n_tensors; i++) {
-    tensors[i] = program->tensors[i];
-    parts[i] = (struct tensor_part){.ranks = 1, .pieces = 1, .length = elements_of(&tensors[i])};
-  }
-  for (int i = 0; i < program->n_tensor_parts; i++) {
-    const struct accel_tensor_part *part = &program->tensor_parts[i];
-    join(program, part, &tensors[part->tensor], &parts[part->tensor]);
-  }
-  for (int i = 0; i < program->n_tensors; i++) {
-    parts[i].whole = end;
-    tensors[i].offset = end * sizeof(float);
-    end += (elements_of(&tensors[i]) * sizeof(float) + LINE - 1) / LINE * (LINE / sizeof(float));
-  }
-  joined->tensors = tensors;
-  joined->sharding.whole = (int64_t)end;
+/* Adds a tensor at the end of the whole ones; gives its first element. */
+static size_t add_whole(struct joining *joining, const struct accel_tensor *tensor) {
+  struct accel_tensor *added = &joining->tensors[joining->count++];
+  size_t at = joining->end;
+  *added = *tensor;
+  added->offset = at * sizeof(float);
+  joining->end += (elements_of(added) * sizeof(float) + LINE - 1) / LINE * (LINE / sizeof(float));
+  return at;
+}
+
+/* Adds the tensors from `first` up to `end` of each rank, rank by rank. */
+static bool add_dealt(const struct accel_program *program, int first, int end, struct joining *joining) {
+  enum accel_axis axis = rt_dealt_of(program, first)->axis;
+  for (int rank = 0; rank < program->mesh[axis]; rank++)
+    for (int i = first; i < end; i++) {
+      struct tensor_part *part = &parts[i];
+      struct accel_tensor tensor = program->tensors[i];
+      tensor.name = rt_dealt_name(rt_dealt_of(program, i), tensor.name, rank);
+      if (tensor.name == NULL) return false;
+      int position = joining->count;
+      size_t at = add_whole(joining, &tensor);
+      if (rank == 0) part->whole = at, part->position = position;
+      if (rank == 1) part->apart = at - part->whole, part->step = position - part->position;
+      part->axis = axis;
+      part->ranks = (size_t)program->mesh[axis];
+    }
   return true;
+}
+
+/* Adds all: `own` are a rank's, those that ranks have parts of made whole. */
+static bool add_tensors(const struct accel_program *program, const struct accel_tensor *own, struct joining *joining) {
+  bool good = true;
+  for (int i = 0, end; good && i < program->n_tensors; i = end) {
+    bool dealt = rt_dealt_of(program, i) != NULL;
+    end = dealt ? rt_dealt_end(program, i) : i + 1;
+    if (dealt) {
+      good = add_dealt(program, i, end, joining);
+      continue;
+    }
+    parts[i].position = joining->count;
+    parts[i].whole = add_whole(joining, &own[i]);
+  }
+  return good;
+}
+
+static int whole_count(const struct accel_program *program) {
+  int count = program->n_tensors;
+  for (int i = 0; i < program->n_dealt_tensors; i++) count += program->mesh[program->dealt_tensors[i].axis] - 1;
+  return count;
+}
+
+static bool join_tensors(const struct accel_program *program, struct accel_program *joined) {
+  size_t count = (size_t)program->n_tensors + 1;
+  struct accel_tensor *own = calloc(count, sizeof *own);
+  struct joining joining = {.tensors = calloc((size_t)whole_count(program) + 1, sizeof *own)};
+  parts = calloc(count, sizeof *parts);
+  bool good = own != NULL && joining.tensors != NULL && parts != NULL;
+  for (int i = 0; good && i < program->n_tensors; i++) {
+    own[i] = program->tensors[i];
+    parts[i] = (struct tensor_part){.ranks = 1, .pieces = 1, .length = elements_of(&own[i])};
+  }
+  for (int i = 0; good && i < program->n_tensor_parts; i++) {
+    const struct accel_tensor_part *part = &program->tensor_parts[i];
+    join(program, part, &own[part->tensor], &parts[part->tensor]);
+  }
+  good = good && add_tensors(program, own, &joining);
+  joined->tensors = joining.tensors;
+  joined->n_tensors = joining.count;
+  joined->sharding.whole = (int64_t)joining.end;
+  free(own);
+  return good;
+}
+
+/* How many whole tensors a rank's one stands for. */
+static int wholes_of(const struct tensor_part *part) {
+  return part->step > 0 ? (int)part->ranks : 1;
 }
 
 /* A state's slices have the shapes and the positions that their parameters have as a whole. */
 static bool join_slices(const struct accel_program *joined, struct accel_state *state) {
-  struct accel_slice *slices = calloc((size_t)state->n_slices + 1, sizeof *slices);
-  if (slices == NULL) return false;
-  for (int i = 0; i < state->n_slices; i++) {
-    slices[i] = state->slices[i];
-    slices[i].first = (int64_t)parts[slices[i].parameter].whole;
-    memcpy(slices[i].shape, joined->tensors[slices[i].parameter].shape, sizeof slices[i].shape);
-  }
+  const struct accel_slice *own = state->slices;
+  int n_own = state->n_slices;
+  state->n_slices = 0;
+  for (int i = 0; i < n_own; i++) state->n_slices += wholes_of(&parts[own[i].parameter]);
+  struct accel_slice *slices = calloc((size_t)state->n_slices + 1, sizeof *slices), *next = slices;
   state->slices = slices;
-  return true;
+  for (int i = 0; i < n_own && slices != NULL; i++) {
+    const struct tensor_part *part = &parts[own[i].parameter];
+    for (int which = 0; which < wholes_of(part); which++, next++) {
+      *next = own[i];
+      next->parameter = part->position + which * part->step;
+      next->first = (int64_t)(part->whole + (size_t)which * part->apart);
+      memcpy(next->shape, joined->tensors[next->parameter].shape, sizeof next->shape);
+    }
+  }
+  return slices != NULL;
 }
 
 static bool is_of_parameters(const struct accel_state *state) {
@@ -96,9 +168,13 @@ static bool join_states(const struct accel_program *program, struct accel_progra
   return true;
 }
 
+bool rt_divides_tensors(const struct accel_program *program) {
+  return program->n_tensor_parts > 0 || program->n_dealt_tensors > 0;
+}
+
 const struct accel_program *rt_tensor_parts_join(const struct accel_program *program, struct problem *problem) {
   static struct accel_program joined;
-  if (program->n_tensor_parts == 0) return program;
+  if (!rt_divides_tensors(program)) return program;
   rank_program = program;
   joined = *program;
   joined.sharding = (struct accel_sharding){0};
@@ -123,9 +199,9 @@ static const struct tensor_part *entry_of(int state, int entry, size_t *own) {
 }
 
 /* Room for a tensor: the whole of the largest, or with `part` what a rank has of it. */
-static char *room(const struct accel_program *program, size_t size, bool part) {
+static char *room(size_t size, bool part) {
   size_t most = 1;
-  for (int i = 0; i < program->n_tensors; i++) {
+  for (int i = 0; i < rank_program->n_tensors; i++) {
     size_t bytes = (part ? 1 : parts[i].ranks) * parts[i].pieces * parts[i].length * size;
     most = bytes > most ? bytes : most;
   }
@@ -136,21 +212,21 @@ static char *room(const struct accel_program *program, size_t size, bool part) {
   return bytes;
 }
 
-/* One rank's part of a tensor into the whole, piece by piece. */
-static void put(const struct tensor_part *part, size_t rank, const char *own, char *whole, size_t size) {
-  size_t length = part->length * size;
-  for (size_t p = 0; p < part->pieces; p++) memcpy(whole + (p * part->ranks + rank) * length, own + p * length, length);
+/* Where a rank's piece lies in the whole. */
+static size_t place(const struct tensor_part *part, size_t piece, size_t rank) {
+  return part->whole + piece * part->ranks * part->length + rank * part->apart;
 }
 
 void rt_tensor_parts_collect(const struct accel_program *program, int state, const char *own, char *whole) {
   size_t size = rt_dtype_size(program->states[state].dtype), at;
-  char *piece = room(program, size, true);
+  char *piece = room(size, true);
   for (int i = 0; i < count_entries(state); i++) {
     const struct tensor_part *part = entry_of(state, i, &at);
     for (size_t rank = 0; rank < part->ranks; rank++) {
       int from = part->ranks > 1 ? (int)rank * rt_stride_along(program, part->axis) : 0;
       rt_rows_collect(rank_program, state, from, own, at, part->pieces * part->length, piece);
-      if (whole != NULL) put(part, rank, piece, whole + part->whole * size, size);
+      for (size_t p = 0; whole != NULL && p < part->pieces; p++)
+        memcpy(whole + place(part, p, rank) * size, piece + p * part->length * size, part->length * size);
     }
   }
   free(piece);
@@ -158,12 +234,14 @@ void rt_tensor_parts_collect(const struct accel_program *program, int state, con
 
 void rt_tensor_parts_deal(const struct accel_program *program, int state, char *own, const char *whole) {
   size_t size = rt_dtype_size(program->states[state].dtype), at;
-  char *all = room(program, size, false), *piece = room(program, size, true);
+  char *all = room(size, false), *piece = room(size, true);
   for (int i = 0; i < count_entries(state); i++) {
     const struct tensor_part *part = entry_of(state, i, &at);
     size_t length = part->length * size, bytes = part->ranks * part->pieces * length;
     size_t rank = part->ranks > 1 ? (size_t)rt_rank_along(program, part->axis) : 0;
-    if (whole != NULL) memcpy(all, whole + part->whole * size, bytes);
+    for (size_t p = 0; whole != NULL && p < part->pieces; p++)
+      for (size_t r = 0; r < part->ranks; r++)
+        memcpy(all + (p * part->ranks + r) * length, whole + place(part, p, r) * size, length);
     rt_world_share(all, bytes);
     for (size_t p = 0; p < part->pieces; p++)
       memcpy(piece + p * length, all + (p * part->ranks + rank) * length, length);

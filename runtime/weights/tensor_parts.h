@@ -1,12 +1,16 @@
-/* Tensors of which ranks along an axis of the mesh have parts: where a rank's parts lie in the whole. Files have whole
- * tensors, so that they do not depend on who divided what. */
+/* Tensors of which ranks along an axis of the mesh have parts, or of which each has some: where what a rank has lies in
+ * the whole. Files have whole tensors, all of them, so that they do not depend on who divided what. */
 #ifndef RUNTIME_WEIGHTS_TENSOR_PARTS_H
 #define RUNTIME_WEIGHTS_TENSOR_PARTS_H
 
 #include "include/accel/trainer.h"
 #include "runtime/base/problem.h"
 
-/* The program with whole tensors, one after the other, in place of a rank's, and with its leading states, which belong
+/* Whether ranks have parts of tensors, or some of the tensors each. */
+bool rt_divides_tensors(const struct accel_program *program);
+
+/* The program with the whole tensors of all ranks, one after the other in the order of the model, in place of a rank's,
+ * and with its leading states, which belong
  * to parameters, divided; itself where ranks divide no tensor. A slice of such a state has its parameter's shape, and
  * then its parameter's position. After rt_layers_expand. What it makes belongs to the process, which has one program.
  * NULL and a problem: there is no memory. */

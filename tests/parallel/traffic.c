@@ -81,6 +81,20 @@ int MPI_Ialltoall(const void *from, int n, MPI_Datatype own, void *to, int each,
   return PMPI_Ialltoall(from, n, own, to, each, type, comm, request);
 }
 
+/* What a rank gives the others. */
+int MPI_Ialltoallw(const void *from, const int counts[], const int positions[], const MPI_Datatype types[], void *to,
+                   const int arriving[], const int places[], const MPI_Datatype arriving_types[], MPI_Comm comm,
+                   MPI_Request *request) {
+  int ranks, bytes = 0, width;
+  PMPI_Comm_size(comm, &ranks);
+  for (int i = 0; i < ranks; i++) {
+    PMPI_Type_size(types[i], &width);
+    bytes += counts[i] * width;
+  }
+  count(comm, bytes, MPI_BYTE);
+  return PMPI_Ialltoallw(from, counts, positions, types, to, arriving, places, arriving_types, comm, request);
+}
+
 int MPI_Allreduce(const void *from, void *to, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   count(comm, n, type);
   return PMPI_Allreduce(from, to, n, type, op, comm);

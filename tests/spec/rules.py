@@ -95,15 +95,27 @@ def parts_hold(job):
                 or job.get("devices", {}).get("kind", "cpu") != "cpu")
 
 
+def experts_hold(job):
+    """What goes with ranks that divide experts."""
+    axes, optimizer, model = job.get("parallelism", {}), job.get("optimizer", {}), job.get("model", {})
+    named = "param_groups" in optimizer or not {"freeze", "fresh", "lora"}.isdisjoint(model)
+    each = job.get("accumulation", {}).get("sync_each_batch") or not {"zero_stage", "fsdp"}.isdisjoint(axes)
+    return parts_hold(job) and not named and not each and job.get("precision", {}).get("param_dtype") != "bf16"
+
+
 def ranks_hold(job):
     """What gen/spec/parallel.c says."""
     axes, ranks = job.get("parallelism", {}), ranks_of(job)
-    if any(axes.get(axis, 1) != 1 for axis in ("pp", "cp", "sp", "ep")):
+    if any(axes.get(axis, 1) != 1 for axis in ("pp", "cp", "sp")):
         return False
     if axes.get("tp", 1) != 1:
         if ranks % axes["tp"] or not parts_hold(job):
             return False
         ranks //= axes["tp"]
+    if axes.get("ep", 1) != 1:
+        if ranks % axes["ep"] or axes.get("tp", 1) != 1 or not experts_hold(job):
+            return False
+        ranks //= axes["ep"]
     fsdp, replicas = axes.get("fsdp"), axes.get("dp_replicate", 1)
     if fsdp is not None and "zero_stage" in axes:
         return False

@@ -6,6 +6,7 @@
 #include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
+#include "gen/plan/graph/deal_groups.h"
 #include "gen/plan/graph/placements.h"
 
 struct partition {
@@ -25,6 +26,7 @@ static void cut_parameters(const struct partition *partition, struct region *reg
   for (int i = 0; i < region->parameters.count; i++) {
     struct parameter *p = &region->parameters.items[i];
     p->placement = placement_of(&partition->placements, p->value);
+    p->axis = (int)partition->axis;
     cut(partition, p->value);
     if (p->bits16 != NULL) cut(partition, p->bits16);
     p->shape = p->value->shape;
@@ -134,9 +136,10 @@ static void insert_collectives(struct builder *builder, const struct partition *
   name_values(graph->arena, region);
 }
 
-bool partition(struct program *program, struct builder *builder, struct diagnostics *diags) {
+/* Along the axis whose ranks take the same batches. */
+static bool divide_tensors(struct program *program, struct builder *builder, struct diagnostics *diags) {
   struct partition partition = {.program = program, .axis = AXIS_TP};
-  int64_t ranks = program->kind == PROGRAM_TRAIN ? program->job->parallelism.axes[AXIS_TP] : 1;
+  int64_t ranks = program->job->parallelism.axes[AXIS_TP];
   if (ranks <= 1) return true;
   find_placements(&partition.placements, program, ranks);
   if (partition.placements.divided == 0) {
@@ -155,4 +158,12 @@ bool partition(struct program *program, struct builder *builder, struct diagnost
   for (int r = 0; r < program->graph->n_regions; r++)
     insert_collectives(builder, &partition, program->graph->regions[r]);
   return true;
+}
+
+bool partition(struct program *program, struct builder *builder, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  int64_t owners = job->parallelism.axes[AXIS_EP];
+  if (program->kind != PROGRAM_TRAIN) return true;
+  if (!divide_tensors(program, builder, diags)) return false;
+  return owners <= 1 || deal_groups(program, builder, AXIS_EP, owners, job_where(job, "parallelism.ep"), diags);
 }

@@ -120,6 +120,15 @@ static int compare(const void *a, const void *b) {
   return p->first > q->first ? -1 : p->first < q->first;
 }
 
+/* The axis along which ranks add up a parameter's gradients first. Ranks that divide experts have batches of their own:
+ * what is not an expert's is then added up along that axis too. An expert's gradient is of all batches of the axis
+ * already, as their rows have come to it. */
+static enum axis summed_along(const struct program *program, const struct parameter *parameter) {
+  const int64_t *axes = program->job->parallelism.axes;
+  bool deals = axes[AXIS_EP] > 1 && axes[AXIS_DP_REPLICATE] == 1 && parameter->placement.form != PLACED_DEALT;
+  return is_sharded(program) ? AXIS_DP_SHARD : deals ? AXIS_EP : AXIS_DP_REPLICATE;
+}
+
 static struct gradient *gradients_of(const struct program *program, const int *ready, int *count) {
   struct gradient *gradients = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *gradients);
   int64_t size = dtype_size(DTYPE_FLOAT32);
@@ -127,6 +136,7 @@ static struct gradient *gradients_of(const struct program *program, const int *r
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
     if ((ready[i] == 0 && !is_sharded(program)) || weight->gradient < 0) continue; /* zeros on all ranks, or none */
+    if (program->job->parallelism.axes[summed_along(program, weight->parameter)] == 1) continue; /* of one rank */
     int64_t end = weight->gradient + arena_aligned(shape_count(weight->parameter->shape) * size);
     gradients[(*count)++] =
         (struct gradient){weight, weight->gradient / size, end / size, ready[i] > 0 ? ready[i] : INT_MAX};
@@ -164,10 +174,11 @@ static void begin_bucket(struct program *program, const struct gradient *gradien
   const struct job *job = program->job;
   bool sharded = is_sharded(program);
   struct collective bucket = {.kind = sharded ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE,
-                              .axis = sharded ? AXIS_DP_SHARD : AXIS_DP_REPLICATE,
+                              .axis = summed_along(program, gradient->weight->parameter),
                               .width = wire_width(job),
                               .first = gradient->first,
                               .count = gradient->end - gradient->first,
+                              .dealt = gradient->weight->parameter->placement.form == PLACED_DEALT,
                               .times = sends_each(job) ? job->accumulation.num_steps : 1};
   if (gradient->ready < INT_MAX) ARENA_PUSH(program->arena, program->ranks.collectives, bucket);
   if (sharded) shard_begin(program, gradient->weight);
@@ -181,6 +192,8 @@ static bool extend_bucket(struct program *program, const struct gradient *gradie
   if (n == 0 || gradient->ready == INT_MAX) return false;
   bool sharded = is_sharded(program);
   if (sharded && !shard_accepts(program, gradient->weight)) return false;
+  bool dealt = gradient->weight->parameter->placement.form == PLACED_DEALT;
+  if (program->ranks.collectives.items[n - 1].dealt != dealt) return false;
   if (!join(&program->ranks.collectives.items[n - 1], gradient, most / dtype_size(DTYPE_FLOAT32))) return false;
   if (sharded) shard_extend(program, gradient->weight);
   return true;
@@ -258,16 +271,18 @@ static void add_of_batches(struct program *program) {
   } else {
     add_loss(program, AXIS_DP_REPLICATE);
     add_loss(program, AXIS_DP_SHARD);
+    add_loss(program, AXIS_EP);
   }
 }
 
-/* Of what ranks divide: first the sum of parts of tensors, then that of shards of them. */
+/* Of what ranks divide: first the sum of parts of tensors, or of experts, then that of shards of them. */
 static void add_norm(struct program *program) {
   const struct job *job = program->job;
   bool largest = job->optimizer.norm_type == NORM_INF;
   const char *what = largest ? "the gradient's largest element" : "the gradient's norm";
-  bool exact = !largest && (job_has_tree(job) || job->parallelism.axes[AXIS_TP] > 1);
+  bool exact = !largest && (job_has_tree(job) || job->parallelism.axes[AXIS_TP] * job->parallelism.axes[AXIS_EP] > 1);
   add_sum(program, AXIS_TP, what, exact ? TREE_SQUARES : 1, (int64_t)sizeof(double));
+  add_sum(program, AXIS_EP, what, exact ? TREE_SQUARES : 1, (int64_t)sizeof(double));
   add_sum(program, AXIS_DP_SHARD, what, exact ? TREE_SQUARES : 1, (int64_t)sizeof(double));
 }
 

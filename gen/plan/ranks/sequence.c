@@ -111,6 +111,22 @@ static void exchange_bucket(struct sequence *sequence, int bucket) {
   }
 }
 
+/* What follows on a bucket along another axis; false: nothing. */
+static bool follows(const struct program *program, int bucket, struct collective *next) {
+  const struct collective *first = &program->ranks.collectives.items[bucket];
+  const int64_t *axes = program->job->parallelism.axes;
+  if (is_sharded(program) && axes[AXIS_DP_REPLICATE] > 1) {
+    *next = shard_replicated(program, &program->optimizer.flat_ranges.items[bucket], first);
+    return true;
+  }
+  if (axes[AXIS_EP] == 1 || first->axis == AXIS_EP || first->dealt) return false;
+  *next = *first;
+  next->axis = AXIS_EP;
+  next->chained = true;
+  next->after = NULL;
+  return true;
+}
+
 /* The gradients that are complete after a statement. */
 static void begin_sums(struct sequence *sequence, const struct step *step, int iteration) {
   struct program *program = sequence->program;
@@ -124,9 +140,10 @@ static void begin_sums(struct sequence *sequence, const struct step *step, int i
     }
     begin(sequence, *bucket);
     ARENA_PUSH(program->arena, sequence->sums, open);
-    if (!is_sharded(program) || program->job->parallelism.axes[AXIS_DP_REPLICATE] == 1) continue;
+    struct collective next;
+    if (!follows(program, i, &next)) continue;
     open.collective++;
-    begin(sequence, shard_replicated(program, &program->optimizer.flat_ranges.items[i], bucket));
+    begin(sequence, next);
     ARENA_PUSH(program->arena, sequence->replicated, open);
   }
 }
@@ -152,6 +169,7 @@ static void exchange_in_kernel(struct sequence *sequence, const struct step *ste
               (struct collective){.kind = kinds[exchange.form],
                                   .axis = (enum axis)axis,
                                   .direct = exchange.form == EXCHANGE_REDUCE_SCATTER,
+                                  .by_data = exchange.by_data,
                                   .what = arena_printf(program->arena, "%s in %s", exchange.what, step->kernel->name),
                                   .width = dtype_size(exchange.dtype),
                                   .count = exchange.count,

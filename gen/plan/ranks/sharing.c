@@ -27,6 +27,16 @@ static void add_gathers(const struct program *program, struct shared_bytes *byte
   bytes->touched += sharded ? (ranks - 1) * program->ranks.own_elements * dtype_size(DTYPE_FLOAT32) : whole;
 }
 
+/* Bytes of the gradients of what is no expert's. */
+static int64_t whole_bytes(const struct program *program) {
+  int64_t bytes = 0;
+  for (int i = 0; i < program->ranks.collectives.count; i++) {
+    const struct collective *c = &program->ranks.collectives.items[i];
+    if (c->after != NULL && !c->dealt) bytes += c->count * c->width;
+  }
+  return bytes;
+}
+
 struct shared_bytes shared_bytes(const struct program *program) {
   const struct job *job = program->job;
   struct shared_bytes bytes = {0};
@@ -43,6 +53,11 @@ struct shared_bytes shared_bytes(const struct program *program) {
   }
   bool whole = job->parallelism.wire == PRECISION_NO && program->ranks.n_buckets > 0;
   gradients = gradients / size * wire_width(job);
+  if (job->parallelism.axes[AXIS_EP] > 1) { /* in place along the first axis alone */
+    add_sums(job, &bytes, AXIS_DP_REPLICATE, gradients, true);
+    add_sums(job, &bytes, AXIS_EP, whole_bytes(program), job->parallelism.axes[AXIS_DP_REPLICATE] == 1);
+    return bytes;
+  }
   add_sums(job, &bytes, AXIS_DP_REPLICATE, job->parallelism.local_steps > 0 ? weights : gradients, whole);
   add_sums(job, &bytes, AXIS_DP_REPLICATE, (program->ranks.compression.left + program->ranks.compression.right) * size,
            false);

@@ -90,13 +90,15 @@ static void count_parameters(struct program *program) {
   struct program_figures *figures = &program->figures;
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
-    bool split = weight->parameter->placement.form == PLACED_SPLIT;
+    enum placement_form form = weight->parameter->placement.form;
+    int64_t ranks = form == PLACED_WHOLE ? 1 : program->job->parallelism.axes[weight->parameter->axis];
     int64_t own = shape_count(weight->parameter->shape);
     figures->n_tied += weight->tied;
     if (weight->parameter->buffer) continue;
-    figures->n_split += split;
+    figures->n_split += ranks > 1;
+    figures->n_dealt += form == PLACED_DEALT;
     figures->own_elements += own;
-    figures->n_parameters += own * (split ? program->job->parallelism.axes[AXIS_TP] : 1);
+    figures->n_parameters += own * ranks;
   }
 }
 

@@ -29,12 +29,19 @@ static void add_model(struct text *text, const struct program *program) {
   text_puts(text, "\n");
 }
 
-/* What tensor parallelism divides. */
+/* The axis whose ranks divide parameters. */
+static enum axis split_axis(const struct program *program) {
+  return program->figures.n_dealt > 0 ? AXIS_EP : AXIS_TP;
+}
+
+/* What tensor or expert parallelism divides. */
 static void add_split(struct text *text, const struct program *program) {
   const struct program_figures *figures = &program->figures;
+  int ranks = (int)program->job->parallelism.axes[split_axis(program)];
+  int others = figures->n_dealt * (ranks - 1); /* that other ranks have */
   if (figures->n_split == 0) return;
-  text_printf(text, "split     %d of %d parameters among %lld ranks (tp); each has %s of %s elements\n",
-              figures->n_split, program->weights->count, (long long)program->job->parallelism.axes[AXIS_TP],
+  text_printf(text, "split     %d of %d parameters among %d ranks (%s); each has %s of %s elements\n",
+              figures->n_split + others, program->weights->count + others, ranks, job_axis_names[split_axis(program)],
               count_text(text->arena, figures->own_elements), count_text(text->arena, figures->n_parameters));
 }
 
@@ -171,7 +178,7 @@ const char *report_json(const struct program *program, json_t *predicted) {
     json_object_set_new(root, "split",
                         json_pack("{s:i, s:I, s:I}", "parameters", program->figures.n_split, "elements",
                                   (json_int_t)program->figures.own_elements, "ranks",
-                                  (json_int_t)job->parallelism.axes[AXIS_TP]));
+                                  (json_int_t)job->parallelism.axes[split_axis(program)]));
   struct shared_bytes shared = shared_bytes(program);
   if (root != NULL && program->ranks.collectives.count > 0) {
     json_object_set_new(root, "collectives", traffic_json(program));

@@ -34,7 +34,8 @@ const char *traffic_text(const struct program *program) {
   struct text text = text_in(program->arena);
   for (int i = 0; i < program->ranks.collectives.count; i++) {
     const struct collective *c = &program->ranks.collectives.items[i];
-    text_printf(&text, "  %3d  %s %lld bytes over %s (%lld ranks): %s", i + 1, collective_name(c->kind),
+    const char *most = c->by_data ? "at most " : "";
+    text_printf(&text, "  %3d  %s %s%lld bytes over %s (%lld ranks): %s", i + 1, collective_name(c->kind), most,
                 (long long)(c->count * c->width), job_axis_names[c->axis], ranks_of(program, c), c->what);
     if (c->after != NULL) text_printf(&text, ", after %s", beginning(program, c));
     if (c->chained) text_printf(&text, ", after %d", i);

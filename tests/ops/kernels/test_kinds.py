@@ -18,6 +18,7 @@ ELSEWHERE = {
                      "linear_cross_entropy_part_backward"), "parallel/test_tensor.py"),
     **dict.fromkeys(("all_gather", "reduce_scatter", "part_of"), "parallel/test_sequence.py"),
     **dict.fromkeys(("all_to_all", "part_in_zeros"), "parallel/test_sequences.py"),
+    **dict.fromkeys(("exchange_starts", "dispatch_rows", "collect_rows"), "parallel/test_experts.py"),
     # What a GPU's libraries and kernels do in one: matmuls with what follows them, sums before norms and after their gradients,
     # logits that stay for the backward.
     **dict.fromkeys(("matmul_bias", "matmul_gelu", "matmul_bias_gelu", "matmul_relu", "matmul_bias_relu", "matmul_dgelu", "matmul_drelu",

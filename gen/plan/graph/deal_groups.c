@@ -1,0 +1,249 @@
+#include "gen/plan/graph/deal_groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/ir/builder.h"
+#include "gen/ir/op.h"
+#include "gen/ir/region.h"
+
+/* Of a value of the region at hand. */
+struct rows {
+  struct value *all;        /* of what an operation over groups gives: where groups start in the rows of each rank */
+  struct value *dispatched; /* the rows of this rank's groups of all ranks; NULL: not asked for yet */
+  struct value *collected;  /* the rows of this rank, where `all` is set; NULL: not asked for yet */
+};
+
+/* Of the starts of groups: what ranks have exchanged of them. */
+struct starts {
+  struct value *of, *own, *all;
+};
+
+struct deal {
+  struct program *program;
+  struct builder *builder;
+  struct diagnostics *diags;
+  struct location where;
+  enum axis axis;
+  int64_t ranks;
+  struct rows *rows;     /* by value id */
+  struct starts *starts; /* of the region at hand */
+  int n_starts, dealt;
+};
+
+static bool refuse(struct deal *deal, const struct node *node, const char *why) {
+  diag_error(deal->diags, deal->where, "%lld ranks cannot divide the groups of '%s': %s", (long long)deal->ranks,
+             node->kind->name, why);
+  diag_note(deal->diags, node->where, "the operation is here");
+  return false;
+}
+
+/* ---- What ranks exchange ---- */
+
+static struct node *exchange(const struct deal *deal, const char *kind, struct value *const *inputs, int n_inputs,
+                             int64_t rows) {
+  const struct attribute attributes[] = {attribute_int("axis", (int64_t)deal->axis),
+                                         attribute_int("ranks", deal->ranks), attribute_int("rows", rows)};
+  return builder_node(deal->builder, kind, inputs, n_inputs, attributes, 3);
+}
+
+/* Names what stands for a value on other ranks: "rows_dispatched". */
+static struct value *named(const struct deal *deal, struct value *made, const struct value *after, const char *suffix) {
+  if (after->name != NULL) made->name = arena_printf(deal->program->arena, "%s_%s", after->name, suffix);
+  return made;
+}
+
+static const struct starts *starts_of(struct deal *deal, struct value *starts, int64_t rows) {
+  for (int i = 0; i < deal->n_starts; i++)
+    if (deal->starts[i].of == starts) return &deal->starts[i];
+  const struct node *made = exchange(deal, "exchange_starts", &starts, 1, rows);
+  deal->starts[deal->n_starts] = (struct starts){starts, named(deal, made->outputs[0], starts, "here"),
+                                                 named(deal, made->outputs[1], starts, "of_all")};
+  return &deal->starts[deal->n_starts++];
+}
+
+static struct value *dispatched(struct deal *deal, struct value *x, struct value *all) {
+  struct rows *rows = &deal->rows[x->id];
+  if (rows->dispatched == NULL)
+    rows->dispatched =
+        named(deal, exchange(deal, "dispatch_rows", (struct value *[]){x, all}, 2, x->shape.dim[0])->outputs[0], x,
+              "dispatched");
+  return rows->dispatched;
+}
+
+/* A value as it is without ranks. */
+static struct value *collected(struct deal *deal, struct value *x) {
+  struct rows *rows = &deal->rows[x->id];
+  if (rows->all == NULL) return x;
+  int64_t own = x->shape.dim[0] / deal->ranks;
+  if (rows->collected == NULL)
+    rows->collected = named(deal, exchange(deal, "collect_rows", (struct value *[]){x, rows->all}, 2, own)->outputs[0],
+                            x, "collected");
+  return rows->collected;
+}
+
+/* ---- Operations ---- */
+
+static void widen(struct deal *deal, struct node *node, struct value *all) {
+  node->outputs[0]->shape.dim[0] *= deal->ranks;
+  deal->rows[node->outputs[0]->id].all = all;
+}
+
+/* An operation over groups keeps the operands of the first ones. */
+static bool deal_node(struct deal *deal, struct node *node) {
+  int first = node->kind->ranks.by_group, groups = node->n_inputs - first;
+  if (groups % deal->ranks != 0)
+    return refuse(deal, node, arena_printf(deal->program->arena, "they are %d, not a multiple of it", groups));
+  int64_t rows = node->outputs[0]->shape.dim[0];
+  const struct starts *starts = starts_of(deal, node->inputs[1], rows);
+  struct value *x = node->inputs[0];
+  bool there = deal->rows[x->id].all == starts->all;
+  node->inputs[0] = there ? x : dispatched(deal, collected(deal, x), starts->all);
+  node->inputs[1] = starts->own;
+  node->n_inputs = first + groups / (int)deal->ranks;
+  widen(deal, node, starts->all);
+  deal->dealt++;
+  return true;
+}
+
+/* What the inputs of an elementwise operation have in common that ranks have exchanged; NULL: it needs rows as they
+ * were. */
+static struct value *common(const struct deal *deal, const struct node *node) {
+  struct value *all = NULL;
+  if (node->kind->class != OP_ELEMENTWISE || node->kind->kernel.random || node->kind->sequence.extents != NULL)
+    return NULL;
+  for (int i = 0; i < node->n_inputs; i++) {
+    struct value *own = deal->rows[node->inputs[i]->id].all;
+    if (own == NULL && op_along(node, 0, i) == AXIS_WHOLE) continue;
+    if (own == NULL || (all != NULL && own != all)) return NULL;
+    all = own;
+  }
+  return all;
+}
+
+static bool enter_node(struct deal *deal, struct node *node) {
+  if (node->kind->ranks.by_group > 0) return deal_node(deal, node);
+  struct value *all = common(deal, node);
+  if (all != NULL) {
+    widen(deal, node, all);
+    return true;
+  }
+  for (int i = 0; i < node->n_inputs; i++) node->inputs[i] = collected(deal, node->inputs[i]);
+  return true;
+}
+
+/* ---- Parameters ---- */
+
+/* The number in a path that starts at `at`. */
+static bool is_number(const char *path, const char *at) {
+  size_t digits = strspn(at, "0123456789");
+  return digits > 0 && digits < 9 && (at == path || at[-1] == '.') && (at[digits] == '.' || at[digits] == '\0');
+}
+
+/* The part of the paths, counted from the end, that alone differs: a number, which is `step` larger in `b`; -1: they do
+ * not differ so. */
+static int part_between(const char *a, const char *b, int64_t step) {
+  const char *p = a, *q = b;
+  while (*p != '\0' && *p == *q) p++, q++;
+  while (p > a && p[-1] != '.') p--, q--;
+  if (!is_number(a, p) || !is_number(b, q) || atol(q) - atol(p) != step) return -1;
+  p += strspn(p, "0123456789");
+  q += strspn(q, "0123456789");
+  int part = 0;
+  for (const char *c = p; *c != '\0'; c++) part += *c == '.';
+  return strcmp(p, q) == 0 ? part : -1;
+}
+
+static struct parameter *parameter_of(const struct region *region, const struct value *value) {
+  bool own = value->kind == VALUE_PARAMETER && value->region == region;
+  struct parameter *p = own ? &region->parameters.items[value->index] : NULL;
+  return p != NULL && p->value == value && !p->buffer ? p : NULL;
+}
+
+/* Places what a node's groups have: `operands` of all groups, of which a rank has `each`. */
+static bool place_parameters(struct deal *deal, const struct node *node, struct value *const *operands, int groups,
+                             bool *gone) {
+  int each = groups / (int)deal->ranks;
+  for (int g = 0; g < groups; g++) {
+    struct parameter *own = parameter_of(node->region, operands[g % each]);
+    const struct parameter *p = parameter_of(node->region, operands[g]);
+    if (own == NULL || p == NULL) return refuse(deal, node, "an operand of a group is computed from parameters");
+    if (g < each) continue;
+    int part = own->scope == p->scope ? part_between(own->path, p->path, g / each * each) : -1;
+    const struct placement placement = {.form = PLACED_DEALT, .dim = part, .blocks = each};
+    bool agrees = own->placement.form == PLACED_WHOLE ||
+                  (own->placement.dim == placement.dim && own->placement.blocks == placement.blocks);
+    if (part < 0 || !agrees)
+      return refuse(deal, node,
+                    arena_printf(deal->program->arena,
+                                 "the names of '%s' and '%s' do not differ in one number, that of the group", own->path,
+                                 p->path));
+    own->placement = placement;
+    own->axis = (int)deal->axis;
+    gone[p->value->index] = true;
+  }
+  return true;
+}
+
+static bool remove_parameters(struct deal *deal, struct region *region, const bool *gone) {
+  struct parameter_list all = region->parameters;
+  region->parameters.count = 0;
+  for (int i = 0; i < all.count; i++) {
+    struct parameter p = all.items[i];
+    if (gone[i] && value_is_used(region, p.value, NULL)) {
+      diag_error(deal->diags, deal->where, "'%s' belongs to a group of another rank, and is used outside of it",
+                 p.path);
+      return false;
+    }
+    if (gone[i]) continue;
+    p.value->index = region->parameters.count;
+    if (p.bits16 != NULL) p.bits16->index = region->parameters.count;
+    region->parameters.items[region->parameters.count++] = p;
+  }
+  return true;
+}
+
+/* ---- Regions ---- */
+
+static bool deals(const struct region *region) {
+  for (int i = 0; i < region->nodes.count; i++)
+    if (region->nodes.items[i]->kind->ranks.by_group > 0) return true;
+  return false;
+}
+
+static bool deal_region(struct deal *deal, struct region *region) {
+  struct graph *graph = deal->program->graph;
+  struct node_list nodes = region->nodes;
+  size_t most = (size_t)graph->next_value + (size_t)region->results.count + 1;
+  for (int i = 0; i < nodes.count; i++) most += (size_t)nodes.items[i]->n_inputs + 2;
+  bool *gone = arena_alloc(graph->arena, ((size_t)region->parameters.count + 1) * sizeof *gone), good = true;
+  deal->rows = arena_alloc(graph->arena, most * sizeof *deal->rows);
+  deal->starts = arena_alloc(graph->arena, (size_t)nodes.count * sizeof *deal->starts);
+  deal->n_starts = 0;
+  region->nodes = (struct node_list){0};
+  builder_enter(deal->builder, region);
+  for (int i = 0; i < nodes.count && good; i++) {
+    struct node *node = nodes.items[i];
+    int first = node->kind->ranks.by_group, groups = node->n_inputs - first;
+    builder_at(deal->builder, node->where);
+    good = enter_node(deal, node) && (first == 0 || place_parameters(deal, node, node->inputs + first, groups, gone));
+    region_append(graph, region, node);
+  }
+  for (int i = 0; i < region->results.count && good; i++)
+    region->results.items[i] = collected(deal, region->results.items[i]);
+  builder_leave(deal->builder);
+  return good && remove_parameters(deal, region, gone);
+}
+
+bool deal_groups(struct program *program, struct builder *builder, enum axis axis, int64_t ranks, struct location where,
+                 struct diagnostics *diags) {
+  struct deal deal = {
+      .program = program, .builder = builder, .diags = diags, .where = where, .axis = axis, .ranks = ranks};
+  for (int r = 0; r < program->graph->n_regions; r++)
+    if (deals(program->graph->regions[r]) && !deal_region(&deal, program->graph->regions[r])) return false;
+  if (deal.dealt > 0) return true;
+  diag_error(diags, where, "the model has no operation over groups of rows that %lld ranks could divide",
+             (long long)ranks);
+  diag_help(diags, "leave it out, or let the experts be weights of grouped_matmul");
+  return false;
+}

@@ -1,0 +1,41 @@
+#include "runtime/weights/dealt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct accel_dealt_tensor *rt_dealt_of(const struct accel_program *program, int tensor) {
+  for (int i = 0; i < program->n_dealt_tensors; i++)
+    if (program->dealt_tensors[i].tensor == tensor) return &program->dealt_tensors[i];
+  return NULL;
+}
+
+/* A part of a name between dots, counted from the end. */
+static const char *part_of(const char *name, int part) {
+  const char *at = name + strlen(name);
+  for (int dots = 0; at > name && !(at[-1] == '.' && dots++ == part); at--) continue;
+  return at;
+}
+
+char *rt_dealt_name(const struct accel_dealt_tensor *dealt, const char *name, int rank) {
+  const char *at = part_of(name, dealt->number);
+  size_t size = strlen(name) + 12;
+  char *made = malloc(size), *rest;
+  long number = strtol(at, &rest, 10) + (long)rank * dealt->count;
+  if (made != NULL) snprintf(made, size, "%.*s%ld%s", (int)(at - name), name, number, rest);
+  return made;
+}
+
+int rt_dealt_end(const struct accel_program *program, int first) {
+  const struct accel_dealt_tensor *dealt = rt_dealt_of(program, first);
+  long newest = -1;
+  int end = first;
+  for (; end < program->n_tensors; end++) {
+    const struct accel_dealt_tensor *next = rt_dealt_of(program, end);
+    if (next == NULL || next->axis != dealt->axis || next->count != dealt->count) break;
+    long number = strtol(part_of(program->tensors[end].name, next->number), NULL, 10);
+    if (number < newest) break;
+    newest = number;
+  }
+  return end;
+}

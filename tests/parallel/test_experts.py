@@ -1,0 +1,175 @@
+"""Expert parallelism (parallelism.ep): ranks that have some experts of a mixture each, beside one process with all of their batches
+and beside as many ranks that have all experts; whole tensors, of all ranks, in files, so that a run resumes on any mesh."""
+
+import re
+import subprocess
+import unittest
+
+from ranks import GENERATOR, BesideOne, Ranks, job_of, relative, trained
+
+QWEN = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "head_dim": 8, "vocab_size": 256,
+        "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2,
+        "router_aux_loss_coef": 0.01}
+EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
+
+
+class Experts(BesideOne):
+    def compare(self, several, lines, other, wanted, tolerance=1e-6, weights=1e-3):
+        for line, want in zip(lines, wanted, strict=True):
+            for name in [name for name in want if name in ("loss", "eval_loss")]:
+                self.assertLess(abs(line[name] / want[name] - 1), tolerance, f"{name} of step {line['step']}")
+            self.assertLess(abs(line["grad_norm"] / want["grad_norm"] - 1), 100 * tolerance, f"norm of step {line['step']}")
+        after = other.weights()
+        self.assertEqual(sorted(after), sorted(several.weights()))
+        for name, value in several.weights().items():
+            self.assertLess(relative(value, after[name]), weights, name)
+
+    def beside(self, ranks, ep, config=None, steps=20, tolerance=1e-6, weights=1e-3, **groups):
+        """The same ranks with all experts each: a balance of a rank's own batches is not that of all of them."""
+        config = {**QWEN, **(config or {})}
+        groups = {"data": {"sequence_length": 16}, **groups}
+        job = job_of(ranks, 3, steps, model="qwen_moe", config=config, parallelism={"ep": ep}, **groups)
+        key = repr((ranks, steps, config, groups))
+        if key not in self.known:
+            self.known[key] = trained(ranks, job_of(ranks, 3, steps, model="qwen_moe", config=config, **groups))
+        several, lines = trained(ranks, job)
+        self.compare(several, lines, *self.known[key], tolerance, weights)
+        return several
+
+    def test_one_process(self):
+        """Without the balance of the experts, which is no mean over batches."""
+        groups = {"model": "qwen_moe", "config": {**QWEN, "router_aux_loss_coef": 0}, "data": {"sequence_length": 16}, "training": EVALUATED}
+        several, lines = trained(2, job_of(2, 3, 20, parallelism={"ep": 2}, **groups))
+        self.compare(several, lines, *self.one(6, 20, **groups))
+
+    def test_two_ranks(self):
+        several = self.beside(2, 2, training=EVALUATED)
+        plan = several.plan()
+        experts = QWEN["num_hidden_layers"] * QWEN["num_experts"] * 3
+        size = QWEN["hidden_size"] * QWEN["moe_intermediate_size"]
+        self.assertEqual((plan["split"]["ranks"], plan["split"]["parameters"]), (2, experts // 2))
+        self.assertEqual(plan["parameters"] - plan["split"]["elements"], experts // 2 * size)
+        sent = [c for c in plan["collectives"] if c["kind"] == "all-to-all"]
+        self.assertEqual(len(sent), 4 * QWEN["num_hidden_layers"])
+        rows = 3 * 16 * QWEN["num_experts_per_tok"] * QWEN["hidden_size"] * 4
+        self.assertEqual({c["bytes"] for c in sent}, {rows, 2 * rows})
+
+    def test_with_replicas(self):
+        self.beside(4, 2, training=EVALUATED, accumulation={"num_steps": 2, "sync_with_dataloader": False})
+
+    def test_an_expert_a_rank(self):
+        self.beside(4, 4, steps=10, memory={"activation_checkpointing": "all"})
+
+    def test_capacity(self):
+        """Rows that no expert takes go nowhere, and come back as zeros."""
+        self.beside(2, 2, config={"capacity_factor": 1.0}, steps=10, optimizer={"norm_type": "inf", "clip_grad_norm": 0.1})
+
+    def test_some_layers(self):
+        """Half of the layers have no experts."""
+        self.beside(2, 2, config={"decoder_sparse_step": 2, "intermediate_size": 32}, steps=10,
+                    precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
+
+    def test_in_bf16(self):
+        self.beside(2, 2, tolerance=1e-4, weights=1e-2, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3})
+
+
+class Claims(unittest.TestCase):
+    """The audit of a program, and of edits of it: each breaks a claim that was not broken."""
+
+    EDITS = {  # what: the claim, the text of the program and what stands there then
+        "rows by the rank": ("same-collectives", r"(accel_dispatch_rows\([^;]*, )(\d+)(, \d+ \* sizeof)", r"\1\2 * (size_t)rank\3"),
+        "rows by data": ("same-collectives", r"(accel_collect_rows\([^;]*, )(\d+)(, \d+ \* sizeof)", r"\1(size_t)all[0]\3"),
+        "groups by the rank": ("same-collectives", r"(accel_exchange_starts\([^;]*, )(\d+)(, \d+\))", r"\1\2 - (size_t)rank\3"),
+        "another axis": ("same-collectives", r"(accel_dispatch_rows\()ACCEL_EP", r"\1ACCEL_CP"),
+        "an axis by the rank": ("same-collectives", r"(accel_collect_rows\()ACCEL_EP", r"\1(enum accel_axis)rank"),
+        "a rank leaves it out": ("same-collectives", r"\n  (dispatch_rows_\w+\()", r"\n  if (rank == 0) \1"),
+        "a rank leaves it out in the backward": ("same-collectives", r"(?s)(experts_backward\(.*?)\n  (collect_rows_\w+\()", r"\1\n  if (rank == 0) \2"),
+        "data leave it out": ("same-collectives", r"\n  (exchange_starts_\w+\()", r"\n  if (starts[1] > 3) \1"),
+        "too many rows": ("in-bounds", r"(accel_dispatch_rows\([^;]*, )(\d+)(, \d+ \* sizeof)", r"\1\2 + 1\3"),
+        "too few rows": ("whole-arrays", r"(accel_collect_rows\([^;]*, )(\d+)(, \d+ \* sizeof)", r"\1\2 - 1\3"),
+        "too many groups": ("in-bounds", r"(accel_exchange_starts\([^;]*, )(\d+)(, \d+\))", r"\1\2 + 2\3"),
+    }
+
+    def broken(self, source):
+        result = subprocess.run([GENERATOR, "audit", source], capture_output=True, text=True)
+        self.assertRegex(result.stdout, r"[0-9]+ hold, ", result.stderr)
+        return result.stdout, set(re.findall(r"^  broken +(\S+)", result.stdout, re.MULTILINE))
+
+    def test_edits(self):
+        trainer = Ranks(4, job_of(4, 3, 5, model="qwen_moe", config=QWEN, data={"sequence_length": 16}, parallelism={"ep": 2}))
+        source = trainer.folder / "trainer.c"
+        subprocess.run([GENERATOR, "job.yaml", "-o", source], cwd=trainer.folder, check=True, capture_output=True)
+        told, broken = self.broken(source)
+        self.assertEqual(broken, set(), told)
+        self.assertIn("holds        same-collectives", told)
+        text = source.read_text()
+        for what, (claim, pattern, new) in self.EDITS.items():
+            with self.subTest(what):
+                edited = re.sub(pattern, new, text, count=1)
+                self.assertNotEqual(edited, text)
+                edited = edited.replace("/* ---- Kernels ---- */", "static int64_t rank;\n\n/* ---- Kernels ---- */", 1)
+                source.write_text(re.sub(r"( = accel_start\(.*\n)", r"\1  rank = accel_rank(run);\n", edited, count=1))
+                told, broken = self.broken(source)
+                self.assertIn(claim, broken, told)
+
+
+class Files(BesideOne):
+    """Files have the experts of all ranks."""
+
+    def resumed(self, before, after):
+        """A run of 5 steps on one mesh that goes on to 10 on another, beside one process: (ranks, batch, keys of parallelism)."""
+        groups = {"model": "qwen_moe", "config": {**QWEN, "router_aux_loss_coef": 0}, "data": {"sequence_length": 16},
+                  "checkpoint": {"every": 5}}
+        one, wanted = self.one(4, 10, **groups)
+        first = Ranks(before[0], job_of(before[0], before[1], 5, **groups, parallelism=before[2]))
+        first.build()
+        first.run()
+        second = Ranks(after[0], job_of(after[0], after[1], 10, **groups, parallelism=after[2]), folder=first.folder)
+        second.build()
+        for line, want in zip(second.run("--resume", "auto"), wanted, strict=True):
+            self.assertLess(abs(line["loss"] / want["loss"] - 1), 1e-6, f"loss of step {line['step']}")
+        for name, value in one.weights().items():
+            self.assertLess(relative(second.weights()[name], value), 1e-3, name)
+
+    def test_from_two_ranks_to_one(self):
+        self.resumed((2, 2, {"ep": 2}), (1, 4, {}))
+
+    def test_from_one_rank_to_two_times_two(self):
+        self.resumed((1, 4, {}), (4, 1, {"ep": 2}))
+
+    def test_from_shards(self):
+        self.resumed((2, 2, {"zero_stage": 2}), (2, 2, {"ep": 2}))
+
+
+class Refused(unittest.TestCase):
+    def refused(self, words, ranks=2, model="qwen_moe", config=None, **groups):
+        trainer = Ranks(ranks, job_of(ranks, 3, 5, model, config or QWEN, **{"parallelism": {"ep": 2}, **groups}))
+        result = subprocess.run([GENERATOR, "plan", "job.yaml", "--set", "data.sequence_length=16"], cwd=trainer.folder,
+                                capture_output=True, text=True)
+        self.assertNotEqual(result.returncode, 0, words)
+        self.assertIn(words, result.stderr)
+        self.assertRegex(result.stderr, r"^job\.yaml:\d+:\d+: error: ")
+
+    def test_ranks_that_it_does_not_divide(self):
+        self.refused("'parallelism.ep' is 2, which does not divide the job's 3 ranks", ranks=3)
+
+    def test_experts_that_it_does_not_divide(self):
+        self.refused("3 ranks cannot divide the groups of 'grouped_matmul': they are 4, not a multiple of it", ranks=3, parallelism={"ep": 3})
+
+    def test_no_experts(self):
+        self.refused("the model has no operation over groups of rows that 2 ranks could divide", model="llama",
+                     config={name: value for name, value in QWEN.items() if name[:6] not in ("moe_in", "shared", "num_ex", "router")}
+                     | {"intermediate_size": 48})
+
+    def test_shards(self):
+        self.refused("'parallelism.zero_stage' does not go with ranks that divide experts", parallelism={"ep": 2, "zero_stage": 1})
+
+    def test_tensors(self):
+        self.refused("'parallelism.ep' does not go with 'parallelism.tp'", ranks=4, parallelism={"ep": 2, "tp": 2})
+
+    def test_patterns(self):
+        self.refused("a rank's program names its own experts alone", optimizer={"param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
+
+
+if __name__ == "__main__":
+    unittest.main()
