@@ -34,6 +34,8 @@ PARTS = [  # a job, and what the names of its functions begin with
      ["add_sigmoid_", "mul_neg_add_tanh_", "cell_", "step_loss_", "model_"]),
     (Case("mlp_evaluate", "mlp_table", TABLE, program="evaluate", training={"eval_interval": 1, "metrics": ["accuracy"]}),
      ["predict_class_", "evaluate", "measure", "main"]),
+    (Case("gpt2_tp", "gpt2", GPT, optimizer=ADAMW, devices={"per_node": 4}, parallelism={"tp": 2}),
+     ["all_reduce_", "own_index", "embedding_part", "cross_entropy_joined", "step", "clip"]),
 ]
 
 

@@ -1,5 +1,7 @@
 #include "gen/plan/report/traffic.h"
 
+#include <string.h>
+
 #include "gen/base/quantity.h"
 #include "gen/base/text.h"
 #include "gen/plan/ranks/collectives.h"
@@ -9,20 +11,54 @@ static long long ranks_of(const struct program *program, const struct collective
   return (long long)program->job->parallelism.axes[collective->axis];
 }
 
-const char *traffic_summary(const struct program *program) {
-  int64_t bytes = 0;
-  int times = 0;
-  const char *often = "a step";
+/* Collectives of a step along an axis, or along all (AXES). */
+struct sum {
+  int64_t bytes;
+  int times;
+};
+
+static struct sum sum_along(const struct program *program, int axis) {
+  struct sum sum = {0};
   for (int i = 0; i < program->ranks.collectives.count; i++) {
     const struct collective *collective = &program->ranks.collectives.items[i];
-    if (collective->until > 0) continue;
-    bytes += collective_bytes(collective);
-    times += (int)collective->times;
-    if (collective->every > 0) often = arena_printf(program->arena, "each %lld steps", (long long)collective->every);
+    if (collective->until > 0 || (axis != AXES && (int)collective->axis != axis)) continue;
+    sum.bytes += collective_bytes(collective);
+    sum.times += (int)collective->times;
   }
-  if (bytes == 0) return "traffic   none (1 rank)\n";
-  return arena_printf(program->arena, "traffic   %s %s from each of %lld ranks, in %d collectives\n",
-                      bytes_text(program->arena, bytes), often, (long long)program->job->devices.ranks, times);
+  return sum;
+}
+
+static const char *how_often(const struct program *program) {
+  for (int i = 0; i < program->ranks.collectives.count; i++) {
+    const struct collective *collective = &program->ranks.collectives.items[i];
+    if (collective->until == 0 && collective->every > 0)
+      return arena_printf(program->arena, "each %lld steps", (long long)collective->every);
+  }
+  return "a step";
+}
+
+/* The sums of each axis, where there are several. */
+static void add_axes(struct text *text, const struct program *program, struct sum all) {
+  const char *before = "          ";
+  for (int axis = 0; axis < AXES; axis++) {
+    const struct sum sum = sum_along(program, axis);
+    if (sum.times == 0 || sum.times == all.times) continue;
+    text_printf(text, "%s%s in %d over %s", before, bytes_text(text->arena, sum.bytes), sum.times,
+                job_axis_names[axis]);
+    before = ", ";
+  }
+  if (before[0] == ',') text_puts(text, "\n");
+}
+
+const char *traffic_summary(const struct program *program) {
+  struct text text = text_in(program->arena);
+  const struct sum sum = sum_along(program, AXES);
+  if (sum.bytes == 0) return "traffic   none (1 rank)\n";
+  text_printf(&text, "traffic   %s %s from each of %lld ranks, in %d collectives\n",
+              bytes_text(program->arena, sum.bytes), how_often(program), (long long)program->job->devices.ranks,
+              sum.times);
+  add_axes(&text, program, sum);
+  return text_string(&text);
 }
 
 /* The statement of the backward after which it begins. */
@@ -30,21 +66,55 @@ static const char *beginning(const struct program *program, const struct collect
   return collective->after != NULL ? step_label(program, collective->after, collective->iteration) : NULL;
 }
 
-const char *traffic_text(const struct program *program) {
+/* One collective, for people. */
+static const char *line_of(const struct program *program, int number) {
   struct text text = text_in(program->arena);
-  for (int i = 0; i < program->ranks.collectives.count; i++) {
-    const struct collective *c = &program->ranks.collectives.items[i];
-    const char *most = c->by_data ? "at most " : "";
-    text_printf(&text, "  %3d  %s %s%lld bytes over %s (%lld ranks): %s", i + 1, collective_name(c->kind), most,
-                (long long)(c->count * c->width), job_axis_names[c->axis], ranks_of(program, c), c->what);
-    if (c->after != NULL) text_printf(&text, ", after %s", beginning(program, c));
-    if (c->chained) text_printf(&text, ", after %d", i);
-    if (c->overlaps != NULL) text_printf(&text, ", overlaps %s", c->overlaps);
-    if (c->until > 0) text_printf(&text, ", in the first %lld steps", (long long)c->until);
-    if (c->from > 0) text_printf(&text, ", from step %lld on", (long long)c->from + 1);
-    if (c->every > 0) text_printf(&text, ", each %lld steps", (long long)c->every);
-    if (c->times > 1) text_printf(&text, ", %lld times", (long long)c->times);
-    text_puts(&text, "\n");
+  const struct collective *c = &program->ranks.collectives.items[number];
+  text_printf(&text, "%s %s%lld bytes over %s (%lld ranks): %s", collective_name(c->kind), c->by_data ? "at most " : "",
+              (long long)(c->count * c->width), job_axis_names[c->axis], ranks_of(program, c), c->what);
+  if (c->after != NULL) text_printf(&text, ", after %s", beginning(program, c));
+  if (c->chained) text_printf(&text, ", after %d", number);
+  if (c->overlaps != NULL) text_printf(&text, ", overlaps %s", c->overlaps);
+  if (c->until > 0) text_printf(&text, ", in the first %lld steps", (long long)c->until);
+  if (c->from > 0) text_printf(&text, ", from step %lld on", (long long)c->from + 1);
+  if (c->every > 0) text_printf(&text, ", each %lld steps", (long long)c->every);
+  if (c->times > 1) text_printf(&text, ", %lld times", (long long)c->times);
+  return text_string(&text);
+}
+
+/* `period` lines, which follow again directly, so that `again` lines more are the same. */
+struct repetition {
+  int period, again;
+};
+
+/* That which leaves out most of the lines from `at` on. */
+static struct repetition find_repetition(const char *const *lines, int count, int at) {
+  enum { MOST = 16 };
+  struct repetition best = {.period = 1};
+  for (int period = 1; period <= MOST; period++) {
+    int end = at + period;
+    while (end < count && strcmp(lines[end], lines[end - period]) == 0) end++;
+    int again = (end - at - period) / period * period;
+    if (again > best.again && again > 1) best = (struct repetition){period, again};
+  }
+  return best;
+}
+
+/* The collectives of a layer are alike in all layers: those that come again are one line. */
+const char *traffic_text(const struct program *program) {
+  const int count = program->ranks.collectives.count;
+  struct text text = text_in(program->arena);
+  const char **lines = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *lines);
+  for (int i = 0; i < count; i++) lines[i] = line_of(program, i);
+  for (int i = 0; i < count;) {
+    const struct repetition repetition = find_repetition(lines, count, i);
+    const int end = i + repetition.period;
+    for (int k = i; k < end; k++) text_printf(&text, "  %3d  %s\n", k + 1, lines[k]);
+    if (repetition.again > 0 && repetition.period > 1)
+      text_printf(&text, "       %d to %d again, to %d\n", i + 1, end, end + repetition.again);
+    else if (repetition.again > 0)
+      text_printf(&text, "       %d again, to %d\n", end, end + repetition.again);
+    i = end + repetition.again;
   }
   return text_string(&text);
 }

@@ -6,10 +6,10 @@
 
 #include "gen/program/program.h"
 
-/* One line of the plan's figures. */
+/* A line of the plan's figures, and one of what goes over each axis where there are several. */
 const char *traffic_summary(const struct program *program);
 
-/* A line for each collective of a step, in order; "" with one rank. */
+/* A line for each collective of a step, in order, and one for those that come again; "" with one rank. */
 const char *traffic_text(const struct program *program);
 
 /* [{kind, axis, ranks, what, bytes, times}] in order; bytes of each time, which a rank gives; after: the statement
