@@ -1,6 +1,7 @@
 /* Mixtral (Jiang et al., arXiv:2401.04088): the tensor names and the arithmetic of transformers' MixtralForCausalLM, so
  * that its checkpoints load from their model.safetensors. Each token goes to `num_experts_per_tok` of E experts,
- * weighted by the router; every expert is computed for every token, and counts where it was chosen.
+ * weighted by the router. Every expert is computed for every token, and counts where it was chosen; or with
+ * grouped_experts for its own tokens alone, whose number is known when the program runs.
  *
  * B batch, T tokens of a sequence, C hidden_size, H heads of queries, K heads of keys and values, D head_dim. */
 #include <accel/model.h>
@@ -13,7 +14,7 @@ struct config {
   int num_local_experts, num_experts_per_tok;
   double rms_norm_eps, initializer_range;
   double router_aux_loss_coef; /* 0: the router is not asked to use all experts alike */
-  bool tie_word_embeddings;
+  bool tie_word_embeddings, grouped_experts;
   struct rope_config rope;
 };
 
@@ -24,6 +25,7 @@ const struct config defaults = {
     .rms_norm_eps = 1e-6,
     .initializer_range = 0.02,
     .tie_word_embeddings = false,
+    .grouped_experts = false,
     .rope = ROPE_DEFAULTS(10000, 8192),
 };
 
@@ -66,6 +68,24 @@ static tensor expert(scope s, tensor x, tensor weight, struct config c) {
   return mul(linear_no_bias(at(s, "w2"), mul(gate, up), c.hidden_size), weight);
 }
 
+/* The sum of what each expert makes of the rows of x that are its own, times their weights [B][T][E]. */
+static tensor by_groups(scope s, tensor x, tensor likely, tensor weights, struct config c) {
+  int tokens = dim(x, 0) * dim(x, 1), k = c.num_experts_per_tok, n = c.num_local_experts;
+  tensor choices = top_k_indices(likely, k), starts = group_starts(choices, n, 0), rows = group_rows(choices, n, 0);
+  tensor w1[n], w2[n], w3[n];
+  for (int e = 0; e < n; e++) {
+    scope own = nth(s, "experts", e);
+    w1[e] = parameter(at(own, "w1"), "weight", c.intermediate_size, c.hidden_size);
+    w3[e] = parameter(at(own, "w3"), "weight", c.intermediate_size, c.hidden_size);
+    w2[e] = parameter(at(own, "w2"), "weight", c.hidden_size, c.intermediate_size);
+  }
+  tensor own = take(reshape(x, tokens, c.hidden_size), rows);
+  tensor h = mul(silu(grouped_matmul(own, starts, n, w1)), grouped_matmul(own, starts, n, w3));
+  tensor chosen = take(reshape(top_k(weights, k), tokens * k, 1), group_positions(choices, n, 0));
+  h = mul(grouped_matmul(h, starts, n, w2), chosen);
+  return reshape(index_add(h, rows, tokens), dim(x, 0), dim(x, 1), c.hidden_size);
+}
+
 /* A stream of tokens, and over the layers so far the sums of how often each expert was chosen and of how likely it was,
  * [E] each, as shares of the tokens. */
 struct routed {
@@ -81,8 +101,11 @@ static struct routed moe(scope s, struct routed r, tensor x, struct config c) {
   tensor chosen = top_k_mask(likely, c.num_experts_per_tok);
   tensor weights = mul(likely, chosen);
   weights = divide(weights, reshape(sum(weights, 2), dim(x, 0), dim(x, 1), 1));
-  for (int e = 0; e < c.num_local_experts; e++)
-    r.x = add(r.x, expert(nth(s, "experts", e), x, slice(weights, 2, e, 1), c));
+  if (c.grouped_experts)
+    r.x = add(r.x, by_groups(s, x, likely, weights, c));
+  else
+    for (int e = 0; e < c.num_local_experts; e++)
+      r.x = add(r.x, expert(nth(s, "experts", e), x, slice(weights, 2, e, 1), c));
   r.chosen = add(r.chosen, share_of_tokens(chosen));
   r.likely = add(r.likely, share_of_tokens(likely));
   return r;

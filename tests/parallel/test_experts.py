@@ -10,6 +10,8 @@ from ranks import GENERATOR, BesideOne, Ranks, job_of, relative, trained
 QWEN = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "head_dim": 8, "vocab_size": 256,
         "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2,
         "router_aux_loss_coef": 0.01}
+MIXTRAL = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "head_dim": 8, "vocab_size": 256,
+           "intermediate_size": 16, "num_local_experts": 4, "router_aux_loss_coef": 0.01}
 EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 
 
@@ -68,6 +70,12 @@ class Experts(BesideOne):
         """Half of the layers have no experts."""
         self.beside(2, 2, config={"decoder_sparse_step": 2, "intermediate_size": 32}, steps=10,
                     precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
+
+    def test_all_for_all(self):
+        """Mixtral beside ranks that compute every expert for every token."""
+        groups = {"model": "mixtral", "data": {"sequence_length": 16}}
+        several, lines = trained(2, job_of(2, 3, 20, config={**MIXTRAL, "grouped_experts": True}, parallelism={"ep": 2}, **groups))
+        self.compare(several, lines, *trained(2, job_of(2, 3, 20, config=MIXTRAL, **groups)))
 
     def test_in_bf16(self):
         self.beside(2, 2, tolerance=1e-4, weights=1e-2, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3})
@@ -160,6 +168,9 @@ class Refused(unittest.TestCase):
         self.refused("the model has no operation over groups of rows that 2 ranks could divide", model="llama",
                      config={name: value for name, value in QWEN.items() if name[:6] not in ("moe_in", "shared", "num_ex", "router")}
                      | {"intermediate_size": 48})
+
+    def test_all_experts_for_all_tokens(self):
+        self.refused("the model has no operation over groups of rows that 2 ranks could divide", model="mixtral", config=MIXTRAL)
 
     def test_shards(self):
         self.refused("'parallelism.zero_stage' does not go with ranks that divide experts", parallelism={"ep": 2, "zero_stage": 1})
