@@ -71,7 +71,8 @@ static void set_units(const struct program *program, struct jinja_value value) {
   set_int(arena, value, "first_fsdp_unit", program->ranks.first_fsdp_unit);
 }
 
-/* Tensors of which each rank has a part, or in place of which each has another one: [{row, name, axis, dim, blocks}],
+/* Tensors of which each rank has a part, or in place of which each has another one: [{row, name, axis, dim, blocks,
+ * padding}],
  * row that of the table of tensors. */
 static struct jinja_value parts_value(const struct program *program, enum placement_form form) {
   struct arena *arena = program->arena;
@@ -85,6 +86,7 @@ static struct jinja_value parts_value(const struct program *program, enum placem
     set_text(arena, value, "axis", axis_names[program->weights->items[i].parameter->axis]);
     set_int(arena, value, "dim", placement.dim);
     set_int(arena, value, "blocks", placement.blocks);
+    set_int(arena, value, "padding", placement.padding);
     jinja_push(arena, list, value);
   }
   return list;

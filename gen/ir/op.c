@@ -88,7 +88,9 @@ bool op_place(const struct node *node, int seed, int64_t ranks, struct placement
                                   : op_place_along(node, seed, placements)))
     return false;
   for (int i = 0; i <= node->n_inputs; i++)
-    if (!placement_fits(placements[i], op_operand(node, i)->shape, ranks)) return false;
+    if (!placement_fits(placements[i], op_operand(node, i)->shape, ranks) &&
+        !(kind->ranks.pads && placement_pads(placements[i], op_operand(node, i)->shape, ranks)))
+      return false;
   return true;
 }
 

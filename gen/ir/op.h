@@ -243,13 +243,17 @@ struct op_ranks {
   int by_group;
   /* Divides by `ranks` what attributes other than sequence.extents say of a dimension that is split. */
   void (*shorten)(struct node *node, const struct placement *placements, int64_t ranks);
+  /* A part may be padded (placement_pads) where `place` allows it: with zeros in parameters, and whatever follows of
+   * them; gradients there are zeros. */
+  bool pads;
   /* The split of an input, *input, along its dimension *dim, that ranks try for the sake of this operation: its work,
    * or a parameter of it, becomes a part on each. False: none. NULL: none. */
   bool (*tried)(const struct node *node, int *input, int *dim);
   /* Of an operation that needs to know which part of an input a rank has, where `place` gives an output 0 that is not
-   * split: builds what each rank along `axis` does in its place, over inputs that are parts, and returns the node that
-   * has its outputs. The region is open. NULL: the same operation serves on each rank. */
-  struct node *(*over_parts)(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis);
+   * split: builds what each rank along `axis` does in its place, over inputs that are parts of `whole` indices, and
+   * returns the node that has its outputs. The region is open. NULL: the same operation serves on each rank. */
+  struct node *(*over_parts)(struct builder *builder, const struct node *node, int64_t whole, int64_t ranks,
+                             int64_t axis);
 };
 
 /* Asked by the templates' arguments: what the kernel gets in addition to its operands. */

@@ -17,8 +17,9 @@ enum placement_form {
 };
 
 /* SPLIT: dimension `dim` is `blocks` equal blocks in a row, and a rank has its part of each block, in the order of the
- * ranks. With one block that is a contiguous range. Three blocks are queries, keys and values side by side, of which a
- * rank has some heads each.
+ * ranks. With one block that is a contiguous range, and where ranks do not divide the dimension evenly the last one's
+ * part is padded to the length of the others'. Three blocks are queries, keys and values side by side, of which a rank
+ * has some heads each.
  *
  * DEALT: `dim` is which part of the tensor's name between dots the number is, counted from the end, and `blocks` how
  * many of the tensors, in the order of the numbers, each rank has: in place of number n, rank r has n + r * blocks. */
@@ -26,6 +27,7 @@ struct placement {
   enum placement_form form;
   int dim;
   int64_t blocks;
+  int64_t padding; /* of a parameter: indices of the last rank's part that are beyond the whole */
 };
 
 /* A split along a dimension in so many blocks. */
@@ -43,9 +45,16 @@ static inline bool placement_fits(struct placement placement, struct shape shape
   return placement.dim < shape.rank && shape.dim[placement.dim] % (placement.blocks * ranks) == 0;
 }
 
+/* Whether ranks can have parts of equal length if that of the last one is padded: all have something of the whole. */
+static inline bool placement_pads(struct placement placement, struct shape shape, int64_t ranks) {
+  if (placement.form != PLACED_SPLIT || placement.blocks != 1 || placement.dim >= shape.rank) return false;
+  int64_t extent = shape.dim[placement.dim];
+  return extent > (ranks - 1) * ((extent + ranks - 1) / ranks);
+}
+
 /* The shape of a rank's part. */
 static inline struct shape placement_part(struct placement placement, struct shape shape, int64_t ranks) {
-  if (placement.form == PLACED_SPLIT) shape.dim[placement.dim] /= ranks;
+  if (placement.form == PLACED_SPLIT) shape.dim[placement.dim] = (shape.dim[placement.dim] + ranks - 1) / ranks;
   return shape;
 }
 

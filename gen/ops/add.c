@@ -13,7 +13,12 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 static const struct op_kind kind = {
-    OP_BINARY,           .name = "add", .truth.apply = apply, .gradient = gradient, .evaluation.mean = op_mean_added,
+    OP_BINARY,
+    .ranks.pads = true,
+    .name = "add",
+    .truth.apply = apply,
+    .gradient = gradient,
+    .evaluation.mean = op_mean_added,
     .fusion.adds = true,
 };
 

@@ -18,8 +18,8 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 #define CAST                                                                                                           \
-  .class = OP_ELEMENTWISE, .template_name = "cast", .input_names = {"x"}, .output_names = {"y"}, .infer = infer,       \
-  .gradient = gradient, .types.converts = true, .cost.flops = op_flops_none, .truth.scalar = scalar,                   \
+  .class = OP_ELEMENTWISE, .ranks.pads = true, .template_name = "cast", .input_names = {"x"}, .output_names = {"y"},   \
+  .infer = infer, .gradient = gradient, .types.converts = true, .cost.flops = op_flops_none, .truth.scalar = scalar,   \
   .truth.reference = op_reference_elementwise
 
 static const struct op_kind kind = {CAST, .name = "cast", .types.to = DTYPE_FLOAT32};

@@ -103,21 +103,31 @@ static bool tried(const struct node *node, int *input, int *dim) {
   return op_columns(node->inputs[0]->shape) >= MANY;
 }
 
-/* What each rank has of its rows, side by side, is gathered at once: [2][rows] of each to [2][ranks rows]. */
-static struct node *over_parts(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis) {
-  struct value *logits = node->inputs[0], *targets = node->inputs[1];
-  int64_t classes = op_columns(logits->shape), rows = op_rows(logits->shape);
-  struct value *own = op_own_index(builder, targets, classes, ranks, axis, node_int(node, "ignore"));
-  struct attribute of_part[] = {attribute_int("ignore", -1), node->attributes[1],
-                                attribute_int("classes", classes * ranks)};
-  struct node *part = builder_node(builder, "cross_entropy_part", (struct value *[]){logits, own}, 2, of_part, 3);
+/* What a rank has of each row, which is two numbers; where its classes are padded, of those that it has. */
+static struct node *build_part(struct builder *builder, const struct node *node, int64_t whole, int64_t ranks,
+                               int64_t axis) {
+  int64_t classes = op_columns(node->inputs[0]->shape);
+  bool padded = classes * ranks > whole;
+  struct value *inputs[] = {node->inputs[0],
+                            op_own_index(builder, node->inputs[1], classes, whole, axis, node_int(node, "ignore")),
+                            padded ? op_own_extent(builder, classes, whole, axis) : NULL};
+  struct attribute attributes[] = {attribute_int("ignore", -1), node->attributes[1], attribute_int("classes", whole)};
+  return builder_node(builder, "cross_entropy_part", inputs, 2 + padded, attributes, 3);
+}
+
+/* Those of all ranks are gathered at once: [2][rows] of each to [2][ranks rows]. */
+static struct node *over_parts(struct builder *builder, const struct node *node, int64_t whole, int64_t ranks,
+                               int64_t axis) {
+  struct node *part = build_part(builder, node, whole, ranks, axis);
   struct attribute below = attribute_int("axis", 0);
   struct attribute gather[] = {attribute_int("axis", axis), attribute_int("ranks", ranks), attribute_int("dim", 1),
                                attribute_int("partial", 0)};
   struct value *both = builder_op(builder, "concat", part->outputs, 2, &below, 1);
-  struct value *all = builder_op(builder, "all_gather", &both, 1, gather, 4), *inputs[3] = {NULL, NULL, targets};
+  struct value *all = builder_op(builder, "all_gather", &both, 1, gather, 4);
+  struct value *inputs[3] = {NULL, NULL, node->inputs[1]};
   for (int i = 0; i < 2; i++)
-    inputs[i] = op_reshape(builder, op_slice(builder, all, 0, i, 1), shape_of(2, ranks, rows));
+    inputs[i] =
+        op_reshape(builder, op_slice(builder, all, 0, i, 1), shape_of(2, ranks, op_rows(node->inputs[0]->shape)));
   struct attribute of_all[] = {node->attributes[0], node->attributes[2], attribute_int("ranks", ranks)};
   return builder_node(builder, "cross_entropy_joined", inputs, 3, of_all, 3);
 }
@@ -139,6 +149,7 @@ static const struct op_kind kind = {
     .choice.variants = op_threads,
     .choice.what = "threads",
     .ranks.place = place,
+    .ranks.pads = true, /* classes */
     .ranks.tried = tried,
     .ranks.over_parts = over_parts,
     .truth.reference = reference,

@@ -4,7 +4,8 @@
  * cross_entropy_part: what a rank's logits add to row r: lse[r] = ln of the sum of e^logits[r], linear[r] = (1 - s)
  * logits[r][own[r]] + s / classes the sum of logits[r], where s is `smoothing`, own[r] the target among the rank's own
  * classes or -1 if it is another rank's, and `classes` their number on all ranks. dlogits[r][v] = d_lse[r]
- * e^(logits[r][v] - lse[r]) + d_linear[r] (s / classes + (1 - s) [v is own[r]]).
+ * e^(logits[r][v] - lse[r]) + d_linear[r] (s / classes + (1 - s) [v is own[r]]). With an input `columns`, the logits
+ * from that many on are padding: they count for nothing, and dlogits is 0 there.
  *
  * cross_entropy_joined: of these of all ranks, [ranks][rows] each, the loss, each row's lse, and scale as cross_entropy
  * has them: lse[r] = ln of the sum of e^parts[i][r], a row's loss = lse - the sum of linear[i][r] + z lse^2.
@@ -31,14 +32,20 @@ static int infer_part(struct arena *arena, const struct node *node, struct shape
   return 2;
 }
 
+/* The columns that count; `index`: of the input that says it, if there is one. */
+static int64_t own_columns(const struct node *node, const double *const *inputs, int index, struct shape logits) {
+  return node->n_inputs > index ? (int64_t)inputs[index][0] : op_columns(logits);
+}
+
 static void reference_part(const struct node *node, const double *const *inputs, double *const *outputs) {
   int64_t columns = op_columns(node->inputs[0]->shape), rows = op_rows(node->inputs[0]->shape);
+  int64_t own = own_columns(node, inputs, 2, node->inputs[0]->shape);
   double s = node_real(node, "smoothing");
   for (int64_t r = 0; r < rows; r++) {
     const double *logits = inputs[0] + r * columns;
     double highest = logits[0], sum = 0, total = 0;
-    for (int64_t c = 1; c < columns; c++) highest = fmax(highest, logits[c]);
-    for (int64_t c = 0; c < columns; c++) {
+    for (int64_t c = 1; c < own; c++) highest = fmax(highest, logits[c]);
+    for (int64_t c = 0; c < own; c++) {
       sum += exp(logits[c] - highest);
       total += logits[c];
     }
@@ -50,8 +57,10 @@ static void reference_part(const struct node *node, const double *const *inputs,
 
 static void gradient_part(struct builder *builder, const struct node *node, struct value *const *dy,
                           struct value **dx) {
-  struct value *inputs[] = {dy[0], dy[1], node->inputs[0], node->outputs[0], node->inputs[1]};
-  dx[0] = builder_op(builder, "cross_entropy_part_backward", inputs, 5, node->attributes, node->n_attributes);
+  bool padded = node->n_inputs > 2;
+  struct value *inputs[] = {
+      dy[0], dy[1], node->inputs[0], node->outputs[0], node->inputs[1], padded ? node->inputs[2] : NULL};
+  dx[0] = builder_op(builder, "cross_entropy_part_backward", inputs, 5 + padded, node->attributes, node->n_attributes);
 }
 
 static int64_t index_limit(const struct node *node, int input) {
@@ -60,16 +69,17 @@ static int64_t index_limit(const struct node *node, int input) {
 
 static struct node *over_matmul(struct builder *builder, const struct node *node, struct value *a, struct value *b,
                                 int64_t rows, int64_t pitch) {
-  struct value *inputs[] = {a, b, node->inputs[1]};
+  bool padded = node->n_inputs > 2;
+  struct value *inputs[] = {a, b, node->inputs[1], padded ? node->inputs[2] : NULL};
   struct attribute attributes[] = {node->attributes[0], node->attributes[1], node->attributes[2],
                                    attribute_int("rows", rows), attribute_int("pitch", pitch)};
-  return builder_node(builder, "linear_cross_entropy_part", inputs, 3, attributes, 5);
+  return builder_node(builder, "linear_cross_entropy_part", inputs, 3 + padded, attributes, 5);
 }
 
 static const struct op_kind kind_part = {
     .name = "cross_entropy_part",
     .class = OP_KERNEL,
-    .input_names = {"logits", "own"},
+    .input_names = {"logits", "own", "columns"},
     .output_names = {"lse", "linear"},
     .infer = infer_part,
     .gradient = gradient_part,
@@ -90,12 +100,13 @@ static int infer_part_backward(struct arena *arena, const struct node *node, str
 
 static void reference_part_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
   int64_t columns = op_columns(node->inputs[2]->shape), rows = op_rows(node->inputs[2]->shape);
+  int64_t own = own_columns(node, inputs, 5, node->inputs[2]->shape);
   double s = node_real(node, "smoothing"), even = s / (double)node_int(node, "classes");
   for (int64_t r = 0; r < rows; r++)
     for (int64_t c = 0; c < columns; c++) {
       double certain = c == (int64_t)inputs[4][r] ? 1 - s : 0;
-      outputs[0][r * columns + c] =
-          inputs[0][r] * exp(inputs[2][r * columns + c] - inputs[3][r]) + inputs[1][r] * (even + certain);
+      double p = exp(inputs[2][r * columns + c] - inputs[3][r]);
+      outputs[0][r * columns + c] = c < own ? inputs[0][r] * p + inputs[1][r] * (even + certain) : 0;
     }
 }
 
@@ -107,7 +118,7 @@ static const struct op_kind kind_part_backward = {
     .name = "cross_entropy_part_backward",
     .class = OP_KERNEL,
     .template_name = "cross_entropy_part",
-    .input_names = {"d_lse", "d_linear", "logits", "lse", "own"},
+    .input_names = {"d_lse", "d_linear", "logits", "lse", "own", "columns"},
     .output_names = {"dlogits"},
     .infer = infer_part_backward,
     .memory.accumulates = 1,

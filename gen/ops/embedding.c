@@ -59,8 +59,8 @@ static struct value *incremental(struct builder *builder, const struct node *nod
 /* Rows of the weight: a rank looks up its own and gives zeros for all others (Shoeybi et al., "Megatron-LM",
  * arXiv:1909.08053, section 3). Positions: as always. */
 static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
-  (void)ranks;
-  if (seed != 0) return op_place_along(node, seed, placements);
+  bool even = placement_fits(placements[seed], op_operand(node, seed)->shape, ranks);
+  if (seed != 0) return even && op_place_along(node, seed, placements);
   if (placements[0].dim != 0 || placements[0].blocks != 1) return false;
   placements[1] = (struct placement){.form = PLACED_WHOLE};
   placements[2] = (struct placement){.form = PLACED_PARTIAL};
@@ -76,8 +76,10 @@ static bool tried(const struct node *node, int *input, int *dim) {
          weight->shape.dim[0] > weight->shape.dim[1];
 }
 
-static struct node *over_parts(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis) {
-  struct value *own = op_own_index(builder, node->inputs[1], node->inputs[0]->shape.dim[0], ranks, axis, -1);
+static struct node *over_parts(struct builder *builder, const struct node *node, int64_t whole, int64_t ranks,
+                               int64_t axis) {
+  (void)ranks;
+  struct value *own = op_own_index(builder, node->inputs[1], node->inputs[0]->shape.dim[0], whole, axis, -1);
   struct attribute none = attribute_int("ignore", -1);
   return builder_node(builder, "embedding_part", (struct value *[]){node->inputs[0], own}, 2, &none, 1);
 }
@@ -123,6 +125,7 @@ static const struct op_kind kind = {
     .cost.flops = op_flops_none,
     .index.limit = index_limit,
     .ranks.place = place,
+    .ranks.pads = true, /* rows */
     .ranks.tried = tried,
     .ranks.over_parts = over_parts,
     .truth.reference = reference,

@@ -387,18 +387,27 @@ static void reference_part(const struct node *node, const double *const *inputs,
   struct arena *arena = arena_new();
   struct parts *parts = over_logits(arena, node, "cross_entropy_part", x, weight);
   parts->operands[0] = &parts->logits;
+  parts->node.n_inputs--;
   const double *logits =
       multiply(arena, inputs[0], inputs[1], op_rows(x->shape), op_columns(x->shape), classes(weight));
-  parts->node.kind->truth.reference(&parts->node, (const double *const[]){logits, inputs[2]}, outputs);
+  parts->node.kind->truth.reference(
+      &parts->node, (const double *const[]){logits, inputs[2], node->n_inputs > 3 ? inputs[3] : NULL}, outputs);
   clear_chunk(node->outputs[2], outputs[2]);
   arena_free(arena);
 }
 
 static void gradient_part(struct builder *builder, const struct node *node, struct value *const *dy,
                           struct value **dx) {
-  struct value *inputs[] = {dy[0], dy[1], node->inputs[0], node->inputs[1], node->outputs[0], node->inputs[2]};
-  struct node *back =
-      builder_node(builder, "linear_cross_entropy_part_backward", inputs, 6, node->attributes, node->n_attributes);
+  bool padded = node->n_inputs > 3;
+  struct value *inputs[] = {dy[0],
+                            dy[1],
+                            node->inputs[0],
+                            node->inputs[1],
+                            node->outputs[0],
+                            node->inputs[2],
+                            padded ? node->inputs[3] : NULL};
+  struct node *back = builder_node(builder, "linear_cross_entropy_part_backward", inputs, 6 + padded, node->attributes,
+                                   node->n_attributes);
   for (int i = 0; back != NULL && i < 2; i++)
     if (builder_wants_gradient(builder, node->inputs[i])) dx[i] = back->outputs[i];
 }
@@ -407,7 +416,7 @@ static const struct op_kind kind_part = {
     .name = "linear_cross_entropy_part",
     .class = OP_KERNEL,
     .template_name = "linear_cross_entropy_part",
-    .input_names = {"x", "weight", "own"},
+    .input_names = {"x", "weight", "own", "columns"},
     .output_names = {"lse", "linear", "logits"},
     .infer = infer_part,
     .gradient = gradient_part,
@@ -445,10 +454,13 @@ static void reference_part_backward(const struct node *node, const double *const
   struct parts *parts = over_logits(arena, node, "cross_entropy_part_backward", x, weight);
   int64_t rows = op_rows(x->shape), depth = op_columns(x->shape), columns = classes(weight);
   parts->operands[2] = &parts->logits;
+  parts->node.n_inputs--;
   const double *logits = multiply(arena, inputs[2], inputs[3], rows, depth, columns);
   double *slopes = arena_alloc(arena, (size_t)(rows * columns) * sizeof *slopes);
-  parts->node.kind->truth.reference(
-      &parts->node, (const double *const[]){inputs[0], inputs[1], logits, inputs[4], inputs[5]}, &slopes);
+  parts->node.kind->truth.reference(&parts->node,
+                                    (const double *const[]){inputs[0], inputs[1], logits, inputs[4], inputs[5],
+                                                            node->n_inputs > 6 ? inputs[6] : NULL},
+                                    &slopes);
   add_up(slopes, inputs[2], inputs[3], rows, depth, columns, outputs);
   clear_chunk(node->outputs[2], outputs[2]);
   arena_free(arena);
@@ -475,7 +487,7 @@ static const struct op_kind kind_part_backward = {
     .name = "linear_cross_entropy_part_backward",
     .class = OP_KERNEL,
     .template_name = "linear_cross_entropy_part",
-    .input_names = {"d_lse", "d_linear", "x", "weight", "lse", "own"},
+    .input_names = {"d_lse", "d_linear", "x", "weight", "lse", "own", "columns"},
     .output_names = {"dx", "dweight", "logits"},
     .infer = infer_part_backward,
     .layout.accepts = accepts_part_backward,

@@ -87,19 +87,19 @@ static bool place(const struct node *node, int seed, int64_t ranks, struct place
   const struct placement split = placements[seed], whole = {.form = PLACED_WHOLE};
   int a = node->inputs[0]->shape.rank, b = node->inputs[1]->shape.rank, own = seed == 1 ? b : a;
   int from_end = own - split.dim; /* 1: the last dimension */
-  (void)ranks;
+  bool even = placement_fits(split, op_operand(node, seed)->shape, ranks);
   if ((seed == 0 && from_end == 1) || (seed == 1 && from_end == 2)) {
     placements[0] = placement_split(a - 1, split.blocks);
     placements[1] = placement_split(b - 2, split.blocks);
     placements[2] = (struct placement){.form = PLACED_PARTIAL};
-    return true;
+    return even;
   }
   bool columns = from_end == 1;
   bool in_b = columns || (from_end > 2 && b > 2);
   placements[0] = columns ? whole : placement_split(a - from_end, split.blocks);
   placements[1] = in_b ? placement_split(b - from_end, split.blocks) : whole;
   placements[2] = placement_split(a - from_end, split.blocks);
-  return true;
+  return columns || even;
 }
 
 /* The depth of a matmul by a parameter, as a part of which ranks have partial sums. */
@@ -168,6 +168,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .sequence.along = along,
     .ranks.place = place,
+    .ranks.pads = true, /* columns */
     .ranks.tried = tried,
     .gradient = gradient,
     .layout.accepts = accepts,

@@ -1,6 +1,10 @@
-/* y = the index x within the `rows` that a rank along an axis of the mesh has of all, or -1 where it is another rank's:
- * x - rank rows if that is one of them. x may be `ignore`, which nobody has. `axis` is an enum axis, `ranks` its
- * length; which of these a rank is, is read when a program starts. `rank` is the one of the reference alone. */
+/* What a rank along an axis of the mesh has of `whole` indices that ranks divide, `rows` each: the last one may have
+ * fewer, and its part is padded. `axis` is an enum axis; which rank it is, is read when a program starts, and `rank` is
+ * the one of the reference alone.
+ *
+ * own_index: y = the index x within a rank's own, or -1 where it is another rank's: x - rank rows if that is one of
+ * them. x may be `ignore`, which nobody has.
+ * own_extent: y [1] = how many the rank has. */
 #include "gen/ops/support/support.h"
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -19,7 +23,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
 
 static int64_t index_limit(const struct node *node, int input) {
   (void)input;
-  return node_int(node, "rows") * node_int(node, "ranks");
+  return node_int(node, "whole");
 }
 
 static void index_range(const struct node *node, int64_t none, int64_t *low, int64_t *high) {
@@ -45,14 +49,47 @@ static const struct op_kind kind = {
     .truth.reference = reference,
 };
 
-struct value *op_own_index(struct builder *builder, struct value *index, int64_t rows, int64_t ranks, int64_t axis,
+struct value *op_own_index(struct builder *builder, struct value *index, int64_t rows, int64_t whole, int64_t axis,
                            int64_t ignored) {
-  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("ranks", ranks), attribute_int("rank", 0),
+  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("whole", whole), attribute_int("rank", 0),
                                    attribute_int("rows", rows), attribute_int("ignore", ignored)};
   return builder_op(builder, "own_index", &index, 1, attributes, 5);
 }
 
+/* ---- How many ---- */
+
+static int infer_extent(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                        const char **error) {
+  (void)arena;
+  (void)node;
+  (void)error;
+  return op_result(shapes, dtypes, shape_of(1, (int64_t)1), DTYPE_INT32);
+}
+
+static void reference_extent(const struct node *node, const double *const *inputs, double *const *outputs) {
+  (void)inputs;
+  int64_t rows = node_int(node, "rows"), rest = node_int(node, "whole") - node_int(node, "rank") * rows;
+  outputs[0][0] = (double)(rest < rows ? rest : rows);
+}
+
+static const struct op_kind kind_extent = {
+    .name = "own_extent",
+    .class = OP_KERNEL,
+    .template_name = "own_index",
+    .output_names = {"y"},
+    .infer = infer_extent,
+    .cost.flops = op_flops_none,
+    .ranks.part_axis = axis_of,
+    .truth.reference = reference_extent,
+};
+
+struct value *op_own_extent(struct builder *builder, int64_t rows, int64_t whole, int64_t axis) {
+  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("whole", whole), attribute_int("rank", 0),
+                                   attribute_int("rows", rows)};
+  return builder_op(builder, "own_extent", NULL, 0, attributes, 4);
+}
+
 const struct op_file op_file_own_index = {
     .name = "own_index",
-    .kinds = (const struct op_kind *const[]){&kind, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_extent, NULL},
 };

@@ -15,7 +15,12 @@ static const struct op_kind kind_slope = {
 };
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "tanh", .truth.scalar = tanh, .gradient = op_gradient_of_y, .slope = &kind_slope,
+    OP_UNARY,
+    .ranks.pads = true,
+    .name = "tanh",
+    .truth.scalar = tanh,
+    .gradient = op_gradient_of_y,
+    .slope = &kind_slope,
 };
 
 const struct op_file op_file_tanh = {

@@ -64,6 +64,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .layout.view = view,
     .layout.unview = unview,
+    .ranks.pads = true,
     .cost.flops = op_flops_none,
     .truth.reference = reference,
 };

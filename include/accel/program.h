@@ -38,11 +38,11 @@ struct accel_layers {
 
 /* A tensor of which each rank along an axis of the mesh has a part. Dimension `dim` of the whole is `blocks` equal
  * blocks in a row, and a rank has its part of each block, in the order of the ranks: the tensor's own row has its
- * shape. */
+ * shape. Of the last rank's part the last `padding` indices are none of the whole. */
 struct accel_tensor_part {
   int tensor; /* its row */
   enum accel_axis axis;
-  int dim, blocks;
+  int dim, blocks, padding;
 };
 
 /* A tensor in place of which each rank along an axis of the mesh has another one, of the same shape. Part `number` of

@@ -11,14 +11,16 @@
 
 enum { LINE = 64 }; /* tensors start at lines of memory */
 
-/* A rank's tensor in elements of the weights' array. Piece p of rank r is at `whole + p * ranks * length + r * apart`
- * of the whole, and piece p of its rank's part at `p * length`. Of parts of one tensor `apart` is `length`; of tensors
- * in each other's place, which are one piece, it is from a rank's to the next one's. */
+/* A rank's tensor in elements of the weights' array. Piece p of rank r is at `whole + p * (ranks * length - padding) +
+ * r
+ * * apart` of the whole, where the last rank's are shorter by `padding`, and at `p * length` of its rank's part. Of
+ * parts of one tensor `apart` is `length`; of tensors in each other's place, which are one piece, it is from a rank's
+ * to the next one's. */
 struct tensor_part {
   enum accel_axis axis;
   size_t ranks; /* 1: each rank has the whole */
   size_t whole;
-  size_t pieces, length, apart;
+  size_t pieces, length, apart, padding;
   int position, step; /* among the whole tensors; from a rank's to the next one's, 0 for parts of one */
 };
 
@@ -51,7 +53,8 @@ static void join(const struct accel_program *program, const struct accel_tensor_
   part->ranks = (size_t)program->mesh[as->axis];
   part->pieces = (size_t)(outer * as->blocks);
   part->length = part->apart = (size_t)(tensor->shape[as->dim] / as->blocks * inner);
-  tensor->shape[as->dim] *= program->mesh[as->axis];
+  part->padding = (size_t)(as->padding * inner);
+  tensor->shape[as->dim] = tensor->shape[as->dim] * program->mesh[as->axis] - as->padding;
 }
 
 /* Adds a tensor at the end of the whole ones; gives its first element. */
@@ -214,7 +217,12 @@ static char *room(size_t size, bool part) {
 
 /* Where a rank's piece lies in the whole. */
 static size_t place(const struct tensor_part *part, size_t piece, size_t rank) {
-  return part->whole + piece * part->ranks * part->length + rank * part->apart;
+  return part->whole + piece * (part->ranks * part->length - part->padding) + rank * part->apart;
+}
+
+/* Its elements there. */
+static size_t piece_length(const struct tensor_part *part, size_t rank) {
+  return part->length - (rank + 1 == part->ranks ? part->padding : 0);
 }
 
 void rt_tensor_parts_collect(const struct accel_program *program, int state, const char *own, char *whole) {
@@ -226,7 +234,7 @@ void rt_tensor_parts_collect(const struct accel_program *program, int state, con
       int from = part->ranks > 1 ? (int)rank * rt_stride_along(program, part->axis) : 0;
       rt_rows_collect(rank_program, state, from, own, at, part->pieces * part->length, piece);
       for (size_t p = 0; whole != NULL && p < part->pieces; p++)
-        memcpy(whole + place(part, p, rank) * size, piece + p * part->length * size, part->length * size);
+        memcpy(whole + place(part, p, rank) * size, piece + p * part->length * size, piece_length(part, rank) * size);
     }
   }
   free(piece);
@@ -239,9 +247,10 @@ void rt_tensor_parts_deal(const struct accel_program *program, int state, char *
     const struct tensor_part *part = entry_of(state, i, &at);
     size_t length = part->length * size, bytes = part->ranks * part->pieces * length;
     size_t rank = part->ranks > 1 ? (size_t)rt_rank_along(program, part->axis) : 0;
+    if (part->padding > 0) memset(all, 0, bytes);
     for (size_t p = 0; whole != NULL && p < part->pieces; p++)
       for (size_t r = 0; r < part->ranks; r++)
-        memcpy(all + (p * part->ranks + r) * length, whole + place(part, p, r) * size, length);
+        memcpy(all + (p * part->ranks + r) * length, whole + place(part, p, r) * size, piece_length(part, r) * size);
     rt_world_share(all, bytes);
     for (size_t p = 0; p < part->pieces; p++)
       memcpy(piece + p * length, all + (p * part->ranks + rank) * length, length);

@@ -17,6 +17,7 @@ static const char *const missing[] = {
     "reduce_scatter",
     "part_of",
     "own_index",
+    "own_extent",
     "embedding_part",
     "embedding_part_backward",
     "cross_entropy_part",

@@ -1,5 +1,5 @@
 /* What stands for an operation of which each rank has a part of an input (op_ranks.over_parts): all ranks run it in
- * float64, and what they come to is what the operation gives of the whole input. */
+ * float64, and what they come to is what the operation gives of the whole input. The last rank's part may be padded. */
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
@@ -73,6 +73,14 @@ static void check_near(const double *found, const double *expected, int64_t coun
       fail_msg("%s: element %" PRId64 " is %.17g, not %.17g", what, i, found[i], expected[i]);
 }
 
+/* Of rows of `from` elements the first `to`, or with as many zeros as `to` is more. */
+static double *resized(struct arena *arena, const double *elements, int64_t rows, int64_t from, int64_t to) {
+  double *made = arena_alloc(arena, ((size_t)(rows * to) + 1) * sizeof *made);
+  for (int64_t r = 0; r < rows; r++)
+    memcpy(made + r * to, elements + r * from, (size_t)(from < to ? from : to) * sizeof *made);
+  return made;
+}
+
 /* Columns `rank` of `ranks` parts of each row. */
 static double *columns_of(struct arena *arena, const double *whole, int64_t rows, int64_t own, int64_t ranks,
                           int64_t rank) {
@@ -97,9 +105,10 @@ static void embeddings(void **state) {
     struct node *node = builder_node(fixture->builder, "embedding", inputs, 2, NULL, 0);
     struct region *region = node->region;
     int first = region->nodes.count;
+    int64_t whole_rows = rows * ranks.count - (int64_t)fixture_random(fixture, (int)rows);
     double *index = room(fixture->arena, tokens), *table = drawn(fixture, shape_of(2, rows * ranks.count, width));
-    for (int64_t i = 0; i < tokens.dim[0]; i++) index[i] = (double)fixture_random(fixture, (int)(rows * ranks.count));
-    struct node *part = node->kind->ranks.over_parts(fixture->builder, node, ranks.count, 5);
+    for (int64_t i = 0; i < tokens.dim[0]; i++) index[i] = (double)fixture_random(fixture, whole_rows);
+    struct node *part = node->kind->ranks.over_parts(fixture->builder, node, whole_rows, ranks.count, 5);
     struct value *back_inputs[] = {part->outputs[0], part->inputs[1]};
     struct node *back = builder_node(fixture->builder, "embedding_part_backward", back_inputs, 2,
                                      (struct attribute[]){attribute_int("rows", rows), attribute_int("ignore", -1)}, 2);
@@ -130,7 +139,7 @@ struct entropy {
   struct ranks ranks;
   struct value *inputs[2];
   struct node *node;
-  int64_t rows, own;
+  int64_t rows, own, whole; /* classes of a rank, of all */
   double *logits, *targets;
 };
 
@@ -140,6 +149,7 @@ static void draw_entropy(struct entropy *entropy, int round) {
   *ranks = (struct ranks){.arena = fixture->arena, .count = 2 + (int64_t)fixture_random(fixture, 2)};
   int64_t rows = entropy->rows = 1 + (int64_t)fixture_random(fixture, 9), own = 1 + (int64_t)fixture_random(fixture, 9);
   entropy->own = own;
+  entropy->whole = own * ranks->count - (int64_t)fixture_random(fixture, own);
   struct attribute attributes[] = {attribute_int("ignore", -100),
                                    attribute_real("smoothing", fixture_random(fixture, 2) ? 0 : 0.1),
                                    attribute_real("z", fixture_random(fixture, 2) ? 0 : 0.01)};
@@ -150,7 +160,7 @@ static void draw_entropy(struct entropy *entropy, int round) {
   entropy->targets = room(fixture->arena, shape_of(1, rows));
   for (int64_t r = 0; r < rows; r++)
     entropy->targets[r] =
-        r > 0 && fixture_random(fixture, 4) == 0 ? -100 : (double)fixture_random(fixture, (int)(own * ranks->count));
+        r > 0 && fixture_random(fixture, 4) == 0 ? -100 : (double)fixture_random(fixture, entropy->whole);
   for (int64_t r = 0; r < ranks->count; r++) {
     ranks->values[r][entropy->inputs[0]->id] = columns_of(fixture->arena, entropy->logits, rows, own, ranks->count, r);
     ranks->values[r][entropy->inputs[1]->id] = entropy->targets;
@@ -161,14 +171,16 @@ static void draw_entropy(struct entropy *entropy, int round) {
 static void run_whole(const struct entropy *entropy, double **outputs, double *slope) {
   struct value logits = *entropy->inputs[0], *inputs[] = {&logits, entropy->inputs[1]};
   struct node whole = *entropy->node;
-  logits.shape.dim[1] *= entropy->ranks.count;
+  const double *elements = resized(entropy->fixture->arena, entropy->logits, entropy->rows,
+                                   entropy->own * entropy->ranks.count, entropy->whole);
+  logits.shape.dim[1] = entropy->whole;
   whole.inputs = inputs;
-  whole.kind->truth.reference(&whole, (const double *const[]){entropy->logits, entropy->targets}, outputs);
+  whole.kind->truth.reference(&whole, (const double *const[]){elements, entropy->targets}, outputs);
   struct value *back_inputs[] = {NULL, &logits};
   struct node back = whole;
   back.inputs = back_inputs;
   const double one = 1;
-  const double *const given[] = {&one, entropy->logits, outputs[1], outputs[2], entropy->targets};
+  const double *const given[] = {&one, elements, outputs[1], outputs[2], entropy->targets};
   op_kind_find("cross_entropy_backward")->truth.reference(&back, given, &slope);
 }
 
@@ -176,13 +188,15 @@ static void compare_entropy(struct entropy *entropy, int first) {
   struct ranks *ranks = &entropy->ranks;
   struct builder *builder = entropy->fixture->builder;
   struct arena *arena = entropy->fixture->arena;
-  struct node *joined = entropy->node->kind->ranks.over_parts(builder, entropy->node, ranks->count, 5);
+  struct node *joined = entropy->node->kind->ranks.over_parts(builder, entropy->node, entropy->whole, ranks->count, 5);
   struct region *region = joined->region;
   run_from(ranks, region, first);
   int made = region->nodes.count;
   struct value *loss = joined->outputs[0], *dx[4] = {NULL};
   joined->kind->gradient(builder, joined, (struct value *[]){loss, NULL, NULL}, dx); /* with the loss as its gradient */
-  const struct node *part = region->nodes.items[first + 1];
+  const struct node *part = NULL;
+  for (int i = first; part == NULL; i++)
+    if (strcmp(region->nodes.items[i]->kind->name, "cross_entropy_part") == 0) part = region->nodes.items[i];
   struct node *both =
       builder_op(builder, "concat",
                  (struct value *[]){op_reshape(builder, dx[0], shape_of(2, (int64_t)1, entropy->rows * ranks->count)),
@@ -194,6 +208,7 @@ static void compare_entropy(struct entropy *entropy, int first) {
   double *outputs[] = {room(arena, of_part), room(arena, of_part), room(arena, of_part)};
   double *slope = room(arena, shape_of(2, entropy->rows, entropy->own * ranks->count));
   run_whole(entropy, outputs, slope);
+  slope = resized(arena, slope, entropy->rows, entropy->whole, entropy->own * ranks->count);
   for (int64_t r = 0; r < ranks->count; r++) {
     const double *given_loss = ranks->values[r][loss->id];
     check_near(given_loss, outputs[0], 1, "the loss");
@@ -203,9 +218,13 @@ static void compare_entropy(struct entropy *entropy, int first) {
     double *own = room(arena, part->inputs[0]->shape);
     struct node back = *part;
     back.inputs = (struct value *[]){NULL, NULL, part->inputs[0]};
-    const double *const given[] = {d + r * entropy->rows, d + (ranks->count + r) * entropy->rows,
-                                   ranks->values[r][part->inputs[0]->id], ranks->values[r][part->outputs[0]->id],
-                                   ranks->values[r][part->inputs[1]->id]};
+    back.n_inputs = part->n_inputs + 3;
+    const double *const given[] = {d + r * entropy->rows,
+                                   d + (ranks->count + r) * entropy->rows,
+                                   ranks->values[r][part->inputs[0]->id],
+                                   ranks->values[r][part->outputs[0]->id],
+                                   ranks->values[r][part->inputs[1]->id],
+                                   part->n_inputs > 2 ? ranks->values[r][part->inputs[2]->id] : NULL};
     op_kind_find("cross_entropy_part_backward")->truth.reference(&back, given, &own);
     double *expected = columns_of(arena, slope, entropy->rows, entropy->own, ranks->count, r);
     for (int64_t i = 0; i < entropy->rows * entropy->own; i++) expected[i] *= outputs[0][0];

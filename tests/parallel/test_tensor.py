@@ -107,13 +107,22 @@ class Tensor(BesideOne):
 
     def test_vocabulary(self):
         """Rows of an embedding, columns and biases of logits; labels that are smooth, targets that do not count, and lse
-        squared, of whole rows and in chunks that do not divide them."""
+        squared."""
         config = {"width": 24, "ignored": 101, "block_size": 12, "z": True, "smoothing": 0.1}
         model = str(TREE / "tests" / "reference" / "models" / "ignoring")
+        several = self.beside(2, 2, model=model, config=config, training=EVALUATED,
+                              accumulation={"num_steps": 2, "normalize": "tokens", "sync_with_dataloader": False})
+        self.assertEqual(several.plan()["split"]["parameters"], 3)
+
+    def test_padded_vocabulary(self):
+        """GPT-2 has 50257 tokens: the last rank's part of an odd number of rows is padded, in memory alone. Whole rows of
+        logits, and chunks of rows that do not divide them."""
+        config = {**CONFIG, "vocab_size": 257}
+        even = Ranks(2, job_of(2, 3, 20, config={**config, "vocab_size": 258}, parallelism={"tp": 2})).plan()
         for memory in ({}, {"cross_entropy_chunk": 8}):
-            several = self.beside(2, 2, model=model, config=config, memory=memory, training=EVALUATED,
-                                  accumulation={"num_steps": 2, "normalize": "tokens", "sync_with_dataloader": False})
-            self.assertEqual(several.plan()["split"]["parameters"], 3)
+            plan = self.beside(2, 2, config=config, training=EVALUATED, memory=memory).plan()
+            self.assertEqual((plan["split"]["parameters"], plan["split"]["elements"]), (13, even["split"]["elements"]))
+            self.assertEqual(plan["parameters"], even["parameters"] - config["n_embd"])
 
     def test_grouped_heads(self):
         """Rotary positions, heads that share keys, gated products."""
@@ -153,7 +162,7 @@ class Files(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        groups = {"config": {**CONFIG, "dropout": 0.0}, "checkpoint": {"every": 5}}
+        groups = {"config": {**CONFIG, "dropout": 0.0, "vocab_size": 257}, "checkpoint": {"every": 5}}
         def job(ranks, batch, steps, **more):
             job = job_of(ranks, batch, steps, **groups, **more)
             job["model"]["freeze"] = ["wpe.*", "h.*.attn.*"]
@@ -215,8 +224,8 @@ class Refused(unittest.TestCase):
         self.refused("'parallelism.tp' is 2, which does not divide the job's 3 ranks", ranks=3)
 
     def test_nothing_to_divide(self):
-        self.refused("the model has no two matmuls in a row, and no vocabulary, that 2 ranks could divide", model="gru_bytes",
-                     config={"n_embd": 6, "width": 10, "vocab_size": 257, "block_size": 4})
+        self.refused("the model has no two matmuls in a row, and no vocabulary, that 2 ranks could divide", model="mlp_table",
+                     config={"n_layer": 2, "width": 7, "n_classes": 3}, data={"train": {"path": "rows.csv", "format": "csv"}, "features": 7})
 
     def test_shards(self):
         self.refused("'parallelism.fsdp.state_dict_type' does not go with ranks that divide matmuls", ranks=4, parallelism={

@@ -11,7 +11,8 @@ static const struct accel_tensor tensors[] = {
     {"blocks", 192, 3, {2, 6, 2}, ACCEL_NORMAL, 0, 1, ACCEL_FLOAT32},
     {"last", 320, 1, {1}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
 };
-static const struct accel_tensor_part parts[] = {{1, ACCEL_TP, 0, 1}, {2, ACCEL_TP, 1, 1}, {3, ACCEL_TP, 1, 3}};
+static const struct accel_tensor_part parts[] = {
+    {1, ACCEL_TP, 0, 1, 0}, {2, ACCEL_TP, 1, 1, 0}, {3, ACCEL_TP, 1, 3, 0}};
 /* Of a frozen model: two of its tensors alone, the second one first. */
 static const struct accel_slice slices[] = {{2, 0, 0, 2, {2, 3}}, {4, 8, 0, 1, {1}}};
 static const struct accel_slice number[] = {{-1, 0, 0, 0, {0}}};
@@ -103,6 +104,28 @@ static void a_rank_gets_its_part_of_each_piece(void **state) {
   assert_int_equal(filled, count);
 }
 
+/* Where the last rank has fewer rows, its part ends with padding, of which files know nothing. */
+static void padding_is_no_part_of_the_whole(void **state) {
+  (void)state;
+  static const struct accel_tensor padded[] = {{"rows", 0, 2, {4, 3}, ACCEL_ZEROS, 0, 0, ACCEL_FLOAT32},
+                                               {"columns", 64, 2, {2, 3}, ACCEL_ZEROS, 0, 0, ACCEL_FLOAT32}};
+  static const struct accel_tensor_part short_parts[] = {{0, ACCEL_TP, 0, 1, 1}, {1, ACCEL_TP, 1, 1, 2}};
+  struct accel_program with = program;
+  struct problem problem;
+  with.tensors = padded, with.tensor_parts = short_parts;
+  with.n_tensors = with.n_tensor_parts = 2, with.n_states = 1;
+  const struct accel_program *whole = rt_tensor_parts_join(&with, &problem);
+  assert_int_equal(whole->tensors[0].shape[0], 7);
+  assert_int_equal(whole->tensors[1].shape[1], 4);
+  assert_int_equal(whole->tensors[1].offset, 128); /* 21 elements are two lines */
+  float elements[48], own[32];
+  for (int i = 0; i < 48; i++) elements[i] = (float)(1 + i);
+  for (int i = 0; i < 32; i++) own[i] = -1;
+  rt_tensor_parts_deal(whole, 0, (char *)own, (const char *)elements);
+  for (int i = 0; i < 12; i++) assert_true(own[i] == elements[i]);
+  for (int i = 0; i < 6; i++) assert_true(own[16 + i] == elements[32 + i / 3 * 4 + i % 3]);
+}
+
 /* In elements of any size, as states have them. */
 static void a_rank_gives_it_back(void **state) {
   (void)state;
@@ -156,6 +179,7 @@ int main(void) {
       cmocka_unit_test(tensors_become_whole_one_after_the_other),
       cmocka_unit_test(states_of_parameters_are_divided),
       cmocka_unit_test(a_rank_gets_its_part_of_each_piece),
+      cmocka_unit_test(padding_is_no_part_of_the_whole),
       cmocka_unit_test(a_rank_gives_it_back),
       cmocka_unit_test(slices_get_their_parts),
       cmocka_unit_test(a_rank_gets_its_shards_of_its_part),

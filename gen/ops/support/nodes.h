@@ -67,10 +67,12 @@ struct value *op_arange(struct builder *builder, int64_t count);
 /* The class that each row of logits speaks for, as int32. */
 struct value *op_predict_class(struct builder *builder, struct value *logits);
 
-/* The index of each row within the `rows` that a rank along `axis` has of all, or -1 where it is another rank's or
+/* The index of each row within the `rows` that a rank along `axis` has of `whole`, or -1 where it is another rank's or
  * `ignored` (gen/ops/own_index.c). */
-struct value *op_own_index(struct builder *builder, struct value *index, int64_t rows, int64_t ranks, int64_t axis,
+struct value *op_own_index(struct builder *builder, struct value *index, int64_t rows, int64_t whole, int64_t axis,
                            int64_t ignored);
+/* How many of its `rows` are of the whole, [1] of int32: on the last rank they may be fewer. */
+struct value *op_own_extent(struct builder *builder, int64_t rows, int64_t whole, int64_t axis);
 
 /* What the function `name` of accel/model.h makes of n tensors; NULL when one of them is. */
 struct value *op_apply(struct builder *builder, const char *name, struct value *const *tensors, int n);

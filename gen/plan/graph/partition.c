@@ -14,6 +14,7 @@ struct partition {
   struct placements placements;
   enum axis axis;
   struct placement **nodes; /* by node id: of its operands; NULL: all are whole */
+  int64_t *wholes;          /* by node id: the extent that ranks divide, of its first input that they do */
 };
 
 /* ---- Shapes ---- */
@@ -25,9 +26,13 @@ static void cut(const struct partition *partition, struct value *value) {
 static void cut_parameters(const struct partition *partition, struct region *region) {
   for (int i = 0; i < region->parameters.count; i++) {
     struct parameter *p = &region->parameters.items[i];
+    const struct shape whole = p->value->shape;
     p->placement = placement_of(&partition->placements, p->value);
     p->axis = (int)partition->axis;
     cut(partition, p->value);
+    if (p->placement.form == PLACED_SPLIT)
+      p->placement.padding =
+          p->value->shape.dim[p->placement.dim] * partition->placements.ranks - whole.dim[p->placement.dim];
     if (p->bits16 != NULL) cut(partition, p->bits16);
     p->shape = p->value->shape;
   }
@@ -46,12 +51,15 @@ static void note_placements(struct partition *partition) {
   const struct graph *graph = partition->program->graph;
   struct arena *arena = partition->program->arena;
   partition->nodes = arena_alloc(arena, ((size_t)graph->next_node + 1) * sizeof *partition->nodes);
+  partition->wholes = arena_alloc(arena, ((size_t)graph->next_node + 1) * sizeof *partition->wholes);
   for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
       const struct node *node = graph->regions[r]->nodes.items[i];
       struct placement *operands = arena_alloc(arena, ((size_t)node->n_inputs + 1) * sizeof *operands);
       if (node->call == NULL && node_placements(&partition->placements, node, operands))
         partition->nodes[node->id] = operands;
+      for (int k = node->n_inputs - 1; k >= 0 && partition->nodes[node->id] != NULL; k--)
+        if (operands[k].form == PLACED_SPLIT) partition->wholes[node->id] = node->inputs[k]->shape.dim[operands[k].dim];
     }
 }
 
@@ -103,7 +111,8 @@ static struct node *over_parts(struct builder *builder, const struct partition *
   const struct placement *operands = partition->nodes[node->id];
   if (node->kind->ranks.over_parts == NULL || operands == NULL || operands[node->n_inputs].form == PLACED_SPLIT)
     return NULL;
-  struct node *own = node->kind->ranks.over_parts(builder, node, partition->placements.ranks, (int64_t)partition->axis);
+  struct node *own = node->kind->ranks.over_parts(builder, node, partition->wholes[node->id],
+                                                  partition->placements.ranks, (int64_t)partition->axis);
   for (int i = 0; i < node->n_outputs; i++) own->outputs[i]->name = node->outputs[i]->name;
   return own;
 }
@@ -150,7 +159,7 @@ static bool divide_tensors(struct program *program, struct builder *builder, str
       diag_note(diags, partition.placements.needs->where,
                 "'%s' needs whole what ranks would divide for another operation",
                 partition.placements.needs->kind->name);
-    diag_help(diags, "leave it out, or let heads, widths and the vocabulary be multiples of it");
+    diag_help(diags, "leave it out, or let heads and widths be multiples of it");
     return false;
   }
   note_placements(&partition);

@@ -66,7 +66,9 @@ static void tie(struct placements *placements) {
 static bool set(struct placements *placements, const struct value *value, struct placement placement, bool *changed) {
   struct placement *known = &placements->values[value->id];
   if (placement_equal(*known, placement)) return true;
-  if (known->form == PLACED_SPLIT || !placement_fits(placement, value->shape, placements->ranks)) return false;
+  if (known->form == PLACED_SPLIT || (!placement_fits(placement, value->shape, placements->ranks) &&
+                                      !placement_pads(placement, value->shape, placements->ranks)))
+    return false;
   *known = placement;
   ARENA_PUSH(placements->program->arena, placements->trial, value->id);
   return *changed = true;

@@ -86,6 +86,13 @@ static void find_limits(struct program *program) {
     program->data.vocabulary = limit;
 }
 
+/* Elements of the last rank's part that are beyond the whole. */
+static int64_t padding_of(const struct parameter *parameter) {
+  const struct placement placement = parameter->placement;
+  if (placement.padding == 0) return 0;
+  return placement.padding * (shape_count(parameter->shape) / parameter->shape.dim[placement.dim]);
+}
+
 static void count_parameters(struct program *program) {
   struct program_figures *figures = &program->figures;
   for (int i = 0; i < program->weights->count; i++) {
@@ -98,7 +105,7 @@ static void count_parameters(struct program *program) {
     figures->n_split += ranks > 1;
     figures->n_dealt += form == PLACED_DEALT;
     figures->own_elements += own;
-    figures->n_parameters += own * ranks;
+    figures->n_parameters += own * ranks - padding_of(weight->parameter);
   }
 }
 
