@@ -7,9 +7,9 @@ and -zero3 divide states, and weights too, as FSDP2 does.
 
 In the rows with "tp" both ranks take one batch and divide matrices and heads of attention: a step has half the samples of a step of
 `ours`, `ddp` or `fsdp2`, as many as one of `ours-1`. So `ours-tp` compares with `tp`, PyTorch's parallelize_module with ColwiseParallel
-and RowwiseParallel, eager, and with `tp-compile`, the same under torch.compile. What is divided is the same in all three: attention's
-fused product of queries, keys and values by heads (PyTorch's has its rows reordered for that), its output, both matrices of the MLP;
-embeddings, norms, logits and the loss are whole on each rank. PyTorch's losses are those of its model in one process.
+and RowwiseParallel, eager, and with `tp-compile`, the same under torch.compile. What is divided in all three: attention's
+fused product of queries, keys and values by heads (PyTorch's has its rows reordered for that), its output, both matrices of the MLP.
+Norms are whole on each rank, and in PyTorch's rows so are embeddings, logits and the loss, which ours divide, too. PyTorch's losses are those of its model in one process.
 
 "above" is what the median step takes beyond the same step without any exchange, two processes at a time, in rows without "tp": for
 ours two programs of one rank, for DDP its own steps within no_sync, for FSDP2 the same ones. "exchange" is what a step of our rank 0
@@ -37,7 +37,7 @@ OURS = {"ours": {}, "ours-zero1": {**SHARDED, "parallelism.zero_stage": 1}, "our
 TENSOR = {"parallelism.tp": RANKS}
 
 # The lines of a profile that have calls, ms and % of collectives: of gradients and weights, and of tensors that ranks divide.
-EXCHANGE = re.compile(r"^ +[0-9.]+ +([0-9.]+) +[0-9.]+   (?:exchange|all_reduce_\w+)$", re.MULTILINE)
+EXCHANGE = re.compile(r"^ +[0-9.]+ +([0-9.]+) +[0-9.]+   (?:exchange|all_(?:reduce|gather)_\w+)$", re.MULTILINE)
 
 
 class Ours:

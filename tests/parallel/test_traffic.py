@@ -82,9 +82,11 @@ class Traffic(unittest.TestCase):
         self.assertEqual(kinds.count("reduce-scatter"), kinds.count("all-gather"))
 
     def test_split_tensors(self):
-        """Sums of activations of each layer, forward and backward, and the norm; with replicas, their gradients too."""
+        """Sums of activations of the embedding and of each layer, forward; of each row of logits two numbers of each rank;
+        sums of gradients of what they are made of, and of each layer; the norm. With replicas, their gradients too."""
         plan, trainer = self.check(2, ("tp",), config=LAYERS, parallelism={"tp": 2})
-        self.assertEqual([c["what"].split(" in ")[0] for c in plan], ["partial sums"] * (4 * LAYERS["n_layer"]) + ["the gradient's norm"])
+        sums = ["partial sums"] * (1 + 2 * LAYERS["n_layer"])
+        self.assertEqual([c["what"].split(" in ")[0] for c in plan], [*sums, "parts", *sums, "the gradient's norm"])
         self.check_order(trainer, plan)
         plan, trainer = self.check(4, ("dp_replicate", "tp"), config=LAYERS, parallelism={"tp": 2},
                                    accumulation={"num_steps": 2, "sync_with_dataloader": False})
