@@ -129,6 +129,17 @@ void accel_wait_reductions(size_t count);
 /* Waits until all gathers in flight have ended. */
 void accel_wait_gathers(void);
 
+/* Gives values[] to rank `to` along `axis`, counted from 0, which receives as many bytes from this one. Returns when
+ * values[] may be written again, which may be no sooner than that rank receives. */
+void accel_send(enum accel_axis axis, int to, const void *values, size_t bytes);
+
+/* What rank `from` sends to this one becomes values[]. Messages of one rank to another come in the order in which they
+ * were sent. */
+void accel_receive(enum accel_axis axis, int from, void *values, size_t bytes);
+
+/* values[i] becomes its sum over this rank and rank `other` along `axis`, on both of them, which both call this. */
+void accel_add_other(enum accel_axis axis, int other, float *values, size_t count);
+
 /* Adds up, over the ranks along `axis`, what the evaluation at hand has: losses, in the order of the tree where
  * program->round says so, and predictions compared with labels. */
 void accel_all_reduce_eval(enum accel_axis axis);

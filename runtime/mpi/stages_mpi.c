@@ -1,0 +1,44 @@
+/* What one stage of a pipeline gives another, over MPI. */
+#include "include/accel/collectives.h"
+
+#include "runtime/mpi/channel.h"
+
+enum {
+  MOST_AT_ONCE = 1 << 28, /* MPI counts in int */
+  ADDED_AT_ONCE = 1 << 16
+};
+
+void accel_send(enum accel_axis axis, int to, const void *values, size_t bytes) {
+  static const char what[] = "what another stage takes";
+  for (size_t at = 0; at < bytes; at += MOST_AT_ONCE) {
+    size_t n = bytes - at < MOST_AT_ONCE ? bytes - at : MOST_AT_ONCE;
+    MPI_Request request;
+    rt_mpi_check(MPI_Isend((const char *)values + at, (int)n, MPI_BYTE, to, 0, rt_channel_along(axis), &request), what);
+    rt_mpi_wait(&request, what);
+  }
+}
+
+void accel_receive(enum accel_axis axis, int from, void *values, size_t bytes) {
+  static const char what[] = "what another stage gives";
+  for (size_t at = 0; at < bytes; at += MOST_AT_ONCE) {
+    size_t n = bytes - at < MOST_AT_ONCE ? bytes - at : MOST_AT_ONCE;
+    MPI_Request request;
+    rt_mpi_check(MPI_Irecv((char *)values + at, (int)n, MPI_BYTE, from, 0, rt_channel_along(axis), &request), what);
+    rt_mpi_wait(&request, what);
+  }
+}
+
+void accel_add_other(enum accel_axis axis, int other, float *values, size_t count) {
+  static const char what[] = "gradients that two stages add up";
+  static float others[ADDED_AT_ONCE];
+  MPI_Comm channel = rt_channel_along(axis);
+  for (size_t at = 0; at < count; at += ADDED_AT_ONCE) {
+    size_t n = count - at < ADDED_AT_ONCE ? count - at : ADDED_AT_ONCE;
+    MPI_Request sent, received;
+    rt_mpi_check(MPI_Irecv(others, (int)n, MPI_FLOAT, other, 0, channel, &received), what);
+    rt_mpi_check(MPI_Isend(values + at, (int)n, MPI_FLOAT, other, 0, channel, &sent), what);
+    rt_mpi_wait(&received, what);
+    rt_mpi_wait(&sent, what);
+    for (size_t i = 0; i < n; i++) values[at + i] += others[i];
+  }
+}
