@@ -54,6 +54,12 @@ struct accel_dealt_tensor {
   int number, count;
 };
 
+/* Of a pipeline: elements of the weights, `count` from `first` on, that a stage has. All ranks have room for all. */
+struct accel_stage_range {
+  int stage;
+  size_t first, count;
+};
+
 /* The offset of a parameter's gradient, in bytes from the first one; -1: there is none. */
 struct accel_gradient {
   int64_t offset, stride; /* from one layer to the next */
@@ -246,6 +252,8 @@ struct accel_program {
   int n_tensor_parts;
   const struct accel_dealt_tensor *dealt_tensors; /* of the tensors that each rank has others of, in their order */
   int n_dealt_tensors;
+  const struct accel_stage_range *stages; /* of ranks that have some layers each */
+  int n_stages;
   const struct accel_gradient *gradients; /* of each tensor; NULL: unused */
   const struct accel_state *states;       /* the parameters first; all are 0 at the start but these */
   int n_states;

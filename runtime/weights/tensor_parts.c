@@ -22,6 +22,7 @@ struct tensor_part {
   size_t whole;
   size_t pieces, length, apart, padding;
   int position, step; /* among the whole tensors; from a rank's to the next one's, 0 for parts of one */
+  uint64_t stages;    /* of a pipeline: that have the tensor, a bit each; 0: all ranks do */
 };
 
 static const struct accel_program *rank_program; /* with a rank's own parts */
@@ -102,6 +103,17 @@ static bool add_tensors(const struct accel_program *program, const struct accel_
   return good;
 }
 
+/* The stages that have a tensor. */
+static uint64_t stages_of(const struct accel_program *program, const struct accel_tensor *tensor) {
+  uint64_t stages = 0;
+  size_t first = tensor->offset / sizeof(float);
+  for (int i = 0; i < program->n_stages; i++) {
+    const struct accel_stage_range *range = &program->stages[i];
+    if (first >= range->first && first < range->first + range->count) stages |= UINT64_C(1) << range->stage;
+  }
+  return stages;
+}
+
 static int whole_count(const struct accel_program *program) {
   int count = program->n_tensors;
   for (int i = 0; i < program->n_dealt_tensors; i++) count += program->mesh[program->dealt_tensors[i].axis] - 1;
@@ -117,6 +129,7 @@ static bool join_tensors(const struct accel_program *program, struct accel_progr
   for (int i = 0; good && i < program->n_tensors; i++) {
     own[i] = program->tensors[i];
     parts[i] = (struct tensor_part){.ranks = 1, .pieces = 1, .length = elements_of(&own[i])};
+    parts[i].stages = stages_of(program, &own[i]);
   }
   for (int i = 0; good && i < program->n_tensor_parts; i++) {
     const struct accel_tensor_part *part = &program->tensor_parts[i];
@@ -172,7 +185,7 @@ static bool join_states(const struct accel_program *program, struct accel_progra
 }
 
 bool rt_divides_tensors(const struct accel_program *program) {
-  return program->n_tensor_parts > 0 || program->n_dealt_tensors > 0;
+  return program->n_tensor_parts > 0 || program->n_dealt_tensors > 0 || program->n_stages > 0;
 }
 
 const struct accel_program *rt_tensor_parts_join(const struct accel_program *program, struct problem *problem) {
@@ -215,6 +228,18 @@ static char *room(size_t size, bool part) {
   return bytes;
 }
 
+/* The first rank that has something of a tensor: that of a stage, or rank 0. */
+static int first_rank(const struct accel_program *program, const struct tensor_part *part) {
+  int stage = 0;
+  while (part->stages != 0 && (part->stages >> stage & 1) == 0) stage++;
+  return stage * rt_stride_along(program, ACCEL_PP);
+}
+
+/* Whether this rank has something of it. */
+static bool is_here(const struct accel_program *program, const struct tensor_part *part) {
+  return part->stages == 0 || (part->stages >> rt_rank_along(program, ACCEL_PP) & 1) != 0;
+}
+
 /* Where a rank's piece lies in the whole. */
 static size_t place(const struct tensor_part *part, size_t piece, size_t rank) {
   return part->whole + piece * (part->ranks * part->length - part->padding) + rank * part->apart;
@@ -231,7 +256,7 @@ void rt_tensor_parts_collect(const struct accel_program *program, int state, con
   for (int i = 0; i < count_entries(state); i++) {
     const struct tensor_part *part = entry_of(state, i, &at);
     for (size_t rank = 0; rank < part->ranks; rank++) {
-      int from = part->ranks > 1 ? (int)rank * rt_stride_along(program, part->axis) : 0;
+      int from = first_rank(program, part) + (part->ranks > 1 ? (int)rank * rt_stride_along(program, part->axis) : 0);
       rt_rows_collect(rank_program, state, from, own, at, part->pieces * part->length, piece);
       for (size_t p = 0; whole != NULL && p < part->pieces; p++)
         memcpy(whole + place(part, p, rank) * size, piece + p * part->length * size, piece_length(part, rank) * size);
@@ -254,7 +279,7 @@ void rt_tensor_parts_deal(const struct accel_program *program, int state, char *
     rt_world_share(all, bytes);
     for (size_t p = 0; p < part->pieces; p++)
       memcpy(piece + p * length, all + (p * part->ranks + rank) * length, length);
-    rt_rows_take(rank_program, state, own, at, part->pieces * part->length, piece);
+    if (is_here(program, part)) rt_rows_take(rank_program, state, own, at, part->pieces * part->length, piece);
   }
   free(piece);
   free(all);
