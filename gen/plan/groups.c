@@ -114,18 +114,18 @@ static void add_part(struct sharing *sharing, struct flat_range range) {
   sharing->swept += range.end - range.first;
   ARENA_PUSH(program->arena, program->optimizer.parts, range);
   bool follows = last != NULL && last->end == range.first && last->gradient + last->end - last->first == range.gradient;
-  if (follows && same_numbers(&last->numbers, &range.numbers))
+  if (follows && last->stage == range.stage && same_numbers(&last->numbers, &range.numbers))
     last->end = range.end;
   else
     ARENA_PUSH(program->arena, program->optimizer.flat_ranges, range);
 }
 
-static void add_weight(struct sharing *sharing, const struct weight *weight, int64_t end) {
+static void add_weight(struct sharing *sharing, const struct weight *weight, int64_t end, int stage) {
   const struct job *job = sharing->program->job;
   int64_t size = dtype_size(DTYPE_FLOAT32);
   int g = weight->parameter->value->differentiable ? group_of(job, weight->path) : -1;
   const struct param_group *group = g < 0 ? NULL : &job->optimizer.groups[g];
-  struct flat_range range = {.weight = weight, .first = weight->offset / size, .end = end / size};
+  struct flat_range range = {.weight = weight, .first = weight->offset / size, .end = end / size, .stage = stage};
   range.gradient = weight->gradient < 0 ? -1 : weight->gradient / size;
   range.frozen = !weight->parameter->value->differentiable;
   bool adamw = optimizer_steps_matrices(job) && (weight->parameter->shape.rank != 2 || (group != NULL && group->adamw));
@@ -144,13 +144,30 @@ static void add_weight(struct sharing *sharing, const struct weight *weight, int
 static bool has_tables(const struct program *program) {
   const struct job *job = program->job;
   return program->gradients != program->weights || job->optimizer.n_groups > 0 || optimizer_is_by_tensor(job) ||
-         optimizer_state_dtype(job) != STATE_FLOAT32 || is_sharded(program);
+         optimizer_state_dtype(job) != STATE_FLOAT32 || is_sharded(program) || program->ranks.pipeline.stages > 0;
 }
 
 /* Whether a weight is one that the update goes through. A backward that updates finds its rows by their numbers, so
  * that all weights have one. */
 static bool has_row(const struct job *job, const struct weight *weight) {
   return weight->gradient >= 0 || job_optimizer(job)->in_backward;
+}
+
+static bool is_own(const struct parameter_names *own, const char *name) {
+  for (int i = 0; i < own->count; i++)
+    if (strcmp(own->items[i], name) == 0) return true;
+  return false;
+}
+
+/* All of a rank's, in order; of those of a stage of a pipeline. */
+static void add_weights(struct sharing *sharing, const struct weight **sorted, int stage) {
+  const struct program *program = sharing->program;
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  for (int i = 0; i < program->weights->count; i++)
+    if (has_row(program->job, sorted[i]) &&
+        (pipeline->stages == 0 || is_own(&pipeline->own[stage], sorted[i]->path)))
+      add_weight(sharing, sorted[i], i + 1 < program->weights->count ? sorted[i + 1]->offset : program->weights->bytes,
+                 stage);
 }
 
 bool plan_groups(struct program *program, struct diagnostics *diags) {
@@ -163,10 +180,7 @@ bool plan_groups(struct program *program, struct diagnostics *diags) {
   if (diags->errors > 0) return false;
   for (int g = 0; g < job->optimizer.n_groups; g++) good = check_group(program, g, diags) && good;
   const struct weight **sorted = sorted_weights(program);
-  for (int i = 0; i < program->weights->count; i++)
-    if (has_row(job, sorted[i]))
-      add_weight(&sharing, sorted[i],
-                 i + 1 < program->weights->count ? sorted[i + 1]->offset : program->weights->bytes);
+  for (int k = 0; k == 0 || k < program->ranks.pipeline.stages; k++) add_weights(&sharing, sorted, k);
   program->optimizer.scratch = optimizer_scratch(program);
   return good;
 }

@@ -22,6 +22,7 @@
 #include "gen/plan/graph/prune.h"
 #include "gen/plan/graph/recompute.h"
 #include "gen/plan/graph/rewrites.h"
+#include "gen/plan/graph/stages.h"
 #include "gen/plan/graph/step_end.h"
 #include "gen/plan/graph/sums.h"
 #include "gen/plan/graph/synchronize.h"
@@ -41,6 +42,7 @@
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/compress.h"
 #include "gen/plan/ranks/fsdp_layers.h"
+#include "gen/plan/ranks/pipeline.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/plan/report/figures.h"
 #include "gen/plan/report/print.h"
@@ -130,6 +132,10 @@ static bool pass_recompute(struct context *context) {
   return program->kind != PROGRAM_TRAIN || choose_recomputation(program, context->diags);
 }
 
+static bool pass_stages(struct context *context) {
+  return divide_layers(context->program, context->diags);
+}
+
 static bool pass_peel_loops(struct context *context) {
   peel_loops(context->program->graph, context->peeled);
   return true;
@@ -212,6 +218,7 @@ static bool pass_kernels(struct context *context) {
 
 static bool pass_collectives(struct context *context) {
   if (context->program->kind != PROGRAM_TRAIN) return true;
+  if (context->program->ranks.pipeline.stages > 0) return plan_pipeline(context->program, context->diags);
   if (job_has_tree(context->program->job)) return plan_tree(context->program, context->diags);
   if (context->program->job->parallelism.local_steps > 0) return plan_averaging(context->program, context->diags);
   if (context->program->job->parallelism.power_sgd.on)
@@ -256,6 +263,7 @@ static const struct pass {
     {"step_end", pass_step_end},
     {"evaluation_mean", pass_evaluation_mean},
     {"recompute", pass_recompute},
+    {"stages", pass_stages},
     {"peel_loops", pass_peel_loops},
     {"differentiate", pass_differentiate},
     {"fused_loss_backward", pass_fused_loss_backward},

@@ -4,7 +4,10 @@
 
 #include "gen/spec/job.h"
 
+struct function;
+struct node;
 struct step;
+struct storage;
 
 /* What ranks do together in a step, all of them in the same order. */
 enum collective_kind {
@@ -13,7 +16,8 @@ enum collective_kind {
   COLLECTIVE_ALL_GATHER,
   COLLECTIVE_ALL_TO_ALL,
   COLLECTIVE_TREE_ALL_REDUCE, /* in the order of a tree */
-  COLLECTIVE_TREE_REDUCE_SCATTER
+  COLLECTIVE_TREE_REDUCE_SCATTER,
+  COLLECTIVE_SEND /* of one rank to another */
 };
 struct collective {
   enum collective_kind kind;
@@ -50,6 +54,33 @@ struct factored {
   int64_t first, count; /* of the gradients; a square may have more elements than it has of these */
   int64_t rows, columns, rank;
   int64_t at, left, right; /* elements: its offset among all such matrices, its factors' offsets */
+};
+
+/* A value that one stage of a pipeline gives to the next one, in the backward to the one before. */
+struct crossing {
+  const struct function *function; /* in whose memory it is, on both ranks at the same place */
+  const struct storage *storage;
+  int64_t first, count; /* its elements there */
+  int from, to;         /* stages */
+};
+
+struct crossing_list {
+  struct crossing *items;
+  int count, capacity;
+};
+
+/* Names of parameters. */
+struct parameter_names {
+  const char **items;
+  int count, capacity;
+};
+
+/* Ranks that divide the layers: gen/plan/graph/stages.h, gen/plan/ranks/pipeline.h. */
+struct pipeline {
+  int stages;                     /* 0: there are none */
+  struct node **layers;           /* by stage: the forward's call of its layers */
+  struct parameter_names *own;    /* by stage: the parameters that it uses */
+  struct crossing_list crossings; /* forwards and backwards */
 };
 
 struct compression {

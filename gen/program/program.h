@@ -150,6 +150,8 @@ struct step {
   int *reduced;     /* by iteration: buckets of gradients that have arrived before it; NULL: any */
   int *complete;    /* by iteration: gradient buckets that are complete after it, and last, before the first one; NULL:
                        no more than before */
+  int stage;          /* of a function that stages of a pipeline divide: whose it is */
+  uint32_t stages;    /* those that run it, a bit each */
 };
 
 struct function {
@@ -161,6 +163,7 @@ struct function {
   struct storage_list storages; /* all that it owns */
   struct slot *slots;
   int n_slots, slots_capacity;
+  bool staged;               /* the stages of a pipeline have different steps of it */
   bool *uses_weights, *uses_gradients; /* by scope: the function takes a pointer to them */
   bool *uses_bits16_weights;           /* by scope: to the copies of 16 bits */
   bool *uses_inputs;                   /* by input: the function takes it */
@@ -240,6 +243,7 @@ struct flat_range {
   int64_t gradient;   /* the first element of its gradient; -1: none is stored */
   bool frozen;        /* it is in the table, and is never updated */
   int64_t state[2];   /* where it begins in the arrays of its states, if they do not mirror the weights */
+  int stage;          /* of a pipeline: whose rank updates it; of what several use, each has a range */
   int fsdp_unit;      /* of program->ranks.fsdp_units; -1: of none */
   int64_t shard_size; /* divided among ranks: what each has of it but the last one, which has the rest */
   struct optimizer_numbers numbers;
@@ -396,6 +400,7 @@ struct program_ranks {
   struct event_list *events; /* of a step's last micro-batch, in order: gen/plan/ranks/sequence.h; NULL: not known */
   struct tree tree;
   struct compression compression;
+  struct pipeline pipeline;
 };
 
 /* Filled by gen/plan/memory/alias.h: what is in memory of gradients, in the order of addresses. */

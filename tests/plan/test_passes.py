@@ -46,7 +46,7 @@ class Passes(unittest.TestCase):
         names = passes()
         for model in sorted(MODELS.glob("*.c")):
             with self.subTest(model=model.stem):
-                words = re.match(r"/\* (--.*) \*/\n", model.read_text())
+                words = re.match(r"/\* (--.*?) \*/\n", model.read_text().replace("\n * ", " "))
                 at = names.index(pass_of(model.stem, names))
                 before = names[at - 1] if at > 0 else None
                 text = "".join(f"{line}\n" for line in changed(model, words[1].split() if words else [], before, names[at]))

@@ -302,7 +302,7 @@ int64_t collective_bytes(const struct collective *collective) {
 }
 
 const char *collective_name(enum collective_kind kind) {
-  static const char *const names[] = {"all-reduce", "reduce-scatter",  "all-gather",
-                                      "all-to-all", "tree all-reduce", "tree reduce-scatter"};
+  static const char *const names[] = {"all-reduce",      "reduce-scatter",      "all-gather", "all-to-all",
+                                      "tree all-reduce", "tree reduce-scatter", "send"};
   return names[kind];
 }

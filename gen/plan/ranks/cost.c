@@ -12,8 +12,13 @@ enum { EAGER_BYTES = 64 << 10 };
 enum { SHORT_BYTES = 16 << 10 };
 
 static const char *const method_names[] = {
-    [METHOD_NONE] = "nothing", [METHOD_DOUBLING] = "recursive doubling",   [METHOD_HALVING] = "halving and doubling",
-    [METHOD_RING] = "ring",    [METHOD_TREE_LINEAR] = "tree, then linear", [METHOD_LINEAR] = "linear",
+    [METHOD_NONE] = "nothing",
+    [METHOD_DOUBLING] = "recursive doubling",
+    [METHOD_HALVING] = "halving and doubling",
+    [METHOD_RING] = "ring",
+    [METHOD_TREE_LINEAR] = "tree, then linear",
+    [METHOD_LINEAR] = "linear",
+    [METHOD_MESSAGE] = "a message",
 };
 
 /* ---- One collective ---- */
@@ -55,6 +60,7 @@ static enum cost_method method_of(const struct collective *collective, int64_t r
   enum collective_kind kind = collective->kind;
   int64_t bytes = collective->count * collective->width;
   if (kind == COLLECTIVE_REDUCE_SCATTER) return collective->direct ? METHOD_LINEAR : METHOD_TREE_LINEAR;
+  if (kind == COLLECTIVE_SEND) return METHOD_MESSAGE;
   if (kind == COLLECTIVE_ALL_GATHER || kind == COLLECTIVE_ALL_TO_ALL) return METHOD_LINEAR;
   if (bytes <= SHORT_BYTES) return METHOD_DOUBLING;
   return (ranks & (ranks - 1)) == 0 ? METHOD_HALVING : METHOD_RING;
@@ -77,6 +83,9 @@ struct cost collective_cost(const struct program *program, const struct collecti
   double n = bytes_of(collective, method, p, rounds), ways = collective->kind == COLLECTIVE_TREE_REDUCE_SCATTER ? 1 : 2;
   switch (method) {
   case METHOD_NONE:
+    break;
+  case METHOD_MESSAGE:
+    seconds = message(network, n, group.sharing);
     break;
   case METHOD_DOUBLING:
     seconds = rounds * message(network, n, group.sharing);

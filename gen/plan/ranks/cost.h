@@ -18,6 +18,7 @@ enum cost_method {
   METHOD_RING,        /* 2 (p - 1) messages of n / p */
   METHOD_TREE_LINEAR, /* to one rank by a tree, L messages of n, then from it p - 1 of n / p at a time */
   METHOD_LINEAR,      /* p - 1 messages of n / p at a time */
+  METHOD_MESSAGE      /* one message of n */
 };
 
 /* What the model says of one time of a collective. */

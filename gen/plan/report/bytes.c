@@ -80,13 +80,19 @@ static void count_states(const struct program *program, struct memory_bytes *byt
 
 /* ---- A micro-batch ---- */
 
+/* Of how many micro-batches samples and saved values are there at a time. */
+static int64_t micro_batches_held(const struct program *program) {
+  return program->ranks.pipeline.stages > 0 ? program->job->accumulation.num_steps : 1;
+}
+
 /* What goes into it and what comes of it. */
 static int64_t sample_bytes(const struct program *program) {
   const struct region *entry = program->graph->entry;
   const struct value_list results = step_results(program);
   int64_t bytes = 0;
   for (int i = 0; i < entry->inputs.count; i++)
-    bytes += shape_bytes(entry->inputs.items[i]->shape, entry->inputs.items[i]->dtype);
+    bytes += arena_aligned(micro_batches_held(program) * shape_count(entry->inputs.items[i]->shape) *
+                           dtype_size(entry->inputs.items[i]->dtype));
   for (int i = 0; i < results.count; i++) bytes += shape_bytes(results.items[i]->shape, DTYPE_FLOAT32);
   if (program->step_end.takes_seed) bytes += array_bytes(1, DTYPE_FLOAT32);
   if (program->entry.second_region == NULL) return bytes;
@@ -171,7 +177,7 @@ void count_bytes(struct program *program) {
   bytes->gradients = gradient_bytes(program);
   count_states(program, bytes);
   bytes->checkpoint = mirrored(program) ? 0 : state_copy_bytes(program);
-  bytes->activations = program->entry.forward->saved_bytes;
+  bytes->activations = micro_batches_held(program) * program->entry.forward->saved_bytes;
   bytes->scratch = scratch_bytes(program);
   bytes->batch = sample_bytes(program) + passing_bytes(program) + report_bytes(program);
   bytes->total = bytes->weights + bytes->cache + bytes->gradients + bytes->optimizer + bytes->averages +

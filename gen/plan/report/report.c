@@ -11,6 +11,7 @@
 #include "gen/plan/memory/alias.h"
 #include "gen/plan/ranks/sharing.h"
 #include "gen/plan/ranks/tree.h"
+#include "gen/plan/report/stages.h"
 #include "gen/plan/report/traffic.h"
 #include "gen/program/choose.h"
 #include "gen/program/state.h"
@@ -123,6 +124,7 @@ const char *report_text(const struct program *program) {
   add_split(&text, program);
   add_step(&text, program);
   add_memory(&text, program);
+  text_puts(&text, stages_text(program));
   add_savings(&text, program);
   if (program->bits16 != DTYPE_FLOAT32)
     text_printf(&text, "precision %s %s, weights and their gradients in float32\n", dtype_name(program->bits16),
@@ -179,6 +181,7 @@ const char *report_json(const struct program *program, json_t *predicted) {
                         json_pack("{s:i, s:I, s:I}", "parameters", program->figures.n_split, "elements",
                                   (json_int_t)program->figures.own_elements, "ranks",
                                   (json_int_t)job->parallelism.axes[split_axis(program)]));
+  if (root != NULL && program->ranks.pipeline.stages > 0) json_object_set_new(root, "pipeline", stages_json(program));
   struct shared_bytes shared = shared_bytes(program);
   if (root != NULL && program->ranks.collectives.count > 0) {
     json_object_set_new(root, "collectives", traffic_json(program));

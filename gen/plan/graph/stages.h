@@ -1,0 +1,15 @@
+/* Stages: ranks along parallelism.pp divide the layers (Huang et al., "GPipe", arXiv:1811.06965). The loop over layers
+ * becomes a loop for each stage, one after the other, so that a stage's part of the model is statements in a row. Which
+ * statements these are is known once functions are laid out: gen/plan/ranks/pipeline.h. */
+#ifndef ACCEL_PLAN_GRAPH_STAGES_H
+#define ACCEL_PLAN_GRAPH_STAGES_H
+
+#include "gen/program/program.h"
+
+/* Divides the loop over layers of a program that trains into parallelism.pp calls, and notes them in
+ * program->ranks.pipeline. Nothing where that is 1. Before gradients are made. False with an error at the key where the
+ * model has no loop over layers, one that so many ranks do not divide evenly, buffers, or a parameter of more than two
+ * stages. */
+bool divide_layers(struct program *program, struct diagnostics *diags);
+
+#endif

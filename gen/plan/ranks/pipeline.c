@@ -1,0 +1,248 @@
+#include "gen/plan/ranks/pipeline.h"
+
+#include <string.h>
+
+#include "gen/plan/ranks/tree.h"
+#include "gen/program/storage.h"
+
+struct staging {
+  struct program *program;
+  struct diagnostics *diags;
+  bool **used; /* by position of a function, at stage * inputs + input: what the stage's statements take of its caller */
+};
+
+static int position_of(const struct program *program, const struct function *function) {
+  int i = 0;
+  while (program->functions.items[i] != function) i++;
+  return i;
+}
+
+static bool is_backward(const struct function *function) {
+  return function->forward != NULL;
+}
+
+/* The stage whose layers a statement runs, forwards or backwards; -1: it is not such a loop. */
+static int stage_of_layers(const struct program *program, const struct step *step) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  if (step->node->call == NULL) return -1;
+  const struct node *forward = step->node->call->forward != NULL ? step->node->call->forward : step->node;
+  for (int k = 0; k < pipeline->stages; k++)
+    if (pipeline->layers[k] == forward) return k;
+  return -1;
+}
+
+/* ---- Whose a statement is ---- */
+
+/* The stages come one after the other, in the backward from the last to the first: a statement is of the stage whose
+ * layers come next, and after all layers of the one that was the last of them. */
+static void give_stages(struct staging *staging, struct function *function) {
+  const struct program *program = staging->program;
+  const int stages = program->ranks.pipeline.stages;
+  int stage = is_backward(function) ? 0 : stages - 1;
+  for (int i = function->n_steps - 1; i >= 0; i--) {
+    struct step *step = &function->steps[i];
+    const int layers = stage_of_layers(program, step);
+    const bool all = step->callee != NULL && step->callee->staged;
+    if (layers >= 0) stage = layers;
+    function->staged |= layers >= 0 || all;
+    step->stage = stage;
+    step->stages = all ? (UINT32_C(1) << stages) - 1 : UINT32_C(1) << stage;
+    if (all) stage = is_backward(function) ? stages - 1 : 0;
+  }
+}
+
+/* ---- What it needs ---- */
+
+static bool has(const struct step *step, int stage) {
+  return (step->stages >> stage & 1) != 0;
+}
+
+static bool is_staged_call(const struct step *step) {
+  return step->callee != NULL && step->callee->staged;
+}
+
+static bool writes(const struct step *step, const struct storage *storage) {
+  for (int i = 0; i < step->node->n_outputs; i++)
+    if (step->outputs[i].storage != NULL && storage_root(step->outputs[i].storage) == storage) return true;
+  return false;
+}
+
+/* The last statement before `before` that writes the storage; NULL: none does. */
+static struct step *writer_of(const struct function *function, const struct storage *storage, int before) {
+  for (int i = before - 1; i >= 0; i--)
+    if (writes(&function->steps[i], storage)) return &function->steps[i];
+  return NULL;
+}
+
+/* Whether a statement is one kernel over samples and constants alone. */
+static bool is_of_samples(const struct function *function, const struct step *step) {
+  if (step->callee != NULL) return false;
+  for (int i = 0; i < step->node->n_inputs; i++) {
+    const struct storage *storage = step->inputs[i].storage;
+    if (storage == NULL) continue;
+    storage = storage_root((struct storage *)storage);
+    if (storage->kind == STORAGE_INPUT) continue;
+    if (storage->kind == STORAGE_WEIGHT || storage->kind == STORAGE_GRADIENT) return false;
+    const struct step *writer = writer_of(function, storage, (int)(step - function->steps));
+    if (writer == NULL || !is_of_samples(function, writer)) return false;
+  }
+  return true;
+}
+
+static bool crosses(const struct pipeline *pipeline, const struct storage *storage, int to) {
+  for (int i = 0; i < pipeline->crossings.count; i++)
+    if (pipeline->crossings.items[i].storage == storage && pipeline->crossings.items[i].to == to) return true;
+  return false;
+}
+
+static void add_crossing(struct staging *staging, const struct function *function, const struct view *view, int from,
+                         int to) {
+  struct pipeline *pipeline = &staging->program->ranks.pipeline;
+  const struct storage *storage = storage_root(view->storage);
+  struct crossing crossing = {.function = function, .storage = storage, .count = storage->count, .from = from, .to = to};
+  if (storage->copies > 1) crossing.first = view->offset / storage->count * storage->count;
+  for (int i = 0; i < pipeline->crossings.count; i++) {
+    const struct crossing *known = &pipeline->crossings.items[i];
+    if (known->storage == storage && known->first == crossing.first && known->to == to) return;
+  }
+  ARENA_PUSH(staging->program->arena, pipeline->crossings, crossing);
+}
+
+static bool fail(const struct staging *staging, const struct step *step, int stage) {
+  diag_error(staging->diags, job_where(staging->program->job, "parallelism.pp"),
+             "stage %d of the model needs a value that is made more than a stage away", stage);
+  diag_note(staging->diags, step->node->where, "it is needed here");
+  diag_help(staging->diags, "let layers pass values on to the next layer alone, or leave parallelism.pp out");
+  return false;
+}
+
+static bool need(struct staging *staging, struct function *function, struct step *step, int stage);
+
+/* A statement of a stage reads a view. */
+static bool need_view(struct staging *staging, struct function *function, struct step *step, const struct view *view,
+                      int stage) {
+  const struct pipeline *pipeline = &staging->program->ranks.pipeline;
+  if (view->storage == NULL) return true;
+  const struct storage *storage = storage_root(view->storage);
+  if (storage->kind == STORAGE_WEIGHT || storage->kind == STORAGE_GRADIENT) return true;
+  if (storage->kind == STORAGE_INPUT) {
+    int inputs = function->region->inputs.count;
+    staging->used[position_of(staging->program, function)][stage * inputs + storage->index] = true;
+    return true;
+  }
+  struct step *writer = writer_of(function, storage, (int)(step - function->steps));
+  if (writer == NULL) { /* the forward has written it */
+    if (function->forward == NULL) return fail(staging, step, stage);
+    const struct function *forward = function->forward;
+    writer = writer_of(forward, storage, forward->n_steps);
+    if (crosses(pipeline, storage, stage)) return true;
+    return (writer != NULL && has(writer, stage) && (!is_staged_call(writer) || stage == pipeline->stages - 1)) ||
+           fail(staging, step, stage);
+  }
+  if (is_staged_call(writer))
+    return stage == (is_backward(function) ? 0 : pipeline->stages - 1) || fail(staging, step, stage);
+  if (has(writer, stage)) return true;
+  if (is_of_samples(function, writer)) return need(staging, function, writer, stage);
+  int before = is_backward(function) ? stage + 1 : stage - 1;
+  bool divides = false; /* the function whose loop is divided */
+  for (int i = 0; i < function->n_steps; i++) divides |= stage_of_layers(staging->program, &function->steps[i]) >= 0;
+  if (writer->stage != before || !divides) return fail(staging, step, stage);
+  add_crossing(staging, function, view, before, stage);
+  return true;
+}
+
+static bool need(struct staging *staging, struct function *function, struct step *step, int stage) {
+  const bool *taken = NULL;
+  if (is_staged_call(step))
+    taken = staging->used[position_of(staging->program, step->callee)] + stage * step->node->n_inputs;
+  step->stages |= UINT32_C(1) << stage;
+  for (int i = 0; i < step->node->n_inputs; i++)
+    if ((taken == NULL || taken[i]) && !need_view(staging, function, step, &step->inputs[i], stage)) return false;
+  return true;
+}
+
+static bool need_all(struct staging *staging, struct function *function) {
+  const int stages = staging->program->ranks.pipeline.stages;
+  size_t inputs = (size_t)function->region->inputs.count;
+  bool *used = arena_alloc(staging->program->arena, (inputs * (size_t)stages + 1) * sizeof *used);
+  staging->used[position_of(staging->program, function)] = used;
+  for (int i = 0; i < function->n_steps; i++)
+    for (int k = 0; k < stages; k++)
+      if (has(&function->steps[i], k) && (function->steps[i].stage == k || is_staged_call(&function->steps[i])) &&
+          !need(staging, function, &function->steps[i], k))
+        return false;
+  return true;
+}
+
+/* ---- What ranks exchange ---- */
+
+static void add(struct program *program, enum collective_kind kind, enum axis axis, const char *what, int64_t count,
+                int64_t width, int64_t times) {
+  struct collective collective = {
+      .kind = kind, .axis = axis, .what = what, .width = width, .count = count, .times = times};
+  if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->ranks.collectives, collective);
+}
+
+/* Of the stage that has most. */
+static int64_t most_gradients(const struct program *program) {
+  int64_t most = 0;
+  for (int k = 0; k < program->ranks.pipeline.stages; k++) {
+    int64_t count = 0;
+    for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
+      const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
+      if (range->stage == k) count += range->end - range->first;
+    }
+    if (count > most) most = count;
+  }
+  return most;
+}
+
+/* Gradients of what two stages use, which each of them sends the other. */
+static void add_shared(struct program *program) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct weight *weight = &program->weights->items[i];
+    int stages = 0;
+    for (int k = 0; k < pipeline->stages; k++)
+      for (int n = 0; n < pipeline->own[k].count; n++) stages += strcmp(pipeline->own[k].items[n], weight->path) == 0;
+    const char *what = arena_printf(program->arena, "gradients of %s, of two stages", weight->path);
+    if (stages > 1)
+      add(program, COLLECTIVE_SEND, AXIS_PP, what,
+          arena_aligned(shape_count(weight->parameter->shape) * dtype_size(DTYPE_FLOAT32)) / dtype_size(DTYPE_FLOAT32),
+          dtype_size(DTYPE_FLOAT32), 1);
+  }
+}
+
+/* What one rank between two others gives to them, and what all of them add up. */
+static void add_collectives(struct program *program) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  const int64_t times = program->job->accumulation.num_steps;
+  for (int i = 0; i < pipeline->crossings.count; i++) {
+    const struct crossing *crossing = &pipeline->crossings.items[i];
+    bool first = crossing->from < crossing->to ? crossing->from == 0 : crossing->to == 0;
+    const char *what = crossing->from < crossing->to ? "what the next stage takes" : "its gradients, of the stage before";
+    if (first) add(program, COLLECTIVE_SEND, AXIS_PP, what, crossing->count, dtype_size(crossing->storage->dtype), times);
+  }
+  add_shared(program);
+  add(program, COLLECTIVE_ALL_REDUCE, AXIS_DP_REPLICATE, "gradients of a stage, of the one that has most",
+      most_gradients(program), dtype_size(DTYPE_FLOAT32), 1);
+  add(program, COLLECTIVE_ALL_REDUCE, AXIS_PP, "the loss", 1, (int64_t)sizeof(double), 1);
+  add(program, COLLECTIVE_ALL_REDUCE, AXIS_DP_REPLICATE, "the loss", 1, (int64_t)sizeof(double), 1);
+  bool largest = program->job->optimizer.norm_type == NORM_INF;
+  add(program, COLLECTIVE_ALL_REDUCE, AXIS_PP, largest ? "the gradient's largest element" : "the gradient's norm",
+      largest ? 1 : TREE_SQUARES, (int64_t)sizeof(double), 1);
+  program->ranks.sends_always = true; /* gradients are added up after the backward */
+}
+
+bool plan_pipeline(struct program *program, struct diagnostics *diags) {
+  if (program->ranks.pipeline.stages == 0) return true;
+  struct staging staging = {.program = program, .diags = diags};
+  staging.used = arena_alloc(program->arena, (size_t)program->functions.count * sizeof *staging.used);
+  for (int i = 0; i < program->functions.count; i++) {
+    struct function *function = program->functions.items[i];
+    give_stages(&staging, function);
+    if (function->staged && !need_all(&staging, function)) return false;
+  }
+  add_collectives(program);
+  return true;
+}
