@@ -1,5 +1,7 @@
 #include "gen/audit/interp.h"
 
+#include <string.h>
+
 static void start(struct interp *interp, struct audit *audit, struct tree *tree) {
   interp->audit = audit;
   interp->tree = tree;
@@ -30,18 +32,41 @@ static void run_from(struct interp *interp, struct function *function, unsigned 
   interp->n_objects = frame.base;
 }
 
-bool interp_check(struct audit *audit, struct tree *tree) {
+/* What was found so far goes on to another interpretation of the same program. */
+static struct interp *follow_as(struct audit *audit, struct tree *tree, const struct interp *before) {
   struct interp *interp = arena_alloc(audit->arena, sizeof *interp);
   start(interp, audit, tree);
   interp->budget = 20000;
+  if (before == NULL) return interp;
+  interp->stage = before->stage + 1;
+  interp->n_stages = before->n_stages;
+  memcpy(interp->messages, before->messages, sizeof interp->messages);
+  interp->failures.items = before->failures.items;
+  interp->failures.count = before->failures.count;
+  interp->failures.capacity = before->failures.capacity;
+  interp->kernel_failures.items = before->kernel_failures.items;
+  interp->kernel_failures.count = before->kernel_failures.count;
+  interp->kernel_failures.capacity = before->kernel_failures.capacity;
+  interp->untracked = before->untracked;
+  interp->n_kernels = before->n_kernels;
+  interp->n_accesses = before->n_accesses;
+  interp->steps = before->steps;
+  return interp;
+}
+
+bool interp_check(struct audit *audit, struct tree *tree) {
   struct function *entry = tree_function(tree, "main");
   struct function *root = audit->root == NULL ? NULL : tree_function(tree, audit->root);
   bool reached = entry != NULL && entry->body != NULL && (root == NULL || root->role->is_used);
-  interp->starts = reached;
-  if (reached)
-    run_from(interp, entry, ORIGIN_CONFIG);
-  else if (root != NULL && root->body != NULL)
-    run_from(interp, root, ORIGIN_STEP);
+  struct interp *interp = NULL;
+  do {
+    interp = follow_as(audit, tree, interp);
+    interp->starts = reached;
+    if (reached)
+      run_from(interp, entry, ORIGIN_CONFIG);
+    else if (root != NULL && root->body != NULL)
+      run_from(interp, root, ORIGIN_STEP);
+  } while (interp->stage + 1 < interp->n_stages);
   interp_claims(interp);
   return interp->steps < INTERP_MAX_STEPS;
 }

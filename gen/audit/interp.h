@@ -72,6 +72,7 @@ struct lvalue {
 enum failure_kind {
   FAILURE_LOOP,
   FAILURE_COLLECTIVE,
+  FAILURE_DEADLOCK,
   FAILURE_BOUNDS,
   FAILURE_UNWRITTEN,
   FAILURE_PARTIAL,
@@ -124,7 +125,19 @@ struct stored {
   struct content content;
 };
 
-enum { MAX_LOOPS = 60 };
+/* What a stage of a pipeline exchanges with others, in the order in which it comes to it. */
+enum message_kind { MESSAGE_SEND, MESSAGE_RECEIVE, MESSAGE_EXCHANGE, MESSAGE_TOGETHER };
+struct stage_message {
+  enum message_kind kind;
+  const struct syntax *node;
+  int64_t peer, size; /* the other stage; bytes or elements */
+};
+struct stage_messages {
+  struct stage_message *items;
+  int count, capacity;
+};
+
+enum { MAX_LOOPS = 60, MAX_STAGES = 32 };
 
 struct interp {
   struct audit *audit;
@@ -175,6 +188,8 @@ struct interp {
   const struct object *config;    /* the accel_program that the run starts with; NULL: not seen */
   struct content incoming;        /* the integers that the access at hand writes */
   int n_kernels, n_accesses;
+  int stage, n_stages; /* of a pipeline: as which one the program is followed, of how many; 0: it has not asked */
+  struct stage_messages messages[MAX_STAGES];
 };
 
 enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_UNREACHABLE };
@@ -279,6 +294,12 @@ void interp_require_in_place(struct interp *interp, const struct syntax *call, c
 bool interp_reaches_collective(struct function *function);
 void interp_collective(struct interp *interp, struct syntax *node, const struct value *arguments, int count);
 void interp_claim_collectives(struct interp *interp);
+
+/* Stages of a pipeline: whether an argument is their axis; a call that exchanges something among ranks; the claim about
+ * all of these. */
+bool interp_is_stage_axis(const struct syntax *argument, struct value axis);
+void interp_message(struct interp *interp, const struct syntax *node, const struct value *arguments, int count);
+void interp_claim_stages(struct interp *interp);
 
 struct note *interp_note(struct interp *interp, struct syntax *node);
 /* Notes what a choice depends on, where its condition is not constant. */

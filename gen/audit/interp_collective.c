@@ -65,6 +65,7 @@ void interp_collective(struct interp *interp, struct syntax *node, const struct 
                 interp_spell(interp, node->parts[i + 1]), interp_origin_word(value.origin));
   }
   if (count > 0) check_axis(interp, node, arguments[0]);
+  interp_message(interp, node, arguments, count);
 }
 
 /* ---- The claim ---- */
@@ -130,12 +131,18 @@ static bool has_collectives(const struct tree *tree) {
   return false;
 }
 
+static const char of_stages[] =
+    "The ranks of each stage of the pipeline run this one text and come to the same collectives in the same order with the "
+    "same arguments, in the step path and outside of it: constants, the stage, counters, the step's number of "
+    "micro-batches and what the runtime agrees among ranks (when events are due) decide on each, constants and counters "
+    "alone make up its arguments; an axis is one along which the program has ranks.";
+
 void interp_claim_collectives(struct interp *interp) {
   const struct tree *tree = interp->tree;
   if (!has_collectives(tree)) return;
   struct claim *claim = audit_claim(
       interp->audit, "same-collectives",
-      "All ranks run this one text and come to the same collectives in the same order with the same arguments, in the "
+      interp->n_stages > 0 ? of_stages : "All ranks run this one text and come to the same collectives in the same order with the same arguments, in the "
       "step path and outside of it: constants, counters, the step's number of micro-batches and what the runtime "
       "agrees among ranks (when events are due) decide on each, constants and counters alone make up its arguments; an "
       "axis is one along which the program has ranks.");

@@ -154,6 +154,12 @@ static struct value tell_rank_along(const struct call *call) {
   int64_t axis = call->count > 1 && call->arguments[1].kind == VALUE_INTEGER ? call->arguments[1].low : -1;
   if (call->interp->config == NULL || axis < 0 || call->arguments[1].high != axis) return rank;
   int64_t ranks = external_member(call->interp, call->interp->config, "mesh", axis);
+  if (ranks > 1 && ranks <= MAX_STAGES && interp_is_stage_axis(call->node->parts[2], call->arguments[1])) {
+    call->interp->n_stages = (int)ranks;
+    struct value stage = value_integer(call->interp->stage, call->interp->stage);
+    stage.origin = ORIGIN_STAGE;
+    return stage;
+  }
   rank.low = 0;
   rank.high = ranks > 1 ? ranks - 1 : 0;
   return rank;
@@ -411,6 +417,27 @@ static struct value collect_rows(const struct call *call) {
   return move_rows(call, 1);
 }
 
+/* What goes to another stage, comes from it, or is added up with its own. */
+static struct value send_bytes(const struct call *call) {
+  interp_collective(call->interp, call->node, call->arguments, call->count);
+  external_touch(call, 2, external_max(call, 3), false);
+  return value_number(0);
+}
+
+static struct value receive_bytes(const struct call *call) {
+  interp_collective(call->interp, call->node, call->arguments, call->count);
+  external_touch(call, 2, external_max(call, 3), true);
+  return value_number(0);
+}
+
+static struct value add_other(const struct call *call) {
+  interp_collective(call->interp, call->node, call->arguments, call->count);
+  int64_t count = external_max(call, 3), bytes = count > VALUE_MAX / 4 ? VALUE_MAX : count * 4;
+  external_touch(call, 2, bytes, false);
+  external_touch(call, 2, bytes, true);
+  return value_number(0);
+}
+
 static const struct {
   const char *name;
   struct value (*run)(const struct call *call);
@@ -443,6 +470,9 @@ static const struct {
     {"accel_load_values", load_values},
     {"accel_generation_window", generation_window},
     {"accel_generation_positions", generation_positions},
+    {"accel_send", send_bytes},
+    {"accel_receive", receive_bytes},
+    {"accel_add_other", add_other},
     {"accel_all_reduce_from", sum_float32_into},
     {"accel_all_reduce_bfloat16_from", sum_16_bits_into},
     {"accel_all_reduce_float16_from", sum_16_bits_into},

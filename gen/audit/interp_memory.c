@@ -255,7 +255,8 @@ static struct value load_static(struct interp *interp, struct lvalue lvalue, con
   if (object->variable->is_constant && object->variable->initial != NULL)
     return interp_constant(interp, lvalue, origin_of_choice(lvalue.at.origin));
   struct value value = value_of_type(lvalue.type, origin);
-  if (!element && interp_set_once(interp, lvalue.at.object, &value)) value.origin = origin;
+  if (!element && interp_set_once(interp, lvalue.at.object, &value))
+    value.origin = value.origin == ORIGIN_STAGE ? 0 : origin; /* a constant of the stage that is followed */
   return value;
 }
 

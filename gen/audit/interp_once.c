@@ -36,5 +36,6 @@ bool interp_set_once(struct interp *interp, int object, struct value *value) {
   if (at->once < 0) return false;
   *value = value_join(*set, value_integer(0, 0)); /* which it is until then */
   value->blame = BLAME_ALWAYS;
+  if (set->origin == ORIGIN_STAGE && set->low == set->high) *value = *set; /* and then it has been set */
   return true;
 }

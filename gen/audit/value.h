@@ -13,7 +13,8 @@ enum origin {
   ORIGIN_UNTRACKED = 16, /* a number or a pointer in a record, or one that a loop changes */
   ORIGIN_CHOSEN = 32,    /* control dependence: which of several values it is depends on one of the above */
   ORIGIN_RANK = 64,      /* which of several processes this is */
-  ORIGIN_STAGED = 128    /* memory of the host that mirrors the device's, until it is sent */
+  ORIGIN_STAGED = 128,   /* memory of the host that mirrors the device's, until it is sent */
+  ORIGIN_STAGE = 256     /* the stage of a pipeline as which the program is followed */
 };
 
 enum value_kind {
