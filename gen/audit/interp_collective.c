@@ -132,9 +132,11 @@ static bool has_collectives(const struct tree *tree) {
 }
 
 static const char of_stages[] =
-    "The ranks of each stage of the pipeline run this one text and come to the same collectives in the same order with the "
+    "The ranks of each stage of the pipeline run this one text and come to the same collectives in the same order with "
+    "the "
     "same arguments, in the step path and outside of it: constants, the stage, counters, the step's number of "
-    "micro-batches and what the runtime agrees among ranks (when events are due) decide on each, constants and counters "
+    "micro-batches and what the runtime agrees among ranks (when events are due) decide on each, constants and "
+    "counters "
     "alone make up its arguments; an axis is one along which the program has ranks.";
 
 void interp_claim_collectives(struct interp *interp) {
@@ -142,10 +144,14 @@ void interp_claim_collectives(struct interp *interp) {
   if (!has_collectives(tree)) return;
   struct claim *claim = audit_claim(
       interp->audit, "same-collectives",
-      interp->n_stages > 0 ? of_stages : "All ranks run this one text and come to the same collectives in the same order with the same arguments, in the "
-      "step path and outside of it: constants, counters, the step's number of micro-batches and what the runtime "
-      "agrees among ranks (when events are due) decide on each, constants and counters alone make up its arguments; an "
-      "axis is one along which the program has ranks.");
+      interp->n_stages > 0
+          ? of_stages
+          : "All ranks run this one text and come to the same collectives in the same order with the same arguments, "
+            "in the "
+            "step path and outside of it: constants, counters, the step's number of micro-batches and what the runtime "
+            "agrees among ranks (when events are due) decide on each, constants and counters alone make up its "
+            "arguments; an "
+            "axis is one along which the program has ranks.");
   struct collective_check check = {.interp = interp, .claim = claim};
   for (int i = 0; i < tree->n_functions; i++) {
     check.function = tree->functions[i];

@@ -1,6 +1,6 @@
-/* Stages of a pipeline. The program is followed once for each stage, as that stage, and what it exchanges with others is
- * listed. The lists are then run against each other: a message goes when one stage is at its sending and the other at
- * its receipt, what stages do together when all are there. That is the least that a channel between them can do, so
+/* Stages of a pipeline. The program is followed once for each stage, as that stage, and what it exchanges with others
+ * is listed. The lists are then run against each other: a message goes when one stage is at its sending and the other
+ * at its receipt, what stages do together when all are there. That is the least that a channel between them can do, so
  * what ends this way ends with any buffers. Ranks that differ in what is no stage run equal lists, and are at equal
  * places of them. */
 #include <string.h>
@@ -84,8 +84,8 @@ static bool pass(struct exchange *exchange, int stage) {
   if (other == NULL || other->kind != wanted || other->peer != stage) return false;
   if (other->size != own->size)
     fail(exchange, own,
-         arena_printf(arena, "stage %d gives stage %lld %lld, which takes %lld on line %d", stage,
-                      (long long)own->peer, (long long)own->size, (long long)other->size, other->node->where.line));
+         arena_printf(arena, "stage %d gives stage %lld %lld, which takes %lld on line %d", stage, (long long)own->peer,
+                      (long long)own->size, (long long)other->size, other->node->where.line));
   exchange->messages++;
   exchange->bytes += own->kind == MESSAGE_SEND ? own->size : 0;
   exchange->at[stage]++;
@@ -126,7 +126,8 @@ void interp_claim_stages(struct interp *interp) {
   if (interp->n_stages == 0) return;
   struct claim *claim = audit_claim(
       interp->audit, "deadlock-free",
-      "Stages of the pipeline exchange all that they send: each message has a receipt of the same size by the stage that "
+      "Stages of the pipeline exchange all that they send: each message has a receipt of the same size by the stage "
+      "that "
       "it is sent to, in the same order, what stages do together all of them come to, and no stage waits for another "
       "forever, with channels that hold no message.");
   struct exchange exchange = {.interp = interp, .claim = claim};

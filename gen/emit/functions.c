@@ -308,6 +308,131 @@ static struct jinja_value kernel_call_value(const struct program *program, const
   return value;
 }
 
+/* Whose a function is. */
+static void set_heading(struct arena *arena, struct jinja_value value, const struct function *function) {
+  set_comment(arena, value, "model_function", function->region->function);
+  set_comment(arena, value, "file", name_in_folder(function->region->where.file));
+  set_int(arena, value, "line", function->region->where.line);
+  set_bool(arena, value, "backward", function->forward != NULL);
+  set_origin(arena, value, function->region->where);
+}
+
+/* ---- Stages of a pipeline ---- */
+
+static bool stage_draws(const struct function *function, int stage) {
+  for (int i = 0; i < function->n_steps; i++) {
+    const struct step *step = &function->steps[i];
+    if ((step->stages >> stage & 1) == 0) continue;
+    if (step->callee == NULL   ? step->node->kind->kernel.random
+        : step->callee->staged ? stage_draws(step->callee, stage)
+                               : step->callee->random)
+      return true;
+  }
+  return false;
+}
+
+/* What a function is called with the statements of one stage alone. */
+static const char *stage_name(struct arena *arena, const struct function *function, int stage) {
+  return arena_printf(arena, "stage_%d_%s", stage, function->name);
+}
+
+/* A value that comes from another stage or goes to one. */
+static struct jinja_value crossing_value(struct arena *arena, const struct crossing *crossing, bool sent) {
+  struct jinja_value value = jinja_map(arena), arguments = jinja_list(arena), part;
+  const struct storage *storage = crossing->storage;
+  struct jinja_value argument = memory_argument(arena, storage, false, &part);
+  if (storage->copies > 1) set_index(arena, part, index_value(arena, crossing->first / storage->count, 0, 0));
+  jinja_push(arena, arguments, argument);
+  set_text(arena, value, "crosses", sent ? "accel_send" : "accel_receive");
+  set_int(arena, value, "peer", sent ? crossing->to : crossing->from);
+  set_int(arena, value, "elements", crossing->count);
+  set_text(arena, value, "type", element_type(storage->dtype));
+  jinja_set(arena, value, "arguments", arguments);
+  set_bool(arena, value, "random", false);
+  return value;
+}
+
+static void push_crossings(const struct program *program, const struct function *function, int stage, bool sent,
+                           struct jinja_value list) {
+  const struct crossing_list *crossings = &program->ranks.pipeline.crossings;
+  for (int i = 0; i < crossings->count; i++) {
+    const struct crossing *crossing = &crossings->items[i];
+    if (crossing->function == function && (sent ? crossing->from : crossing->to) == stage)
+      jinja_push(program->arena, list, crossing_value(program->arena, crossing, sent));
+  }
+}
+
+static struct jinja_value stage_statements(const struct program *program, const struct function *function, int stage);
+
+static bool has_holder(struct jinja_value statements, const char *name) {
+  for (int i = 0; i < jinja_count(statements); i++) {
+    struct jinja_value arguments = jinja_get(jinja_at(statements, i), "arguments");
+    for (int k = 0; k < jinja_count(arguments); k++)
+      if (strcmp(jinja_text(jinja_get(jinja_at(arguments, k), "holder")), name) == 0) return true;
+  }
+  return false;
+}
+
+/* Whether the statements of a stage use parameter `index` of a function. */
+static bool stage_takes(const struct program *program, const struct function *function, int stage, int index) {
+  struct jinja_value parameter = jinja_at(parameters_value(program, function), index);
+  struct jinja_value statements = stage_statements(program, function, stage);
+  if (strcmp(jinja_text(jinja_get(parameter, "kind")), "stream") == 0) return stage_draws(function, stage);
+  return has_holder(statements, jinja_text(jinja_get(parameter, "name")));
+}
+
+/* Of the parameters of a function, or of arguments for them, those that a stage's form of it has. */
+static struct jinja_value stage_part(const struct program *program, const struct function *function, int stage,
+                                     struct jinja_value list) {
+  struct jinja_value kept = jinja_list(program->arena);
+  for (int i = 0; i < jinja_count(list); i++)
+    if (stage_takes(program, function, stage, i)) jinja_push(program->arena, kept, jinja_at(list, i));
+  return kept;
+}
+
+static struct jinja_value stage_statement(const struct program *program, const struct function *function,
+                                          const struct step *step, int stage) {
+  struct arena *arena = program->arena;
+  if (step->callee == NULL) return kernel_call_value(program, function, step);
+  struct jinja_value value = call_value(program, function, step);
+  if (!step->callee->staged) return value;
+  set_text(arena, value, "callee", stage_name(arena, step->callee, stage));
+  set_bool(arena, value, "random", stage_draws(step->callee, stage));
+  jinja_set(arena, value, "arguments", stage_part(program, step->callee, stage, jinja_get(value, "arguments")));
+  return value;
+}
+
+/* First what any stage makes for itself, then what comes, then the stage's own, then what goes. */
+static struct jinja_value stage_statements(const struct program *program, const struct function *function, int stage) {
+  struct jinja_value list = jinja_list(program->arena);
+  bool received = false;
+  for (int i = 0; i < function->n_steps; i++) {
+    const struct step *step = &function->steps[i];
+    if ((step->stages >> stage & 1) == 0) continue;
+    if (step->stage == stage && !received) push_crossings(program, function, stage, false, list);
+    received |= step->stage == stage;
+    struct jinja_value statement = stage_statement(program, function, step, stage);
+    set_node_origin(program->arena, statement, step->node);
+    jinja_push(program->arena, list, statement);
+  }
+  push_crossings(program, function, stage, true, list);
+  return list;
+}
+
+static struct jinja_value stage_value(const struct program *program, const struct function *function, int stage) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena);
+  set_heading(arena, value, function);
+  set_text(arena, value, "name", stage_name(arena, function, stage));
+  set_bool(arena, value, "sends", false);
+  set_int(arena, value, "stage", stage);
+  jinja_set(arena, value, "parameters", stage_part(program, function, stage, parameters_value(program, function)));
+  jinja_set(arena, value, "statements", stage_statements(program, function, stage));
+  return value;
+}
+
+/* ---- All of them ---- */
+
 /* sends: with the statements that send gradients on their way, which may be those of a function that it calls; last: as
  * a step's last micro-batch does. */
 static struct jinja_value function_value(const struct program *program, const struct function *function, bool sends,
@@ -327,11 +452,7 @@ static struct jinja_value function_value(const struct program *program, const st
   }
   set_text(arena, value, "name", last ? sending_name(program, function) : function->name);
   set_bool(arena, value, "sends", sends);
-  set_comment(arena, value, "model_function", function->region->function);
-  set_comment(arena, value, "file", name_in_folder(function->region->where.file));
-  set_int(arena, value, "line", function->region->where.line);
-  set_bool(arena, value, "backward", function->forward != NULL);
-  set_origin(arena, value, function->region->where);
+  set_heading(arena, value, function);
   jinja_set(arena, value, "parameters", parameters_value(program, function));
   jinja_set(arena, value, "statements", statements);
   return value;
@@ -342,6 +463,9 @@ struct jinja_value functions_value(const struct program *program) {
   bool early = shard_sends_otherwise(program); /* micro-batches before the last one send, too */
   for (int i = 0; i < program->functions.count; i++) {
     const struct function *function = program->functions.items[i];
+    for (int k = 0; function->staged && k < program->ranks.pipeline.stages; k++)
+      jinja_push(program->arena, list, stage_value(program, function, k));
+    if (function->staged) continue;
     bool called = function->n_steps > 0 || function->region->results.count > 0; /* see gen/plan/graph/prune.h */
     bool sends = function_sends(function);
     if (called && !(sends && program->ranks.sends_always))
@@ -386,5 +510,36 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
   for (int i = 0; i < region->inputs.count; i++)
     if (function->uses_inputs[i])
       jinja_push(arena, list, arena_member(arena, region->inputs.items[i]->name, NULL, false));
+  return list;
+}
+
+/* The call of an entry function by a stage: {name, arguments, random}. A micro-batch has samples and saved values of
+ * its own. */
+static struct jinja_value stage_call(const struct program *program, const struct function *function, int stage) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena), all = entry_arguments_value(program, function, "weights");
+  const struct region *region = function->region;
+  for (int i = 0; i < jinja_count(all); i++) {
+    struct jinja_value part = jinja_at(jinja_get(jinja_at(all, i), "parts"), 0);
+    const char *member = jinja_text(jinja_get(part, "member"));
+    bool own = strcmp(member, "saved") == 0;
+    for (int k = 0; k < region->inputs.count; k++) own |= strcmp(member, region->inputs.items[k]->name) == 0;
+    if (own) set_index(arena, part, index_value(arena, 0, 1, 0));
+  }
+  set_text(arena, value, "name", stage_name(arena, function, stage));
+  jinja_set(arena, value, "arguments", stage_part(program, function, stage, all));
+  set_bool(arena, value, "random", stage_draws(function, stage));
+  return value;
+}
+
+struct jinja_value stages_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  for (int k = 0; k < program->ranks.pipeline.stages; k++) {
+    struct jinja_value value = jinja_map(arena);
+    jinja_set(arena, value, "forward", stage_call(program, program->entry.forward, k));
+    jinja_set(arena, value, "backward", stage_call(program, program->entry.backward, k));
+    jinja_push(arena, list, value);
+  }
   return list;
 }

@@ -68,6 +68,7 @@ static struct jinja_value row_value(struct arena *arena, const struct flat_range
   struct jinja_value value = jinja_map(arena);
   set_comment(arena, value, "name", name);
   set_int(arena, value, "first", range->first);
+  set_int(arena, value, "stage", range->stage);
   set_int(arena, value, "gradient", range->gradient);
   set_bool(arena, value, "stored", range->gradient >= 0);
   set_bool(arena, value, "frozen", range->frozen);
@@ -256,6 +257,8 @@ static struct jinja_value rule_value(const struct program *program, const struct
     jinja_set(arena, value, "split_gradients", gradients_value(program, GRADIENTS_SPLIT));
     jinja_set(arena, value, "whole_gradients", gradients_value(program, GRADIENTS_WHOLE));
   }
+  jinja_set(arena, value, "first_ranges", stage_ranges_value(program));
+  set_stage_gradients(program, value);
   set_int(arena, value, "shards", job->parallelism.axes[AXIS_DP_SHARD]);
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
   set_bool(arena, value, "grows", grows);

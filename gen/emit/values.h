@@ -114,6 +114,21 @@ struct jinja_value profile_value(const struct program *program);
 /* All functions: [{name, title, where, parameters, statements}]. */
 struct jinja_value functions_value(const struct program *program);
 
+/* What each stage of a pipeline calls of the entry functions: [{forward: {name, arguments, random}, backward}]; empty
+ * without a pipeline. */
+struct jinja_value stages_value(const struct program *program);
+
+/* Of the update's ranges, where those of each stage of a pipeline begin, and the end. */
+struct jinja_value stage_ranges_value(const struct program *program);
+
+/* Sets stage_gradients, a table of gradients by stage in which each is once, and first_gradients, where those of each
+ * stage begin there, and the end. */
+void set_stage_gradients(const struct program *program, struct jinja_value value);
+
+/* Of a pipeline {count, micro_batches, stages, shared: gradients of two stages [{name, first, count, stages}]}; nothing
+ * without one. */
+struct jinja_value pipeline_value(const struct program *program);
+
 /* Sets what must have come and left before each iteration of a statement, what it completes and who sends that. sends:
  * in a function that sends gradients on their way; last: as a step's last micro-batch does. */
 void set_exchange(const struct program *program, struct jinja_value value, const struct step *step, bool sends,

@@ -164,8 +164,7 @@ static void add_weights(struct sharing *sharing, const struct weight **sorted, i
   const struct program *program = sharing->program;
   const struct pipeline *pipeline = &program->ranks.pipeline;
   for (int i = 0; i < program->weights->count; i++)
-    if (has_row(program->job, sorted[i]) &&
-        (pipeline->stages == 0 || is_own(&pipeline->own[stage], sorted[i]->path)))
+    if (has_row(program->job, sorted[i]) && (pipeline->stages == 0 || is_own(&pipeline->own[stage], sorted[i]->path)))
       add_weight(sharing, sorted[i], i + 1 < program->weights->count ? sorted[i + 1]->offset : program->weights->bytes,
                  stage);
 }

@@ -150,8 +150,8 @@ struct step {
   int *reduced;     /* by iteration: buckets of gradients that have arrived before it; NULL: any */
   int *complete;    /* by iteration: gradient buckets that are complete after it, and last, before the first one; NULL:
                        no more than before */
-  int stage;          /* of a function that stages of a pipeline divide: whose it is */
-  uint32_t stages;    /* those that run it, a bit each */
+  int stage;        /* of a function that stages of a pipeline divide: whose it is */
+  uint32_t stages;  /* those that run it, a bit each */
 };
 
 struct function {
@@ -163,7 +163,7 @@ struct function {
   struct storage_list storages; /* all that it owns */
   struct slot *slots;
   int n_slots, slots_capacity;
-  bool staged;               /* the stages of a pipeline have different steps of it */
+  bool staged;                         /* the stages of a pipeline have different steps of it */
   bool *uses_weights, *uses_gradients; /* by scope: the function takes a pointer to them */
   bool *uses_bits16_weights;           /* by scope: to the copies of 16 bits */
   bool *uses_inputs;                   /* by input: the function takes it */

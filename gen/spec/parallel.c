@@ -86,8 +86,13 @@ static int64_t sequence_ranks(const struct spec_node *job) {
   return length_of(job, "sp");
 }
 
+/* Ranks that each have some of the layers. */
+static int64_t stages(const struct spec_node *job) {
+  return length_of(job, "pp");
+}
+
 int64_t parallel_data_ranks(const struct spec_node *job) {
-  int64_t ranks = parallel_ranks(job) / tensor_ranks(job) / sequence_ranks(job);
+  int64_t ranks = parallel_ranks(job) / tensor_ranks(job) / sequence_ranks(job) / stages(job);
   return ranks > 1 ? ranks : 1;
 }
 
@@ -97,7 +102,6 @@ int64_t parallel_data_ranks(const struct spec_node *job) {
 static const struct {
   const char *axis, *why;
 } unbuilt[] = {
-    {"pp", "every rank has all layers"},
     {"cp", "every rank has whole sequences"},
 };
 
@@ -197,6 +201,55 @@ static const struct refusal dealing[] = {
     {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
     {"parallelism.local_sgd_steps", NULL, "ranks that step alone would have experts that others have not seen",
      "a job without parallelism.local_sgd_steps"},
+    {"parallelism.reproducible", "topology", "its tree of sums is of whole gradients", "parallelism.reproducible: run"},
+    {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "bf16", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"},
+};
+
+/* Of ranks that have some layers each. */
+static const char own_stage[] = "a rank has some of the parameters";
+static const struct refusal staged[] = {
+    {"devices.kind", "cuda", "programs for GPUs divide no layers so far", "devices.kind: cpu"},
+    {"devices.kind", "hip", "programs for GPUs divide no layers so far", "devices.kind: cpu"},
+    {"accumulation.num_steps", "1", "with one micro-batch a step, ranks would wait for each other",
+     "accumulation.num_steps: 4 or more"},
+    {"accumulation.sync_with_dataloader", "true", "the schedule has as many micro-batches in each step",
+     "accumulation.sync_with_dataloader: false"},
+    {"accumulation.sync_each_batch", "true", "gradients of other ranks come after all backwards",
+     "accumulation.sync_each_batch: false"},
+    {"accumulation.normalize", "tokens", untried, "accumulation.normalize: batches"},
+    {"optimizer.name", "lamb", untried, "optimizer.name: adamw"},
+    {"optimizer.name", "adafactor", untried, "optimizer.name: adamw"},
+    {"optimizer.name", "muon", untried, "optimizer.name: adamw"},
+    {"optimizer.name", "lomo", "gradients add up over micro-batches", "optimizer.name: sgd"},
+    {"optimizer.name", "adalomo", "gradients add up over micro-batches", "optimizer.name: adamw"},
+    {"optimizer.name", "schedule_free_adamw", own_stage, "optimizer.name: adamw"},
+    {"optimizer.state_dtype", "bf16", untried, "optimizer.state_dtype: float32"},
+    {"optimizer.state_dtype", "bf16_stochastic", untried, "optimizer.state_dtype: float32"},
+    {"optimizer.state_dtype", "8bit", untried, "optimizer.state_dtype: float32"},
+    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
+    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: fp32"},
+    {"precision.param_dtype", "bf16", untried, "precision.param_dtype: fp32"},
+    {"precision.grad_scaler.enabled", "true", untried, "a job without precision.grad_scaler"},
+    {"memory.activation_checkpointing", "all", untried, "memory.activation_checkpointing: none"},
+    {"memory.activation_checkpointing", "every", untried, "memory.activation_checkpointing: none"},
+    {"memory.activation_checkpointing", "layers", untried, "memory.activation_checkpointing: none"},
+    {"memory.activation_checkpointing", "functions", untried, "memory.activation_checkpointing: none"},
+    {"memory.activation_checkpointing", "auto", untried, "memory.activation_checkpointing: none"},
+    {"model.lora", NULL, untried, "a job without model.lora"},
+    {"hooks.source", NULL, own_stage, "a job without hooks"},
+    {"profile", NULL, "its parts are those of a rank with all layers", "a job without profile"},
+    {"tracking.grad_norms", "per_layer", own_stage, "tracking.grad_norms: global"},
+    {"training.ema", NULL, own_stage, "a job without training.ema"},
+    {"training.early_stopping", NULL, "it needs evaluations", "a job without training.early_stopping"},
+    {"training.on_nonfinite", "skip", untried, "training.on_nonfinite: stop"},
+    {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
+    {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"},
+    {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"},
+    {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
+    {"parallelism.local_sgd_steps", NULL, untried, "a job without parallelism.local_sgd_steps"},
     {"parallelism.reproducible", "topology", "its tree of sums is of whole gradients", "parallelism.reproducible: run"},
     {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
@@ -307,7 +360,7 @@ static void check_dividing(const struct spec_node *job, struct diagnostics *diag
 }
 
 static void check_sequences(const struct spec_node *job, struct diagnostics *diags) {
-  static const char *const others[] = {"tp"};
+  static const char *const others[] = {"tp", "pp"};
   const struct spec_node *sp = axis_of(job, "sp");
   if (sequence_ranks(job) == 1) return;
   if (parallel_ranks(job) / tensor_ranks(job) % sequence_ranks(job) != 0) {
@@ -327,7 +380,7 @@ static void check_sequences(const struct spec_node *job, struct diagnostics *dia
 }
 
 static void check_dealing(const struct spec_node *job, struct diagnostics *diags) {
-  static const char *const others[] = {"tp", "sp"};
+  static const char *const others[] = {"tp", "sp", "pp"};
   const struct spec_node *ep = axis_of(job, "ep");
   int64_t ranks = parallel_data_ranks(job);
   if (expert_ranks(job) == 1) return;
@@ -344,6 +397,44 @@ static void check_dealing(const struct spec_node *job, struct diagnostics *diags
     diag_help(diags, "leave one of them out");
   }
   check_refusals(job, dealing, COUNT(dealing), "ranks that divide experts", ep, "a job without parallelism.ep", diags);
+}
+
+/* An evaluation would need a forward of its own through the stages. */
+static void check_no_evaluation(const struct spec_node *job, const struct spec_node *pp, struct diagnostics *diags) {
+  const struct spec_node *interval = spec_find(job, "training.eval_interval");
+  if (interval == NULL || interval->integer == 0) return;
+  diag_error(diags, interval->where,
+             "'training.eval_interval' does not go with ranks that divide the layers: no stage evaluates so far");
+  diag_note(diags, pp->where, "ranks that divide the layers by this");
+  diag_help(diags, "leave it out, and evaluate checkpoints with 'accel-gen build --program evaluate'");
+}
+
+static void check_stages(const struct spec_node *job, struct diagnostics *diags) {
+  enum { MOST = 32 };
+  const struct spec_node *pp = axis_of(job, "pp"), *tp = axis_of(job, "tp");
+  if (stages(job) == 1) return;
+  if (stages(job) > MOST) {
+    diag_error(diags, pp->where, "'parallelism.pp' can be %d at most", MOST);
+    diag_help(diags, "divide the other ranks' batches: leave them to parallelism.dp_replicate");
+  }
+  if (parallel_ranks(job) % stages(job) != 0) {
+    diag_error(diags, pp->where, "'parallelism.pp' is %lld, which does not divide the job's %lld rank%s",
+               (long long)pp->integer, (long long)parallel_ranks(job), parallel_ranks(job) > 1 ? "s" : "");
+    diag_help(diags, "let devices.nodes times devices.per_node be a multiple of it");
+  }
+  if (tensor_ranks(job) > 1) {
+    diag_error(diags, tp->where, "'parallelism.tp' does not go with ranks that divide the layers: %s", untried);
+    diag_note(diags, pp->where, "ranks that divide the layers by this");
+    diag_help(diags, "leave one of them out");
+  }
+  const struct spec_node *freeze = spec_find(job, "model.freeze");
+  if (freeze != NULL && freeze->count > 0) {
+    diag_error(diags, freeze->where, "'model.freeze' does not go with ranks that divide the layers: %s", untried);
+    diag_note(diags, pp->where, "ranks that divide the layers by this");
+    diag_help(diags, "leave one of them out");
+  }
+  check_no_evaluation(job, pp, diags);
+  check_refusals(job, staged, COUNT(staged), "ranks that divide the layers", pp, "a job without parallelism.pp", diags);
 }
 
 static void check_spread(const struct spec_node *job, struct diagnostics *diags) {
@@ -436,6 +527,7 @@ void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
   check_dividing(job, diags);
   check_sequences(job, diags);
   check_dealing(job, diags);
+  check_stages(job, diags);
   sharding_check(job, parallel_data_ranks(job) / expert_ranks(job), diags);
   check_alone(job, diags);
   check_affinity(job, diags);
@@ -460,6 +552,7 @@ void parallel_bind(struct job *job) {
   int64_t data_ranks = parallel_data_ranks(job->tree);
   int64_t expert = expert_ranks(job->tree);
   struct data_grid grid = data_grid_of(job->tree, data_ranks / expert);
+  job->parallelism.axes[AXIS_PP] = stages(job->tree);
   job->parallelism.axes[AXIS_TP] = tensor_ranks(job->tree);
   job->parallelism.axes[AXIS_SP] = sequence_ranks(job->tree);
   job->parallelism.axes[AXIS_EP] = expert;

@@ -49,7 +49,10 @@ struct data_grid data_grid_of(const struct spec_node *job, int64_t ranks) {
 static void note_other_ranks(const struct spec_node *job, struct diagnostics *diags) {
   static const struct {
     const char *axis, *what;
-  } others[] = {{"tp", "train on the same batches"}, {"sp", "train on the same batches"}, {"ep", "divide the experts"}};
+  } others[] = {{"tp", "train on the same batches"},
+                {"sp", "train on the same batches"},
+                {"pp", "train on the same batches"},
+                {"ep", "divide the experts"}};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     const struct spec_node *ranks = key(job, others[i].axis);
     if (ranks != NULL && ranks->integer > 1)

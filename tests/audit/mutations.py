@@ -161,6 +161,11 @@ def of_exchanges(*changes):
     return of_ranks(*changes, mark="(ACCEL_SP,")
 
 
+def of_stages(*changes):
+    """One of these changes of a program whose ranks are the stages of a pipeline."""
+    return of_ranks(*changes, mark="(ACCEL_PP,")
+
+
 def of_sums(*changes):
     return of_ranks(*changes, mark="(ACCEL_TP,")
 
@@ -282,6 +287,23 @@ KINDS = {
         (r"\n  (all_to_all_\w+\(|accel_all_to_all\()([^;]*;)", r"\n  if (arena->result[0] < 9.0f) \1\2"))),
     "exchange with itself": ("no-overlap", replace(EXCHANGE, r"\1(\2, \3, \3, \5 * sizeof *\6)")),
     "part of another rank": ("in-bounds", replace(r"\+ rank_along_sp\)", "+ rank_along_sp + 1)")),
+    "message to another stage": ("deadlock-free", replace(
+        r"(accel_(?:send|receive|add_other)\(ACCEL_PP, )(\d)", lambda m, r: m[1] + str(int(m[2]) + r.choice([-1, 1])))),
+    "message of another size": ("deadlock-free", replace(
+        r"(accel_(?:send|receive)\(ACCEL_PP, [^;]*, )(\d+)( \* sizeof)", lambda m, r: f"{m[1]}{int(m[2]) // r.choice([2, 4])}{m[3]}")),
+    "message left out": ("deadlock-free", replace(r"\n  (?:if \(stage == \d\) )?accel_(?:send|receive|add_other)\(ACCEL_PP, [^;]*;", "")),
+    "message sent twice": ("deadlock-free", replace(r"\n  (accel_(?:send|receive)\(ACCEL_PP, [^;]*;)", r"\g<0>\n  \1")),
+    "sending instead of a receipt": ("deadlock-free", replace(
+        r"accel_(send|receive)(\(ACCEL_PP, )", lambda m, r: f"accel_{'send' if m[1] == 'receive' else 'receive'}{m[2]}")),
+    "stage that leaves a micro-batch out": ("deadlock-free", of_stages(
+        (r"if \(stage == 0\)(\s+stage_0_)", r"if (stage == 0 && i > 0)\1"),
+        (r"i < (\d+); i\+\+\) backward\(", r"i < \1 - (size_t)stage; i++) backward("),
+        (r"\n( +)forward\(i", r"\n\1if (stage == 0 || i != 1) forward(i"))),
+    "stages in another order": ("deadlock-free", of_stages(
+        (r"\n( +)forward\((i[^;]*)\);", r"\g<0>\n\1if (stage == 0) backward(\2);"),
+        (r"\n  add_gradients\(\);((?:\n.*){1,8}?\n  report.grad_norm = [^;]*;)",
+         r"\n  if (stage == 0) add_gradients();\1\n  if (stage > 0) add_gradients();"))),
+    "sum of one stage": ("deadlock-free", replace(r"\n  (accel_all_reduce_\w+\(ACCEL_PP)", r"\n  if (stage == 1) \1")),
     "overflow": ("no-overflow", in_kernel("for (int i = 0; i < 64; i++) (void)(i * 100000000);")),
 }
 

@@ -13,14 +13,17 @@ from test_matrix import CASES, GENERATOR, job_of
 
 PROGRAMS = ["gpt2", "nanogpt_no_bias", "gpt2_wide", "gru", "mlp_accumulation", "gpt2_dropout_accumulation", "mlp"]
 DROPPED = {"n_layer": 3, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
-# Programs of so many ranks; the last ones divide tensors, or sequences.
+# Programs of so many ranks; the last ones divide tensors, sequences, or layers.
 RANKS = [(4, {"config": DROPPED}),
          (4, {"training": {"on_nonfinite": "skip", "eval_interval": 5},
               "parallelism": {"ddp": {"bucket_cap_mb": 0.01, "comm_hook": "bf16"}}}),
          (2, {"config": DROPPED, "parallelism": {"tp": 2}}),
          (2, {"parallelism": {"tp": 2}, "precision": {"mixed_precision": "bf16"}}),
          (4, {"parallelism": {"tp": 2, "dp_replicate": 2}}),
-         (2, {"parallelism": {"sp": 2}})]
+         (2, {"parallelism": {"sp": 2}}),
+         (2, {"parallelism": {"pp": 2}, "accumulation": {"num_steps": 3, "sync_with_dataloader": False}}),
+         (4, {"config": {**DROPPED, "n_layer": 4}, "parallelism": {"pp": 4},
+              "accumulation": {"num_steps": 4, "sync_with_dataloader": False}})]
 
 
 def programs_in(folder):

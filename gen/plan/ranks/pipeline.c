@@ -8,7 +8,8 @@
 struct staging {
   struct program *program;
   struct diagnostics *diags;
-  bool **used; /* by position of a function, at stage * inputs + input: what the stage's statements take of its caller */
+  bool *
+      *used; /* by position of a function, at stage * inputs + input: what the stage's statements take of its caller */
 };
 
 static int position_of(const struct program *program, const struct function *function) {
@@ -99,7 +100,8 @@ static void add_crossing(struct staging *staging, const struct function *functio
                          int to) {
   struct pipeline *pipeline = &staging->program->ranks.pipeline;
   const struct storage *storage = storage_root(view->storage);
-  struct crossing crossing = {.function = function, .storage = storage, .count = storage->count, .from = from, .to = to};
+  struct crossing crossing = {
+      .function = function, .storage = storage, .count = storage->count, .from = from, .to = to};
   if (storage->copies > 1) crossing.first = view->offset / storage->count * storage->count;
   for (int i = 0; i < pipeline->crossings.count; i++) {
     const struct crossing *known = &pipeline->crossings.items[i];
@@ -220,8 +222,10 @@ static void add_collectives(struct program *program) {
   for (int i = 0; i < pipeline->crossings.count; i++) {
     const struct crossing *crossing = &pipeline->crossings.items[i];
     bool first = crossing->from < crossing->to ? crossing->from == 0 : crossing->to == 0;
-    const char *what = crossing->from < crossing->to ? "what the next stage takes" : "its gradients, of the stage before";
-    if (first) add(program, COLLECTIVE_SEND, AXIS_PP, what, crossing->count, dtype_size(crossing->storage->dtype), times);
+    const char *what =
+        crossing->from < crossing->to ? "what the next stage takes" : "its gradients, of the stage before";
+    if (first)
+      add(program, COLLECTIVE_SEND, AXIS_PP, what, crossing->count, dtype_size(crossing->storage->dtype), times);
   }
   add_shared(program);
   add(program, COLLECTIVE_ALL_REDUCE, AXIS_DP_REPLICATE, "gradients of a stage, of the one that has most",

@@ -1,0 +1,101 @@
+/* A pipeline: its stages, and which gradients are whose. */
+#include <string.h>
+
+#include "gen/emit/rows.h"
+#include "gen/emit/values.h"
+
+static bool uses(const struct parameter_names *own, const char *name) {
+  for (int i = 0; i < own->count; i++)
+    if (strcmp(own->items[i], name) == 0) return true;
+  return false;
+}
+
+/* Elements of a weight's gradient up to the next one. */
+static int64_t padded(const struct weight *weight) {
+  const int64_t line = 16;
+  return (shape_count(weight->parameter->shape) + line - 1) / line * line;
+}
+
+static struct jinja_value gradient_value(const struct program *program, const struct weight *weight) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena);
+  set_comment(arena, value, "name", weight->path);
+  set_int(arena, value, "first", weight->gradient / dtype_size(DTYPE_FLOAT32));
+  set_int(arena, value, "count", padded(weight));
+  return value;
+}
+
+/* Gradients to which two stages add: [{name, first, count, stages: [a, b]}]. */
+static struct jinja_value shared_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct weight *weight = &program->weights->items[i];
+    struct jinja_value stages = jinja_list(arena);
+    for (int k = 0; k < pipeline->stages; k++)
+      if (uses(&pipeline->own[k], weight->path)) jinja_push(arena, stages, jinja_int(k));
+    if (jinja_count(stages) < 2) continue;
+    struct jinja_value value = gradient_value(program, weight);
+    jinja_set(arena, value, "stages", stages);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
+struct jinja_value stage_ranges_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  const struct flat_range_list *ranges = &program->optimizer.flat_ranges;
+  for (int k = 0; program->ranks.pipeline.stages > 0 && k <= program->ranks.pipeline.stages; k++) {
+    int first = 0;
+    while (first < ranges->count && ranges->items[first].stage < k) first++;
+    jinja_push(arena, list, jinja_int(first));
+  }
+  return list;
+}
+
+/* The gradients of a stage that none before it has, neighbours in one row. */
+static int add_counted(const struct program *program, int stage, struct table_row *rows) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  int count = 0;
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct weight *weight = &program->weights->items[i];
+    const int64_t first = weight->gradient / dtype_size(DTYPE_FLOAT32), length = padded(weight);
+    bool counted = !uses(&pipeline->own[stage], weight->path);
+    for (int k = 0; k < stage; k++) counted |= uses(&pipeline->own[k], weight->path);
+    if (counted) continue;
+    if (count > 0 && rows[count - 1].steps[0] + rows[count - 1].same[0] == first)
+      rows[count - 1].same[0] += length;
+    else
+      rows[count++] = (struct table_row){.name = weight->path, .same = {length}, .steps = {first}};
+  }
+  return count;
+}
+
+void set_stage_gradients(const struct program *program, struct jinja_value value) {
+  struct arena *arena = program->arena;
+  const int stages = program->ranks.pipeline.stages;
+  struct table_row *rows = arena_alloc(arena, ((size_t)program->weights->count + 1) * sizeof *rows);
+  struct jinja_value firsts = jinja_list(arena);
+  int count = 0;
+  if (stages == 0) return;
+  jinja_push(arena, firsts, jinja_int(0));
+  for (int k = 0; k < stages; k++) {
+    count += add_counted(program, k, rows + count);
+    jinja_push(arena, firsts, jinja_int(count));
+  }
+  jinja_set(arena, value, "first_gradients", firsts);
+  jinja_set(arena, value, "stage_gradients", table_value(arena, rows, count, 1, 1));
+}
+
+struct jinja_value pipeline_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena);
+  if (program->ranks.pipeline.stages == 0) return value;
+  set_int(arena, value, "count", program->ranks.pipeline.stages);
+  set_int(arena, value, "micro_batches", program->job->accumulation.num_steps);
+  jinja_set(arena, value, "stages", stages_value(program));
+  jinja_set(arena, value, "shared", shared_value(program));
+  return value;
+}

@@ -1,0 +1,130 @@
+"""Pipeline parallelism (parallelism.pp) against one process: the same losses, norms and weights, with tied embeddings or
+without, alone or with data parallelism; whole tensors in files, so that a run resumes on any mesh."""
+
+import os
+import signal
+import subprocess
+import unittest
+
+from ranks import GENERATOR, BesideOne, Ranks, Running, job_of, relative, trained
+
+CONFIG = {"n_layer": 4, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
+LLAMA = {"num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "intermediate_size": 48,
+         "head_dim": 8, "vocab_size": 256}
+STEPS = {"num_steps": 4, "sync_with_dataloader": False}
+
+
+class Pipeline(BesideOne):
+    """`ranks` ranks, each `pp` of which divide the layers and take the same batches."""
+
+    def beside(self, ranks, pp, batch=3, steps=20, tolerance=1e-6, **groups):
+        groups = {"config": CONFIG, "accumulation": STEPS, **groups}
+        several, lines = trained(ranks, job_of(ranks, batch, steps, parallelism={"pp": pp}, **groups))
+        one, wanted = self.one(ranks // pp * batch, steps, **groups)
+        for line, want in zip(lines, wanted, strict=True):
+            self.assertLess(abs(line["loss"] / want["loss"] - 1), tolerance, f"loss of step {line['step']}")
+            self.assertLess(abs(line["grad_norm"] / want["grad_norm"] - 1), 100 * tolerance, f"norm of step {line['step']}")
+        after = one.weights()
+        self.assertEqual(sorted(after), sorted(several.weights()))
+        for name, value in several.weights().items():
+            self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
+        return several
+
+    def test_two_stages(self):
+        pipeline = self.beside(2, 2).plan()["pipeline"]
+        width, states = CONFIG["n_embd"], 2
+        layers = CONFIG["n_layer"] // 2 * (12 * width * width + 13 * width)
+        ends = [(CONFIG["vocab_size"] + rows) * width for rows in (CONFIG["block_size"], 2)]
+        self.assertEqual([stage["optimizer"] for stage in pipeline["stages"]], [4 * states * (layers + end) for end in ends])
+        self.assertAlmostEqual(pipeline["bubble"], 1 / 5)
+
+    def test_four_stages(self):
+        """A layer each."""
+        self.beside(4, 4)
+
+    def test_with_data_parallelism(self):
+        """Without dropout, whose draws are those of a micro-batch: here one process takes two of them as one."""
+        self.beside(4, 2, config={**CONFIG, "dropout": 0.0})
+
+    def test_grouped_heads(self):
+        """Rotary positions, no tied embeddings."""
+        self.beside(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
+
+    def test_in_bf16(self):
+        self.beside(2, 2, tolerance=1e-3, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3})
+
+    def test_groups(self):
+        """And the norm that is the largest gradient."""
+        self.beside(2, 2, optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1,
+                                     "param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
+
+
+class Files(unittest.TestCase):
+    """Whole tensors are read and written."""
+
+    @classmethod
+    def setUpClass(cls):
+        groups = {"config": {**CONFIG, "dropout": 0.0}, "checkpoint": {"every": 5}, "accumulation": STEPS}
+        cls.job = staticmethod(lambda ranks, batch, steps, **more: job_of(ranks, batch, steps, **groups, **more))
+        cls.one, cls.lines = trained(1, cls.job(1, 4, 10))
+
+    def resumed(self, before, after):
+        """A run of 5 steps on one mesh that goes on to 10 on another: (ranks, batch, keys of parallelism) each."""
+        first = Ranks(before[0], self.job(before[0], before[1], 5, parallelism=before[2]))
+        first.build()
+        first.run()
+        second = Ranks(after[0], self.job(after[0], after[1], 10, parallelism=after[2]), folder=first.folder)
+        second.build()
+        lines = second.run("--resume", "auto")
+        for line, want in zip(lines, self.lines, strict=True):
+            self.assertLess(abs(line["loss"] / want["loss"] - 1), 1e-6, f"loss of step {line['step']}")
+        wanted = self.one.weights()
+        for name, value in second.weights().items():
+            self.assertLess(relative(value, wanted[name]), 1e-3, name)
+
+    def test_from_two_stages_to_one_rank(self):
+        self.resumed((2, 4, {"pp": 2}), (1, 4, {}))
+
+    def test_from_one_rank_to_two_times_two(self):
+        self.resumed((1, 4, {}), (4, 2, {"pp": 2}))
+
+    def test_a_killed_rank_ends_all(self):
+        trainer = Ranks(2, self.job(2, 4, 100000, parallelism={"pp": 2}, devices={"timeout": 20}, tracking={"every": 1}))
+        trainer.build()
+        running = Running(trainer)
+        os.kill(running.ranks[1][1], signal.SIGKILL)
+        self.assertNotEqual(running.end().returncode, 0)
+
+
+class Refused(unittest.TestCase):
+    def refused(self, words, ranks=2, **groups):
+        groups = {"parallelism": {"pp": 2}, "accumulation": STEPS, "config": CONFIG, **groups}
+        trainer = Ranks(ranks, job_of(ranks, 3, 5, **groups))
+        result = subprocess.run([GENERATOR, "plan", "job.yaml"], cwd=trainer.folder, capture_output=True, text=True)
+        self.assertNotEqual(result.returncode, 0, words)
+        self.assertIn(words, result.stderr)
+        self.assertRegex(result.stderr, r"^job\.yaml:\d+:\d+: error: ")
+
+    def test_ranks_that_it_does_not_divide(self):
+        self.refused("'parallelism.pp' is 2, which does not divide the job's 3 ranks", ranks=3)
+
+    def test_layers_that_it_does_not_divide(self):
+        self.refused("2 ranks do not divide 3 layers evenly", config={**CONFIG, "n_layer": 3})
+
+    def test_no_layers(self):
+        self.refused("the model has no loop over layers that 2 ranks could divide", model="gru_bytes",
+                     config={"n_embd": 6, "width": 10, "vocab_size": 256, "block_size": 4})
+
+    def test_one_micro_batch(self):
+        self.refused("with one micro-batch a step, ranks would wait for each other", accumulation={})
+
+    def test_shards(self):
+        self.refused("'parallelism.zero_stage' does not go with ranks that divide the layers",
+                     parallelism={"pp": 2, "zero_stage": 1})
+
+    def test_evaluations(self):
+        self.refused("'training.eval_interval' does not go with ranks that divide the layers", training={"eval_interval": 2})
+
+
+if __name__ == "__main__":
+    unittest.main()
