@@ -66,6 +66,12 @@ def replace(pattern, change, where=lambda text: [(0, len(text))]):
     return kind
 
 
+def looked_up(pattern, change):
+    """Of programs that look tokens up as they are. Where ranks have parts of a vocabulary, a token beyond it is nobody's."""
+    kind = replace(pattern, change)
+    return lambda text, rng: None if "own_index" in text else kind(text, rng)
+
+
 def kernel_spans(text):
     return [(at, text.index("\n}\n", at)) for at in kernels(text)]
 
@@ -211,8 +217,10 @@ KINDS = {
         replace(r"(  alignas\(64\) float )(\w+)\[(\d+ \* \d+)\]", smaller_member)(t, r) or "") or None),
     "layers off by one": ("in-bounds", replace(r"for \(int i = 0; i < (\d+); i\+\+\)",
                                                lambda m, r: f"for (int i = 0; i < {int(m[1]) + 1}; i++)", regions("forward"))),
-    "vocabulary": ("in-bounds", replace(r"\.vocabulary = ([1-9]\d*)", lambda m, r: f".vocabulary = {int(m[1]) + r.choice([1, 9])}")),
-    "vocabulary unchecked": ("in-bounds", replace(r"\.vocabulary = [1-9]\d*", ".vocabulary = 0")),
+    "vocabulary": ("in-bounds", looked_up(r"\.vocabulary = ([1-9]\d*)", lambda m, r: f".vocabulary = {int(m[1]) + r.choice([1, 9])}")),
+    "vocabulary unchecked": ("in-bounds", looked_up(r"\.vocabulary = [1-9]\d*", ".vocabulary = 0")),
+    "row of another rank": ("in-bounds", replace(r"own < (\d+) \? own : -1", lambda m, r: f"own < {int(m[1]) + r.choice([1, 9])} ? own : -1")),
+    "row of no rank": ("in-bounds", replace(r"row = token >= 0 \? token : 0;", "row = token;")),
     "sequence length": ("in-bounds", replace(r"\.sequence_length = ([1-9]\d*)",
                                              lambda m, r: f".sequence_length = {int(m[1]) + 1}")),
     "arena too small": ("in-bounds", replace(r"\.arena_bytes = sizeof\(struct arena\)", r"\g<0> / 2")),
