@@ -142,16 +142,16 @@ class Memory(unittest.TestCase):
     def test_peak(self):
         """Peak = plan + the constant of a process, as tests/program/test_figures.py has it; less than sgd's by about the
         gradients of all layers, but for those in whose memory sgd keeps activations."""
-        one = make(1, 64, 8, 3, optimizer=lomo())
+        one = make(1, 64, 8, 2, optimizer=lomo())
         constant = peak(one) - one.plan()["arena_bytes"]["total"]
         found, figures, aliased = {}, {}, {}
         for name in ("sgd", "lomo", "adalomo"):
-            trainer = make(48, 64, 8, 3, optimizer={"name": name, "lr": 1e-3})
+            trainer = make(24, 64, 8, 2, optimizer={"name": name, "lr": 1e-3})
             figures[name] = trainer.plan()["arena_bytes"]
             aliased[name] = trainer.plan().get("aliased_bytes", 0)
             found[name] = peak(trainer) - constant
-            # The names by which 48 layers' parameters are saved, and adalomo's states of them, are no part of the arena.
-            names = (3e3 if name == "adalomo" else 1e3) * 12 * 48
+            # The names by which 24 layers' parameters are saved, and adalomo's states of them, are no part of the arena.
+            names = (3e3 if name == "adalomo" else 1e3) * 12 * 24
             most = max(0.01 * figures[name]["total"], MIB / 2) + names
             self.assertLess(abs(found[name] - figures[name]["total"]), most, name)
         gradients, states = figures["sgd"]["gradients"], figures["adalomo"]["optimizer"]
