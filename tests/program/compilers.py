@@ -15,13 +15,13 @@ COMPILERS = {"gcc": "gcc", "clang": tool("clang")}
 
 def compiles(text, number, both=False):
     """Yields (what, None or why it failed): no warning under gcc and clang. Those that come from following values (gcc)
-    or from loops that were not vectorized (clang) need an optimizing compiler, which is what takes the time: of eight
+    or from loops that were not vectorized (clang) need an optimizing compiler, which is what takes the time: of sixteen
     programs in a row one is optimized by gcc and one by clang, others with another SEED; with `both`, by both."""
     for at, (name, compiler) in enumerate(COMPILERS.items()):
         if compiler is None:
             yield f"compiles with {name} # SKIP not installed", None
             continue
-        optimized = both or (number + SEED) % 8 == at or None in COMPILERS.values()
+        optimized = both or (number + SEED) % 16 == at or None in COMPILERS.values()
         how = ["-O2", "-c", "-o", os.devnull] if optimized else ["-fsyntax-only"]
         result = subprocess.run([compiler, *WARNINGS, *how, *library_flags("--cflags"), "-x", "c", "-"], input=text,
                                 capture_output=True, text=True)
