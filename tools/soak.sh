@@ -39,6 +39,8 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "programs of all cases, optimized by both compilers" "$PYTHON" tests/program/test_compile.py --all
   try "programs of all optimizers, optimized by both compilers" "$PYTHON" tests/optimizer/test_programs.py --all
   try "random jobs and models" env SEED="$seed" SMALL=yes "$PYTHON" tests/soak/test_soak.py 500
+  try "edits of programs" "$PYTHON" tests/audit/test_mutations.py --all
+  try "edits of CUDA programs" "$PYTHON" tests/audit/test_device_mutations.py --all
   try "both halves of CUDA programs" "$PYTHON" tests/audit/test_device.py --all
   try "pairs of keys" env SEED="$seed" COUNT=2000 "$PYTHON" tests/program/test_combinations.py
   try templates "$PYTHON" tests/jinja/differential.py build/tests/jinja/render_driver --random 20000 --seed "$seed"

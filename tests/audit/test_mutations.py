@@ -39,4 +39,4 @@ def programs_in(folder):
 
 if __name__ == "__main__":
     kinds = {kind: (claims, functools.partial(mutate, kind)) for kind, (claims, _) in KINDS.items()}
-    sys.exit(run(kinds, programs_in, pathlib.Path.write_text, each=6, least=200))
+    sys.exit(run(kinds, programs_in, pathlib.Path.write_text, each=6, least=100))

@@ -14,7 +14,7 @@ import combinations
 import keys
 
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
-COUNT = int(os.environ.get("COUNT", 120))
+COUNT = int(os.environ.get("COUNT", 60))
 
 
 class Combinations(unittest.TestCase):
