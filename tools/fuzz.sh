@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds every tests/GROUP/fuzz_NAME.c with clang's libFuzzer and sanitizers, and runs each for a bounded time.
 # usage: tools/fuzz.sh [GROUP/NAME]...
+#        tools/fuzz.sh --folders   the folders that it compiles, under the build's warnings
 #   FUZZ_SECONDS   for each target (default 30)
 #   FUZZ_OPTIMIZE  -O1 (the default), which tries more inputs a second; -O0, which compiles in a fifth of the time
 # New inputs are kept in build/fuzz/corpus/NAME; a crash's input lies in build/fuzz/crashes.
@@ -15,9 +16,30 @@ if [ -z "$clang" ] || ! "$clang" -fsanitize=fuzzer,address "$out/probe.c" -o "$o
   echo "no clang with libFuzzer here (clang-19 and libclang-rt-19-dev)"
   exit 77
 fi
+# Folders without a parser that a target calls are left out.
+runtime_folders() {
+  for folder in runtime/*/; do
+    folder=${folder%/}
+    case ${folder#runtime/} in cuda | gpu | hip | mpi | nccl | onednn | report | run | tcp) ;; *) echo "$folder" ;; esac
+  done
+}
+
+generator_folders() {
+  for folder in gen/*/ gen/*/*/; do
+    folder=${folder%/}
+    case ${folder#gen/} in commands | commands/* | emit | plan | plan/* | provenance | statements | without) ;; *) echo "$folder" ;; esac
+  done
+}
+
+if [ "${1:-}" = --folders ]; then
+  runtime_folders
+  generator_folders
+  echo runtime/tcp
+  exit
+fi
 ninja --quiet build/gen/op_table.c build/gen/embedded.c build/config/libclang.cflags
 
-flags="-std=c17 -D_POSIX_C_SOURCE=200809L ${FUZZ_OPTIMIZE:--O1} -gline-tables-only -I. -fno-sanitize-recover=all -Wno-pass-failed -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION"
+flags="-std=c17 -D_POSIX_C_SOURCE=200809L ${FUZZ_OPTIMIZE:--O1} -gline-tables-only -I. -Wall -Wextra -Wpedantic -Werror -fno-sanitize-recover=all -Wno-pass-failed -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION"
 instrument="-fsanitize=fuzzer-no-link,address,undefined"
 
 compile() { # FOLDER ARCHIVE FLAG...
@@ -28,20 +50,11 @@ compile() { # FOLDER ARCHIVE FLAG...
   sh tools/compile.sh "$archive" "$folder" "$clang" $flags $instrument "$@"
 }
 
-# Folders without a parser that a target calls are left out.
-for folder in runtime/*/; do
-  folder=${folder%/}
-  case ${folder#runtime/} in cuda | gpu | hip | mpi | nccl | onednn | report | run | tcp) continue ;; esac
-  compile "$folder" "$out/lib/runtime/${folder##*/}.a" -fopenmp
-done
+for folder in $(runtime_folders); do compile "$folder" "$out/lib/runtime/${folder##*/}.a" -fopenmp; done
 rm -f "$out/lib/runtime.a"
 ar rcs "$out/lib/runtime.a" "$out"/lib/runtime/*/*.o
 compile runtime/tcp "$out/lib/tcp.a"
-for folder in gen/*/ gen/*/*/; do
-  folder=${folder%/}
-  case ${folder#gen/} in commands | emit | plan | provenance | statements | without) continue ;; esac
-  compile "$folder" "$out/lib/$(echo "$folder" | tr / -).a" @build/config/libclang.cflags
-done
+for folder in $(generator_folders); do compile "$folder" "$out/lib/$(echo "$folder" | tr / -).a" @build/config/libclang.cflags; done
 mkdir -p "$out/generated"
 cp build/gen/op_table.c build/gen/embedded.c "$out/generated"
 compile "$out/generated" "$out/lib/gen-generated.a"
