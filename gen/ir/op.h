@@ -237,6 +237,11 @@ struct op_ranks {
   /* 1 + the dimension of output 0 along which ranks can divide the operation where it mixes the positions of a sequence
    * that they have parts of (`place` has its rule); 0: there is none. */
   int apart;
+  /* Of an operation that mixes positions: builds what each rank along `axis` does in its place over its own positions,
+   * which in dimension `apart` + 1 of the inputs are the first of 2 `ranks` chunks that is its own and the one as far
+   * from the end, and returns output 0 over these. The region is open. */
+  struct value *(*over_positions)(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis);
+  bool (*gathers)(const struct node *node); /* whether over_positions has a form of this node */
   /* Rows of groups: input 0 is [rows][columns], sorted by group, input 1 where each group starts, [groups + 1], and
    * each input from this one on belongs to a group, in their order; output 0 has the rows of input 0. So ranks can
    * have some of the groups each. 0: the operation is of no groups. */

@@ -8,7 +8,8 @@
  * so that dy are partial sums: dx = reduce_scatter(dy). Without, all ranks do the same with y: dx = part_of(dy).
  * part_of: y = a rank's part of x, which is the same on all ranks: dx = all_gather(dy). With `partial`, what is made of
  * x has gradients that add up over the ranks: dx = part_in_zeros(dy), which is dy in the rank's part and 0 elsewhere.
- */
+ * With `balanced`, which is 0 elsewhere, a rank's part is no range: of twice as many chunks as there are ranks, the one
+ * of its number and the one as far from the end (Grattafiori et al., arXiv:2407.21783, section 3.3.2). */
 #include <string.h>
 
 #include "gen/ops/support/support.h"
@@ -93,7 +94,10 @@ static void gradient_by_gathering(struct builder *builder, const struct node *no
 
 static void gradient_of_part(struct builder *builder, const struct node *node, struct value *const *dy,
                              struct value **dx) {
-  dx[0] = exchanged_by(builder, node_int(node, "partial") ? "part_in_zeros" : "all_gather", node, dy[0], false);
+  if (node_int(node, "partial"))
+    dx[0] = builder_op(builder, "part_in_zeros", dy, 1, node->attributes, node->n_attributes);
+  else
+    gradient_by_gathering(builder, node, dy, dx);
 }
 
 /* ---- What ranks exchange ---- */

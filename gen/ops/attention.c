@@ -29,7 +29,7 @@ static int64_t keys_of(struct size size, int64_t h) {
 static bool check_starts(struct arena *arena, const struct node *node, int index, struct shape q, struct shape k,
                          const char **error) {
   if (node->n_inputs <= index) return true;
-  if (q.dim[2] != k.dim[2])
+  if (node_int(node, "causal") && q.dim[2] != k.dim[2])
     return op_fail(arena, node, error, "%s and %s must have the same positions, where documents begin at some of them",
                    op_operand_text(arena, node, index - 3), op_operand_text(arena, node, index - 2));
   return op_check_dtype(arena, node, index, DTYPE_INT32, error) &&
@@ -174,6 +174,66 @@ static bool place(const struct node *node, int seed, int64_t ranks, struct place
   return true;
 }
 
+/* ---- Over a rank's positions ---- */
+
+/* x of all ranks, [batch][heads][positions][columns], in the order of the sequence or, `backwards`, the other way. */
+static struct value *of_all_ranks(struct builder *builder, struct value *x, int64_t ranks, int64_t axis,
+                                  bool backwards) {
+  const int64_t chunks = 2 * ranks, length = x->shape.dim[2] / 2;
+  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("ranks", ranks), attribute_int("dim", 2),
+                                   attribute_int("partial", 1)};
+  struct attribute along = attribute_int("axis", 2);
+  struct value *all = builder_op(builder, "all_gather", &x, 1, attributes, 4);
+  struct value **parts = arena_alloc(builder_arena(builder), (size_t)chunks * sizeof *parts);
+  for (int64_t c = 0; c < chunks; c++) {
+    int64_t at = c < ranks ? 2 * c : 2 * (chunks - 1 - c) + 1;
+    parts[c] = op_slice(builder, all, 2, at * length, length);
+  }
+  struct value *whole = builder_op(builder, "concat", parts, (int)chunks, &along, 1);
+  return backwards ? builder_op(builder, "flip", &whole, 1, &along, 1) : whole;
+}
+
+/* Of keys that are backwards, the first that each query of a rank's chunk sees: among the keys of the sequence's first
+ * half where that has the chunk, else among all. */
+static struct value *starts_of_chunk(struct builder *builder, int64_t batch, int64_t half, int64_t ranks, int64_t axis,
+                                     bool from_end) {
+  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("ranks", ranks), attribute_int("dim", 0),
+                                   attribute_int("partial", 1)};
+  struct attribute along = attribute_int("axis", 0);
+  struct value *numbers = op_arange(builder, half);
+  if (!from_end) numbers = builder_op(builder, "flip", &numbers, 1, &along, 1);
+  numbers = builder_op(builder, "part_of", &numbers, 1, attributes, 4);
+  if (from_end) numbers = builder_op(builder, "flip", &numbers, 1, &along, 1);
+  return op_broadcast(builder, numbers, shape_of(2, batch, half / ranks));
+}
+
+/* Sliding windows and documents have bounds on both sides of a query's keys. */
+static bool gathers(const struct node *node) {
+  return node_int(node, "window") == 0 && node->n_inputs == 3;
+}
+
+/* Keys and values are gathered (Grattafiori et al., arXiv:2407.21783, section 3.3.2). Where keys are backwards, a
+ * causal mask hides those before a query's first, so that what a rank runs does not depend on its number: its first
+ * chunk takes the keys of half the sequence, its other one all. */
+static struct value *over_positions(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis) {
+  struct value *q = node->inputs[0], *chunks[2];
+  const bool causal = node_int(node, "causal") != 0;
+  const int64_t length = q->shape.dim[2] / 2, half = length * ranks;
+  struct attribute attributes[] = {attribute_int("causal", 0), attribute_int("window", 0),
+                                   attribute_real("scale", node_real(node, "scale"))};
+  struct value *k = of_all_ranks(builder, node->inputs[1], ranks, axis, causal);
+  struct value *v = of_all_ranks(builder, node->inputs[2], ranks, axis, causal);
+  if (!causal) return builder_op(builder, "attention", (struct value *[]){q, k, v}, 3, attributes, 3);
+  for (int64_t h = 0; h < 2; h++) {
+    struct value *inputs[] = {op_slice(builder, q, 2, h * length, length), k, v,
+                              starts_of_chunk(builder, q->shape.dim[0], half, ranks, axis, h == 1)};
+    for (int i = 1; i < 3 && h == 0; i++) inputs[i] = op_slice(builder, inputs[i], 2, half, half);
+    chunks[h] = builder_op(builder, "attention", inputs, 4, attributes, 3);
+  }
+  struct attribute along = attribute_int("axis", 2);
+  return builder_op(builder, "concat", chunks, 2, &along, 1);
+}
+
 /* Each query sees earlier positions alone: the KV cache holds the keys and values of all positions so far. */
 static struct value *incremental(struct builder *builder, const struct node *node, struct new_positions *new) {
   if (!node_int(node, "causal") || node->n_inputs > 3) return NULL;
@@ -237,6 +297,8 @@ static const struct op_kind kind = {
     .sequence.incremental = incremental,
     .ranks.place = place,
     .ranks.apart = 1 + 1,
+    .ranks.gathers = gathers,
+    .ranks.over_positions = over_positions,
     .gradient = gradient,
     .layout.accepts = accepts,
     .choice.variants = variants,

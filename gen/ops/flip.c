@@ -11,6 +11,13 @@ static void reference(const struct node *node, const double *const *inputs, doub
              inputs[0] + ((o + 1) * block.extent - 1 - e) * block.inner, (size_t)block.inner * sizeof(double));
 }
 
+static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                 const char **error) {
+  (void)arena;
+  (void)error;
+  return op_result(shapes, dtypes, node->inputs[0]->shape, node->inputs[0]->dtype);
+}
+
 static struct value *flip(struct builder *builder, struct value *x, int64_t axis) {
   struct attribute attribute = attribute_int("axis", axis);
   return builder_op(builder, "flip", &x, 1, &attribute, 1);
@@ -25,7 +32,7 @@ static const struct op_kind kind = {
     .class = OP_KERNEL,
     .input_names = {"x"},
     .output_names = {"y"},
-    .infer = op_infer_like,
+    .infer = infer,
     .gradient = gradient,
     .cost.flops = op_flops_none,
     .truth.reference = reference,

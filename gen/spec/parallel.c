@@ -83,7 +83,7 @@ static int64_t expert_ranks(const struct spec_node *job) {
 
 /* Ranks that divide each sequence. */
 static int64_t sequence_ranks(const struct spec_node *job) {
-  return length_of(job, "sp");
+  return length_of(job, "cp") * length_of(job, "sp");
 }
 
 /* Ranks that each have some of the layers. */
@@ -94,24 +94,6 @@ static int64_t stages(const struct spec_node *job) {
 int64_t parallel_data_ranks(const struct spec_node *job) {
   int64_t ranks = parallel_ranks(job) / tensor_ranks(job) / sequence_ranks(job) / stages(job);
   return ranks > 1 ? ranks : 1;
-}
-
-/* ---- The grid ---- */
-
-/* What an axis that has no program yet would do. */
-static const struct {
-  const char *axis, *why;
-} unbuilt[] = {
-    {"cp", "every rank has whole sequences"},
-};
-
-static void check_axes(const struct spec_node *job, struct diagnostics *diags) {
-  for (size_t i = 0; i < sizeof unbuilt / sizeof *unbuilt; i++) {
-    const struct spec_node *axis = axis_of(job, unbuilt[i].axis);
-    if (axis == NULL || axis->integer == 1) continue;
-    diag_error(diags, axis->where, "'parallelism.%s' can only be 1 so far: %s", unbuilt[i].axis, unbuilt[i].why);
-    diag_help(diags, "leave it out, and let all ranks be parallelism.dp_replicate or dp_shard");
-  }
 }
 
 /* ---- What does not go together ---- */
@@ -359,28 +341,29 @@ static void check_dividing(const struct spec_node *job, struct diagnostics *diag
                  diags);
 }
 
-static void check_sequences(const struct spec_node *job, struct diagnostics *diags) {
-  static const char *const others[] = {"tp", "pp"};
-  const struct spec_node *sp = axis_of(job, "sp");
-  if (sequence_ranks(job) == 1) return;
+/* `axis` is cp or sp. */
+static void check_sequences(const struct spec_node *job, const char *axis, struct diagnostics *diags) {
+  static const char *const others[] = {"sp", "tp", "pp"};
+  const struct spec_node *ranks = axis_of(job, axis);
+  if (length_of(job, axis) == 1) return;
   if (parallel_ranks(job) / tensor_ranks(job) % sequence_ranks(job) != 0) {
-    diag_error(diags, sp->where, "'parallelism.sp' is %lld, which does not divide the job's %lld rank%s",
-               (long long)sp->integer, (long long)parallel_ranks(job), parallel_ranks(job) > 1 ? "s" : "");
+    diag_error(diags, ranks->where, "'parallelism.%s' is %lld, which does not divide the job's %lld rank%s", axis,
+               (long long)ranks->integer, (long long)parallel_ranks(job), parallel_ranks(job) > 1 ? "s" : "");
     diag_help(diags, "let devices.nodes times devices.per_node be a multiple of it");
   }
   for (size_t i = 0; i < COUNT(others); i++) {
-    const struct spec_node *other = axis_of(job, others[i]);
-    if (other == NULL || other->integer == 1) continue;
-    diag_error(diags, sp->where, "'parallelism.sp' does not go with 'parallelism.%s': %s", others[i], untried);
-    diag_note(diags, other->where, "'parallelism.%s' is %lld here", others[i], (long long)other->integer);
+    if (strcmp(others[i], axis) == 0 || length_of(job, others[i]) == 1) continue;
+    diag_error(diags, ranks->where, "'parallelism.%s' does not go with 'parallelism.%s': %s", axis, others[i], untried);
+    diag_note(diags, axis_of(job, others[i])->where, "'parallelism.%s' is %lld here", others[i],
+              (long long)length_of(job, others[i]));
     diag_help(diags, "leave one of them out");
   }
-  check_refusals(job, sequences, COUNT(sequences), "ranks that divide sequences", sp, "a job without parallelism.sp",
-                 diags);
+  check_refusals(job, sequences, COUNT(sequences), "ranks that divide sequences", ranks,
+                 "a job without parallelism.cp and sp", diags);
 }
 
 static void check_dealing(const struct spec_node *job, struct diagnostics *diags) {
-  static const char *const others[] = {"tp", "sp", "pp"};
+  static const char *const others[] = {"tp", "cp", "sp", "pp"};
   const struct spec_node *ep = axis_of(job, "ep");
   int64_t ranks = parallel_data_ranks(job);
   if (expert_ranks(job) == 1) return;
@@ -523,9 +506,9 @@ static void check_joined(const struct spec_node *job, struct diagnostics *diags)
 }
 
 void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
-  check_axes(job, diags);
   check_dividing(job, diags);
-  check_sequences(job, diags);
+  check_sequences(job, "cp", diags);
+  check_sequences(job, "sp", diags);
   check_dealing(job, diags);
   check_stages(job, diags);
   sharding_check(job, parallel_data_ranks(job) / expert_ranks(job), diags);
@@ -554,7 +537,8 @@ void parallel_bind(struct job *job) {
   struct data_grid grid = data_grid_of(job->tree, data_ranks / expert);
   job->parallelism.axes[AXIS_PP] = stages(job->tree);
   job->parallelism.axes[AXIS_TP] = tensor_ranks(job->tree);
-  job->parallelism.axes[AXIS_SP] = sequence_ranks(job->tree);
+  job->parallelism.axes[AXIS_CP] = length_of(job->tree, "cp");
+  job->parallelism.axes[AXIS_SP] = length_of(job->tree, "sp");
   job->parallelism.axes[AXIS_EP] = expert;
   job->parallelism.axes[AXIS_DP_REPLICATE] = grid.replicas * job_sequence_ranks(job);
   job->parallelism.axes[AXIS_DP_SHARD] = grid.shards;

@@ -50,14 +50,14 @@ static void note_other_ranks(const struct spec_node *job, struct diagnostics *di
   static const struct {
     const char *axis, *what;
   } others[] = {{"tp", "train on the same batches"},
+                {"cp", "train on the same batches"},
                 {"sp", "train on the same batches"},
                 {"pp", "train on the same batches"},
                 {"ep", "divide the experts"}};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     const struct spec_node *ranks = key(job, others[i].axis);
     if (ranks != NULL && ranks->integer > 1)
-      diag_note(diags, ranks->where,
-                "parallelism.%s is %lld: so many ranks %s and count as one here", others[i].axis,
+      diag_note(diags, ranks->where, "parallelism.%s is %lld: so many ranks %s and count as one here", others[i].axis,
                 (long long)ranks->integer, others[i].what);
   }
 }

@@ -28,6 +28,7 @@ RANKS = {
     "power_sgd": {"parallelism": {"ddp": {"comm_hook": "power_sgd"}}},
     "tensor parallelism": {"parallelism": {"tp": 2, "dp_replicate": 2}},
     "sequence parallelism": {"parallelism": {"sp": 2}},
+    "context parallelism": {"parallelism": {"cp": 2}},
     "reproducible": {"parallelism": {"reproducible": "topology"}},
 }
 

@@ -1,4 +1,4 @@
-"""Ranks that divide sequences (parallelism.sp) against one process: the same losses, norms and weights, on models with attention,
+"""Ranks that divide sequences (parallelism.sp and cp) against one process: the same losses, norms and weights, on models with attention,
 with data parallelism or alone; a run resumes on any mesh."""
 
 import subprocess
@@ -9,17 +9,19 @@ from ranks import GENERATOR, BesideOne, Ranks, job_of, relative, trained
 CONFIG = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12}
 LLAMA = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "intermediate_size": 48,
          "head_dim": 8, "vocab_size": 256}
+BERT = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 32, "vocab_size": 257,
+        "max_position_embeddings": 16}
 EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 SP = {"sp": 2}
 
 
 class Sequences(BesideOne):
-    """`ranks` ranks, of which each `sp` have positions of the same samples."""
+    """`ranks` ranks, of which each so many along `axis` have positions of the same samples."""
 
-    def beside(self, ranks, sp, batch=3, steps=20, tolerance=1e-6, **groups):
+    def beside(self, ranks, each, axis="sp", batch=3, steps=20, tolerance=1e-6, **groups):
         config = groups.pop("config", CONFIG)
-        several, lines = trained(ranks, job_of(ranks, batch, steps, config=config, parallelism={"sp": sp}, **groups))
-        one, wanted = self.one(ranks // sp * batch, steps, config=config, **groups)
+        several, lines = trained(ranks, job_of(ranks, batch, steps, config=config, parallelism={axis: each}, **groups))
+        one, wanted = self.one(ranks // each * batch, steps, config=config, **groups)
         for line, want in zip(lines, wanted, strict=True):
             for name in [name for name in want if name in ("loss", "eval_loss")]:
                 self.assertLess(abs(line[name] / want[name] - 1), tolerance, f"{name} of step {line['step']}")
@@ -27,7 +29,8 @@ class Sequences(BesideOne):
         after = one.weights()
         self.assertEqual(sorted(after), sorted(several.weights()))
         for name, value in several.weights().items():
-            self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
+            if not name.endswith("key.bias"):  # the softmax takes it away, so that its gradient is rounding alone
+                self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
         return several
 
     def test_two_ranks(self):
@@ -39,25 +42,44 @@ class Sequences(BesideOne):
         self.assertEqual({c["axis"] for c in collectives}, {"sp", "dp_replicate"})
 
     def test_four_ranks(self):
-        self.beside(4, 4, training=EVALUATED)
+        self.beside(4, 4, training=EVALUATED, precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
 
     def test_with_data_parallelism(self):
         self.beside(4, 2, training=EVALUATED)
 
     def test_accumulation(self):
-        self.beside(2, 2, accumulation={"num_steps": 3, "normalize": "tokens", "sync_with_dataloader": False})
-
-    def test_checkpointing(self):
-        self.beside(2, 2, memory={"activation_checkpointing": "all"})
-
-    def test_scaler(self):
-        self.beside(2, 2, precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
+        """Of what is made again in the backward."""
+        self.beside(2, 2, accumulation={"num_steps": 3, "normalize": "tokens", "sync_with_dataloader": False},
+                    memory={"activation_checkpointing": "all"})
 
     def test_in_bf16(self):
         self.beside(2, 2, tolerance=1e-3, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3})
 
     def test_grouped_heads(self):
         self.beside(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
+
+    def test_gathered_keys(self):
+        """Keys and values of all positions, in each of two layers, forward; sums of their gradients back."""
+        several = self.beside(2, 2, "cp", training=EVALUATED)
+        parts = [c for c in several.plan()["collectives"] if c["axis"] == "cp"]
+        self.assertEqual([(c["kind"], c["bytes"]) for c in parts],
+                         4 * [("all-gather", 3 * 12 * 32 * 4)] + 4 * [("reduce-scatter", 3 * 12 * 32 * 4)])
+
+    def test_gathered_keys_with_data_parallelism(self):
+        self.beside(4, 2, "cp", training=EVALUATED)
+
+    def test_gathered_keys_in_bf16(self):
+        self.beside(2, 2, "cp", tolerance=1e-3, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3},
+                    memory={"activation_checkpointing": "all"}, accumulation={"num_steps": 2, "sync_with_dataloader": False})
+
+    def test_more_ranks_than_heads_of_keys(self):
+        self.beside(4, 4, "cp", model="llama", config=LLAMA, data={"sequence_length": 16})
+
+    def test_both_directions(self):
+        """Attention to later positions, too, and targets that count for nothing."""
+        for axis in ("sp", "cp"):
+            self.beside(2, 2, axis, model="bert", config=BERT, data={"sequence_length": 16, "masking": {"mask_token": 256}},
+                        accumulation={"normalize": "tokens"}, training=EVALUATED)
 
 
 class Files(unittest.TestCase):
@@ -81,6 +103,9 @@ class Files(unittest.TestCase):
     def test_from_two_ranks_to_one(self):
         self.resumed((2, 4, SP), (1, 4, {}))
 
+    def test_from_heads_to_keys(self):
+        self.resumed((2, 4, SP), (2, 4, {"cp": 2}))
+
     def test_from_parts_of_matrices_to_two_times_two(self):
         self.resumed((2, 4, {"tp": 2}), (4, 2, SP))
 
@@ -100,7 +125,13 @@ class Refused(unittest.TestCase):
                      parallelism={"sp": 4}, model="llama", config=LLAMA, data={"sequence_length": 16})
 
     def test_positions(self):
-        self.refused("'parallelism.sp' is 2, which does not divide the 11 positions of a sequence", config={**CONFIG, "block_size": 11})
+        self.refused("'parallelism.sp' is 2, and the 11 positions of a sequence have no 2 equal parts", config={**CONFIG, "block_size": 11})
+        self.refused("'parallelism.cp' is 2, and the 14 positions of a sequence have no 4 equal parts", config={**CONFIG, "block_size": 14},
+                     parallelism={"cp": 2})
+
+    def test_window(self):
+        self.refused("'attention' with a window", model="mistral", config={**LLAMA, "sliding_window": 8}, data={"sequence_length": 16},
+                     parallelism={"cp": 2})
 
     def test_dropout(self):
         self.refused("'dropout' draws random numbers", config={**CONFIG, "dropout": 0.1})

@@ -12,6 +12,7 @@
  */
 struct placed {
   struct placement *operands, back;
+  bool gathers; /* another operation stands for it, over a rank's positions and those of all */
 };
 
 /* Placements of values are found forward from the entry's inputs; a value is whole until something that it is made of
@@ -48,10 +49,21 @@ static bool place_means(const struct positions *positions, const struct node *no
   return node->kind->evaluation.mean(node, inputs).form == MEAN_FIXED;
 }
 
+/* Where a node has its positions of all operands, of which it gathers some. */
+static bool place_gathering(const struct positions *positions, const struct node *node, struct placed *placed) {
+  placed->gathers =
+      node->kind->ranks.gathers(node) && placement_equal(placed->back, placement_split(node->kind->ranks.apart, 1));
+  for (int i = 0; i < node->n_inputs; i++)
+    placed->gathers = placed->gathers && placement_equal(*placement_of(positions, node->inputs[i]), placed->back);
+  for (int i = 0; i <= node->n_inputs; i++) placed->operands[i] = placed->back;
+  return placed->gathers;
+}
+
 /* Where a node has parts of another dimension than that of the positions. */
 static bool place_apart(const struct positions *positions, const struct node *node, struct placed *placed) {
   if (node->kind->ranks.apart == 0) return false;
   placed->back = *placement_of(positions, node->inputs[0]);
+  if (positions->axis == AXIS_CP) return place_gathering(positions, node, placed);
   for (int i = 0; i < node->n_inputs; i++) placed->operands[i] = whole;
   placed->operands[node->n_inputs] = placement_split(node->kind->ranks.apart - 1, 1);
   return op_place(node, node->n_inputs, positions->ranks, placed->operands);
@@ -143,6 +155,9 @@ static bool refuse_node(const struct positions *positions, const struct node *no
                   "draws random numbers, which are not those of one rank where ranks have positions each");
   if (node->kind->ranks.apart == 0 || node->n_inputs < 2)
     return refuse(positions, node, "needs other positions than a rank has");
+  if (positions->axis == AXIS_CP)
+    return refuse(positions, node,
+                  "with a window, documents or operands of other positions has no form over a rank's positions");
   const int heads = node->kind->ranks.apart - 1;
   return refuse(
       positions, node,
@@ -229,8 +244,9 @@ static struct value *convert(const struct positions *positions, struct value *x,
                                            attribute_int("gathered", from.dim)};
     return builder_op(positions->builder, "all_to_all", &x, 1, attributes, 4);
   }
-  const struct attribute attributes[] = {axis, ranks, attribute_int("dim", to.dim), attribute_int("partial", 1)};
-  return builder_op(positions->builder, "part_of", &x, 1, attributes, 4);
+  const struct attribute attributes[] = {axis, ranks, attribute_int("dim", to.dim), attribute_int("partial", 1),
+                                         attribute_int("balanced", positions->axis == AXIS_CP)};
+  return builder_op(positions->builder, "part_of", &x, 1, attributes, 5);
 }
 
 static void name_after(const struct positions *positions, struct value *value, const char *name, const char *end) {
@@ -284,6 +300,17 @@ static void cut_outputs(const struct positions *positions, struct node *node, co
   (void)fits;
 }
 
+/* What stands for node `at`. */
+static void use_gathered(const struct positions *positions, const struct node_list *nodes, int at,
+                         struct region *region) {
+  const struct node *node = nodes->items[at];
+  struct value *result =
+      node->kind->ranks.over_positions(positions->builder, node, positions->ranks, (int64_t)positions->axis);
+  *placement_of(positions, result) = positions->nodes[node->id].back;
+  result->name = node->outputs[0]->name;
+  replace_in(nodes, at + 1, region, node->outputs[0], result);
+}
+
 /* The nodes of a region again, over parts, with what makes these before them. */
 static void divide_region(const struct positions *positions, struct region *region) {
   const struct node_list nodes = region->nodes;
@@ -297,6 +324,10 @@ static void divide_region(const struct positions *positions, struct region *regi
     builder_at(positions->builder, node->where);
     for (int k = 0; k < node->n_inputs; k++)
       node->inputs[k] = as_needed(&conversion, node->inputs[k], placed->operands[k]);
+    if (placed->gathers) {
+      use_gathered(positions, &nodes, i, region);
+      continue;
+    }
     region_append(positions->program->graph, region, node);
     if (node->n_outputs == 0) continue;
     cut_outputs(positions, node, placed);
@@ -326,10 +357,11 @@ static bool seed(const struct positions *positions) {
     const struct value *input = entry->inputs.items[i];
     if (shape_equal(input->shape, tokens->shape)) *placement_of(positions, input) = placement_split(1, 1);
   }
-  if (tokens->shape.dim[1] % positions->ranks == 0) return true;
-  diag_error(positions->diags, where, "'%s' is %lld, which does not divide the %lld positions of a sequence",
-             key_of(positions), (long long)positions->ranks, (long long)tokens->shape.dim[1]);
-  diag_help(positions->diags, "let data.sequence_length be a multiple of it");
+  const int64_t parts = (positions->axis == AXIS_CP ? 2 : 1) * positions->ranks; /* each rank has two of them */
+  if (tokens->shape.dim[1] % parts == 0) return true;
+  diag_error(positions->diags, where, "'%s' is %lld, and the %lld positions of a sequence have no %lld equal parts",
+             key_of(positions), (long long)positions->ranks, (long long)tokens->shape.dim[1], (long long)parts);
+  diag_help(positions->diags, "let data.sequence_length be a multiple of %lld", (long long)parts);
   return false;
 }
 
@@ -342,7 +374,7 @@ static void open_tables(struct positions *positions) {
     for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
       const struct node *node = graph->regions[r]->nodes.items[i];
       const size_t operands = (size_t)node->n_inputs + 1;
-      most += 2 * operands;
+      most += 2 * operands + (node->kind->ranks.over_positions != NULL ? 16 * (size_t)positions->ranks + 64 : 0);
       positions->nodes[node->id].operands = arena_alloc(arena, operands * sizeof(struct placement));
     }
   positions->values = arena_alloc(arena, most * sizeof *positions->values);
@@ -350,8 +382,9 @@ static void open_tables(struct positions *positions) {
 
 bool divide_positions(struct program *program, struct builder *builder, struct diagnostics *diags) {
   const struct graph *graph = program->graph;
-  struct positions positions = {.program = program, .builder = builder, .diags = diags, .axis = AXIS_SP};
-  positions.ranks = program->kind == PROGRAM_TRAIN ? program->job->parallelism.axes[AXIS_SP] : 1;
+  struct positions positions = {.program = program, .builder = builder, .diags = diags};
+  positions.axis = program->job->parallelism.axes[AXIS_CP] > 1 ? AXIS_CP : AXIS_SP;
+  positions.ranks = program->kind == PROGRAM_TRAIN ? program->job->parallelism.axes[positions.axis] : 1;
   if (positions.ranks <= 1) return true;
   open_tables(&positions);
   if (!seed(&positions)) return false;
