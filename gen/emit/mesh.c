@@ -87,6 +87,7 @@ static struct jinja_value parts_value(const struct program *program, enum placem
     set_int(arena, value, "dim", placement.dim);
     set_int(arena, value, "blocks", placement.blocks);
     set_int(arena, value, "padding", placement.padding);
+    set_int(arena, value, "together", program->weights->items[i].parameter->together);
     jinja_push(arena, list, value);
   }
   return list;

@@ -61,6 +61,9 @@ struct parameter {
   /* How it lies on the ranks along `axis`, an enum axis, of the mesh: `shape` is that of a rank's part. */
   struct placement placement;
   int axis;
+  /* DEALT: so many parameters of the region in a row, this one among them, are followed by those of the next rank where
+   * one rank has all. */
+  int together;
   struct location where;
 };
 

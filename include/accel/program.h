@@ -47,11 +47,12 @@ struct accel_tensor_part {
 
 /* A tensor in place of which each rank along an axis of the mesh has another one, of the same shape. Part `number` of
  * its name between dots, counted from the end, is a number: rank r has the tensor whose number is r * count larger, and
- * the tensor's own row is that of rank 0. */
+ * the tensor's own row is that of rank 0. `together` such tensors in a row, this one among them, are followed by those
+ * of rank 1 and so on where one rank has all. */
 struct accel_dealt_tensor {
   int tensor; /* its row */
   enum accel_axis axis;
-  int number, count;
+  int number, count, together;
 };
 
 /* Of a pipeline: elements of the weights, `count` from `first` on, that a stage has. All ranks have room for all. */

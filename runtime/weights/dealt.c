@@ -25,17 +25,3 @@ char *rt_dealt_name(const struct accel_dealt_tensor *dealt, const char *name, in
   if (made != NULL) snprintf(made, size, "%.*s%ld%s", (int)(at - name), name, number, rest);
   return made;
 }
-
-int rt_dealt_end(const struct accel_program *program, int first) {
-  const struct accel_dealt_tensor *dealt = rt_dealt_of(program, first);
-  long newest = -1;
-  int end = first;
-  for (; end < program->n_tensors; end++) {
-    const struct accel_dealt_tensor *next = rt_dealt_of(program, end);
-    if (next == NULL || next->axis != dealt->axis || next->count != dealt->count) break;
-    long number = strtol(part_of(program->tensors[end].name, next->number), NULL, 10);
-    if (number < newest) break;
-    newest = number;
-  }
-  return end;
-}

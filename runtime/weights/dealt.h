@@ -12,8 +12,4 @@ const struct accel_dealt_tensor *rt_dealt_of(const struct accel_program *program
  * memory. */
 char *rt_dealt_name(const struct accel_dealt_tensor *dealt, const char *name, int rank);
 
-/* After the neighbours of tensor `first`, a dealt one, whose numbers do not fall: in the model's order those of the
- * next rank follow on all of them, whether it names all tensors of a number first or all numbers of a tensor. */
-int rt_dealt_end(const struct accel_program *program, int first);
-
 #endif

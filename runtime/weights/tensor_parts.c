@@ -11,11 +11,10 @@
 
 enum { LINE = 64 }; /* tensors start at lines of memory */
 
-/* A rank's tensor in elements of the weights' array. Piece p of rank r is at `whole + p * (ranks * length - padding) +
- * r
- * * apart` of the whole, where the last rank's are shorter by `padding`, and at `p * length` of its rank's part. Of
- * parts of one tensor `apart` is `length`; of tensors in each other's place, which are one piece, it is from a rank's
- * to the next one's. */
+/* A rank's tensor in elements of the weights' array. Piece p of rank r is at
+ * `whole + p * (ranks * length - padding) + r * apart` of the whole, where the last rank's are shorter by `padding`,
+ * and at `p * length` of its rank's part. Of parts of one tensor `apart` is `length`; of tensors in each other's place,
+ * which are one piece, it is from a rank's to the next one's. */
 struct tensor_part {
   enum accel_axis axis;
   size_t ranks; /* 1: each rank has the whole */
@@ -91,9 +90,9 @@ static bool add_dealt(const struct accel_program *program, int first, int end, s
 static bool add_tensors(const struct accel_program *program, const struct accel_tensor *own, struct joining *joining) {
   bool good = true;
   for (int i = 0, end; good && i < program->n_tensors; i = end) {
-    bool dealt = rt_dealt_of(program, i) != NULL;
-    end = dealt ? rt_dealt_end(program, i) : i + 1;
-    if (dealt) {
+    const struct accel_dealt_tensor *dealt = rt_dealt_of(program, i);
+    end = i + (dealt != NULL ? dealt->together : 1);
+    if (dealt != NULL) {
       good = add_dealt(program, i, end, joining);
       continue;
     }

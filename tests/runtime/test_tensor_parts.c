@@ -173,6 +173,58 @@ static void a_rank_gets_its_shards_of_its_part(void **state) {
   assert_int_equal(filled, 0);
 }
 
+/* Two ranks have two of four experts each, whose weights a model names expert by expert, and two of four tables. */
+static void tensors_of_other_ranks_follow_in_the_model_s_order(void **state) {
+  (void)state;
+  static const struct accel_tensor dealt[] = {
+      {"norm", 0, 1, {2}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
+      {"h.0.experts.0.in", 64, 1, {3}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
+      {"h.0.experts.0.out", 128, 1, {5}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
+      {"h.0.experts.1.in", 192, 1, {3}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
+      {"h.0.experts.1.out", 256, 1, {5}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
+      {"table.0", 320, 1, {1}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
+      {"table.1", 384, 1, {1}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
+  };
+  static const struct accel_dealt_tensor places[] = {{1, ACCEL_EP, 1, 2, 4}, {2, ACCEL_EP, 1, 2, 4},
+                                                     {3, ACCEL_EP, 1, 2, 4}, {4, ACCEL_EP, 1, 2, 4},
+                                                     {5, ACCEL_EP, 0, 2, 2}, {6, ACCEL_EP, 0, 2, 2}};
+  static const char *const names[] = {"norm",
+                                      "h.0.experts.0.in",
+                                      "h.0.experts.0.out",
+                                      "h.0.experts.1.in",
+                                      "h.0.experts.1.out",
+                                      "h.0.experts.2.in",
+                                      "h.0.experts.2.out",
+                                      "h.0.experts.3.in",
+                                      "h.0.experts.3.out",
+                                      "table.0",
+                                      "table.1",
+                                      "table.2",
+                                      "table.3"};
+  static struct accel_program of_experts;
+  struct problem problem;
+  float whole[13 * 16], own[7 * 16] = {0};
+  of_experts = program;
+  of_experts.tensors = dealt;
+  of_experts.n_tensors = 7;
+  of_experts.n_tensor_parts = 0;
+  of_experts.dealt_tensors = places;
+  of_experts.n_dealt_tensors = 6;
+  of_experts.n_states = 1;
+  of_experts.mesh[ACCEL_TP] = 1;
+  of_experts.mesh[ACCEL_EP] = 2;
+  const struct accel_program *all = rt_tensor_parts_join(&of_experts, &problem);
+  assert_int_equal(all->n_tensors, 13);
+  for (int i = 0; i < 13; i++) {
+    assert_string_equal(all->tensors[i].name, names[i]);
+    assert_int_equal(all->tensors[i].offset, i * 64);
+  }
+  for (int i = 0; i < 13 * 16; i++) whole[i] = (float)(1 + i);
+  rt_tensor_parts_deal(all, 0, (char *)own, (const char *)whole);
+  assert_true(own[16] == 17 && own[16 * 4 + 4] == 16 * 4 + 5 && own[16 * 5] == 16 * 9 + 1 &&
+              own[16 * 6] == 16 * 10 + 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_program_without_parts_is_as_it_is),
@@ -183,6 +235,7 @@ int main(void) {
       cmocka_unit_test(a_rank_gives_it_back),
       cmocka_unit_test(slices_get_their_parts),
       cmocka_unit_test(a_rank_gets_its_shards_of_its_part),
+      cmocka_unit_test(tensors_of_other_ranks_follow_in_the_model_s_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

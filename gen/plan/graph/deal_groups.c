@@ -180,13 +180,31 @@ static bool place_parameters(struct deal *deal, const struct node *node, struct 
                                  p->path));
     own->placement = placement;
     own->axis = (int)deal->axis;
+    own->together = (operands[g]->index - operands[g % each]->index) / (g / each);
     gone[p->value->index] = true;
+  }
+  return true;
+}
+
+/* Whether the parameters that stay tell the order of all: those that are together on each rank, rank by rank. */
+static bool tells_order(const struct deal *deal, const struct region *region, const int *was) {
+  int next = 0, end;
+  for (int i = 0; i < region->parameters.count; i = end) {
+    const struct parameter *first = &region->parameters.items[i];
+    bool dealt = first->placement.form == PLACED_DEALT;
+    end = i + (dealt ? first->together : 1);
+    for (int k = i; k < end; k++)
+      if (end > region->parameters.count || region->parameters.items[k].together != first->together ||
+          was[k] != next + k - i)
+        return false;
+    next += (end - i) * (dealt ? (int)deal->ranks : 1);
   }
   return true;
 }
 
 static bool remove_parameters(struct deal *deal, struct region *region, const bool *gone) {
   struct parameter_list all = region->parameters;
+  int *was = arena_alloc(deal->program->arena, ((size_t)all.count + 1) * sizeof *was);
   region->parameters.count = 0;
   for (int i = 0; i < all.count; i++) {
     struct parameter p = all.items[i];
@@ -198,9 +216,13 @@ static bool remove_parameters(struct deal *deal, struct region *region, const bo
     if (gone[i]) continue;
     p.value->index = region->parameters.count;
     if (p.bits16 != NULL) p.bits16->index = region->parameters.count;
+    was[region->parameters.count] = i;
     region->parameters.items[region->parameters.count++] = p;
   }
-  return true;
+  if (tells_order(deal, region, was)) return true;
+  diag_error(deal->diags, deal->where, "the parameters of groups are not named in the order of the groups");
+  diag_note(deal->diags, region->where, "the function that names them is here");
+  return false;
 }
 
 /* ---- Regions ---- */

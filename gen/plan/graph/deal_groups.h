@@ -10,8 +10,9 @@
  * those that stay are PLACED_DEALT, and every rank has others in their place. Rows go to their ranks before the first
  * operation over groups, and come back where an operation needs them as they were, so that elementwise operations
  * between operations over groups work on rows of the rank's own groups. False with an error at `where` where there is
- * no operation over groups, where `ranks` does not divide the number of groups, or where a group's operands are not
- * parameters of its own whose names differ in one number. */
+ * no operation over groups, where `ranks` does not divide the number of groups, where a group's operands are not
+ * parameters of its own whose names differ in one number, or where parameters are not named in the order of the
+ * groups. */
 bool deal_groups(struct program *program, struct builder *builder, enum axis axis, int64_t ranks, struct location where,
                  struct diagnostics *diags);
 
