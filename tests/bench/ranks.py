@@ -1,6 +1,6 @@
 """Two ranks with a thread each: our trainer against PyTorch's DDP, FSDP2 and tensor parallelism, interleaved rounds.
 
-usage: ranks.py [--jobs tiny,small] [--rounds 3] [--steps N] [--json FILE] [--peers ours,...,ddp,fsdp2,ours-tp,tp,tp-compile]
+usage: ranks.py [--jobs tiny,small] [--rounds 3] [--steps N] [--json FILE] [--peers ours,...,ddp,fsdp2,ours-tp,ours-sp,ours-cp,tp,tp-compile]
 
 As in peers.py; the batch is a rank's. `ours-1` is one rank alone on the machine, `ours-zero1`
 and -zero3 divide states, and weights too, as FSDP2 does.
@@ -11,7 +11,9 @@ and RowwiseParallel, eager, and with `tp-compile`, the same under torch.compile.
 fused product of queries, keys and values by heads (PyTorch's has its rows reordered for that), its output, both matrices of the MLP.
 Norms are whole on each rank, and in PyTorch's rows so are embeddings, logits and the loss, which ours divide, too. PyTorch's losses are those of its model in one process.
 
-"above" is what the median step takes beyond the same step without any exchange, two processes at a time, in rows without "tp": for
+In `ours-sp` and `ours-cp` both ranks take one batch, too, and divide its sequences: they compare with `ours-1` and `ours-tp`.
+
+"above" is what the median step takes beyond the same step without any exchange, two processes at a time, in the other rows: for
 ours two programs of one rank, for DDP its own steps within no_sync, for FSDP2 the same ones. "exchange" is what a step of our rank 0
 spends in collectives, as the program's own profile has it: beginning them, adding up, and waiting, the other rank's lateness included.
 Peak memory is the larger of two ranks.
@@ -34,10 +36,10 @@ MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OM
 # Our rows: the keys of each.
 SHARDED = {"parallelism.dp_shard": RANKS}
 OURS = {"ours": {}, "ours-zero1": {**SHARDED, "parallelism.zero_stage": 1}, "ours-zero3": {**SHARDED, "parallelism.zero_stage": 3}}
-TENSOR = {"parallelism.tp": RANKS}
+TOGETHER = {f"ours-{axis}": {f"parallelism.{axis}": RANKS} for axis in ("tp", "sp", "cp")}  # ranks take the same batches
 
 # The lines of a profile that have calls, ms and % of collectives: of gradients and weights, and of tensors that ranks divide.
-EXCHANGE = re.compile(r"^ +[0-9.]+ +([0-9.]+) +[0-9.]+   (?:exchange|all_(?:reduce|gather)_\w+)$", re.MULTILINE)
+EXCHANGE = re.compile(r"^ +[0-9.]+ +([0-9.]+) +[0-9.]+   (?:exchange|all_(?:reduce|gather|to_all)_\w+|reduce_scatter_\w+)$", re.MULTILINE)
 
 
 class Ours:
@@ -124,7 +126,7 @@ def measure(job, rows, rounds):
 
 def summary(job, runs, quiet, name):
     medians = [statistics.median(run.steps[job.skipped:]) for run in runs]
-    least = statistics.median(quiet) if quiet and name != "ours-1" and "tp" not in name else None
+    least = statistics.median(quiet) if quiet and name != "ours-1" and name not in TOGETHER and not name.startswith("tp") else None
     exchange = [run.exchange for run in runs if getattr(run, "exchange", 0) > 0]
     return {"min_ms": min(min(run.steps[job.skipped:]) for run in runs), "median_ms": statistics.median(medians),
             "round_medians_ms": medians, "above_ms": None if least is None else statistics.median(medians) - least,
@@ -147,7 +149,8 @@ def print_job(job, results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     rows = {"ours-1": Ours(1, {}), **{name: Ours(RANKS, keys) for name, keys in OURS.items()}, "ddp": Torch("ddp"),
-            "fsdp2": Torch("fsdp2"), "ours-tp": Ours(RANKS, TENSOR), "tp": Torch("tp"), "tp-compile": Torch("tp-compile")}
+            "fsdp2": Torch("fsdp2"), **{name: Ours(RANKS, keys) for name, keys in TOGETHER.items()},
+            "tp": Torch("tp"), "tp-compile": Torch("tp-compile")}
     parser.add_argument("--jobs", default="tiny,small")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, help="of a run, where fewer than a job's will do")
