@@ -1,0 +1,236 @@
+#include "gen/spec/mesh.h"
+
+#include "gen/spec/parallel.h"
+#include "gen/spec/refusals.h"
+
+const char *const job_axis_names[AXES] = {"dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep"};
+
+static const struct spec_node *axis_of(const struct spec_node *job, enum axis axis) {
+  return spec_find(spec_find(job, "parallelism"), job_axis_names[axis]);
+}
+
+int64_t axis_length(const struct spec_node *job, enum axis axis) {
+  const struct spec_node *node = axis_of(job, axis);
+  return node != NULL ? node->integer : 1;
+}
+
+/* ---- Keys that do not go with an axis ---- */
+
+/* Of ranks that divide matmuls. */
+static const char own_part[] = "it looks at whole parameters, and a rank has a part of some";
+static const char untried[] = "no program with both has been measured against one rank";
+static const struct refusal dividing[] = {
+    {"devices.kind", "cuda", "programs for GPUs divide no tensors so far", "devices.kind: cpu"},
+    {"devices.kind", "hip", "programs for GPUs divide no tensors so far", "devices.kind: cpu"},
+    {"optimizer.name", "lamb", own_part, "optimizer.name: adamw"},
+    {"optimizer.name", "adafactor", own_part, "optimizer.name: adamw"},
+    {"optimizer.name", "muon", own_part, "optimizer.name: adamw"},
+    {"optimizer.name", "lomo", own_part, "optimizer.name: sgd"},
+    {"optimizer.name", "adalomo", own_part, "optimizer.name: adamw"},
+    {"optimizer.name", "schedule_free_adamw", "its model is an average that each rank would have a part of",
+     "optimizer.name: adamw"},
+    {"optimizer.state_dtype", "8bit", "its scales are of blocks that ranks would cut", "optimizer.state_dtype: bf16"},
+    {"optimizer.state_dtype", "bf16_stochastic", "chance is drawn by an element's index among all weights",
+     "optimizer.state_dtype: bf16"},
+    {"hooks.source", NULL, "user code would see a part of each parameter", "a job without hooks"},
+    {"tracking.grad_norms", "per_layer", "a rank has a part of the gradient", "tracking.grad_norms: global"},
+    {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
+    {"parallelism.fsdp.state_dict_type", "sharded_state_dict", "a rank's part of a tensor is no range of it",
+     "parallelism.fsdp.state_dict_type: full_state_dict"},
+    {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
+    {"parallelism.reproducible", "topology", "its tree of sums is of whole gradients", "parallelism.reproducible: run"},
+    {"parallelism.ddp.comm_hook", "power_sgd", "its factors are of whole matrices", "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "batched_power_sgd", "its factors are of whole matrices",
+     "parallelism.ddp.comm_hook: no"},
+};
+
+/* Of ranks that divide sequences. */
+static const struct refusal sequences[] = {
+    {"devices.kind", "cuda", "programs for GPUs divide no sequences so far", "devices.kind: cpu"},
+    {"devices.kind", "hip", "programs for GPUs divide no sequences so far", "devices.kind: cpu"},
+    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
+    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: bf16"},
+    {"model.lora", NULL, untried, "a job without model.lora"},
+    {"hooks.source", NULL, untried, "a job without hooks"},
+    {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
+    {"data.packing", "documents", untried, "data.packing: none"},
+    {"data.packing", "pad", untried, "data.packing: none"},
+    {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"},
+    {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"},
+    {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
+    {"parallelism.local_sgd_steps", NULL, untried, "a job without parallelism.local_sgd_steps"},
+    {"parallelism.reproducible", "topology", "its tree of sums is of whole samples", "parallelism.reproducible: run"},
+    {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+};
+
+/* Of ranks that divide experts. */
+static const char other_experts[] = "it looks at all parameters together, and ranks have experts of their own";
+static const char named_experts[] = "a rank's program names its own experts alone";
+static const struct refusal dealing[] = {
+    {"devices.kind", "cuda", "programs for GPUs divide no experts so far", "devices.kind: cpu"},
+    {"devices.kind", "hip", "programs for GPUs divide no experts so far", "devices.kind: cpu"},
+    {"optimizer.name", "lamb", untried, "optimizer.name: adamw"},
+    {"optimizer.name", "adafactor", untried, "optimizer.name: adamw"},
+    {"optimizer.name", "muon", untried, "optimizer.name: adamw"},
+    {"optimizer.name", "schedule_free_adamw", other_experts, "optimizer.name: adamw"},
+    {"optimizer.param_groups", NULL, named_experts, "a job without optimizer.param_groups"},
+    {"optimizer.state_dtype", "8bit", untried, "optimizer.state_dtype: bf16"},
+    {"optimizer.state_dtype", "bf16_stochastic", "chance is drawn by an element's index among all weights",
+     "optimizer.state_dtype: bf16"},
+    {"model.freeze", NULL, named_experts, "a job without model.freeze"},
+    {"model.fresh", NULL, named_experts, "a job without model.fresh"},
+    {"model.lora", NULL, untried, "a job without model.lora"},
+    {"training.ema", NULL, other_experts, "a job without training.ema"},
+    {"training.early_stopping.restore_best", "true", other_experts, "training.early_stopping.restore_best: false"},
+    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
+    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: float32"},
+    {"precision.param_dtype", "bf16", untried, "precision.mixed_precision: bf16"},
+    {"hooks.source", NULL, "user code would see a rank's experts alone", "a job without hooks"},
+    {"tracking.grad_norms", "per_layer", "a rank has gradients of its own experts alone",
+     "tracking.grad_norms: global"},
+    {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
+    {"accumulation.sync_each_batch", "true", untried, "accumulation.sync_each_batch: false"},
+    {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"},
+    {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"},
+    {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
+    {"parallelism.local_sgd_steps", NULL, "ranks that step alone would have experts that others have not seen",
+     "a job without parallelism.local_sgd_steps"},
+    {"parallelism.reproducible", "topology", "its tree of sums is of whole gradients", "parallelism.reproducible: run"},
+    {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "bf16", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"},
+};
+
+/* Of ranks that have some layers each. */
+static const char own_stage[] = "a rank has some of the parameters";
+static const struct refusal staged[] = {
+    {"devices.kind", "cuda", "programs for GPUs divide no layers so far", "devices.kind: cpu"},
+    {"devices.kind", "hip", "programs for GPUs divide no layers so far", "devices.kind: cpu"},
+    {"accumulation.num_steps", "1", "with one micro-batch a step, ranks would wait for each other",
+     "accumulation.num_steps: 4 or more"},
+    {"accumulation.sync_with_dataloader", "true", "the schedule has as many micro-batches in each step",
+     "accumulation.sync_with_dataloader: false"},
+    {"accumulation.sync_each_batch", "true", "gradients of other ranks come after all backwards",
+     "accumulation.sync_each_batch: false"},
+    {"accumulation.normalize", "tokens", untried, "accumulation.normalize: batches"},
+    {"optimizer.name", "lamb", untried, "optimizer.name: adamw"},
+    {"optimizer.name", "adafactor", untried, "optimizer.name: adamw"},
+    {"optimizer.name", "muon", untried, "optimizer.name: adamw"},
+    {"optimizer.name", "lomo", "gradients add up over micro-batches", "optimizer.name: sgd"},
+    {"optimizer.name", "adalomo", "gradients add up over micro-batches", "optimizer.name: adamw"},
+    {"optimizer.name", "schedule_free_adamw", own_stage, "optimizer.name: adamw"},
+    {"optimizer.state_dtype", "bf16", untried, "optimizer.state_dtype: float32"},
+    {"optimizer.state_dtype", "bf16_stochastic", untried, "optimizer.state_dtype: float32"},
+    {"optimizer.state_dtype", "8bit", untried, "optimizer.state_dtype: float32"},
+    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
+    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: fp32"},
+    {"precision.param_dtype", "bf16", untried, "precision.param_dtype: fp32"},
+    {"precision.grad_scaler.enabled", "true", untried, "a job without precision.grad_scaler"},
+    {"memory.activation_checkpointing", "all", untried, "memory.activation_checkpointing: none"},
+    {"memory.activation_checkpointing", "every", untried, "memory.activation_checkpointing: none"},
+    {"memory.activation_checkpointing", "layers", untried, "memory.activation_checkpointing: none"},
+    {"memory.activation_checkpointing", "functions", untried, "memory.activation_checkpointing: none"},
+    {"memory.activation_checkpointing", "auto", untried, "memory.activation_checkpointing: none"},
+    {"model.freeze", NULL, untried, "a job without model.freeze"},
+    {"model.lora", NULL, untried, "a job without model.lora"},
+    {"hooks.source", NULL, own_stage, "a job without hooks"},
+    {"profile", NULL, "its parts are those of a rank with all layers", "a job without profile"},
+    {"tracking.grad_norms", "per_layer", own_stage, "tracking.grad_norms: global"},
+    {"training.ema", NULL, own_stage, "a job without training.ema"},
+    {"training.early_stopping", NULL, "it needs evaluations", "a job without training.early_stopping"},
+    {"training.on_nonfinite", "skip", untried, "training.on_nonfinite: stop"},
+    {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
+    {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"},
+    {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"},
+    {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
+    {"parallelism.local_sgd_steps", NULL, untried, "a job without parallelism.local_sgd_steps"},
+    {"parallelism.reproducible", "topology", "its tree of sums is of whole gradients", "parallelism.reproducible: run"},
+    {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "bf16", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"},
+};
+
+/* ---- Axes ---- */
+
+/* What an axis of several ranks does not go with. */
+struct axis_rule {
+  enum axis axis;
+  const char *does, *without; /* "ranks that divide matmuls", "a job without parallelism.tp" */
+  const struct refusal *refusals;
+  size_t n_refusals;
+  unsigned others; /* axes that it does not go with, as bits */
+};
+
+#define BIT(axis) (1u << (axis))
+static const struct axis_rule rules[] = {
+    {AXIS_TP, "ranks that divide matmuls", "a job without parallelism.tp", dividing, COUNT(dividing), 0},
+    {AXIS_CP, "ranks that divide sequences", "a job without parallelism.cp", sequences, COUNT(sequences),
+     BIT(AXIS_SP) | BIT(AXIS_TP) | BIT(AXIS_PP)},
+    {AXIS_SP, "ranks that divide sequences", "a job without parallelism.sp", sequences, COUNT(sequences),
+     BIT(AXIS_CP) | BIT(AXIS_TP) | BIT(AXIS_PP)},
+    {AXIS_PP, "ranks that divide the layers", "a job without parallelism.pp", staged, COUNT(staged), BIT(AXIS_TP)},
+    {AXIS_EP, "ranks that divide experts", "a job without parallelism.ep", dealing, COUNT(dealing),
+     BIT(AXIS_TP) | BIT(AXIS_CP) | BIT(AXIS_SP) | BIT(AXIS_PP)},
+};
+
+static void check_others(const struct spec_node *job, const struct axis_rule *rule, struct diagnostics *diags) {
+  for (int i = 0; i < AXES; i++) {
+    const enum axis other = (enum axis)i;
+    if (!(rule->others & BIT(other)) || axis_length(job, other) == 1) continue;
+    diag_error(diags, axis_of(job, rule->axis)->where, "'parallelism.%s' does not go with 'parallelism.%s': %s",
+               job_axis_names[rule->axis], job_axis_names[other], untried);
+    diag_note(diags, axis_of(job, other)->where, "'parallelism.%s' is %lld here", job_axis_names[other],
+              (long long)axis_length(job, other));
+    diag_help(diags, "leave one of them out");
+  }
+}
+
+/* `ranks`: those that the axes before this one leave. */
+static void check_axis(const struct spec_node *job, const struct axis_rule *rule, int64_t ranks,
+                       struct diagnostics *diags) {
+  const struct spec_node *axis = axis_of(job, rule->axis);
+  if (axis_length(job, rule->axis) == 1) return;
+  if (ranks % axis->integer != 0) {
+    diag_error(diags, axis->where, "'parallelism.%s' is %lld, which does not divide the job's %lld rank%s",
+               job_axis_names[rule->axis], (long long)axis->integer, (long long)ranks, ranks > 1 ? "s" : "");
+    diag_help(diags, "let devices.nodes times devices.per_node be a multiple of it");
+  }
+  check_others(job, rule, diags);
+  check_refusals(job, rule->refusals, rule->n_refusals, rule->does, axis, rule->without, diags);
+}
+
+/* ---- Pipelines ---- */
+
+/* An evaluation would need a forward of its own through the stages. */
+static void check_no_evaluation(const struct spec_node *job, const struct spec_node *pp, struct diagnostics *diags) {
+  const struct spec_node *interval = spec_find(job, "training.eval_interval");
+  if (interval == NULL || interval->integer == 0) return;
+  diag_error(diags, interval->where,
+             "'training.eval_interval' does not go with ranks that divide the layers: no stage evaluates so far");
+  diag_note(diags, pp->where, "ranks that divide the layers by this");
+  diag_help(diags, "leave it out, and evaluate checkpoints with 'accel-gen build --program evaluate'");
+}
+
+static void check_stages(const struct spec_node *job, struct diagnostics *diags) {
+  enum { MOST = 32 };
+  const struct spec_node *pp = axis_of(job, AXIS_PP);
+  if (axis_length(job, AXIS_PP) == 1) return;
+  if (pp->integer > MOST) {
+    diag_error(diags, pp->where, "'parallelism.pp' can be %d at most", MOST);
+    diag_help(diags, "divide the other ranks' batches: leave them to parallelism.dp_replicate");
+  }
+  check_no_evaluation(job, pp, diags);
+}
+
+void mesh_check(const struct spec_node *job, struct diagnostics *diags) {
+  int64_t ranks = parallel_ranks(job);
+  for (size_t i = 0; i < COUNT(rules); i++) {
+    check_axis(job, &rules[i], ranks, diags);
+    ranks /= axis_length(job, rules[i].axis);
+    if (ranks == 0) ranks = 1;
+  }
+  check_stages(job, diags);
+}
