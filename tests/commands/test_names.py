@@ -145,7 +145,8 @@ def spellings():
         "accelerate_gradient_accumulation_steps": "is accumulation.num_steps here",
         "num_train_epochs": "is training.epochs here",
         "--pp_degree": "is parallelism.pp here",
-        "--cp_size": "is parallelism.cp here, refused so far",
+        "--cp_size": "is parallelism.cp here",
+        "--save_on_each_node": "is checkpoint.save_on_each_node here, refused so far",
         "FULL_SHARD": "parallelism.fsdp.sharding_strategy takes full_shard",
         "NO_SHARD": "parallelism.fsdp.sharding_strategy takes no_shard",
         "SHARDED_STATE_DICT": "parallelism.fsdp.state_dict_type takes sharded_state_dict",
@@ -168,7 +169,7 @@ def jobs():
     job = TREE / "examples" / "jobs" / "tiny.yaml"
     for setting, words in {
         "wandb=1": "'wandb' is not here: no tracker is called",
-        "parallelism.cp_size=2": "'cp_size' is parallelism.cp here, refused so far",
+        "parallelism.cp_size=2": "'cp_size' is parallelism.cp here",
         "precision.opt_level=O1": "'opt_level' is not here: it is of fp8",
         "optimizer.name=prodigy": "'prodigy' is not supported",
         "devices.kind=NPU": "'NPU' is not supported: programs run on",
