@@ -131,6 +131,7 @@ struct jinja_value gradients_value(const struct program *program, enum gradient_
     int64_t length = shape_count(weight->parameter->shape);
     bool split = weight->parameter->placement.form != PLACED_WHOLE;
     if (weight->gradient < 0 || (set == GRADIENTS_SPLIT && !split) || (set == GRADIENTS_WHOLE && split)) continue;
+    if (set == GRADIENTS_PARTIAL && !weight->parameter->partial_gradient) continue;
     if (set != GRADIENTS_ALL) length = arena_aligned(length * size) / size;
     struct table_row row = {.name = weight->path, .same = {length}};
     row.steps[sharded ? 1 : 0] = weight->gradient / size;

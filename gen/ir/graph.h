@@ -27,7 +27,7 @@ struct attribute {
   int64_t n_reals;
 };
 
-enum { MAX_ATTRIBUTES = 6 };
+enum { MAX_ATTRIBUTES = 7 };
 
 /* What autocast does with an operation: it runs in the types of its operands, in the 16-bit type, in float32, or in the
  * widest type of its operands, to which all are cast. PyTorch has a list for each device
@@ -64,6 +64,7 @@ struct parameter {
   /* DEALT: so many parameters of the region in a row, this one among them, are followed by those of the next rank where
    * one rank has all. */
   int together;
+  bool partial_gradient; /* its gradient on a rank along that axis is a part of the sum over them */
   struct location where;
 };
 

@@ -83,7 +83,7 @@ bool op_place_along(const struct node *node, int seed, struct placement *placeme
 
 bool op_place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
   const struct op_kind *kind = node->kind;
-  if (kind->kernel.random || op_assigns(kind)) return false;
+  if ((kind->kernel.random && kind->ranks.place == NULL) || op_assigns(kind)) return false;
   if (!(kind->ranks.place != NULL ? kind->ranks.place(node, seed, ranks, placements)
                                   : op_place_along(node, seed, placements)))
     return false;
@@ -100,12 +100,13 @@ static void set_extents(struct node *node, struct shape shape) {
     if (strcmp(node->attributes[i].name, name) == 0) node->attributes[i].ints = shape;
 }
 
-bool op_shorten(struct arena *arena, struct node *node, const struct placement *placements, int64_t ranks) {
+bool op_shorten(struct arena *arena, struct node *node, const struct placement *placements, int64_t ranks, int axis) {
   struct shape shapes[MAX_OUTPUTS];
   enum dtype dtypes[MAX_OUTPUTS];
   const char *error;
   set_extents(node, node->outputs[0]->shape);
   if (node->kind->ranks.shorten != NULL) node->kind->ranks.shorten(node, placements, ranks);
+  if (node->kind->ranks.part_axis != NULL) node->attributes[node->n_attributes++] = attribute_int("axis", axis);
   int count = node->kind->infer(arena, node, shapes, dtypes, &error);
   if (count != node->n_outputs || !shape_equal(shapes[0], node->outputs[0]->shape)) return false;
   for (int i = 1; i < count; i++) node->outputs[i]->shape = shapes[op_described(node->kind, i)];

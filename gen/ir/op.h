@@ -90,6 +90,9 @@ struct op_memory {
   /* assigns[o] - 1 is the input, a parameter, whose new value is output o. It is written to the parameter after the
    * kernel has read the old value; 0: none. The node already exists for that alone. */
   int assigns[MAX_OUTPUTS];
+  /* Whether the one output is made again from the one input where the backward uses it, instead of being kept. NULL:
+   * it is not. */
+  bool (*remade)(const struct node *node);
 };
 
 /* Asked by the autocast pass: element types. */
@@ -348,7 +351,7 @@ struct new_positions {
 int op_along(const struct node *node, int axis, int input);
 
 /* What kind->ranks.place says; false, too, where a placement would give ranks unequal parts, and for kinds that draw
- * random numbers or assign to parameters. */
+ * random numbers and do not say, or assign to parameters. */
 bool op_place(const struct node *node, int seed, int64_t ranks, struct placement *placements);
 
 /* The rule of kinds without one of their own, for those that have one of some splits only. */
@@ -356,8 +359,9 @@ bool op_place_along(const struct node *node, int seed, struct placement *placeme
 
 /* Makes a node that of one rank: its attributes, by sequence.extents and ranks.shorten, and the shapes of outputs after
  * output 0. placements[]: of its operands, as op_place sets them; inputs and output 0 have the shapes of a rank's parts
- * already. False: the kind's shape rule gives output 0 another shape. */
-bool op_shorten(struct arena *arena, struct node *node, const struct placement *placements, int64_t ranks);
+ * already. A kind that has ranks.part_axis gets `axis`, that of the mesh, as an attribute. False: the kind's shape rule
+ * gives output 0 another shape. */
+bool op_shorten(struct arena *arena, struct node *node, const struct placement *placements, int64_t ranks, int axis);
 
 /* Operand `index` of a node: its inputs, then output 0. */
 struct value *op_operand(const struct node *node, int index);

@@ -1,11 +1,12 @@
 /* Collectives between a tensor of which each rank has a part and one that is whole on each, and what makes their
  * gradients (Korthikanti et al., arXiv:2205.05198, section 4.2.2: the conjugate operators g and g-bar). `axis` is an
- * enum axis along which there are `ranks` ranks; `dim` is the dimension that is split, in one block.
+ * enum axis along which there are `ranks` ranks; `dim` is the dimension that is split, in `blocks` (placement.h).
  *
  * reduce_scatter: y = a rank's part of the sum of x over the ranks, whose x are partial sums: dx = all_gather(dy).
  * Output 1 is workspace.
  * all_gather: y = the ranks' parts x, one after the other. With `partial`, each rank uses y for its part of the work,
- * so that dy are partial sums: dx = reduce_scatter(dy). Without, all ranks do the same with y: dx = part_of(dy).
+ * so that dy are partial sums: dx = reduce_scatter(dy). Without, all ranks do the same with y: dx = part_of(dy). With
+ * `remade` the backward gathers again what it uses of y.
  * part_of: y = a rank's part of x, which is the same on all ranks: dx = all_gather(dy). With `partial`, what is made of
  * x has gradients that add up over the ranks: dx = part_in_zeros(dy), which is dy in the rank's part and 0 elsewhere.
  * With `balanced`, which is 0 elsewhere, a rank's part is no range: of twice as many chunks as there are ranks, the one
@@ -23,7 +24,8 @@ static struct op_block block_of(const struct node *node) {
 static bool check(struct arena *arena, const struct node *node, bool parts, const char **error) {
   const struct shape shape = node->inputs[0]->shape;
   int64_t dim = node_int(node, "dim"), ranks = node_int(node, "ranks");
-  if (dim >= 0 && dim < shape.rank && (parts || shape.dim[dim] % ranks == 0)) return true;
+  int64_t parts_of_dim = node_int(node, "blocks") * (parts ? 1 : ranks);
+  if (dim >= 0 && dim < shape.rank && shape.dim[dim] % parts_of_dim == 0) return true;
   op_fail(arena, node, error, "%s has no %lld equal parts along dimension %lld", op_operand_text(arena, node, 0),
           (long long)ranks, (long long)dim);
   return false;
@@ -75,10 +77,13 @@ static int along(const struct node *node, int axis, int input) {
 
 static struct value *exchanged_by(struct builder *builder, const char *kind, const struct node *node, struct value *x,
                                   bool partial) {
-  struct attribute attributes[] = {attribute_int("axis", node_int(node, "axis")),
-                                   attribute_int("ranks", node_int(node, "ranks")),
-                                   attribute_int("dim", node_int(node, "dim")), attribute_int("partial", partial)};
-  return builder_op(builder, kind, &x, 1, attributes, 4);
+  return op_exchange_parts(builder, kind, x,
+                           (struct op_parts){.axis = node_int(node, "axis"),
+                                             .ranks = node_int(node, "ranks"),
+                                             .dim = (int)node_int(node, "dim"),
+                                             .blocks = node_int(node, "blocks"),
+                                             .partial = partial,
+                                             .remade = true});
 }
 
 static void gradient_of_gather(struct builder *builder, const struct node *node, struct value *const *dy,
@@ -86,10 +91,10 @@ static void gradient_of_gather(struct builder *builder, const struct node *node,
   dx[0] = exchanged_by(builder, node_int(node, "partial") ? "reduce_scatter" : "part_of", node, dy[0], false);
 }
 
-/* What a gradient is made of by gathering is the same on all ranks, and so is what follows. */
+/* Nothing has a gradient of that: as the forward, so that one kernel is both. */
 static void gradient_by_gathering(struct builder *builder, const struct node *node, struct value *const *dy,
                                   struct value **dx) {
-  dx[0] = exchanged_by(builder, "all_gather", node, dy[0], false);
+  dx[0] = exchanged_by(builder, "all_gather", node, dy[0], true);
 }
 
 static void gradient_of_part(struct builder *builder, const struct node *node, struct value *const *dy,
@@ -127,6 +132,10 @@ static int axis_of(const struct node *node) {
   return (int)node_int(node, "axis");
 }
 
+static bool is_remade(const struct node *node) {
+  return node_int(node, "remade") != 0;
+}
+
 static const struct op_kind kind_all_gather = {
     .name = "all_gather",
     .class = OP_KERNEL,
@@ -136,6 +145,7 @@ static const struct op_kind kind_all_gather = {
     .infer = infer_gather,
     .sequence.along = along,
     .gradient = gradient_of_gather,
+    .memory.remade = is_remade,
     .cost.flops = op_flops_none,
     .ranks.exchanged = gathered,
     .truth.reference = reference,

@@ -180,10 +180,9 @@ static bool place(const struct node *node, int seed, int64_t ranks, struct place
 static struct value *of_all_ranks(struct builder *builder, struct value *x, int64_t ranks, int64_t axis,
                                   bool backwards) {
   const int64_t chunks = 2 * ranks, length = x->shape.dim[2] / 2;
-  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("ranks", ranks), attribute_int("dim", 2),
-                                   attribute_int("partial", 1)};
+  const struct op_parts parted = {.axis = axis, .ranks = ranks, .dim = 2, .blocks = 1, .partial = true};
   struct attribute along = attribute_int("axis", 2);
-  struct value *all = builder_op(builder, "all_gather", &x, 1, attributes, 4);
+  struct value *all = op_exchange_parts(builder, "all_gather", x, parted);
   struct value **parts = arena_alloc(builder_arena(builder), (size_t)chunks * sizeof *parts);
   for (int64_t c = 0; c < chunks; c++) {
     int64_t at = c < ranks ? 2 * c : 2 * (chunks - 1 - c) + 1;
@@ -197,12 +196,11 @@ static struct value *of_all_ranks(struct builder *builder, struct value *x, int6
  * half where that has the chunk, else among all. */
 static struct value *starts_of_chunk(struct builder *builder, int64_t batch, int64_t half, int64_t ranks, int64_t axis,
                                      bool from_end) {
-  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("ranks", ranks), attribute_int("dim", 0),
-                                   attribute_int("partial", 1)};
+  const struct op_parts parted = {.axis = axis, .ranks = ranks, .dim = 0, .blocks = 1, .partial = true};
   struct attribute along = attribute_int("axis", 0);
   struct value *numbers = op_arange(builder, half);
   if (!from_end) numbers = builder_op(builder, "flip", &numbers, 1, &along, 1);
-  numbers = builder_op(builder, "part_of", &numbers, 1, attributes, 4);
+  numbers = op_exchange_parts(builder, "part_of", numbers, parted);
   if (from_end) numbers = builder_op(builder, "flip", &numbers, 1, &along, 1);
   return op_broadcast(builder, numbers, shape_of(2, batch, half / ranks));
 }

@@ -120,10 +120,9 @@ static struct node *over_parts(struct builder *builder, const struct node *node,
                                int64_t axis) {
   struct node *part = build_part(builder, node, whole, ranks, axis);
   struct attribute below = attribute_int("axis", 0);
-  struct attribute gather[] = {attribute_int("axis", axis), attribute_int("ranks", ranks), attribute_int("dim", 1),
-                               attribute_int("partial", 0)};
   struct value *both = builder_op(builder, "concat", part->outputs, 2, &below, 1);
-  struct value *all = builder_op(builder, "all_gather", &both, 1, gather, 4);
+  struct value *all = op_exchange_parts(builder, "all_gather", both,
+                                        (struct op_parts){.axis = axis, .ranks = ranks, .dim = 1, .blocks = 1});
   struct value *inputs[3] = {NULL, NULL, node->inputs[1]};
   for (int i = 0; i < 2; i++)
     inputs[i] =

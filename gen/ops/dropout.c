@@ -1,14 +1,57 @@
 /* y = x / (1 - p) where a random number is at least p, else 0 (Srivastava et al., JMLR 15, 2014; scaled in training as
- * PyTorch does). dx is the same of dy with the same numbers: `site` says which ones. */
+ * PyTorch does). dx is the same of dy with the same numbers: `site` says which ones. On ranks that divide it, `range`
+ * elements in a row are of each of `ranks` ranks along `axis`. */
 #include <math.h>
+#include <string.h>
 
 #include "gen/ops/support/support.h"
+
+/* ---- On ranks that divide it ---- */
+
+/* An attribute of a node of which ranks have parts; `none` of any other. */
+static int64_t attribute_or(const struct node *node, const char *name, int64_t none) {
+  for (int i = 0; i < node->n_attributes; i++)
+    if (strcmp(node->attributes[i].name, name) == 0) return node_int(node, name);
+  return none;
+}
+
+/* Elements in a row that a rank has of each block. */
+static int64_t range_of(struct placement split, struct shape shape, int64_t ranks) {
+  return shape.dim[split.dim] / ranks / split.blocks * shape_product(shape, split.dim + 1, shape.rank);
+}
+
+/* A rank draws what one rank draws for the same elements: four of them come from one counter. */
+static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  const struct placement split = placements[seed];
+  placements[0] = placements[1] = split;
+  return placement_fits(split, node->inputs[0]->shape, ranks) &&
+         range_of(split, node->inputs[0]->shape, ranks) % 4 == 0;
+}
+
+static void shorten(struct node *node, const struct placement *placements, int64_t ranks) {
+  int64_t range = range_of(placements[0], node->outputs[0]->shape, 1);
+  node->attributes[node->n_attributes++] = attribute_int("range", range);
+  node->attributes[node->n_attributes++] = attribute_int("ranks", ranks);
+}
+
+static int part_axis(const struct node *node) {
+  return (int)attribute_or(node, "axis", -1);
+}
+
+/* Which element of the whole element i of rank `rank`'s part is. */
+static int64_t in_whole(const struct node *node, int64_t i) {
+  int64_t ranks = attribute_or(node, "ranks", 1), rank = attribute_or(node, "rank", 0);
+  int64_t range = attribute_or(node, "range", INT64_MAX);
+  return (i / range * ranks + rank) * (ranks > 1 ? range : 0) + i % range;
+}
+
+/* ---- The kind ---- */
 
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   double p = node_real(node, "p"), threshold = round(p * 4294967296.0);
   uint32_t site = (uint32_t)node_int(node, "site");
   for (int64_t i = 0; i < shape_count(node->outputs[0]->shape); i++)
-    outputs[0][i] = op_random_word((uint64_t)i, site) < threshold ? 0 : inputs[0][i] / (1 - p);
+    outputs[0][i] = op_random_word((uint64_t)in_whole(node, i), site) < threshold ? 0 : inputs[0][i] / (1 - p);
 }
 
 struct value *op_dropout(struct builder *builder, struct value *x, double p, int64_t site) {
@@ -17,7 +60,7 @@ struct value *op_dropout(struct builder *builder, struct value *x, double p, int
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
-  dx[0] = op_dropout(builder, dy[0], node_real(node, "p"), node_int(node, "site"));
+  dx[0] = builder_op(builder, "dropout", dy, 1, node->attributes, node->n_attributes);
 }
 
 static struct value *evaluated(struct builder *builder, const struct node *node) {
@@ -35,6 +78,9 @@ static const struct op_kind kind = {
     .memory.in_place = {1},
     .truth.reference = reference,
     .kernel.random = true,
+    .ranks.place = place,
+    .ranks.shorten = shorten,
+    .ranks.part_axis = part_axis,
     .evaluation.substitute = evaluated,
 };
 

@@ -170,6 +170,7 @@ struct job {
       double least_rate, epsilon;
       bool feedback, warm;
     } power_sgd;
+    bool splits_sequence; /* over the ranks along tp, between the matmuls that they divide */
     bool sync_batch_norm; /* statistics of a batch are those of all ranks' batches */
     struct {
       enum offload optimizer, param; /* where the optimizer's states are, and a rank's part of the weights */

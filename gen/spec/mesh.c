@@ -153,6 +153,20 @@ static const struct refusal staged[] = {
     {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"},
 };
 
+/* Of the residual, split over positions. */
+static const struct refusal residual[] = {
+    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
+    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: bf16"},
+    {"model.lora", NULL, untried, "a job without model.lora"},
+    {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"},
+    {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"},
+    {"parallelism.local_sgd_steps", NULL, untried, "a job without parallelism.local_sgd_steps"},
+    {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "bf16", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"},
+};
+
 /* ---- Axes ---- */
 
 /* What an axis of several ranks does not go with. */
@@ -202,6 +216,20 @@ static void check_axis(const struct spec_node *job, const struct axis_rule *rule
   check_refusals(job, rule->refusals, rule->n_refusals, rule->does, axis, rule->without, diags);
 }
 
+/* Positions are split between matmuls that ranks divide. */
+static void check_residual(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *split = spec_find(job, "parallelism.megatron.sequence_parallelism");
+  if (split == NULL || split->integer == 0) return;
+  check_refusals(job, residual, COUNT(residual), "parallelism.megatron.sequence_parallelism", split,
+                 "parallelism.tp without it", diags);
+  if (axis_length(job, AXIS_TP) > 1) return;
+  diag_error(
+      diags, split->where,
+      "'parallelism.megatron.sequence_parallelism' splits tensors between the matmuls that ranks along tp divide, "
+      "and there are no such ranks");
+  diag_help(diags, "set parallelism.tp, or leave it out");
+}
+
 /* ---- Pipelines ---- */
 
 /* An evaluation would need a forward of its own through the stages. */
@@ -232,5 +260,6 @@ void mesh_check(const struct spec_node *job, struct diagnostics *diags) {
     ranks /= axis_length(job, rules[i].axis);
     if (ranks == 0) ranks = 1;
   }
+  check_residual(job, diags);
   check_stages(job, diags);
 }

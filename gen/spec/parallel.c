@@ -274,6 +274,7 @@ void parallel_bind(struct job *job) {
   compression_bind(job);
   job->parallelism.bucket_bytes = (int64_t)(bucket->real * (1 << 20));
   job->parallelism.sync_each_batch = each->integer != 0;
+  job->parallelism.splits_sequence = is_set(job->tree, "parallelism.megatron.sequence_parallelism");
   job->parallelism.sync_batch_norm = is_set(job->tree, "parallelism.sync_batch_norm");
   if (job->parallelism.reproducible != REPRODUCIBLE_OFF) job->training.deterministic = true;
   const struct spec_node *local = spec_find(job->tree, "parallelism.local_sgd_steps");

@@ -172,6 +172,19 @@ def of_stages(*changes):
     return of_ranks(*changes, mark="(ACCEL_PP,")
 
 
+# A collective between parts of activations and the whole: its operands, how many blocks, and how long a range of each is.
+PARTS = r"(accel_(?:all_gather|reduce_scatter)_(?:bfloat16_)?parts)\(ACCEL_TP, ([^;]*), (\d+), (\d+)\);"
+PARTS_CALL = r"\n  ((?:all_gather|reduce_scatter)_\w+\([^;]*;)"
+
+
+def of_parts(*changes):
+    return of_ranks(*changes, mark="_parts(ACCEL_TP,")
+
+
+def other_parts(outer, length):
+    return replace(PARTS, lambda m, r: f"{m[1]}(ACCEL_TP, {m[2]}, {outer(int(m[3]), r)}, {length(int(m[4]), r)});")
+
+
 def of_sums(*changes):
     return of_ranks(*changes, mark="(ACCEL_TP,")
 
@@ -271,6 +284,20 @@ KINDS = {
     "norm of too many": ("in-bounds", replace(r"(accel_all_reduce_counts\(\w+, \w+, ACCEL_SQUARES)", r"\1 + 1")),
     "sum along another axis": ("same-collectives", replace(
         r"(accel_all_reduce\w*\()ACCEL_TP", lambda m, r: m[1] + r.choice(["ACCEL_CP", "ACCEL_DP_SHARD", "ACCEL_EP"]))),
+    "parts of too many": ("in-bounds no-overlap", other_parts(lambda n, r: n, lambda n, r: n + r.choice([1, 7, n]))),
+    "parts of too many blocks": ("in-bounds no-overlap", other_parts(lambda n, r: n + r.choice([1, 7, n]), lambda n, r: n)),
+    "parts of too few": ("whole-arrays", other_parts(lambda n, r: n, lambda n, r: n - r.choice([1, 7, n // 2]))),
+    "parts along another axis": ("same-collectives", replace(
+        r"(accel_\w*_parts\()ACCEL_TP", lambda m, r: m[1] + r.choice(["ACCEL_CP", "ACCEL_DP_SHARD", "ACCEL_EP"]))),
+    "parts of some ranks": ("same-collectives", of_parts(
+        (PARTS_CALL, r"\n  if (rank == 0) \1"),
+        (r"\n  (accel_(?:all_gather|reduce_scatter)_\w*parts)", r"\n  if (rank % 2) \1"))),
+    "parts by data": ("same-collectives", of_parts(
+        (PARTS_CALL, r"\n  if (arena->result[0] < 9.0f) \1"),
+        (r"\n  (accel_(?:all_gather|reduce_scatter)_\w*parts)", r"\n  if ((float)x[0] < 0.0f) return;\n  \1"))),
+    "parts of another length on some ranks": ("same-collectives", of_parts(
+        (PARTS, r"\1(ACCEL_TP, \2, \3, \4 - (size_t)rank % 2);"))),
+    "part of another rank": ("in-bounds", replace(r"rank_along_tp(\) \* \d+,)", r"rank_along_tp + 1\1")),
     "sum of some ranks": ("same-collectives", of_sums(
         (SUM_CALL, r"\n  if (rank == 0) \1\2"),
         (SUM, r"if (rank % 2) \1(\2, \3, \4, \5)"))),

@@ -1,15 +1,17 @@
 """Two ranks with a thread each: our trainer against PyTorch's DDP, FSDP2 and tensor parallelism, interleaved rounds.
 
-usage: ranks.py [--jobs tiny,small] [--rounds 3] [--steps N] [--json FILE] [--peers ours,...,ddp,fsdp2,ours-tp,ours-sp,ours-cp,tp,tp-compile]
+usage: ranks.py [--jobs tiny,small] [--rounds 3] [--steps N] [--json FILE] [--peers ours,...,ddp,fsdp2,ours-tp,ours-sp,ours-cp,ours-residual,tp,tp-compile]
 
 As in peers.py; the batch is a rank's. `ours-1` is one rank alone on the machine, `ours-zero1`
 and -zero3 divide states, and weights too, as FSDP2 does.
 
 In the rows with "tp" both ranks take one batch and divide matrices and heads of attention: a step has half the samples of a step of
 `ours`, `ddp` or `fsdp2`, as many as one of `ours-1`. So `ours-tp` compares with `tp`, PyTorch's parallelize_module with ColwiseParallel
-and RowwiseParallel, eager, and with `tp-compile`, the same under torch.compile. What is divided in all three: attention's
+and RowwiseParallel, eager, and with `tp-compile`, the same under torch.compile. In `ours-residual` what is between the
+divided matrices is split over positions, too. What is divided in all of them: attention's
 fused product of queries, keys and values by heads (PyTorch's has its rows reordered for that), its output, both matrices of the MLP.
-Norms are whole on each rank, and in PyTorch's rows so are embeddings, logits and the loss, which ours divide, too. PyTorch's losses are those of its model in one process.
+Norms are whole on each rank, and in PyTorch's rows so are embeddings, logits and the loss, which ours divide, too. PyTorch's losses are those of its
+model in one process.
 
 In `ours-sp` and `ours-cp` both ranks take one batch, too, and divide its sequences: they compare with `ours-1` and `ours-tp`.
 
@@ -37,6 +39,7 @@ MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OM
 SHARDED = {"parallelism.dp_shard": RANKS}
 OURS = {"ours": {}, "ours-zero1": {**SHARDED, "parallelism.zero_stage": 1}, "ours-zero3": {**SHARDED, "parallelism.zero_stage": 3}}
 TOGETHER = {f"ours-{axis}": {f"parallelism.{axis}": RANKS} for axis in ("tp", "sp", "cp")}  # ranks take the same batches
+TOGETHER["ours-residual"] = {**TOGETHER["ours-tp"], "parallelism.megatron.sequence_parallelism": "true"}
 
 # The lines of a profile that have calls, ms and % of collectives: of gradients and weights, and of tensors that ranks divide.
 EXCHANGE = re.compile(r"^ +[0-9.]+ +([0-9.]+) +[0-9.]+   (?:exchange|all_(?:reduce|gather|to_all)_\w+|reduce_scatter_\w+)$", re.MULTILINE)

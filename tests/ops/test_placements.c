@@ -57,7 +57,7 @@ static struct value *value_of_rank(struct arena *arena, const struct trial *tria
   return value;
 }
 
-static struct node *node_of_rank(struct arena *arena, const struct trial *trial) {
+static struct node *node_of_rank(struct arena *arena, const struct trial *trial, int64_t rank) {
   const struct node *whole = trial->node;
   struct node *node = arena_alloc(arena, sizeof *node);
   *node = *whole;
@@ -69,14 +69,15 @@ static struct node *node_of_rank(struct arena *arena, const struct trial *trial)
         i == 0 ? value_of_rank(arena, trial, whole->n_inputs) : arena_alloc(arena, sizeof **node->outputs);
     if (i > 0) *node->outputs[i] = *whole->outputs[i];
   }
-  if (!op_shorten(arena, node, trial->placements, trial->ranks)) fail_trial(trial, "the result has another shape");
+  if (!op_shorten(arena, node, trial->placements, trial->ranks, 0)) fail_trial(trial, "the result has another shape");
+  if (node->kind->ranks.part_axis != NULL) node->attributes[node->n_attributes++] = attribute_int("rank", rank);
   return node;
 }
 
 /* Output 0 of a rank's node. */
 static double *result_of_rank(struct arena *arena, const struct trial *trial, const struct frame_data *frame,
                               int64_t rank) {
-  const struct node *node = node_of_rank(arena, trial);
+  const struct node *node = node_of_rank(arena, trial, rank);
   const double **inputs = arena_alloc(arena, ((size_t)node->n_inputs + 1) * sizeof *inputs);
   double **outputs = arena_alloc(arena, (size_t)node->n_outputs * sizeof *outputs);
   for (int i = 0; i < node->n_inputs; i++) {

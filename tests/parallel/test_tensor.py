@@ -16,12 +16,14 @@ EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 EACH = {"eval_iters": "all"}  # what an evaluation of several ranks measures then is what one process does
 
 
-class Tensor(BesideOne):
-    """`ranks` ranks, each `tp` of which divide tensors and take the same batches."""
+class Divided(BesideOne):
+    """`ranks` ranks, each `tp` of which divide tensors and take the same batches, beside one."""
 
     def beside(self, ranks, tp, batch=3, steps=20, config=CONFIG, parallelism=None, **groups):
         return self.check(ranks, batch, steps, config=config, parallelism={"tp": tp, **(parallelism or {})}, **groups)[0]
 
+
+class Tensor(Divided):
     def test_two_ranks(self):
         several = self.beside(2, 2, training=EVALUATED)
         plan = several.plan()

@@ -128,6 +128,12 @@ class Traffic(unittest.TestCase):
         self.assertGreaterEqual(expert, 2 * 2 * 3 * 16 * 8 * 4)
         self.assertFalse([c for c in plan if c["axis"] == "ep" and "experts" in c["what"]])
 
+    def test_split_sequence(self):
+        """What each collective of parts hands over is as the plan says, in its order."""
+        plan, trainer = self.check(4, ("dp_replicate", "tp"), config=LAYERS, parallelism={"tp": 2, "megatron": {"sequence_parallelism": True}},
+                                   accumulation={"num_steps": 2, "sync_with_dataloader": False})
+        self.check_order(trainer, plan)
+
     def test_divided_weights(self):
         plan, _ = self.check(2, ("dp_shard",), "weights from", parallelism={"zero_stage": 3}, config=LAYERS,
                              accumulation={"num_steps": 2, "sync_with_dataloader": False})

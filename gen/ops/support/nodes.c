@@ -144,3 +144,13 @@ struct value *op_dynamic_slice(struct builder *builder, struct value *x, struct 
   struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("count", count)};
   return builder_op(builder, "dynamic_slice", (struct value *[]){x, at}, 2, attributes, 2);
 }
+
+struct value *op_exchange_parts(struct builder *builder, const char *kind, struct value *x, struct op_parts parts) {
+  const struct attribute attributes[] = {
+      attribute_int("axis", parts.axis),         attribute_int("ranks", parts.ranks),
+      attribute_int("dim", parts.dim),           attribute_int("blocks", parts.blocks),
+      attribute_int("partial", parts.partial),   attribute_int("remade", parts.remade),
+      attribute_int("balanced", parts.balanced),
+  };
+  return builder_op(builder, kind, &x, 1, attributes, sizeof attributes / sizeof *attributes);
+}

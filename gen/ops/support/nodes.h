@@ -74,6 +74,19 @@ struct value *op_own_index(struct builder *builder, struct value *index, int64_t
 /* How many of its `rows` are of the whole, [1] of int32: on the last rank they may be fewer. */
 struct value *op_own_extent(struct builder *builder, int64_t rows, int64_t whole, int64_t axis);
 
+/* A tensor of which ranks along an axis of the mesh have parts (gen/ops/all_gather.c). */
+struct op_parts {
+  int64_t axis, ranks;
+  int dim;
+  int64_t blocks; /* of that dimension, of each of which a rank has a part */
+  bool partial;   /* what ranks do with the result are parts of a sum */
+  bool balanced;  /* of 2 ranks chunks, rank r has the one at r and the one at r from the end */
+  bool remade;    /* the backward makes it again where it needs it */
+};
+
+/* The result of `kind`, all_gather, reduce_scatter or part_of, of x. */
+struct value *op_exchange_parts(struct builder *builder, const char *kind, struct value *x, struct op_parts parts);
+
 /* What the function `name` of accel/model.h makes of n tensors; NULL when one of them is. */
 struct value *op_apply(struct builder *builder, const char *name, struct value *const *tensors, int n);
 

@@ -346,6 +346,12 @@ enum dtype cast(struct graph *graph, const struct cast_rules *rules) {
 
 /* ---- Gradients ---- */
 
+/* Whether ranks exchange a value as it is. */
+static bool exchanges(const struct value *value) {
+  const struct node *node = value->producer;
+  return node->kind->ranks.exchanged != NULL && node->kind->ranks.exchanged(node).dtype == value->dtype;
+}
+
 /* Makes a 16-bit value, which views may follow, float32 where only the gradient needs it; false when it is made
  * by what cannot say its result's type, or when others use it. */
 static bool widen(const struct program *program, struct value *value, const struct region *region, const int *uses) {
@@ -353,7 +359,7 @@ static bool widen(const struct program *program, struct value *value, const stru
   for (;; made = made->producer->inputs[0]) {
     if (made->kind != VALUE_RESULT || made->region != region || uses[made->id] != 1 || made->producer->call != NULL)
       return false;
-    if (made->producer->kind->class == OP_PARTS) return false;
+    if (made->producer->kind->class == OP_PARTS || exchanges(made)) return false;
     if (!value_is_view(made)) break;
   }
   const enum dtype narrow = made->dtype;

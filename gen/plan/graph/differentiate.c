@@ -183,7 +183,14 @@ struct adoption {
   struct interface *interface;
   struct value **own;     /* by id of the forward value: what stands for it; NULL: not asked for yet */
   struct node_list views; /* views of inputs, made again */
+  struct node_list late;  /* what is made again right before the node at hand, which uses it first */
 };
+
+/* Whether a value is made again where it is used instead of being kept. */
+static bool is_remade(const struct value *value) {
+  const struct node *node = value->producer;
+  return node != NULL && node->kind->memory.remade != NULL && node->kind->memory.remade(node);
+}
 
 static struct value *adopt_view(struct adoption *adoption, struct value *input, const struct node *view) {
   struct graph *graph = adoption->pass->graph;
@@ -191,17 +198,22 @@ static struct value *adopt_view(struct adoption *adoption, struct value *input, 
   memcpy(copy->attributes, view->attributes, sizeof copy->attributes);
   copy->n_attributes = view->n_attributes;
   copy->region = adoption->backward;
-  ARENA_PUSH(graph->arena, adoption->views, copy);
+  copy->again = is_remade(view->outputs[0]) || (input->producer != NULL && input->producer->again);
+  if (copy->again)
+    ARENA_PUSH(graph->arena, adoption->late, copy);
+  else
+    ARENA_PUSH(graph->arena, adoption->views, copy);
   struct value *value = node_output(graph, copy, view->outputs[0]->shape, view->outputs[0]->dtype);
   value->name = view->outputs[0]->name;
   return value;
 }
 
-/* An input of the forward region becomes an input of the backward region, a view of one a view of that; all else is
- * kept from the forward run and stays as it is. */
+/* An input of the forward region becomes an input of the backward region, a view of one a view of that, and what need
+ * not be kept is made again; all else is kept from the forward run and stays as it is. */
 static struct value *adopt(struct adoption *adoption, struct value *value) {
   struct region *backward = adoption->backward;
-  if (value->region != backward->forward || (value->kind != VALUE_INPUT && !value_is_view(value))) return value;
+  bool again = value_is_view(value) || is_remade(value);
+  if (value->region != backward->forward || (value->kind != VALUE_INPUT && !again)) return value;
   struct value **own = &adoption->own[value->id];
   if (*own != NULL) return *own;
   if (value->kind == VALUE_INPUT) {
@@ -212,18 +224,22 @@ static struct value *adopt(struct adoption *adoption, struct value *value) {
     return *own;
   }
   struct value *input = adopt(adoption, value->producer->inputs[0]);
-  return *own = input->region == backward ? adopt_view(adoption, input, value->producer) : value;
+  return *own = input->region == backward || is_remade(value) ? adopt_view(adoption, input, value->producer) : value;
 }
 
 static void take_primals(struct pass *pass, struct region *backward, struct interface *interface) {
   struct adoption adoption = {.pass = pass, .backward = backward, .interface = interface};
   adoption.own = arena_alloc(pass->arena, ((size_t)pass->graph->next_value + 1) * sizeof *adoption.own);
   interface->primals = arena_alloc(pass->arena, ((size_t)backward->forward->inputs.count + 1) * sizeof(int));
+  struct node_list nodes = {0};
   for (int i = 0; i < backward->nodes.count; i++) {
     struct node *node = backward->nodes.items[i];
     for (int k = 0; k < node->n_inputs; k++) node->inputs[k] = adopt(&adoption, node->inputs[k]);
+    for (int k = 0; k < adoption.late.count; k++) ARENA_PUSH(pass->arena, nodes, adoption.late.items[k]);
+    adoption.late.count = 0;
+    ARENA_PUSH(pass->arena, nodes, node);
   }
-  for (int i = 0; i < backward->nodes.count; i++) ARENA_PUSH(pass->arena, adoption.views, backward->nodes.items[i]);
+  for (int i = 0; i < nodes.count; i++) ARENA_PUSH(pass->arena, adoption.views, nodes.items[i]);
   backward->nodes = adoption.views;
 }
 

@@ -6,15 +6,20 @@
 #include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
+#include "gen/ops/support/nodes.h"
 #include "gen/plan/graph/deal_groups.h"
+#include "gen/plan/graph/partial_gradients.h"
 #include "gen/plan/graph/placements.h"
+#include "gen/plan/graph/residual.h"
 
 struct partition {
   struct program *program;
   struct placements placements;
   enum axis axis;
-  struct placement **nodes; /* by node id: of its operands; NULL: all are whole */
-  int64_t *wholes;          /* by node id: the extent that ranks divide, of its first input that they do */
+  struct placement **nodes;   /* by node id: of its operands; NULL: all are whole */
+  struct placement **results; /* by region id: of its results */
+  const bool *partial;        /* by value id: a parameter whose gradient is added up over the ranks at a step's end */
+  int64_t *wholes;            /* by node id: the extent that ranks divide, of its first input that they do */
 };
 
 /* ---- Shapes ---- */
@@ -38,13 +43,29 @@ static void cut_parameters(const struct partition *partition, struct region *reg
   }
 }
 
-/* The operation's own rule must find the shape that the placement gives. */
-static void cut_node(const struct partition *partition, struct node *node) {
+/* What is whole after a sum is so before it. */
+static void cut_node(const struct partition *partition, const struct node *node) {
   const struct placement *operands = partition->nodes[node->id];
+  if (operands != NULL && operands[node->n_inputs].form == PLACED_PARTIAL) return;
   for (int i = 0; i < node->n_outputs && (i == 0 || node->call != NULL); i++) cut(partition, node->outputs[i]);
-  bool fits = operands == NULL || op_shorten(partition->program->arena, node, operands, partition->placements.ranks);
-  assert(fits);
-  (void)fits;
+}
+
+static void cut_region(const struct partition *partition, struct region *region) {
+  cut_parameters(partition, region);
+  for (int i = 0; i < region->inputs.count; i++) cut(partition, region->inputs.items[i]);
+  for (int i = 0; i < region->nodes.count; i++) cut_node(partition, region->nodes.items[i]);
+}
+
+static void note_results(struct partition *partition) {
+  const struct graph *graph = partition->program->graph;
+  struct arena *arena = partition->program->arena;
+  partition->results = arena_alloc(arena, ((size_t)graph->n_regions + 1) * sizeof *partition->results);
+  for (int r = 0; r < graph->n_regions; r++) {
+    const struct value_list results = graph->regions[r]->results;
+    partition->results[r] = arena_alloc(arena, ((size_t)results.count + 1) * sizeof **partition->results);
+    for (int i = 0; i < results.count; i++)
+      partition->results[r][i] = placement_of(&partition->placements, results.items[i]);
+  }
 }
 
 static void note_placements(struct partition *partition) {
@@ -63,86 +84,194 @@ static void note_placements(struct partition *partition) {
     }
 }
 
-static void cut_region(const struct partition *partition, struct region *region) {
-  cut_parameters(partition, region);
-  for (int i = 0; i < region->inputs.count; i++) cut(partition, region->inputs.items[i]);
-  for (int i = 0; i < region->nodes.count; i++) cut_node(partition, region->nodes.items[i]);
-}
-
 /* ---- Collectives ---- */
 
+/* A region whose nodes get collectives between them. */
+struct insertion {
+  struct builder *builder;
+  const struct partition *partition;
+  /* By value id, of a value as the region had it: what lies on the ranks in its place, such as the sum of what each has
+   * of it; what that is where ranks divide what they do with it, and its whole. NULL: itself, or nothing yet. */
+  struct value **stands, **divided, **gathered;
+  bool *used_whole; /* by value id: a split value that is used whole where ranks do not divide what they do with it */
+};
+
 /* A collective of x, at the end of the region at hand. */
-static struct value *collective(struct builder *builder, const struct partition *partition, const char *kind,
-                                struct value *x) {
-  struct attribute axis = attribute_int("axis", (int64_t)partition->axis);
-  return builder_op(builder, kind, &x, 1, &axis, 1);
+static struct value *collective(const struct insertion *insertion, const char *kind, struct value *x) {
+  struct attribute axis = attribute_int("axis", (int64_t)insertion->partition->axis);
+  return builder_op(insertion->builder, kind, &x, 1, &axis, 1);
 }
 
-/* What all ranks have, and each takes for its part of the work, has a gradient that is a sum over them. `made` is, by
- * value id, what stands for a value already. */
-static void replicate_inputs(struct builder *builder, const struct partition *partition, struct node *node,
-                             struct value **made) {
-  const struct placement *operands = partition->nodes[node->id];
-  for (int i = 0; i < node->n_inputs; i++) {
-    struct value *x = node->inputs[i];
-    if (operands[i].form != PLACED_WHOLE || !x->differentiable) continue;
-    if (made[x->id] == NULL) made[x->id] = collective(builder, partition, "replicate", x);
-    node->inputs[i] = made[x->id];
+/* The same between parts along a dimension and the whole. */
+static struct value *parts_collective(const struct insertion *insertion, const char *kind, struct value *x,
+                                      struct placement split, bool partial) {
+  return op_exchange_parts(insertion->builder, kind, x,
+                           (struct op_parts){.axis = insertion->partition->axis,
+                                             .ranks = insertion->partition->placements.ranks,
+                                             .dim = split.dim,
+                                             .blocks = split.blocks,
+                                             .partial = partial,
+                                             .remade = true});
+}
+
+/* What all ranks have, and each takes for its part of the work, has a gradient that is a sum over them. */
+static struct value *replicated(struct insertion *insertion, const struct value *value, struct value *x) {
+  struct value **made = &insertion->divided[value->id];
+  if (!value->differentiable || insertion->partition->partial[value->id]) return x;
+  if (*made == NULL) *made = collective(insertion, "replicate", x);
+  return *made;
+}
+
+/* The whole of a value that is split. Where some use it alike on all ranks its gradient is the same on all of them,
+ * with what others of them do as a part of the work added up before. */
+static struct value *gathered(struct insertion *insertion, const struct value *value, struct value *x, bool divides) {
+  const struct placement split = placement_of(&insertion->partition->placements, value);
+  struct value **made = &insertion->gathered[value->id];
+  bool partial = !insertion->used_whole[value->id];
+  if (*made == NULL) *made = parts_collective(insertion, "all_gather", x, split, partial);
+  return divides && !partial ? replicated(insertion, value, *made) : *made;
+}
+
+/* What stands for a value of the region where it is to lie otherwise. */
+static struct value *placed(struct insertion *insertion, struct value *value, struct placement wanted, bool divides) {
+  const struct placement lies = placement_of(&insertion->partition->placements, value);
+  struct value *x = insertion->stands[value->id] != NULL ? insertion->stands[value->id] : value;
+  if (wanted.form == PLACED_WHOLE && lies.form == PLACED_WHOLE) return divides ? replicated(insertion, value, x) : x;
+  if (placement_equal(lies, wanted)) return x;
+  if (lies.form == PLACED_SPLIT) x = gathered(insertion, value, x, divides && wanted.form == PLACED_WHOLE);
+  return wanted.form == PLACED_SPLIT ? parts_collective(insertion, "part_of", x, wanted, false) : x;
+}
+
+/* The placements that a node needs of its inputs; NULL: all are whole. */
+static const struct placement *needed(const struct partition *partition, const struct node *node) {
+  struct arena *arena = partition->program->arena;
+  if (node->call == NULL) return partition->nodes[node->id];
+  struct placement *formals = arena_alloc(arena, ((size_t)node->n_inputs + 1) * sizeof *formals);
+  for (int i = 0; i < node->n_inputs; i++)
+    formals[i] = placement_of(&partition->placements, node->call->callee->inputs.items[i]);
+  return formals;
+}
+
+static void note_use(struct insertion *insertion, const struct value *value, struct placement wanted, bool divides) {
+  const struct placement lies = placement_of(&insertion->partition->placements, value);
+  if (lies.form == PLACED_SPLIT && !placement_equal(lies, wanted) && !(divides && wanted.form == PLACED_WHOLE))
+    insertion->used_whole[value->id] = true;
+}
+
+static void note_uses(struct insertion *insertion, const struct region *region) {
+  const struct partition *partition = insertion->partition;
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct node *node = region->nodes.items[i];
+    const struct placement *operands = needed(partition, node);
+    for (int k = 0; k < node->n_inputs; k++)
+      note_use(insertion, node->inputs[k], operands != NULL ? operands[k] : (struct placement){.form = PLACED_WHOLE},
+               operands != NULL && node->call == NULL);
   }
+  for (int i = 0; i < region->results.count; i++)
+    note_use(insertion, region->results.items[i], partition->results[region->id][i], false);
 }
 
-/* The sum of what a node gives as its part of it, by the name of the whole. */
-static struct value *sum_of(struct builder *builder, const struct partition *partition, struct value *part) {
-  struct value *sum = collective(builder, partition, "all_reduce", part);
+/* The sum of what a node gives as its part of it, by the name of the whole; a rank's part of the sum where that is to
+ * lie split. */
+static struct value *sum_of(const struct insertion *insertion, struct value *part, struct placement lies) {
+  struct value *sum = lies.form == PLACED_SPLIT ? parts_collective(insertion, "reduce_scatter", part, lies, false)
+                                                : collective(insertion, "all_reduce", part);
   sum->name = part->name;
-  part->name = arena_printf(partition->program->arena, "%s_part", sum->name);
+  part->name = arena_printf(insertion->partition->program->arena, "%s_part", sum->name);
   return sum;
 }
 
-/* Lets what uses a part of a sum use the sum. */
-static void use_sum(struct region *region, struct value *sum) {
-  struct value *part = sum->producer->inputs[0];
-  region_replace(region, part, sum);
-  sum->producer->inputs[0] = part;
+/* What a rank does in place of a node that must know its part, by the names of its outputs; the node itself where it
+ * need not. */
+static const struct node *over_parts(struct insertion *insertion, struct region *region, struct node *node,
+                                     const struct placement *operands) {
+  const struct partition *partition = insertion->partition;
+  if (node->kind->ranks.over_parts == NULL || operands[node->n_inputs].form == PLACED_SPLIT) {
+    region_append(partition->program->graph, region, node);
+    return node;
+  }
+  const struct node *own = node->kind->ranks.over_parts(insertion->builder, node, partition->wholes[node->id],
+                                                        partition->placements.ranks, (int64_t)partition->axis);
+  for (int i = 0; i < node->n_outputs; i++) {
+    own->outputs[i]->name = node->outputs[i]->name;
+    insertion->stands[node->outputs[i]->id] = own->outputs[i];
+  }
+  return own;
 }
 
-/* What a rank does in place of a node that must know its part, by the names of its outputs; NULL: the node itself. */
-static struct node *over_parts(struct builder *builder, const struct partition *partition, const struct node *node) {
-  const struct placement *operands = partition->nodes[node->id];
-  if (node->kind->ranks.over_parts == NULL || operands == NULL || operands[node->n_inputs].form == PLACED_SPLIT)
-    return NULL;
-  struct node *own = node->kind->ranks.over_parts(builder, node, partition->wholes[node->id],
-                                                  partition->placements.ranks, (int64_t)partition->axis);
-  for (int i = 0; i < node->n_outputs; i++) own->outputs[i]->name = node->outputs[i]->name;
-  return own;
+/* Lets a node do a rank's part of the work. The operation's own rule must find the shape that the placement gives. */
+static void insert_node(struct insertion *insertion, struct region *region, struct node *node) {
+  const struct partition *partition = insertion->partition;
+  const struct placement *operands = needed(partition, node), whole = {.form = PLACED_WHOLE};
+  bool divides = operands != NULL && node->call == NULL;
+  builder_at(insertion->builder, node->where);
+  for (int i = 0; i < node->n_inputs; i++)
+    node->inputs[i] = placed(insertion, node->inputs[i], operands != NULL ? operands[i] : whole, divides);
+  if (!divides) {
+    region_append(partition->program->graph, region, node);
+    return;
+  }
+  bool fits = op_shorten(partition->program->arena, node, operands, partition->placements.ranks, (int)partition->axis);
+  assert(fits);
+  (void)fits;
+  const struct node *own = over_parts(insertion, region, node, operands);
+  if (operands[node->n_inputs].form == PLACED_PARTIAL)
+    insertion->stands[node->outputs[0]->id] =
+        sum_of(insertion, own->outputs[0], placement_of(&partition->placements, node->outputs[0]));
 }
 
 /* The nodes of a region again, with collectives between them. */
 static void insert_collectives(struct builder *builder, const struct partition *partition, struct region *region) {
   const struct node_list nodes = region->nodes;
-  struct graph *graph = partition->program->graph;
-  struct value **made = arena_alloc(graph->arena, ((size_t)graph->next_value + 1) * sizeof *made);
-  struct value **sums = arena_alloc(graph->arena, ((size_t)nodes.count + 1) * sizeof *sums);
-  struct node **owns = arena_alloc(graph->arena, ((size_t)nodes.count + 1) * sizeof *owns);
-  int n_sums = 0;
+  struct arena *arena = partition->program->arena;
+  size_t count = (size_t)partition->program->graph->next_value + 1;
+  struct insertion insertion = {.builder = builder, .partition = partition};
+  insertion.stands = arena_alloc(arena, count * sizeof *insertion.stands);
+  insertion.divided = arena_alloc(arena, count * sizeof *insertion.divided);
+  insertion.gathered = arena_alloc(arena, count * sizeof *insertion.gathered);
+  insertion.used_whole = arena_alloc(arena, count * sizeof *insertion.used_whole);
+  note_uses(&insertion, region);
   region->nodes = (struct node_list){0};
   builder_enter(builder, region);
-  for (int i = 0; i < nodes.count; i++) {
-    struct node *node = nodes.items[i];
-    const struct placement *operands = partition->nodes[node->id];
-    builder_at(builder, node->where);
-    if (operands != NULL) replicate_inputs(builder, partition, node, made);
-    owns[i] = over_parts(builder, partition, node);
-    if (owns[i] == NULL) region_append(graph, region, node);
-    if (operands != NULL && operands[node->n_inputs].form == PLACED_PARTIAL)
-      sums[n_sums++] = sum_of(builder, partition, (owns[i] != NULL ? owns[i] : node)->outputs[0]);
-  }
-  for (int i = 0; i < nodes.count; i++)
-    for (int k = 0; owns[i] != NULL && k < nodes.items[i]->n_outputs; k++)
-      region_replace(region, nodes.items[i]->outputs[k], owns[i]->outputs[k]);
-  for (int i = 0; i < n_sums; i++) use_sum(region, sums[i]);
+  for (int i = 0; i < nodes.count; i++) insert_node(&insertion, region, nodes.items[i]);
+  for (int i = 0; i < region->results.count; i++)
+    region->results.items[i] = placed(&insertion, region->results.items[i], partition->results[region->id][i], false);
   builder_leave(builder);
-  name_values(graph->arena, region);
+  name_values(arena, region);
+}
+
+/* ---- What cannot be ---- */
+
+static void report_undivided(const struct partition *partition, struct diagnostics *diags) {
+  const struct node *needs = partition->placements.needs;
+  diag_error(diags, job_where(partition->program->job, "parallelism.tp"),
+             "the model has no two matmuls in a row, and no vocabulary, that %lld ranks could divide",
+             (long long)partition->placements.ranks);
+  if (needs != NULL)
+    diag_note(diags, needs->where, "'%s' needs whole what ranks would divide for another operation", needs->kind->name);
+  diag_help(diags, "leave it out, or let heads and widths be multiples of it");
+}
+
+static bool divide_residual(struct partition *partition, struct diagnostics *diags) {
+  struct residual residual = {&partition->placements, partition->nodes, partition->results, NULL};
+  const char *key = "parallelism.megatron.sequence_parallelism";
+  if (!partition->program->job->parallelism.splits_sequence || split_residual(&residual)) return true;
+  const struct shape shape = residual.uneven->outputs[0]->shape;
+  diag_error(diags, job_where(partition->program->job, key),
+             "%lld ranks of parallelism.tp cannot have equal parts of %lld positions",
+             (long long)partition->placements.ranks, (long long)shape.dim[shape.rank - 2]);
+  diag_note(diags, residual.uneven->where, "this matmul has so many rows");
+  diag_help(diags, "let data.sequence_length be a multiple of parallelism.tp, or leave '%s' out", key);
+  return false;
+}
+
+/* Gradients that ranks shard, average or factor leave as the backward completes them. */
+static const bool *partial_gradients(const struct partition *partition) {
+  const struct program *program = partition->program;
+  const struct job *job = program->job;
+  if (job->parallelism.zero_stage == 0 && job->parallelism.local_steps == 0 && !job->parallelism.power_sgd.on)
+    return mark_partial_gradients(&partition->placements, partition->nodes);
+  return arena_alloc(program->arena, ((size_t)program->graph->next_value + 1) * sizeof(bool));
 }
 
 /* Along the axis whose ranks take the same batches. */
@@ -152,17 +281,13 @@ static bool divide_tensors(struct program *program, struct builder *builder, str
   if (ranks <= 1) return true;
   find_placements(&partition.placements, program, ranks);
   if (partition.placements.divided == 0) {
-    diag_error(diags, job_where(program->job, "parallelism.tp"),
-               "the model has no two matmuls in a row, and no vocabulary, that %lld ranks could divide",
-               (long long)ranks);
-    if (partition.placements.needs != NULL)
-      diag_note(diags, partition.placements.needs->where,
-                "'%s' needs whole what ranks would divide for another operation",
-                partition.placements.needs->kind->name);
-    diag_help(diags, "leave it out, or let heads and widths be multiples of it");
+    report_undivided(&partition, diags);
     return false;
   }
   note_placements(&partition);
+  note_results(&partition);
+  if (!divide_residual(&partition, diags)) return false;
+  partition.partial = partial_gradients(&partition);
   for (int r = 0; r < program->graph->n_regions; r++) cut_region(&partition, program->graph->regions[r]);
   for (int r = 0; r < program->graph->n_regions; r++)
     insert_collectives(builder, &partition, program->graph->regions[r]);

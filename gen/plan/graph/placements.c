@@ -38,7 +38,7 @@ static int by_path(const void *a, const void *b) {
   return order != 0 ? order : p->value->id - q->value->id;
 }
 
-static const struct value *first_of(const struct placements *placements, const struct value *value) {
+const struct value *first_of_name(const struct placements *placements, const struct value *value) {
   while (placements->tied[value->id] != value) value = placements->tied[value->id];
   return value;
 }
@@ -56,8 +56,8 @@ static void tie(struct placements *placements) {
     }
   for (int i = 1; i < names.count; i++) {
     if (strcmp(names.items[i].path, names.items[i - 1].path) != 0) continue;
-    const struct value *a = first_of(placements, names.items[i - 1].value);
-    placements->tied[first_of(placements, names.items[i].value)->id] = a;
+    const struct value *a = first_of_name(placements, names.items[i - 1].value);
+    placements->tied[first_of_name(placements, names.items[i].value)->id] = a;
   }
 }
 
@@ -136,7 +136,7 @@ static bool spread_parameters(struct placements *placements, const struct region
   bool good = true;
   for (int i = 0; i < region->parameters.count && good; i++) {
     const struct parameter *p = &region->parameters.items[i];
-    good = join(placements, p->value, first_of(placements, p->value), changed) &&
+    good = join(placements, p->value, first_of_name(placements, p->value), changed) &&
            (p->bits16 == NULL || join(placements, p->value, p->bits16, changed)) &&
            (!p->buffer || placement_of(placements, p->value).form != PLACED_SPLIT);
   }

@@ -29,6 +29,9 @@ void find_placements(struct placements *placements, struct program *program, int
 /* The placement of a value. */
 struct placement placement_of(const struct placements *placements, const struct value *value);
 
+/* The first of the parameters that have the name of a parameter's value: they are one tensor. */
+const struct value *first_of_name(const struct placements *placements, const struct value *value);
+
 /* The placements of a node's operands, its inputs and then output 0, into `operands`. False: none is split. */
 bool node_placements(const struct placements *placements, const struct node *node, struct placement *operands);
 

@@ -6,6 +6,7 @@
 #include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
+#include "gen/ops/support/nodes.h"
 #include "gen/plan/graph/normalize.h"
 
 /* The placements that a node's operands must have, its inputs and then output 0, and that with which output 0 goes on.
@@ -237,16 +238,19 @@ static void cut(const struct positions *positions, struct value *value, struct p
 /* x as another placement has it, at the end of the region at hand. */
 static struct value *convert(const struct positions *positions, struct value *x, struct placement from,
                              struct placement to) {
-  const struct attribute axis = attribute_int("axis", (int64_t)positions->axis);
-  const struct attribute ranks = attribute_int("ranks", positions->ranks);
   if (from.form == PLACED_SPLIT) {
-    const struct attribute attributes[] = {axis, ranks, attribute_int("split", to.dim),
+    const struct attribute attributes[] = {attribute_int("axis", (int64_t)positions->axis),
+                                           attribute_int("ranks", positions->ranks), attribute_int("split", to.dim),
                                            attribute_int("gathered", from.dim)};
     return builder_op(positions->builder, "all_to_all", &x, 1, attributes, 4);
   }
-  const struct attribute attributes[] = {axis, ranks, attribute_int("dim", to.dim), attribute_int("partial", 1),
-                                         attribute_int("balanced", positions->axis == AXIS_CP)};
-  return builder_op(positions->builder, "part_of", &x, 1, attributes, 5);
+  return op_exchange_parts(positions->builder, "part_of", x,
+                           (struct op_parts){.axis = positions->axis,
+                                             .ranks = positions->ranks,
+                                             .dim = to.dim,
+                                             .blocks = to.blocks,
+                                             .partial = true,
+                                             .balanced = positions->axis == AXIS_CP});
 }
 
 static void name_after(const struct positions *positions, struct value *value, const char *name, const char *end) {
@@ -295,7 +299,7 @@ static void cut_outputs(const struct positions *positions, struct node *node, co
     cut(positions, node->outputs[i], *placement_of(positions, node->outputs[i]));
   if (node->call != NULL || !has_split(node, placed)) return;
   cut(positions, node->outputs[0], placed->operands[node->n_inputs]);
-  bool fits = op_shorten(positions->program->arena, node, placed->operands, positions->ranks);
+  bool fits = op_shorten(positions->program->arena, node, placed->operands, positions->ranks, (int)positions->axis);
   assert(fits);
   (void)fits;
 }

@@ -286,9 +286,25 @@ static void add_norm(struct program *program) {
   add_sum(program, AXIS_DP_SHARD, what, exact ? TREE_SQUARES : 1, (int64_t)sizeof(double));
 }
 
+/* Gradients of which each rank that divides tensors has a part of the sum, in one collective. */
+static void add_partial_gradients(struct program *program) {
+  const int64_t size = dtype_size(DTYPE_FLOAT32);
+  int parameters = 0;
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct weight *weight = &program->weights->items[i];
+    if (!weight->parameter->partial_gradient || weight->gradient < 0) continue;
+    parameters++;
+    program->ranks.partial_gradients += arena_aligned(shape_count(weight->parameter->shape) * size) / size;
+  }
+  if (parameters == 0) return;
+  add_sum(program, AXIS_TP, arena_printf(program->arena, "partial gradients of %d parameters", parameters),
+          program->ranks.partial_gradients, size);
+}
+
 void plan_collectives(struct program *program) {
   if (program->job->devices.ranks <= 1 || program->entry.backward == NULL) return;
   if (job_data_ranks(program->job) > 1) add_of_batches(program);
+  add_partial_gradients(program);
   add_norm(program);
   if (is_sharded(program)) {
     plan_gathers(program);

@@ -104,7 +104,8 @@ static int64_t sample_bytes(const struct program *program) {
 /* Gradients on their way: to other ranks, and into an update within the backward. */
 static int64_t passing_bytes(const struct program *program) {
   bool squares = trains(program) && job_optimizer(program->job)->in_backward;
-  return array_bytes(program->ranks.wire, DTYPE_BFLOAT16) + compression_bytes(program) +
+  return array_bytes(program->ranks.wire, DTYPE_BFLOAT16) +
+         array_bytes(program->ranks.partial_gradients, DTYPE_FLOAT32) + compression_bytes(program) +
          array_bytes(program->ranks.tree.room, DTYPE_FLOAT32) + doubles_bytes(program->ranks.tree.losses) +
          (squares ? doubles_bytes(1) : 0);
 }
