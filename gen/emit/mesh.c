@@ -35,7 +35,8 @@ static bool sums_along_two(const struct job *job) {
   return job->parallelism.axes[AXIS_EP] > 1 && job->parallelism.axes[AXIS_DP_REPLICATE] > 1;
 }
 
-/* The collectives of elements in memory that begin within the backward, or all others: the first element, how many. */
+/* The collectives of elements in memory that begin within the backward, or those of every few steps: the first element,
+ * how many. */
 static struct jinja_value pieces_value(const struct program *program, bool within) {
   const int n = program->ranks.collectives.count;
   struct table_row *rows = arena_alloc(program->arena, ((size_t)n + 1) * sizeof *rows);
@@ -43,7 +44,7 @@ static struct jinja_value pieces_value(const struct program *program, bool withi
   for (int i = 0; i < n; i++) {
     const struct collective *c = &program->ranks.collectives.items[i];
     int64_t length = c->length > 0 ? c->length : c->count;
-    if ((c->after != NULL) != within) continue;
+    if (within ? c->after == NULL : c->every == 0) continue;
     rows[count++] = (struct table_row){.name = c->what, .same = {length, !c->dealt}, .steps = {c->first}};
   }
   return table_value(program->arena, rows, count, 1, sums_along_two(program->job) ? 2 : 1);

@@ -220,7 +220,12 @@ static bool pass_collectives(struct context *context) {
   if (context->program->kind != PROGRAM_TRAIN) return true;
   if (context->program->ranks.pipeline.stages > 0) return plan_pipeline(context->program, context->diags);
   if (job_has_tree(context->program->job)) return plan_tree(context->program, context->diags);
-  if (context->program->job->parallelism.local_steps > 0) return plan_averaging(context->program, context->diags);
+  if (context->program->job->parallelism.local_steps > 0) {
+    if (!plan_averaging(context->program, context->diags)) return false;
+    if (job_data_ranks(context->program->job) < context->program->job->devices.ranks)
+      plan_collectives(context->program);
+    return true;
+  }
   if (context->program->job->parallelism.power_sgd.on)
     plan_compression(context->program);
   else

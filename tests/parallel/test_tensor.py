@@ -90,6 +90,7 @@ class Tensor(Divided):
                 runs = [trained(ranks, job_of(ranks, 2, 12, config={**CONFIG, "dropout": 0.0}, parallelism={**tp, **keys}))
                         for ranks, tp in ((2, {}), (4, {"tp": 2}))]
                 self.compare(*runs[1], *runs[0])
+                self.assertEqual({c["axis"] for c in runs[1][0].plan()["collectives"]}, {"tp", "dp_replicate"})
 
     def test_best_averages(self):
         """What mirrors the weights is made whole as they are."""

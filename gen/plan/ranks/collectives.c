@@ -302,8 +302,9 @@ static void add_partial_gradients(struct program *program) {
 }
 
 void plan_collectives(struct program *program) {
-  if (program->job->devices.ranks <= 1 || program->entry.backward == NULL) return;
-  if (job_data_ranks(program->job) > 1) add_of_batches(program);
+  const struct job *job = program->job;
+  if (job->devices.ranks <= 1 || program->entry.backward == NULL) return;
+  if (job_adding_ranks(job) > 1) add_of_batches(program);
   add_partial_gradients(program);
   add_norm(program);
   if (is_sharded(program)) {
