@@ -151,7 +151,8 @@ struct jinja_value mesh_value(const struct program *program) {
   set_int(arena, value, "wire_room", program->ranks.wire);
   set_bool(arena, value, "sends_always", program->ranks.sends_always);
   set_bool(arena, value, "sync_batch_norm", job->parallelism.sync_batch_norm);
-  set_text(arena, value, "sending_backward", sending_name(program, program->entry.backward));
+  if (program->entry.backward != NULL)
+    set_text(arena, value, "sending_backward", sending_name(program, program->entry.backward));
   set_int(arena, value, "timeout", job->devices.timeout);
   set_bool(arena, value, "numa_affinity", job->devices.numa_affinity);
   jinja_set(arena, value, "axes", axes_value(arena, job));

@@ -56,8 +56,7 @@ static struct arena_parts parts_of(const struct accel_program *program) {
   return parts;
 }
 
-/* A core a thread, unless the job or whoever started the processes says otherwise. */
-static void set_threads(struct accel_run *run, const struct accel_program *program) {
+void rt_run_set_threads(struct accel_run *run, const struct accel_program *program) {
   static struct processors own;
   struct problem problem;
   bool chosen = omp_get_max_threads() != omp_get_num_procs();
@@ -93,7 +92,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   run->saves.mean_at = run->saves.newest_step = run->reports.eval_at = run->saves.asked_at = -1;
   const char *data = read_flags(run, program, argc, argv);
   if (!rt_world_divide(program, &problem)) rt_fail_together(&problem, 2);
-  set_threads(run, program);
+  rt_run_set_threads(run, program);
   rt_guard_mappings();
   if (program->checkpoint.saves_on_signal) rt_signals_watch();
   signal(SIGXFSZ, SIG_IGN); /* then a write past a limit fails, with a message, as on a full disk */

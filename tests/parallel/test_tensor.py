@@ -1,6 +1,7 @@
 """Tensor parallelism (parallelism.tp) against one process: the same losses, norms and weights, on every model with matmuls or
 heads that ranks can divide, with data parallelism or alone; whole tensors in files, so that a run resumes on any mesh."""
 
+import json
 import pathlib
 import subprocess
 import tempfile
@@ -200,6 +201,19 @@ class Files(unittest.TestCase):
 
     def test_from_parts_to_shards_of_parts(self):
         self.resumed((4, 4, {"tp": 4}), (4, 2, {"tp": 2, "zero_stage": 1}))
+
+    def test_evaluation(self):
+        """Ranks measure a trained model as one process does, whatever other ranks the job has."""
+        measured = []
+        for ranks, parallelism in ((1, {}), (2, {"tp": 2, "zero_stage": 1})):
+            evaluator = Ranks(ranks, self.job(2 * ranks, 3, 5, parallelism=parallelism, training={"eval_interval": 1, "metrics": ["accuracy"]}))
+            evaluator.build("--program", "evaluate")
+            flags = ("--weights", str(self.one.folder / "run"), "--format", "json")
+            result = evaluator.launch(*flags) if ranks > 1 else subprocess.run(["./trainer", *flags], cwd=evaluator.folder, capture_output=True, text=True)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            measured.append(json.loads(result.stdout))
+        self.assertLess(abs(measured[1]["loss"] / measured[0]["loss"] - 1), 1e-6)
+        self.assertEqual([(m["samples"], m["accuracy"]) for m in measured[:1]], [(m["samples"], m["accuracy"]) for m in measured[1:]])
 
     def test_published_weights(self):
         """A file of whole tensors starts a run of ranks that divide them."""

@@ -14,19 +14,19 @@
 
 struct needs needs_of(const struct options *options) {
   struct diagnostics diags = diagnostics_in(options->arena);
-  const struct job *job = job_read(options->arena, options->argument, options->overrides, options->n_overrides, &diags);
+  struct job *job = job_read(options->arena, options->argument, options->overrides, options->n_overrides, &diags);
   bool trains = options->program == NULL || strcmp(options->program, "train") == 0;
   struct needs needs = {.ranks = 1, .target = target_host(), .processor = processor_named("native"), .name = "trainer"};
-  if (job != NULL) {
-    needs.processor = processor_of(job);
-    needs.target = target_of(job);
-  }
-  if (!trains) {
-    needs.name = strcmp(options->program, "evaluate") == 0 ? "evaluator" : "generator";
-  } else if (job != NULL) {
+  bool evaluates = !trains && strcmp(options->program, "evaluate") == 0;
+  if (!trains) needs.name = evaluates ? "evaluator" : "generator";
+  if (job == NULL) return needs;
+  if (trains)
     needs.hooks = job->hooks.source;
-    needs.ranks = job->devices.ranks;
-  }
+  else
+    job_leave_ranks(job, evaluates);
+  needs.processor = processor_of(job);
+  needs.target = target_of(job);
+  needs.ranks = job->devices.ranks;
   return needs;
 }
 

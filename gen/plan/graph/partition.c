@@ -297,7 +297,6 @@ static bool divide_tensors(struct program *program, struct builder *builder, str
 bool partition(struct program *program, struct builder *builder, struct diagnostics *diags) {
   const struct job *job = program->job;
   int64_t owners = job->parallelism.axes[AXIS_EP];
-  if (program->kind != PROGRAM_TRAIN) return true;
   if (!divide_tensors(program, builder, diags)) return false;
   return owners <= 1 || deal_groups(program, builder, AXIS_EP, owners, job_where(job, "parallelism.ep"), diags);
 }

@@ -303,10 +303,11 @@ static void add_partial_gradients(struct program *program) {
 
 void plan_collectives(struct program *program) {
   const struct job *job = program->job;
-  if (job->devices.ranks <= 1 || program->entry.backward == NULL) return;
-  if (job_adding_ranks(job) > 1) add_of_batches(program);
-  add_partial_gradients(program);
-  add_norm(program);
+  const bool trains = program->kind == PROGRAM_TRAIN;
+  if (job->devices.ranks <= 1 || (trains && program->entry.backward == NULL)) return;
+  if (trains && job_adding_ranks(job) > 1) add_of_batches(program);
+  if (trains) add_partial_gradients(program);
+  if (trains) add_norm(program);
   if (is_sharded(program)) {
     plan_gathers(program);
     shard_gather(program);

@@ -173,7 +173,7 @@ static void exchange_in_kernel(struct sequence *sequence, const struct step *ste
                                   .what = arena_printf(program->arena, "%s in %s", exchange.what, step->kernel->name),
                                   .width = dtype_size(exchange.dtype),
                                   .count = exchange.count,
-                                  .times = program->job->accumulation.num_steps});
+                                  .times = program->kind == PROGRAM_TRAIN ? program->job->accumulation.num_steps : 1});
   }
 }
 
@@ -231,7 +231,7 @@ void sequence_collectives(struct program *program) {
   bool gathers = program->ranks.fsdp_units.count > 0 && program->job->parallelism.zero_stage == 3;
   if (gathers) begin_gathers(&sequence, program->ranks.first_fsdp_unit);
   walk(&sequence, program->entry.forward);
-  walk(&sequence, program->entry.backward);
+  if (program->entry.backward != NULL) walk(&sequence, program->entry.backward);
   await_end(&sequence);
   for (int i = program->ranks.n_buckets; i < program->ranks.collectives.count; i++)
     ARENA_PUSH(program->arena, sequence.done, program->ranks.collectives.items[i]);
