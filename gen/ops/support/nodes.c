@@ -154,3 +154,10 @@ struct value *op_exchange_parts(struct builder *builder, const char *kind, struc
   };
   return builder_op(builder, kind, &x, 1, attributes, sizeof attributes / sizeof *attributes);
 }
+
+struct value *op_all_to_all(struct builder *builder, struct value *x, int64_t axis, int64_t ranks, int split,
+                            int gathered) {
+  const struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("ranks", ranks),
+                                         attribute_int("split", split), attribute_int("gathered", gathered)};
+  return builder_op(builder, "all_to_all", &x, 1, attributes, 4);
+}

@@ -87,6 +87,11 @@ struct op_parts {
 /* The result of `kind`, all_gather, reduce_scatter or part_of, of x. */
 struct value *op_exchange_parts(struct builder *builder, const char *kind, struct value *x, struct op_parts parts);
 
+/* x, of which ranks along an axis have parts of dimension `gathered`, with parts of dimension `split` in their place.
+ */
+struct value *op_all_to_all(struct builder *builder, struct value *x, int64_t axis, int64_t ranks, int split,
+                            int gathered);
+
 /* What the function `name` of accel/model.h makes of n tensors; NULL when one of them is. */
 struct value *op_apply(struct builder *builder, const char *name, struct value *const *tensors, int n);
 

@@ -84,6 +84,7 @@ static bool place_node(const struct positions *positions, const struct node *nod
   placed->back = whole;
   if (mean && !place_means(positions, node, operands)) return false;
   if (seed >= 0 && !mean) {
+    if (node->kind->kernel.random) return false;
     operands[seed] = *placement_of(positions, node->inputs[seed]);
     if (!op_place(node, seed, positions->ranks, operands)) return place_apart(positions, node, placed);
   }
@@ -238,12 +239,8 @@ static void cut(const struct positions *positions, struct value *value, struct p
 /* x as another placement has it, at the end of the region at hand. */
 static struct value *convert(const struct positions *positions, struct value *x, struct placement from,
                              struct placement to) {
-  if (from.form == PLACED_SPLIT) {
-    const struct attribute attributes[] = {attribute_int("axis", (int64_t)positions->axis),
-                                           attribute_int("ranks", positions->ranks), attribute_int("split", to.dim),
-                                           attribute_int("gathered", from.dim)};
-    return builder_op(positions->builder, "all_to_all", &x, 1, attributes, 4);
-  }
+  if (from.form == PLACED_SPLIT)
+    return op_all_to_all(positions->builder, x, positions->axis, positions->ranks, to.dim, from.dim);
   return op_exchange_parts(positions->builder, "part_of", x,
                            (struct op_parts){.axis = positions->axis,
                                              .ranks = positions->ranks,
