@@ -191,6 +191,7 @@ static const struct op_kind kind_part_in_zeros = {
     .sequence.along = along,
     .cost.flops = op_flops_none,
     .ranks.part_axis = axis_of,
+    .truth.reference = reference,
 };
 
 const struct op_file op_file_all_gather = {

@@ -2,6 +2,8 @@
  * arXiv:2309.14509, section 3.1): dimension `split` of x is whole and y has this rank's part of it, dimension
  * `gathered` of x is this rank's part and y has all of it, in the order of the ranks. dx is dy with the two exchanged.
  * `axis` is an enum axis, `ranks` their number along it. `room` is workspace of x's elements. */
+#include <string.h>
+
 #include "gen/ops/support/support.h"
 
 enum { N_ATTRIBUTES = 4 };
@@ -20,6 +22,11 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   shapes[1] = x;
   dtypes[0] = dtypes[1] = node->inputs[0]->dtype;
   return 2;
+}
+
+/* Of one rank. */
+static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+  memcpy(outputs[0], inputs[0], (size_t)shape_count(node->outputs[0]->shape) * sizeof(double));
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
@@ -47,6 +54,7 @@ static const struct op_kind kind = {
     .memory.workspace = 1u << 1,
     .cost.flops = op_flops_none,
     .ranks.exchanged = exchanged,
+    .truth.reference = reference,
 };
 
 const struct op_file op_file_all_to_all = {

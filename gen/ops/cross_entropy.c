@@ -80,8 +80,8 @@ static struct node *over_matmul(struct builder *builder, const struct node *node
 
 /* ---- A part of the classes on each rank ---- */
 
-/* Of a part of the classes of each row a rank has two numbers (gen/ops/cross_entropy_part.c), of which all ranks make the
- * whole loss. Of a part of the rows it has their mean, and ranks have as many. */
+/* Of a part of the classes of each row a rank has two numbers (gen/ops/cross_entropy_part.c), of which all ranks make
+ * the whole loss. Of a part of the rows it has their mean, and ranks have as many. */
 static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
   const struct placement split = placements[seed];
   (void)ranks;

@@ -8,7 +8,8 @@
 #include "gen/spec/sharding.h"
 
 int64_t job_sequence_ranks(const struct job *job) {
-  return job->parallelism.axes[AXIS_CP] * job->parallelism.axes[AXIS_SP];
+  int64_t ranks = job->parallelism.axes[AXIS_CP] * job->parallelism.axes[AXIS_SP];
+  return ranks > 1 ? ranks : 1;
 }
 
 int64_t job_batch_ranks(const struct job *job) {

@@ -14,23 +14,33 @@ void accel_all_reduce(enum accel_axis axis, float *values, size_t count);
 /* The sum of x[] over the ranks along `axis` becomes y[], which may be x[] itself. */
 void accel_all_reduce_from(enum accel_axis axis, const float *x, float *y, size_t count);
 
-/* The same of bfloat16 and of float16; each of the ranks - 1 additions is rounded. */
+/* The same of bfloat16; each of the ranks - 1 additions is rounded. */
 void accel_all_reduce_bfloat16_from(enum accel_axis axis, const uint16_t *x, uint16_t *y, size_t count);
+
+/* The same of float16. */
 void accel_all_reduce_float16_from(enum accel_axis axis, const uint16_t *x, uint16_t *y, size_t count);
 
 /* A tensor of which each rank along `axis` has a part is `outer` blocks in a row, each of them a range of `length`
  * elements for each rank, in their order; a part is a rank's ranges in a row. y[] becomes the whole of the ranks' parts
  * x[]. */
 void accel_all_gather_parts(enum accel_axis axis, const float *x, float *y, size_t outer, size_t length);
+
+/* The same of bfloat16. */
 void accel_all_gather_bfloat16_parts(enum accel_axis axis, const uint16_t *x, uint16_t *y, size_t outer, size_t length);
+
+/* The same of float16. */
 void accel_all_gather_float16_parts(enum accel_axis axis, const uint16_t *x, uint16_t *y, size_t outer, size_t length);
 
 /* y[] becomes this rank's part of the sum of the ranks' wholes x[], added up in the order of the ranks; in 16 bits the
  * sum is rounded once. work[] is room for a whole. */
 void accel_reduce_scatter_parts(enum accel_axis axis, const float *x, float *y, float *work, size_t outer,
                                 size_t length);
+
+/* The same of bfloat16. */
 void accel_reduce_scatter_bfloat16_parts(enum accel_axis axis, const uint16_t *x, uint16_t *y, uint16_t *work,
                                          size_t outer, size_t length);
+
+/* The same of float16. */
 void accel_reduce_scatter_float16_parts(enum accel_axis axis, const uint16_t *x, uint16_t *y, uint16_t *work,
                                         size_t outer, size_t length);
 

@@ -87,8 +87,8 @@ void accel_evaluation_weights(struct accel_run *run, void *weights) {
     return;
   }
   char *whole = rt_is_main() ? calloc((size_t)program->sharding.whole, sizeof(float)) : NULL;
-  bool good = !rt_is_main() || whole != NULL ||
-              rt_problem(&problem, "no memory for the whole of tensors that ranks divide");
+  bool good =
+      !rt_is_main() || whole != NULL || rt_problem(&problem, "no memory for the whole of tensors that ranks divide");
   good = good && (!rt_is_main() || rt_weights_load_trained(program, asked.weights, whole, &problem));
   rt_world_require(good, &problem, 1);
   rt_tensor_parts_deal(program, 0, weights, whole);

@@ -45,7 +45,7 @@ class Sharing(unittest.TestCase):
                 apart, given = self.counted(ranks)
                 self.assertGreater(given, 1000000)
                 together, given = self.counted(ranks, TOGETHER="1")
-                self.assertLess(given, 100)  # at the start, whether all have opened what they share
+                self.assertLess(given, 1000)  # at the start, who is where, and whether all have opened what they share
                 self.assertEqual(together, apart)
 
 

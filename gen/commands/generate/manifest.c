@@ -130,8 +130,7 @@ static struct manifest *describe_one(const struct compilation *compilation, cons
   manifest->job.model = model_digest(compilation->model);
   manifest->plan = report_json(compilation->program, NULL);
   manifest->plan_text = report_text(compilation->program);
-  manifest->runtime = compilation->program->target->build
-                          .packages[compilation->job->devices.ranks > 1];
+  manifest->runtime = compilation->program->target->build.packages[compilation->job->devices.ranks > 1];
   manifest->compile_before = compile_before(&d);
   manifest->compile_rest = compile_rest(&d);
   manifest->compile = arena_printf(arena, "%scc %s %s", manifest->compile_before,
