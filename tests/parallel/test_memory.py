@@ -66,8 +66,10 @@ class Memory(unittest.TestCase):
             wanted, taken = planned + touched, [float("inf")] * trainer.ranks
             # Rank 0 of ranks that divide has the whole of the weights, to save them at the end.
             ranks = range(1, trainer.ranks) if parallelism else (0, 1)
-            # Rank 0 saves, with the names of all tensors besides: see tests/program/test_figures.py.
-            most = [0.01 * wanted + 2048 * 12 * (LAYERS - 1)] + (trainer.ranks - 1) * [0.01 * wanted]
+            # Rank 0 saves, with the names of all tensors besides: see tests/program/test_figures.py. Ranks that divide tensors
+            # list them as wholes, too, each of them with its part.
+            names = 2048 * 12 * (LAYERS - 1)
+            most = [0.01 * wanted + (names if rank == 0 or "tp" in parallelism else 0) for rank in range(trainer.ranks)]
             for _ in range(RUNS):
                 taken = [min(pair) for pair in zip(taken, map(operator.sub, self.peaks(trainer), constants), strict=True)]
                 if all(taken[rank] - wanted < most[rank] for rank in ranks):
