@@ -29,6 +29,7 @@ HERE = ("native", "x86-64-v3")  # programs of these run on every machine that te
 # so that the bits of a resumed run show everything else.
 ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "STANDIN_VARIES": "0"}
 NEVER = 120  # seconds: what takes longer hangs
+PACKAGE = re.compile(r"accel-runtime[\w-]*")  # in the line of a program that says how to build it
 DIVERGED = re.compile(r"(infinite or not a number|not finite|is -?nan|is -?inf)")
 
 
@@ -132,7 +133,7 @@ class Trial:
         stage = f"compile {source.stem}"
         if self.gpu:
             return self.compile_gpu(source, stage)
-        package = "accel-runtime-mpi" if self.ranks > 1 and source.stem == "train" else "accel-runtime"
+        package = PACKAGE.search(source.read_text()).group()
         if self.arch not in ARCH:
             return None
         own = ["hooks.c"] if "hooks.source" in self.job and source.stem == "train" else []
@@ -178,7 +179,7 @@ class Trial:
         """What a program says; it must end with 0, or because of its numbers: then None."""
         if self.ranks > 1 and self.gpu and program.stem == "train":
             return self.start_ranks(program, words, stage)
-        several = self.ranks > 1 and program.stem == "train"
+        several = PACKAGE.search(program.with_suffix(".c").read_text()).group() == "accel-runtime-mpi"
         command = ["mpirun", "-n", self.ranks, program] if several else [program]
         result = self.command(*command, *words, stage=stage, **(MPI if several else {}))
         return self.ended(result.returncode, said_by(result), result.stdout, stage)
