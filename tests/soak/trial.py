@@ -179,7 +179,7 @@ class Trial:
         """What a program says; it must end with 0, or because of its numbers: then None."""
         if self.ranks > 1 and self.gpu and program.stem == "train":
             return self.start_ranks(program, words, stage)
-        several = PACKAGE.search(program.with_suffix(".c").read_text()).group() == "accel-runtime-mpi"
+        several = not self.gpu and PACKAGE.search(program.with_suffix(".c").read_text()).group() == "accel-runtime-mpi"
         command = ["mpirun", "-n", self.ranks, program] if several else [program]
         result = self.command(*command, *words, stage=stage, **(MPI if several else {}))
         return self.ended(result.returncode, said_by(result), result.stdout, stage)
