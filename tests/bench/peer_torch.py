@@ -41,9 +41,14 @@ JOBS = {
 }
 
 
+def causal(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
 class Attention(nn.Module):
     def __init__(self, c):
         super().__init__()
+        self.attend = causal
         self.head_width = c.width // c.heads
         self.c_attn = nn.Linear(c.width, 3 * c.width, bias=c.bias)
         self.c_proj = nn.Linear(c.width, c.width, bias=c.bias)
@@ -51,8 +56,7 @@ class Attention(nn.Module):
     def forward(self, x):
         # As many heads as c_attn's weight has here: a rank of several that divide it has some of them.
         q, k, v = (part.unflatten(2, (-1, self.head_width)).transpose(1, 2) for part in self.c_attn(x).chunk(3, dim=2))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.c_proj(y.transpose(1, 2).flatten(2))
+        return self.c_proj(self.attend(q, k, v).transpose(1, 2).flatten(2))
 
 
 class Block(nn.Module):
@@ -77,6 +81,7 @@ class GPT(nn.Module):
         self.wpe = nn.Embedding(c.positions, c.width)
         self.blocks = nn.ModuleList(Block(c) for _ in range(c.layers))
         self.ln_f = nn.LayerNorm(c.width, bias=c.bias)
+        self.positions = torch.arange(c.length)  # of the tokens: a rank of several that divide sequences has some of them
         self.apply(self.start)
         for name, weight in self.named_parameters():
             if name.endswith("c_proj.weight"):
@@ -90,7 +95,7 @@ class GPT(nn.Module):
                 nn.init.zeros_(module.bias)
 
     def forward(self, tokens, targets):
-        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
+        x = self.wte(tokens) + self.wpe(self.positions)
         for block in self.blocks:
             x = block(x)
         logits = F.linear(self.ln_f(x), self.wte.weight)

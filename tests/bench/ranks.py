@@ -1,24 +1,29 @@
-"""Two ranks with a thread each: our trainer against PyTorch's DDP, FSDP2 and tensor parallelism, interleaved rounds.
+"""Two ranks with a thread each: our trainer against PyTorch's DDP, FSDP2 and its ways to divide a model, interleaved rounds.
 
-usage: ranks.py [--jobs tiny,small] [--rounds 3] [--steps N] [--json FILE] [--peers ours,...,ddp,fsdp2,ours-tp,ours-sp,ours-cp,ours-residual,tp,tp-compile]
+usage: ranks.py [--jobs tiny,small] [--rounds 3] [--steps N] [--json FILE] [--peers ours,...,ddp,fsdp2,ours-tp,...,tp,...]
 
 As in peers.py; the batch is a rank's. `ours-1` is one rank alone on the machine, `ours-zero1`
 and -zero3 divide states, and weights too, as FSDP2 does.
 
-In the rows with "tp" both ranks take one batch and divide matrices and heads of attention: a step has half the samples of a step of
-`ours`, `ddp` or `fsdp2`, as many as one of `ours-1`. So `ours-tp` compares with `tp`, PyTorch's parallelize_module with ColwiseParallel
-and RowwiseParallel, eager, and with `tp-compile`, the same under torch.compile. In `ours-residual` what is between the
-divided matrices is split over positions, too. What is divided in all of them: attention's
-fused product of queries, keys and values by heads (PyTorch's has its rows reordered for that), its output, both matrices of the MLP.
-Norms are whole on each rank, and in PyTorch's rows so are embeddings, logits and the loss, which ours divide, too. PyTorch's losses are those of its
-model in one process.
+In the other rows both ranks take one batch: a step has half the samples of a step of `ours`, `ddp` or `fsdp2`, as many as one of
+`ours-1`. PyTorch's losses are those of its model in one process. Each of ours compares with the row without "ours-":
 
-In `ours-sp` and `ours-cp` both ranks take one batch, too, and divide its sequences: they compare with `ours-1` and `ours-tp`.
+  tp  Matrices and heads of attention are divided: parallelize_module with ColwiseParallel and RowwiseParallel, eager; `tp-compile` is the
+      same under torch.compile. What is divided in all of them: attention's fused product of queries, keys and values by heads (PyTorch's
+      has its rows reordered for that), its output, both matrices of the MLP. Norms are whole on each rank, and in PyTorch's rows so are
+      embeddings, logits and the loss, which ours divide, too. In `ours-residual` what is between the divided matrices is split over
+      positions, too.
+  sp  Sequences are divided, and around attention ranks exchange positions for heads (DeepSpeed-Ulysses). PyTorch has no module for it;
+      the peer calls all_to_all_single_autograd and DDP.
+  cp  Sequences are divided, in two chunks for each rank, and keys and values gathered. PyTorch's own context_parallel has no kernel for
+      CPUs; the peer calls all_gather_tensor_autograd, scaled_dot_product_attention and DDP.
+  pp  Layers are divided into two stages, with four micro-batches of a quarter of the batch: torch.distributed.pipelining with
+      ScheduleGPipe, and with Schedule1F1B.
 
-"above" is what the median step takes beyond the same step without any exchange, two processes at a time, in the other rows: for
+"above" is what the median step takes beyond the same step without any exchange, two processes at a time, in the first rows: for
 ours two programs of one rank, for DDP its own steps within no_sync, for FSDP2 the same ones. "exchange" is what a step of our rank 0
-spends in collectives, as the program's own profile has it: beginning them, adding up, and waiting, the other rank's lateness included.
-Peak memory is the larger of two ranks.
+spends in collectives, as the program's own profile has it: beginning them, adding up, and waiting, the other rank's lateness included;
+pipelines have no profile. Peak memory is the larger of two ranks.
 """
 
 import argparse
@@ -40,9 +45,18 @@ SHARDED = {"parallelism.dp_shard": RANKS}
 OURS = {"ours": {}, "ours-zero1": {**SHARDED, "parallelism.zero_stage": 1}, "ours-zero3": {**SHARDED, "parallelism.zero_stage": 3}}
 TOGETHER = {f"ours-{axis}": {f"parallelism.{axis}": RANKS} for axis in ("tp", "sp", "cp")}  # ranks take the same batches
 TOGETHER["ours-residual"] = {**TOGETHER["ours-tp"], "parallelism.megatron.sequence_parallelism": "true"}
+MICRO_BATCHES = 4  # of a pipeline, as in peer_axes.py
+TOGETHER["ours-pp-gpipe"] = {"parallelism.pp": RANKS, "accumulation.num_steps": MICRO_BATCHES, "accumulation.sync_with_dataloader": "false"}
+APART = ("tp", "tp-compile", "sp", "cp", "pp-gpipe", "pp-1f1b")  # PyTorch's, which compare with those
 
 # The lines of a profile that have calls, ms and % of collectives: of gradients and weights, and of tensors that ranks divide.
 EXCHANGE = re.compile(r"^ +[0-9.]+ +([0-9.]+) +[0-9.]+   (?:exchange|all_(?:reduce|gather|to_all)_\w+|reduce_scatter_\w+)$", re.MULTILINE)
+
+
+def batch_size(job):
+    """Of the job's example."""
+    with open(our_job(job)[0], encoding="utf-8") as file:
+        return int(re.search(r"^  batch_size: (\d+)$", file.read(), re.MULTILINE).group(1))
 
 
 class Ours:
@@ -61,7 +75,11 @@ class Ours:
 
     def prepare(self, job):
         keys = {"data.train.path": tokens(job), "devices.threads": 1, "devices.per_node": self.ranks, "tracking.every": 1,
-                "profile": f"{{schedule: {{wait: {job.skipped}, active: {job.steps - job.skipped}}}}}", **self.keys}
+                **self.keys}
+        if "parallelism.pp" in self.keys:
+            keys["data.batch_size"] = batch_size(job) // MICRO_BATCHES
+        else:
+            keys["profile"] = f"{{schedule: {{wait: {job.skipped}, active: {job.steps - job.skipped}}}}}"
         subprocess.run([os.path.join(ROOT, "build", "accel-gen"), "build", *our_job(job), "-o", self.program(job),
                         *self.words(keys)], check=True)
 
@@ -129,7 +147,7 @@ def measure(job, rows, rounds):
 
 def summary(job, runs, quiet, name):
     medians = [statistics.median(run.steps[job.skipped:]) for run in runs]
-    least = statistics.median(quiet) if quiet and name != "ours-1" and name not in TOGETHER and not name.startswith("tp") else None
+    least = statistics.median(quiet) if quiet and name != "ours-1" and name not in TOGETHER and name not in APART else None
     exchange = [run.exchange for run in runs if getattr(run, "exchange", 0) > 0]
     return {"min_ms": min(min(run.steps[job.skipped:]) for run in runs), "median_ms": statistics.median(medians),
             "round_medians_ms": medians, "above_ms": None if least is None else statistics.median(medians) - least,
@@ -153,7 +171,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     rows = {"ours-1": Ours(1, {}), **{name: Ours(RANKS, keys) for name, keys in OURS.items()}, "ddp": Torch("ddp"),
             "fsdp2": Torch("fsdp2"), **{name: Ours(RANKS, keys) for name, keys in TOGETHER.items()},
-            "tp": Torch("tp"), "tp-compile": Torch("tp-compile")}
+            **{name: Torch(name) for name in APART}}
     parser.add_argument("--jobs", default="tiny,small")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, help="of a run, where fewer than a job's will do")
