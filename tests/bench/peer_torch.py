@@ -16,7 +16,6 @@ import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from accelerate import Accelerator
 
 
 @dataclass
@@ -109,6 +108,8 @@ def batch(data, c):
 
 
 def main():
+    from accelerate import Accelerator
+
     name, path, steps, mode, threads, micro_batches, precision = sys.argv[1:]
     torch.set_num_threads(int(threads))
     torch.manual_seed(1337)
