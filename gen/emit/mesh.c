@@ -123,7 +123,8 @@ struct jinja_value mesh_value(const struct program *program) {
   bool alone = program->ranks.collectives.count == 0;
   enum dtype wire = precision_dtype(job->parallelism.wire);
   set_int(arena, value, "processes", alone ? 1 : job->devices.ranks);
-  set_int(arena, value, "ranks", alone ? 1 : job_data_ranks(job)); /* with batches of their own */
+  set_int(arena, value, "ranks", alone ? 1 : job_data_ranks(job)); /* that add up gradients */
+  set_int(arena, value, "batch_ranks", alone ? 1 : job_batch_ranks(job));
   set_bool(arena, value, "sync_each_batch",
            !alone && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
   set_bool(arena, value, "sharded", !alone && is_sharded(program));

@@ -145,9 +145,9 @@ struct jinja_value gemms_value(const struct program *program, const struct kerne
 /* How the weights are updated: the numbers of the rule, its groups, and what it keeps. */
 struct jinja_value optimizer_value(const struct program *program);
 
-/* The grid of ranks and what they do together: {ranks, data_ranks, axes: [{name, length}], buckets: [{what, first,
- * count}], local_steps, averaged: the same of weights, asks_rank, timeout}, and sync_each_batch; {ranks: 1} with one
- * rank. */
+/* The grid of ranks and what they do together: {ranks, batch_ranks, data_ranks, axes: [{name, length}], buckets:
+ * [{what, first, count}], local_steps, averaged: the same of weights, asks_rank, timeout}, and sync_each_batch; {ranks:
+ * 1} with one rank. */
 struct jinja_value mesh_value(const struct program *program);
 
 /* Gradients that travel as factors: {matrices: [{what, first, count, rows, columns, rank, elements, at, left, right,

@@ -83,10 +83,12 @@ bool op_place_along(const struct node *node, int seed, struct placement *placeme
 
 bool op_place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
   const struct op_kind *kind = node->kind;
+  const bool balanced = placements[seed].balanced;
   if ((kind->kernel.random && kind->ranks.place == NULL) || op_assigns(kind)) return false;
   if (!(kind->ranks.place != NULL ? kind->ranks.place(node, seed, ranks, placements)
                                   : op_place_along(node, seed, placements)))
     return false;
+  for (int i = 0; i <= node->n_inputs; i++) placements[i].balanced = balanced && placements[i].form == PLACED_SPLIT;
   for (int i = 0; i <= node->n_inputs; i++)
     if (!placement_fits(placements[i], op_operand(node, i)->shape, ranks) &&
         !(kind->ranks.pads && placement_pads(placements[i], op_operand(node, i)->shape, ranks)))

@@ -19,7 +19,8 @@ enum placement_form {
 /* SPLIT: dimension `dim` is `blocks` equal blocks in a row, and a rank has its part of each block, in the order of the
  * ranks. With one block that is a contiguous range, and where ranks do not divide the dimension evenly the last one's
  * part is padded to the length of the others'. Three blocks are queries, keys and values side by side, of which a rank
- * has some heads each.
+ * has some heads each. `balanced`: a rank has two parts of half that length, of twice as many chunks as there are ranks
+ * the one of its number and the one as far from the end.
  *
  * DEALT: `dim` is which part of the tensor's name between dots the number is, counted from the end, and `blocks` how
  * many of the tensors, in the order of the numbers, each rank has: in place of number n, rank r has n + r * blocks. */
@@ -27,6 +28,7 @@ struct placement {
   enum placement_form form;
   int dim;
   int64_t blocks;
+  bool balanced;
   int64_t padding; /* of a parameter: indices of the last rank's part that are beyond the whole */
 };
 
@@ -36,18 +38,21 @@ static inline struct placement placement_split(int dim, int64_t blocks) {
 }
 
 static inline bool placement_equal(struct placement a, struct placement b) {
-  return a.form == b.form && (a.form != PLACED_SPLIT || (a.dim == b.dim && a.blocks == b.blocks));
+  return a.form == b.form &&
+         (a.form != PLACED_SPLIT || (a.dim == b.dim && a.blocks == b.blocks && a.balanced == b.balanced));
 }
 
 /* Whether `ranks` ranks can have equal parts of a tensor of this shape; what is not split always can. */
 static inline bool placement_fits(struct placement placement, struct shape shape, int64_t ranks) {
   if (placement.form != PLACED_SPLIT) return true;
-  return placement.dim < shape.rank && shape.dim[placement.dim] % (placement.blocks * ranks) == 0;
+  return placement.dim < shape.rank &&
+         shape.dim[placement.dim] % (placement.blocks * ranks * (placement.balanced ? 2 : 1)) == 0;
 }
 
 /* Whether ranks can have parts of equal length if that of the last one is padded: all have something of the whole. */
 static inline bool placement_pads(struct placement placement, struct shape shape, int64_t ranks) {
-  if (placement.form != PLACED_SPLIT || placement.blocks != 1 || placement.dim >= shape.rank) return false;
+  if (placement.form != PLACED_SPLIT || placement.blocks != 1 || placement.balanced || placement.dim >= shape.rank)
+    return false;
   int64_t extent = shape.dim[placement.dim];
   return extent > (ranks - 1) * ((extent + ranks - 1) / ranks);
 }

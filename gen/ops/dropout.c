@@ -1,6 +1,7 @@
 /* y = x / (1 - p) where a random number is at least p, else 0 (Srivastava et al., JMLR 15, 2014; scaled in training as
  * PyTorch does). dx is the same of dy with the same numbers: `site` says which ones. On ranks that divide it, `range`
- * elements in a row are of each of `ranks` ranks along `axis`. */
+ * elements in a row are of each of `ranks` ranks along `axis`, or, `balanced`, of twice as many chunks the rank has the
+ * one of its number and the one as far from the end. */
 #include <math.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@ static int64_t attribute_or(const struct node *node, const char *name, int64_t n
 
 /* Elements in a row that a rank has of each block. */
 static int64_t range_of(struct placement split, struct shape shape, int64_t ranks) {
-  return shape.dim[split.dim] / ranks / split.blocks * shape_product(shape, split.dim + 1, shape.rank);
+  int64_t parts = ranks * split.blocks * (split.balanced ? 2 : 1);
+  return shape.dim[split.dim] / parts * shape_product(shape, split.dim + 1, shape.rank);
 }
 
 /* A rank draws what one rank draws for the same elements: four of them come from one counter. */
@@ -32,6 +34,7 @@ static void shorten(struct node *node, const struct placement *placements, int64
   int64_t range = range_of(placements[0], node->outputs[0]->shape, 1);
   node->attributes[node->n_attributes++] = attribute_int("range", range);
   node->attributes[node->n_attributes++] = attribute_int("ranks", ranks);
+  node->attributes[node->n_attributes++] = attribute_int("balanced", placements[0].balanced);
 }
 
 static int part_axis(const struct node *node) {
@@ -41,8 +44,11 @@ static int part_axis(const struct node *node) {
 /* Which element of the whole element i of rank `rank`'s part is. */
 static int64_t in_whole(const struct node *node, int64_t i) {
   int64_t ranks = attribute_or(node, "ranks", 1), rank = attribute_or(node, "rank", 0);
-  int64_t range = attribute_or(node, "range", INT64_MAX);
-  return (i / range * ranks + rank) * (ranks > 1 ? range : 0) + i % range;
+  int64_t range = attribute_or(node, "range", INT64_MAX), at = i / range;
+  if (ranks == 1) return i;
+  if (attribute_or(node, "balanced", 0))
+    return (at / 2 * 2 * ranks + (at % 2 ? 2 * ranks - 1 - rank : rank)) * range + i % range;
+  return (at * ranks + rank) * range + i % range;
 }
 
 /* ---- The kind ---- */

@@ -21,7 +21,10 @@ class Sequences(BesideOne):
     def beside(self, ranks, each, axis="sp", batch=3, steps=20, tolerance=1e-6, **groups):
         config = groups.pop("config", CONFIG)
         several, lines = trained(ranks, job_of(ranks, batch, steps, config=config, parallelism={axis: each}, **groups))
-        one, wanted = self.one(ranks // each * batch, steps, config=config, **groups)
+        self.agree(several, lines, *self.one(ranks // each * batch, steps, config=config, **groups), tolerance)
+        return several
+
+    def agree(self, several, lines, one, wanted, tolerance=1e-6):
         for line, want in zip(lines, wanted, strict=True):
             for name in [name for name in want if name in ("loss", "eval_loss")]:
                 self.assertLess(abs(line[name] / want[name] - 1), tolerance, f"{name} of step {line['step']}")
@@ -31,7 +34,6 @@ class Sequences(BesideOne):
         for name, value in several.weights().items():
             if not name.endswith("key.bias"):  # the softmax takes it away, so that its gradient is rounding alone
                 self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
-        return several
 
     def test_two_ranks(self):
         several = self.beside(2, 2, training=EVALUATED)
@@ -54,6 +56,15 @@ class Sequences(BesideOne):
 
     def test_in_bf16(self):
         self.beside(2, 2, tolerance=1e-3, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3})
+
+    def test_dropout(self):
+        """Each element has the random number that one process with as many micro-batches draws for it."""
+        config = {**CONFIG, "dropout": 0.1}
+        one = self.one(3, 20, config=config, training=EVALUATED, accumulation={"num_steps": 4, "sync_with_dataloader": False})
+        for ranks, each, axis in ((2, 2, "sp"), (4, 2, "cp")):
+            steps = {"num_steps": 4 * each // ranks, "sync_with_dataloader": False}
+            several = trained(ranks, job_of(ranks, 3, 20, config=config, training=EVALUATED, accumulation=steps, parallelism={axis: each}))
+            self.agree(*several, *one)
 
     def test_grouped_heads(self):
         self.beside(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
@@ -134,7 +145,9 @@ class Refused(unittest.TestCase):
                      parallelism={"cp": 2})
 
     def test_dropout(self):
-        self.refused("'dropout' draws random numbers", config={**CONFIG, "dropout": 0.1})
+        """Of parts that four numbers at a time do not make up."""
+        self.refused("'dropout' draws four random numbers at a time", parallelism={"cp": 2},
+                     config={**CONFIG, "n_head": 2, "n_embd": 6, "dropout": 0.1})
 
     def test_positions_that_are_mixed(self):
         self.refused("'lstm' needs other positions than a rank has", model="lstm", data={"sequence_length": 8},

@@ -52,8 +52,8 @@ static bool place_means(const struct positions *positions, const struct node *no
 
 /* Where a node has its positions of all operands, of which it gathers some. */
 static bool place_gathering(const struct positions *positions, const struct node *node, struct placed *placed) {
-  placed->gathers =
-      node->kind->ranks.gathers(node) && placement_equal(placed->back, placement_split(node->kind->ranks.apart, 1));
+  placed->gathers = node->kind->ranks.gathers(node) && placed->back.form == PLACED_SPLIT &&
+                    placed->back.dim == node->kind->ranks.apart && placed->back.blocks == 1;
   for (int i = 0; i < node->n_inputs; i++)
     placed->gathers = placed->gathers && placement_equal(*placement_of(positions, node->inputs[i]), placed->back);
   for (int i = 0; i <= node->n_inputs; i++) placed->operands[i] = placed->back;
@@ -84,7 +84,6 @@ static bool place_node(const struct positions *positions, const struct node *nod
   placed->back = whole;
   if (mean && !place_means(positions, node, operands)) return false;
   if (seed >= 0 && !mean) {
-    if (node->kind->kernel.random) return false;
     operands[seed] = *placement_of(positions, node->inputs[seed]);
     if (!op_place(node, seed, positions->ranks, operands)) return place_apart(positions, node, placed);
   }
@@ -153,8 +152,7 @@ static bool refuse(const struct positions *positions, const struct node *node, c
 static bool refuse_node(const struct positions *positions, const struct node *node) {
   const struct shape q = node->inputs[0]->shape;
   if (node->kind->kernel.random)
-    return refuse(positions, node,
-                  "draws random numbers, which are not those of one rank where ranks have positions each");
+    return refuse(positions, node, "draws four random numbers at a time, and a rank's positions in a row have others");
   if (node->kind->ranks.apart == 0 || node->n_inputs < 2)
     return refuse(positions, node, "needs other positions than a rank has");
   if (positions->axis == AXIS_CP)
@@ -247,7 +245,7 @@ static struct value *convert(const struct positions *positions, struct value *x,
                                              .dim = to.dim,
                                              .blocks = to.blocks,
                                              .partial = true,
-                                             .balanced = positions->axis == AXIS_CP});
+                                             .balanced = to.balanced});
 }
 
 static void name_after(const struct positions *positions, struct value *value, const char *name, const char *end) {
@@ -356,7 +354,9 @@ static bool seed(const struct positions *positions) {
   }
   for (int i = 0; i < entry->inputs.count; i++) {
     const struct value *input = entry->inputs.items[i];
-    if (shape_equal(input->shape, tokens->shape)) *placement_of(positions, input) = placement_split(1, 1);
+    if (!shape_equal(input->shape, tokens->shape)) continue;
+    *placement_of(positions, input) = placement_split(1, 1);
+    placement_of(positions, input)->balanced = positions->axis == AXIS_CP;
   }
   const int64_t parts = (positions->axis == AXIS_CP ? 2 : 1) * positions->ranks; /* each rank has two of them */
   if (tokens->shape.dim[1] % parts == 0) return true;
