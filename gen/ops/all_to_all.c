@@ -36,6 +36,20 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = builder_op(builder, "all_to_all", dy, 1, attributes, N_ATTRIBUTES);
 }
 
+/* Ranks along another axis have parts of either dimension, too: of the whole one as many blocks more as there are ranks
+ * here, each of which has its own. */
+static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  const int64_t own = node_int(node, "ranks");
+  const int whole_in[2] = {(int)node_int(node, "split"), (int)node_int(node, "gathered")}; /* x and y */
+  const struct placement split = placements[seed];
+  struct placement *other = &placements[1 - seed];
+  (void)ranks;
+  *other = split;
+  if (split.dim == whole_in[1 - seed]) other->blocks = split.blocks * own;
+  if (split.dim == whole_in[seed]) other->blocks = split.blocks / own;
+  return split.dim != whole_in[seed] || split.blocks % own == 0;
+}
+
 static struct op_exchange exchanged(const struct node *node) {
   return (struct op_exchange){.what = "parts of sequences",
                               .form = EXCHANGE_ALL_TO_ALL,
@@ -53,6 +67,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .memory.workspace = 1u << 1,
     .cost.flops = op_flops_none,
+    .ranks.place = place,
     .ranks.exchanged = exchanged,
     .truth.reference = reference,
 };

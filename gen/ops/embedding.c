@@ -67,12 +67,19 @@ static bool place(const struct node *node, int seed, int64_t ranks, struct place
   return true;
 }
 
+/* Whether an index is a part of what is read from data, or that. */
+static bool is_read(const struct value *index) {
+  const struct value *value = viewed_value(index);
+  if (value->producer != NULL && value->producer->kind->index.moves) return is_read(value->producer->inputs[0]);
+  return value->kind == VALUE_INPUT;
+}
+
 /* Rows for what is read from data, such as a vocabulary. A table of fewer rows than columns is small beside its sums
  * over ranks. */
 static bool tried(const struct node *node, int *input, int *dim) {
   const struct value *weight = node->inputs[0];
   *input = *dim = 0;
-  return viewed_value(weight)->kind == VALUE_PARAMETER && viewed_value(node->inputs[1])->kind == VALUE_INPUT &&
+  return viewed_value(weight)->kind == VALUE_PARAMETER && is_read(node->inputs[1]) &&
          weight->shape.dim[0] > weight->shape.dim[1];
 }
 

@@ -33,6 +33,7 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
+    .sequence.along = op_along_others,
     .gradient = gradient,
     .cost.flops = op_flops_none,
     .truth.reference = reference,

@@ -1,6 +1,7 @@
 """Trainers of several ranks for tests: started by mpirun on this machine, more of them than it has processors."""
 
 import json
+import math
 import os
 import pathlib
 import socket
@@ -169,7 +170,7 @@ def trained(ranks, job, *flags, **environment):
 
 
 class BesideOne(unittest.TestCase):
-    """Ranks against one process that takes their batches as one; those that divide tensors (parallelism.tp) have one batch."""
+    """Ranks against one process that takes their batches as one; those that divide tensors or sequences have one batch."""
 
     @classmethod
     def setUpClass(cls):
@@ -184,7 +185,9 @@ class BesideOne(unittest.TestCase):
 
     def check(self, ranks, batch, steps=50, tolerance=1e-6, **groups):
         several, lines = trained(ranks, job_of(ranks, batch, steps, **groups))
-        one, wanted = self.one(ranks // groups.get("parallelism", {}).get("tp", 1) * batch, steps, **groups)
+        mesh = groups.get("parallelism", {})
+        same = math.prod(mesh.get(axis, 1) for axis in ("tp", "cp", "sp"))  # ranks that take the same batches
+        one, wanted = self.one(ranks // same * batch, steps, **groups)
         self.assertTrue(lines)  # as many as one process has: fewer than steps where early stopping ends both
         self.compare(several, lines, one, wanted, tolerance)
         return several, lines

@@ -153,8 +153,8 @@ class Refused(unittest.TestCase):
         self.refused("'lstm' needs other positions than a rank has", model="lstm", data={"sequence_length": 8},
                      config={"n_embd": 8, "hidden_size": 8})
 
-    def test_with_tensor_parallelism(self):
-        self.refused("'parallelism.sp' does not go with 'parallelism.tp'", ranks=4, parallelism={"sp": 2, "tp": 2})
+    def test_with_each_other(self):
+        self.refused("'parallelism.sp' does not go with 'parallelism.cp'", ranks=4, parallelism={"sp": 2, "cp": 2})
 
     def test_gpus(self):
         self.refused("programs for GPUs divide no sequences so far", devices={"per_node": 2, "kind": "cuda"})

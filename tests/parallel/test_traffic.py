@@ -99,7 +99,7 @@ class Traffic(unittest.TestCase):
                                    accumulation={"num_steps": 2, "sync_with_dataloader": False})
         self.assertEqual([c["times"] for c in plan if c["axis"] == "sp"], [2] * (8 * LAYERS["n_layer"]))
         self.check_order(trainer, plan)
-        plan, trainer = self.check(2, ("dp_replicate", "cp"), config=LAYERS, parallelism={"cp": 2})
+        plan, trainer = self.check(4, ("dp_replicate", "cp", "tp"), config=LAYERS, parallelism={"cp": 2, "tp": 2})
         self.check_order(trainer, plan)
 
     def test_experts(self):

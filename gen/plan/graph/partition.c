@@ -279,7 +279,7 @@ static bool divide_tensors(struct program *program, struct builder *builder, str
   struct partition partition = {.program = program, .axis = AXIS_TP};
   int64_t ranks = program->job->parallelism.axes[AXIS_TP];
   if (ranks <= 1) return true;
-  find_placements(&partition.placements, program, ranks);
+  find_placements(&partition.placements, program, ranks, program->job->parallelism.axes[AXIS_SP]);
   if (partition.placements.divided == 0) {
     report_undivided(&partition, diags);
     return false;

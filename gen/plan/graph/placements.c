@@ -184,14 +184,21 @@ struct candidates {
   int count, capacity;
 };
 
-static void try_split(struct placements *placements, struct candidate candidate) {
+static bool try_blocks(struct placements *placements, struct candidate candidate, int64_t blocks) {
   bool changed;
   placements->trial.count = 0;
+  if (set(placements, candidate.value, placement_split(candidate.dim, blocks), &changed) && spread(placements))
+    return true;
+  undo(placements);
+  return false;
+}
+
+/* In one block, or in one for each rank that has a part of what it exchanges. */
+static void try_split(struct placements *placements, struct candidate candidate) {
   if (placement_of(placements, candidate.value).form == PLACED_SPLIT) return;
-  if (set(placements, candidate.value, placement_split(candidate.dim, 1), &changed) && spread(placements))
+  if (try_blocks(placements, candidate, 1) ||
+      (placements->others > 1 && try_blocks(placements, candidate, placements->others)))
     placements->divided++;
-  else
-    undo(placements);
 }
 
 /* For each element of the sum that ranks exchange, a rank saves as many multiplications as the matmul is deep. So that
@@ -218,10 +225,10 @@ static struct candidates candidates_of(const struct program *program) {
   return list;
 }
 
-void find_placements(struct placements *placements, struct program *program, int64_t ranks) {
+void find_placements(struct placements *placements, struct program *program, int64_t ranks, int64_t others) {
   const struct graph *graph = program->graph;
   size_t count = (size_t)graph->next_value + 1;
-  *placements = (struct placements){.program = program, .ranks = ranks};
+  *placements = (struct placements){.program = program, .ranks = ranks, .others = others};
   placements->values = arena_alloc(program->arena, count * sizeof *placements->values);
   placements->tied = arena_alloc(program->arena, count * sizeof *placements->tied);
   tie(placements);

@@ -8,6 +8,7 @@
 struct placements {
   struct program *program;
   int64_t ranks;
+  int64_t others;           /* ranks along another axis that exchange parts of one dimension for parts of another */
   struct placement *values; /* by value id */
   int divided;              /* operations for which a split was tried and made (op_ranks.tried) */
   const struct node *needs; /* the first operation that needs whole what was split for another; NULL: none */
@@ -23,8 +24,9 @@ struct placements {
  * input and with it everything that must be split for that, unless an operation needs it whole. Of a matmul by a
  * parameter it is the depth: so a matmul that is followed by another, with elementwise operations or heads of attention
  * between them, has its columns split and the other one its rows, and what the second gives is a partial sum. Of an
- * embedding it is the rows, of a cross-entropy the classes, and so a vocabulary. */
-void find_placements(struct placements *placements, struct program *program, int64_t ranks);
+ * embedding it is the rows, of a cross-entropy the classes, and so a vocabulary. Where `others` ranks along an axis
+ * that was divided before exchange parts of tensors (all_to_all), a split may be of that many blocks; 1: none do. */
+void find_placements(struct placements *placements, struct program *program, int64_t ranks, int64_t others);
 
 /* The placement of a value. */
 struct placement placement_of(const struct placements *placements, const struct value *value);

@@ -1,0 +1,103 @@
+"""Ranks that divide along two axes of the mesh at a time against one process: the same losses, norms and weights; a run
+resumes on any mesh."""
+
+import json
+import subprocess
+import unittest
+
+from ranks import BesideOne, Ranks, job_of, relative, trained
+
+CONFIG = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 16}
+LLAMA = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4, "hidden_size": 32, "intermediate_size": 48,
+         "head_dim": 8, "vocab_size": 256, "tie_word_embeddings": False}
+EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
+SPLIT = {"megatron": {"sequence_parallelism": True}}
+
+
+class Meshes(BesideOne):
+    def pair(self, ranks, batch, config=CONFIG, **parallelism):
+        groups = {"training": EVALUATED, **parallelism.pop("groups", {})}
+        return self.check(ranks, batch, 20, config=config, parallelism=parallelism, **groups)[0]
+
+    def split(self, trainer):
+        """The parameters that ranks divide, and the axes of collectives."""
+        plan = trainer.plan()
+        return plan["split"]["parameters"], {c["axis"] for c in plan["collectives"]}
+
+    def test_tensors_and_keys(self):
+        self.assertEqual(self.split(self.pair(4, 2, tp=2, cp=2)), (13, {"tp", "cp", "dp_replicate"}))
+
+    def test_tensors_and_heads(self):
+        """Of four heads, ranks along tp have two each, and exchange them for positions: one each."""
+        self.assertEqual(self.split(self.pair(4, 2, tp=2, sp=2)), (13, {"tp", "sp", "dp_replicate"}))
+
+    def test_with_replicas(self):
+        self.pair(8, 1, tp=2, cp=2)
+        self.pair(8, 1, tp=2, sp=2)
+
+    def test_residual(self):
+        self.pair(4, 2, tp=2, cp=2, **SPLIT)
+        self.pair(8, 1, tp=2, sp=2, **SPLIT)
+
+    def test_rotated_heads(self):
+        """Embeddings that are not tied: a rank looks up its rows for its positions."""
+        for axis in ("cp", "sp"):
+            several = self.pair(4, 2, tp=2, **{axis: 2}, config=LLAMA, groups={"model": "llama", "data": {"sequence_length": 16}})
+            self.assertEqual(several.plan()["split"]["parameters"], 2 * 7 + 2)
+
+    def test_in_bf16(self):
+        job = {"config": CONFIG, "precision": {"mixed_precision": "bf16"}, "optimizer": {"eps": 1e-3},
+               "memory": {"activation_checkpointing": "all"}, "accumulation": {"num_steps": 2, "sync_with_dataloader": False}}
+        for axis in ("cp", "sp"):
+            self.check(4, 2, 20, tolerance=1e-3, parallelism={"tp": 2, axis: 2}, **job)
+
+
+class Files(unittest.TestCase):
+    """Whole tensors are read and written."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.groups = {"config": CONFIG, "checkpoint": {"every": 5}}
+        cls.one, cls.lines = trained(1, job_of(1, 4, 10, **cls.groups))
+
+    def check(self, trainer, lines):
+        for line, want in zip(lines, self.lines, strict=True):
+            self.assertLess(abs(line["loss"] / want["loss"] - 1), 1e-6, f"loss of step {line['step']}")
+        after = self.one.weights()
+        for name, value in trainer.weights().items():
+            if not name.endswith("key.bias"):
+                self.assertLess(relative(value, after[name]), 1e-3, name)
+
+    def resumed(self, before, after):
+        """A run of 5 steps on one mesh that goes on to 10 on another: (ranks, batch, keys of parallelism) each."""
+        first = Ranks(before[0], job_of(before[0], before[1], 5, parallelism=before[2], **self.groups))
+        first.build()
+        first.run()
+        second = Ranks(after[0], job_of(after[0], after[1], 10, parallelism=after[2], **self.groups), folder=first.folder)
+        second.build()
+        self.check(second, second.run("--resume", "auto"))
+
+    def test_from_heads_to_one_rank(self):
+        self.resumed((4, 4, {"tp": 2, "sp": 2}), (1, 4, {}))
+
+    def test_from_one_rank_to_heads(self):
+        self.resumed((1, 4, {}), (8, 2, {"tp": 2, "sp": 2}))
+
+    def test_from_heads_to_keys(self):
+        self.resumed((4, 4, {"tp": 2, "sp": 2}), (4, 4, {"tp": 2, "cp": 2}))
+
+    def test_evaluation(self):
+        """Ranks along tp measure a trained model as one process does."""
+        measured = []
+        for ranks, parallelism in ((1, {}), (2, {"tp": 2, "sp": 2})):
+            evaluator = Ranks(ranks, job_of(2 * ranks, 4, 5, parallelism=parallelism, training={"eval_interval": 1}, **self.groups))
+            evaluator.build("--program", "evaluate")
+            flags = ("--weights", str(self.one.folder / "run"), "--format", "json")
+            result = evaluator.launch(*flags) if ranks > 1 else subprocess.run(["./trainer", *flags], cwd=evaluator.folder, capture_output=True, text=True)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            measured.append(json.loads(result.stdout))
+        self.assertLess(abs(measured[1]["loss"] / measured[0]["loss"] - 1), 1e-6)
+
+
+if __name__ == "__main__":
+    unittest.main()
