@@ -2,6 +2,8 @@
 
 #include "runtime/process/fail.h"
 
+#include <omp.h>
+
 bool rt_is_main(void) {
   return rt_world()->rank == 0;
 }
@@ -47,4 +49,17 @@ void rt_world_require(bool good, const struct problem *problem, int status) {
 void rt_fail_together(const struct problem *problem, int status) {
   if (rt_is_main()) rt_fail(problem, status);
   rt_world_await_end(status);
+}
+
+const char *rt_world_set_threads(const struct accel_program *program) {
+  static struct processors own;
+  struct problem problem;
+  bool chosen = omp_get_max_threads() != omp_get_num_procs();
+  bool good = rt_world_take_processors(program->numa_affinity, &own, &problem);
+  rt_world_require(good, &problem, 1);
+  if (program->threads > 0)
+    omp_set_num_threads(program->threads);
+  else if (own.cores > 0 && !chosen)
+    omp_set_num_threads(own.cores);
+  return own.machine;
 }

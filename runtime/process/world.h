@@ -106,6 +106,11 @@ void rt_world_require(bool good, const struct problem *problem, int status);
 /* Ends all over a problem that all ranks have: one reports it. */
 noreturn void rt_fail_together(const struct problem *problem, int status);
 
+/* Sets the number of threads: a core a thread, of what this process has of its machine, unless the job or whoever
+ * started the processes says otherwise. All ranks call it, after rt_world_divide. What ranks of this machine are bound
+ * to, which belongs to the process; empty: none is. */
+const char *rt_world_set_threads(const struct accel_program *program);
+
 /* Whether this process is the one that writes and reports. */
 bool rt_is_main(void);
 

@@ -9,9 +9,7 @@
 #include "runtime/process/world.h"
 #include "runtime/run/eval_batches.h"
 #include "runtime/run/run.h"
-#include "runtime/weights/layers.h"
-#include "runtime/weights/tensor_parts.h"
-#include "runtime/weights/weights.h"
+#include "runtime/weights/trained.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -45,33 +43,14 @@ static void read_flags(const struct accel_program *program, int argc, char **arg
   rt_fail(&problem, 2);
 }
 
-/* The program with whole tensors, whose only state is the parameters. */
-static const struct accel_program *joined(const struct accel_program *program, struct problem *problem) {
-  static const struct accel_state weights = {.file = "model", .name = "", .dtype = ACCEL_FLOAT32};
-  static struct accel_program own;
-  const struct accel_program *all = rt_layers_expand(program, problem);
-  if (all == NULL || all->n_tensor_parts == 0) return all;
-  own = *all;
-  own.states = &weights;
-  own.n_states = 1;
-  return rt_tensor_parts_join(&own, problem);
-}
-
 struct accel_run *accel_evaluation_start(const struct accel_program *program, int argc, char **argv) {
   static struct accel_run run;
   static struct stopwatch watch;
   struct problem problem;
-  if (rt_mesh_ranks(program) > 1) rt_world_join();
-  program = joined(program, &problem);
-  if (program == NULL) rt_fail(&problem, 1);
+  program = rt_trained_join(program);
   read_flags(program, argc, argv);
   run = (struct accel_run){.program = program, .reports.watch = &watch};
-  if (rt_mesh_ranks(program) > 1) {
-    if (!rt_world_divide(program, &problem)) rt_fail_together(&problem, 2);
-    rt_run_set_threads(&run, program);
-  } else if (program->threads > 0) {
-    omp_set_num_threads(program->threads);
-  }
+  rt_trained_divide(program);
   rt_guard_mappings();
   if (!rt_device_is_there(&problem) || !rt_data_open_eval(&run.input.data, program, asked.data, &problem) ||
       !rt_arena_open(&run.arena, program->arena_bytes, &problem))
@@ -80,19 +59,7 @@ struct accel_run *accel_evaluation_start(const struct accel_program *program, in
 }
 
 void accel_evaluation_weights(struct accel_run *run, void *weights) {
-  const struct accel_program *program = run->program;
-  struct problem problem;
-  if (program->n_tensor_parts == 0) {
-    if (!rt_weights_load_trained(program, asked.weights, weights, &problem)) rt_fail(&problem, 1);
-    return;
-  }
-  char *whole = rt_is_main() ? calloc((size_t)program->sharding.whole, sizeof(float)) : NULL;
-  bool good =
-      !rt_is_main() || whole != NULL || rt_problem(&problem, "no memory for the whole of tensors that ranks divide");
-  good = good && (!rt_is_main() || rt_weights_load_trained(program, asked.weights, whole, &problem));
-  rt_world_require(good, &problem, 1);
-  rt_tensor_parts_deal(program, 0, weights, whole);
-  free(whole);
+  rt_trained_read(run->program, asked.weights, weights);
 }
 
 /* Samples that one evaluation sees. */
@@ -140,6 +107,6 @@ int accel_evaluation_finish(struct accel_run *run, double loss) {
   rt_data_close(&run->input.data);
   rt_arena_close(&run->arena);
   rt_extras_free(&run->reports.extras);
-  if (rt_mesh_ranks(run->program) > 1) rt_world_leave();
+  rt_trained_leave(run->program);
   return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -30,8 +30,4 @@ struct accel_run {
   struct user user;
 };
 
-/* Sets the number of threads: a core a thread, of what this process has of its machine, unless the job or whoever
- * started the processes says otherwise. All ranks call it, after rt_world_divide. */
-void rt_run_set_threads(struct accel_run *run, const struct accel_program *program);
-
 #endif

@@ -56,19 +56,6 @@ static struct arena_parts parts_of(const struct accel_program *program) {
   return parts;
 }
 
-void rt_run_set_threads(struct accel_run *run, const struct accel_program *program) {
-  static struct processors own;
-  struct problem problem;
-  bool chosen = omp_get_max_threads() != omp_get_num_procs();
-  bool good = rt_world_take_processors(program->numa_affinity, &own, &problem);
-  rt_world_require(good, &problem, 1);
-  run->bound = own.machine;
-  if (program->threads > 0)
-    omp_set_num_threads(program->threads);
-  else if (own.cores > 0 && !chosen)
-    omp_set_num_threads(own.cores);
-}
-
 struct accel_run *accel_start(const struct accel_program *program, int argc, char **argv) {
   static struct stopwatch watch;
   struct problem problem;
@@ -92,7 +79,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   run->saves.mean_at = run->saves.newest_step = run->reports.eval_at = run->saves.asked_at = -1;
   const char *data = read_flags(run, program, argc, argv);
   if (!rt_world_divide(program, &problem)) rt_fail_together(&problem, 2);
-  rt_run_set_threads(run, program);
+  run->bound = rt_world_set_threads(program);
   rt_guard_mappings();
   if (program->checkpoint.saves_on_signal) rt_signals_watch();
   signal(SIGXFSZ, SIG_IGN); /* then a write past a limit fails, with a message, as on a full disk */

@@ -1,0 +1,59 @@
+#include "runtime/weights/trained.h"
+
+#include "runtime/process/fail.h"
+#include "runtime/process/world.h"
+#include "runtime/weights/layers.h"
+#include "runtime/weights/tensor_parts.h"
+#include "runtime/weights/weights.h"
+
+#include <omp.h>
+#include <stdlib.h>
+
+/* The program with whole tensors, whose only state is the parameters. */
+static const struct accel_program *joined(const struct accel_program *program, struct problem *problem) {
+  static const struct accel_state weights = {.file = "model", .name = "", .dtype = ACCEL_FLOAT32};
+  static struct accel_program own;
+  const struct accel_program *all = rt_layers_expand(program, problem);
+  if (all == NULL || all->n_tensor_parts == 0) return all;
+  own = *all;
+  own.states = &weights;
+  own.n_states = 1;
+  return rt_tensor_parts_join(&own, problem);
+}
+
+const struct accel_program *rt_trained_join(const struct accel_program *program) {
+  struct problem problem;
+  if (rt_mesh_ranks(program) > 1) rt_world_join();
+  program = joined(program, &problem);
+  if (program == NULL) rt_fail(&problem, 1);
+  return program;
+}
+
+void rt_trained_divide(const struct accel_program *program) {
+  struct problem problem;
+  if (rt_mesh_ranks(program) > 1) {
+    if (!rt_world_divide(program, &problem)) rt_fail_together(&problem, 2);
+    rt_world_set_threads(program);
+  } else if (program->threads > 0) {
+    omp_set_num_threads(program->threads);
+  }
+}
+
+void rt_trained_read(const struct accel_program *program, const char *path, void *weights) {
+  struct problem problem;
+  if (program->n_tensor_parts == 0) {
+    if (!rt_weights_load_trained(program, path, weights, &problem)) rt_fail(&problem, 1);
+    return;
+  }
+  char *whole = rt_is_main() ? calloc((size_t)program->sharding.whole, sizeof(float)) : NULL;
+  bool good =
+      !rt_is_main() || whole != NULL || rt_problem(&problem, "no memory for the whole of tensors that ranks divide");
+  good = good && (!rt_is_main() || rt_weights_load_trained(program, path, whole, &problem));
+  rt_world_require(good, &problem, 1);
+  rt_tensor_parts_deal(program, 0, weights, whole);
+  free(whole);
+}
+
+void rt_trained_leave(const struct accel_program *program) {
+  if (rt_mesh_ranks(program) > 1) rt_world_leave();
+}
