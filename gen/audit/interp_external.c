@@ -458,6 +458,7 @@ static const struct {
     {"accel_generation_start", start_run},
     {"accel_rank", tell_rank},
     {"accel_rank_along", tell_rank_along},
+    {"accel_generation_rank_along", tell_rank_along},
     {"accel_arena", give_arena},
     {"accel_generation_arena", give_arena},
     {"accel_fill_weights", fill_weights},

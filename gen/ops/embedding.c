@@ -112,6 +112,7 @@ static const struct op_kind kind_part = {
     .input_names = {"weight", "tokens"},
     .output_names = {"y"},
     .infer = infer,
+    .sequence.along = along,
     .gradient = gradient_part,
     .cost.flops = op_flops_none,
     .index.limit = index_limit,

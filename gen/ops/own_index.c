@@ -31,6 +31,12 @@ static void index_range(const struct node *node, int64_t none, int64_t *low, int
   *high = node_int(node, "rows") - 1;
 }
 
+static int along(const struct node *node, int axis, int input) {
+  (void)node;
+  (void)input;
+  return axis;
+}
+
 static int axis_of(const struct node *node) {
   return (int)node_int(node, "axis");
 }
@@ -41,6 +47,7 @@ static const struct op_kind kind = {
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
+    .sequence.along = along,
     .cost.flops = op_flops_none,
     .index.limit = index_limit,
     .index.ignores = true,

@@ -314,9 +314,8 @@ bool job_has_rows(const struct job *job);
 /* The axes' names, by enum axis: as the job writes them. */
 extern const char *const job_axis_names[AXES];
 
-/* Leaves of a job's ranks those of a program that does not train: where they divide tensors (`divides`) those along tp,
- * else one. */
-void job_leave_ranks(struct job *job, bool divides);
+/* Leaves of a job's ranks those of a program that does not train, which are those along tp. */
+void job_leave_ranks(struct job *job);
 
 /* Ranks whose gradients are of samples, or of positions, of their own. */
 int64_t job_data_ranks(const struct job *job);

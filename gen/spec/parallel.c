@@ -286,8 +286,8 @@ void parallel_bind(struct job *job) {
   if (job->data.split_batches) job->data.batch_size /= (int)data_ranks;
 }
 
-void job_leave_ranks(struct job *job, bool divides) {
-  int64_t each = job->devices.ranks / job->devices.nodes, ranks = divides ? job->parallelism.axes[AXIS_TP] : 1;
+void job_leave_ranks(struct job *job) {
+  int64_t each = job->devices.ranks / job->devices.nodes, ranks = job->parallelism.axes[AXIS_TP];
   for (int i = 0; i < AXES; i++) job->parallelism.axes[i] = 1;
   job->parallelism.axes[AXIS_TP] = ranks;
   job->parallelism.zero_stage = 0;

@@ -15,7 +15,11 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
 /* The arena: program->arena_bytes, zeroed, aligned to 2 MiB. It belongs to the run. The same pointer at each call. */
 void *accel_generation_arena(struct accel_generation *run);
 
-/* Reads the parameters from --weights (default: model.safetensors in the project folder), then prints the prompt. */
+/* Which of the ranks that differ along this axis alone this process is. */
+int64_t accel_generation_rank_along(const struct accel_generation *run, enum accel_axis axis);
+
+/* Reads the parameters from --weights (default: model.safetensors in the project folder), a rank its parts, then prints
+ * the prompt. */
 void accel_generation_weights(struct accel_generation *run, void *weights);
 
 /* Fills `tokens` [sequence_length] with the last tokens so far, the rest 0, and returns the position of the newest one;
@@ -33,7 +37,8 @@ int64_t accel_generation_positions(struct accel_generation *run, int64_t length,
  * picked, printed and appended. */
 void accel_generation_logits(struct accel_generation *run, const float *logits, int64_t vocabulary);
 
-/* Picks the next token from `logits` [vocabulary] (temperature, top-k, Philox), prints it, and appends it. */
+/* Picks the next token from `logits` [vocabulary] (temperature, top-k, Philox), prints it, and appends it. Of several
+ * ranks, which have the same logits, rank 0 does so for all. */
 void accel_generation_next(struct accel_generation *run, const float *logits, int64_t vocabulary);
 
 /* Ends the text with a line end; main's status. */

@@ -8,12 +8,12 @@
 #include "runtime/process/arena.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/flags.h"
-#include "runtime/weights/layers.h"
+#include "runtime/process/world.h"
+#include "runtime/weights/trained.h"
 #include "runtime/weights/weights.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +43,17 @@ static noreturn void fail(const char *what, const char *help, int status) {
   rt_fail(&problem, status);
 }
 
+/* Of what all ranks find. */
+static noreturn void fail_together(const char *what, const char *help, int status) {
+  struct problem problem;
+  rt_problem(&problem, "%s", what);
+  rt_help(&problem, "%s", help);
+  rt_fail_together(&problem, status);
+}
+
 /* Readable whatever a young model says: bytes as they are, but no control characters for the terminal to obey. */
 static void print_token(const struct accel_generation *run, int32_t token) {
+  if (!rt_is_main()) return;
   if (!is_bytes(run->program)) {
     printf("%" PRId32 " ", token);
     return;
@@ -71,18 +80,32 @@ struct asked {
   int64_t tokens;
 };
 
+/* Rank 0 reads a file, which others may not see, and standard input, which they do not have. */
+static bool read_prompt(struct token_list *prompt, const struct asked *asked, int64_t vocabulary,
+                        struct problem *problem) {
+  if (asked->file == NULL)
+    return rt_prompt_tokens(prompt, "--prompt", asked->prompt, strlen(asked->prompt), vocabulary, problem);
+  bool good = !rt_is_main() || rt_prompt_file(prompt, asked->file, vocabulary, problem);
+  rt_world_require(good, problem, 2);
+  rt_world_share(&prompt->count, sizeof prompt->count);
+  size_t size = (size_t)prompt->count * sizeof *prompt->items;
+  if (!rt_is_main()) prompt->items = malloc(size + 1);
+  good = prompt->items != NULL || rt_problem(problem, "no memory for the prompt");
+  rt_world_require(good, problem, 1);
+  rt_world_share(prompt->items, size);
+  return true;
+}
+
 static void add_prompt(struct accel_generation *run, const struct asked *asked) {
   struct problem problem;
-  struct token_list prompt;
+  struct token_list prompt = {0};
   int64_t vocabulary = run->program->vocabulary;
-  bool good = asked->file != NULL
-                  ? rt_prompt_file(&prompt, asked->file, vocabulary, &problem)
-                  : rt_prompt_tokens(&prompt, "--prompt", asked->prompt, strlen(asked->prompt), vocabulary, &problem);
+  bool good = read_prompt(&prompt, asked, vocabulary, &problem);
   if (good && asked->stop != NULL)
     good = rt_prompt_tokens(&run->stop, "--stop", asked->stop, strlen(asked->stop), vocabulary, &problem);
-  if (!good) rt_fail(&problem, 2);
-  if (prompt.count == 0) fail("the prompt is empty", "the model needs a token to start from", 2);
-  if (asked->tokens > (INT64_C(1) << 40)) fail("--tokens is too large", "ask for fewer", 2);
+  if (!good) rt_fail_together(&problem, 2);
+  if (prompt.count == 0) fail_together("the prompt is empty", "the model needs a token to start from", 2);
+  if (asked->tokens > (INT64_C(1) << 40)) fail_together("--tokens is too large", "ask for fewer", 2);
   run->capacity = prompt.count + asked->tokens;
   run->tokens = malloc((size_t)run->capacity * sizeof *run->tokens);
   if (run->tokens == NULL) fail("no memory for the text", "ask for fewer --tokens", 1);
@@ -162,18 +185,18 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
   struct problem problem;
   struct accel_generation *run = calloc(1, sizeof *run);
   if (run == NULL) fail("no memory to start", "", 1);
-  program = rt_layers_expand(program, &problem);
-  if (program == NULL) rt_fail(&problem, 1);
+  program = rt_trained_join(program);
   run->program = program;
   run->sampler = (struct sampler){.temperature = 1, .seed = program->seed};
   struct asked asked = {.prompt = is_bytes(program) ? "\n" : "0", .tokens = 500};
   read_flags(run, &asked, argc, argv);
-  if (program->threads > 0) omp_set_num_threads(program->threads);
+  rt_trained_divide(program);
   rt_guard_mappings();
   if (!rt_arena_open(&run->arena, program->arena_bytes, &problem)) rt_fail(&problem, 1);
   add_prompt(run, &asked);
-  refuse_input(run, &asked);
-  if (run->logits_path != NULL && (run->logits = fopen(run->logits_path, "wb")) == NULL) fail_logits(run);
+  if (rt_is_main()) refuse_input(run, &asked);
+  if (rt_is_main() && run->logits_path != NULL && (run->logits = fopen(run->logits_path, "wb")) == NULL)
+    fail_logits(run);
   return run;
 }
 
@@ -181,9 +204,12 @@ void *accel_generation_arena(struct accel_generation *run) {
   return run->arena.base;
 }
 
+int64_t accel_generation_rank_along(const struct accel_generation *run, enum accel_axis axis) {
+  return rt_rank_along(run->program, axis);
+}
+
 void accel_generation_weights(struct accel_generation *run, void *weights) {
-  struct problem problem;
-  if (!rt_weights_load_trained(run->program, run->weights_path, weights, &problem)) rt_fail(&problem, 1);
+  rt_trained_read(run->program, run->weights_path, weights);
   for (int64_t i = 0; i < run->count; i++) print_token(run, run->tokens[i]); /* the prompt, now that it goes on */
 }
 
@@ -227,7 +253,8 @@ static bool has_stopped(const struct accel_generation *run) {
   return memcmp(run->tokens + run->count - stop->count, stop->items, (size_t)stop->count * sizeof *stop->items) == 0;
 }
 
-void accel_generation_next(struct accel_generation *run, const float *logits, int64_t vocabulary) {
+/* The next token; -1 where a logit is not a number. */
+static int64_t choose(struct accel_generation *run, const float *logits, int64_t vocabulary) {
   if (run->scratch == NULL) run->scratch = malloc(2 * (size_t)vocabulary * sizeof *run->scratch);
   if (run->scratch == NULL) fail("no memory for the choice of a token", "free memory and try again", 1);
   if (run->logits != NULL && fwrite(logits, sizeof *logits, (size_t)vocabulary, run->logits) != (size_t)vocabulary)
@@ -235,20 +262,27 @@ void accel_generation_next(struct accel_generation *run, const float *logits, in
   float *penalized = run->scratch;
   memcpy(penalized, logits, (size_t)vocabulary * sizeof *penalized);
   rt_penalize(&run->sampler, run->tokens, run->count, logits, penalized);
-  int64_t token = rt_sample(&run->sampler, penalized, vocabulary, (uint64_t)run->count, run->scratch + vocabulary);
+  return rt_sample(&run->sampler, penalized, vocabulary, (uint64_t)run->count, run->scratch + vocabulary);
+}
+
+/* Rank 0 chooses for all: on different processors the same logits may be rounded differently. */
+void accel_generation_next(struct accel_generation *run, const float *logits, int64_t vocabulary) {
+  int64_t token = rt_is_main() ? choose(run, logits, vocabulary) : 0;
+  rt_world_share(&token, sizeof token);
   if (token < 0) {
-    putchar('\n');
-    fail("the model's logits are not numbers", "the weights are damaged, or the training diverged", 1);
+    if (rt_is_main()) putchar('\n');
+    fail_together("the model's logits are not numbers", "the weights are damaged, or the training diverged", 1);
   }
   add_token(run, (int32_t)token);
   if (has_stopped(run)) run->capacity = run->count;
-  fflush(stdout);
+  if (rt_is_main()) fflush(stdout);
 }
 
 int accel_generation_finish(struct accel_generation *run) {
-  putchar('\n');
+  if (rt_is_main()) putchar('\n');
   if (run->logits != NULL && fclose(run->logits) != 0) fail_logits(run);
   rt_arena_close(&run->arena);
+  rt_trained_leave(run->program);
   free(run->tokens);
   free(run->stop.items);
   free(run->scratch);

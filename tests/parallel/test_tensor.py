@@ -2,13 +2,14 @@
 heads that ranks can divide, with data parallelism or alone; whole tensors in files, so that a run resumes on any mesh."""
 
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
 import unittest
 
 import numpy as np
-from ranks import GENERATOR, TREE, BesideOne, Ranks, job_of, json_lines, load_file, relative, table, trained
+from ranks import GENERATOR, MPI, TREE, BesideOne, Ranks, job_of, json_lines, load_file, relative, table, trained
 
 CONFIG = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
 LLAMA = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "intermediate_size": 48,
@@ -214,6 +215,29 @@ class Files(unittest.TestCase):
             measured.append(json.loads(result.stdout))
         self.assertLess(abs(measured[1]["loss"] / measured[0]["loss"] - 1), 1e-6)
         self.assertEqual([(m["samples"], m["accuracy"]) for m in measured[:1]], [(m["samples"], m["accuracy"]) for m in measured[1:]])
+
+    def test_generation(self):
+        """Ranks write the text of one process: they gather logits of a padded vocabulary, and rank 0 chooses for all. A prompt
+        that rank 0 alone has, of more tokens than the program runs over at once."""
+        written = []
+        sampling = ("--temperature", "1", "--top-k", "50", "--repetition-penalty", "1.2", "--seed", "3")
+        asked = ("--weights", str(self.one.folder / "run"), "--tokens", "30", "--logits", "logits.f32", "--prompt-file", "-", *sampling)
+        for ranks, parallelism in ((1, {}), (2, {"tp": 2, "zero_stage": 1})):
+            writer = Ranks(ranks, self.job(2 * ranks, 3, 5, parallelism=parallelism))
+            writer.build("--program", "generate")
+            command = ["mpirun", "-n", str(ranks), "./trainer", *asked] if ranks > 1 else ["./trainer", *asked]
+            result = subprocess.run(command, cwd=writer.folder, capture_output=True, text=True, input="7 9 200 256 " * 5,
+                                    env={**os.environ, **MPI})
+            self.assertEqual(result.returncode, 0, result.stderr)
+            written.append((result.stdout.split(), np.fromfile(writer.folder / "logits.f32", np.float32)))
+        self.assertEqual(written[1][0], written[0][0])
+        self.assertEqual(len(written[0][0]), 20 + 30)
+        self.assertLess(relative(written[1][1], written[0][1]), 1e-6)
+        plan = json.loads(writer.command("plan", "job.yaml", "--program", "generate", "--json"))
+        # Of a token: sums for the embedding and two for each layer, and the parts of logits that ranks gather.
+        self.assertEqual([c["bytes"] // 4 for c in plan["collectives"]], 5 * [CONFIG["n_embd"]] + [258])
+        writer.generate("--program", "generate")
+        self.assertRegex(writer.command("audit", "trainer.c"), r"holds +same-collectives")
 
     def test_published_weights(self):
         """A file of whole tensors starts a run of ranks that divide them."""

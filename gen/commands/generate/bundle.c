@@ -23,7 +23,7 @@ struct needs needs_of(const struct options *options) {
   if (trains)
     needs.hooks = job->hooks.source;
   else
-    job_leave_ranks(job, evaluates);
+    job_leave_ranks(job);
   needs.processor = processor_of(job);
   needs.target = target_of(job);
   needs.ranks = job->devices.ranks;

@@ -169,8 +169,7 @@ static bool read_job(struct compilation *compilation, const struct job_override 
           ? job_parse(compilation->arena, file, text, strlen(text), overrides, n_overrides, &compilation->diags)
           : job_parse_by(compilation->arena, compilation->schema, file, text, strlen(text), overrides, n_overrides,
                          &compilation->diags);
-  if (compilation->job != NULL && compilation->kind != PROGRAM_TRAIN)
-    job_leave_ranks(compilation->job, compilation->kind == PROGRAM_EVALUATE);
+  if (compilation->job != NULL && compilation->kind != PROGRAM_TRAIN) job_leave_ranks(compilation->job);
   return compilation->job != NULL && check_generate(compilation) && resolve_sequence_length(compilation) &&
          read_tuning(compilation);
 }

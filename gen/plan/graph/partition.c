@@ -18,6 +18,7 @@ struct partition {
   enum axis axis;
   struct placement **nodes;   /* by node id: of its operands; NULL: all are whole */
   struct placement **results; /* by region id: of its results */
+  struct shape *given;        /* of what the entry gives, whole */
   const bool *partial;        /* by value id: a parameter whose gradient is added up over the ranks at a step's end */
   int64_t *wholes;            /* by node id: the extent that ranks divide, of its first input that they do */
 };
@@ -56,14 +57,18 @@ static void cut_region(const struct partition *partition, struct region *region)
   for (int i = 0; i < region->nodes.count; i++) cut_node(partition, region->nodes.items[i]);
 }
 
+/* What the entry gives is whole. */
 static void note_results(struct partition *partition) {
   const struct graph *graph = partition->program->graph;
+  const struct value_list given = graph->entry->results;
   struct arena *arena = partition->program->arena;
+  partition->given = arena_alloc(arena, ((size_t)given.count + 1) * sizeof *partition->given);
+  for (int i = 0; i < given.count; i++) partition->given[i] = given.items[i]->shape;
   partition->results = arena_alloc(arena, ((size_t)graph->n_regions + 1) * sizeof *partition->results);
   for (int r = 0; r < graph->n_regions; r++) {
     const struct value_list results = graph->regions[r]->results;
     partition->results[r] = arena_alloc(arena, ((size_t)results.count + 1) * sizeof **partition->results);
-    for (int i = 0; i < results.count; i++)
+    for (int i = 0; i < results.count && graph->regions[r] != graph->entry; i++)
       partition->results[r][i] = placement_of(&partition->placements, results.items[i]);
   }
 }
@@ -220,6 +225,19 @@ static void insert_node(struct insertion *insertion, struct region *region, stru
         sum_of(insertion, own->outputs[0], placement_of(&partition->placements, node->outputs[0]));
 }
 
+/* The results of a region, without the padding of parts where the entry gives them. */
+static void insert_results(struct insertion *insertion, struct region *region) {
+  const struct partition *partition = insertion->partition;
+  for (int i = 0; i < region->results.count; i++) {
+    struct value **result = &region->results.items[i];
+    const struct placement lies = placement_of(&partition->placements, *result);
+    *result = placed(insertion, *result, partition->results[region->id][i], false);
+    if (region != partition->program->graph->entry || lies.form != PLACED_SPLIT) continue;
+    int64_t extent = partition->given[i].dim[lies.dim];
+    if ((*result)->shape.dim[lies.dim] > extent) *result = op_slice(insertion->builder, *result, lies.dim, 0, extent);
+  }
+}
+
 /* The nodes of a region again, with collectives between them. */
 static void insert_collectives(struct builder *builder, const struct partition *partition, struct region *region) {
   const struct node_list nodes = region->nodes;
@@ -234,8 +252,7 @@ static void insert_collectives(struct builder *builder, const struct partition *
   region->nodes = (struct node_list){0};
   builder_enter(builder, region);
   for (int i = 0; i < nodes.count; i++) insert_node(&insertion, region, nodes.items[i]);
-  for (int i = 0; i < region->results.count; i++)
-    region->results.items[i] = placed(&insertion, region->results.items[i], partition->results[region->id][i], false);
+  insert_results(&insertion, region);
   builder_leave(builder);
   name_values(arena, region);
 }
@@ -252,10 +269,12 @@ static void report_undivided(const struct partition *partition, struct diagnosti
   diag_help(diags, "leave it out, or let heads and widths be multiples of it");
 }
 
+/* Decoding has a position at a time, which no ranks divide. */
 static bool divide_residual(struct partition *partition, struct diagnostics *diags) {
   struct residual residual = {&partition->placements, partition->nodes, partition->results, NULL};
   const char *key = "parallelism.megatron.sequence_parallelism";
-  if (!partition->program->job->parallelism.splits_sequence || split_residual(&residual)) return true;
+  bool divides = partition->program->job->parallelism.splits_sequence && partition->program->kind != PROGRAM_GENERATE;
+  if (!divides || split_residual(&residual)) return true;
   const struct shape shape = residual.uneven->outputs[0]->shape;
   diag_error(diags, job_where(partition->program->job, key),
              "%lld ranks of parallelism.tp cannot have equal parts of %lld positions",

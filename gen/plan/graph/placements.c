@@ -143,12 +143,13 @@ static bool spread_parameters(struct placements *placements, const struct region
   return good;
 }
 
-/* What the entry takes and gives is whole. */
+/* What the entry takes and gives is whole; of a program that writes text, ranks gather the logits. */
 static bool is_outside_whole(const struct placements *placements) {
   const struct region *entry = placements->program->graph->entry;
+  bool gathers = placements->program->kind == PROGRAM_GENERATE;
   for (int i = 0; i < entry->inputs.count; i++)
     if (placement_of(placements, entry->inputs.items[i]).form == PLACED_SPLIT) return false;
-  for (int i = 0; i < entry->results.count; i++)
+  for (int i = 0; i < entry->results.count && !gathers; i++)
     if (placement_of(placements, entry->results.items[i]).form == PLACED_SPLIT) return false;
   return true;
 }
@@ -210,9 +211,18 @@ static int deepest_first(const void *a, const void *b) {
   return p->number - q->number;
 }
 
+/* Logits, of which ranks have some columns each. */
+static void add_logits(const struct program *program, struct candidates *list) {
+  const struct value *logits = program->graph->entry->results.items[0];
+  if (program->kind != PROGRAM_GENERATE || logits->shape.rank == 0) return;
+  struct candidate candidate = {logits, logits->shape.rank - 1, list->count};
+  ARENA_PUSH(program->arena, *list, candidate);
+}
+
 static struct candidates candidates_of(const struct program *program) {
   const struct graph *graph = program->graph;
   struct candidates list = {0};
+  add_logits(program, &list);
   for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
       const struct node *node = graph->regions[r]->nodes.items[i];

@@ -225,12 +225,18 @@ static void await_end(struct sequence *sequence) {
   for (int i = 0; i < sequence->replicated.count; i++) await_one_at_end(sequence, &sequence->replicated.items[i]);
 }
 
+/* What runs over and over: of a program that writes text the entry over one position. */
+static const struct function *repeated_entry(const struct program *program) {
+  bool writes = program->kind == PROGRAM_GENERATE && program->entry.second != NULL;
+  return writes ? program->entry.second : program->entry.forward;
+}
+
 void sequence_collectives(struct program *program) {
   struct sequence sequence = {.program = program};
   program->ranks.events = arena_alloc(program->arena, sizeof *program->ranks.events);
   bool gathers = program->ranks.fsdp_units.count > 0 && program->job->parallelism.zero_stage == 3;
   if (gathers) begin_gathers(&sequence, program->ranks.first_fsdp_unit);
-  walk(&sequence, program->entry.forward);
+  walk(&sequence, repeated_entry(program));
   if (program->entry.backward != NULL) walk(&sequence, program->entry.backward);
   await_end(&sequence);
   for (int i = program->ranks.n_buckets; i < program->ranks.collectives.count; i++)

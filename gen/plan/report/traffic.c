@@ -34,7 +34,7 @@ static const char *how_often(const struct program *program) {
     if (collective->until == 0 && collective->every > 0)
       return arena_printf(program->arena, "each %lld steps", (long long)collective->every);
   }
-  return "a step";
+  return program->kind == PROGRAM_GENERATE ? "a token" : "a step";
 }
 
 /* The sums of each axis, where there are several. */
