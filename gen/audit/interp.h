@@ -126,7 +126,14 @@ struct stored {
 };
 
 /* What a stage of a pipeline exchanges with others, in the order in which it comes to it. */
-enum message_kind { MESSAGE_SEND, MESSAGE_RECEIVE, MESSAGE_EXCHANGE, MESSAGE_TOGETHER };
+enum message_kind {
+  MESSAGE_SEND,
+  MESSAGE_START, /* of a message, which a receipt or a wait ends */
+  MESSAGE_WAIT,
+  MESSAGE_RECEIVE,
+  MESSAGE_EXCHANGE,
+  MESSAGE_TOGETHER
+};
 struct stage_message {
   enum message_kind kind;
   const struct syntax *node;

@@ -472,6 +472,7 @@ static const struct {
     {"accel_generation_window", generation_window},
     {"accel_generation_positions", generation_positions},
     {"accel_send", send_bytes},
+    {"accel_start_send", send_bytes},
     {"accel_receive", receive_bytes},
     {"accel_add_other", add_other},
     {"accel_all_reduce_from", sum_float32_into},

@@ -1,8 +1,9 @@
 /* Stages of a pipeline. The program is followed once for each stage, as that stage, and what it exchanges with others
- * is listed. The lists are then run against each other: a message goes when one stage is at its sending and the other
- * at its receipt, what stages do together when all are there. That is the least that a channel between them can do, so
- * what ends this way ends with any buffers. Ranks that differ in what is no stage run equal lists, and are at equal
- * places of them. */
+ * is listed. The lists are then run against each other: a message goes when one stage is at its sending, or has started
+ * it, and the other at its receipt, what stages do together when all are there. A stage goes on from a sending, a
+ * receipt or a wait when what it has started is gone. That is the least that a channel between them can do, so what
+ * ends this way ends with any buffers. Ranks that differ in what is no stage run equal lists, and are at equal places
+ * of them. */
 #include <string.h>
 
 #include "gen/audit/interp.h"
@@ -19,6 +20,8 @@ bool interp_is_stage_axis(const struct syntax *argument, struct value axis) {
 
 static enum message_kind kind_of(const char *function) {
   if (strcmp(function, "accel_send") == 0) return MESSAGE_SEND;
+  if (strcmp(function, "accel_start_send") == 0) return MESSAGE_START;
+  if (strcmp(function, "accel_wait_sends") == 0) return MESSAGE_WAIT;
   if (strcmp(function, "accel_receive") == 0) return MESSAGE_RECEIVE;
   return strcmp(function, "accel_add_other") == 0 ? MESSAGE_EXCHANGE : MESSAGE_TOGETHER;
 }
@@ -27,26 +30,35 @@ static bool is_one(struct value value) {
   return value.kind == VALUE_INTEGER && value.low == value.high;
 }
 
-void interp_message(struct interp *interp, const struct syntax *node, const struct value *arguments, int count) {
-  struct stage_message message = {.kind = kind_of(node->function->name), .node = node};
-  bool pairs = message.kind != MESSAGE_TOGETHER;
+/* Whether a message or a sum says all about itself: which stages, how much. */
+static bool read_message(struct interp *interp, const struct value *arguments, int count,
+                         struct stage_message *message) {
+  const struct syntax *node = message->node;
+  bool pairs = message->kind != MESSAGE_TOGETHER;
   if (interp->n_stages == 0 || count < 2 || !interp_is_stage_axis(node->parts[1], arguments[0])) {
     if (pairs)
       interp_fail(interp, FAILURE_DEADLOCK, VERDICT_BROKEN, node, 0, "%s is not along ACCEL_PP, with stages",
                   node->function->name);
-    return;
+    return false;
   }
   const struct value size = arguments[count - 1];
   if (!is_one(size) || (pairs && !is_one(arguments[1]))) {
     interp_fail(interp, FAILURE_DEADLOCK, VERDICT_CANNOT_TELL, node, 0, "an argument of %s is not one number",
                 node->function->name);
-    return;
+    return false;
   }
-  message.size = size.low;
-  if (pairs) message.peer = arguments[1].low;
+  message->size = size.low;
+  if (pairs) message->peer = arguments[1].low;
+  return true;
+}
+
+void interp_message(struct interp *interp, const struct syntax *node, const struct value *arguments, int count) {
+  struct stage_message message = {.kind = kind_of(node->function->name), .node = node};
+  if (message.kind != MESSAGE_WAIT && !read_message(interp, arguments, count, &message)) return;
   if (interp->n_loops > 0)
     interp_fail(interp, FAILURE_DEADLOCK, VERDICT_CANNOT_TELL, node, 0,
                 "%s is in a loop whose iterations are not followed one by one", node->function->name);
+  bool pairs = message.kind != MESSAGE_TOGETHER && message.kind != MESSAGE_WAIT;
   if (pairs && (message.peer < 0 || message.peer >= interp->n_stages || message.peer == interp->stage)) {
     interp_fail(interp, FAILURE_DEADLOCK, VERDICT_BROKEN, node, 0, "stage %lld is no other stage for stage %d",
                 (long long)message.peer, interp->stage);
@@ -57,39 +69,90 @@ void interp_message(struct interp *interp, const struct syntax *node, const stru
 
 /* ---- The claim ---- */
 
+struct stage_state {
+  int at;                        /* of its list */
+  struct stage_messages started; /* of these, what nobody has received */
+  bool received;                 /* what it is at the receipt of */
+};
+
 struct exchange {
   struct interp *interp;
   struct claim *claim;
-  int *at; /* by stage: of its list */
+  struct stage_state *stages;
   int64_t messages, bytes;
 };
 
 /* What a stage is at; NULL: it has ended. */
 static const struct stage_message *next_of(const struct exchange *exchange, int64_t stage) {
   const struct stage_messages *list = &exchange->interp->messages[stage];
-  return exchange->at[stage] < list->count ? &list->items[exchange->at[stage]] : NULL;
+  const int at = exchange->stages[stage].at;
+  return at < list->count ? &list->items[at] : NULL;
 }
 
 static void fail(struct exchange *exchange, const struct stage_message *message, const char *text) {
   claim_finding(exchange->interp->audit, exchange->claim, VERDICT_BROKEN, message->node->where, "%s", text);
 }
 
-/* Whether a pair of stages exchanges what both are at, and does so. */
-static bool pass(struct exchange *exchange, int stage) {
-  struct arena *arena = exchange->interp->memory;
-  const struct stage_message *own = next_of(exchange, stage);
-  if (own == NULL || own->kind == MESSAGE_TOGETHER || own->kind == MESSAGE_RECEIVE) return false;
-  const struct stage_message *other = next_of(exchange, own->peer);
-  enum message_kind wanted = own->kind == MESSAGE_SEND ? MESSAGE_RECEIVE : MESSAGE_EXCHANGE;
-  if (other == NULL || other->kind != wanted || other->peer != stage) return false;
-  if (other->size != own->size)
-    fail(exchange, own,
-         arena_printf(arena, "stage %d gives stage %lld %lld, which takes %lld on line %d", stage, (long long)own->peer,
-                      (long long)own->size, (long long)other->size, other->node->where.line));
+static void compare_sizes(struct exchange *exchange, const struct stage_message *own, int stage,
+                          const struct stage_message *other) {
+  if (other->size == own->size) return;
+  fail(exchange, own,
+       arena_printf(exchange->interp->memory, "stage %d gives stage %lld %lld, which takes %lld on line %d", stage,
+                    (long long)own->peer, (long long)own->size, (long long)other->size, other->node->where.line));
+}
+
+/* The first message of a stage to another one that is on its way becomes *message. False: there is none. */
+static bool take_message(struct exchange *exchange, int from, int to, struct stage_message *message) {
+  struct stage_state *sender = &exchange->stages[from];
+  const struct stage_message *at = next_of(exchange, from);
+  for (int i = 0; i < sender->started.count; i++) {
+    if (sender->started.items[i].peer != to) continue;
+    *message = sender->started.items[i];
+    sender->started.count--;
+    for (int k = i; k < sender->started.count; k++) sender->started.items[k] = sender->started.items[k + 1];
+    return true;
+  }
+  if (at == NULL || at->kind != MESSAGE_SEND || at->peer != to || sender->started.count > 0) return false;
+  *message = *at;
+  sender->at++;
+  return true;
+}
+
+static void receive(struct exchange *exchange, int stage, const struct stage_message *own) {
+  struct stage_state *state = &exchange->stages[stage];
+  struct stage_message message;
+  if (state->received || !take_message(exchange, (int)own->peer, stage, &message)) return;
+  compare_sizes(exchange, &message, (int)own->peer, own);
   exchange->messages++;
-  exchange->bytes += own->kind == MESSAGE_SEND ? own->size : 0;
-  exchange->at[stage]++;
-  exchange->at[own->peer]++;
+  exchange->bytes += message.size;
+  state->received = true;
+}
+
+static bool pass_exchange(struct exchange *exchange, int stage, const struct stage_message *own) {
+  const struct stage_message *other = next_of(exchange, own->peer);
+  if (other == NULL || other->kind != MESSAGE_EXCHANGE || other->peer != stage) return false;
+  compare_sizes(exchange, own, stage, other);
+  exchange->messages++;
+  exchange->stages[stage].at++;
+  exchange->stages[own->peer].at++;
+  return true;
+}
+
+/* Whether a stage goes on from what it is at, other than a sending, with which its receipt goes on, and what all do
+ * together. */
+static bool pass(struct exchange *exchange, int stage) {
+  const struct stage_message *own = next_of(exchange, stage);
+  struct stage_state *state = &exchange->stages[stage];
+  if (own == NULL || own->kind == MESSAGE_TOGETHER || own->kind == MESSAGE_SEND) return false;
+  if (own->kind == MESSAGE_EXCHANGE) return pass_exchange(exchange, stage, own);
+  if (own->kind == MESSAGE_START) {
+    ARENA_PUSH(exchange->interp->memory, state->started, *own);
+  } else {
+    if (own->kind == MESSAGE_RECEIVE) receive(exchange, stage, own);
+    if ((own->kind == MESSAGE_RECEIVE && !state->received) || state->started.count > 0) return false;
+  }
+  state->received = false;
+  state->at++;
   return true;
 }
 
@@ -98,7 +161,7 @@ static bool pass_together(struct exchange *exchange) {
   const struct stage_message *first = next_of(exchange, 0);
   for (int k = 0; k < exchange->interp->n_stages; k++) {
     const struct stage_message *own = next_of(exchange, k);
-    if (own == NULL || own->kind != MESSAGE_TOGETHER) return false;
+    if (own == NULL || own->kind != MESSAGE_TOGETHER || exchange->stages[k].started.count > 0) return false;
   }
   for (int k = 1; k < exchange->interp->n_stages; k++) {
     const struct stage_message *own = next_of(exchange, k);
@@ -107,18 +170,25 @@ static bool pass_together(struct exchange *exchange) {
            arena_printf(exchange->interp->memory, "stage %d comes to this, and stage 0 to another one on line %d", k,
                         first->node->where.line));
   }
-  for (int k = 0; k < exchange->interp->n_stages; k++) exchange->at[k]++;
+  for (int k = 0; k < exchange->interp->n_stages; k++) exchange->stages[k].at++;
   return true;
 }
 
+/* What started messages wait for, and what stages wait for. */
 static void report_waiting(struct exchange *exchange) {
+  struct arena *arena = exchange->interp->memory;
   for (int k = 0; k < exchange->interp->n_stages; k++) {
+    const struct stage_messages *started = &exchange->stages[k].started;
     const struct stage_message *own = next_of(exchange, k);
+    for (int i = 0; i < started->count; i++)
+      fail(exchange, &started->items[i],
+           arena_printf(arena, "stage %d sends this, and stage %lld does not receive it", k,
+                        (long long)started->items[i].peer));
     if (own == NULL) continue;
-    fail(exchange, own,
-         own->kind == MESSAGE_TOGETHER
-             ? arena_printf(exchange->interp->memory, "stage %d waits here for all others", k)
-             : arena_printf(exchange->interp->memory, "stage %d waits here for stage %lld", k, (long long)own->peer));
+    if (own->kind == MESSAGE_TOGETHER || own->kind == MESSAGE_WAIT || exchange->stages[k].received)
+      fail(exchange, own, arena_printf(arena, "stage %d waits here for others", k));
+    else
+      fail(exchange, own, arena_printf(arena, "stage %d waits here for stage %lld", k, (long long)own->peer));
   }
 }
 
@@ -131,7 +201,7 @@ void interp_claim_stages(struct interp *interp) {
       "it is sent to, in the same order, what stages do together all of them come to, and no stage waits for another "
       "forever, with channels that hold no message.");
   struct exchange exchange = {.interp = interp, .claim = claim};
-  exchange.at = arena_alloc(interp->memory, (size_t)interp->n_stages * sizeof *exchange.at);
+  exchange.stages = arena_alloc(interp->memory, (size_t)interp->n_stages * sizeof *exchange.stages);
   for (bool passed = true; passed;) {
     passed = pass_together(&exchange);
     for (int k = 0; k < interp->n_stages; k++)

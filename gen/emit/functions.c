@@ -343,7 +343,8 @@ static struct jinja_value crossing_value(struct arena *arena, const struct cross
   struct jinja_value argument = memory_argument(arena, storage, false, &part);
   if (storage->copies > 1) set_index(arena, part, index_value(arena, crossing->first / storage->count, 0, 0));
   jinja_push(arena, arguments, argument);
-  set_text(arena, value, "crosses", sent ? "accel_send" : "accel_receive");
+  bool forwards = crossing->from < crossing->to;
+  set_text(arena, value, "crosses", !sent ? "accel_receive" : forwards ? "accel_start_send" : "accel_send");
   set_int(arena, value, "peer", sent ? crossing->to : crossing->from);
   set_int(arena, value, "elements", crossing->count);
   set_text(arena, value, "type", element_type(storage->dtype));

@@ -89,12 +89,22 @@ void set_stage_gradients(const struct program *program, struct jinja_value value
   jinja_set(arena, value, "stage_gradients", table_value(arena, rows, count, 1, 1));
 }
 
+static struct jinja_value rooms_value(const struct program *program) {
+  struct jinja_value list = jinja_list(program->arena);
+  for (int k = 0; k < program->ranks.pipeline.stages; k++)
+    jinja_push(program->arena, list, jinja_int(program->ranks.pipeline.rooms[k]));
+  return list;
+}
+
 struct jinja_value pipeline_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
   if (program->ranks.pipeline.stages == 0) return value;
   set_int(arena, value, "count", program->ranks.pipeline.stages);
   set_int(arena, value, "micro_batches", program->job->accumulation.num_steps);
+  set_bool(arena, value, "all_forwards_first", program->job->parallelism.pp_schedule == SCHEDULE_GPIPE);
+  set_int(arena, value, "most_rooms", program->ranks.pipeline.most_rooms);
+  jinja_set(arena, value, "rooms", rooms_value(program));
   jinja_set(arena, value, "stages", stages_value(program));
   jinja_set(arena, value, "shared", shared_value(program));
   return value;

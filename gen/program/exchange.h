@@ -81,6 +81,8 @@ struct pipeline {
   struct node **layers;           /* by stage: the forward's call of its layers */
   struct parameter_names *own;    /* by stage: the parameters that it uses */
   struct crossing_list crossings; /* forwards and backwards */
+  int64_t *rooms;                 /* by stage: of how many micro-batches it keeps samples and activations at a time */
+  int64_t most_rooms;             /* of any stage */
 };
 
 struct compression {

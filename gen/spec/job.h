@@ -164,6 +164,7 @@ struct job {
     struct named *ignored; /* ignored_modules: parameters whose layers are whole on every rank */
     int n_ignored;
     enum reproducible reproducible;
+    enum pp_schedule pp_schedule;
     struct {
       bool on, batched; /* with several ranks: matrices travel as factors; all gradients of a bucket as one */
       int64_t rank, start, seed;

@@ -242,9 +242,19 @@ static void check_no_evaluation(const struct spec_node *job, const struct spec_n
   diag_help(diags, "leave it out, and evaluate checkpoints with 'accel-gen build --program evaluate'");
 }
 
+/* A schedule is of stages. */
+static void check_schedule(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *schedule = spec_find(job, "parallelism.pp_schedule");
+  if (schedule == NULL || axis_length(job, AXIS_PP) > 1) return;
+  diag_error(diags, schedule->where,
+             "'parallelism.pp_schedule' is the order of stages that ranks along pp have, and there are no such ranks");
+  diag_help(diags, "set parallelism.pp, or leave it out");
+}
+
 static void check_stages(const struct spec_node *job, struct diagnostics *diags) {
   enum { MOST = 32 };
   const struct spec_node *pp = axis_of(job, AXIS_PP);
+  check_schedule(job, diags);
   if (axis_length(job, AXIS_PP) == 1) return;
   if (pp->integer > MOST) {
     diag_error(diags, pp->where, "'parallelism.pp' can be %d at most", MOST);

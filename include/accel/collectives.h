@@ -140,11 +140,18 @@ void accel_wait_reductions(size_t count);
 void accel_wait_gathers(void);
 
 /* Gives values[] to rank `to` along `axis`, counted from 0, which receives as many bytes from this one. Returns when
- * values[] may be written again, which may be no sooner than that rank receives. */
+ * values[] may be written again, which may be no sooner than that rank receives, and all that was started is sent. */
 void accel_send(enum accel_axis axis, int to, const void *values, size_t bytes);
 
-/* What rank `from` sends to this one becomes values[]. Messages of one rank to another come in the order in which they
- * were sent. */
+/* The same, but returns at once. values[] may be written again when accel_receive, accel_send or accel_wait_sends has
+ * returned. */
+void accel_start_send(enum accel_axis axis, int to, const void *values, size_t bytes);
+
+/* Waits until all that was started is sent. */
+void accel_wait_sends(void);
+
+/* What rank `from` sends to this one becomes values[], and what this one has started to send is sent. Messages of one
+ * rank to another come in the order in which they were sent. */
 void accel_receive(enum accel_axis axis, int from, void *values, size_t bytes);
 
 /* values[i] becomes its sum over this rank and rank `other` along `axis`, on both of them, which both call this. */

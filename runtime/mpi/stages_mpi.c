@@ -8,14 +8,30 @@ enum {
   ADDED_AT_ONCE = 1 << 16
 };
 
-void accel_send(enum accel_axis axis, int to, const void *values, size_t bytes) {
-  static const char what[] = "what another stage takes";
+/* What is on its way, of messages that were started. */
+static struct {
+  MPI_Request requests[64];
+  int count;
+} started;
+
+void accel_wait_sends(void) {
+  for (int i = 0; i < started.count; i++) rt_mpi_wait(&started.requests[i], "what another stage takes");
+  started.count = 0;
+}
+
+void accel_start_send(enum accel_axis axis, int to, const void *values, size_t bytes) {
   for (size_t at = 0; at < bytes; at += MOST_AT_ONCE) {
     size_t n = bytes - at < MOST_AT_ONCE ? bytes - at : MOST_AT_ONCE;
-    MPI_Request request;
-    rt_mpi_check(MPI_Isend((const char *)values + at, (int)n, MPI_BYTE, to, 0, rt_channel_along(axis), &request), what);
-    rt_mpi_wait(&request, what);
+    if (started.count == (int)(sizeof started.requests / sizeof *started.requests)) accel_wait_sends();
+    rt_mpi_check(MPI_Isend((const char *)values + at, (int)n, MPI_BYTE, to, 0, rt_channel_along(axis),
+                           &started.requests[started.count++]),
+                 "what another stage takes");
   }
+}
+
+void accel_send(enum accel_axis axis, int to, const void *values, size_t bytes) {
+  accel_start_send(axis, to, values, bytes);
+  accel_wait_sends();
 }
 
 void accel_receive(enum accel_axis axis, int from, void *values, size_t bytes) {
@@ -26,6 +42,7 @@ void accel_receive(enum accel_axis axis, int from, void *values, size_t bytes) {
     rt_mpi_check(MPI_Irecv((char *)values + at, (int)n, MPI_BYTE, from, 0, rt_channel_along(axis), &request), what);
     rt_mpi_wait(&request, what);
   }
+  accel_wait_sends();
 }
 
 void accel_add_other(enum accel_axis axis, int other, float *values, size_t count) {

@@ -323,21 +323,25 @@ KINDS = {
     "exchange with itself": ("no-overlap", replace(EXCHANGE, r"\1(\2, \3, \3, \5 * sizeof *\6)")),
     "part of another rank": ("in-bounds", replace(r"\+ rank_along_sp\)", "+ rank_along_sp + 1)")),
     "message to another stage": ("deadlock-free", replace(
-        r"(accel_(?:send|receive|add_other)\(ACCEL_PP, )(\d)", lambda m, r: m[1] + str(int(m[2]) + r.choice([-1, 1])))),
+        r"(accel_(?:send|start_send|receive|add_other)\(ACCEL_PP, )(\d)", lambda m, r: m[1] + str(int(m[2]) + r.choice([-1, 1])))),
     "message of another size": ("deadlock-free", replace(
-        r"(accel_(?:send|receive)\(ACCEL_PP, [^;]*, )(\d+)( \* sizeof)", lambda m, r: f"{m[1]}{int(m[2]) // r.choice([2, 4])}{m[3]}")),
-    "message left out": ("deadlock-free", replace(r"\n  (?:if \(stage == \d\) )?accel_(?:send|receive|add_other)\(ACCEL_PP, [^;]*;", "")),
-    "message sent twice": ("deadlock-free", replace(r"\n  (accel_(?:send|receive)\(ACCEL_PP, [^;]*;)", r"\g<0>\n  \1")),
+        r"(accel_(?:send|start_send|receive)\(ACCEL_PP, [^;]*, )(\d+)( \* sizeof)", lambda m, r: f"{m[1]}{int(m[2]) // r.choice([2, 4])}{m[3]}")),
+    "message left out": ("deadlock-free", replace(r"\n  (?:if \(stage == \d\) )?accel_(?:send|start_send|receive|add_other)\(ACCEL_PP, [^;]*;", "")),
+    "message sent twice": ("deadlock-free", replace(r"\n  (accel_(?:send|start_send|receive)\(ACCEL_PP, [^;]*;)", r"\g<0>\n  \1")),
     "sending instead of a receipt": ("deadlock-free", replace(
-        r"accel_(send|receive)(\(ACCEL_PP, )", lambda m, r: f"accel_{'send' if m[1] == 'receive' else 'receive'}{m[2]}")),
+        r"accel_(send|start_send|receive)(\(ACCEL_PP, )", lambda m, r: f"accel_{'send' if m[1] == 'receive' else 'receive'}{m[2]}")),
     "stage that leaves a micro-batch out": ("deadlock-free", of_stages(
         (r"if \(stage == 0\)(\s+stage_0_)", r"if (stage == 0 && i > 0)\1"),
-        (r"i < (\d+); i\+\+\) backward\(", r"i < \1 - (size_t)stage; i++) backward("),
-        (r"\n( +)forward\(i", r"\n\1if (stage == 0 || i != 1) forward(i"))),
+        (r"i < (\d+); i\+\+\) go_back\(", r"i < \1 - (stage == 0); i++) go_back("),
+        (r"\n( +)go_forward\(", r"\n\1if (stage == 0 || i != 1) go_forward("))),
     "stages in another order": ("deadlock-free", of_stages(
-        (r"\n( +)forward\((i[^;]*)\);", r"\g<0>\n\1if (stage == 0) backward(\2);"),
+        (r"\n( +)(go_forward\([^;]*;)\n +(go_back\([^;]*;)",
+         r"\n\1if (stage == 0) \2\n\1\3\n\1if (stage > 0) \2"),
         (r"\n  add_gradients\(\);((?:\n.*){1,8}?\n  report.grad_norm = [^;]*;)",
          r"\n  if (stage == 0) add_gradients();\1\n  if (stage > 0) add_gradients();"))),
+    "stage that runs ahead": ("deadlock-free", replace(
+        r"(rooms\[\] = \{)(\d+)", lambda m, r: m[1] + str(int(m[2]) + r.choice([1, 2])))),
+    "message that its stage waits for": ("deadlock-free", replace(r"accel_start_send(\(ACCEL_PP, )", r"accel_send\1")),
     "sum of one stage": ("deadlock-free", replace(r"\n  (accel_all_reduce_\w+\(ACCEL_PP)", r"\n  if (stage == 1) \1")),
     "overflow": ("no-overflow", in_kernel("for (int i = 0; i < 64; i++) (void)(i * 100000000);")),
 }

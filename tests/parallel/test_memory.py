@@ -21,6 +21,8 @@ _, status, usage = os.wait4(process, 0)
 open("peak." + os.environ["OMPI_COMM_WORLD_RANK"], "w").write(str(usage.ru_maxrss * 1024))
 sys.exit(os.waitstatus_to_exitcode(status))
 """
+# What a stage has is in many parts of the arena, each of which ends with a page: here none of 2 MiB (PR_SET_THP_DISABLE).
+SMALL_PAGES = "import ctypes; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)"
 
 
 class Memory(unittest.TestCase):
@@ -32,9 +34,9 @@ class Memory(unittest.TestCase):
         trainer.build()
         return trainer
 
-    def peaks(self, trainer):
+    def peaks(self, trainer, before=""):
         """By rank."""
-        result = subprocess.run(["mpirun", "-n", str(trainer.ranks), sys.executable, "-S", "-E", "-c", MEASURE], cwd=trainer.folder,
+        result = subprocess.run(["mpirun", "-n", str(trainer.ranks), sys.executable, "-S", "-E", "-c", before + MEASURE], cwd=trainer.folder,
                                 capture_output=True, text=True, timeout=300, env={**os.environ, **MPI})
         self.assertEqual(result.returncode, 0, result.stderr)
         return [int((trainer.folder / f"peak.{rank}").read_text()) for rank in range(trainer.ranks)]
@@ -57,6 +59,29 @@ class Memory(unittest.TestCase):
     def test_peak_of_split_tensors(self):
         """Of which ranks have shards."""
         self.check(self.constants(1, tp=2, zero_stage=2), {"tp": 2, "zero_stage": 2})
+
+    def stages(self, layers, batch):
+        """The trainer of a pipeline, and the bytes that the plan says of each stage."""
+        config = {"n_layer": layers, "n_head": 2, "n_embd": 96, "vocab_size": 256, "block_size": 32}
+        trainer = Ranks(4, job_of(4, batch, 2, config=config, parallelism={"pp": 4},
+                                  accumulation={"num_steps": 5, "sync_with_dataloader": False}))
+        trainer.build()
+        stages = trainer.plan()["pipeline"]["stages"]
+        return trainer, [sum(stage[name] for name in ("weights", "gradients", "optimizer", "activations")) for stage in stages]
+
+    def test_peak_of_stages(self):
+        """Which keep activations of 4, 3, 2 and 1 micro-batches. Rank 0 saves, so it has all weights in the end."""
+        few, little = self.stages(4, 8)
+        many, much = self.stages(LAYERS, 8)
+        constants = [min(peaks) - bytes for *peaks, bytes in zip(*(self.peaks(few, SMALL_PAGES) for _ in range(2)), little, strict=True)]
+        taken = [float("inf")] * 4
+        for _ in range(RUNS):
+            taken = [min(pair) for pair in zip(taken, map(operator.sub, self.peaks(many, SMALL_PAGES), constants), strict=True)]
+            if all(abs(taken[rank] / much[rank] - 1) < 0.01 for rank in (1, 2, 3)):
+                break
+        for rank in (1, 2, 3):
+            print(f"stage {rank}: {much[rank] / MIB:.2f} MiB planned, {taken[rank] / MIB:.2f} taken, {100 * (taken[rank] / much[rank] - 1):+.2f} %")
+            self.assertLess(abs(taken[rank] / much[rank] - 1), 0.01, f"stage {rank}")
 
     def check(self, constants, *divisions):
         for parallelism in divisions:

@@ -17,9 +17,9 @@ STEPS = {"num_steps": 4, "sync_with_dataloader": False}
 class Pipeline(BesideOne):
     """`ranks` ranks, each `pp` of which divide the layers and take the same batches."""
 
-    def beside(self, ranks, pp, batch=3, steps=20, tolerance=1e-6, **groups):
+    def beside(self, ranks, pp, batch=3, steps=20, tolerance=1e-6, schedule="1f1b", **groups):
         groups = {"config": CONFIG, "accumulation": STEPS, **groups}
-        several, lines = trained(ranks, job_of(ranks, batch, steps, parallelism={"pp": pp}, **groups))
+        several, lines = trained(ranks, job_of(ranks, batch, steps, parallelism={"pp": pp, "pp_schedule": schedule}, **groups))
         one, wanted = self.one(ranks // pp * batch, steps, **groups)
         for line, want in zip(lines, wanted, strict=True):
             self.assertLess(abs(line["loss"] / want["loss"] - 1), tolerance, f"loss of step {line['step']}")
@@ -37,10 +37,16 @@ class Pipeline(BesideOne):
         ends = [(CONFIG["vocab_size"] + rows) * width for rows in (CONFIG["block_size"], 2)]
         self.assertEqual([stage["optimizer"] for stage in pipeline["stages"]], [4 * states * (layers + end) for end in ends])
         self.assertAlmostEqual(pipeline["bubble"], 1 / 5)
+        self.assertEqual([stage["micro_batches"] for stage in pipeline["stages"]], [2, 1])
 
     def test_four_stages(self):
-        """A layer each."""
-        self.beside(4, 4)
+        """A layer each, and fewer micro-batches than the first stage has room for."""
+        pipeline = self.beside(4, 4, accumulation={**STEPS, "num_steps": 3}).plan()["pipeline"]
+        self.assertEqual([stage["micro_batches"] for stage in pipeline["stages"]], [3, 3, 2, 1])
+
+    def test_all_forwards_first(self):
+        pipeline = self.beside(2, 2, schedule="gpipe").plan()["pipeline"]
+        self.assertEqual([stage["micro_batches"] for stage in pipeline["stages"]], [4, 4])
 
     def test_with_data_parallelism(self):
         """Without dropout, whose draws are those of a micro-batch: here one process takes two of them as one."""
@@ -117,6 +123,9 @@ class Refused(unittest.TestCase):
 
     def test_one_micro_batch(self):
         self.refused("with one micro-batch a step, ranks would wait for each other", accumulation={})
+
+    def test_a_schedule_of_no_stages(self):
+        self.refused("'parallelism.pp_schedule' is the order of stages", parallelism={"pp_schedule": "gpipe"})
 
     def test_shards(self):
         self.refused("'parallelism.zero_stage' does not go with ranks that divide the layers",

@@ -113,6 +113,8 @@ COMPANIONS = {
     ("optimizer.name", "sgd"): {"optimizer.momentum": 0.5},
     "data.join_uneven_inputs": {"data.drop_last": False, "data.even_batches": False},
     ("parallelism.tp", 2): {"devices.per_node": 2},
+    "parallelism.pp_schedule": {"devices.per_node": 2, "parallelism.pp": 2, "accumulation.num_steps": 4,
+                                "accumulation.sync_with_dataloader": False},
     ("parallelism.megatron.sequence_parallelism", True): {"devices.per_node": 2, "parallelism.tp": 2},
     "parallelism.ddp.divide_by_initial_world_size": {"data.join_uneven_inputs": True, "data.drop_last": False,
                                                      "data.even_batches": False},

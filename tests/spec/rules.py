@@ -106,7 +106,7 @@ def experts_hold(job):
 def ranks_hold(job):
     """What gen/spec/parallel.c says."""
     axes, ranks = job.get("parallelism", {}), ranks_of(job)
-    if any(axes.get(axis, 1) != 1 for axis in ("pp", "cp", "sp")):
+    if any(axes.get(axis, 1) != 1 for axis in ("pp", "cp", "sp")) or "pp_schedule" in axes:
         return False
     if axes.get("tp", 1) != 1:
         if ranks % axes["tp"] or not parts_hold(job):

@@ -238,6 +238,36 @@ static void add_collectives(struct program *program) {
   program->ranks.sends_always = true; /* gradients are added up after the backward */
 }
 
+/* ---- Schedules ---- */
+
+/* A stage goes forward until it has as many micro-batches as it has room for, and then back and forward in turn: with
+ * room for all of them that is GPipe, with room for as many as there are stages from it on it is 1F1B (Narayanan et
+ * al., "PipeDream", arXiv:1806.03377; with a flush after each step, arXiv:2104.04473, section 2.2.1). */
+static void plan_rooms(struct program *program) {
+  struct pipeline *pipeline = &program->ranks.pipeline;
+  const int64_t micro_batches = program->job->accumulation.num_steps;
+  pipeline->rooms = arena_alloc(program->arena, (size_t)pipeline->stages * sizeof *pipeline->rooms);
+  for (int k = 0; k < pipeline->stages; k++) {
+    int64_t rooms = program->job->parallelism.pp_schedule == SCHEDULE_GPIPE ? micro_batches : pipeline->stages - k;
+    pipeline->rooms[k] = rooms < micro_batches ? rooms : micro_batches;
+    if (pipeline->rooms[k] > pipeline->most_rooms) pipeline->most_rooms = pipeline->rooms[k];
+  }
+}
+
+/* What is sent forwards is on its way until the stage receives something, which may be in the backward. */
+static bool check_kept(const struct program *program, struct diagnostics *diags) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  for (int i = 0; i < pipeline->crossings.count; i++) {
+    const struct crossing *crossing = &pipeline->crossings.items[i];
+    if (crossing->from > crossing->to || crossing->storage->kind == STORAGE_SAVED) continue;
+    diag_error(diags, job_where(program->job, "parallelism.pp"),
+               "stage %d of the model does not keep what stage %d takes", crossing->from, crossing->to);
+    diag_help(diags, "let layers pass on values that their gradients need, or leave parallelism.pp out");
+    return false;
+  }
+  return true;
+}
+
 bool plan_pipeline(struct program *program, struct diagnostics *diags) {
   if (program->ranks.pipeline.stages == 0) return true;
   struct staging staging = {.program = program, .diags = diags};
@@ -247,6 +277,7 @@ bool plan_pipeline(struct program *program, struct diagnostics *diags) {
     give_stages(&staging, function);
     if (function->staged && !need_all(&staging, function)) return false;
   }
+  plan_rooms(program);
   add_collectives(program);
-  return true;
+  return check_kept(program, diags);
 }

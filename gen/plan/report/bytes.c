@@ -82,7 +82,7 @@ static void count_states(const struct program *program, struct memory_bytes *byt
 
 /* Of how many micro-batches samples and saved values are there at a time. */
 static int64_t micro_batches_held(const struct program *program) {
-  return program->ranks.pipeline.stages > 0 ? program->job->accumulation.num_steps : 1;
+  return program->ranks.pipeline.stages > 0 ? program->ranks.pipeline.most_rooms : 1;
 }
 
 /* What goes into it and what comes of it. */

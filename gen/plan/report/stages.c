@@ -59,7 +59,7 @@ static struct stage_bytes bytes_of(const struct program *program, int stage) {
   bytes.weights = bytes.gradients = elements * size;
   if (program->bits16 != DTYPE_FLOAT32) bytes.weights += elements * dtype_size(program->bits16);
   bytes.optimizer = elements * size * optimizer_states(program->job);
-  bytes.activations = program->job->accumulation.num_steps * saved_bytes(program, program->entry.forward, stage);
+  bytes.activations = program->ranks.pipeline.rooms[stage] * saved_bytes(program, program->entry.forward, stage);
   return bytes;
 }
 
@@ -68,19 +68,22 @@ static double bubble(const struct program *program) {
   return (stages - 1) / (micro_batches + stages - 1);
 }
 
+static const char *const schedules[] = {[SCHEDULE_1F1B] = "1f1b", [SCHEDULE_GPIPE] = "gpipe"};
+
 const char *stages_text(const struct program *program) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
   struct text text = text_in(program->arena);
   if (pipeline->stages == 0) return "";
   text_printf(&text,
-              "stages    %d of %d layers each (pp), %lld micro-batches: each waits for others %.1f %% of a step\n",
+              "stages    %d of %d layers each (pp), %lld micro-batches (%s): each waits for others %.1f %% of a step\n",
               pipeline->stages, pipeline->layers[0]->call->count, (long long)program->job->accumulation.num_steps,
-              100 * bubble(program));
+              schedules[program->job->parallelism.pp_schedule], 100 * bubble(program));
   for (int k = 0; k < pipeline->stages; k++) {
     const struct stage_bytes bytes = bytes_of(program, k);
-    text_printf(&text, "stage %-3d uses weights %s, gradients %s, optimizer %s, activations %s\n", k,
+    text_printf(&text, "stage %-3d uses weights %s, gradients %s, optimizer %s, activations %s (of %lld)\n", k,
                 bytes_text(program->arena, bytes.weights), bytes_text(program->arena, bytes.gradients),
-                bytes_text(program->arena, bytes.optimizer), bytes_text(program->arena, bytes.activations));
+                bytes_text(program->arena, bytes.optimizer), bytes_text(program->arena, bytes.activations),
+                (long long)pipeline->rooms[k]);
   }
   return text_string(&text);
 }
@@ -91,10 +94,12 @@ json_t *stages_json(const struct program *program) {
   for (int k = 0; k < pipeline->stages; k++) {
     const struct stage_bytes bytes = bytes_of(program, k);
     json_array_append_new(list,
-                          json_pack("{s:i, s:I, s:I, s:I, s:I}", "layers", pipeline->layers[k]->call->count, "weights",
-                                    (json_int_t)bytes.weights, "gradients", (json_int_t)bytes.gradients, "optimizer",
-                                    (json_int_t)bytes.optimizer, "activations", (json_int_t)bytes.activations));
+                          json_pack("{s:i, s:I, s:I, s:I, s:I, s:I}", "layers", pipeline->layers[k]->call->count,
+                                    "weights", (json_int_t)bytes.weights, "gradients", (json_int_t)bytes.gradients,
+                                    "optimizer", (json_int_t)bytes.optimizer, "activations",
+                                    (json_int_t)bytes.activations, "micro_batches", (json_int_t)pipeline->rooms[k]));
   }
-  return json_pack("{s:s, s:I, s:f, s:o}", "schedule", "gpipe", "micro_batches",
-                   (json_int_t)program->job->accumulation.num_steps, "bubble", bubble(program), "stages", list);
+  return json_pack("{s:s, s:I, s:f, s:o}", "schedule", schedules[program->job->parallelism.pp_schedule],
+                   "micro_batches", (json_int_t)program->job->accumulation.num_steps, "bubble", bubble(program),
+                   "stages", list);
 }
