@@ -22,11 +22,12 @@ static int64_t range_of(struct placement split, struct shape shape, int64_t rank
   return shape.dim[split.dim] / parts * shape_product(shape, split.dim + 1, shape.rank);
 }
 
-/* A rank draws what one rank draws for the same elements: four of them come from one counter. */
+/* A rank draws what one rank draws for the same elements: four of them come from one counter. Ranks divide it along one
+ * axis. */
 static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
   const struct placement split = placements[seed];
   placements[0] = placements[1] = split;
-  return placement_fits(split, node->inputs[0]->shape, ranks) &&
+  return attribute_or(node, "ranks", 1) == 1 && placement_fits(split, node->inputs[0]->shape, ranks) &&
          range_of(split, node->inputs[0]->shape, ranks) % 4 == 0;
 }
 

@@ -151,8 +151,9 @@ struct job {
   } devices;
 
   struct {
-    /* Ranks along each. Those along cp and sp are neighbours along dp_replicate, which counts them too: they have the
-     * same weights, whose gradients add up. The product of all others is devices.ranks. */
+    /* Ranks along each. Those along cp and sp are neighbours along dp_replicate, or dp_shard where ranks divide states,
+     * which counts them too: they have the same weights, whose gradients add up. The product of all others is
+     * devices.ranks. */
     int64_t axes[AXES];
     enum mixed_precision wire; /* as what gradients travel; PRECISION_NO: float32 */
     int64_t bucket_bytes;      /* of gradients in a bucket */

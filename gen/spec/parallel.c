@@ -19,7 +19,7 @@ int64_t job_batch_ranks(const struct job *job) {
 int64_t job_axis_stride(const struct job *job, enum axis axis) {
   int64_t stride = 1;
   for (int i = AXES - 1; i > (int)axis; i--)
-    if (i != AXIS_CP && i != AXIS_SP) stride *= job->parallelism.axes[i];
+    if (axis >= AXIS_CP || (i != AXIS_CP && i != AXIS_SP)) stride *= job->parallelism.axes[i];
   return stride;
 }
 
@@ -265,11 +265,11 @@ void parallel_bind(struct job *job) {
   job->parallelism.axes[AXIS_CP] = axis_length(job->tree, AXIS_CP);
   job->parallelism.axes[AXIS_SP] = axis_length(job->tree, AXIS_SP);
   job->parallelism.axes[AXIS_EP] = expert;
-  job->parallelism.axes[AXIS_DP_REPLICATE] = grid.replicas * job_sequence_ranks(job);
-  job->parallelism.axes[AXIS_DP_SHARD] = grid.shards;
+  job->parallelism.axes[AXIS_DP_REPLICATE] = grid.parts > 1 ? grid.replicas : grid.replicas * job_sequence_ranks(job);
+  job->parallelism.axes[AXIS_DP_SHARD] = grid.parts;
   const struct spec_node *least = spec_find(job->tree, "parallelism.fsdp.min_num_params");
   job->parallelism.least_params = least != NULL ? least->integer : 0;
-  job->parallelism.zero_stage = grid.shards > 1 ? (int)grid.stage : 0;
+  job->parallelism.zero_stage = grid.parts > 1 ? (int)grid.stage : 0;
   const struct spec_node *type = spec_find(job->tree, "parallelism.fsdp.state_dict_type");
   job->checkpoint.by_rank = job->parallelism.zero_stage > 0 && type != NULL && spec_is(type, "sharded_state_dict");
   compression_bind(job);

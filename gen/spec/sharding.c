@@ -1,5 +1,7 @@
 #include "gen/spec/sharding.h"
 
+#include "gen/spec/mesh.h"
+
 static const struct spec_node *key(const struct spec_node *job, const char *name) {
   return spec_find(spec_find(job, "parallelism"), name);
 }
@@ -37,11 +39,12 @@ struct data_grid data_grid_of(const struct spec_node *job, int64_t ranks) {
   if (replicas != NULL) grid.replicas = replicas->integer;
   if (shards != NULL)
     grid.shards = shards->integer;
-  else if (by_node && replicas == NULL)
-    grid.shards = spec_find(job, "devices.per_node")->integer;
+  else if (by_node && replicas == NULL && ranks >= spec_find(job, "devices.nodes")->integer)
+    grid.shards = ranks / spec_find(job, "devices.nodes")->integer;
   else if (grid.stage > 0)
     grid.shards = ranks / grid.replicas;
   if (replicas == NULL) grid.replicas = ranks / grid.shards;
+  grid.parts = grid.stage > 0 ? grid.shards * axis_length(job, AXIS_CP) * axis_length(job, AXIS_SP) : 1;
   return grid;
 }
 
@@ -148,7 +151,7 @@ static const struct {
 static void check_undivided(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
   const struct spec_node *cause = cause_of(job);
   struct data_grid grid = data_grid_of(job, ranks);
-  if (grid.stage == 0 || grid.shards == 1) return;
+  if (grid.parts == 1) return;
   bool by_stage = cause == key(job, "zero_stage");
   bool by_reshard = cause->kind == SPEC_BOOL;
   const char *name = by_stage ? "zero_stage" : "fsdp";

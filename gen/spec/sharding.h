@@ -6,10 +6,12 @@
 #include "gen/spec/job.h"
 #include "gen/spec/node.h"
 
-/* The data's ranks as a grid: every one of `shards` has a part of what `replicas` have alike. */
+/* The data's ranks as a grid: every one of `shards` has a part of what `replicas` have alike. Ranks that divide
+ * sequences have parts, too, as in Accelerate's dp_shard_cp. */
 struct data_grid {
   int64_t replicas, shards;
   int64_t stage; /* what is divided: 0 nothing, 1 the optimizer's states, 2 gradients too, 3 weights too */
+  int64_t parts; /* of what is divided: shards, times the ranks that divide sequences; 1: nothing is divided */
 };
 
 /* What the job's keys say, with what follows for the axes that they leave out. */

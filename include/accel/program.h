@@ -267,7 +267,7 @@ struct accel_program {
   size_t device_bytes;  /* of the arena on a GPU, where the host has but what outlives a step; 0: there is none */
   uint32_t processor;   /* ACCEL_PROCESSOR: what the program's instructions need */
   int threads;          /* 0: as many as the machine has cores, shared out among the processes on it */
-  int mesh[ACCEL_AXES]; /* ranks along each axis; 0: 1. dp_replicate counts those along cp and sp, too */
+  int mesh[ACCEL_AXES]; /* ranks along each axis; 0: 1. dp_replicate or dp_shard counts those along cp and sp */
   int timeout;          /* seconds that a rank waits for others */
   bool numa_affinity;   /* ranks of a machine stay on their shares of its processors */
   struct accel_sharding sharding;

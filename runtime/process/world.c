@@ -12,11 +12,11 @@ static int length_of(const struct accel_program *program, int axis) {
   return program->mesh[axis] > 0 ? program->mesh[axis] : 1;
 }
 
-/* Ranks along cp and sp are counted along dp_replicate. */
+/* Ranks along cp and sp are counted along an axis before these. */
 static int64_t ranks_after(const struct accel_program *program, int axis) {
   int64_t ranks = 1;
   for (int i = axis + 1; i < ACCEL_AXES; i++)
-    if (i != ACCEL_CP && i != ACCEL_SP) ranks *= length_of(program, i);
+    if (axis >= ACCEL_CP || (i != ACCEL_CP && i != ACCEL_SP)) ranks *= length_of(program, i);
   return ranks;
 }
 

@@ -35,7 +35,7 @@ int64_t rt_data_ranks(const struct accel_program *program);
 int rt_rank_along(const struct accel_program *program, enum accel_axis axis);
 
 /* By how much the numbers of neighbours along this axis differ: the last axis runs fastest, and ranks along cp and sp
- * are neighbours along dp_replicate, which counts them too. */
+ * are neighbours along dp_replicate or dp_shard, which counts them too. */
 int rt_stride_along(const struct accel_program *program, enum accel_axis axis);
 
 /* Whether the processes are as many as `program` was generated for; cuts them into the groups of its mesh. */

@@ -36,8 +36,16 @@ class Meshes(BesideOne):
         self.pair(8, 1, tp=2, sp=2)
 
     def test_residual(self):
-        self.pair(4, 2, tp=2, cp=2, **SPLIT)
+        self.pair(4, 2, tp=2, cp=2, **SPLIT, config={**CONFIG, "dropout": 0.1})
         self.pair(8, 1, tp=2, sp=2, **SPLIT)
+
+    def test_sharded(self):
+        """Ranks that divide sequences are among those that shard states, gradients and weights."""
+        for ranks, batch, mesh in ((4, 1, {"sp": 2, "zero_stage": 1}), (8, 1, {"tp": 2, "cp": 2, "zero_stage": 3}),
+                                   (4, 1, {"tp": 2, "zero_stage": 2, **SPLIT})):
+            with self.subTest(mesh):
+                axes = {"dp_shard", *(axis for axis in ("tp", "cp", "sp") if axis in mesh)}
+                self.assertEqual({c["axis"] for c in self.pair(ranks, batch, **mesh).plan()["collectives"]}, axes)
 
     def test_rotated_heads(self):
         """Embeddings that are not tied: a rank looks up its rows for its positions."""
@@ -82,6 +90,11 @@ class Files(unittest.TestCase):
 
     def test_from_one_rank_to_heads(self):
         self.resumed((1, 4, {}), (8, 2, {"tp": 2, "sp": 2}))
+
+    def test_from_shards_of_states(self):
+        """Which are in files of their own."""
+        shards = {"fsdp": {"sharding_strategy": "full_shard", "state_dict_type": "sharded_state_dict"}}
+        self.resumed((4, 2, {"cp": 2, **shards}), (8, 2, {"tp": 2, "sp": 2, "zero_stage": 2, "dp_replicate": 2}))
 
     def test_from_heads_to_keys(self):
         self.resumed((4, 4, {"tp": 2, "sp": 2}), (4, 4, {"tp": 2, "cp": 2}))
