@@ -8,6 +8,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
 
 import keys  # noqa: E402
+import meshes  # noqa: E402
 import models  # noqa: E402
 
 SCHEMA = keys.SCHEMA
@@ -111,7 +112,7 @@ TEXTS = {
 }
 PAIRS = ((0.9, 0.95), (0.0, 0.99), (0.9, 0.999))
 GROUPS_DRAWN_AS_ONE = ("data.train.", "data.eval.")
-COMMON = ("devices.kind", "devices.per_node")  # drawn by themselves, with their own chances
+COMMON = {"devices.kind"} | meshes.KEYS  # drawn by themselves, with their own chances
 
 
 def leaves(schema=SCHEMA, prefix="", required=()):
@@ -175,7 +176,10 @@ def draw(random):
     """A model, a job for it, and the keys that such a job cannot be without."""
     domain = random.choice(("tokens", "tokens", "class", "value"))
     packed = domain == "tokens" and random.random() < 0.1
-    model = models.Model(random, "tokens" if domain == "tokens" else "rows", domain == "value", packed)
+    axis, mesh = meshes.draw(random) if random.random() < 0.2 else (None, {})
+    if axis in ("sp", "cp"):
+        domain = "tokens"
+    model = models.Model(random, "tokens" if domain == "tokens" else "rows", domain == "value", packed, axis)
     job = {"model.source": "model.c", "model.config": model.config, "checkpoint.project_dir": "run", "data.batch_size": random.choice((1, 2, 3, 4)),
            "training.steps": 3, "checkpoint.every": random.choice((1, 1, 2)), "tracking.every": 1, **source("train", domain, random)}
     if domain != "tokens":
@@ -184,11 +188,12 @@ def draw(random):
         job |= {"data.packing": "documents", "data.train.path": "all.tok", "data.train.format": "tokens"}
         job.pop("data.train.weights", None)
     fixed = set(job)
+    job |= mesh
     if random.random() < 0.6:
         job |= {"training.eval_interval": random.choice((1, 2, 2)), "training.eval_iters": random.choice((1, 2, "all"))}
-    if random.random() < 0.12:
+    if axis is None and random.random() < 0.12:
         job["devices.kind"] = random.choice(("cuda", "cuda", "hip"))
-    if random.random() < (0.02 if job.get("devices.kind") == "hip" else 0.15):  # it has one process
+    if axis is None and random.random() < (0.02 if job.get("devices.kind") == "hip" else 0.15):  # it has one process
         job["devices.per_node"] = 2
     if random.random() < 0.3:
         add("optimizer.name", job, fixed, random, model)
@@ -196,7 +201,8 @@ def draw(random):
         add("schedule.name", job, fixed, random, model)
     chosen = [key for key in LEAVES if is_drawn(key) and key not in COMMON]
     for key in random.sample(chosen, random.choice((0, 1, 2, 3, 4, 6, 8, 12))):
-        add(key, job, fixed, random, model)
+        if key not in mesh:
+            add(key, job, fixed | set(mesh), random, model)
     if random.random() < 0.1:
         job |= source("eval", domain, random)
     return model, {key: there for key, there in job.items() if there is not None}, fixed

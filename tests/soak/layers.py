@@ -138,6 +138,14 @@ def rotary(b, name):
     turned(b, heads_of(b, x, b.size(3), 2 * b.size(3)), name)
 
 
+def attend(b, call, shape):
+    """The heads' results [batch][heads][t][d], side by side."""
+    batch, heads, steps, width = shape
+    y = b.add(call, shape)
+    y = b.add(f"transpose({y.name}, 1, 2)", (batch, steps, heads, width))
+    return b.add(f"reshape({y.name}, {b.numbers((batch, steps))}, -1)", (batch, steps, heads * width))
+
+
 @draws("attention", "attention_scaled", "attention_window", "attention_bias", "attention_documents", "padding_bias")
 def attention(b, name):
     x = sequence(b)
@@ -165,18 +173,19 @@ def attention(b, name):
         "attention_bias": lambda: f"attention_bias({q.name}, {k.name}, {v.name}, "
                                   f"{b.spread((b.random.choice((1, shared * groups)), steps, steps)).name})",
     }[name]()
-    y = b.add(call, q.shape)
-    y = b.add(f"transpose({y.name}, 1, 2)", (batch, steps, shared * groups, width))
-    b.add(f"reshape({y.name}, {b.numbers((batch, steps))}, -1)", (batch, steps, shared * groups * width))
+    attend(b, call, q.shape)
 
 
 # ---- Experts ----
 
 @draws("group_positions", "group_rows", "group_starts", "grouped_matmul")
 def experts(b, name):
-    x = sequence(b)
-    rows, columns = times(x.shape[0], x.shape[1]), x.shape[2]
-    groups, out, array = b.random.randint(2, 4), b.size(6), b.model.name("w")
+    mix(b, sequence(b), b.random.randint(2, 4), b.size(6))
+
+
+def mix(b, x, groups, out):
+    """Some of the groups' products for each row of x [batch][...][columns]."""
+    rows, columns, array = times(x.shape[0], math.prod(x.shape[1:-1])), x.shape[-1], b.model.name("w")
     k = b.random.randint(1, groups)
     capacity = b.random.choice((0, 0, 3))
     flat = b.add(f"reshape({x.name}, -1, {b.number(columns)})", (rows, columns))
@@ -197,7 +206,7 @@ def experts(b, name):
         positions = b.add(f"group_positions{of}", (times(rows, k),), "i")
         y = b.add(f"mul({y.name}, take({share.name}, {positions.name}))", y.shape)
     y = b.add(f"index_add({y.name}, {sent.name}, dim({flat.name}, 0))", (rows, out))
-    b.add(f"reshape({y.name}, {b.numbers(x.shape[:2])}, {out})", (*x.shape[:2], out))
+    return b.add(f"reshape({y.name}, {b.numbers(x.shape[:-1])}, {out})", (*x.shape[:-1], out))
 
 
 # ---- Images and signals ----

@@ -4,6 +4,7 @@ any function of the vocabulary over what has a shape for it."""
 import copy
 import re
 
+import divided
 import layers
 from body import NAME, Body, Function, NoFit, Statement
 from vocabulary import DRAWS
@@ -13,16 +14,18 @@ INCLUDE = "#include <accel/model.h>\n"
 
 
 class Model:
-    """domain: tokens or rows; value: whether the rows' label is a number."""
+    """domain: tokens or rows; value: whether the rows' label is a number; axis: of ranks that divide a part of each layer."""
 
-    def __init__(self, random, domain, value=False, packed=False):
-        self.rng, self.domain, self.value_labels, self.packed = random, domain, value, packed
+    def __init__(self, random, domain, value=False, packed=False, axis=None):
+        self.rng, self.domain, self.value_labels, self.packed, self.axis = random, domain, value, packed, axis
         self.names = self.scopes = 0
         self.may_draw = random.random() < 0.15  # random numbers, which a program that trains alone gives
         self.classes = BYTES if domain == "tokens" else CLASSES
         self.width, self.steps = random.choice((4, 5, 6, 8, 12)), random.choice((3, 4, 5, 8))
         self.config = {"n_layer": random.randint(1, 3), "width": self.width, "vocab": self.classes, "flag": random.random() < 0.5,
                        "kind": random.choice(("PLAIN", "OTHER")), "drop": random.choice((0.0, 0.1, 0.3))}
+        if axis is not None:  # of equal parts, mostly
+            self.steps, self.config["n_layer"] = random.choice((4, 8)), random.choice((2, 2, 4))
         if domain == "tokens":
             self.config["block_size"] = self.steps
         self.whole = {name for name, value in self.config.items() if type(value) is int}
@@ -100,16 +103,18 @@ class Model:
 
     def layer(self, shape, others):
         body = Body(self.rng, self)
-        stream = body.given(shape)
+        first = stream = body.given(shape)
         more = [body.given(other.shape, other.kind, other.below) for other in others]
         name = self.name("layer")
-        if self.rng.random() < 0.6:
+        if self.axis is not None:
+            stream = divided.add(body, stream, self.axis)
+        elif self.rng.random() < 0.6:
             normed = body.add(f'{self.rng.choice(("layer_norm", "rms_norm"))}({body.scope()}, {stream.name})', shape)
             body.add(f"linear({body.scope()}, {normed.name}, {body.number(shape[-1])})", shape)
-        last = self.some(body, stream, 5)
-        given = ", ".join(f"tensor {value.name}" for value in (stream, *more))
+        last = stream if self.axis is not None and self.rng.random() < 0.5 else self.some(body, stream, 5 if self.axis is None else 2)
+        given = ", ".join(f"tensor {value.name}" for value in (first, *more))
         self.functions.append(Function(f"static tensor {name}(scope s, struct config c, {given})", body.statements,
-                                       f"(void)c;\n  return {last.name};", name, [stream, *more]))
+                                       f"(void)c;\n  return {last.name};", name, [first, *more]))
         return name
 
     def loop(self, body, stream):
@@ -119,10 +124,10 @@ class Model:
         name = self.layer(stream.shape, others)
         made = self.name()
         more = "".join(f", {value.name}" for value in others)
-        bound = self.rng.choice(("c.n_layer", "c.n_layer", "2", "1"))
+        bound = self.rng.choice(("c.n_layer", "c.n_layer", "2", "1") if self.axis is None else ("c.n_layer", "2"))
         text = f"  tensor {made} = {stream.name};\n  for (int i = 0; i < {bound}; i++) " \
                f"{made} = {name}(nth(s, \"h{self.scope()}\", i), c, {made}{more});"
-        if self.rng.random() < 0.2:  # a layer alone, perhaps the same twice
+        if self.axis is None and self.rng.random() < 0.2:  # a layer alone, perhaps the same twice
             text = f'  tensor {made} = {name}(at(s, "h{self.scope()}"), c, {stream.name}{more});'
         value = type(stream)(made, stream.shape)
         body.say(text, value)
@@ -142,8 +147,10 @@ class Model:
                 body.add(f"reshape(features, dim(features, 0), 3, {FEATURES // 3})", ("B", 3, FEATURES // 3))
             if self.rng.random() < 0.4:
                 body.add("reshape(features, dim(features, 0), 1, 4, 3)", ("B", 1, 4, 3))
-        for _ in range(self.rng.randint(1, 4)):
-            part = self.rng.choice(("some", "some", "loop", "loop", "choice", "helper"))
+        parts = [self.rng.choice(("some", "some", "loop", "loop", "choice", "helper")) for _ in range(self.rng.randint(1, 4))]
+        if self.axis is not None:
+            parts = ["loop"] + parts[1:3] if self.rng.random() < 0.5 else ["loop"]
+        for part in parts:
             if part == "helper":
                 stream = body.add(f"{self.helper(stream.shape)}(c, {stream.name})", stream.shape)
             else:

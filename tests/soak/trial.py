@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import jobs
+import meshes
 import models
 import numpy as np
 from jobs import TREE, keys
@@ -30,6 +31,7 @@ HERE = ("native", "x86-64-v3")  # programs of these run on every machine that te
 ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "STANDIN_VARIES": "0"}
 NEVER = 120  # seconds: what takes longer hangs
 PACKAGE = re.compile(r"accel-runtime[\w-]*")  # in the line of a program that says how to build it
+RANKS = re.compile(r"from each of (\d+) ranks")  # in its line of traffic
 DIVERGED = re.compile(r"(infinite or not a number|not finite|is -?nan|is -?inf)")
 
 
@@ -94,7 +96,7 @@ def said_by(result):
 class Trial:
     def __init__(self, model, job, folder, optimize="-O0"):
         self.model, self.job, self.folder, self.optimize = model, job, folder, optimize
-        self.counts = dict.fromkeys(("accepted", "compiled", "audited", "run", "resumed", "evaluated", "written", "diverged"), 0)
+        self.counts = dict.fromkeys(("accepted", "compiled", "audited", "run", "resumed", "evaluated", "written", "beside", "diverged"), 0)
         self.ranks = job.get("devices.per_node", 1)
         self.gpu = {"cuda": "cu", "hip": "hip"}.get(job.get("devices.kind"))  # what the kernels' file ends with
         self.arch = job.get("devices.arch", "native")
@@ -128,8 +130,8 @@ class Trial:
             raise Failed(f"generate {program}", f"error: status {result.returncode}, program left: {out.exists()}\n{result.stderr}")
         raise Refused(result.stderr)
 
-    def compile(self, source):
-        """An executable, or None where this machine cannot have one."""
+    def compile(self, source, by_both=True):
+        """An executable, or None where this machine cannot have one; of gcc alone, or seen by clang too."""
         stage = f"compile {source.stem}"
         if self.gpu:
             return self.compile_gpu(source, stage)
@@ -138,7 +140,8 @@ class Trial:
             return None
         own = ["hooks.c"] if "hooks.source" in self.job and source.stem == "train" else []
         march = f"-march={ARCH[self.arch]}"
-        self.check(stage + " clang", tool("clang"), *WARNINGS, "-Wno-invalid-feature-combination", march, "-fsyntax-only", *flags("--cflags", package), source)
+        if by_both:
+            self.check(stage + " clang", tool("clang"), *WARNINGS, "-Wno-invalid-feature-combination", march, "-fsyntax-only", *flags("--cflags", package), source)
         program = source.with_suffix("")
         self.check(stage + " gcc", "gcc", *WARNINGS, march, self.optimize, *flags("--cflags", package), "-c", source, "-o", f"{program}.o")
         self.check(stage + " link", "gcc", march, self.optimize, *flags("--cflags", package), f"{program}.o", *own, "-o", program,
@@ -175,13 +178,15 @@ class Trial:
             raise Failed(f"audit {source.stem}", "\n".join(["broken: " + " ".join(broken[0].split()[1:2] if broken else []), said_by(result)]))
         self.counts["audited"] += 1
 
-    def start(self, program, *words, stage):
+    def start(self, program, *words, stage, **environment):
         """What a program says; it must end with 0, or because of its numbers: then None."""
         if self.ranks > 1 and self.gpu and program.stem == "train":
             return self.start_ranks(program, words, stage)
-        several = not self.gpu and PACKAGE.search(program.with_suffix(".c").read_text()).group() == "accel-runtime-mpi"
-        command = ["mpirun", "-n", self.ranks, program] if several else [program]
-        result = self.command(*command, *words, stage=stage, **(MPI if several else {}))
+        text = program.with_suffix(".c").read_text()
+        several = not self.gpu and PACKAGE.search(text).group() == "accel-runtime-mpi"
+        ranks = RANKS.search(text)  # an evaluator has those that divide tensors
+        command = ["mpirun", "-n", ranks.group(1) if ranks else self.ranks, program] if several else [program]
+        result = self.command(*command, *words, stage=stage, **(MPI if several else {}), **environment)
         return self.ended(result.returncode, said_by(result), result.stdout, stage)
 
     def start_ranks(self, program, words, stage):
@@ -229,6 +234,26 @@ class Trial:
             self.evaluate(rows)
         if self.model.predicts and self.model.domain == "tokens":
             self.let_write()
+        if meshes.divides(self.job) and self.job["data.batch_size"] != "auto":  # which follows from a rank's memory
+            self.compare(rows)
+
+    def compare(self, rows):
+        """The same job of ranks that divide nothing has the losses of these, as far as these are known: what a matmul that adds up
+        in another order changes tells how far."""
+        other = Trial(self.model, meshes.undivided(self.job), self.folder, self.optimize)
+        other.write()
+        program = other.compile(other.generate(), by_both=False)
+        if other.start(program, stage="run undivided") is None:
+            return
+        found, wanted = meshes.losses(rows), meshes.losses(other.lines())
+        known = 3e-2 if {"bf16", "fp16"} & {there for there in self.job.values() if isinstance(there, str)} else 2e-5
+        if meshes.differ(found, wanted, known):
+            other.write()
+            if other.start(program, stage="run undivided", ONEDNN_MAX_CPU_ISA="SSE41") is None:
+                return
+            if meshes.differ(found, wanted, known, meshes.losses(other.lines())):
+                raise Failed("compare", f"the loss differs from that of undivided ranks\n{found}\n{wanted}")
+        self.counts["beside"] += 1
 
     def lines(self):
         return [json.loads(line) for line in (self.folder / "run" / "metrics.jsonl").read_text().splitlines()]
@@ -337,8 +362,16 @@ def repaired(refused, trial, random, fixed):
     """The model and the job without what a refusal points at, or without any drawn key; None where nothing is left."""
     positions = re.findall(r"^(?:\S*/)?(job\.yaml|model\.c):(\d+)", refused.said, re.M)
     named = [trial.positions[int(line)] for file, line in positions if file == "job.yaml" and int(line) in trial.positions]
-    named = [key for key in named if key not in fixed]
+    groups = tuple(f"{group}." for group in re.findall(r"'([\w.]+)' does not go with", refused.said))
+    named = [key for key in named + [key for key in trial.job if key.startswith(groups)] if key not in fixed]
+    named = [key for key in named if key not in meshes.KEYS] or named  # what a mesh does not go with, rather than the mesh
     job, model = dict(trial.job), trial.model
+    lines = [int(line) for file, line in positions if file == "model.c"]
+    smaller = model.without_line(lines[0]) if lines and (meshes.divides(job) or random.random() < 0.7) else None
+    if named and meshes.KEYS.issuperset(named):
+        if smaller is not None:  # what ranks could not divide
+            return smaller, job
+        named = meshes.KEYS
     if "missing key 'training' in job" in refused.said:
         return model, {**job, "training.steps": 3}
     if named:
@@ -347,11 +380,10 @@ def repaired(refused, trial, random, fixed):
         if not {"training.steps", "training.samples", "training.epochs"} & set(job):
             job["training.steps"] = 3
         return model, job
-    lines = [int(line) for file, line in positions if file == "model.c"]
-    smaller = model.without_line(lines[0]) if lines and random.random() < 0.7 else None
     if smaller is not None:
         return smaller, job
     drawn = [key for key in job if key not in fixed]
+    drawn = [key for key in drawn if key not in meshes.KEYS] or drawn
     if not drawn:
         return None
     job.pop(random.choice(drawn))

@@ -1,0 +1,59 @@
+"""Meshes of ranks, drawn: keys of an axis along which ranks divide tensors, sequences, layers or experts, and the job that has
+the same batches without it."""
+
+AXES = ("tp", "sp", "cp", "pp", "ep")
+SHARES_BATCHES = ("tp", "sp", "cp", "pp")  # ranks along these take the same batches; those along ep have their own
+RESIDUAL = "parallelism.megatron.sequence_parallelism"
+KEYS = {f"parallelism.{axis}" for axis in AXES} | {RESIDUAL, "devices.per_node"}
+
+
+def draw(random):
+    """An axis, and the keys of a job for it: two ranks, or four of which two have batches of their own or that divide once more."""
+    axis = random.choice(AXES)
+    keys = {"devices.per_node": 2, f"parallelism.{axis}": 2}
+    if axis == "tp" and random.random() < 0.35:
+        keys[RESIDUAL] = True
+    way = random.random()
+    if way < 0.3:
+        keys["devices.per_node"] = 4
+    if way < 0.1:
+        keys[f"parallelism.{random.choice([other for other in AXES if other != axis])}"] = 2
+    elif 0.1 < way < 0.15:
+        keys[f"parallelism.{axis}"] = 4
+    elif 0.15 < way < 0.2:
+        keys["parallelism.zero_stage"] = random.choice((1, 2, 3))
+    if "parallelism.pp" in keys:
+        keys |= {"accumulation.num_steps": random.choice((2, 3, 4)), "accumulation.sync_with_dataloader": False}
+    return axis, keys
+
+
+def divides(job):
+    return any(job.get(f"parallelism.{axis}", 1) > 1 for axis in AXES)
+
+
+def undivided(job):
+    """The job whose ranks have all of what they divided, as many as have batches of their own."""
+    ranks = job.get("devices.per_node", 1)
+    for axis in SHARES_BATCHES:
+        ranks //= job.get(f"parallelism.{axis}", 1)
+    left = {key: there for key, there in job.items() if key not in KEYS and not key.startswith("parallelism.megatron.")}
+    if ranks == 1:
+        left.pop("devices.numa_affinity", None)
+    return {**left, "devices.per_node": ranks}
+
+
+def losses(rows):
+    return [row[name] for row in rows for name in ("loss", "eval_loss") if name in row]
+
+
+def differ(found, wanted, known, again=None):
+    """Whether some are further apart than the relative `known`, or than ten times what the same program has come to again, so far."""
+    if len(found) != len(wanted):
+        return True
+    for one, two, three in zip(found, wanted, again or wanted):
+        if None in (one, two, three):  # not a number
+            return one is not two
+        known = max(known, 10 * abs(three - two) / max(abs(two), 1e-3))
+        if abs(one - two) > known * max(abs(two), 1e-3):
+            return True
+    return False
