@@ -31,6 +31,11 @@ def start(program, ranks, *flags, cwd=None, **environment):
                           timeout=PATIENCE, env={**os.environ, **MPI, **environment})
 
 
+def errors(result):
+    """What ranks have said of why they end."""
+    return [line for line in result.stderr.splitlines() if line.startswith("rank ") and "error" in line]
+
+
 def wait_for(is_so, what, told=str):
     """Fails with what told() adds when it is not so in the end."""
     limit = time.monotonic() + PATIENCE
@@ -208,5 +213,5 @@ class BesideOne(unittest.TestCase):
             self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
 
 
-__all__ = ["BesideOne", "CONFIG", "CORPUS", "FAST", "GENERATOR", "MODELS", "MPI", "PATIENCE", "QUICK", "Ranks", "Running", "TREE", "free_port",
+__all__ = ["BesideOne", "CONFIG", "CORPUS", "FAST", "GENERATOR", "MODELS", "MPI", "PATIENCE", "QUICK", "Ranks", "Running", "TREE", "errors", "free_port",
            "free_ports", "job_of", "json_lines", "library_flags", "load_file", "main_unless", "relative", "save_file", "start", "table", "trained", "wait_for"]

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import unittest
 
-from ranks import MPI, PATIENCE, TREE, Ranks, Running, job_of, relative, start, wait_for
+from ranks import MPI, PATIENCE, TREE, Ranks, Running, errors, job_of, relative, start, wait_for
 
 sys.path.insert(0, str(TREE / "tests" / "runtime"))
 
@@ -20,10 +20,6 @@ from support import preloaded  # noqa: E402
 
 SEED = int(os.environ.get("SEED", "1"))
 TIMEOUT = 20  # longer than a busy machine holds up a rank that starts or saves
-
-
-def errors(result):
-    return [line for line in result.stderr.splitlines() if line.startswith("rank ") and "error" in line]
 
 
 def with_another(trainer, rank, words, *flags, running=False):
