@@ -1,0 +1,225 @@
+"""docs/meshes.md: which meshes of 2, 4 and 8 ranks the generator takes, for four models, and why not the others.
+
+usage: meshes.py [--accept]          prints the page, or writes it
+       meshes.py --run [MODEL...]    runs each mesh that it takes for 20 steps beside one process with the same samples a step;
+                                     JOBS=N at a time (2)"""
+
+import collections
+import concurrent.futures
+import functools
+import itertools
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from ranks import CORPUS, FAST, GENERATOR, TREE, Ranks, job_of, relative
+
+PAGE = TREE / "docs" / "meshes.md"
+STEPS, SAMPLES = 20, 8  # of a micro-batch
+MICRO_BATCHES = {"num_steps": 4, "sync_with_dataloader": False}
+
+# A kind of division: the axis, what else the job says, and whether ranks along it take batches of their own.
+KINDS = {
+    "dp": ("dp_replicate", {}, True),
+    "zero 1": ("dp_shard", {"zero_stage": 1}, True),
+    "zero 2": ("dp_shard", {"zero_stage": 2}, True),
+    "zero 3": ("dp_shard", {"zero_stage": 3}, True),
+    "tp": ("tp", {}, False),
+    "tp, sequence": ("tp", {"megatron": {"sequence_parallelism": True}}, False),
+    "cp": ("cp", {}, False),
+    "sp": ("sp", {}, False),
+    "pp": ("pp", {}, False),
+    "ep": ("ep", {}, True),
+}
+
+MODELS = {
+    "gpt2": ("GPT-2", {"n_layer": 8, "n_head": 8, "n_embd": 32, "vocab_size": 256, "block_size": 32}, {}),
+    "llama": ("Llama", {"num_hidden_layers": 8, "num_attention_heads": 8, "num_key_value_heads": 8, "hidden_size": 32, "intermediate_size": 48,
+                        "head_dim": 4, "vocab_size": 256}, {"data": {"sequence_length": 32}}),
+    "qwen_moe": ("Qwen-MoE", {"num_hidden_layers": 8, "num_attention_heads": 8, "num_key_value_heads": 8, "hidden_size": 32, "head_dim": 4,
+                              "vocab_size": 256, "moe_intermediate_size": 16, "num_experts": 8, "num_experts_per_tok": 2,
+                              "router_aux_loss_coef": 0}, {"data": {"sequence_length": 32}}),
+    "t5": ("T5", {"num_layers": 2, "num_decoder_layers": 2, "num_heads": 8, "d_model": 32, "d_kv": 4, "d_ff": 48, "vocab_size": 256},
+           {"data": {"sequence_length": 32}}),
+}
+
+
+def meshes(most=8):
+    """Every way to divide 2, 4 .. MOST ranks among kinds, each axis by at most one: tuples of (kind, ranks)."""
+    sizes, count = [], 2
+    while count <= most:
+        sizes.append(count)
+        count *= 2
+    found = []
+    for several in range(1, len(sizes) + 1):
+        for kinds in itertools.combinations(KINDS, several):
+            if len({KINDS[kind][0] for kind in kinds}) == several:
+                found += [tuple(zip(kinds, each)) for each in itertools.product(sizes, repeat=several) if product(each) <= most]
+    return sorted(found, key=lambda mesh: product(each for _, each in mesh))
+
+
+def product(numbers):
+    return functools.reduce(lambda one, other: one * other, numbers, 1)
+
+
+def ranks_of(mesh):
+    return product(each for _, each in mesh)
+
+
+def replicas_of(mesh):
+    return product(each for kind, each in mesh if KINDS[kind][2])
+
+
+def titled(mesh):
+    return " x ".join(f"{kind} {each}" if kind != "tp, sequence" else f"tp {each} (sequence)" for kind, each in mesh)
+
+
+def parallelism(mesh):
+    keys = {}
+    for kind, each in mesh:
+        axis, more, _ = KINDS[kind]
+        keys |= {axis: each, **more}
+    return keys
+
+
+def job(model, mesh):
+    """A step has the same samples on each mesh."""
+    _, config, groups = MODELS[model]
+    return job_of(ranks_of(mesh), SAMPLES // replicas_of(mesh), STEPS, model=model, config=config, accumulation=dict(MICRO_BATCHES),
+                  parallelism=parallelism(mesh), **{name: dict(keys) for name, keys in groups.items()})
+
+
+def refusal(model, mesh, folder):
+    """Why the generator does not take it; None where it does."""
+    trainer = Ranks(ranks_of(mesh), job(model, mesh), folder)
+    result = subprocess.run([GENERATOR, trainer.path, "-o", trainer.folder / "trainer.c"], capture_output=True, text=True)
+    if result.returncode == 0:
+        return None
+    return re.search(r"error: (.*)", result.stderr).group(1)
+
+
+def refusals(asked):
+    """(model, mesh) to why not, or to None."""
+    with tempfile.TemporaryDirectory(prefix="accel-meshes-") as name:
+        def one(number, model, mesh):
+            folder = pathlib.Path(name) / str(number)
+            folder.mkdir()
+            return refusal(model, mesh, folder)
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            return dict(zip(asked, pool.map(lambda at: one(at[0], *at[1]), enumerate(asked))))
+
+
+# ---- The page ----
+
+HEAD = """# Which meshes run
+
+Every mesh of 2, 4 and 8 ranks over data parallelism (`dp`: `dp_replicate`; `zero 1` to `zero 3`: `dp_shard` with
+`zero_stage`), `tp` with and without `megatron.sequence_parallelism`, `cp`, `sp`, `pp` and `ep`, with at most one of each
+axis, was given to the generator for four small models. [Parallelism](parallelism.md) says what each of them does.
+
+`tests/parallel/meshes.py --accept` regenerates this page, and `tests/parallel/test_mesh_page.py` compares it with the
+generator. `tests/parallel/meshes.py --run` runs every mesh that is taken for 20 steps, and compares losses with those of
+one process.
+
+"""
+
+
+def table(head, rows):
+    return "\n".join(["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
+
+
+def general(message):
+    """Without the numbers of one mesh."""
+    return re.sub(r"\b\d+\b", "N", message)
+
+
+def page():
+    every = meshes()
+    why = refusals([(model, mesh) for model in MODELS for mesh in every])
+    rows = []
+    for model, (title, *_) in MODELS.items():
+        taken = [mesh for mesh in every if why[model, mesh] is None]
+        count = collections.Counter(len(mesh) for mesh in taken)
+        rows.append([title, str(len(every)), str(len(taken)), *(str(count[n]) for n in (1, 2, 3))])
+    text = HEAD + "## Counts\n\n" + table(["model", "meshes", "taken", "of one axis", "of two", "of three"], rows)
+    text += "\n## Pairs\n\nOf 4 ranks, 2 along each; the diagonal is 2 ranks along one axis. Where a pair runs, the models.\n\n"
+    text += table(["", *KINDS], [[kind, *(cell(kind, other, why) for other in KINDS)] for kind in KINDS])
+    text += "\n## Reasons\n\nMeshes of each model, by the generator's message.\n\n"
+    counts = collections.Counter((general(said), model) for (model, _), said in why.items() if said is not None)
+    reasons = sorted({said for said, _ in counts}, key=lambda said: (-sum(counts[said, model] for model in MODELS), said))
+    return text + table(["message", *(title for title, *_ in MODELS.values())],
+                        [[said.replace("|", "\\|"), *(str(counts[said, model] or "") for model in MODELS)] for said in reasons])
+
+
+def cell(kind, other, why):
+    """The models that take 2 ranks along each."""
+    order = [name for name in KINDS if name in (kind, other)]
+    mesh = tuple((name, 2) for name in order)
+    titles = [MODELS[model][0] for model in MODELS if why.get((model, mesh), "") is None]
+    if ("gpt2", mesh) not in why:
+        return "same axis"
+    return "all" if len(titles) == len(MODELS) else ", ".join(titles) or "no"
+
+
+# ---- Runs ----
+
+
+class Beside:
+    """One process for each model, and meshes compared with it."""
+
+    def __init__(self):
+        self.one = functools.cache(self.trained)
+
+    @staticmethod
+    def trained(model):
+        trainer = Ranks(1, job(model, ()))
+        trainer.build(CFLAGS=FAST)
+        return trainer.run(), trainer.weights()
+
+    def differs(self, model, mesh):
+        """What is not as in one process; None where all is."""
+        lines, weights = self.one(model)
+        trainer = Ranks(ranks_of(mesh), job(model, mesh))
+        trainer.build(CFLAGS=FAST)
+        for line, want in zip(trainer.run(), lines, strict=True):
+            if not abs(line["loss"] / want["loss"] - 1) < 1e-6:
+                return f"loss of step {line['step']}: {line['loss']}, {want['loss']} of one process"
+            if not abs(line["grad_norm"] / want["grad_norm"] - 1) < 1e-4:
+                return f"norm of step {line['step']}: {line['grad_norm']}, {want['grad_norm']} of one process"
+        far = {name: relative(value, weights[name]) for name, value in trainer.weights().items()}
+        worst = max(far, key=far.get)
+        return f"{worst} is {far[worst]:.1e} away" if not far[worst] < 1e-3 else None
+
+
+def run(models):
+    every = meshes()
+    why = refusals([(model, mesh) for model in models for mesh in every])
+    taken = [asked for asked, said in why.items() if said is None]
+    beside, failed = Beside(), 0
+
+    def one(asked):
+        try:
+            return asked, beside.differs(*asked)
+        except (AssertionError, subprocess.CalledProcessError) as error:
+            return asked, str(error)
+
+    with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", "2"))) as pool:
+        for (model, mesh), said in pool.map(one, taken):
+            failed += said is not None
+            print(f"{'ok  ' if said is None else 'FAIL'} {model}: {titled(mesh)}{'' if said is None else ': ' + said}", flush=True)
+    print(f"{len(taken) - failed} of {len(taken)} meshes as one process; {len(why) - len(taken)} of {len(why)} refused")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    if words[:1] == ["--run"]:
+        sys.exit(run(words[1:] or list(MODELS)))
+    elif words == ["--accept"]:
+        PAGE.write_text(page())
+    else:
+        print(page(), end="")
