@@ -133,9 +133,12 @@ struct jinja_value gradients_value(const struct program *program, enum gradient_
     if (weight->gradient < 0 || (set == GRADIENTS_SPLIT && !split) || (set == GRADIENTS_WHOLE && split)) continue;
     if (set == GRADIENTS_PARTIAL && !weight->parameter->partial_gradient) continue;
     if (set != GRADIENTS_ALL) length = arena_aligned(length * size) / size;
-    struct table_row row = {.name = weight->path, .same = {length}};
-    row.steps[sharded ? 1 : 0] = weight->gradient / size;
-    if (sharded) row.steps[0] = range_of(program, weight->gradient / size);
+    struct table_row row = {.name = weight->path, .same = {length}, .steps = {weight->gradient / size}};
+    if (sharded) {
+      const int64_t range = range_of(program, row.steps[0]);
+      row.steps[1] = row.steps[0] - program->optimizer.flat_ranges.items[range].gradient;
+      row.steps[0] = range;
+    }
     rows[count++] = row;
   }
   return table_value(program->arena, rows, count, sharded ? 2 : 1, 1);

@@ -50,8 +50,8 @@ class Tensor(Divided):
         self.beside(2, 2, memory={"activation_checkpointing": "all"})
 
     def sharded(self, ranks, parallelism, **groups):
-        """Ranks along dp_shard divide further what a rank has of each tensor. Without dropout, as above."""
-        return self.beside(ranks, 2, batch=1 if ranks == 8 else 2, parallelism=parallelism, config={**CONFIG, "dropout": 0.0}, **groups)
+        """Ranks along dp_shard divide further what a rank has of each tensor; gradients of two layers are there at a time. Without dropout, as above."""
+        return self.beside(ranks, 2, batch=1 if ranks == 8 else 2, parallelism=parallelism, config={**CONFIG, "n_layer": 4, "dropout": 0.0}, **groups)
 
     def test_sharded_states(self):
         self.sharded(4, {"zero_stage": 1}, optimizer={"name": "adamax", "param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
