@@ -85,19 +85,19 @@ static ncclComm_t join_all(void) {
   return comm;
 }
 
-/* Groups share what NCCL holds for all ranks. Ranks are numbered with the last axis running fastest. */
+/* Groups share what NCCL holds for all ranks. */
 static void divide(const struct accel_program *program) {
-  int rank = rt_world()->rank, stride = 1;
+  int rank = rt_world()->rank;
   for (int i = ACCEL_AXES - 1; i >= 0; i--) {
     struct group *group = &groups[i];
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.splitShare = 1;
-    *group = (struct group){.length = program->mesh[i] > 1 ? program->mesh[i] : 1, .stride = stride};
+    *group = (struct group){.length = program->mesh[i] > 1 ? program->mesh[i] : 1,
+                            .stride = rt_stride_along(program, (enum accel_axis)i)};
     if (group->length == 1) continue;
     int along = index_in(group, rank);
-    RT_NCCL(ncclCommSplit(all_ranks, rank - along * stride, along, &group->comm, &config));
+    RT_NCCL(ncclCommSplit(all_ranks, rank - along * group->stride, along, &group->comm, &config));
     register_arena(group);
-    stride *= group->length;
   }
 }
 
