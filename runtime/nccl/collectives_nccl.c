@@ -54,8 +54,7 @@ void rt_nccl_close_order(void) {
   memset(&order, 0, sizeof order);
 }
 
-/* The traffic stream, after all that the compute stream holds by now. */
-static accel_stream traffic(void) {
+accel_stream rt_nccl_begin(void) {
   accel_stream stream = accel_gpu_stream(ACCEL_TRAFFIC);
   RT_CUDA(cudaEventRecord(order.fork, accel_gpu_stream(ACCEL_COMPUTE)));
   RT_CUDA(cudaStreamWaitEvent(stream, order.fork, 0));
@@ -86,10 +85,14 @@ static void wait_for(cudaEvent_t event) {
   RT_CUDA(cudaStreamWaitEvent(accel_gpu_stream(ACCEL_COMPUTE), event, 0));
 }
 
-void accel_wait_collectives(void) {
-  if (order.sums == 0 && !order.gathers) return;
+void rt_nccl_wait(void) {
   RT_CUDA(cudaEventRecord(order.join, accel_gpu_stream(ACCEL_TRAFFIC)));
   wait_for(order.join);
+}
+
+void accel_wait_collectives(void) {
+  if (order.sums == 0 && !order.gathers) return;
+  rt_nccl_wait();
   order.sums = 0;
   order.gathers = false;
 }
@@ -119,7 +122,7 @@ static ncclDataType_t type_of(enum accel_dtype dtype) {
 }
 
 static void start(enum accel_axis axis, ncclDataType_t type, void *values, size_t count) {
-  RT_NCCL(ncclAllReduce(values, values, count, type, ncclSum, rt_nccl_along(axis), traffic()));
+  RT_NCCL(ncclAllReduce(values, values, count, type, ncclSum, rt_nccl_along(axis), rt_nccl_begin()));
   record_sum();
 }
 
@@ -131,11 +134,9 @@ void accel_gpu_start_all_reduce_doubles(enum accel_axis axis, double *values, si
   start(axis, ncclFloat64, values, count);
 }
 
-/* It is waited for by itself: what was started before is counted on. */
 void accel_gpu_all_reduce_doubles(enum accel_axis axis, double *values, size_t count) {
-  RT_NCCL(ncclAllReduce(values, values, count, ncclFloat64, ncclSum, rt_nccl_along(axis), traffic()));
-  RT_CUDA(cudaEventRecord(order.join, accel_gpu_stream(ACCEL_TRAFFIC)));
-  wait_for(order.join);
+  RT_NCCL(ncclAllReduce(values, values, count, ncclFloat64, ncclSum, rt_nccl_along(axis), rt_nccl_begin()));
+  rt_nccl_wait();
 }
 
 void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
@@ -156,32 +157,32 @@ void accel_all_reduce(enum accel_axis axis, float *values, size_t count) {
 /* The bits of numbers without a sign have their order, as integers, and those of a NaN are the largest. */
 void accel_gpu_start_all_reduce_largest(enum accel_axis axis, double *values, size_t count) {
   static_assert(sizeof(double) == sizeof(int64_t), "bits of one are those of the other");
-  RT_NCCL(ncclAllReduce(values, values, count, ncclInt64, ncclMax, rt_nccl_along(axis), traffic()));
+  RT_NCCL(ncclAllReduce(values, values, count, ncclInt64, ncclMax, rt_nccl_along(axis), rt_nccl_begin()));
   record_sum();
 }
 
 void accel_broadcast_values(enum accel_axis axis, float *values, size_t count) {
-  RT_NCCL(ncclBroadcast(values, values, count, ncclFloat32, 0, rt_nccl_along(axis), traffic()));
+  RT_NCCL(ncclBroadcast(values, values, count, ncclFloat32, 0, rt_nccl_along(axis), rt_nccl_begin()));
   record_gather();
   accel_wait_gathers();
 }
 
 void accel_gpu_start_reduce_scatter(enum accel_axis axis, enum accel_dtype dtype, const void *values, void *own,
                                     size_t count) {
-  RT_NCCL(ncclReduceScatter(values, own, count, type_of(dtype), ncclSum, rt_nccl_along(axis), traffic()));
+  RT_NCCL(ncclReduceScatter(values, own, count, type_of(dtype), ncclSum, rt_nccl_along(axis), rt_nccl_begin()));
   record_sum();
 }
 
 void accel_gpu_start_all_gather(enum accel_axis axis, enum accel_dtype dtype, const void *own, void *all,
                                 size_t count) {
-  RT_NCCL(ncclAllGather(own, all, count, type_of(dtype), rt_nccl_along(axis), traffic()));
+  RT_NCCL(ncclAllGather(own, all, count, type_of(dtype), rt_nccl_along(axis), rt_nccl_begin()));
   record_gather();
 }
 
 /* Equal shards are one call, what the last one has more is another. */
 void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t shard_size, size_t last) {
   ncclComm_t comm = rt_nccl_along(axis);
-  accel_stream stream = traffic();
+  accel_stream stream = rt_nccl_begin();
   int ranks;
   RT_NCCL(ncclCommCount(comm, &ranks));
   const float *rest = values + (size_t)ranks * shard_size;
@@ -234,7 +235,7 @@ static void gather(const struct seat *seat, const float *own, float *values, siz
 
 void accel_gpu_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace,
                                         accel_add_shards *add) {
-  const struct seat seat = seat_along(axis, traffic());
+  const struct seat seat = seat_along(axis, rt_nccl_begin());
   size_t shard_size = count / (size_t)seat.ranks, last = count - shard_size * (size_t)(seat.ranks - 1);
   exchange(&seat, values, workspace, shard_size, last);
   add(workspace, workspace, own_count(&seat, shard_size, last), last);
@@ -244,7 +245,7 @@ void accel_gpu_start_all_reduce_by_tree(enum accel_axis axis, float *values, siz
 
 void accel_gpu_start_reduce_scatter_by_tree(enum accel_axis axis, const float *values, float *own, size_t shard_size,
                                             size_t last, float *workspace, accel_add_shards *add) {
-  const struct seat seat = seat_along(axis, traffic());
+  const struct seat seat = seat_along(axis, rt_nccl_begin());
   exchange(&seat, values, workspace, shard_size, last);
   add(own, workspace, own_count(&seat, shard_size, last), last);
   record_sum();
@@ -252,7 +253,7 @@ void accel_gpu_start_reduce_scatter_by_tree(enum accel_axis axis, const float *v
 
 void accel_start_all_gather_from(enum accel_axis axis, const float *own, float *values, size_t shard_size,
                                  size_t last) {
-  const struct seat seat = seat_along(axis, traffic());
+  const struct seat seat = seat_along(axis, rt_nccl_begin());
   gather(&seat, own, values, shard_size, last);
   record_gather();
 }

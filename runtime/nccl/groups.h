@@ -2,6 +2,7 @@
 #ifndef RUNTIME_NCCL_GROUPS_H
 #define RUNTIME_NCCL_GROUPS_H
 
+#include "include/accel/gpu/device.h"
 #include "include/accel/trainer.h"
 
 #include <nccl.h>
@@ -18,6 +19,13 @@ bool rt_nccl_is_in_group(enum accel_axis axis, int rank);
 /* The events that order the traffic stream and the compute stream. sums: those that are waited for one by one. */
 void rt_nccl_open_order(size_t sums);
 void rt_nccl_close_order(void);
+
+/* The traffic stream, after all that the compute stream holds by now. */
+accel_stream rt_nccl_begin(void);
+
+/* Lets the compute stream wait for all that the traffic stream holds by now. What was started before is waited for by
+ * its own calls as if this had not been called. */
+void rt_nccl_wait(void);
 
 /* A thread that asks the communicators whether an error has come, ten times a second, and ends all ranks over one:
  * first the communicators, so that nothing on the device waits for ranks that will not come. */
