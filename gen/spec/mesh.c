@@ -20,8 +20,7 @@ int64_t axis_length(const struct spec_node *job, enum axis axis) {
 static const char own_part[] = "it looks at whole parameters, and a rank has a part of some";
 static const char untried[] = "no program with both has been measured against one rank";
 static const struct refusal dividing[] = {
-    {"devices.kind", "cuda", "programs for GPUs divide no tensors so far", "devices.kind: cpu"},
-    {"devices.kind", "hip", "programs for GPUs divide no tensors so far", "devices.kind: cpu"},
+    {"devices.kind", "hip", "programs for AMD's GPUs divide no tensors so far", "devices.kind: cpu"},
     {"optimizer.name", "lamb", own_part, "optimizer.name: adamw"},
     {"optimizer.name", "adafactor", own_part, "optimizer.name: adamw"},
     {"optimizer.name", "muon", own_part, "optimizer.name: adamw"},
@@ -42,6 +41,16 @@ static const struct refusal dividing[] = {
     {"parallelism.ddp.comm_hook", "power_sgd", "its factors are of whole matrices", "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "batched_power_sgd", "its factors are of whole matrices",
      "parallelism.ddp.comm_hook: no"},
+};
+
+/* Of those in programs for GPUs. */
+static const struct refusal dividing_on_gpus[] = {
+    {"parallelism.zero_stage", NULL, "programs for GPUs have no norm of shards of parts so far",
+     "a job without parallelism.zero_stage"},
+    {"parallelism.fsdp", NULL, "programs for GPUs have no norm of shards of parts so far",
+     "a job without parallelism.fsdp"},
+    {"tracking.noise_scale", "true", "programs for GPUs have no norm of one micro-batch's parts so far",
+     "tracking.noise_scale: false"},
 };
 
 /* Of ranks that divide sequences. */
@@ -212,6 +221,13 @@ static void check_axis(const struct spec_node *job, const struct axis_rule *rule
   check_refusals(job, rule->refusals, rule->n_refusals, rule->does, axis, rule->without, diags);
 }
 
+static void check_on_gpus(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *tp = axis_of(job, AXIS_TP);
+  if (axis_length(job, AXIS_TP) == 1 || spec_is(spec_find(job, "devices.kind"), "cpu")) return;
+  check_refusals(job, dividing_on_gpus, COUNT(dividing_on_gpus), "ranks that divide matmuls", tp,
+                 "a job without parallelism.tp", diags);
+}
+
 /* Positions are split between matmuls that ranks divide. */
 static void check_residual(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *split = spec_find(job, "parallelism.megatron.sequence_parallelism");
@@ -266,6 +282,7 @@ void mesh_check(const struct spec_node *job, struct diagnostics *diags) {
     ranks /= axis_length(job, rules[i].axis);
     if (ranks == 0) ranks = 1;
   }
+  check_on_gpus(job, diags);
   check_residual(job, diags);
   check_stages(job, diags);
 }

@@ -105,6 +105,11 @@ class HostTrainer(Trainer):
         ranks = self.job["devices"].get("per_node", 1)
         if ranks == 1:
             return super().run(*flags, **environment)
+        self.start(ranks, *flags, **environment)
+        return [json.loads(line) for line in (self.folder / "run" / "metrics.jsonl").read_text().splitlines()]
+
+    def start(self, ranks, *flags, **environment):
+        """What each rank has said, when all have ended well."""
         meeting = {**os.environ, **environment, "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
                    "OMP_NUM_THREADS": "1"}
         running = [subprocess.Popen([self.folder / "trainer", *flags], cwd=self.folder, stdout=subprocess.PIPE,
@@ -113,7 +118,7 @@ class HostTrainer(Trainer):
         said = [process.communicate(timeout=300)[0] for process in running]
         if any(process.returncode != 0 for process in running):
             raise AssertionError("the ranks failed:\n" + "\n".join(said))
-        return [json.loads(line) for line in (self.folder / "run" / "metrics.jsonl").read_text().splitlines()]
+        return said
 
 
 def without(text, call):

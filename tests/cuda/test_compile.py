@@ -19,6 +19,7 @@ DIVIDED = ["devices.per_node=2", "parallelism.zero_stage=3", "parallelism.offloa
            "parallelism.offload.param=cpu", "accumulation.num_steps=2", "profile.schedule.active=1", "profile.nvtx=true", "profile.with_flops=true"]
 JOINED = ["data.drop_last=false", "data.even_batches=false", "data.join_uneven_inputs=true"]
 ORDERED = ["devices.per_node=2", "parallelism.reproducible=topology", "accumulation.num_steps=2"]
+TENSORS = ["devices.per_node=2", "parallelism.tp=2"]
 SUITE = [("gpt2", ["precision.mixed_precision=bf16", "model.config.dropout=0.1", "optimizer.state_dtype=8bit",
                    "tracking.grad_norms=per_layer", *SMALL], ["90a"]),
          ("gpt2", ["precision.mixed_precision=fp16", "devices.attention=own", *DIVIDED, *JOINED, *SMALL, "model.config.n_embd=512"], ["80"]),
@@ -26,7 +27,7 @@ SUITE = [("gpt2", ["precision.mixed_precision=bf16", "model.config.dropout=0.1",
          ("gpt2 --program generate", ["precision.mixed_precision=fp16", *SMALL], ["80"]),
          ("resnet", ["optimizer.name=lamb", "optimizer.clip_grad_norm=1", "optimizer.norm_type=inf", "training.on_nonfinite=skip",
                      "training.ema.decay=0.9", "devices.per_node=2", "parallelism.sync_batch_norm=true"], ["80"]),
-         ("gpt2 --program evaluate", ["precision.mixed_precision=bf16", "training.eval_iters=all", *SMALL], ["90a"])]
+         ("gpt2 --program evaluate", ["precision.mixed_precision=bf16", "training.eval_iters=all", *TENSORS, *SMALL], ["90a"])]
 # What no such job has.
 MORE = [("gru", ["optimizer.name=adalomo"]), ("table", ["optimizer.name=lomo", "optimizer.weight_decay=0"]),
         ("resnet", ["devices.convolution=own", "precision.mixed_precision=fp16"])]
@@ -35,6 +36,7 @@ MORE += [("gpt2", [*SMALL, *more]) for more in (
     ["devices.per_node=2", "parallelism.ddp.comm_hook=batched_power_sgd", "accumulation.num_steps=2"],
     ["devices.per_node=2", "parallelism.local_sgd_steps=4"],
     ["devices.per_node=2", "accumulation.num_steps=2", "accumulation.sync_each_batch=true", "parallelism.ddp.comm_hook=fp16"],
+    [*TENSORS, "model.config.vocab_size=257", "model.config.dropout=0.1", "precision.mixed_precision=bf16"],
     ["accumulation.num_steps=2", "tracking.noise_scale=true", "optimizer.norm_type=inf"])]
 TYPES = [[], ["precision.mixed_precision=bf16"], ["precision.mixed_precision=fp16"]]
 ALL = [(path.stem, more, ["80", "90a", "100"])

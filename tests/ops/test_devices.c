@@ -12,25 +12,8 @@
 
 static const char *const missing[] = {
     "step_tensor", /* written with the optimizer's update */
-    "all_reduce",  /* of ranks that divide tensors, which a job for GPUs has none of */
-    "all_gather",
-    "reduce_scatter",
-    "part_of",
-    "own_index",
-    "own_extent",
-    "embedding_part",
-    "embedding_part_backward",
-    "cross_entropy_part",
-    "cross_entropy_part_backward",
-    "cross_entropy_joined",
-    "cross_entropy_joined_backward",
-    "part_in_zeros",
-    "all_to_all",
-    "linear_cross_entropy_part",
-    "linear_cross_entropy_part_backward",
-    "exchange_starts",
-    "dispatch_rows",
-    "collect_rows",
+    "all_to_all",  /* of ranks that divide sequences or experts, which a job for GPUs has none of */
+    "exchange_starts", "dispatch_rows", "collect_rows",
 };
 
 static bool has_kernel(const struct op_kind *kind) {

@@ -276,7 +276,10 @@ class Refused(unittest.TestCase):
         self.refused("it looks at whole parameters, and a rank has a part of some", optimizer={"name": "muon"})
 
     def test_gpus(self):
-        self.refused("programs for GPUs divide no tensors so far", devices={"per_node": 2, "kind": "cuda"})
+        """What runs there is in tests/cuda/test_axes.py."""
+        self.refused("programs for GPUs have no norm of shards of parts so far", ranks=4, devices={"per_node": 4, "kind": "cuda"},
+                     parallelism={"tp": 2, "zero_stage": 1})
+        self.refused("programs for AMD's GPUs divide no tensors so far", devices={"per_node": 2, "kind": "hip"})
 
 
 if __name__ == "__main__":

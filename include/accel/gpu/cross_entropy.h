@@ -75,6 +75,35 @@ __device__ inline void accel_slopes(slopes *dz, const type *z, size_t label, flo
   }
 }
 
+/* Of the classes that a rank has of a row: ln of the sum of e^logit, and with smooth labels the sum of the logits. */
+struct accel_part_sums {
+  float lse, total;
+};
+
+/* Those of z[count]. All threads get them. */
+template <bool smooth, typename type> __device__ inline accel_part_sums accel_sum_part(const type *z, size_t count) {
+  float highest = -INFINITY, sum = 0.0f, all = 0.0f;
+  for (size_t v = threadIdx.x; v < count; v += 256) {
+    const float value = accel_float(z[v]);
+    accel_log_sum_add<1>(&highest, &sum, &value);
+    if (smooth) all += value;
+  }
+  const float top = accel_highest<256>(highest);
+  const float rest = logf(accel_sum<256>(highest > -INFINITY ? sum * expf(highest - top) : sum));
+  return {top + rest, smooth ? accel_sum<256>(all) : 0.0f};
+}
+
+/* The gradient of such a row into dz or added to it, which may lie where z does: share e^(z - lse) + even, and `hit`
+ * more at the label, which is `classes` where it is another rank's; 0 from `valid` on, where classes are padding. */
+template <size_t classes, bool add, typename type, typename slopes>
+__device__ inline void accel_part_slopes(slopes *dz, const type *z, size_t valid, size_t label, float lse, float share,
+                                         float even, float hit) {
+  for (size_t v = threadIdx.x; v < classes; v += 256) {
+    const float slope = v < valid ? share * accel_exp(accel_float(z[v]) - lse) + even : 0.0f;
+    accel_write<add>(dz + v, v == label ? slope + hit : slope);
+  }
+}
+
 /* loss = the mean of sums[rows] over the targets that are not `ignore`, as which a negative one has all negative ones;
  * scale = 1 / their number, unless nobody asks for that. One block. */
 template <size_t rows, int32_t ignore, bool asked>

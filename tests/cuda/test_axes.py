@@ -1,0 +1,101 @@
+"""Ranks that divide a model (parallelism.tp and the other axes), in programs for GPUs over the stand-ins: beside one process
+of the same job over them, and beside the program for the processor, with every access of host and kernels seen."""
+
+import json
+import shutil
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+from host import HostTrainer, Trainer, objects
+
+from ranks import CORPUS, job_of, relative  # tests/parallel; isort: skip
+
+GPT = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 257, "block_size": 12, "dropout": 0.1}
+EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
+KEYS = ("loss", "eval_loss", "grad_norm")
+
+
+class Axes(unittest.TestCase):
+    ALONE = {}  # by the job: what one process has left
+
+    def made(self, kind, job, **more):
+        """A trainer that has run: of one process on the processor, or of the job's ranks over the stand-ins."""
+        job = json.loads(json.dumps(job))
+        trainer = Trainer(job) if kind == "cpu" else HostTrainer(job, PARTS, **more)
+        (trainer.folder / "corpus.txt").write_bytes(CORPUS)
+        trainer.build()
+        return trainer, trainer.run()
+
+    def alone(self, kind, batch, steps, groups):
+        key = repr((kind, batch, steps, groups))
+        if key not in self.ALONE:
+            self.ALONE[key] = self.made(kind, job_of(1, batch, steps, **groups))
+        return self.ALONE[key]
+
+    def compare(self, found, wanted, tolerance, what):
+        (several, lines), (one, expected) = found, wanted
+        for line, want in zip(lines, expected, strict=True):
+            for key in [key for key in KEYS if key in want]:
+                away = abs(line[key] / want[key] - 1)
+                self.assertLess(away, tolerance * (100 if key == "grad_norm" else 1), f"{what}: {key} of step {line['step']}")
+        after = one.weights()
+        self.assertEqual(sorted(after), sorted(several.weights()))
+        for name, value in several.weights().items():
+            self.assertLess(relative(value, after[name]), 1000 * tolerance, f"{what}: {name}")
+
+    def beside(self, ranks, parallelism, batch=2, replicas=1, steps=20, tolerance=1e-6, watched=False, **groups):
+        """`replicas` batches at a time on `ranks` ranks, against one process that takes them as one."""
+        found = self.made("cuda", job_of(ranks, batch, steps, parallelism=parallelism, **groups), watched=watched)
+        for kind in ("cuda", "cpu"):
+            self.compare(found, self.alone(kind, batch * replicas, steps, groups), tolerance, kind)
+        return found[0]
+
+    def go_on(self, trainer):
+        """From its first checkpoint a run ends with the same weights."""
+        wanted = trainer.weights()
+        trainer.run("--resume", "run/checkpoints/checkpoint_0")
+        for name, value in trainer.weights().items():
+            np.testing.assert_array_equal(value, wanted[name], name)
+
+    def said(self, trained, kind, ranks, job, *flags):
+        """What a program that only runs the model forward says of the weights: on as many ranks as divide the model over the
+        stand-ins, and as one process on the processor."""
+        flags = ["--weights", "model.safetensors", *flags]
+        programs = HostTrainer(json.loads(json.dumps(trained.job)), PARTS, program=kind), Trainer(json.loads(json.dumps(job)))
+        for program in programs:
+            for name in ("corpus.txt", "run/model.safetensors"):
+                shutil.copy(trained.folder / name, program.folder)
+        programs[0].build()
+        programs[1].build("--program", kind)
+        one = subprocess.check_output([programs[1].folder / "trainer", *flags], cwd=programs[1].folder, encoding="latin-1")
+        return "".join(programs[0].start(ranks, *flags)), one
+
+
+class Tensor(Axes):
+    def test_two(self):
+        """Rows of a vocabulary that are padded, heads, dropout of parts of tensors."""
+        groups = {"config": GPT, "training": EVALUATED, "checkpoint": {"every": 10}}
+        trainer = self.beside(2, {"tp": 2}, **groups)
+        self.go_on(trainer)
+        job = job_of(1, 2, 20, **groups)
+        loss, wanted = (json.loads(text)["loss"] for text in self.said(trainer, "evaluate", 2, job, "--format", "json"))
+        self.assertLess(abs(loss / wanted - 1), 1e-6)
+        text, wanted = self.said(trainer, "generate", 2, job, "--prompt", "12 7 99", "--tokens", "24", "--temperature", "0")
+        self.assertEqual(text, wanted)
+
+    def test_four(self):
+        """Two replicas; the largest gradient. Every access is seen, and whether it waits for the one before."""
+        self.beside(4, {"tp": 2}, replicas=2, config={**GPT, "dropout": 0.0}, watched=True, steps=3,
+                    optimizer={"norm_type": "inf", "clip_grad_norm": 0.1})
+
+    def test_positions(self):
+        """The residual split over positions, of whole micro-batches that add up; 20 steps of four ranks."""
+        self.beside(4, {"tp": 4, "megatron": {"sequence_parallelism": True}}, config=GPT,
+                    accumulation={"num_steps": 2, "normalize": "tokens", "sync_with_dataloader": False})
+
+
+if __name__ == "__main__":
+    PARTS = objects()
+    unittest.main(argv=sys.argv[:1], defaultTest=[word for word in sys.argv[1:] if not word.startswith("-")] or None)
