@@ -132,7 +132,8 @@ enum message_kind {
   MESSAGE_WAIT,
   MESSAGE_RECEIVE,
   MESSAGE_EXCHANGE,
-  MESSAGE_TOGETHER
+  MESSAGE_TOGETHER,
+  MESSAGE_ROUND /* an iteration of a loop begins or ends, of which all stages have as many */
 };
 struct stage_message {
   enum message_kind kind;
@@ -307,6 +308,10 @@ void interp_claim_collectives(struct interp *interp);
 bool interp_is_stage_axis(const struct syntax *argument, struct value axis);
 void interp_message(struct interp *interp, const struct syntax *node, const struct value *arguments, int count);
 void interp_claim_stages(struct interp *interp);
+/* An iteration of a loop of which all stages have as many, whatever number that is: what stages exchange in it ends in
+ * it, so that one iteration stands for all. `first` is what the first function gave before it. */
+int interp_round_begins(const struct interp *interp);
+void interp_round_ends(struct interp *interp, const struct syntax *loop, int first);
 
 struct note *interp_note(struct interp *interp, struct syntax *node);
 /* Notes what a choice depends on, where its condition is not constant. */

@@ -215,7 +215,9 @@ static void run_unknown(struct interp *interp, struct syntax *loop, struct note 
     struct state *before = interp_save(interp);
     int objects = interp->n_objects;
     if (part(loop, 1) != NULL && loop->kind != SYNTAX_DO) interp_assume(interp, part(loop, 1), true);
+    int round = interp_round_begins(interp);
     interp_statement(interp, part(loop, 3));
+    interp_round_ends(interp, loop, round);
     if (part(loop, 2) != NULL) interp_evaluate(interp, part(loop, 2));
     interp_forget_assumed(interp, note, before, objects);
     interp_drop(interp, before);

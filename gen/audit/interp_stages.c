@@ -35,13 +35,13 @@ static bool read_message(struct interp *interp, const struct value *arguments, i
                          struct stage_message *message) {
   const struct syntax *node = message->node;
   bool pairs = message->kind != MESSAGE_TOGETHER;
-  if (interp->n_stages == 0 || count < 2 || !interp_is_stage_axis(node->parts[1], arguments[0])) {
+  if (interp->n_stages == 0 || count < (pairs ? 3 : 1) || !interp_is_stage_axis(node->parts[1], arguments[0])) {
     if (pairs)
       interp_fail(interp, FAILURE_DEADLOCK, VERDICT_BROKEN, node, 0, "%s is not along ACCEL_PP, with stages",
                   node->function->name);
     return false;
   }
-  const struct value size = arguments[count - 1];
+  const struct value size = count > 1 ? arguments[count - 1] : value_integer(0, 0);
   if (!is_one(size) || (pairs && !is_one(arguments[1]))) {
     interp_fail(interp, FAILURE_DEADLOCK, VERDICT_CANNOT_TELL, node, 0, "an argument of %s is not one number",
                 node->function->name);
@@ -67,6 +67,20 @@ void interp_message(struct interp *interp, const struct syntax *node, const stru
   ARENA_PUSH(interp->memory, interp->messages[interp->stage], message);
 }
 
+int interp_round_begins(const struct interp *interp) {
+  return interp->messages[interp->stage].count;
+}
+
+void interp_round_ends(struct interp *interp, const struct syntax *loop, int first) {
+  struct stage_messages *list = &interp->messages[interp->stage];
+  struct stage_message round = {.kind = MESSAGE_ROUND, .node = loop};
+  if (list->count == first) return;
+  ARENA_PUSH(interp->memory, *list, round);
+  ARENA_PUSH(interp->memory, *list, round);
+  for (int i = list->count - 2; i > first; i--) list->items[i] = list->items[i - 1];
+  list->items[first] = round;
+}
+
 /* ---- The claim ---- */
 
 struct stage_state {
@@ -87,6 +101,16 @@ static const struct stage_message *next_of(const struct exchange *exchange, int6
   const struct stage_messages *list = &exchange->interp->messages[stage];
   const int at = exchange->stages[stage].at;
   return at < list->count ? &list->items[at] : NULL;
+}
+
+/* Whether stages come to it all at once. */
+static bool is_gathering(const struct stage_message *message) {
+  return message->kind == MESSAGE_TOGETHER || message->kind == MESSAGE_ROUND;
+}
+
+static bool is_same(const struct stage_message *a, const struct stage_message *b) {
+  if (a->kind != b->kind || a->size != b->size) return false;
+  return a->kind == MESSAGE_ROUND ? a->node == b->node : strcmp(a->node->function->name, b->node->function->name) == 0;
 }
 
 static void fail(struct exchange *exchange, const struct stage_message *message, const char *text) {
@@ -143,7 +167,7 @@ static bool pass_exchange(struct exchange *exchange, int stage, const struct sta
 static bool pass(struct exchange *exchange, int stage) {
   const struct stage_message *own = next_of(exchange, stage);
   struct stage_state *state = &exchange->stages[stage];
-  if (own == NULL || own->kind == MESSAGE_TOGETHER || own->kind == MESSAGE_SEND) return false;
+  if (own == NULL || is_gathering(own) || own->kind == MESSAGE_SEND) return false;
   if (own->kind == MESSAGE_EXCHANGE) return pass_exchange(exchange, stage, own);
   if (own->kind == MESSAGE_START) {
     ARENA_PUSH(exchange->interp->memory, state->started, *own);
@@ -161,11 +185,11 @@ static bool pass_together(struct exchange *exchange) {
   const struct stage_message *first = next_of(exchange, 0);
   for (int k = 0; k < exchange->interp->n_stages; k++) {
     const struct stage_message *own = next_of(exchange, k);
-    if (own == NULL || own->kind != MESSAGE_TOGETHER || exchange->stages[k].started.count > 0) return false;
+    if (own == NULL || !is_gathering(own) || exchange->stages[k].started.count > 0) return false;
   }
   for (int k = 1; k < exchange->interp->n_stages; k++) {
     const struct stage_message *own = next_of(exchange, k);
-    if (own->size != first->size || strcmp(own->node->function->name, first->node->function->name) != 0)
+    if (!is_same(own, first))
       fail(exchange, own,
            arena_printf(exchange->interp->memory, "stage %d comes to this, and stage 0 to another one on line %d", k,
                         first->node->where.line));
@@ -185,7 +209,7 @@ static void report_waiting(struct exchange *exchange) {
            arena_printf(arena, "stage %d sends this, and stage %lld does not receive it", k,
                         (long long)started->items[i].peer));
     if (own == NULL) continue;
-    if (own->kind == MESSAGE_TOGETHER || own->kind == MESSAGE_WAIT || exchange->stages[k].received)
+    if (is_gathering(own) || own->kind == MESSAGE_WAIT || exchange->stages[k].received)
       fail(exchange, own, arena_printf(arena, "stage %d waits here for others", k));
     else
       fail(exchange, own, arena_printf(arena, "stage %d waits here for stage %lld", k, (long long)own->peer));

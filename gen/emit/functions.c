@@ -540,6 +540,8 @@ struct jinja_value stages_value(const struct program *program) {
     struct jinja_value value = jinja_map(arena);
     jinja_set(arena, value, "forward", stage_call(program, program->entry.forward, k));
     jinja_set(arena, value, "backward", stage_call(program, program->entry.backward, k));
+    if (program->entry.second != NULL)
+      jinja_set(arena, value, "evaluation", stage_call(program, program->entry.second, k));
     jinja_push(arena, list, value);
   }
   return list;

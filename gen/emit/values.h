@@ -114,7 +114,8 @@ struct jinja_value profile_value(const struct program *program);
 /* All functions: [{name, title, where, parameters, statements}]. */
 struct jinja_value functions_value(const struct program *program);
 
-/* What each stage of a pipeline calls of the entry functions: [{forward: {name, arguments, random}, backward}]; empty
+/* What each stage of a pipeline calls of the entry functions: [{forward: {name, arguments, random}, backward,
+ * evaluation: where that is another function}]; empty
  * without a pipeline. */
 struct jinja_value stages_value(const struct program *program);
 

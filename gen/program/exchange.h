@@ -79,6 +79,7 @@ struct parameter_names {
 struct pipeline {
   int stages;                     /* 0: there are none */
   struct node **layers;           /* by stage: the forward's call of its layers */
+  struct node **evaluated;        /* and that of the model as it is evaluated; NULL: that is the same */
   struct parameter_names *own;    /* by stage: the parameters that it uses */
   struct crossing_list crossings; /* forwards and backwards */
   int64_t *rooms;                 /* by stage: of how many micro-batches it keeps samples and activations at a time */

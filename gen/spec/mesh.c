@@ -146,7 +146,6 @@ static const struct refusal staged[] = {
     {"profile", NULL, "its parts are those of a rank with all layers", "a job without profile"},
     {"tracking.grad_norms", "per_layer", own_stage, "tracking.grad_norms: global"},
     {"training.ema", NULL, own_stage, "a job without training.ema"},
-    {"training.early_stopping", NULL, "it needs evaluations", "a job without training.early_stopping"},
     {"training.on_nonfinite", "skip", untried, "training.on_nonfinite: stop"},
     {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
     {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"},
@@ -244,16 +243,6 @@ static void check_residual(const struct spec_node *job, struct diagnostics *diag
 
 /* ---- Pipelines ---- */
 
-/* An evaluation would need a forward of its own through the stages. */
-static void check_no_evaluation(const struct spec_node *job, const struct spec_node *pp, struct diagnostics *diags) {
-  const struct spec_node *interval = spec_find(job, "training.eval_interval");
-  if (interval == NULL || interval->integer == 0) return;
-  diag_error(diags, interval->where,
-             "'training.eval_interval' does not go with ranks that divide the layers: no stage evaluates so far");
-  diag_note(diags, pp->where, "ranks that divide the layers by this");
-  diag_help(diags, "leave it out, and evaluate checkpoints with 'accel-gen build --program evaluate'");
-}
-
 /* A schedule is of stages. */
 static void check_schedule(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *schedule = spec_find(job, "parallelism.pp_schedule");
@@ -272,7 +261,6 @@ static void check_stages(const struct spec_node *job, struct diagnostics *diags)
     diag_error(diags, pp->where, "'parallelism.pp' can be %d at most", MOST);
     diag_help(diags, "divide the other ranks' batches: leave them to parallelism.dp_replicate");
   }
-  check_no_evaluation(job, pp, diags);
 }
 
 void mesh_check(const struct spec_node *job, struct diagnostics *diags) {

@@ -21,7 +21,7 @@ RANKS = [(4, {"config": DROPPED}),
          (2, {"parallelism": {"tp": 2}, "precision": {"mixed_precision": "bf16"}}),
          (4, {"parallelism": {"tp": 2, "dp_replicate": 2}}),
          (2, {"parallelism": {"sp": 2}}),
-         (2, {"parallelism": {"pp": 2}, "accumulation": {"num_steps": 3, "sync_with_dataloader": False}}),
+         (2, {"parallelism": {"pp": 2}, "training": {"eval_interval": 2}, "accumulation": {"num_steps": 3, "sync_with_dataloader": False}}),
          (4, {"config": {**DROPPED, "n_layer": 4}, "parallelism": {"pp": 4},
               "accumulation": {"num_steps": 4, "sync_with_dataloader": False}}),
          (2, {"config": DROPPED, "parallelism": {"tp": 2, "megatron": {"sequence_parallelism": True}}})]

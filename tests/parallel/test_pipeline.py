@@ -4,23 +4,25 @@ without, alone or with data parallelism; whole tensors in files, so that a run r
 import subprocess
 import unittest
 
-from ranks import GENERATOR, BesideOne, Ranks, job_of, relative, trained
+from ranks import GENERATOR, BesideOne, Ranks, job_of, load_file, relative, trained
 
 CONFIG = {"n_layer": 4, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
 LLAMA = {"num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "intermediate_size": 48,
          "head_dim": 8, "vocab_size": 256}
 STEPS = {"num_steps": 4, "sync_with_dataloader": False}
+EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 
 
 class Pipeline(BesideOne):
     """`ranks` ranks, each `pp` of which divide the layers and take the same batches."""
 
     def beside(self, ranks, pp, batch=3, steps=20, tolerance=1e-6, schedule="1f1b", **groups):
-        groups = {"config": CONFIG, "accumulation": STEPS, **groups}
+        groups = {"config": CONFIG, "accumulation": STEPS, "training": EVALUATED, **groups}
         several, lines = trained(ranks, job_of(ranks, batch, steps, parallelism={"pp": pp, "pp_schedule": schedule}, **groups))
         one, wanted = self.one(ranks // pp * batch, steps, **groups)
         for line, want in zip(lines, wanted, strict=True):
-            self.assertLess(abs(line["loss"] / want["loss"] - 1), tolerance, f"loss of step {line['step']}")
+            for name in [name for name in want if name in ("loss", "eval_loss", "eval_accuracy")]:
+                self.assertLess(abs(line[name] / want[name] - 1), tolerance, f"{name} of step {line['step']}")
             self.assertLess(abs(line["grad_norm"] / want["grad_norm"] - 1), 100 * tolerance, f"norm of step {line['step']}")
         after = one.weights()
         self.assertEqual(sorted(after), sorted(several.weights()))
@@ -49,6 +51,17 @@ class Pipeline(BesideOne):
     def test_with_data_parallelism(self):
         """Without dropout, whose draws are those of a micro-batch: here one process takes two of them as one."""
         self.beside(4, 2, config={**CONFIG, "dropout": 0.0})
+
+    def test_best_weights(self):
+        """Evaluations end the run, and leave the weights of the best one."""
+        training = {**EVALUATED, "eval_interval": 2, "metrics": ["accuracy"], "early_stopping": {"patience": 3, "restore_best": True}}
+        groups = {"optimizer": {"lr": 3e-2}, "training": training}
+        several = self.beside(2, 2, steps=40, tolerance=1e-5, **groups)
+        one, lines = self.one(3, 40, config=CONFIG, accumulation=STEPS, **groups)
+        self.assertLess(len(lines), 40)
+        wanted, left = (load_file(run.folder / "run" / "best.safetensors") for run in (one, several))
+        for name, value in wanted.items():
+            self.assertLess(relative(left[name], value), 1e-3, name)
 
     def test_grouped_heads(self):
         """Rotary positions, no tied embeddings."""
@@ -121,9 +134,6 @@ class Refused(unittest.TestCase):
     def test_shards(self):
         self.refused("'parallelism.zero_stage' does not go with ranks that divide the layers",
                      parallelism={"pp": 2, "zero_stage": 1})
-
-    def test_evaluations(self):
-        self.refused("'training.eval_interval' does not go with ranks that divide the layers", training={"eval_interval": 2})
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 #include "gen/plan/graph/segments.h"
@@ -60,20 +61,16 @@ static const struct value *viewed(const struct value *value) {
   return value;
 }
 
-static bool is_layers(const struct pipeline *pipeline, const struct node *node, int *stage) {
+int stage_of_layers(const struct pipeline *pipeline, const struct node *call) {
   for (int k = 0; k < pipeline->stages; k++)
-    if (pipeline->layers[k] == node) {
-      *stage = k;
-      return true;
-    }
-  return false;
+    if (pipeline->layers[k] == call || (pipeline->evaluated != NULL && pipeline->evaluated[k] == call)) return k;
+  return -1;
 }
 
 static bool reaches_layers(const struct pipeline *pipeline, const struct region *region) {
-  int stage;
   for (int i = 0; i < region->nodes.count; i++) {
     const struct node *node = region->nodes.items[i];
-    if (node->call != NULL && (is_layers(pipeline, node, &stage) || reaches_layers(pipeline, node->call->callee)))
+    if (node->call != NULL && (stage_of_layers(pipeline, node) >= 0 || reaches_layers(pipeline, node->call->callee)))
       return true;
   }
   return false;
@@ -85,7 +82,8 @@ static int note_own(struct program *program, const struct region *region, const 
   const struct pipeline *pipeline = &program->ranks.pipeline;
   for (int i = 0; i < region->nodes.count; i++) {
     const struct node *node = region->nodes.items[i];
-    is_layers(pipeline, node, &stage);
+    const int layers = stage_of_layers(pipeline, node);
+    if (layers >= 0) stage = layers;
     for (int k = 0; k < node->n_inputs && node->kind->class != OP_VIEW; k++) {
       const struct value *value = viewed(node->inputs[k]);
       if (value->kind != VALUE_PARAMETER) continue;
@@ -131,22 +129,31 @@ static bool check_buffers(const struct program *program, struct diagnostics *dia
   return true;
 }
 
+/* One call of the layers of each stage, one after the other, in place of the one of all. */
+static struct node **divide(const struct program *program, struct node *layers, int stages) {
+  struct region *region = layers->region;
+  const int each = layers->call->count / stages;
+  struct node **divided = arena_alloc(program->arena, (size_t)stages * sizeof *divided);
+  for (int k = 0; k < stages; k++) {
+    const int at = region_position(layers);
+    if (k + 1 < stages) peel_iterations(program->graph, layers, each);
+    divided[k] = region->nodes.items[at];
+    if (k + 1 < stages) layers = region->nodes.items[at + 1];
+  }
+  name_values(program->arena, region);
+  return divided;
+}
+
 bool divide_layers(struct program *program, struct diagnostics *diags) {
   int stages = program->kind == PROGRAM_TRAIN ? (int)program->job->parallelism.axes[AXIS_PP] : 1;
   if (stages <= 1) return true;
   struct node *layers = longest_loop(program->graph->entry);
   if (!check(program, layers, diags) || !check_buffers(program, diags)) return false;
-  const struct region *region = layers->region;
-  const int each = layers->call->count / stages;
   struct pipeline *pipeline = &program->ranks.pipeline;
   pipeline->stages = stages;
-  pipeline->layers = arena_alloc(program->arena, (size_t)stages * sizeof *pipeline->layers);
-  for (int k = 0; k < stages; k++) {
-    const int at = region_position(layers);
-    if (k + 1 < stages) peel_iterations(program->graph, layers, each);
-    pipeline->layers[k] = region->nodes.items[at];
-    if (k + 1 < stages) layers = region->nodes.items[at + 1];
-  }
+  pipeline->layers = divide(program, layers, stages);
+  if (program->entry.second_region != NULL)
+    pipeline->evaluated = divide(program, longest_loop(program->entry.second_region), stages);
   static const char *const root[] = {""};
   pipeline->own = arena_alloc(program->arena, (size_t)stages * sizeof *pipeline->own);
   note_own(program, program->graph->entry, root, 0);

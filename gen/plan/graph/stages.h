@@ -6,10 +6,13 @@
 
 #include "gen/program/program.h"
 
-/* Divides the loop over layers of a program that trains into parallelism.pp calls, and notes them in
- * program->ranks.pipeline. Nothing where that is 1. Before gradients are made. False with an error at the key where the
- * model has no loop over layers, one that so many ranks do not divide evenly, buffers, or a parameter of more than two
- * stages. */
+/* The stage whose layers a call of the forward runs; -1: it is not such a call. */
+int stage_of_layers(const struct pipeline *pipeline, const struct node *call);
+
+/* Divides the loop over layers of a program that trains into parallelism.pp calls, also as it is evaluated, and notes
+ * them in program->ranks.pipeline. Nothing where that is 1. Before gradients are made. False with an error at the key
+ * where the model has no loop over layers, one that so many ranks do not divide evenly, buffers, or a parameter of more
+ * than two stages. */
 bool divide_layers(struct program *program, struct diagnostics *diags);
 
 #endif

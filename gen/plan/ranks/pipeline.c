@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gen/plan/graph/stages.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/program/storage.h"
 
@@ -23,13 +24,10 @@ static bool is_backward(const struct function *function) {
 }
 
 /* The stage whose layers a statement runs, forwards or backwards; -1: it is not such a loop. */
-static int stage_of_layers(const struct program *program, const struct step *step) {
-  const struct pipeline *pipeline = &program->ranks.pipeline;
+static int stage_of_loop(const struct program *program, const struct step *step) {
   if (step->node->call == NULL) return -1;
   const struct node *forward = step->node->call->forward != NULL ? step->node->call->forward : step->node;
-  for (int k = 0; k < pipeline->stages; k++)
-    if (pipeline->layers[k] == forward) return k;
-  return -1;
+  return stage_of_layers(&program->ranks.pipeline, forward);
 }
 
 /* ---- Whose a statement is ---- */
@@ -42,7 +40,7 @@ static void give_stages(struct staging *staging, struct function *function) {
   int stage = is_backward(function) ? 0 : stages - 1;
   for (int i = function->n_steps - 1; i >= 0; i--) {
     struct step *step = &function->steps[i];
-    const int layers = stage_of_layers(program, step);
+    const int layers = stage_of_loop(program, step);
     const bool all = step->callee != NULL && step->callee->staged;
     if (layers >= 0) stage = layers;
     function->staged |= layers >= 0 || all;
@@ -147,7 +145,7 @@ static bool need_view(struct staging *staging, struct function *function, struct
   if (is_of_samples(function, writer)) return need(staging, function, writer, stage);
   int before = is_backward(function) ? stage + 1 : stage - 1;
   bool divides = false; /* the function whose loop is divided */
-  for (int i = 0; i < function->n_steps; i++) divides |= stage_of_layers(staging->program, &function->steps[i]) >= 0;
+  for (int i = 0; i < function->n_steps; i++) divides |= stage_of_loop(staging->program, &function->steps[i]) >= 0;
   if (writer->stage != before || !divides) return fail(staging, step, stage);
   add_crossing(staging, function, view, before, stage);
   return true;
@@ -163,6 +161,24 @@ static bool need(struct staging *staging, struct function *function, struct step
   return true;
 }
 
+static bool gives_result(const struct step *step) {
+  for (int i = 0; i < step->node->n_outputs; i++)
+    if (step->outputs[i].storage != NULL && storage_root(step->outputs[i].storage)->kind == STORAGE_RESULT) return true;
+  return false;
+}
+
+/* The last stage has what a forward gives. */
+static bool need_results(struct staging *staging, struct function *function) {
+  const int last = staging->program->ranks.pipeline.stages - 1;
+  for (int i = 0; i < function->n_steps && !is_backward(function); i++) {
+    struct step *step = &function->steps[i];
+    if (!gives_result(step) || has(step, last)) continue;
+    if (!is_of_samples(function, step)) return fail(staging, step, last);
+    if (!need(staging, function, step, last)) return false;
+  }
+  return true;
+}
+
 static bool need_all(struct staging *staging, struct function *function) {
   const int stages = staging->program->ranks.pipeline.stages;
   size_t inputs = (size_t)function->region->inputs.count;
@@ -173,7 +189,7 @@ static bool need_all(struct staging *staging, struct function *function) {
       if (has(&function->steps[i], k) && (function->steps[i].stage == k || is_staged_call(&function->steps[i])) &&
           !need(staging, function, &function->steps[i], k))
         return false;
-  return true;
+  return need_results(staging, function);
 }
 
 /* ---- What ranks exchange ---- */
@@ -221,10 +237,11 @@ static void add_collectives(struct program *program) {
   const int64_t times = program->job->accumulation.num_steps;
   for (int i = 0; i < pipeline->crossings.count; i++) {
     const struct crossing *crossing = &pipeline->crossings.items[i];
-    bool first = crossing->from < crossing->to ? crossing->from == 0 : crossing->to == 0;
-    const char *what =
-        crossing->from < crossing->to ? "what the next stage takes" : "its gradients, of the stage before";
-    if (first)
+    bool forwards = crossing->from < crossing->to;
+    bool first = (forwards ? crossing->from : crossing->to) == 0;
+    bool steps = !forwards || crossing->function->backward != NULL; /* what is evaluated alone has no part in a step */
+    const char *what = forwards ? "what the next stage takes" : "its gradients, of the stage before";
+    if (first && steps)
       add(program, COLLECTIVE_SEND, AXIS_PP, what, crossing->count, dtype_size(crossing->storage->dtype), times);
   }
   add_shared(program);
@@ -259,7 +276,8 @@ static bool check_kept(const struct program *program, struct diagnostics *diags)
   const struct pipeline *pipeline = &program->ranks.pipeline;
   for (int i = 0; i < pipeline->crossings.count; i++) {
     const struct crossing *crossing = &pipeline->crossings.items[i];
-    if (crossing->from > crossing->to || crossing->storage->kind == STORAGE_SAVED) continue;
+    bool trained = crossing->function->backward != NULL && crossing->from < crossing->to;
+    if (!trained || crossing->storage->kind == STORAGE_SAVED) continue;
     diag_error(diags, job_where(program->job, "parallelism.pp"),
                "stage %d of the model does not keep what stage %d takes", crossing->from, crossing->to);
     diag_help(diags, "let layers pass on values that their gradients need, or leave parallelism.pp out");
