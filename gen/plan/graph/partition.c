@@ -1,15 +1,12 @@
 #include "gen/plan/graph/partition.h"
 
-#include <assert.h>
-
-#include "gen/ir/builder.h"
-#include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 #include "gen/ops/support/nodes.h"
 #include "gen/plan/graph/deal_groups.h"
 #include "gen/plan/graph/partial_gradients.h"
 #include "gen/plan/graph/placements.h"
+#include "gen/plan/graph/rebuild.h"
 #include "gen/plan/graph/residual.h"
 
 struct partition {
@@ -95,9 +92,9 @@ static void note_placements(struct partition *partition) {
 struct insertion {
   struct builder *builder;
   const struct partition *partition;
-  /* By value id, of a value as the region had it: what lies on the ranks in its place, such as the sum of what each has
-   * of it; what that is where ranks divide what they do with it, and its whole. NULL: itself, or nothing yet. */
-  struct value **stands, **divided, **gathered;
+  /* By value id, of a value as the region had it: what it is where ranks divide what they do with it, and its whole.
+   * NULL: nothing yet. */
+  struct value **divided, **gathered;
   bool *used_whole; /* by value id: a split value that is used whole where ranks do not divide what they do with it */
 };
 
@@ -137,24 +134,22 @@ static struct value *gathered(struct insertion *insertion, const struct value *v
   return divides && !partial ? replicated(insertion, value, *made) : *made;
 }
 
-/* What stands for a value of the region where it is to lie otherwise. */
-static struct value *placed(struct insertion *insertion, struct value *value, struct placement wanted, bool divides) {
+/* What a rank has of a value of the region where it is to lie otherwise. */
+static struct value *placed(struct rebuild *rebuild, struct value *value, struct placement wanted, bool divides) {
+  struct insertion *insertion = rebuild->context;
   const struct placement lies = placement_of(&insertion->partition->placements, value);
-  struct value *x = insertion->stands[value->id] != NULL ? insertion->stands[value->id] : value;
+  struct value *x = rebuild_stand(rebuild, value);
   if (wanted.form == PLACED_WHOLE && lies.form == PLACED_WHOLE) return divides ? replicated(insertion, value, x) : x;
   if (placement_equal(lies, wanted)) return x;
   if (lies.form == PLACED_SPLIT) x = gathered(insertion, value, x, divides && wanted.form == PLACED_WHOLE);
   return wanted.form == PLACED_SPLIT ? parts_collective(insertion, "part_of", x, wanted, false) : x;
 }
 
-/* The placements that a node needs of its inputs; NULL: all are whole. */
-static const struct placement *needed(const struct partition *partition, const struct node *node) {
-  struct arena *arena = partition->program->arena;
-  if (node->call == NULL) return partition->nodes[node->id];
-  struct placement *formals = arena_alloc(arena, ((size_t)node->n_inputs + 1) * sizeof *formals);
-  for (int i = 0; i < node->n_inputs; i++)
-    formals[i] = placement_of(&partition->placements, node->call->callee->inputs.items[i]);
-  return formals;
+/* The placement that a node needs of an input. */
+static struct placement needed(const struct partition *partition, const struct node *node, int input) {
+  const struct placement *operands = partition->nodes[node->id];
+  if (node->call != NULL) return placement_of(&partition->placements, node->call->callee->inputs.items[input]);
+  return operands != NULL ? operands[input] : (struct placement){.form = PLACED_WHOLE};
 }
 
 static void note_use(struct insertion *insertion, const struct value *value, struct placement wanted, bool divides) {
@@ -167,10 +162,8 @@ static void note_uses(struct insertion *insertion, const struct region *region) 
   const struct partition *partition = insertion->partition;
   for (int i = 0; i < region->nodes.count; i++) {
     const struct node *node = region->nodes.items[i];
-    const struct placement *operands = needed(partition, node);
     for (int k = 0; k < node->n_inputs; k++)
-      note_use(insertion, node->inputs[k], operands != NULL ? operands[k] : (struct placement){.form = PLACED_WHOLE},
-               operands != NULL && node->call == NULL);
+      note_use(insertion, node->inputs[k], needed(partition, node, k), partition->nodes[node->id] != NULL);
   }
   for (int i = 0; i < region->results.count; i++)
     note_use(insertion, region->results.items[i], partition->results[region->id][i], false);
@@ -188,73 +181,65 @@ static struct value *sum_of(const struct insertion *insertion, struct value *par
 
 /* What a rank does in place of a node that must know its part, by the names of its outputs; the node itself where it
  * need not. */
-static const struct node *over_parts(struct insertion *insertion, struct region *region, struct node *node,
+static const struct node *over_parts(struct rebuild *rebuild, struct region *region, struct node *node,
                                      const struct placement *operands) {
-  const struct partition *partition = insertion->partition;
+  const struct partition *partition = ((struct insertion *)rebuild->context)->partition;
   if (node->kind->ranks.over_parts == NULL || operands[node->n_inputs].form == PLACED_SPLIT) {
-    region_append(partition->program->graph, region, node);
+    region_append(rebuild->program->graph, region, node);
     return node;
   }
-  const struct node *own = node->kind->ranks.over_parts(insertion->builder, node, partition->wholes[node->id],
+  const struct node *own = node->kind->ranks.over_parts(rebuild->builder, node, partition->wholes[node->id],
                                                         partition->placements.ranks, (int64_t)partition->axis);
   for (int i = 0; i < node->n_outputs; i++) {
     own->outputs[i]->name = node->outputs[i]->name;
-    insertion->stands[node->outputs[i]->id] = own->outputs[i];
+    rebuild->stands[node->outputs[i]->id] = own->outputs[i];
   }
   return own;
 }
 
-/* Lets a node do a rank's part of the work. The operation's own rule must find the shape that the placement gives. */
-static void insert_node(struct insertion *insertion, struct region *region, struct node *node) {
+static struct value *take(struct rebuild *rebuild, const struct node *node, int input) {
+  const struct partition *partition = ((struct insertion *)rebuild->context)->partition;
+  return placed(rebuild, node->inputs[input], needed(partition, node, input), partition->nodes[node->id] != NULL);
+}
+
+/* Lets a node do a rank's part of the work. */
+static void append(struct rebuild *rebuild, struct region *region, struct node *node) {
+  const struct insertion *insertion = rebuild->context;
   const struct partition *partition = insertion->partition;
-  const struct placement *operands = needed(partition, node), whole = {.form = PLACED_WHOLE};
-  bool divides = operands != NULL && node->call == NULL;
-  builder_at(insertion->builder, node->where);
-  for (int i = 0; i < node->n_inputs; i++)
-    node->inputs[i] = placed(insertion, node->inputs[i], operands != NULL ? operands[i] : whole, divides);
-  if (!divides) {
-    region_append(partition->program->graph, region, node);
+  const struct placement *operands = partition->nodes[node->id];
+  if (operands == NULL) {
+    region_append(rebuild->program->graph, region, node);
     return;
   }
-  bool fits = op_shorten(partition->program->arena, node, operands, partition->placements.ranks, (int)partition->axis);
-  assert(fits);
-  (void)fits;
-  const struct node *own = over_parts(insertion, region, node, operands);
+  rebuild_shorten(rebuild, node, operands, partition->placements.ranks, partition->axis);
+  const struct node *own = over_parts(rebuild, region, node, operands);
   if (operands[node->n_inputs].form == PLACED_PARTIAL)
-    insertion->stands[node->outputs[0]->id] =
+    rebuild->stands[node->outputs[0]->id] =
         sum_of(insertion, own->outputs[0], placement_of(&partition->placements, node->outputs[0]));
 }
 
-/* The results of a region, without the padding of parts where the entry gives them. */
-static void insert_results(struct insertion *insertion, struct region *region) {
-  const struct partition *partition = insertion->partition;
-  for (int i = 0; i < region->results.count; i++) {
-    struct value **result = &region->results.items[i];
-    const struct placement lies = placement_of(&partition->placements, *result);
-    *result = placed(insertion, *result, partition->results[region->id][i], false);
-    if (region != partition->program->graph->entry || lies.form != PLACED_SPLIT) continue;
-    int64_t extent = partition->given[i].dim[lies.dim];
-    if ((*result)->shape.dim[lies.dim] > extent) *result = op_slice(insertion->builder, *result, lies.dim, 0, extent);
-  }
+/* Without the padding of parts where the entry gives it. */
+static struct value *give(struct rebuild *rebuild, const struct region *region, int result) {
+  const struct partition *partition = ((struct insertion *)rebuild->context)->partition;
+  struct value *value = region->results.items[result];
+  const struct placement lies = placement_of(&partition->placements, value);
+  struct value *x = placed(rebuild, value, partition->results[region->id][result], false);
+  if (region != partition->program->graph->entry || lies.form != PLACED_SPLIT) return x;
+  int64_t extent = partition->given[result].dim[lies.dim];
+  return x->shape.dim[lies.dim] > extent ? op_slice(rebuild->builder, x, lies.dim, 0, extent) : x;
 }
 
 /* The nodes of a region again, with collectives between them. */
 static void insert_collectives(struct builder *builder, const struct partition *partition, struct region *region) {
-  const struct node_list nodes = region->nodes;
   struct arena *arena = partition->program->arena;
   size_t count = (size_t)partition->program->graph->next_value + 1;
   struct insertion insertion = {.builder = builder, .partition = partition};
-  insertion.stands = arena_alloc(arena, count * sizeof *insertion.stands);
   insertion.divided = arena_alloc(arena, count * sizeof *insertion.divided);
   insertion.gathered = arena_alloc(arena, count * sizeof *insertion.gathered);
   insertion.used_whole = arena_alloc(arena, count * sizeof *insertion.used_whole);
   note_uses(&insertion, region);
-  region->nodes = (struct node_list){0};
-  builder_enter(builder, region);
-  for (int i = 0; i < nodes.count; i++) insert_node(&insertion, region, nodes.items[i]);
-  insert_results(&insertion, region);
-  builder_leave(builder);
-  name_values(arena, region);
+  struct rebuild rebuild = {partition->program, builder, NULL, &insertion, take, append, give};
+  rebuild_region(&rebuild, region);
 }
 
 /* ---- What cannot be ---- */
