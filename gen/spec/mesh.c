@@ -185,10 +185,8 @@ struct axis_rule {
 #define BIT(axis) (1u << (axis))
 static const struct axis_rule rules[] = {
     {AXIS_TP, "ranks that divide matmuls", "a job without parallelism.tp", dividing, COUNT(dividing), 0},
-    {AXIS_CP, "ranks that divide sequences", "a job without parallelism.cp", sequences, COUNT(sequences),
-     BIT(AXIS_SP) | BIT(AXIS_PP)},
-    {AXIS_SP, "ranks that divide sequences", "a job without parallelism.sp", sequences, COUNT(sequences),
-     BIT(AXIS_CP) | BIT(AXIS_PP)},
+    {AXIS_CP, "ranks that divide sequences", "a job without parallelism.cp", sequences, COUNT(sequences), BIT(AXIS_PP)},
+    {AXIS_SP, "ranks that divide sequences", "a job without parallelism.sp", sequences, COUNT(sequences), BIT(AXIS_PP)},
     {AXIS_PP, "ranks that divide the layers", "a job without parallelism.pp", staged, COUNT(staged), BIT(AXIS_TP)},
     {AXIS_EP, "ranks that divide experts", "a job without parallelism.ep", dealing, COUNT(dealing),
      BIT(AXIS_TP) | BIT(AXIS_CP) | BIT(AXIS_SP) | BIT(AXIS_PP)},

@@ -1,4 +1,4 @@
-"""Ranks that divide along two axes of the mesh at a time against one process: the same losses, norms and weights; a run
+"""Ranks that divide along several axes of the mesh at a time against one process: the same losses, norms and weights; a run
 resumes on any mesh."""
 
 import json
@@ -30,6 +30,12 @@ class Meshes(BesideOne):
     def test_tensors_and_heads(self):
         """Of four heads, ranks along tp have two each, and exchange them for positions: one each."""
         self.assertEqual(self.split(self.pair(4, 2, tp=2, sp=2)), (13, {"tp", "sp", "dp_replicate"}))
+
+    def test_keys_and_heads(self):
+        self.assertEqual({c["axis"] for c in self.pair(4, 2, cp=2, sp=2).plan()["collectives"]}, {"cp", "sp", "dp_replicate"})
+
+    def test_three_axes(self):
+        self.assertEqual(self.split(self.pair(8, 2, tp=2, cp=2, sp=2)), (13, {"tp", "cp", "sp", "dp_replicate"}))
 
     def test_with_replicas(self):
         self.pair(8, 1, tp=2, cp=2)
@@ -97,7 +103,7 @@ class Files(unittest.TestCase):
         self.resumed((4, 2, {"cp": 2, **shards}), (8, 2, {"tp": 2, "sp": 2, "zero_stage": 2, "dp_replicate": 2}))
 
     def test_from_heads_to_keys(self):
-        self.resumed((4, 4, {"tp": 2, "sp": 2}), (4, 4, {"tp": 2, "cp": 2}))
+        self.resumed((4, 4, {"tp": 2, "sp": 2}), (4, 4, {"cp": 2, "sp": 2}))
 
     def test_evaluation(self):
         """Ranks along tp measure a trained model as one process does."""

@@ -153,8 +153,11 @@ class Refused(unittest.TestCase):
         self.refused("'lstm' needs other positions than a rank has", model="lstm", data={"sequence_length": 8},
                      config={"n_embd": 8, "hidden_size": 8})
 
-    def test_with_each_other(self):
-        self.refused("'parallelism.sp' does not go with 'parallelism.cp'", ranks=4, parallelism={"sp": 2, "cp": 2})
+    def test_both(self):
+        both = {"ranks": 4, "parallelism": {"sp": 2, "cp": 2}}
+        self.refused("'parallelism.cp' times 'parallelism.sp' is 4, and the 12 positions of a sequence have no 8 equal parts", **both)
+        self.refused("'dropout' draws random numbers by a rank's position along one axis, and two divide these",
+                     config={**CONFIG, "block_size": 16, "dropout": 0.1}, **both)
 
     def test_gpus(self):
         self.refused("programs for GPUs divide no sequences so far", devices={"per_node": 2, "kind": "cuda"})

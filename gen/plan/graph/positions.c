@@ -1,13 +1,10 @@
 #include "gen/plan/graph/positions.h"
 
-#include <assert.h>
-
-#include "gen/ir/builder.h"
-#include "gen/ir/names.h"
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 #include "gen/ops/support/nodes.h"
 #include "gen/plan/graph/normalize.h"
+#include "gen/plan/graph/rebuild.h"
 
 /* The placements that a node's operands must have, its inputs and then output 0, and that with which output 0 goes on.
  */
@@ -16,14 +13,21 @@ struct placed {
   bool gathers; /* another operation stands for it, over a rank's positions and those of all */
 };
 
+/* An axis of the mesh. */
+struct along {
+  enum axis axis;
+  int64_t ranks; /* 1: it divides nothing */
+};
+
 /* Placements of values are found forward from the entry's inputs; a value is whole until something that it is made of
  * is split. */
 struct positions {
   struct program *program;
   struct builder *builder;
   struct diagnostics *diags;
-  enum axis axis;
-  int64_t ranks;
+  struct along keys;        /* ranks that gather keys and values */
+  struct along heads;       /* ranks that exchange positions for heads: each has a range of what it has along `keys` */
+  int64_t ranks;            /* along both */
   struct placement *values; /* by value id */
   struct placed *nodes;     /* by node id, in the end */
 };
@@ -32,6 +36,11 @@ static const struct placement whole = {.form = PLACED_WHOLE};
 
 static struct placement *placement_of(const struct positions *positions, const struct value *value) {
   return &positions->values[value->id];
+}
+
+/* The one axis that divides positions, or the first of two. */
+static struct along first_of(const struct positions *positions) {
+  return positions->keys.ranks > 1 ? positions->keys : positions->heads;
 }
 
 /* ---- What a node needs and gives ---- */
@@ -64,10 +73,11 @@ static bool place_gathering(const struct positions *positions, const struct node
 static bool place_apart(const struct positions *positions, const struct node *node, struct placed *placed) {
   if (node->kind->ranks.apart == 0) return false;
   placed->back = *placement_of(positions, node->inputs[0]);
-  if (positions->axis == AXIS_CP) return place_gathering(positions, node, placed);
+  if (positions->keys.ranks > 1 && !place_gathering(positions, node, placed)) return false;
+  if (positions->heads.ranks == 1) return true;
   for (int i = 0; i < node->n_inputs; i++) placed->operands[i] = whole;
   placed->operands[node->n_inputs] = placement_split(node->kind->ranks.apart - 1, 1);
-  return op_place(node, node->n_inputs, positions->ranks, placed->operands);
+  return op_place(node, node->n_inputs, positions->heads.ranks, placed->operands);
 }
 
 /* False: there are no such placements. */
@@ -84,6 +94,7 @@ static bool place_node(const struct positions *positions, const struct node *nod
   placed->back = whole;
   if (mean && !place_means(positions, node, operands)) return false;
   if (seed >= 0 && !mean) {
+    if (node->kind->ranks.part_axis != NULL && first_of(positions).ranks != positions->ranks) return false;
     operands[seed] = *placement_of(positions, node->inputs[seed]);
     if (!op_place(node, seed, positions->ranks, operands)) return place_apart(positions, node, placed);
   }
@@ -138,27 +149,38 @@ static void spread(const struct positions *positions) {
 /* ---- What cannot be divided ---- */
 
 static const char *key_of(const struct positions *positions) {
-  return arena_printf(positions->program->arena, "parallelism.%s", job_axis_names[positions->axis]);
+  return arena_printf(positions->program->arena, "parallelism.%s", job_axis_names[first_of(positions).axis]);
+}
+
+static const char *both_of(const struct positions *positions) {
+  if (positions->keys.ranks == positions->ranks || positions->heads.ranks == positions->ranks) return key_of(positions);
+  return arena_printf(positions->program->arena, "parallelism.%s' times 'parallelism.%s",
+                      job_axis_names[positions->keys.axis], job_axis_names[positions->heads.axis]);
 }
 
 static bool refuse(const struct positions *positions, const struct node *node, const char *why) {
   diag_error(positions->diags, node->where, "'%s' %s", node->kind->name, why);
   diag_note(positions->diags, job_where(positions->program->job, key_of(positions)),
-            "'%s' divides each sequence among %lld ranks by this", key_of(positions), (long long)positions->ranks);
+            "'%s' divides each sequence among %lld ranks by this", key_of(positions),
+            (long long)first_of(positions).ranks);
   diag_help(positions->diags, "leave it out, or give the model attention and operations on each position alone");
   return false;
 }
 
 static bool refuse_node(const struct positions *positions, const struct node *node) {
   const struct shape q = node->inputs[0]->shape;
+  if (node->kind->kernel.random && first_of(positions).ranks != positions->ranks)
+    return refuse(positions, node, "draws random numbers by a rank's position along one axis, and two divide these");
   if (node->kind->kernel.random)
     return refuse(positions, node, "draws four random numbers at a time, and a rank's positions in a row have others");
   if (node->kind->ranks.apart == 0 || node->n_inputs < 2)
     return refuse(positions, node, "needs other positions than a rank has");
-  if (positions->axis == AXIS_CP)
+  const int heads = node->kind->ranks.apart - 1;
+  const bool fits =
+      q.dim[heads] % positions->heads.ranks == 0 && node->inputs[1]->shape.dim[heads] % positions->heads.ranks == 0;
+  if (positions->keys.ranks > 1 && fits)
     return refuse(positions, node,
                   "with a window, documents or operands of other positions has no form over a rank's positions");
-  const int heads = node->kind->ranks.apart - 1;
   return refuse(
       positions, node,
       arena_printf(positions->program->arena,
@@ -234,18 +256,26 @@ static void cut(const struct positions *positions, struct value *value, struct p
   value->shape = placement_part(placement, value->shape, positions->ranks);
 }
 
-/* x as another placement has it, at the end of the region at hand. */
+/* A rank's part of what all ranks have, at the end of the region at hand. */
+static struct value *part_of(const struct positions *positions, struct value *x, struct placement to) {
+  const struct along axes[] = {positions->keys, positions->heads};
+  for (int i = 0; i < 2; i++)
+    if (axes[i].ranks > 1)
+      x = op_exchange_parts(positions->builder, "part_of", x,
+                            (struct op_parts){.axis = axes[i].axis,
+                                              .ranks = axes[i].ranks,
+                                              .dim = to.dim,
+                                              .blocks = to.blocks,
+                                              .partial = true,
+                                              .balanced = to.balanced && i == 0});
+  return x;
+}
+
+/* x as another placement has it. */
 static struct value *convert(const struct positions *positions, struct value *x, struct placement from,
                              struct placement to) {
-  if (from.form == PLACED_SPLIT)
-    return op_all_to_all(positions->builder, x, positions->axis, positions->ranks, to.dim, from.dim);
-  return op_exchange_parts(positions->builder, "part_of", x,
-                           (struct op_parts){.axis = positions->axis,
-                                             .ranks = positions->ranks,
-                                             .dim = to.dim,
-                                             .blocks = to.blocks,
-                                             .partial = true,
-                                             .balanced = to.balanced});
+  if (from.form != PLACED_SPLIT) return part_of(positions, x, to);
+  return op_all_to_all(positions->builder, x, positions->heads.axis, positions->heads.ranks, to.dim, from.dim);
 }
 
 static void name_after(const struct positions *positions, struct value *value, const char *name, const char *end) {
@@ -265,80 +295,62 @@ struct conversion {
   } made;
 };
 
-static struct value *as_needed(struct conversion *conversion, struct value *x, struct placement needed) {
+static struct value *take(struct rebuild *rebuild, const struct node *node, int input) {
+  struct conversion *conversion = rebuild->context;
   const struct positions *positions = conversion->positions;
-  const struct placement from = at_hand(positions, x);
+  struct value *value = node->inputs[input], *x = rebuild_stand(rebuild, value);
+  const struct placement from = at_hand(positions, value), needed = positions->nodes[node->id].operands[input];
   if (placement_equal(from, needed)) return x;
   for (int i = 0; i < conversion->made.count; i++) {
     const struct converted *made = &conversion->made.items[i];
-    if (made->from == x && placement_equal(made->placement, needed)) return made->to;
+    if (made->from == value && placement_equal(made->placement, needed)) return made->to;
   }
-  struct converted made = {x, convert(positions, x, from, needed), needed};
+  struct converted made = {value, convert(positions, x, from, needed), needed};
   name_after(positions, made.to, x->name, from.form == PLACED_SPLIT ? "sequences" : "part");
   ARENA_PUSH(positions->program->arena, conversion->made, made);
   return made.to;
 }
 
-static void replace_in(const struct node_list *nodes, int first, const struct region *region, const struct value *old,
-                       struct value *now) {
-  for (int k = first; k < nodes->count; k++)
-    for (int j = 0; j < nodes->items[k]->n_inputs; j++)
-      if (nodes->items[k]->inputs[j] == old) nodes->items[k]->inputs[j] = now;
-  for (int k = 0; k < region->results.count; k++)
-    if (region->results.items[k] == old) region->results.items[k] = now;
-}
-
-/* The operation's own rule must find the shape that the placement gives. */
-static void cut_outputs(const struct positions *positions, struct node *node, const struct placed *placed) {
+static void cut_outputs(const struct rebuild *rebuild, const struct positions *positions, struct node *node) {
+  const struct placed *placed = &positions->nodes[node->id];
   for (int i = 0; i < node->n_outputs && node->call != NULL; i++)
     cut(positions, node->outputs[i], *placement_of(positions, node->outputs[i]));
   if (node->call != NULL || !has_split(node, placed)) return;
   cut(positions, node->outputs[0], placed->operands[node->n_inputs]);
-  bool fits = op_shorten(positions->program->arena, node, placed->operands, positions->ranks, (int)positions->axis);
-  assert(fits);
-  (void)fits;
+  rebuild_shorten(rebuild, node, placed->operands, positions->ranks, first_of(positions).axis);
 }
 
-/* What stands for node `at`. */
-static void use_gathered(const struct positions *positions, const struct node_list *nodes, int at,
-                         struct region *region) {
-  const struct node *node = nodes->items[at];
-  struct value *result =
-      node->kind->ranks.over_positions(positions->builder, node, positions->ranks, (int64_t)positions->axis);
-  *placement_of(positions, result) = positions->nodes[node->id].back;
-  result->name = node->outputs[0]->name;
-  replace_in(nodes, at + 1, region, node->outputs[0], result);
-}
-
-/* The nodes of a region again, over parts, with what makes these before them. */
-static void divide_region(const struct positions *positions, struct region *region) {
-  const struct node_list nodes = region->nodes;
-  struct conversion conversion = {.positions = positions};
-  region->nodes = (struct node_list){0};
-  builder_enter(positions->builder, region);
-  for (int i = 0; i < nodes.count; i++) {
-    struct node *node = nodes.items[i];
-    const struct placed *placed = &positions->nodes[node->id];
-    const struct placement made = placed->operands[node->n_inputs];
-    builder_at(positions->builder, node->where);
-    for (int k = 0; k < node->n_inputs; k++)
-      node->inputs[k] = as_needed(&conversion, node->inputs[k], placed->operands[k]);
-    if (placed->gathers) {
-      use_gathered(positions, &nodes, i, region);
-      continue;
-    }
-    region_append(positions->program->graph, region, node);
-    if (node->n_outputs == 0) continue;
-    cut_outputs(positions, node, placed);
-    if (node->call != NULL || placement_equal(made, placed->back)) continue;
-    struct value *result = convert(positions, node->outputs[0], made, placed->back);
-    *placement_of(positions, result) = placed->back;
-    result->name = node->outputs[0]->name;
-    name_after(positions, node->outputs[0], result->name, "sequences");
-    replace_in(&nodes, i + 1, region, node->outputs[0], result);
+/* The node over its parts, or what stands for it, and where that has other parts, an exchange of these. */
+static void append(struct rebuild *rebuild, struct region *region, struct node *node) {
+  const struct positions *positions = ((struct conversion *)rebuild->context)->positions;
+  const struct placed *placed = &positions->nodes[node->id];
+  const struct placement made = placed->operands[node->n_inputs];
+  if (!placed->gathers) {
+    region_append(rebuild->program->graph, region, node);
+    if (node->n_outputs > 0) cut_outputs(rebuild, positions, node);
+    if (node->n_outputs == 0 || node->call != NULL || placement_equal(made, placed->back)) return;
   }
-  builder_leave(positions->builder);
-  name_values(positions->program->arena, region);
+  struct value *result = node->outputs[0];
+  if (placed->gathers)
+    result =
+        node->kind->ranks.over_positions(rebuild->builder, node, positions->keys.ranks, (int64_t)positions->keys.axis);
+  const char *name = node->outputs[0]->name;
+  if (!placement_equal(made, placed->back)) {
+    name_after(positions, result, name, "sequences");
+    result = convert(positions, result, made, placed->back);
+  }
+  result->name = name;
+  rebuild->stands[node->outputs[0]->id] = result;
+}
+
+static struct value *give(struct rebuild *rebuild, const struct region *region, int result) {
+  return rebuild_stand(rebuild, region->results.items[result]);
+}
+
+static void divide_region(const struct positions *positions, struct region *region) {
+  struct conversion conversion = {.positions = positions};
+  struct rebuild rebuild = {positions->program, positions->builder, NULL, &conversion, take, append, give};
+  rebuild_region(&rebuild, region);
 }
 
 /* The entry's inputs of the positions of each sample. */
@@ -356,12 +368,12 @@ static bool seed(const struct positions *positions) {
     const struct value *input = entry->inputs.items[i];
     if (!shape_equal(input->shape, tokens->shape)) continue;
     *placement_of(positions, input) = placement_split(1, 1);
-    placement_of(positions, input)->balanced = positions->axis == AXIS_CP;
+    placement_of(positions, input)->balanced = positions->keys.ranks > 1;
   }
-  const int64_t parts = (positions->axis == AXIS_CP ? 2 : 1) * positions->ranks; /* each rank has two of them */
+  const int64_t parts = (positions->keys.ranks > 1 ? 2 : 1) * positions->ranks; /* each rank has two of them */
   if (tokens->shape.dim[1] % parts == 0) return true;
   diag_error(positions->diags, where, "'%s' is %lld, and the %lld positions of a sequence have no %lld equal parts",
-             key_of(positions), (long long)positions->ranks, (long long)tokens->shape.dim[1], (long long)parts);
+             both_of(positions), (long long)positions->ranks, (long long)tokens->shape.dim[1], (long long)parts);
   diag_help(positions->diags, "let data.sequence_length be a multiple of %lld", (long long)parts);
   return false;
 }
@@ -369,24 +381,23 @@ static bool seed(const struct positions *positions) {
 static void open_tables(struct positions *positions) {
   const struct graph *graph = positions->program->graph;
   struct arena *arena = positions->program->arena;
-  size_t most = (size_t)graph->next_value + 1; /* and what converts: two outputs for each operand of each node */
   positions->nodes = arena_alloc(arena, ((size_t)graph->next_node + 1) * sizeof *positions->nodes);
   for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
       const struct node *node = graph->regions[r]->nodes.items[i];
       const size_t operands = (size_t)node->n_inputs + 1;
-      most += 2 * operands + (node->kind->ranks.over_positions != NULL ? 16 * (size_t)positions->ranks + 64 : 0);
       positions->nodes[node->id].operands = arena_alloc(arena, operands * sizeof(struct placement));
     }
-  positions->values = arena_alloc(arena, most * sizeof *positions->values);
+  positions->values = arena_alloc(arena, ((size_t)graph->next_value + 1) * sizeof *positions->values);
 }
 
 bool divide_positions(struct program *program, struct builder *builder, struct diagnostics *diags) {
   const struct graph *graph = program->graph;
   struct positions positions = {.program = program, .builder = builder, .diags = diags};
-  positions.axis = program->job->parallelism.axes[AXIS_CP] > 1 ? AXIS_CP : AXIS_SP;
-  positions.ranks = program->kind == PROGRAM_TRAIN ? program->job->parallelism.axes[positions.axis] : 1;
-  if (positions.ranks <= 1) return true;
+  positions.keys = (struct along){AXIS_CP, program->job->parallelism.axes[AXIS_CP]};
+  positions.heads = (struct along){AXIS_SP, program->job->parallelism.axes[AXIS_SP]};
+  positions.ranks = positions.keys.ranks * positions.heads.ranks;
+  if (positions.ranks <= 1 || program->kind != PROGRAM_TRAIN) return true;
   open_tables(&positions);
   if (!seed(&positions)) return false;
   spread(&positions);
