@@ -4,7 +4,13 @@ the same batches without it."""
 AXES = ("tp", "sp", "cp", "pp", "ep")
 SHARES_BATCHES = ("tp", "sp", "cp", "pp")  # ranks along these take the same batches; those along ep have their own
 RESIDUAL = "parallelism.megatron.sequence_parallelism"
-KEYS = {f"parallelism.{axis}" for axis in AXES} | {RESIDUAL, "devices.per_node"}
+FOUR = (  # what four ranks are for besides an axis of two
+    lambda random, axis: {},
+    lambda random, axis: {f"parallelism.{axis}": 4},
+    lambda random, axis: {f"parallelism.{random.choice([other for other in AXES if other != axis])}": 2},
+    lambda random, axis: {"parallelism.zero_stage": random.choice((1, 2, 3))},
+)
+KEYS = {f"parallelism.{axis}" for axis in AXES} | {RESIDUAL, "parallelism.pp_schedule", "devices.per_node"}
 
 
 def draw(random):
@@ -13,17 +19,12 @@ def draw(random):
     keys = {"devices.per_node": 2, f"parallelism.{axis}": 2}
     if axis == "tp" and random.random() < 0.35:
         keys[RESIDUAL] = True
-    way = random.random()
-    if way < 0.3:
-        keys["devices.per_node"] = 4
-    if way < 0.1:
-        keys[f"parallelism.{random.choice([other for other in AXES if other != axis])}"] = 2
-    elif 0.1 < way < 0.15:
-        keys[f"parallelism.{axis}"] = 4
-    elif 0.15 < way < 0.2:
-        keys["parallelism.zero_stage"] = random.choice((1, 2, 3))
+    if random.random() < 0.3:
+        keys |= {"devices.per_node": 4, **random.choice(FOUR)(random, axis)}
     if "parallelism.pp" in keys:
         keys |= {"accumulation.num_steps": random.choice((2, 3, 4)), "accumulation.sync_with_dataloader": False}
+        if random.random() < 0.3:
+            keys["parallelism.pp_schedule"] = random.choice(("gpipe", "1f1b"))
     return axis, keys
 
 
