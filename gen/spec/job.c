@@ -33,6 +33,17 @@ static const struct spec_node *read_document(struct arena *arena, const struct s
   return document;
 }
 
+/* The document as if it did not write `parallelism: auto`; whether it does. */
+static const struct spec_node *without_auto(struct arena *arena, const struct spec_node *document, bool *automatic) {
+  const struct spec_node *parallelism = spec_find(document, "parallelism");
+  *automatic = parallelism != NULL && spec_is(parallelism, "auto");
+  if (!*automatic) return document;
+  struct spec_node *without = spec_copy_map(arena, document, 0), *none = arena_alloc(arena, sizeof *none);
+  *none = (struct spec_node){.kind = SPEC_MAP, .where = parallelism->where, .text = ""};
+  spec_entry(without, "parallelism")->value = none;
+  return without;
+}
+
 struct job *job_parse(struct arena *arena, const char *file, const char *text, size_t length,
                       const struct job_override *overrides, int n_overrides, struct diagnostics *diags) {
   json_t *schema = schema_of_job();
@@ -52,9 +63,12 @@ struct job *job_parse_by(struct arena *arena, struct json_t *schema, const char 
   if (document == NULL) return NULL;
   struct job *job = NULL;
   if (schema_validate(arena, schema, document, diags) && diags->errors == before) {
-    const struct spec_node *resolved = spec_resolve(arena, schema, document);
+    bool automatic;
+    const struct spec_node *written = without_auto(arena, document, &automatic);
+    const struct spec_node *resolved = spec_resolve(arena, schema, written);
     rules_check(arena, resolved, diags);
     job = job_bind(arena, file, resolved, diags);
+    job->parallelism.automatic = automatic;
     job->digest = job_digest(arena, job);
     job->schema = schema;
   }

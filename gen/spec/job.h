@@ -147,7 +147,12 @@ struct job {
     int64_t ranks;   /* nodes times per_node */
     int64_t timeout; /* seconds that a rank waits for others */
     bool numa_affinity;
-    const char *tuning; /* a table's file, resolved against the job file's folder; "machine"; NULL: none */
+    const char *tuning;   /* a table's file, resolved against the job file's folder; "machine"; NULL: none */
+    const char *hardware; /* the name of a known product; NULL: none */
+    double peak_flops, efficiency, memory_bandwidth; /* 0 where they are not given */
+    struct {
+      double latency, bandwidth; /* microseconds, 10^6 bytes a second; 0 where it is not given */
+    } link, network;             /* within a machine, of a rank; between machines, of a machine */
   } devices;
 
   struct {
@@ -178,6 +183,7 @@ struct job {
       enum offload optimizer, param; /* where the optimizer's states are, and a rank's part of the weights */
     } offload;
     int64_t local_steps; /* local_sgd_steps, with several ranks; 0: gradients are averaged in each step */
+    bool automatic;      /* the axes are for the plan to find; the job is as if none were given */
   } parallelism;
 
   struct {

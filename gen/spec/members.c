@@ -55,6 +55,13 @@ static const struct key reals[] = {
     REAL(training.ema.inv_gamma),
     REAL(training.ema.power),
     REAL(tracking.noise_decay),
+    REAL(devices.peak_flops),
+    REAL(devices.efficiency),
+    REAL(devices.memory_bandwidth),
+    REAL(devices.link.latency),
+    REAL(devices.link.bandwidth),
+    REAL(devices.network.latency),
+    REAL(devices.network.bandwidth),
 };
 
 /* Of 64 bits. A word instead of the number, such as "all", is 0. */
@@ -116,7 +123,7 @@ static const struct key flags[] = {
 
 static const struct key strings[] = {
     STRING(model.weights),     STRING(model.weights_prefix),     STRING(checkpoint.project_dir),
-    STRING(checkpoint.resume), STRING(profile.output_trace_dir),
+    STRING(checkpoint.resume), STRING(profile.output_trace_dir), STRING(devices.hardware),
 };
 
 /* ---- Enumerations ---- */

@@ -58,9 +58,8 @@ static void normalise_number(struct spec_node *node, const char *type) {
 /* A value that the job does not write: its default, or a group of defaults; NULL when it stays away. */
 static struct spec_node *absent(struct resolver *r, const json_t *schema, struct spec_node *value,
                                 struct location where) {
-  const char *type = json_string_value(schema_keyword(r->root, schema, "type"));
   struct spec_node *node = value;
-  if (node == NULL && type != NULL && strcmp(type, "object") == 0 && schema_allows_empty(r->arena, r->root, schema))
+  if (node == NULL && schema_is_group(r->root, schema) && schema_allows_empty(r->arena, r->root, schema))
     node = new_node(r, SPEC_MAP, where);
   if (node == NULL) return NULL;
   node->is_default = true;

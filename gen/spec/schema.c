@@ -230,6 +230,15 @@ bool schema_validate(struct arena *arena, const json_t *root, const struct spec_
   return check(&c, root, &job);
 }
 
+bool schema_is_group(const json_t *root, const json_t *schema) {
+  const json_t *types = schema_keyword(root, schema, "type"), *type;
+  size_t i;
+  if (json_is_string(types)) return strcmp(json_string_value(types), "object") == 0;
+  bool may_be = false;
+  json_array_foreach(types, i, type) may_be |= strcmp(json_string_value(type), "object") == 0;
+  return may_be && schema_keyword(root, schema, "default") == NULL;
+}
+
 bool schema_allows_empty(struct arena *arena, const json_t *root, const json_t *schema) {
   struct check c = {.arena = arena, .root = root};
   const struct spec_node group = {.kind = SPEC_MAP, .text = ""};
@@ -244,8 +253,7 @@ bool schema_forbids(struct arena *arena, const json_t *root, const json_t *schem
   struct spec_node *probe = value != NULL ? value : arena_alloc(arena, sizeof *probe);
   if (value == NULL) probe->text = "";
   /* An empty group, for the conditions on what a group holds. */
-  const json_t *type = schema_keyword(root, json_object_get(json_object_get(schema, "properties"), key), "type");
-  if (json_is_string(type) && strcmp(json_string_value(type), "object") == 0) probe->kind = SPEC_MAP;
+  if (schema_is_group(root, json_object_get(json_object_get(schema, "properties"), key))) probe->kind = SPEC_MAP;
   with->entries[with->count++] = (struct spec_entry){.key = key, .value = probe};
   struct subject before = {group, "", "", {0}}, after = {with, "", "", {0}};
   return check_conditions(&c, schema, &before) && !check_conditions(&c, schema, &after);

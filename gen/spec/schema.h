@@ -46,6 +46,9 @@ bool schema_is_within(const char *path, const char *group);
 bool schema_validate(struct arena *arena, const json_t *root, const struct spec_node *document,
                      struct diagnostics *diags);
 
+/* Whether a key that is not written may be a group: its type is object, or can be and it has no default. */
+bool schema_is_group(const json_t *root, const json_t *schema);
+
 /* Whether a group without a key is one that its schema allows. */
 bool schema_allows_empty(struct arena *arena, const json_t *root, const json_t *schema);
 

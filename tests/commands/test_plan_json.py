@@ -19,6 +19,11 @@ PLANS = [("tiny", [], []), ("table", [], []), ("tiny", [], ["--program", "evalua
          ("tiny", [*RANKS, "parallelism.reproducible=topology", "accumulation.num_steps=2"], []),
          ("tiny", [*RANKS, "parallelism.ddp.comm_hook=power_sgd"], []),
          ("gpt2", [*RANKS, "devices.kind=cuda", "parallelism.zero_stage=3", "parallelism.offload.optimizer=cpu", "precision.mixed_precision=fp16"], [])]
+AUTO = ["parallelism=auto", "data.batch_size=auto", "memory={activation_checkpointing: auto}", "training.eval_interval=0",
+        "accumulation={num_steps: auto, train_batch_size: 1, sync_with_dataloader: false}",
+        "devices={per_node: 4, memory: 1GiB, peak_flops: 5e10, memory_bandwidth: 5e9, link: {latency: 2, bandwidth: 2000}}"]
+PLANS += [("tiny", AUTO, []),
+          ("tiny", [*RANKS, "parallelism.pp=2", "training.eval_interval=0", "accumulation={num_steps: 4, sync_with_dataloader: false}"], [])]
 MEASURED = {".predicted_step", ".choices.seconds"}
 
 

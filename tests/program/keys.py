@@ -115,6 +115,8 @@ COMPANIONS = {
     ("parallelism.tp", 2): {"devices.per_node": 2},
     "parallelism.pp_schedule": {"devices.per_node": 2, "parallelism.pp": 2, "accumulation.num_steps": 4,
                                 "accumulation.sync_with_dataloader": False},
+    **{f"devices.{link}.{one}": {f"devices.{link}.{other}": 1000} for link in ("link", "network")
+       for one, other in (("latency", "bandwidth"), ("bandwidth", "latency"))},
     ("parallelism.megatron.sequence_parallelism", True): {"devices.per_node": 2, "parallelism.tp": 2},
     "parallelism.ddp.divide_by_initial_world_size": {"data.join_uneven_inputs": True, "data.drop_last": False,
                                                      "data.even_batches": False},

@@ -12,6 +12,12 @@ FLOAT32 = np.finfo(np.float32)
 SCHEMA = json.loads((ROOT / "schemas" / "job.schema.json").read_text())
 
 
+def axes_of(job):
+    """What the job writes of its axes; the plan finds them with `auto`."""
+    axes = job.get("parallelism", {})
+    return {} if axes == "auto" else axes
+
+
 def default_of(group, schema, name):
     """The default of a group's key: the last condition's that holds and has one, else its own."""
     found = schema["properties"][name].get("default")
@@ -67,13 +73,13 @@ def divides(job, stage):
     """What gen/spec/sharding.c says."""
     optimizer, accumulation = job.get("optimizer", {}), job.get("accumulation", {})
     whole = optimizer.get("name") in ("lamb", "adafactor", "muon", "schedule_free_adamw") or optimizer.get("state_dtype") == "8bit"
-    hook = job.get("parallelism", {}).get("ddp", {}).get("comm_hook", "no") != "no"
+    hook = axes_of(job).get("ddp", {}).get("comm_hook", "no") != "no"
     training = job.get("training", {})
     by_chance = optimizer.get("state_dtype") == "bf16_stochastic"
     if stage == 3 and (training.get("early_stopping", {}).get("restore_best") or by_chance):
         return False
     by_layer = job.get("tracking", {}).get("grad_norms") == "per_layer"
-    local = "local_sgd_steps" in job.get("parallelism", {})
+    local = "local_sgd_steps" in axes_of(job)
     return not (whole or hook or local or by_layer or "ema" in job.get("training", {}) or accumulation.get("sync_each_batch"))
 
 
@@ -83,7 +89,7 @@ DIVIDED = {"transformer_cls_names_to_wrap", "min_num_params", "ignored_modules",
 
 def parts_hold(job):
     """What goes with ranks that divide tensors."""
-    axes, optimizer, precision = job.get("parallelism", {}), job.get("optimizer", {}), job.get("precision", {})
+    axes, optimizer, precision = axes_of(job), job.get("optimizer", {}), job.get("precision", {})
     whole = optimizer.get("name") in ("lamb", "adafactor", "muon", "lomo", "adalomo", "schedule_free_adamw") or optimizer.get("state_dtype") in ("8bit", "bf16_stochastic")
     half = "fp16" in (precision.get("mixed_precision"), precision.get("param_dtype"))
     shards = not {"zero_stage", "fsdp", "local_sgd_steps"}.isdisjoint(axes) or axes.get("sync_batch_norm") or axes.get("reproducible") == "topology"
@@ -97,7 +103,7 @@ def parts_hold(job):
 
 def experts_hold(job):
     """What goes with ranks that divide experts."""
-    axes, optimizer, model = job.get("parallelism", {}), job.get("optimizer", {}), job.get("model", {})
+    axes, optimizer, model = axes_of(job), job.get("optimizer", {}), job.get("model", {})
     named = "param_groups" in optimizer or not {"freeze", "fresh", "lora"}.isdisjoint(model)
     each = job.get("accumulation", {}).get("sync_each_batch") or not {"zero_stage", "fsdp"}.isdisjoint(axes)
     return parts_hold(job) and not named and not each and job.get("precision", {}).get("param_dtype") != "bf16"
@@ -105,7 +111,7 @@ def experts_hold(job):
 
 def ranks_hold(job):
     """What gen/spec/parallel.c says."""
-    axes, ranks = job.get("parallelism", {}), ranks_of(job)
+    axes, ranks = axes_of(job), ranks_of(job)
     if any(axes.get(axis, 1) != 1 for axis in ("pp", "cp", "sp")) or "pp_schedule" in axes:
         return False
     if axes.get("tp", 1) != 1:
@@ -153,12 +159,12 @@ def ranks_hold(job):
 
 
 def hook_of(job):
-    return job.get("parallelism", {}).get("ddp", {}).get("comm_hook", "no")
+    return axes_of(job).get("ddp", {}).get("comm_hook", "no")
 
 
 def joined_holds(job):
     """With ranks that run out of samples."""
-    data, axes = job.get("data", {}), job.get("parallelism", {})
+    data, axes = job.get("data", {}), axes_of(job)
     if not data.get("join_uneven_inputs"):
         return axes.get("ddp", {}).get("divide_by_initial_world_size", True)
     even = data.get("drop_last", True) or data.get("even_batches", True) or data.get("dispatch_batches")
@@ -170,12 +176,12 @@ def order_holds(job):
     """With one order of all sums."""
     each = job.get("accumulation", {}).get("sync_each_batch")
     gone = job.get("optimizer", {}).get("name") in ("lomo", "adalomo") or job.get("tracking", {}).get("noise_scale")
-    return job.get("parallelism", {}).get("reproducible") != "topology" or not (each or gone or hook_of(job) != "no")
+    return axes_of(job).get("reproducible") != "topology" or not (each or gone or hook_of(job) != "no")
 
 
 def local_holds(job, ranks):
     """With ranks that step alone."""
-    axes = job.get("parallelism", {})
+    axes = axes_of(job)
     local = axes.get("local_sgd_steps")
     if local is None or ranks == 1:
         return True
@@ -190,7 +196,7 @@ def local_holds(job, ranks):
 
 def factors_hold(job):
     """With gradients that travel as factors."""
-    option, hook = job.get("parallelism", {}).get("ddp", {}).get("comm_state_option", {}), hook_of(job)
+    option, hook = axes_of(job).get("ddp", {}).get("comm_state_option", {}), hook_of(job)
     if "power_sgd" not in hook:
         return True
     of_matrices = (option.get("min_compression_rate", 2), option.get("orthogonalization_epsilon", 0))

@@ -7,6 +7,7 @@
 #include "gen/base/path.h"
 #include "gen/base/version.h"
 #include "gen/commands/generate/length.h"
+#include "gen/commands/generate/meshes.h"
 #include "gen/emit/emit.h"
 #include "gen/model/hooks.h"
 #include "gen/model/model.h"
@@ -174,19 +175,23 @@ static bool read_job(struct compilation *compilation, const struct job_override 
          read_tuning(compilation);
 }
 
-/* The job with the numbers that it left open: read again, as if the command line had set them. */
+/* The job with the keys that it left open: read again, as if the command line had set them. */
 static bool close_job(struct compilation *compilation, const struct planner *planner) {
   enum { MOST = 5 };
   const struct options *options = compilation->options;
-  if (!is_open(compilation->job)) return true;
-  size_t room = (size_t)options->n_overrides + MOST;
+  size_t room = (size_t)options->n_overrides + MOST_KEYS + MOST;
   struct job_override *overrides = arena_alloc(compilation->arena, room * sizeof *overrides);
-  for (int i = 0; i < options->n_overrides; i++) overrides[i] = options->overrides[i];
-  int found;
-  if (!solve(compilation->arena, planner, compilation->job, &compilation->diags, overrides + options->n_overrides,
-             &found))
+  int count = options->n_overrides, found = 0;
+  for (int i = 0; i < count; i++) overrides[i] = options->overrides[i];
+  if (compilation->job->parallelism.automatic) {
+    found = find_mesh(compilation, planner, overrides + count);
+    count += found;
+    if (found == 0 || !read_job(compilation, overrides, count)) return false;
+  }
+  if (!is_open(compilation->job)) return true;
+  if (!solve(compilation->arena, planner, compilation->job, &compilation->diags, overrides + count, &found))
     return false;
-  return read_job(compilation, overrides, options->n_overrides + found);
+  return read_job(compilation, overrides, count + found);
 }
 
 int compile_to_job(struct compilation *compilation) {

@@ -7,6 +7,7 @@
 #include "gen/program/program.h"
 
 struct inputs;
+struct search_result;
 struct tree;
 struct tuning;
 
@@ -23,6 +24,7 @@ struct compilation {
   const struct tuning *tuning; /* what was measured of kernels; NULL: nothing. Set before: it serves */
   void (*adjust)(void *context, struct job *job); /* changes the job before it is planned; NULL: nothing */
   void *context;
+  const struct search_result *searched; /* what the search of its mesh has found; NULL: there was none */
   struct program *program;
   const char *second;             /* the program's second text, where its target has two */
   struct origins *second_origins; /* set before: filled with who wrote its lines; NULL: it is not asked for */

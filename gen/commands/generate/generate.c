@@ -16,6 +16,7 @@
 #include "gen/plan/report/traffic.h"
 #include "gen/program/choose.h"
 #include "gen/program/target.h"
+#include "gen/search/search.h"
 #include "runtime/report/terminal.h"
 
 static bool is_pass(const char *name) {
@@ -126,21 +127,40 @@ static void print_lines(struct arena *arena, const char *text) {
   }
 }
 
+/* Of a job that has no program: what was predicted stands all the same. */
+static void print_search(const struct options *options, const struct search_result *searched) {
+  if (searched == NULL) return;
+  if (!options->json) {
+    print_lines(options->arena, search_text(options->arena, searched));
+    return;
+  }
+  json_t *root = json_pack("{s:o}", "search", search_json(searched));
+  json_dumpf(root, stdout, JSON_INDENT(2));
+  puts("");
+  json_decref(root);
+}
+
 int command_plan(const struct options *options) {
   struct compilation compilation;
   int status = begin(&compilation, options);
   if (status == STATUS_OK) status = compile_to_program(&compilation);
-  if (status != STATUS_OK) return finish(&compilation, status);
+  if (status != STATUS_OK) {
+    print_search(options, compilation.searched);
+    return finish(&compilation, status);
+  }
+  const char *searched = compilation.searched != NULL ? search_text(options->arena, compilation.searched) : "";
   struct network over = options->network;
   struct prediction step;
   if (over.step <= 0 && predict_step(compilation.program, &step)) over.step = step.seconds;
   const struct network *network = options->predicts ? &over : NULL;
-  const char *people = arena_printf(
-      compilation.arena, "%s%s%s%s%s%s", report_text(compilation.program), traffic_text(compilation.program),
-      network != NULL ? cost_text(compilation.program, network) : "", target_matmuls(compilation.program),
-      options->verbose ? choices_text(compilation.program) : "", prediction_text(compilation.program));
+  const char *people =
+      arena_printf(compilation.arena, "%s%s%s%s%s%s%s", searched, report_text(compilation.program),
+                   traffic_text(compilation.program), network != NULL ? cost_text(compilation.program, network) : "",
+                   target_matmuls(compilation.program), options->verbose ? choices_text(compilation.program) : "",
+                   prediction_text(compilation.program));
   json_t *predicted = options->json && network != NULL ? cost_json(compilation.program, network) : NULL;
-  const char *text = options->json ? report_json(compilation.program, predicted) : people;
+  json_t *search = options->json && compilation.searched != NULL ? search_json(compilation.searched) : NULL;
+  const char *text = options->json ? report_json(compilation.program, predicted, search) : people;
   if (compilation.dumped != NULL || options->json)
     fputs(compilation.dumped != NULL ? compilation.dumped : text, stdout);
   else

@@ -1,0 +1,165 @@
+#include "gen/search/search.h"
+
+#include <string.h>
+
+#include "gen/base/quantity.h"
+#include "gen/base/text.h"
+#include "gen/search/space.h"
+
+/* Plans that are made to find one that fits. */
+enum { MOST_PLANS = 40 };
+
+/* ---- Keys ---- */
+
+static void put_axis(struct text *text, const char *name, int64_t ranks) {
+  if (ranks > 1) text_printf(text, "%s%s: %lld", text->length > 1 ? ", " : "", name, (long long)ranks);
+}
+
+void mesh_keys(struct arena *arena, const struct mesh *mesh, const struct job *job, struct job_override keys[KEYS]) {
+  struct text text = text_in(arena);
+  const struct cut *cut = &mesh->division->cut;
+  const int64_t lengths[AXES] = {1, mesh->shards, mesh->stages, cut->cp, cut->sp, cut->tp, cut->ep};
+  text_puts(&text, "{");
+  for (int i = 0; i < AXES; i++) put_axis(&text, job_axis_names[i], lengths[i]);
+  put_axis(&text, "dp_replicate", mesh->replicas);
+  if (mesh->stages > 1) text_printf(&text, ", pp_schedule: %s", order_names[mesh->order]);
+  if (mesh->zero_stage > 0) text_printf(&text, ", zero_stage: %d", mesh->zero_stage);
+  if (cut->splits_sequence) text_puts(&text, ", megatron: {sequence_parallelism: true}");
+  text_puts(&text, "}");
+  int64_t batch = mesh->batch;
+  if (job->data.split_batches) batch *= mesh->replicas * mesh->shards * cut->ep;
+  struct job way = *job;
+  way.memory.activation_checkpointing = cut->checkpointing;
+  keys[0] = (struct job_override){"parallelism", text_string(&text)};
+  keys[1] = (struct job_override){"data.batch_size", arena_printf(arena, "%lld", (long long)batch)};
+  keys[2] = (struct job_override){"accumulation.num_steps", arena_printf(arena, "%lld", (long long)mesh->steps)};
+  keys[3] = (struct job_override){"memory.activation_checkpointing", job_word(&way, "memory.activation_checkpointing")};
+}
+
+/* ---- What the generator makes ---- */
+
+struct trial {
+  struct arena *arena;
+  const struct planner *planner;
+  const struct job_reader *reader;
+  struct search_result *result;
+  struct {
+    struct refused {
+      unsigned axes; /* that keys cannot have together, as bits */
+      const char *why;
+    } *items;
+    int count, capacity;
+  } refused;
+  int n_plans;
+};
+
+/* The axes and choices of a mesh, by which keys go together or do not, whatever the lengths are. */
+static unsigned kind_of(const struct mesh *mesh) {
+  const struct cut *cut = &mesh->division->cut;
+  const bool has[] = {cut->tp > 1,      cut->cp > 1,
+                      cut->sp > 1,      cut->ep > 1,
+                      mesh->stages > 1, cut->splits_sequence,
+                      mesh->shards > 1, mesh->replicas > 1,
+                      mesh->steps > 1,  cut->checkpointing != CHECKPOINTING_NONE};
+  unsigned bits = (unsigned)mesh->order << 16 | (unsigned)mesh->zero_stage << 12;
+  for (size_t i = 0; i < sizeof has / sizeof *has; i++) bits |= (unsigned)has[i] << i;
+  return bits;
+}
+
+static const char *error_in(struct arena *arena, const struct diagnostics *diags) {
+  for (int i = 0; i < diags->count; i++)
+    if (diags->items[i].severity == SEVERITY_ERROR) return arena_string(arena, diags->items[i].message);
+  return "it cannot be planned";
+}
+
+/* What the job's keys cannot say. */
+static const char *unsaid(struct arena *arena, const struct mesh *mesh) {
+  if (mesh->order <= ORDER_1F1B) return NULL;
+  return arena_printf(arena, "parallelism.pp_schedule has no '%s' so far", order_names[mesh->order]);
+}
+
+static struct job *read_keys(struct trial *trial, struct arena *arena, const struct mesh *mesh,
+                             struct diagnostics *diags) {
+  struct job_override keys[KEYS];
+  mesh_keys(arena, mesh, trial->result->job, keys);
+  return trial->reader->read(trial->reader->context, arena, keys, KEYS, diags);
+}
+
+/* Whether its keys go together: asked once of each kind. */
+static const char *refusal_of(struct trial *trial, const struct mesh *mesh) {
+  unsigned kind = kind_of(mesh);
+  for (int i = 0; i < trial->refused.count; i++)
+    if (trial->refused.items[i].axes == kind) return trial->refused.items[i].why;
+  struct arena *own = arena_new();
+  struct diagnostics diags = diagnostics_in(own);
+  const char *why = unsaid(trial->arena, mesh);
+  if (why == NULL && read_keys(trial, own, mesh, &diags) == NULL) why = error_in(trial->arena, &diags);
+  arena_free(own);
+  if (why != NULL) ARENA_PUSH(trial->arena, trial->refused, ((struct refused){kind, why}));
+  return why;
+}
+
+static const char *too_large(const struct trial *trial, int64_t bytes) {
+  return arena_printf(trial->arena, "its plan takes %s", bytes_text(trial->arena, bytes));
+}
+
+static void plan_candidate(struct trial *trial, struct candidate *candidate) {
+  struct arena *own = arena_new();
+  struct diagnostics diags = diagnostics_in(own);
+  const struct job *job = read_keys(trial, own, &candidate->mesh, &diags);
+  const struct program *program = job != NULL ? plan_least(own, trial->planner, job, &diags, NULL, NULL) : NULL;
+  trial->n_plans++;
+  if (program == NULL)
+    candidate->refused = error_in(trial->arena, &diags);
+  else if (candidate->bytes = program->figures.bytes.total, candidate->bytes > trial->result->hardware.memory)
+    candidate->refused = too_large(trial, candidate->bytes);
+  arena_free(own);
+}
+
+static void try_candidate(struct trial *trial, struct candidate *candidate) {
+  candidate->tried = true;
+  candidate->refused = refusal_of(trial, &candidate->mesh);
+  if (candidate->refused == NULL) plan_candidate(trial, candidate);
+}
+
+/* ---- The best ---- */
+
+static bool same_mesh(const struct mesh *a, const struct mesh *b) {
+  const struct cut *p = &a->division->cut, *q = &b->division->cut;
+  return p->tp == q->tp && p->cp == q->cp && p->sp == q->sp && p->ep == q->ep &&
+         p->splits_sequence == q->splits_sequence && a->replicas == b->replicas && a->shards == b->shards &&
+         a->stages == b->stages && a->zero_stage == b->zero_stage;
+}
+
+static void find_best(struct search_result *result) {
+  for (int i = 0; i < result->n_candidates && result->n_best < BEST; i++) {
+    bool other = true;
+    for (int k = 0; k < result->n_best && other; k++)
+      other = !same_mesh(&result->best[k]->mesh, &result->candidates[i].mesh);
+    if (other) result->best[result->n_best++] = &result->candidates[i];
+  }
+}
+
+static void find_chosen(struct trial *trial) {
+  struct search_result *result = trial->result;
+  for (int i = 0; i < result->n_candidates && result->chosen == NULL && trial->n_plans < MOST_PLANS; i++) {
+    struct candidate *candidate = &result->candidates[i];
+    try_candidate(trial, candidate);
+    if (candidate->refused == NULL) result->chosen = candidate;
+  }
+}
+
+const struct search_result *search_mesh(struct arena *arena, const struct planner *planner, const struct job *job,
+                                        const struct job_reader *reader, struct diagnostics *diags) {
+  struct search_result *result = arena_alloc(arena, sizeof *result);
+  result->job = job;
+  if (!hardware_of(job, &result->hardware, diags) || !find_divisions(arena, planner, result, diags)) return NULL;
+  result->model_flops = result->divisions[0]->matmul_flops;
+  find_candidates(arena, result);
+  find_best(result);
+  struct trial trial = {.arena = arena, .planner = planner, .reader = reader, .result = result};
+  find_chosen(&trial);
+  for (int i = 0; i < result->n_best; i++)
+    if (!result->best[i]->tried) try_candidate(&trial, result->best[i]);
+  return result;
+}
