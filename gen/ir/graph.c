@@ -11,10 +11,18 @@ static void print_value(struct text *text, const struct value *value, const stru
   text_puts(text, value->name != NULL ? value->name : arena_printf(text->arena, "%%%d", value->id));
 }
 
+static void print_placement(struct text *text, struct placement placement) {
+  if (placement.form == PLACED_PARTIAL) text_puts(text, " partial");
+  if (placement.form != PLACED_SPLIT) return;
+  text_printf(text, " split %d", placement.dim);
+  if (placement.blocks > 1) text_printf(text, " in %lld blocks", (long long)placement.blocks);
+}
+
 static void print_typed(struct text *text, const struct value *value, const struct region *here) {
   print_value(text, value, here);
   if (value->dtype != DTYPE_FLOAT32) text_printf(text, " %s", dtype_name(value->dtype));
   text_printf(text, " %s", shape_text(text->arena, value->shape));
+  print_placement(text, value->placement);
 }
 
 static void print_scopes(struct text *text, const struct call *call) {
@@ -62,7 +70,9 @@ static const char *region_text(struct arena *arena, const struct region *region)
   text_puts(&text, ")\n");
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
-    text_printf(&text, "  parameter %d:%s %s ", p->scope, p->path, shape_text(arena, p->shape));
+    text_printf(&text, "  parameter %d:%s %s", p->scope, p->path, shape_text(arena, p->shape));
+    print_placement(&text, p->placement);
+    text_puts(&text, " ");
     print_initializer(&text, p->init);
     text_puts(&text, "\n");
   }

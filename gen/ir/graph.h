@@ -83,8 +83,9 @@ struct value {
   enum value_kind kind;
   int index; /* among the region's inputs or parameters, or the producer's outputs */
   struct region *region;
-  struct node *producer; /* NULL unless VALUE_RESULT */
-  bool differentiable;   /* depends on a parameter through floating point */
+  struct node *producer;      /* NULL unless VALUE_RESULT */
+  bool differentiable;        /* depends on a parameter through floating point */
+  struct placement placement; /* on ranks that divide tensors, once they do: the shape is that of a rank's part */
 };
 
 /* One name below a scope of the calling region: where a scope of the called region is bound. */

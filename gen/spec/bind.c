@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gen/spec/parallel.h"
+#include "gen/spec/tensor_plan.h"
 
 int64_t spec_integer(const struct job *job, const char *key) {
   const struct spec_node *node = spec_find(job->tree, key);
@@ -119,6 +120,7 @@ static void bind_layers(struct arena *arena, struct job *job) {
   job->parallelism.wrapped =
       names_of(arena, job, "parallelism.fsdp.transformer_cls_names_to_wrap", &job->parallelism.n_wrapped);
   job->parallelism.ignored = names_of(arena, job, "parallelism.fsdp.ignored_modules", &job->parallelism.n_ignored);
+  tensor_plan_bind(arena, job);
 }
 
 static void bind_optimizer(struct job *job) {

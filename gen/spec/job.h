@@ -57,6 +57,14 @@ struct param_group {
   bool adamw;                             /* muon: all of them are */
 };
 
+/* How ranks along tp lay the parameters of a name; one of no rule before it. */
+struct tensor_rule {
+  const char *match, *word; /* the style as the job writes it */
+  enum tensor_style style;
+  bool apart; /* COLUMNS: ranks gather the result; ROWS: the input is whole */
+  struct location where;
+};
+
 enum { CHUNK_AUTO = -1, CHUNK_DEVICE = -2 };
 
 struct job {
@@ -177,6 +185,9 @@ struct job {
       double least_rate, epsilon;
       bool feedback, warm;
     } power_sgd;
+    struct tensor_rule *tensor_rules; /* tp_plan: how ranks along tp lay parameters; a parameter has the first that
+                                         matches it */
+    int n_tensor_rules;
     bool splits_sequence; /* over the ranks along tp, between the matmuls that they divide */
     bool sync_batch_norm; /* statistics of a batch are those of all ranks' batches */
     struct {

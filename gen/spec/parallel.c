@@ -6,6 +6,7 @@
 #include "gen/spec/mesh.h"
 #include "gen/spec/refusals.h"
 #include "gen/spec/sharding.h"
+#include "gen/spec/tensor_plan.h"
 
 int64_t job_sequence_ranks(const struct job *job) {
   int64_t ranks = job->parallelism.axes[AXIS_CP] * job->parallelism.axes[AXIS_SP];
@@ -236,6 +237,7 @@ static void check_joined(const struct spec_node *job, struct diagnostics *diags)
 
 void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
   mesh_check(job, diags);
+  tensor_plan_check(job, diags);
   sharding_check(job, parallel_data_ranks(job) / axis_length(job, AXIS_EP), diags);
   check_alone(job, diags);
   check_affinity(job, diags);

@@ -42,6 +42,7 @@ VALUES = {
     "devices.threads": [1, 2], "devices.nodes": [1], "devices.per_node": [1], "devices.numa_affinity": [False], "devices.timeout": [60],
     **{f"parallelism.{axis}": [1, 2] for axis in ("dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep")},
     "parallelism.zero_stage": [0, 1, 2, 3],
+    "parallelism.tp_plan": [],  # tests/parallel/test_tensor_plan.py
     "parallelism.sync_batch_norm": [False],  # batch normalisation: tests/reference/test_sync_batch_norm.py
     "parallelism.fsdp": [],  # several ranks: tests/parallel
     "parallelism.ddp.comm_state_option": [],  # tests/reference/test_power_sgd.py

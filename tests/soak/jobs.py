@@ -69,6 +69,7 @@ TEXTS = {
     "devices.per_node": lambda r, m: r.choice((1, 2)),
     "devices.timeout": lambda r, m: 60,
     "parallelism.fsdp.transformer_cls_names_to_wrap": lambda r, m: [function(r, m)],
+    "parallelism.tp_plan[].match": lambda r, m: r.choice(PATTERNS),
     "parallelism.fsdp.ignored_modules": lambda r, m: [r.choice(PATTERNS)],
     "parallelism.fsdp.min_num_params": lambda r, m: r.choice((0, 50, 10**6)),
     "parallelism.local_sgd_steps": lambda r, m: r.choice((1, 2, 3)),

@@ -118,7 +118,7 @@ def ranks_hold(job):
         if ranks % axes["tp"] or not parts_hold(job):
             return False
         ranks //= axes["tp"]
-    elif axes.get("megatron", {}).get("sequence_parallelism"):
+    elif axes.get("megatron", {}).get("sequence_parallelism") or "tp_plan" in axes:
         return False
     if axes.get("ep", 1) != 1:
         if ranks % axes["ep"] or axes.get("tp", 1) != 1 or not experts_hold(job):

@@ -12,6 +12,7 @@
 #include "gen/plan/kernels/predict.h"
 #include "gen/plan/plan.h"
 #include "gen/plan/ranks/cost.h"
+#include "gen/plan/report/placements.h"
 #include "gen/plan/report/report.h"
 #include "gen/plan/report/traffic.h"
 #include "gen/program/choose.h"
@@ -154,10 +155,10 @@ int command_plan(const struct options *options) {
   if (over.step <= 0 && predict_step(compilation.program, &step)) over.step = step.seconds;
   const struct network *network = options->predicts ? &over : NULL;
   const char *people =
-      arena_printf(compilation.arena, "%s%s%s%s%s%s%s", searched, report_text(compilation.program),
-                   traffic_text(compilation.program), network != NULL ? cost_text(compilation.program, network) : "",
-                   target_matmuls(compilation.program), options->verbose ? choices_text(compilation.program) : "",
-                   prediction_text(compilation.program));
+      arena_printf(compilation.arena, "%s%s%s%s%s%s%s%s", searched, report_text(compilation.program),
+                   traffic_text(compilation.program), placements_text(compilation.program),
+                   network != NULL ? cost_text(compilation.program, network) : "", target_matmuls(compilation.program),
+                   options->verbose ? choices_text(compilation.program) : "", prediction_text(compilation.program));
   json_t *predicted = options->json && network != NULL ? cost_json(compilation.program, network) : NULL;
   json_t *search = options->json && compilation.searched != NULL ? search_json(compilation.searched) : NULL;
   const char *text = options->json ? report_json(compilation.program, predicted, search) : people;

@@ -8,6 +8,8 @@
 #include "gen/plan/graph/placements.h"
 #include "gen/plan/graph/rebuild.h"
 #include "gen/plan/graph/residual.h"
+#include "gen/plan/graph/tensor_plan.h"
+#include "gen/plan/graph/undivided.h"
 
 struct partition {
   struct program *program;
@@ -23,7 +25,8 @@ struct partition {
 /* ---- Shapes ---- */
 
 static void cut(const struct partition *partition, struct value *value) {
-  value->shape = placement_part(placement_of(&partition->placements, value), value->shape, partition->placements.ranks);
+  value->placement = placement_of(&partition->placements, value);
+  value->shape = placement_part(value->placement, value->shape, partition->placements.ranks);
 }
 
 static void cut_parameters(const struct partition *partition, struct region *region) {
@@ -41,10 +44,16 @@ static void cut_parameters(const struct partition *partition, struct region *reg
   }
 }
 
-/* What is whole after a sum is so before it. */
+/* What is whole after a sum is so before it; what ranks gather is in parts before that. */
 static void cut_node(const struct partition *partition, const struct node *node) {
   const struct placement *operands = partition->nodes[node->id];
   if (operands != NULL && operands[node->n_inputs].form == PLACED_PARTIAL) return;
+  if (operands != NULL && partition->placements.gathers[node->id]) {
+    struct value *part = node->outputs[0];
+    part->placement = operands[node->n_inputs];
+    part->shape = placement_part(part->placement, part->shape, partition->placements.ranks);
+    return;
+  }
   for (int i = 0; i < node->n_outputs && (i == 0 || node->call != NULL); i++) cut(partition, node->outputs[i]);
 }
 
@@ -175,8 +184,18 @@ static struct value *sum_of(const struct insertion *insertion, struct value *par
   struct value *sum = lies.form == PLACED_SPLIT ? parts_collective(insertion, "reduce_scatter", part, lies, false)
                                                 : collective(insertion, "all_reduce", part);
   sum->name = part->name;
+  sum->placement = lies;
+  part->placement = (struct placement){.form = PLACED_PARTIAL};
   part->name = arena_printf(insertion->partition->program->arena, "%s_part", sum->name);
   return sum;
+}
+
+/* The parts that ranks have, gathered, by the name of the whole. */
+static struct value *whole_of(const struct insertion *insertion, struct value *part, struct placement split) {
+  struct value *whole = parts_collective(insertion, "all_gather", part, split, false);
+  whole->name = part->name;
+  part->name = arena_printf(insertion->partition->program->arena, "%s_part", whole->name);
+  return whole;
 }
 
 /* What a rank does in place of a node that must know its part, by the names of its outputs; the node itself where it
@@ -213,9 +232,12 @@ static void append(struct rebuild *rebuild, struct region *region, struct node *
   }
   rebuild_shorten(rebuild, node, operands, partition->placements.ranks, partition->axis);
   const struct node *own = over_parts(rebuild, region, node, operands);
-  if (operands[node->n_inputs].form == PLACED_PARTIAL)
+  const struct placement given = operands[node->n_inputs];
+  if (given.form == PLACED_PARTIAL)
     rebuild->stands[node->outputs[0]->id] =
         sum_of(insertion, own->outputs[0], placement_of(&partition->placements, node->outputs[0]));
+  else if (partition->placements.gathers[node->id])
+    rebuild->stands[node->outputs[0]->id] = whole_of(insertion, own->outputs[0], given);
 }
 
 /* Without the padding of parts where the entry gives it. */
@@ -283,7 +305,10 @@ static bool divide_tensors(struct program *program, struct builder *builder, str
   struct partition partition = {.program = program, .axis = AXIS_TP};
   int64_t ranks = program->job->parallelism.axes[AXIS_TP];
   if (ranks <= 1) return true;
-  find_placements(&partition.placements, program, ranks, program->job->parallelism.axes[AXIS_SP]);
+  open_placements(&partition.placements, program, ranks, program->job->parallelism.axes[AXIS_SP]);
+  if (!place_by_plan(&partition.placements, diags)) return false;
+  find_placements(&partition.placements);
+  note_undivided(&partition.placements);
   if (partition.placements.divided == 0) {
     report_undivided(&partition, diags);
     return false;
@@ -291,6 +316,7 @@ static bool divide_tensors(struct program *program, struct builder *builder, str
   note_placements(&partition);
   note_results(&partition);
   if (!divide_residual(&partition, diags)) return false;
+  if (!check_plan_of_positions(&partition.placements, partition.nodes, diags)) return false;
   partition.partial = partial_gradients(&partition);
   for (int r = 0; r < program->graph->n_regions; r++) cut_region(&partition, program->graph->regions[r]);
   for (int r = 0; r < program->graph->n_regions; r++)

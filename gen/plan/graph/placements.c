@@ -66,8 +66,9 @@ static void tie(struct placements *placements) {
 static bool set(struct placements *placements, const struct value *value, struct placement placement, bool *changed) {
   struct placement *known = &placements->values[value->id];
   if (placement_equal(*known, placement)) return true;
-  if (known->form == PLACED_SPLIT || (!placement_fits(placement, value->shape, placements->ranks) &&
-                                      !placement_pads(placement, value->shape, placements->ranks)))
+  if (known->form == PLACED_SPLIT || placements->kept[value->id] ||
+      (!placement_fits(placement, value->shape, placements->ranks) &&
+       !placement_pads(placement, value->shape, placements->ranks)))
     return false;
   *known = placement;
   ARENA_PUSH(placements->program->arena, placements->trial, value->id);
@@ -101,6 +102,11 @@ bool node_placements(const struct placements *placements, const struct node *nod
   return op_place(node, seed, placements->ranks, operands);
 }
 
+/* Whether an operand lies whole where the node has parts of it, which ranks take of it or then gather. */
+static bool is_apart(const struct placements *placements, const struct node *node, int operand) {
+  return operand == node->n_inputs ? placements->gathers[node->id] : operand == 0 && placements->takes[node->id];
+}
+
 /* Splits what a node needs and gives; false where it disagrees with what is split already. */
 static bool spread_node(struct placements *placements, const struct node *node, bool *changed) {
   if (seed_of(placements, node) < 0) return true;
@@ -110,6 +116,7 @@ static bool spread_node(struct placements *placements, const struct node *node, 
     if (value_is_used(node->region, node->outputs[i], NULL)) return false;
   for (int i = 0; i <= node->n_inputs; i++) {
     const struct value *value = op_operand(node, i);
+    if (is_apart(placements, node, i) && placement_fits(operands[i], value->shape, placements->ranks)) continue;
     if (operands[i].form == PLACED_SPLIT ? !set(placements, value, operands[i], changed)
                                          : placement_of(placements, value).form == PLACED_SPLIT)
       return false;
@@ -178,28 +185,41 @@ static bool spread(struct placements *placements) {
 /* A split that an operation asks ranks to try. */
 struct candidate {
   const struct value *value;
-  int dim, number; /* in the order of the graph */
+  int dim, number;         /* in the order of the graph */
+  const struct node *asks; /* NULL: none does */
 };
 struct candidates {
   struct candidate *items;
   int count, capacity;
 };
 
-static bool try_blocks(struct placements *placements, struct candidate candidate, int64_t blocks) {
+static bool try_blocks(struct placements *placements, const struct value *value, int dim, int64_t blocks) {
   bool changed;
   placements->trial.count = 0;
-  if (set(placements, candidate.value, placement_split(candidate.dim, blocks), &changed) && spread(placements))
+  if (set(placements, value, placement_split(dim, blocks), &changed) && spread(placements)) {
+    placements->divided++;
     return true;
+  }
   undo(placements);
+  return false;
+}
+
+bool try_placement(struct placements *placements, const struct value *value, int dim, int64_t blocks) {
+  for (int64_t i = 1; i <= blocks; i++)
+    if (try_blocks(placements, value, dim, i)) return true;
   return false;
 }
 
 /* In one block, or in one for each rank that has a part of what it exchanges. */
 static void try_split(struct placements *placements, struct candidate candidate) {
   if (placement_of(placements, candidate.value).form == PLACED_SPLIT) return;
-  if (try_blocks(placements, candidate, 1) ||
-      (placements->others > 1 && try_blocks(placements, candidate, placements->others)))
-    placements->divided++;
+  const struct node *first = placements->needs;
+  placements->needs = NULL;
+  if (!try_blocks(placements, candidate.value, candidate.dim, 1) &&
+      (placements->others == 1 || !try_blocks(placements, candidate.value, candidate.dim, placements->others)) &&
+      candidate.asks != NULL)
+    placements->reasons[candidate.asks->id] = placements->needs;
+  if (first != NULL) placements->needs = first;
 }
 
 /* For each element of the sum that ranks exchange, a rank saves as many multiplications as the matmul is deep. So that
@@ -215,7 +235,7 @@ static int deepest_first(const void *a, const void *b) {
 static void add_logits(const struct program *program, struct candidates *list) {
   const struct value *logits = program->graph->entry->results.items[0];
   if (program->kind != PROGRAM_GENERATE || logits->shape.rank == 0) return;
-  struct candidate candidate = {logits, logits->shape.rank - 1, list->count};
+  struct candidate candidate = {logits, logits->shape.rank - 1, list->count, NULL};
   ARENA_PUSH(program->arena, *list, candidate);
 }
 
@@ -228,20 +248,27 @@ static struct candidates candidates_of(const struct program *program) {
       const struct node *node = graph->regions[r]->nodes.items[i];
       int input, dim;
       if (node->kind->ranks.tried == NULL || !node->kind->ranks.tried(node, &input, &dim)) continue;
-      struct candidate candidate = {node->inputs[input], dim, list.count};
+      struct candidate candidate = {node->inputs[input], dim, list.count, node};
       ARENA_PUSH(program->arena, list, candidate);
     }
   qsort(list.items, (size_t)list.count, sizeof *list.items, deepest_first);
   return list;
 }
 
-void find_placements(struct placements *placements, struct program *program, int64_t ranks, int64_t others) {
+void open_placements(struct placements *placements, struct program *program, int64_t ranks, int64_t others) {
   const struct graph *graph = program->graph;
   size_t count = (size_t)graph->next_value + 1;
   *placements = (struct placements){.program = program, .ranks = ranks, .others = others};
   placements->values = arena_alloc(program->arena, count * sizeof *placements->values);
   placements->tied = arena_alloc(program->arena, count * sizeof *placements->tied);
+  placements->kept = arena_alloc(program->arena, count * sizeof *placements->kept);
+  placements->gathers = arena_alloc(program->arena, ((size_t)graph->next_node + 1) * sizeof *placements->gathers);
+  placements->reasons = arena_alloc(program->arena, ((size_t)graph->next_node + 1) * sizeof *placements->reasons);
+  placements->takes = arena_alloc(program->arena, ((size_t)graph->next_node + 1) * sizeof *placements->takes);
   tie(placements);
-  const struct candidates candidates = candidates_of(program);
+}
+
+void find_placements(struct placements *placements) {
+  const struct candidates candidates = candidates_of(placements->program);
   for (int i = 0; i < candidates.count; i++) try_split(placements, candidates.items[i]);
 }
