@@ -179,10 +179,20 @@ train_two() {
   second=$!
   RANK=0 WORLD_SIZE=2 limited "${CAP:-60}" "bundles/$1/trainer" --data "$folder/train.bin" --project-dir "runs/$1" >"runs/$1.log" 2>&1 && wait "$second"
 }
+# Ranks that divide a model. NCCL takes no two ranks on one GPU: there, the kernels of `tensors` are compiled for it, and no more.
+axes() {
+  for job in tensors residual heads keys; do
+    is_ready "$job" || continue
+    if train_two "$job"; then
+      compared ranks "$job" "$(difference "$job" references/float32/metrics.jsonl)" 2e-3 "one processor's"
+    else
+      tell ranks "$job" FAILED "$(complaint "runs/$job.log")"
+    fi
+  done
+}
 ranks() {
   if [ "$gpus" -lt 2 ]; then
-    tell ranks zero3 SKIPPED "one GPU"
-    tell ranks topology SKIPPED "one GPU"
+    for name in zero3 topology tensors residual heads keys; do tell ranks "$name" SKIPPED "one GPU, on which NCCL takes no two ranks"; done
     return 0
   fi
   if is_ready ranks; then
@@ -196,6 +206,7 @@ ranks() {
     train_two topology-ranks && same topology topology-ranks && good=0 || good=1
     verdict ranks topology "the weights of two GPUs, bit by bit those of one that has all micro-batches; $(complaint runs/topology-ranks.log)"
   fi
+  axes
 }
 
 # ---- Sanitizers ----
