@@ -55,8 +55,7 @@ static const struct refusal dividing_on_gpus[] = {
 
 /* Of ranks that divide sequences. */
 static const struct refusal sequences[] = {
-    {"devices.kind", "cuda", "programs for GPUs divide no sequences so far", "devices.kind: cpu"},
-    {"devices.kind", "hip", "programs for GPUs divide no sequences so far", "devices.kind: cpu"},
+    {"devices.kind", "hip", "programs for AMD's GPUs divide no sequences so far", "devices.kind: cpu"},
     {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
     {"precision.param_dtype", "fp16", untried, "precision.param_dtype: bf16"},
     {"model.lora", NULL, untried, "a job without model.lora"},

@@ -13,6 +13,7 @@ from host import HostTrainer, Trainer, objects
 from ranks import CORPUS, job_of, relative  # tests/parallel; isort: skip
 
 GPT = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 257, "block_size": 12, "dropout": 0.1}
+WHOLE = {**GPT, "vocab_size": 256}
 EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 KEYS = ("loss", "eval_loss", "grad_norm")
 
@@ -94,6 +95,20 @@ class Tensor(Axes):
         """The residual split over positions, of whole micro-batches that add up; 20 steps of four ranks."""
         self.beside(4, {"tp": 4, "megatron": {"sequence_parallelism": True}}, config=GPT,
                     accumulation={"num_steps": 2, "normalize": "tokens", "sync_with_dataloader": False})
+
+
+class Sequences(Axes):
+    """Dropout draws what one process draws, of a rank's positions."""
+
+    def test_heads(self):
+        self.go_on(self.beside(2, {"sp": 2}, config=WHOLE, training=EVALUATED, checkpoint={"every": 10}))
+
+    def test_keys(self):
+        self.beside(2, {"cp": 2}, config=WHOLE, training=EVALUATED)
+
+    def test_with_matrices(self):
+        """Two ranks of each sequence, of which each has a part of the matrices."""
+        self.beside(4, {"tp": 2, "cp": 2}, config=GPT, watched=True, steps=3, optimizer={"norm_type": "inf", "clip_grad_norm": 0.1})
 
 
 if __name__ == "__main__":

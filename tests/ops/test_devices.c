@@ -11,9 +11,10 @@
 #include "gen/ir/op.h"
 
 static const char *const missing[] = {
-    "step_tensor", /* written with the optimizer's update */
-    "all_to_all",  /* of ranks that divide sequences or experts, which a job for GPUs has none of */
-    "exchange_starts", "dispatch_rows", "collect_rows",
+    "step_tensor",     /* written with the optimizer's update */
+    "exchange_starts", /* of ranks that divide experts, which a job for GPUs has none of */
+    "dispatch_rows",
+    "collect_rows",
 };
 
 static bool has_kernel(const struct op_kind *kind) {
