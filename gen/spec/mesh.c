@@ -49,8 +49,6 @@ static const struct refusal dividing_on_gpus[] = {
      "a job without parallelism.zero_stage"},
     {"parallelism.fsdp", NULL, "programs for GPUs have no norm of shards of parts so far",
      "a job without parallelism.fsdp"},
-    {"tracking.noise_scale", "true", "programs for GPUs have no norm of one micro-batch's parts so far",
-     "tracking.noise_scale: false"},
 };
 
 /* Of ranks that divide sequences. */
