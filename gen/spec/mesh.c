@@ -45,6 +45,7 @@ static const struct refusal dividing[] = {
 
 /* Of those in programs for GPUs. */
 static const struct refusal dividing_on_gpus[] = {
+    {"parallelism.tp_plan", NULL, untried, "a job without parallelism.tp_plan"},
     {"parallelism.zero_stage", NULL, "programs for GPUs have no norm of shards of parts so far",
      "a job without parallelism.zero_stage"},
     {"parallelism.fsdp", NULL, "programs for GPUs have no norm of shards of parts so far",
