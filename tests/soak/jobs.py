@@ -68,6 +68,7 @@ TEXTS = {
     "devices.threads": lambda r, m: r.choice((0, 1, 2, 3)),
     "devices.per_node": lambda r, m: r.choice((1, 2)),
     "devices.timeout": lambda r, m: 60,
+    "parallelism": lambda r, m: "auto",
     "parallelism.fsdp.transformer_cls_names_to_wrap": lambda r, m: [function(r, m)],
     "parallelism.tp_plan[].match": lambda r, m: r.choice(PATTERNS),
     "parallelism.fsdp.ignored_modules": lambda r, m: [r.choice(PATTERNS)],
@@ -200,7 +201,7 @@ def draw(random):
         add("optimizer.name", job, fixed, random, model)
     if random.random() < 0.2:
         add("schedule.name", job, fixed, random, model)
-    chosen = [key for key in LEAVES if is_drawn(key) and key not in COMMON]
+    chosen = [key for key in LEAVES if is_drawn(key) and key not in COMMON and not ("parallelism" in mesh and key.startswith("parallelism."))]
     for key in random.sample(chosen, random.choice((0, 1, 2, 3, 4, 6, 8, 12))):
         if key not in mesh:
             add(key, job, fixed | set(mesh), random, model)

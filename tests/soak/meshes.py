@@ -10,12 +10,18 @@ FOUR = (  # what four ranks are for besides an axis of two
     lambda random, axis: {f"parallelism.{random.choice([other for other in AXES if other != axis])}": 2},
     lambda random, axis: {"parallelism.zero_stage": random.choice((1, 2, 3))},
 )
-KEYS = {f"parallelism.{axis}" for axis in AXES} | {RESIDUAL, "parallelism.pp_schedule", "devices.per_node"}
+# What the search of a mesh asks for: speeds of a machine on which meshes of small models differ.
+SEARCHED = {"parallelism": "auto", "data.batch_size": "auto", "accumulation.num_steps": "auto", "accumulation.train_batch_size": 8,
+            "accumulation.sync_with_dataloader": False, "devices.memory": "1GiB", "devices.peak_flops": 5e10,
+            "devices.memory_bandwidth": 5e9, "devices.link.latency": 2, "devices.link.bandwidth": 2000}
+KEYS = {f"parallelism.{axis}" for axis in AXES} | {"parallelism", RESIDUAL, "parallelism.pp_schedule", "devices.per_node"}
 
 
 def draw(random):
     """An axis, and the keys of a job for it: two ranks, or four of which two have batches of their own or that divide once more."""
     axis = random.choice(AXES)
+    if random.random() < 0.1:
+        return axis, {**SEARCHED, "devices.per_node": random.choice((2, 4))}
     keys = {"devices.per_node": 2, f"parallelism.{axis}": 2}
     if axis == "tp" and random.random() < 0.35:
         keys[RESIDUAL] = True

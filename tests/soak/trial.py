@@ -242,7 +242,10 @@ class Trial:
         in another order changes tells how far."""
         other = Trial(self.model, meshes.undivided(self.job), self.folder, self.optimize)
         other.write()
-        program = other.compile(other.generate(), by_both=False)
+        try:
+            program = other.compile(other.generate(), by_both=False)
+        except Refused:  # of so many ranks
+            return
         if other.start(program, stage="run undivided") is None:
             return
         found, wanted = meshes.losses(rows), meshes.losses(other.lines())
