@@ -157,7 +157,8 @@ def value(key, random, model):
 def item(key, schema, random, model):
     """One group of a list of groups."""
     wanted = schema.get("required", [])
-    names = [*wanted, *random.sample([name for name in schema["properties"] if name not in wanted], random.randint(0, 2))]
+    others = [name for name in schema["properties"] if name not in wanted]
+    names = [*wanted, *random.sample(others, min(len(others), random.randint(0, 2)))]
     return {name: value(f"{key}[].{name}", random, model) for name in names}
 
 
