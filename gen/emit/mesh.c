@@ -126,7 +126,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_int(arena, value, "ranks", alone ? 1 : job_data_ranks(job)); /* that add up gradients */
   set_int(arena, value, "batch_ranks", alone ? 1 : job_batch_ranks(job));
   set_bool(arena, value, "sync_each_batch",
-           !alone && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
+           !alone && job_data_ranks(job) > 1 && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
   set_bool(arena, value, "sharded", !alone && is_sharded(program));
   set_bool(arena, value, "own_gradients", !alone && shard_has_own_gradients(program));
   set_bool(arena, value, "reduces_each", !alone && job_reduces_each(job));

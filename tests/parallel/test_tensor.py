@@ -44,7 +44,7 @@ class Tensor(Divided):
         self.beside(4, 2, training=EVALUATED, config={**CONFIG, "dropout": 0.0})
 
     def test_accumulation(self):
-        self.beside(2, 2, accumulation={"num_steps": 3, "normalize": "tokens", "sync_with_dataloader": False})
+        self.beside(2, 2, accumulation={"num_steps": 3, "normalize": "tokens", "sync_with_dataloader": False, "sync_each_batch": True})
 
     def test_checkpointing(self):
         self.beside(2, 2, memory={"activation_checkpointing": "all"})
