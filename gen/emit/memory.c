@@ -129,8 +129,9 @@ struct jinja_value gradients_value(const struct program *program, enum gradient_
   for (int i = 0; i < weights->count; i++) {
     const struct weight *weight = &weights->items[i];
     int64_t length = shape_count(weight->parameter->shape);
-    bool split = weight->parameter->placement.form != PLACED_WHOLE;
-    if (weight->gradient < 0 || (set == GRADIENTS_SPLIT && !split) || (set == GRADIENTS_WHOLE && split)) continue;
+    const enum placement_form form = weight->parameter->placement.form;
+    if (weight->gradient < 0 || (set == GRADIENTS_WHOLE && form != PLACED_WHOLE)) continue;
+    if ((set == GRADIENTS_CUT && form != PLACED_SPLIT) || (set == GRADIENTS_DEALT && form != PLACED_DEALT)) continue;
     if (set == GRADIENTS_PARTIAL && !weight->parameter->partial_gradient) continue;
     if (set != GRADIENTS_ALL) length = arena_aligned(length * size) / size;
     struct table_row row = {.name = weight->path, .same = {length}, .steps = {weight->gradient / size}};

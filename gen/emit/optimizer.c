@@ -250,11 +250,13 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_bool(arena, value, "own_gradients", shard_has_own_gradients(program));
   set_bool(arena, value, "exact_norm", job_has_tree(job));           /* the same however gradients are divided */
   set_bool(arena, value, "parts", job->parallelism.zero_stage == 3); /* weights, too, are there in part */
-  bool deals = job->parallelism.axes[AXIS_EP] > 1, splits = deals || job->parallelism.axes[AXIS_TP] > 1;
+  bool deals = job->parallelism.axes[AXIS_EP] > 1, cuts = job->parallelism.axes[AXIS_TP] > 1, splits = deals || cuts;
   set_bool(arena, value, "splits_tensors", splits);
-  set_text(arena, value, "split_along", deals ? "EP" : "TP");
+  set_text(arena, value, "split_along", cuts ? "TP" : "EP");
+  set_bool(arena, value, "deals_others", cuts && deals);
   if (splits) {
-    jinja_set(arena, value, "split_gradients", gradients_value(program, GRADIENTS_SPLIT));
+    jinja_set(arena, value, "split_gradients", gradients_value(program, cuts ? GRADIENTS_CUT : GRADIENTS_DEALT));
+    if (cuts && deals) jinja_set(arena, value, "dealt_gradients", gradients_value(program, GRADIENTS_DEALT));
     jinja_set(arena, value, "whole_gradients", gradients_value(program, GRADIENTS_WHOLE));
   }
   jinja_set(arena, value, "first_ranges", stage_ranges_value(program));

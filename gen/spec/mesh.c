@@ -187,7 +187,7 @@ static const struct axis_rule rules[] = {
     {AXIS_SP, "ranks that divide sequences", "a job without parallelism.sp", sequences, COUNT(sequences), BIT(AXIS_PP)},
     {AXIS_PP, "ranks that divide the layers", "a job without parallelism.pp", staged, COUNT(staged), BIT(AXIS_TP)},
     {AXIS_EP, "ranks that divide experts", "a job without parallelism.ep", dealing, COUNT(dealing),
-     BIT(AXIS_TP) | BIT(AXIS_CP) | BIT(AXIS_SP) | BIT(AXIS_PP)},
+     BIT(AXIS_CP) | BIT(AXIS_SP) | BIT(AXIS_PP)},
 };
 
 static void check_others(const struct spec_node *job, const struct axis_rule *rule, struct diagnostics *diags) {

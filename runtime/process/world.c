@@ -38,6 +38,13 @@ int64_t rt_data_ranks(const struct accel_program *program) {
   return ranks / length_of(program, ACCEL_CP) / length_of(program, ACCEL_SP);
 }
 
+int64_t rt_data_rank(const struct accel_program *program) {
+  int64_t rank = rt_rank_along(program, ACCEL_DP_REPLICATE);
+  rank = rank * length_of(program, ACCEL_DP_SHARD) + rt_rank_along(program, ACCEL_DP_SHARD);
+  rank /= (int64_t)length_of(program, ACCEL_CP) * length_of(program, ACCEL_SP);
+  return rank * length_of(program, ACCEL_EP) + rt_rank_along(program, ACCEL_EP);
+}
+
 void rt_world_require(bool good, const struct problem *problem, int status) {
   const struct world *world = rt_world();
   int64_t first = world->ranks - rt_world_largest(good ? 0 : world->ranks - world->rank);

@@ -31,6 +31,9 @@ int64_t rt_mesh_ranks(const struct accel_program *program);
 /* Ranks of it that train on batches of their own. */
 int64_t rt_data_ranks(const struct accel_program *program);
 
+/* Which of these this rank is, or trains on the batches of. */
+int64_t rt_data_rank(const struct accel_program *program);
+
 /* Which of the ranks that differ along this axis alone this one is. */
 int rt_rank_along(const struct accel_program *program, enum accel_axis axis);
 

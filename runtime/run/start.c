@@ -97,7 +97,7 @@ void *accel_arena(const struct accel_run *run) {
 }
 
 int64_t accel_rank(const struct accel_run *run) {
-  return rt_world()->rank / (rt_mesh_ranks(run->program) / rt_data_ranks(run->program));
+  return rt_data_rank(run->program);
 }
 
 int64_t accel_rank_along(const struct accel_run *run, enum accel_axis axis) {
