@@ -15,7 +15,9 @@ static void add_shards(struct text *text, const struct program *program) {
   static const char *const wholes[] = {"states, gradients and weights whole", "; gradients and weights whole",
                                        "; weights whole", ""};
   int stage = program->job->parallelism.zero_stage;
-  text_printf(text, "%s%s%s; batches of their own", parts[stage], stage > 0 ? " in parts" : "", wholes[stage]);
+  bool same = program->job->parallelism.axes[AXIS_DP_SHARD] == job_sequence_ranks(program->job);
+  text_printf(text, "%s%s%s; %s", parts[stage], stage > 0 ? " in parts" : "", wholes[stage],
+              same ? "the same batches" : "batches of their own");
 }
 
 static void add_axis(struct text *text, const struct program *program, enum axis axis) {
@@ -26,8 +28,11 @@ static void add_axis(struct text *text, const struct program *program, enum axis
       [AXIS_SP] = "parameters and states whole, gradients added up; positions in parts",
       [AXIS_EP] =
           "each has some experts, with their gradients and states; other parameters whole; batches of their own"};
+  const bool counted = (axis == AXIS_CP || axis == AXIS_SP) && program->job->parallelism.zero_stage > 0;
   text_printf(text, "lies      %s: ", job_axis_names[axis]);
-  if (axis == AXIS_TP)
+  if (counted)
+    text_puts(text, "among the ranks along dp_shard; positions in parts");
+  else if (axis == AXIS_TP)
     add_tensors(text, program);
   else if (axis == AXIS_DP_SHARD)
     add_shards(text, program);
@@ -36,9 +41,10 @@ static void add_axis(struct text *text, const struct program *program, enum axis
   text_puts(text, "\n");
 }
 
-/* Ranks along dp_replicate but those along cp and sp, which it counts too. */
+/* Ranks along dp_replicate but those along cp and sp, where it counts them too. */
 static int64_t length_of(const struct job *job, enum axis axis) {
-  return job->parallelism.axes[axis] / (axis == AXIS_DP_REPLICATE ? job_sequence_ranks(job) : 1);
+  const bool counts = axis == AXIS_DP_REPLICATE && job->parallelism.zero_stage == 0;
+  return job->parallelism.axes[axis] / (counts ? job_sequence_ranks(job) : 1);
 }
 
 const char *placements_text(const struct program *program) {
