@@ -200,7 +200,7 @@ def write(job, path):
             if open_groups[:depth + 1] != groups[:depth + 1]:
                 lines.append("  " * depth + group + ":")
                 open_groups = groups[:depth + 1]
-        lines.append("  " * len(groups) + f"{key.rsplit('.', 1)[1]}: {json.dumps(job[key])}")
+        lines.append("  " * len(groups) + f"{key.rsplit('.', 1)[-1]}: {json.dumps(job[key])}")
         keys_of_lines[len(lines)] = key
     path.write_text("\n".join(lines) + "\n")
     return keys_of_lines
