@@ -42,7 +42,7 @@ static const struct {
      "accel_gpu_start_* accel_gpu_all_reduce* accel_wait_collectives accel_wait_reductions accel_wait_gathers "
      "accel_reduce_scatter* accel_all_gather* accel_all_to_all accel_broadcast* accel_exchange_starts "
      "accel_dispatch_rows accel_collect_rows accel_send accel_start_send accel_wait_sends accel_receive "
-     "accel_add_other "},
+     "accel_add_other accel_send_receive "},
     {EFFECT_BATCH,
      " accel_load_sequences accel_load_masked accel_load_documents accel_load_classes accel_load_values "
      "accel_eval_number accel_gpu_feed_* accel_gpu_prefetch accel_gpu_launch accel_gpu_report* accel_gpu_stream "

@@ -198,6 +198,7 @@ struct interp {
   int n_kernels, n_accesses;
   int stage, n_stages; /* of a pipeline: as which one the program is followed, of how many; 0: it has not asked */
   struct stage_messages messages[MAX_STAGES];
+  bool passes_on; /* something goes round the ranks along an axis */
 };
 
 enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_UNREACHABLE };
@@ -312,6 +313,11 @@ void interp_claim_stages(struct interp *interp);
  * it, so that one iteration stands for all. `first` is what the first function gave before it. */
 int interp_round_begins(const struct interp *interp);
 void interp_round_ends(struct interp *interp, const struct syntax *loop, int first);
+
+/* A call that gives a rank something and takes something from another one, all along an axis alike; the claim about all
+ * of these. */
+void interp_ring(struct interp *interp, const struct syntax *node, const struct value *arguments, int count);
+void interp_claim_ring(struct interp *interp);
 
 struct note *interp_note(struct interp *interp, struct syntax *node);
 /* Notes what a choice depends on, where its condition is not constant. */

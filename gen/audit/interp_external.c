@@ -430,6 +430,15 @@ static struct value receive_bytes(const struct call *call) {
   return value_number(0);
 }
 
+/* accel_send_receive(axis, to, x, from, y, bytes) */
+static struct value send_receive(const struct call *call) {
+  interp_collective(call->interp, call->node, call->arguments, call->count);
+  interp_ring(call->interp, call->node, call->arguments, call->count);
+  external_touch(call, 2, external_max(call, 5), false);
+  external_touch(call, 4, external_max(call, 5), true);
+  return value_number(0);
+}
+
 static struct value add_other(const struct call *call) {
   interp_collective(call->interp, call->node, call->arguments, call->count);
   int64_t count = external_max(call, 3), bytes = count > VALUE_MAX / 4 ? VALUE_MAX : count * 4;
@@ -475,6 +484,7 @@ static const struct {
     {"accel_start_send", send_bytes},
     {"accel_receive", receive_bytes},
     {"accel_add_other", add_other},
+    {"accel_send_receive", send_receive},
     {"accel_all_reduce_from", sum_float32_into},
     {"accel_all_reduce_bfloat16_from", sum_16_bits_into},
     {"accel_all_reduce_float16_from", sum_16_bits_into},

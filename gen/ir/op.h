@@ -210,7 +210,8 @@ enum op_exchange_form {
   EXCHANGE_ALL_REDUCE,
   EXCHANGE_REDUCE_SCATTER, /* of parts of a tensor, one for each rank */
   EXCHANGE_ALL_GATHER,
-  EXCHANGE_ALL_TO_ALL
+  EXCHANGE_ALL_TO_ALL,
+  EXCHANGE_SEND /* to the next rank, and from the one before */
 };
 
 /* Numbers that a kernel exchanges with other ranks while it runs. */
@@ -230,6 +231,8 @@ struct op_ranks {
   const struct op_kind *over_ranks;
   /* What the kernel exchanges with other ranks. NULL: nothing. */
   struct op_exchange (*exchanged)(const struct node *node);
+  /* What it exchanges next, after `count` exchanges, of which that is the first; false: no more. NULL: no more. */
+  bool (*exchanged_next)(const struct node *node, int count, struct op_exchange *exchange);
   /* The axis of the mesh along which the kernel asks which rank it runs on; -1: it does not. NULL: it does not. */
   int (*part_axis)(const struct node *node);
   /* How the operands lie on `ranks` ranks when one of them is split. placements[] has one for each input and then that
@@ -241,10 +244,12 @@ struct op_ranks {
    * that they have parts of (`place` has its rule); 0: there is none. */
   int apart;
   /* Of an operation that mixes positions: builds what each rank along `axis` does in its place over its own positions,
-   * which in dimension `apart` + 1 of the inputs are the first of 2 `ranks` chunks that is its own and the one as far
-   * from the end, and returns output 0 over these. The region is open. */
-  struct value *(*over_positions)(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis);
-  bool (*gathers)(const struct node *node); /* whether over_positions has a form of this node */
+   * which in dimension `apart` + 1 of its floating-point inputs are the first of 2 `ranks` chunks that is its own and
+   * the one as far from the end, and returns output 0 over these. Other inputs are whole. It gathers what it needs of
+   * other ranks, or, `ring`, has it go round them. The region is open. */
+  struct value *(*over_positions)(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis,
+                                  bool ring);
+  bool (*gathers)(const struct node *node, bool ring); /* whether over_positions has a form of this node */
   /* Rows of groups: input 0 is [rows][columns], sorted by group, input 1 where each group starts, [groups + 1], and
    * each input from this one on belongs to a group, in their order; output 0 has the rows of input 0. So ranks can
    * have some of the groups each. 0: the operation is of no groups. */

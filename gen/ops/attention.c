@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "gen/ops/support/support.h"
+#include "gen/ops/support/attention.h"
 
 /* The problem's size: batch and heads together, heads of queries for one of keys, queries, keys, columns. */
 struct size {
@@ -37,8 +37,8 @@ static bool check_starts(struct arena *arena, const struct node *node, int index
                         error);
 }
 
-static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
-                 const char **error) {
+int op_infer_attention(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                       const char **error) {
   struct shape q = node->inputs[0]->shape, k = node->inputs[1]->shape;
   if (!op_check_same_float(arena, node, 3, error)) return 0;
   for (int i = 0; i < 3; i++) {
@@ -104,7 +104,7 @@ static const double *starts_of(const struct node *node, const double *const *inp
   return inputs[index] + head / heads * size.queries;
 }
 
-static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
+void op_attention_reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   struct size size = size_of(node->inputs[0]->shape, node->inputs[1]->shape);
   for (int64_t h = 0; h < size.heads; h++)
     for (int64_t t = 0; t < size.queries; t++) {
@@ -135,7 +135,7 @@ static bool accepts_rows(struct shape shape, const int64_t *strides) {
   return strides[3] == 1 || shape.dim[3] == 1;
 }
 
-static bool accepts(const struct node *node, bool output, int index, const int64_t *strides) {
+bool op_attention_accepts(const struct node *node, bool output, int index, const int64_t *strides) {
   struct shape shape = output ? node->outputs[index]->shape : node->inputs[index]->shape;
   return shape.rank == 4 ? accepts_rows(shape, strides) : op_is_dense(shape, strides);
 }
@@ -161,7 +161,7 @@ static int along(const struct node *node, int axis, int input) {
 
 /* Samples are independent, and so are heads where a rank has the heads of keys of its heads of queries: both are split
  * into as many parts, or one head of keys serves all. */
-static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+bool op_place_attention(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
   const struct placement split = placements[seed];
   int64_t key_heads = node->inputs[1]->shape.dim[1];
   (void)ranks;
@@ -206,14 +206,16 @@ static struct value *starts_of_chunk(struct builder *builder, int64_t batch, int
 }
 
 /* Sliding windows and documents have bounds on both sides of a query's keys. */
-static bool gathers(const struct node *node) {
-  return node_int(node, "window") == 0 && node->n_inputs == 3;
+static bool gathers(const struct node *node, bool ring) {
+  bool one_side = node_int(node, "window") == 0 && node->n_inputs == 3;
+  bool same = node->inputs[0]->shape.dim[2] == node->inputs[1]->shape.dim[2];
+  return ring ? same : one_side;
 }
 
 /* Keys and values are gathered (Grattafiori et al., arXiv:2407.21783, section 3.3.2). Where keys are backwards, a
  * causal mask hides those before a query's first, so that what a rank runs does not depend on its number: its first
  * chunk takes the keys of half the sequence, its other one all. */
-static struct value *over_positions(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis) {
+static struct value *over_gathered(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis) {
   struct value *q = node->inputs[0], *chunks[2];
   const bool causal = node_int(node, "causal") != 0;
   const int64_t length = q->shape.dim[2] / 2, half = length * ranks;
@@ -230,6 +232,11 @@ static struct value *over_positions(struct builder *builder, const struct node *
   }
   struct attribute along = attribute_int("axis", 2);
   return builder_op(builder, "concat", chunks, 2, &along, 1);
+}
+
+static struct value *over_positions(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis,
+                                    bool ring) {
+  return ring ? op_ring_attention(builder, node, ranks, axis) : over_gathered(builder, node, ranks, axis);
 }
 
 /* Each query sees earlier positions alone: the KV cache holds the keys and values of all positions so far. */
@@ -263,9 +270,13 @@ static int key_variants(int64_t keys, const char *const words[3], const char **v
   return count;
 }
 
+int op_attention_variants(int64_t keys, const char **variants) {
+  return key_variants(keys, (const char *const[3]){"256", "128", "64"}, variants);
+}
+
 static int variants(const struct node *node, const int64_t *const *strides, const char **variants) {
   (void)strides;
-  return key_variants(node->inputs[1]->shape.dim[2], (const char *const[3]){"256", "128", "64"}, variants);
+  return op_attention_variants(node->inputs[1]->shape.dim[2], variants);
 }
 
 /* cuDNN's: 16 bits, heads of up to 128 columns that 8 divides, no documents, and no window that leaves keys out. `q`:
@@ -290,28 +301,28 @@ static const struct op_kind kind = {
     .class = OP_KERNEL,
     .input_names = {"q", "k", "v", "starts"},
     .output_names = {"y", "lse"},
-    .infer = infer,
+    .infer = op_infer_attention,
     .sequence.along = along,
     .sequence.incremental = incremental,
-    .ranks.place = place,
+    .ranks.place = op_place_attention,
     .ranks.apart = 1 + 1,
     .ranks.gathers = gathers,
     .ranks.over_positions = over_positions,
     .gradient = gradient,
-    .layout.accepts = accepts,
+    .layout.accepts = op_attention_accepts,
     .choice.variants = variants,
     .choice.what = "KV block size",
     .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
     .cost.flops = flops,
     .library.part = LIBRARY_ATTENTION,
     .library.offers = in_library,
-    .truth.reference = reference,
+    .truth.reference = op_attention_reference,
 };
 
 /* ---- Backward ---- */
 
-static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
-                          const char **error) {
+int op_infer_attention_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                                const char **error) {
   if (!op_check_shape(arena, node, 0, node->inputs[1]->shape, "like q", error)) return 0;
   if (!op_check_same_float(arena, node, 4, error)) return 0;
   for (int i = 0; i < 3; i++) {
@@ -340,7 +351,7 @@ static void attend_backward(const struct query *at, struct seen seen, int64_t co
   }
 }
 
-static void reference_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+void op_attention_backward_reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   struct size size = size_of(node->inputs[1]->shape, node->inputs[2]->shape);
   for (int o = 0; o < 3; o++)
     for (int64_t i = 0; i < shape_count(node->outputs[o]->shape); i++) outputs[o][i] = 0;
@@ -383,9 +394,13 @@ static int64_t library_workspace(const struct node *node, bool deterministic) {
   return workspace + 4 * heads * columns * (q.dim[2] + up_to(q.dim[2], 8));
 }
 
+int op_attention_backward_variants(int64_t keys, const char **variants) {
+  return key_variants(keys, (const char *const[3]){"64", "32", "128"}, variants);
+}
+
 static int variants_backward(const struct node *node, const int64_t *const *strides, const char **variants) {
   (void)strides;
-  return key_variants(node->inputs[2]->shape.dim[2], (const char *const[3]){"64", "32", "128"}, variants);
+  return op_attention_backward_variants(node->inputs[2]->shape.dim[2], variants);
 }
 
 static const struct op_kind kind_backward = {
@@ -394,8 +409,8 @@ static const struct op_kind kind_backward = {
     .template_name = "attention",
     .input_names = {"dy", "q", "k", "v", "y", "lse", "starts"},
     .output_names = {"dq", "dk", "dv"},
-    .infer = infer_backward,
-    .layout.accepts = accepts,
+    .infer = op_infer_attention_backward,
+    .layout.accepts = op_attention_accepts,
     .choice.variants = variants_backward,
     .choice.what = "KV block size",
     .memory.accumulates = 1 | 2 | 4,
@@ -404,7 +419,7 @@ static const struct op_kind kind_backward = {
     .library.part = LIBRARY_ATTENTION,
     .library.offers = in_library_backward,
     .library.workspace = library_workspace,
-    .truth.reference = reference_backward,
+    .truth.reference = op_attention_backward_reference,
 };
 
 static struct value *attention_from(struct builder *builder, const struct argument *arguments, struct value *starts,

@@ -62,6 +62,9 @@ enum checkpointing {
   CHECKPOINTING_FUNCTIONS,
   CHECKPOINTING_AUTO /* one of the others, found by the plan */
 };
+/* How ranks along cp get the keys and values of others. */
+enum cp_comm { CP_COMM_ALLGATHER, CP_COMM_RING };
+
 enum reproducible { REPRODUCIBLE_OFF, REPRODUCIBLE_RUN, REPRODUCIBLE_TOPOLOGY };
 enum mixed_precision { PRECISION_NO, PRECISION_BF16, PRECISION_FP16 };
 

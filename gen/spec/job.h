@@ -177,6 +177,7 @@ struct job {
     int64_t least_params;  /* of a layer of which ranks hold a part alone */
     struct named *ignored; /* ignored_modules: parameters whose layers are whole on every rank */
     int n_ignored;
+    enum cp_comm cp_comm;
     enum reproducible reproducible;
     enum pp_schedule pp_schedule;
     struct {

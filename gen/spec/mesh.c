@@ -52,6 +52,13 @@ static const struct refusal dividing_on_gpus[] = {
      "a job without parallelism.fsdp"},
 };
 
+/* Of ranks along cp round which keys and values go. */
+static const char no_ring[] = "programs for GPUs have no kernel of ring attention so far";
+static const struct refusal ring[] = {
+    {"devices.kind", "cuda", no_ring, "devices.kind: cpu"},
+    {"devices.kind", "hip", no_ring, "devices.kind: cpu"},
+};
+
 /* Of ranks that divide sequences. */
 static const struct refusal sequences[] = {
     {"devices.kind", "hip", "programs for AMD's GPUs divide no sequences so far", "devices.kind: cpu"},
@@ -223,6 +230,12 @@ static void check_on_gpus(const struct spec_node *job, struct diagnostics *diags
                  "a job without parallelism.tp", diags);
 }
 
+static void check_ring(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *comm = spec_find(job, "parallelism.cp_comm");
+  if (axis_length(job, AXIS_CP) == 1 || comm == NULL || !spec_is(comm, "ring")) return;
+  check_refusals(job, ring, COUNT(ring), "parallelism.cp_comm: ring", comm, "parallelism.cp_comm: allgather", diags);
+}
+
 /* Positions are split between matmuls that ranks divide. */
 static void check_residual(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *split = spec_find(job, "parallelism.megatron.sequence_parallelism");
@@ -267,6 +280,7 @@ void mesh_check(const struct spec_node *job, struct diagnostics *diags) {
     if (ranks == 0) ranks = 1;
   }
   check_on_gpus(job, diags);
+  check_ring(job, diags);
   check_residual(job, diags);
   check_stages(job, diags);
 }

@@ -154,6 +154,11 @@ void accel_wait_sends(void);
  * rank to another come in the order in which they were sent. */
 void accel_receive(enum accel_axis axis, int from, void *values, size_t bytes);
 
+/* Gives x[] to the rank that is `to` further along `axis` than this one, while y[] becomes what the rank that is `from`
+ * further gives; after the last one comes the first, and negative numbers count backwards. All ranks along the axis
+ * call it, with `to` and `from` whose sum is a multiple of their number. The two arrays are apart. */
+void accel_send_receive(enum accel_axis axis, int to, const void *x, int from, void *y, size_t bytes);
+
 /* values[i] becomes its sum over this rank and rank `other` along `axis`, on both of them, which both call this. */
 void accel_add_other(enum accel_axis axis, int other, float *values, size_t count);
 

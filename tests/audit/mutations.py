@@ -167,6 +167,14 @@ def of_exchanges(*changes):
     return of_ranks(*changes, mark="(ACCEL_SP,")
 
 
+# What goes round ranks: to whom, what, from whom, whereto, how much.
+RING = r"(accel_send_receive\(ACCEL_CP, )(-?\d+), (\w+), (-?\d+), (\w+), (\d+)( \* sizeof)"
+
+
+def of_rings(*changes):
+    return of_ranks(*changes, mark="(ACCEL_CP,")
+
+
 def of_stages(*changes):
     """One of these changes of a program whose ranks are the stages of a pipeline."""
     return of_ranks(*changes, mark="(ACCEL_PP,")
@@ -322,6 +330,18 @@ KINDS = {
         (r"\n  (all_to_all_\w+\(|accel_all_to_all\()([^;]*;)", r"\n  if (arena->result[0] < 9.0f) \1\2"))),
     "exchange with itself": ("no-overlap", replace(EXCHANGE, r"\1(\2, \3, \3, \5 * sizeof *\6)")),
     "part of another rank": ("in-bounds", replace(r"\+ rank_along_sp\)", "+ rank_along_sp + 1)")),
+    "message to another rank": ("deadlock-free", replace(RING, lambda m, r: r.choice([
+        f"{m[1]}{m[4]}, {m[3]}, {m[4]}, {m[5]}, {m[6]}{m[7]}", f"{m[1]}{m[2]}, {m[3]}, {m[2]}, {m[5]}, {m[6]}{m[7]}",
+        f"{m[1]}{int(m[2]) + 1}, {m[3]}, {m[4]}, {m[5]}, {m[6]}{m[7]}", f"{m[1]}0, {m[3]}, 0, {m[5]}, {m[6]}{m[7]}"]))),
+    "message by the rank": ("same-collectives", of_rings(
+        (RING, r"\1(int)rank_along_cp, \3, \4, \5, \6\7"), (RING, r"\1\2, \3, \4, \5, \6 / (rank_along_cp + 1)\7"),
+        (r"\n( +)(accel_send_receive\([^;]*;)", r"\n\1if (rank_along_cp == 0) \2"),
+        (r"if \(step > 0\)", "if (step > rank_along_cp)"))),
+    "message of too much": ("in-bounds no-overlap", replace(RING, lambda m, r: (
+        f"{m[1]}{m[2]}, {m[3]}, {m[4]}, {m[5]}, {int(m[6]) + r.choice([1, 7, int(m[6])])}{m[7]}"))),
+    "message of too little": ("written-before-read no-overlap", replace(RING, lambda m, r: (
+        f"{m[1]}{m[2]}, {m[3]}, {m[4]}, {m[5]}, {int(m[6]) - r.choice([1, 7, int(m[6]) // 2])}{m[7]}"))),
+    "message over itself": ("no-overlap", replace(RING, r"\1\2, \3, \4, \3, \6\7")),
     "message to another stage": ("deadlock-free", replace(
         r"(accel_(?:send|start_send|receive|add_other)\(ACCEL_PP, )(\d)", lambda m, r: m[1] + str(int(m[2]) + r.choice([-1, 1])))),
     "message of another size": ("deadlock-free", replace(

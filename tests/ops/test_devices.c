@@ -15,6 +15,8 @@ static const char *const missing[] = {
     "exchange_starts", /* of ranks that divide experts, which a job for GPUs has none of */
     "dispatch_rows",
     "collect_rows",
+    "ring_attention", /* of ranks round which keys go, likewise */
+    "ring_attention_backward",
 };
 
 static bool has_kernel(const struct op_kind *kind) {

@@ -15,12 +15,17 @@ EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 SP = {"sp": 2}
 
 
+def along(axis, ranks):
+    """The keys of ranks along sp, along cp, which gather keys, or round which keys go."""
+    return {"cp": ranks, "cp_comm": "ring"} if axis == "ring" else {axis: ranks}
+
+
 class Sequences(BesideOne):
     """`ranks` ranks, of which each so many along `axis` have positions of the same samples."""
 
     def beside(self, ranks, each, axis="sp", batch=3, steps=20, tolerance=1e-6, **groups):
         config = groups.pop("config", CONFIG)
-        several, lines = trained(ranks, job_of(ranks, batch, steps, config=config, parallelism={axis: each}, **groups))
+        several, lines = trained(ranks, job_of(ranks, batch, steps, config=config, parallelism=along(axis, each), **groups))
         self.agree(several, lines, *self.one(ranks // each * batch, steps, config=config, **groups), tolerance)
         return several
 
@@ -61,9 +66,9 @@ class Sequences(BesideOne):
         """Each element has the random number that one process with as many micro-batches draws for it."""
         config = {**CONFIG, "dropout": 0.1}
         one = self.one(3, 20, config=config, training=EVALUATED, accumulation={"num_steps": 4, "sync_with_dataloader": False})
-        for ranks, each, axis in ((2, 2, "sp"), (4, 2, "cp")):
+        for ranks, each, axis in ((2, 2, "sp"), (4, 2, "ring")):
             steps = {"num_steps": 4 * each // ranks, "sync_with_dataloader": False}
-            several = trained(ranks, job_of(ranks, 3, 20, config=config, training=EVALUATED, accumulation=steps, parallelism={axis: each}))
+            several = trained(ranks, job_of(ranks, 3, 20, config=config, training=EVALUATED, accumulation=steps, parallelism=along(axis, each)))
             self.agree(*several, *one)
 
     def test_grouped_heads(self):
@@ -86,9 +91,28 @@ class Sequences(BesideOne):
     def test_more_ranks_than_heads_of_keys(self):
         self.beside(4, 4, "cp", model="llama", config=LLAMA, data={"sequence_length": 16})
 
+    def test_ring(self):
+        """Keys and values go to the next rank in each of two layers, back with the gradients of others behind them."""
+        several = self.beside(4, 4, "ring", config={**CONFIG, "block_size": 16}, training=EVALUATED)
+        parts = [c for c in several.plan()["collectives"] if c["axis"] == "cp"]
+        self.assertEqual({(c["kind"], c["bytes"]) for c in parts}, {("send", 2 * 3 * 4 * 32 * 4)})
+        there, back = 3 * ["keys"], ["keys", "keys", "gradients", "keys", "gradients", "gradients"]
+        self.assertEqual([c["what"].split()[0] for c in parts], 2 * there + 2 * back)
+
+    def test_ring_with_data_parallelism(self):
+        """Of chunks of several blocks of queries and a rest, with grouped heads."""
+        self.beside(4, 2, "ring", model="llama", config=LLAMA, data={"sequence_length": 276})
+
+    def test_ring_in_bf16(self):
+        self.beside(2, 2, "ring", tolerance=1e-3, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3},
+                    memory={"activation_checkpointing": "all"}, accumulation={"num_steps": 2, "sync_with_dataloader": False})
+
+    def test_ring_of_windows(self):
+        self.beside(4, 4, "ring", model="mistral", config={**LLAMA, "head_dim": 16, "sliding_window": 20}, data={"sequence_length": 144})
+
     def test_both_directions(self):
         """Attention to later positions, too, and targets that count for nothing."""
-        for axis in ("sp", "cp"):
+        for axis in ("sp", "cp", "ring"):
             self.beside(2, 2, axis, model="bert", config=BERT, data={"sequence_length": 16, "masking": {"mask_token": 256}},
                         accumulation={"normalize": "tokens"}, training=EVALUATED)
 
@@ -162,6 +186,8 @@ class Refused(unittest.TestCase):
     def test_gpus(self):
         """What runs on NVIDIA's is in tests/cuda/test_axes.py."""
         self.refused("programs for AMD's GPUs divide no sequences so far", devices={"per_node": 2, "kind": "hip"})
+        self.refused("'devices.kind' does not go with parallelism.cp_comm: ring: programs for GPUs have no kernel of ring attention so far",
+                     devices={"per_node": 2, "kind": "cuda"}, parallelism=along("ring", 2))
 
 
 if __name__ == "__main__":

@@ -101,6 +101,10 @@ class Traffic(unittest.TestCase):
         self.check_order(trainer, plan)
         plan, trainer = self.check(4, ("dp_replicate", "cp", "tp"), config=LAYERS, parallelism={"cp": 2, "tp": 2})
         self.check_order(trainer, plan)
+        plan, trainer = self.check(3, ("dp_replicate", "cp"), config=LAYERS, parallelism={"cp": 3, "cp_comm": "ring"},
+                                   precision={"mixed_precision": "bf16"})
+        self.assertEqual({c["bytes"] for c in plan if c["axis"] == "cp"}, {2 * 2 * 4 * 24 * 2, 2 * 2 * 4 * 24 * 4})
+        self.check_order(trainer, plan)
 
     def test_experts(self):
         """Gradients of experts go along dp_replicate alone. Data decides what an all-to-all sends: no more than the plan says."""

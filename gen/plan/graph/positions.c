@@ -43,6 +43,10 @@ static struct along first_of(const struct positions *positions) {
   return positions->keys.ranks > 1 ? positions->keys : positions->heads;
 }
 
+static bool is_ring(const struct positions *positions) {
+  return positions->program->job->parallelism.cp_comm == CP_COMM_RING;
+}
+
 /* ---- What a node needs and gives ---- */
 
 /* Numbers of batches: what is linear in means over a rank's positions is such a mean. */
@@ -61,11 +65,14 @@ static bool place_means(const struct positions *positions, const struct node *no
 
 /* Where a node has its positions of all operands, of which it gathers some. */
 static bool place_gathering(const struct positions *positions, const struct node *node, struct placed *placed) {
-  placed->gathers = node->kind->ranks.gathers(node) && placed->back.form == PLACED_SPLIT &&
+  placed->gathers = node->kind->ranks.gathers(node, is_ring(positions)) && placed->back.form == PLACED_SPLIT &&
                     placed->back.dim == node->kind->ranks.apart && placed->back.blocks == 1;
-  for (int i = 0; i < node->n_inputs; i++)
-    placed->gathers = placed->gathers && placement_equal(*placement_of(positions, node->inputs[i]), placed->back);
-  for (int i = 0; i <= node->n_inputs; i++) placed->operands[i] = placed->back;
+  for (int i = 0; i < node->n_inputs; i++) {
+    placed->operands[i] = node->inputs[i]->dtype != DTYPE_INT32 ? placed->back : whole;
+    placed->gathers =
+        placed->gathers && placement_equal(*placement_of(positions, node->inputs[i]), placed->operands[i]);
+  }
+  placed->operands[node->n_inputs] = placed->back;
   return placed->gathers;
 }
 
@@ -332,8 +339,8 @@ static void append(struct rebuild *rebuild, struct region *region, struct node *
   }
   struct value *result = node->outputs[0];
   if (placed->gathers)
-    result =
-        node->kind->ranks.over_positions(rebuild->builder, node, positions->keys.ranks, (int64_t)positions->keys.axis);
+    result = node->kind->ranks.over_positions(rebuild->builder, node, positions->keys.ranks,
+                                              (int64_t)positions->keys.axis, is_ring(positions));
   const char *name = node->outputs[0]->name;
   if (!placement_equal(made, placed->back)) {
     name_after(positions, result, name, "sequences");
@@ -353,6 +360,20 @@ static void divide_region(const struct positions *positions, struct region *regi
   rebuild_region(&rebuild, region);
 }
 
+/* Whether only operations that mix positions take a value, which they then need whole. */
+static bool is_mixed_alone(const struct value *value, const struct region *region) {
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct node *node = region->nodes.items[i];
+    for (int k = 0; k < node->n_inputs; k++) {
+      if (node->inputs[k] != value) continue;
+      bool mixed = node->call != NULL ? is_mixed_alone(node->call->callee->inputs.items[k], node->call->callee)
+                                      : node->kind->ranks.apart > 0;
+      if (!mixed) return false;
+    }
+  }
+  return true;
+}
+
 /* The entry's inputs of the positions of each sample. */
 static bool seed(const struct positions *positions) {
   const struct region *entry = positions->program->graph->entry;
@@ -366,7 +387,7 @@ static bool seed(const struct positions *positions) {
   }
   for (int i = 0; i < entry->inputs.count; i++) {
     const struct value *input = entry->inputs.items[i];
-    if (!shape_equal(input->shape, tokens->shape)) continue;
+    if (!shape_equal(input->shape, tokens->shape) || is_mixed_alone(input, entry)) continue;
     *placement_of(positions, input) = placement_split(1, 1);
     placement_of(positions, input)->balanced = positions->keys.ranks > 1;
   }

@@ -154,15 +154,14 @@ static bool is_along(const struct job *job, struct op_exchange exchange, enum ax
   return exchange.axis >= 0 ? axis == (enum axis)exchange.axis : axis == AXIS_DP_REPLICATE || axis == AXIS_DP_SHARD;
 }
 
-/* What a statement's kernel exchanges with other ranks while it runs: along the inner axes first. */
-static void exchange_in_kernel(struct sequence *sequence, const struct step *step) {
+/* One thing that a statement's kernel exchanges with other ranks while it runs: along the inner axes first. */
+static void exchange_once(struct sequence *sequence, const struct step *step, struct op_exchange exchange) {
   static const enum collective_kind kinds[] = {[EXCHANGE_ALL_REDUCE] = COLLECTIVE_ALL_REDUCE,
                                                [EXCHANGE_REDUCE_SCATTER] = COLLECTIVE_REDUCE_SCATTER,
                                                [EXCHANGE_ALL_GATHER] = COLLECTIVE_ALL_GATHER,
-                                               [EXCHANGE_ALL_TO_ALL] = COLLECTIVE_ALL_TO_ALL};
+                                               [EXCHANGE_ALL_TO_ALL] = COLLECTIVE_ALL_TO_ALL,
+                                               [EXCHANGE_SEND] = COLLECTIVE_SEND};
   const struct program *program = sequence->program;
-  if (step->node->kind->ranks.exchanged == NULL) return;
-  const struct op_exchange exchange = step->node->kind->ranks.exchanged(step->node);
   for (int axis = AXES - 1; axis >= 0; axis--) {
     if (!is_along(program->job, exchange, (enum axis)axis)) continue;
     run_alone(sequence,
@@ -175,6 +174,17 @@ static void exchange_in_kernel(struct sequence *sequence, const struct step *ste
                                   .count = exchange.count,
                                   .times = program->kind == PROGRAM_TRAIN ? program->job->accumulation.num_steps : 1});
   }
+}
+
+static void exchange_in_kernel(struct sequence *sequence, const struct step *step) {
+  const struct op_ranks *ranks = &step->node->kind->ranks;
+  if (ranks->exchanged == NULL) return;
+  struct op_exchange exchange = ranks->exchanged(step->node);
+  int count = 0;
+  do {
+    exchange_once(sequence, step, exchange);
+    count++;
+  } while (ranks->exchanged_next != NULL && ranks->exchanged_next(step->node, count, &exchange));
 }
 
 /* The same of all that a function calls, in order. */

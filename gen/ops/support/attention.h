@@ -1,0 +1,35 @@
+/* What attention and its forms over several ranks share (gen/ops/attention.c): a node with q, k, v and, where there are
+ * documents, starts as inputs, y and lse as its first outputs, and the attributes causal, window and scale; backward
+ * with dy, q, k, v, y, lse and starts, and dq, dk, dv. */
+#ifndef ACCEL_OPS_ATTENTION_H
+#define ACCEL_OPS_ATTENTION_H
+
+#include "gen/ops/support/support.h"
+
+/* Sets shapes[] and dtypes[] of y and lse. 2; 0 with *error set. */
+int op_infer_attention(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                       const char **error);
+
+/* The same of dq, dk and dv. 3. */
+int op_infer_attention_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                                const char **error);
+
+/* y and lse; dq, dk and dv. */
+void op_attention_reference(const struct node *node, const double *const *inputs, double *const *outputs);
+void op_attention_backward_reference(const struct node *node, const double *const *inputs, double *const *outputs);
+
+/* Whether an operand may have these strides: in rows of columns that lie together, which may lie anywhere. */
+bool op_attention_accepts(const struct node *node, bool output, int index, const int64_t *strides);
+
+/* Placements of a split along samples or heads, as op_ranks.place sets them. */
+bool op_place_attention(const struct node *node, int seed, int64_t ranks, struct placement *placements);
+
+/* KV block sizes that a kernel can choose from, of `keys` keys in a row: forward, backward. */
+int op_attention_variants(int64_t keys, const char **variants);
+int op_attention_backward_variants(int64_t keys, const char **variants);
+
+/* Attention of this rank's queries to the keys of all `ranks` ranks along `axis`, which go round them: what stands for
+ * `node` over balanced parts of its q, k and v, and whole starts. Returns y (gen/ops/ring_attention.c). */
+struct value *op_ring_attention(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis);
+
+#endif
