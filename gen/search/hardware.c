@@ -13,8 +13,9 @@ static const struct product {
      * directions together. Efficiency: 267.9 TFLOPS, the largest that mamf-finder.py has found, in "Machine Learning
      * Engineering", compute/accelerator, by S. Bekman. */
     {"a100-sxm-80gb", 312e12, 156e12, 19.5e12, 267.9 / 312, 2039e9, 300e9},
-    /* "NVIDIA H100 Tensor Core GPU" data sheet: 989.4, 494.7 and 66.9 TFLOPS without sparsity, 3.35 TB/s, NVLink of 900
-     * GB/s in both directions together. Efficiency: 792.1 TFLOPS, as above. */
+    /* NVIDIA H100 SXM5, as glennklockwood.com/garden/processors/h100 lists NVIDIA's figures: 989.4, 494.7 and 66.9
+     * TFLOPS without sparsity, 3.35 TB/s, NVLink of 900 GB/s in both directions together. Efficiency: 792.1 TFLOPS, as
+     * above. */
     {"h100-sxm-80gb", 989.4e12, 494.7e12, 66.9e12, 792.1 / 989.4, 3350e9, 450e9},
 };
 

@@ -1,7 +1,6 @@
-#include <string.h>
-
 #include "gen/base/quantity.h"
 #include "gen/base/text.h"
+#include "gen/plan/ranks/collectives.h"
 #include "gen/search/search.h"
 
 const char *mesh_text(struct arena *arena, const struct mesh *mesh) {
@@ -123,17 +122,6 @@ static json_t *candidate_json(const struct candidate *candidate) {
   return object;
 }
 
-static const char *kind_name(enum collective_kind kind) {
-  static const char *const names[] = {[COLLECTIVE_ALL_REDUCE] = "all-reduce",
-                                      [COLLECTIVE_REDUCE_SCATTER] = "reduce-scatter",
-                                      [COLLECTIVE_ALL_GATHER] = "all-gather",
-                                      [COLLECTIVE_ALL_TO_ALL] = "all-to-all",
-                                      [COLLECTIVE_TREE_ALL_REDUCE] = "all-reduce",
-                                      [COLLECTIVE_TREE_REDUCE_SCATTER] = "reduce-scatter",
-                                      [COLLECTIVE_SEND] = "send"};
-  return names[kind];
-}
-
 static json_t *kernels_json(const struct division *division) {
   json_t *list = json_array();
   for (int i = 0; i < division->kernels.count; i++) {
@@ -150,7 +138,7 @@ static json_t *exchanges_json(const struct division *division) {
   json_t *list = json_array();
   for (int i = 0; i < division->exchanges.count; i++) {
     const struct exchange *exchange = &division->exchanges.items[i];
-    json_array_append_new(list, json_pack("{s:s, s:s, s:f, s:I, s:I}", "kind", kind_name(exchange->kind), "axis",
+    json_array_append_new(list, json_pack("{s:s, s:s, s:f, s:I, s:I}", "kind", collective_name(exchange->kind), "axis",
                                           job_axis_names[exchange->axis], "bytes", exchange->bytes, "per_layer",
                                           (json_int_t)exchange->per_layer, "around", (json_int_t)exchange->around));
   }

@@ -1,7 +1,8 @@
 """The search of a mesh (parallelism: auto) beside published runs: what it would choose, what they chose, and the MFU that it predicts
 of both beside theirs. And how long searches take.
 
-usage: mesh_search.py [--time] [NAME...]   prints the tables of docs/mesh-search.md; --time: how long searches take, alone
+usage: mesh_search.py [--time | --measure] [NAME...]   prints the tables of docs/mesh-search.md; --time: how long searches take;
+                                                      --measure: two ranks of a small GPT-2 on this machine, beside one
 
 MFU counts FLOPs as each publication does, without those of a forward that runs again, so that it says how long a step takes. Twice it is
 predicted: with the efficiency of devices.hardware, and with the one at which the first run of its source is predicted as published."""
@@ -9,6 +10,7 @@ predicted: with the efficiency of devices.hardware, and with the one at which th
 import json
 import pathlib
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -183,9 +185,67 @@ def times():
             print(f"| {name} | {ranks:,} | {search['meshes']:,} | {clock:.1f} | {processor:.1f} |", flush=True)
 
 
+SMALL = {"n_layer": 4, "n_head": 4, "n_embd": 256, "vocab_size": 256, "block_size": 128}
+SAMPLES, STEPS, ROUNDS = 8, 12, 7
+# A name, its keys, and its mesh.
+MEASURED = {
+    "dp 2": ({}, mesh(dp_replicate=2, batch=4)),
+    "ZeRO-3": ({"zero_stage": 3}, mesh(dp_shard=2, zero_stage=3, batch=4)),
+    "tp 2": ({"tp": 2}, mesh(tp=2, batch=8)),
+    "tp 2 + sequence": ({"tp": 2, "megatron": {"sequence_parallelism": True}}, mesh(tp=2, sequence=True, batch=8)),
+    "pp 2, 1f1b": ({"pp": 2}, mesh(pp=2, order="1f1b", batch=2, steps=4)),
+}
+
+
+def speeds():
+    """FLOP/s of a matmul of float32 and bytes a second of a copy, of one thread: the best of five."""
+    import numpy
+    a, flops, copy = numpy.ones((768, 768), "f"), [], []
+    source = numpy.ones(16 << 20, "f")
+    target = numpy.empty_like(source)
+    for _ in range(5):
+        start = time.perf_counter()
+        a @ a
+        middle = time.perf_counter()
+        target[:] = source
+        flops.append(2 * 768**3 / (middle - start))
+        copy.append(2 * source.nbytes / (time.perf_counter() - middle))
+    return max(flops), max(copy)
+
+
+def measure():
+    """Steps of two ranks over those of one, each round's programs one after the other; the medians of the rounds' ratios."""
+    sys.path.insert(0, str(TREE / "tests" / "parallel"))
+    import ranks
+    flops, copy = speeds()
+    job = job_of(("gpt2", SMALL), 128, 2, SAMPLES, {"memory": "1GiB", "peak_flops": flops, "memory_bandwidth": copy,
+                                                   "link": {"latency": 2, "bandwidth": copy / 2 / 1e6}}, kind="cpu", nodes=1)
+    job["data"]["train"], job["precision"], job["memory"] = {"path": "corpus.txt", "format": "bytes"}, {}, {"activation_checkpointing": "none"}
+    search, *_ = search_of(job)
+    cluster = cost.Cluster(2, 2, 2**30, SAMPLES, search)
+    one = cost.step_seconds(cluster, mesh(batch=SAMPLES))
+    programs = {}
+    for name, (keys, found) in {"one": ({}, mesh(batch=SAMPLES)), **MEASURED}.items():
+        groups = {"accumulation": {"num_steps": found["num_steps"], "sync_with_dataloader": False}}
+        programs[name] = ranks.Ranks(1 if name == "one" else 2, ranks.job_of(
+            1 if name == "one" else 2, found["batch_size"], STEPS, config=SMALL, **groups, **({"parallelism": keys} if keys else {})))
+        programs[name].build()
+    ratios = {name: [] for name in MEASURED}
+    for _ in range(ROUNDS):
+        taken = {name: statistics.median(line["step_ms"] for line in program.run()[2:]) for name, program in programs.items()}
+        for name in MEASURED:
+            ratios[name].append(taken[name] / taken["one"])
+    print(f"{flops / 1e9:.0f} GFLOP/s, {copy / 1e9:.1f} GB/s\n\n| two ranks | predicted | measured | rounds | off by |\n|---|---|---|---|---|")
+    for name, (_, found) in MEASURED.items():
+        predicted, median = cost.step_seconds(cluster, found) / one, statistics.median(ratios[name])
+        print(f"| {name} | {predicted:.2f} | {median:.2f} | {min(ratios[name]):.2f} to {max(ratios[name]):.2f} | {100 * (predicted / median - 1):+.0f} % |")
+
+
 if __name__ == "__main__":
-    names = [name for name in sys.argv[1:] if name != "--time"]
-    if "--time" not in sys.argv:
-        compare(names or list(RUNS))
-    else:
+    names = [name for name in sys.argv[1:] if not name.startswith("--")]
+    if "--time" in sys.argv:
         times()
+    elif "--measure" in sys.argv:
+        measure()
+    else:
+        compare(names or list(RUNS))
