@@ -19,6 +19,7 @@
 #include "runtime/values/processes.h"
 #include "runtime/weights/layers.h"
 #include "runtime/weights/sharded_rows.h"
+#include "runtime/weights/shared_file.h"
 #include "runtime/weights/tensor_parts.h"
 #include "runtime/weights/tensors.h"
 #include "runtime/weights/weights.h"
@@ -138,10 +139,23 @@ static bool fill_fresh(const struct accel_program *program, void *weights, struc
   return true;
 }
 
-/* Rank 0 makes the whole and deals it. */
+/* Each rank reads its part of a file that all of them see. False: they do not, or it is wrong. */
+static bool read_parts(const struct accel_program *program, char *own, struct problem *problem) {
+  struct weights_file file;
+  if (program->start.path == NULL || !rt_divides_tensors(program)) return false;
+  bool opened = rt_weights_open(&file, program, program->start.path, problem);
+  bool shared = rt_weights_are_shared(opened ? &file : NULL);
+  bool read = !shared || rt_tensor_parts_read(program, &file, own, problem);
+  if (opened) rt_weights_close(&file);
+  rt_world_require(read, problem, 1);
+  return shared;
+}
+
+/* Rank 0 makes the whole and deals it, where it is not read in parts. */
 static bool fill_fresh_parts(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
   char **arrays = run->saves.saver.arrays, **own = run->saves.saver.own;
+  if (read_parts(program, own[0], problem)) return true;
   bool good = rt_sharded_open(program, own, arrays, STATES_LEFT, problem);
   if (good && rt_is_main() && program->start.path == NULL) rt_weights_init(program, arrays[0]);
   if (good && rt_is_main() && program->start.path != NULL)

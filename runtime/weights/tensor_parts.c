@@ -283,3 +283,58 @@ void rt_tensor_parts_deal(const struct accel_program *program, int state, char *
   free(piece);
   free(all);
 }
+
+/* Elements [first, first + count) of a parameter, of which `made` is the whole where its initialiser makes it. */
+static void read_range(const struct accel_program *program, const struct weights_file *file, int tensor,
+                       const float *made, size_t first, size_t count, char *to) {
+  if (made != NULL)
+    memcpy(to, made + first, count * sizeof *made);
+  else
+    rt_weights_read(program, file, tensor, (int64_t)first, (int64_t)count, (float *)to);
+}
+
+/* A rank's pieces of a parameter, one after the other, padded with zeros; a whole one may be of another type. */
+static void read_pieces(const struct accel_program *program, const struct weights_file *file, int tensor,
+                        const struct tensor_part *part, const float *made, char *to) {
+  const struct accel_tensor *whole = &program->tensors[tensor];
+  size_t rank = part->ranks > 1 && part->step == 0 ? (size_t)rt_rank_along(program, part->axis) : 0;
+  size_t ranks = part->step == 0 ? part->ranks : 1;
+  if (ranks == 1) {
+    read_range(program, file, tensor, made, 0, (size_t)rt_shape_count(whole->rank, whole->shape), to);
+    return;
+  }
+  for (size_t p = 0; p < part->pieces; p++) {
+    size_t length = piece_length(part, rank), at = p * part->length * sizeof(float);
+    read_range(program, file, tensor, made, p * (ranks * part->length - part->padding) + rank * part->length, length,
+               to + at);
+    memset(to + at + length * sizeof(float), 0, (part->length - length) * sizeof(float));
+  }
+}
+
+static bool read_entry(const struct accel_program *program, const struct weights_file *file, int entry, char *piece,
+                       char *own) {
+  size_t at;
+  const struct tensor_part *part = entry_of(0, entry, &at);
+  int tensor = part->position + (part->step > 0 ? part->step * rt_rank_along(program, part->axis) : 0);
+  const struct accel_tensor *whole = &program->tensors[tensor];
+  float *made = NULL;
+  if (!is_here(program, part)) return true;
+  if (file->matched[tensor] == NULL) {
+    made = malloc(elements_of(whole) * sizeof *made);
+    if (made == NULL) return false;
+    rt_weights_read(program, file, tensor, 0, rt_shape_count(whole->rank, whole->shape), made);
+  }
+  read_pieces(program, file, tensor, part, made, piece);
+  rt_rows_take(rank_program, 0, own, at, part->pieces * part->length, piece);
+  free(made);
+  return true;
+}
+
+bool rt_tensor_parts_read(const struct accel_program *program, const struct weights_file *file, char *own,
+                          struct problem *problem) {
+  char *piece = room(sizeof(float), true);
+  bool good = true;
+  for (int i = 0; good && i < count_entries(0); i++) good = read_entry(program, file, i, piece, own);
+  free(piece);
+  return good || rt_problem(problem, "no memory for a tensor that ranks divide");
+}

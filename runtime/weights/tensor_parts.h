@@ -5,6 +5,7 @@
 
 #include "include/accel/trainer.h"
 #include "runtime/base/problem.h"
+#include "runtime/weights/weights.h"
 
 /* Whether ranks have parts of tensors, or some of the tensors each. */
 bool rt_divides_tensors(const struct accel_program *program);
@@ -20,5 +21,10 @@ const struct accel_program *rt_tensor_parts_join(const struct accel_program *pro
  * rank its own. All ranks call it. */
 void rt_tensor_parts_collect(const struct accel_program *program, int state, const char *own, char *whole);
 void rt_tensor_parts_deal(const struct accel_program *program, int state, char *own, const char *whole);
+
+/* Fills this rank's parts of the weights, `own`, with what a file has of these, and reads no more of it than that. What
+ * the job initializes is made whole first, in memory that is freed. A problem: there is none for it. */
+bool rt_tensor_parts_read(const struct accel_program *program, const struct weights_file *file, char *own,
+                          struct problem *problem);
 
 #endif

@@ -3,6 +3,7 @@
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 #include "runtime/weights/layers.h"
+#include "runtime/weights/shared_file.h"
 #include "runtime/weights/tensor_parts.h"
 #include "runtime/weights/weights.h"
 
@@ -43,6 +44,15 @@ void rt_trained_read(const struct accel_program *program, const char *path, void
   struct problem problem;
   if (program->n_tensor_parts == 0) {
     if (!rt_weights_load_trained(program, path, weights, &problem)) rt_fail(&problem, 1);
+    return;
+  }
+  struct weights_file file;
+  bool opened = rt_weights_open_trained(&file, program, path, &problem);
+  bool shared = rt_weights_are_shared(opened ? &file : NULL);
+  bool read = !shared || rt_tensor_parts_read(program, &file, weights, &problem);
+  if (opened) rt_weights_close(&file);
+  if (shared) {
+    rt_world_require(read, &problem, 1);
     return;
   }
   char *whole = rt_is_main() ? calloc((size_t)program->sharding.whole, sizeof(float)) : NULL;

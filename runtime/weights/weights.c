@@ -99,15 +99,18 @@ static void copy(char *out, const uint8_t *bytes, size_t size) {
   for (size_t at = 0; at < size; at += chunk) memcpy(out + at, bytes + at, size - at < chunk ? size - at : chunk);
 }
 
-static void convert(float *out, const struct stored_tensor *stored, int64_t count) {
+/* `count` elements from `first` on, as floats; of other types than those of 16 bits as they are. */
+static void convert(float *out, const struct stored_tensor *stored, int64_t first, int64_t count) {
   bool brain = strcmp(stored->dtype, "BF16") == 0;
+  size_t size = rt_stored_size(stored->dtype);
+  const uint8_t *from = stored->bytes + (size_t)first * size;
   if (!brain && strcmp(stored->dtype, "F16") != 0) {
-    copy((char *)out, stored->bytes, stored->size);
+    copy((char *)out, from, (size_t)count * size);
     return;
   }
 #pragma omp parallel for
   for (int64_t i = 0; i < count; i++) {
-    uint16_t bits = (uint16_t)(stored->bytes[2 * i] | stored->bytes[2 * i + 1] << 8);
+    uint16_t bits = (uint16_t)(from[2 * i] | from[2 * i + 1] << 8);
     out[i] = brain ? rt_widen_bfloat16(bits) : rt_widen_float16(bits);
   }
 }
@@ -155,43 +158,63 @@ static bool check_all(const struct accel_program *program, const struct shards *
   return check_extra(shards, program, matched, path, problem);
 }
 
-static bool fill(const struct accel_program *program, const struct shards *shards, const struct stored_tensor **matched,
-                 const char *path, void *weights, struct problem *problem) {
-  if (!check_all(program, shards, matched, path, problem)) return false;
-  for (int i = 0; i < program->n_tensors; i++) {
-    const struct accel_tensor *tensor = &program->tensors[i];
-    float *values = (float *)((char *)weights + tensor->offset);
-    if (matched[i] != NULL)
-      convert(values, matched[i], rt_shape_count(tensor->rank, tensor->shape));
-    else
-      rt_init_tensor(tensor, i, program->seed, values);
-  }
-  return true;
+void rt_weights_read(const struct accel_program *program, const struct weights_file *file, int tensor, int64_t first,
+                     int64_t count, float *values) {
+  if (file->matched[tensor] != NULL)
+    convert(values, file->matched[tensor], first, count);
+  else
+    rt_init_tensor(&program->tensors[tensor], tensor, program->seed, values);
 }
 
-static bool load(const struct accel_program *program, const struct shards *shards, const char *path, void *weights,
-                 struct problem *problem) {
-  const struct stored_tensor **matched = calloc((size_t)program->n_tensors + 1, sizeof *matched);
-  bool loaded = matched != NULL ? fill(program, shards, matched, path, weights, problem)
-                                : rt_problem(problem, "%s: no memory for the list of tensors", path);
-  free(matched);
-  return loaded;
+/* Finds the parameters in files that are open. */
+static bool find_all(struct weights_file *file, const struct accel_program *program, const struct shards *shards,
+                     const char *path, struct problem *problem) {
+  file->matched = calloc((size_t)program->n_tensors + 1, sizeof *file->matched);
+  if (file->matched == NULL) return rt_problem(problem, "%s: no memory for the list of tensors", path);
+  if (check_all(program, shards, file->matched, path, problem)) return true;
+  free(file->matched);
+  return false;
+}
+
+static void fill(const struct accel_program *program, const struct weights_file *file, void *weights) {
+  for (int i = 0; i < program->n_tensors; i++) {
+    const struct accel_tensor *tensor = &program->tensors[i];
+    rt_weights_read(program, file, i, 0, rt_shape_count(tensor->rank, tensor->shape),
+                    (float *)((char *)weights + tensor->offset));
+  }
+}
+
+bool rt_weights_open(struct weights_file *file, const struct accel_program *program, const char *path,
+                     struct problem *problem) {
+  if (!rt_shards_open(&file->shards, path, "correct model.weights in the job, or give existing safetensors", problem))
+    return false;
+  if (find_all(file, program, &file->shards, path, problem)) return true;
+  rt_shards_close(&file->shards);
+  return false;
+}
+
+void rt_weights_close(struct weights_file *file) {
+  free(file->matched);
+  rt_shards_close(&file->shards);
 }
 
 bool rt_weights_load(const struct accel_program *program, const char *path, void *weights, struct problem *problem) {
-  struct shards shards;
-  if (!rt_shards_open(&shards, path, "correct model.weights in the job, or give existing safetensors", problem))
-    return false;
-  bool loaded = load(program, &shards, path, weights, problem);
-  rt_shards_close(&shards);
-  return loaded;
+  struct weights_file file;
+  if (!rt_weights_open(&file, program, path, problem)) return false;
+  fill(program, &file, weights);
+  rt_weights_close(&file);
+  return true;
 }
 
 bool rt_weights_load_own(const struct accel_program *program, const struct shards *shards, const char *path,
                          void *weights, struct problem *problem) {
+  struct weights_file file;
   struct accel_program plain = *program;
   plain.start = (struct accel_start_file){.prefix = ""};
-  return load(&plain, shards, path, weights, problem);
+  if (!find_all(&file, &plain, shards, path, problem)) return false;
+  fill(&plain, &file, weights);
+  free(file.matched);
+  return true;
 }
 
 /* Whether a run has left its model in the project folder, in one file or in several; the last name that was tried is in
@@ -207,17 +230,26 @@ static bool has_model(const struct accel_program *program, char *path, size_t si
   return false;
 }
 
-bool rt_weights_load_trained(const struct accel_program *program, const char *path, void *weights,
+bool rt_weights_open_trained(struct weights_file *file, const struct accel_program *program, const char *path,
                              struct problem *problem) {
   char left[4096];
   struct accel_program named = *program;
   if (path == NULL && !has_model(program, left, sizeof left, problem) && program->start.path != NULL)
-    return rt_weights_load(program, program->start.path, weights, problem);
+    return rt_weights_open(file, program, program->start.path, problem);
   named.start.prefix = NULL; /* the runtime saves without one; a published file may have it */
-  bool loaded = rt_weights_load(&named, path != NULL ? path : left, weights, problem);
-  if (loaded || path == NULL || program->start.prefix == NULL) return loaded;
+  bool opened = rt_weights_open(file, &named, path != NULL ? path : left, problem);
+  if (opened || path == NULL || program->start.prefix == NULL) return opened;
   struct problem as_published;
-  return rt_weights_load(program, path, weights, &as_published);
+  return rt_weights_open(file, program, path, &as_published);
+}
+
+bool rt_weights_load_trained(const struct accel_program *program, const char *path, void *weights,
+                             struct problem *problem) {
+  struct weights_file file;
+  if (!rt_weights_open_trained(&file, program, path, problem)) return false;
+  fill(program, &file, weights);
+  rt_weights_close(&file);
+  return true;
 }
 
 bool rt_is_of_weights(const char *output, const char *weights) {

@@ -9,6 +9,23 @@
 /* Fills every parameter by its initialiser. */
 void rt_weights_init(const struct accel_program *program, void *weights);
 
+/* Weights that were found right, as program->start allows for what is missing or extra in their files. */
+struct weights_file {
+  struct shards shards;
+  const struct stored_tensor **matched; /* by parameter; NULL: its initialiser makes it */
+};
+
+/* Opens what rt_weights_load reads, or rt_weights_load_trained. What was opened is the caller's to close. */
+bool rt_weights_open(struct weights_file *file, const struct accel_program *program, const char *path,
+                     struct problem *problem);
+bool rt_weights_open_trained(struct weights_file *file, const struct accel_program *program, const char *path,
+                             struct problem *problem);
+void rt_weights_close(struct weights_file *file);
+
+/* Reads `count` elements of a parameter from element `first` on; all of one that its initialiser makes. */
+void rt_weights_read(const struct accel_program *program, const struct weights_file *file, int tensor, int64_t first,
+                     int64_t count, float *values);
+
 /* Fills every parameter from a safetensors file, an index of several, or a folder of either, as program->start allows
  * for what is missing or extra there. Nothing is written to `weights` before all of the file is found right. */
 bool rt_weights_load(const struct accel_program *program, const char *path, void *weights, struct problem *problem);

@@ -1,6 +1,11 @@
 /* Tensors that ranks divide: the program with whole ones, and what of them the first rank gets and gives. */
 #include "cmocka_all.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "runtime/weights/tensor_parts.h"
 
 /* A rank's: one that all have whole, then by rows, by columns, and by columns in three blocks. */
@@ -173,6 +178,35 @@ static void a_rank_gets_its_shards_of_its_part(void **state) {
   assert_int_equal(filled, 0);
 }
 
+/* The first rank's half of the rows ends where memory ends that can be read. */
+static void a_rank_reads_no_more_than_its_part(void **state) {
+  (void)state;
+  const struct accel_program *all = joined();
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE), half = 12 * sizeof(float);
+  float whole[WHOLE], own[OWN] = {0}, dealt[OWN] = {0};
+  struct stored_tensor stored[5];
+  const struct stored_tensor *matched[5];
+  struct problem problem;
+  for (int i = 0; i < WHOLE; i++) whole[i] = (float)(1 + i);
+  for (int i = 0; i < 5; i++) {
+    stored[i] = (struct stored_tensor){.dtype = "F32", .bytes = (const uint8_t *)whole + all->tensors[i].offset};
+    matched[i] = &stored[i];
+  }
+  void *room;
+  assert_int_equal(posix_memalign(&room, page, 2 * page), 0);
+  uint8_t *guarded = room;
+  memcpy(guarded + page - half, stored[1].bytes, half);
+  assert_int_equal(mprotect(guarded + page, page, PROT_NONE), 0);
+  stored[1].bytes = guarded + page - half;
+  matched[4] = NULL; /* the job initializes it: with ones */
+  whole[all->tensors[4].offset / sizeof(float)] = 1;
+  rt_tensor_parts_deal(all, 0, (char *)dealt, (const char *)whole);
+  assert_true(rt_tensor_parts_read(all, &(struct weights_file){.matched = matched}, (char *)own, &problem));
+  assert_memory_equal(own, dealt, sizeof own);
+  assert_int_equal(mprotect(guarded + page, page, PROT_READ | PROT_WRITE), 0);
+  free(room);
+}
+
 /* Two ranks have two of four experts each, whose weights a model names expert by expert, and two of four tables. */
 static void tensors_of_other_ranks_follow_in_the_model_s_order(void **state) {
   (void)state;
@@ -235,6 +269,7 @@ int main(void) {
       cmocka_unit_test(a_rank_gives_it_back),
       cmocka_unit_test(slices_get_their_parts),
       cmocka_unit_test(a_rank_gets_its_shards_of_its_part),
+      cmocka_unit_test(a_rank_reads_no_more_than_its_part),
       cmocka_unit_test(tensors_of_other_ranks_follow_in_the_model_s_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
