@@ -175,8 +175,8 @@ class Refused(unittest.TestCase):
     def test_shards(self):
         self.refused("'parallelism.zero_stage' does not go with ranks that divide experts", parallelism={"ep": 2, "zero_stage": 1})
 
-    def test_tensors(self):
-        self.refused("'parallelism.ep' does not go with 'parallelism.tp'", ranks=4, parallelism={"ep": 2, "tp": 2})
+    def test_sequences(self):
+        self.refused("'parallelism.ep' does not go with 'parallelism.cp'", ranks=4, parallelism={"ep": 2, "cp": 2})
 
     def test_patterns(self):
         self.refused("a rank's program names its own experts alone", optimizer={"param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
