@@ -38,6 +38,12 @@ def divides(job):
     return any(job.get(f"parallelism.{axis}", 1) > 1 for axis in AXES)
 
 
+def without(job):
+    """The job of one rank, with batches of a size where that was searched for a memory that it would fill."""
+    gone = KEYS | (SEARCHED.keys() if "parallelism" in job else set())
+    return {key: there for key, there in job.items() if key not in gone} | ({"data.batch_size": 2} if "parallelism" in job else {})
+
+
 def undivided(job):
     """The job whose ranks have all of what they divided, as many as have batches of their own."""
     ranks = job.get("devices.per_node", 1)

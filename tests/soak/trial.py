@@ -313,8 +313,8 @@ class Trial:
             mode = self.job.get("training.early_stopping.mode", "min" if metric in ("eval_loss", "eval_perplexity") else "max")
             best = (min if mode == "min" else max)([row for row in rows if metric in row], key=lambda row: row[metric])
             wanted = best["eval_loss"]
-        if self.ranks > 1 and self.job.get("training.eval_iters") != "all":
-            return  # each rank had batches of its own
+        if self.ranks > 1 and ("parallelism" in self.job or self.job.get("training.eval_iters") != "all"):
+            return  # each rank had batches of its own, or of a size that only the trainer has
         if None in (told, wanted):  # not a number
             if told != wanted:
                 raise Failed("evaluate", f"the loss differs: {told} of the evaluator, {wanted} of the trainer")
@@ -374,7 +374,7 @@ def repaired(refused, trial, random, fixed):
     if named and meshes.KEYS.issuperset(named):
         if smaller is not None:  # what ranks could not divide
             return smaller, job
-        named = meshes.KEYS
+        return model, meshes.without(job)
     if "missing key 'training' in job" in refused.said:
         return model, {**job, "training.steps": 3}
     if named:
@@ -389,7 +389,10 @@ def repaired(refused, trial, random, fixed):
     drawn = [key for key in drawn if key not in meshes.KEYS] or drawn
     if not drawn:
         return None
-    job.pop(random.choice(drawn))
+    key = random.choice(drawn)
+    if key in meshes.KEYS:
+        return model, meshes.without(job)
+    job.pop(key)
     return model, job
 
 
