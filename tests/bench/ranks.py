@@ -46,7 +46,9 @@ OURS = {"ours": {}, "ours-zero1": {**SHARDED, "parallelism.zero_stage": 1}, "our
 TOGETHER = {f"ours-{axis}": {f"parallelism.{axis}": RANKS} for axis in ("tp", "sp", "cp")}  # ranks take the same batches
 TOGETHER["ours-residual"] = {**TOGETHER["ours-tp"], "parallelism.megatron.sequence_parallelism": "true"}
 MICRO_BATCHES = 4  # of a pipeline, as in peer_axes.py
-TOGETHER["ours-pp-gpipe"] = {"parallelism.pp": RANKS, "accumulation.num_steps": MICRO_BATCHES, "accumulation.sync_with_dataloader": "false"}
+for schedule in ("gpipe", "1f1b"):
+    TOGETHER[f"ours-pp-{schedule}"] = {"parallelism.pp": RANKS, "parallelism.pp_schedule": schedule,
+                                       "accumulation.num_steps": MICRO_BATCHES, "accumulation.sync_with_dataloader": "false"}
 APART = ("tp", "tp-compile", "sp", "cp", "pp-gpipe", "pp-1f1b")  # PyTorch's, which compare with those
 
 # The lines of a profile that have calls, ms and % of collectives: of gradients and weights, and of tensors that ranks divide.
