@@ -67,13 +67,16 @@ static const struct refusal sequences[] = {
     {"model.lora", NULL, untried, "a job without model.lora"},
     {"hooks.source", NULL, untried, "a job without hooks"},
     {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
-    {"data.packing", "documents", untried, "data.packing: none"},
     {"data.packing", "pad", untried, "data.packing: none"},
     {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
     {"parallelism.local_sgd_steps", NULL, untried, "a job without parallelism.local_sgd_steps"},
     {"parallelism.reproducible", "topology", "its tree of sums is of whole samples", "parallelism.reproducible: run"},
     {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
+};
+
+static const struct refusal sequences_on_gpus[] = {
+    {"data.packing", "documents", untried, "data.packing: none"},
 };
 
 /* Of ranks that divide experts. */
@@ -230,6 +233,13 @@ static void check_on_gpus(const struct spec_node *job, struct diagnostics *diags
                  "a job without parallelism.tp", diags);
 }
 
+static void check_sequences_on_gpus(const struct spec_node *job, struct diagnostics *diags) {
+  const enum axis axis = axis_length(job, AXIS_CP) > 1 ? AXIS_CP : AXIS_SP;
+  if (axis_length(job, axis) == 1 || spec_is(spec_find(job, "devices.kind"), "cpu")) return;
+  check_refusals(job, sequences_on_gpus, COUNT(sequences_on_gpus), "ranks that divide sequences on GPUs",
+                 axis_of(job, axis), "devices.kind: cpu", diags);
+}
+
 static void check_ring(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *comm = spec_find(job, "parallelism.cp_comm");
   if (axis_length(job, AXIS_CP) == 1 || comm == NULL || !spec_is(comm, "ring")) return;
@@ -280,6 +290,7 @@ void mesh_check(const struct spec_node *job, struct diagnostics *diags) {
     if (ranks == 0) ranks = 1;
   }
   check_on_gpus(job, diags);
+  check_sequences_on_gpus(job, diags);
   check_ring(job, diags);
   check_residual(job, diags);
   check_stages(job, diags);

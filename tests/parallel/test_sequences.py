@@ -110,6 +110,24 @@ class Sequences(BesideOne):
     def test_ring_of_windows(self):
         self.beside(4, 4, "ring", model="mistral", config={**LLAMA, "head_dim": 16, "sliding_window": 20}, data={"sequence_length": 144})
 
+    def packed(self, ranks, **parallelism):
+        """A trainer of documents in rows that has run, and its metrics."""
+        job = job_of(ranks, 3, 20, model="../../tests/reference/models/packed", config={"width": 12, "block_size": 32}, parallelism=parallelism,
+                     accumulation={"normalize": "tokens"}, data={"packing": "documents", "sequence_length": 32, "eval_fraction": 0})
+        job["data"]["train"] = {"path": "all.tok", "format": "tokens"}
+        trainer, names = Ranks(ranks, job), []
+        for length in 4 * [1, 3, 60, 2, 17, 5, 90, 40, 30, 70, 12, 25]:
+            names.append(f"{len(names)}.bin")
+            (trainer.folder / names[-1]).write_bytes(b"".join((7 * i * length % 40).to_bytes(2, "little") for i in range(length)))
+        subprocess.run([GENERATOR, "data", *names, "-o", "all.tok", "--format", "nanogpt"], cwd=trainer.folder, check=True, capture_output=True)
+        trainer.build()
+        return trainer, trainer.run()
+
+    def test_documents(self):
+        one = self.packed(1)
+        for axis in ("sp", "ring"):
+            self.agree(*self.packed(2, **along(axis, 2)), *one)
+
     def test_both_directions(self):
         """Attention to later positions, too, and targets that count for nothing."""
         for axis in ("sp", "cp", "ring"):
@@ -188,6 +206,8 @@ class Refused(unittest.TestCase):
         self.refused("programs for AMD's GPUs divide no sequences so far", devices={"per_node": 2, "kind": "hip"})
         self.refused("'devices.kind' does not go with parallelism.cp_comm: ring: programs for GPUs have no kernel of ring attention so far",
                      devices={"per_node": 2, "kind": "cuda"}, parallelism=along("ring", 2))
+        self.refused("'data.packing' does not go with ranks that divide sequences on GPUs", devices={"per_node": 2, "kind": "cuda"},
+                     data={"packing": "documents"})
 
 
 if __name__ == "__main__":

@@ -34,10 +34,17 @@ static bool normalize(struct program *program, struct builder *builder, const st
   return true;
 }
 
+/* What ranks take their parts of. */
+static const struct value *whole_of(const struct value *value) {
+  while (value != NULL && value->producer != NULL && value->producer->kind->index.moves)
+    value = value->producer->inputs[0];
+  return value;
+}
+
 bool leave_targets_out(struct program *program, const struct region *entry, const struct mean *mean,
                        struct diagnostics *diags) {
   for (int i = 0; mean->form == MEAN_COUNTED && i < entry->inputs.count; i++)
-    if (mean->of == entry->inputs.items[i] && mean->of->dtype == DTYPE_INT32) {
+    if (whole_of(mean->of) == entry->inputs.items[i] && mean->of->dtype == DTYPE_INT32) {
       program->data.no_target = mean->without;
       return true;
     }
