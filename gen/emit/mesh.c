@@ -94,13 +94,23 @@ static struct jinja_value parts_value(const struct program *program, enum placem
   return list;
 }
 
-/* The axes along which a kernel asks which rank it runs on. */
+/* That along which a kernel asks which rank it runs on: as its kind says, or where it finds a rank's rows itself; -1:
+ * none. */
+static int asked_axis(const struct target *target, const struct node *node) {
+  const struct op_ranks *ranks = &node->kind->ranks;
+  if (ranks->part_axis != NULL) return ranks->part_axis(node);
+  if (ranks->exchanged == NULL || !target->ranks.fixed_sizes) return -1;
+  const struct op_exchange exchange = ranks->exchanged(node);
+  return exchange.by_data ? exchange.axis : -1;
+}
+
+/* The axes along which a kernel asks that. */
 static struct jinja_value asked_axes_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
   bool asked[AXES] = {false};
   for (int i = 0; i < program->kernels.count; i++) {
     const struct node *node = program->kernels.items[i]->node;
-    int axis = node->kind->ranks.part_axis != NULL ? node->kind->ranks.part_axis(node) : -1;
+    int axis = asked_axis(program->target, node);
     if (axis >= 0 && !asked[axis]) jinja_push(program->arena, list, jinja_string(program->arena, axis_names[axis]));
     if (axis >= 0) asked[axis] = true;
   }

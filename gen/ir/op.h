@@ -217,9 +217,11 @@ enum op_exchange_form {
 /* Numbers that a kernel exchanges with other ranks while it runs. */
 struct op_exchange {
   enum op_exchange_form form;
-  const char *what; /* for people: "statistics" */
-  int64_t count;    /* of the whole */
-  bool by_data;     /* data decides how many, of `count` at most */
+  const char *what;            /* for people: "statistics" */
+  int64_t count;               /* of the whole */
+  bool by_data;                /* data decides how many, of `count` at most; where collectives have fixed sizes: */
+  enum op_exchange_form fixed; /* what they are then */
+  int64_t most;                /* of the whole */
   enum dtype dtype;
   int axis; /* of the mesh, an enum axis; -1: all axes along which ranks have batches of their own */
 };

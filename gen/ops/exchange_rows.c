@@ -7,7 +7,8 @@
  * dispatch_rows: y [ranks n][C] = the rows of all ranks that are of this one's groups, in that order, and 0 after them.
  * There is room for all rows of all ranks.
  * collect_rows: y [n][C] = what the ranks of their groups have made of this rank's rows, in their places; 0 for rows
- * after the last group. The gradient of either is the other. */
+ * after the last group. The gradient of either is the other. Output 1 of both is workspace, of ranks n rows: for
+ * devices whose collectives move as much in each step (target_ranks.fixed_sizes). */
 #include <string.h>
 
 #include "gen/ops/support/support.h"
@@ -77,7 +78,10 @@ static int infer_rows(struct arena *arena, const struct node *node, struct shape
     return op_fail(arena, node, error, "%s must be [rows][columns], and %s [ranks][groups + 1]",
                    op_operand_text(arena, node, 0), op_operand_text(arena, node, 1));
   int64_t rows = back ? x.dim[0] / ranks : x.dim[0] * ranks;
-  return op_result(shapes, dtypes, op_with_extent(x, 0, rows), node->inputs[0]->dtype);
+  shapes[0] = op_with_extent(x, 0, rows);
+  shapes[1] = back ? x : shapes[0];
+  dtypes[0] = dtypes[1] = node->inputs[0]->dtype;
+  return 2;
 }
 
 static int infer_dispatch(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -132,12 +136,16 @@ static void gradient_of_collect(struct builder *builder, const struct node *node
 }
 
 /* Each row goes to one rank at most: of a rank's rows no more than all leave it, and where they come back no more than
- * all ranks have. */
+ * all ranks have. In fixed sizes the rows of all ranks come together, and go back as sums of which all but one are 0.
+ */
 static struct op_exchange exchanged_rows(const struct node *node) {
+  int64_t given = shape_count(node->inputs[0]->shape), taken = shape_count(node->outputs[0]->shape);
   return (struct op_exchange){.form = EXCHANGE_ALL_TO_ALL,
                               .what = "rows of groups",
-                              .count = shape_count(node->inputs[0]->shape),
+                              .count = given,
                               .by_data = true,
+                              .fixed = given < taken ? EXCHANGE_ALL_GATHER : EXCHANGE_REDUCE_SCATTER,
+                              .most = given < taken ? taken : given,
                               .dtype = node->inputs[0]->dtype,
                               .axis = (int)node_int(node, "axis")};
 }
@@ -151,9 +159,10 @@ static const struct op_kind kind_dispatch = {
     .class = OP_KERNEL,
     .template_name = "exchange_rows",
     .input_names = {"x", "all"},
-    .output_names = {"y"},
+    .output_names = {"y", "room"},
     .infer = infer_dispatch,
     .gradient = gradient_of_dispatch,
+    .memory.workspace = 1u << 1,
     .cost.flops = op_flops_none,
     .index.limit = index_limit,
     .ranks.exchanged = exchanged_rows,
@@ -165,9 +174,10 @@ static const struct op_kind kind_collect = {
     .class = OP_KERNEL,
     .template_name = "exchange_rows",
     .input_names = {"x", "all"},
-    .output_names = {"y"},
+    .output_names = {"y", "room"},
     .infer = infer_collect,
     .gradient = gradient_of_collect,
+    .memory.workspace = 1u << 1,
     .cost.flops = op_flops_none,
     .index.limit = index_limit,
     .ranks.exchanged = exchanged_rows,

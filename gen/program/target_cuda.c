@@ -43,4 +43,4 @@ const struct target target_cuda = {.name = "cuda",
                                                .has_algorithms = true,
                                                .names_algorithms = true,
                                                .workspace_bytes = 32 << 20},
-                                   .ranks = {.gathers_sums = true, .meet_by_environment = true}};
+                                   .ranks = {.gathers_sums = true, .fixed_sizes = true, .meet_by_environment = true}};

@@ -83,8 +83,7 @@ static const struct refusal sequences_on_gpus[] = {
 static const char other_experts[] = "it looks at all parameters together, and ranks have experts of their own";
 static const char named_experts[] = "a rank's program names its own experts alone";
 static const struct refusal dealing[] = {
-    {"devices.kind", "cuda", "programs for GPUs divide no experts so far", "devices.kind: cpu"},
-    {"devices.kind", "hip", "programs for GPUs divide no experts so far", "devices.kind: cpu"},
+    {"devices.kind", "hip", "programs for AMD's GPUs divide no experts so far", "devices.kind: cpu"},
     {"optimizer.name", "lamb", untried, "optimizer.name: adamw"},
     {"optimizer.name", "adafactor", untried, "optimizer.name: adamw"},
     {"optimizer.name", "muon", untried, "optimizer.name: adamw"},
@@ -231,6 +230,10 @@ static void check_on_gpus(const struct spec_node *job, struct diagnostics *diags
   if (axis_length(job, AXIS_TP) == 1 || spec_is(spec_find(job, "devices.kind"), "cpu")) return;
   check_refusals(job, dividing_on_gpus, COUNT(dividing_on_gpus), "ranks that divide matmuls", tp,
                  "a job without parallelism.tp", diags);
+  if (axis_length(job, AXIS_EP) == 1) return;
+  diag_error(diags, axis_of(job, AXIS_EP)->where,
+             "'parallelism.ep' does not go with 'parallelism.tp' in programs for GPUs: %s", untried);
+  diag_help(diags, "leave one of them out, or use devices.kind: cpu");
 }
 
 static void check_sequences_on_gpus(const struct spec_node *job, struct diagnostics *diags) {

@@ -15,6 +15,9 @@ from ranks import CORPUS, job_of, relative  # tests/parallel; isort: skip
 GPT = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 257, "block_size": 12, "dropout": 0.1}
 WHOLE = {**GPT, "vocab_size": 256}
 EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
+EXPERTS = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "head_dim": 8, "vocab_size": 256,
+           "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2,
+           "router_aux_loss_coef": 0.01}
 KEYS = ("loss", "eval_loss", "grad_norm")
 
 
@@ -109,6 +112,22 @@ class Sequences(Axes):
     def test_with_matrices(self):
         """Two ranks of each sequence, of which each has a part of the matrices."""
         self.beside(4, {"tp": 2, "cp": 2}, config=GPT, watched=True, steps=3, optimizer={"norm_type": "inf", "clip_grad_norm": 0.1})
+
+
+class Experts(Axes):
+    def test_two(self):
+        """Beside as many ranks that have all experts: a balance of a rank's own batches is not that of all of them."""
+        groups = {"model": "qwen_moe", "config": EXPERTS, "data": {"sequence_length": 16}, "training": EVALUATED}
+        found = self.made("cuda", job_of(2, 3, 20, parallelism={"ep": 2}, checkpoint={"every": 10}, **groups))
+        self.compare(found, self.made("cuda", job_of(2, 3, 20, **groups)), 1e-6, "replicas")
+        self.go_on(found[0])
+
+    def test_replicas(self):
+        """Rows that no expert takes; the largest gradient. Every access is seen."""
+        groups = {"model": "qwen_moe", "config": {**EXPERTS, "capacity_factor": 1.0}, "data": {"sequence_length": 16},
+                  "optimizer": {"norm_type": "inf", "clip_grad_norm": 0.1}}
+        found = self.made("cuda", job_of(4, 2, 3, parallelism={"ep": 2}, **groups), watched=True)
+        self.compare(found, self.made("cuda", job_of(4, 2, 3, **groups)), 1e-6, "replicas")
 
 
 if __name__ == "__main__":

@@ -11,11 +11,8 @@
 #include "gen/ir/op.h"
 
 static const char *const missing[] = {
-    "step_tensor",     /* written with the optimizer's update */
-    "exchange_starts", /* of ranks that divide experts, which a job for GPUs has none of */
-    "dispatch_rows",
-    "collect_rows",
-    "ring_attention", /* of ranks round which keys go, likewise */
+    "step_tensor",    /* written with the optimizer's update */
+    "ring_attention", /* of ranks round which keys go, which a job for GPUs has none of */
     "ring_attention_backward",
 };
 

@@ -62,12 +62,17 @@ static const struct starts *starts_of(struct deal *deal, struct value *starts, i
   return &deal->starts[deal->n_starts++];
 }
 
+/* Rows that have moved; the room for that has a name of theirs. */
+static struct value *moved(const struct deal *deal, const char *kind, struct value *x, struct value *all, int64_t rows,
+                           const char *suffix) {
+  const struct node *made = exchange(deal, kind, (struct value *[]){x, all}, 2, rows);
+  named(deal, made->outputs[1], named(deal, made->outputs[0], x, suffix), "room");
+  return made->outputs[0];
+}
+
 static struct value *dispatched(struct deal *deal, struct value *x, struct value *all) {
   struct rows *rows = &deal->rows[x->id];
-  if (rows->dispatched == NULL)
-    rows->dispatched =
-        named(deal, exchange(deal, "dispatch_rows", (struct value *[]){x, all}, 2, x->shape.dim[0])->outputs[0], x,
-              "dispatched");
+  if (rows->dispatched == NULL) rows->dispatched = moved(deal, "dispatch_rows", x, all, x->shape.dim[0], "dispatched");
   return rows->dispatched;
 }
 
@@ -76,9 +81,7 @@ static struct value *collected(struct deal *deal, struct value *x) {
   struct rows *rows = &deal->rows[x->id];
   if (rows->all == NULL) return x;
   int64_t own = x->shape.dim[0] / deal->ranks;
-  if (rows->collected == NULL)
-    rows->collected = named(deal, exchange(deal, "collect_rows", (struct value *[]){x, rows->all}, 2, own)->outputs[0],
-                            x, "collected");
+  if (rows->collected == NULL) rows->collected = moved(deal, "collect_rows", x, rows->all, own, "collected");
   return rows->collected;
 }
 

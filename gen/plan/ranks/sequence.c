@@ -7,6 +7,7 @@
 #include "gen/plan/ranks/tree.h"
 #include "gen/program/sending.h"
 #include "gen/program/sharding.h"
+#include "gen/program/target.h"
 
 /* A collective in flight, and the statements that have begun since. */
 struct open {
@@ -154,6 +155,15 @@ static bool is_along(const struct job *job, struct op_exchange exchange, enum ax
   return exchange.axis >= 0 ? axis == (enum axis)exchange.axis : axis == AXIS_DP_REPLICATE || axis == AXIS_DP_SHARD;
 }
 
+/* What a device exchanges for what a kernel asks for. */
+static struct op_exchange moved(const struct target *target, struct op_exchange exchange) {
+  if (!exchange.by_data || !target->ranks.fixed_sizes) return exchange;
+  exchange.by_data = false;
+  exchange.form = exchange.fixed;
+  exchange.count = exchange.most;
+  return exchange;
+}
+
 /* One thing that a statement's kernel exchanges with other ranks while it runs: along the inner axes first. */
 static void exchange_once(struct sequence *sequence, const struct step *step, struct op_exchange exchange) {
   static const enum collective_kind kinds[] = {[EXCHANGE_ALL_REDUCE] = COLLECTIVE_ALL_REDUCE,
@@ -182,7 +192,7 @@ static void exchange_in_kernel(struct sequence *sequence, const struct step *ste
   struct op_exchange exchange = ranks->exchanged(step->node);
   int count = 0;
   do {
-    exchange_once(sequence, step, exchange);
+    exchange_once(sequence, step, moved(sequence->program->target, exchange));
     count++;
   } while (ranks->exchanged_next != NULL && ranks->exchanged_next(step->node, count, &exchange));
 }
