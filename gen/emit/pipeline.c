@@ -55,14 +55,18 @@ struct jinja_value stage_ranges_value(const struct program *program) {
   return list;
 }
 
-/* The gradients of a stage that none before it has, neighbours in one row. */
-static int add_counted(const struct program *program, int stage, struct table_row *rows) {
+static bool is_of(enum gradient_set set, const struct weight *weight) {
+  return set == GRADIENTS_ALL || (set == GRADIENTS_CUT) == (weight->parameter->placement.form != PLACED_WHOLE);
+}
+
+/* Those of the gradients of a stage that none before it has, neighbours in one row. */
+static int add_counted(const struct program *program, enum gradient_set set, int stage, struct table_row *rows) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
   int count = 0;
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
     const int64_t first = weight->gradient / dtype_size(DTYPE_FLOAT32), length = padded(weight);
-    bool counted = !uses(&pipeline->own[stage], weight->path);
+    bool counted = !uses(&pipeline->own[stage], weight->path) || !is_of(set, weight);
     for (int k = 0; k < stage; k++) counted |= uses(&pipeline->own[k], weight->path);
     if (counted) continue;
     if (count > 0 && rows[count - 1].steps[0] + rows[count - 1].same[0] == first)
@@ -73,20 +77,27 @@ static int add_counted(const struct program *program, int stage, struct table_ro
   return count;
 }
 
-void set_stage_gradients(const struct program *program, struct jinja_value value) {
+/* A table of them, and where the rows of each stage begin, and the end. */
+static void set_counted(const struct program *program, enum gradient_set set, struct jinja_value value,
+                        const char *table, const char *begins) {
   struct arena *arena = program->arena;
-  const int stages = program->ranks.pipeline.stages;
   struct table_row *rows = arena_alloc(arena, ((size_t)program->weights->count + 1) * sizeof *rows);
   struct jinja_value firsts = jinja_list(arena);
   int count = 0;
-  if (stages == 0) return;
   jinja_push(arena, firsts, jinja_int(0));
-  for (int k = 0; k < stages; k++) {
-    count += add_counted(program, k, rows + count);
+  for (int k = 0; k < program->ranks.pipeline.stages; k++) {
+    count += add_counted(program, set, k, rows + count);
     jinja_push(arena, firsts, jinja_int(count));
   }
-  jinja_set(arena, value, "first_gradients", firsts);
-  jinja_set(arena, value, "stage_gradients", table_value(arena, rows, count, 1, 1));
+  jinja_set(arena, value, begins, firsts);
+  jinja_set(arena, value, table, table_value(arena, rows, count, 1, 1));
+}
+
+void set_stage_gradients(const struct program *program, struct jinja_value value) {
+  bool splits = program->job->parallelism.axes[AXIS_TP] > 1;
+  if (program->ranks.pipeline.stages == 0) return;
+  set_counted(program, splits ? GRADIENTS_WHOLE : GRADIENTS_ALL, value, "stage_gradients", "first_gradients");
+  if (splits) set_counted(program, GRADIENTS_CUT, value, "split_stage_gradients", "first_split_gradients");
 }
 
 static struct jinja_value rooms_value(const struct program *program) {

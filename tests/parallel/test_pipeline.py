@@ -14,12 +14,12 @@ EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 
 
 class Pipeline(BesideOne):
-    """`ranks` ranks, each `pp` of which divide the layers and take the same batches."""
+    """`ranks` ranks, each `pp` of which divide the layers and take the same batches, as do each `tp`, which divide matrices."""
 
-    def beside(self, ranks, pp, batch=3, steps=20, tolerance=1e-6, schedule="1f1b", **groups):
+    def beside(self, ranks, pp, batch=3, steps=20, tolerance=1e-6, schedule="1f1b", tp=1, **groups):
         groups = {"config": CONFIG, "accumulation": STEPS, "training": EVALUATED, **groups}
-        several, lines = trained(ranks, job_of(ranks, batch, steps, parallelism={"pp": pp, "pp_schedule": schedule}, **groups))
-        one, wanted = self.one(ranks // pp * batch, steps, **groups)
+        several, lines = trained(ranks, job_of(ranks, batch, steps, parallelism={"pp": pp, "pp_schedule": schedule, "tp": tp}, **groups))
+        one, wanted = self.one(ranks // (pp * tp) * batch, steps, **groups)
         for line, want in zip(lines, wanted, strict=True):
             for name in [name for name in want if name in ("loss", "eval_loss", "eval_accuracy")]:
                 self.assertLess(abs(line[name] / want[name] - 1), tolerance, f"{name} of step {line['step']}")
@@ -51,6 +51,15 @@ class Pipeline(BesideOne):
     def test_with_data_parallelism(self):
         """Without dropout, whose draws are those of a micro-batch: here one process takes two of them as one."""
         self.beside(4, 2, config={**CONFIG, "dropout": 0.0})
+
+    def test_with_divided_matrices(self):
+        """Stages of two ranks each."""
+        plan = self.beside(4, 2, tp=2).plan()
+        self.assertEqual({c["axis"] for c in plan["collectives"]}, {"pp", "tp"})
+        self.beside(4, 2, tp=2, model="llama", config=LLAMA, data={"sequence_length": 16})
+
+    def test_the_largest_gradient_of_divided_matrices(self):
+        self.beside(8, 2, tp=2, config={**CONFIG, "dropout": 0.0}, optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1})
 
     def test_best_weights(self):
         """Evaluations end the run, and leave the weights of the best one."""
@@ -104,6 +113,12 @@ class Files(unittest.TestCase):
 
     def test_from_one_rank_to_two_times_two(self):
         self.resumed((1, 4, {}), (4, 2, {"pp": 2}))
+
+    def test_from_divided_matrices_to_stages_of_them(self):
+        self.resumed((2, 4, {"tp": 2}), (4, 4, {"pp": 2, "tp": 2}))
+
+    def test_from_stages_of_divided_matrices_to_one_rank(self):
+        self.resumed((4, 4, {"pp": 2, "tp": 2}), (1, 4, {}))
 
 
 class Refused(unittest.TestCase):

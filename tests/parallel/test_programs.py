@@ -52,6 +52,8 @@ CASES = {
     "local": {"parallelism": {"local_sgd_steps": 2}, "precision": {"mixed_precision": "bf16"}, "training": ALL},
     "local_of_some": {"parallelism": {"local_sgd_steps": 4}, "freeze": ["h.0.*", "*.bias"]},
     "pipeline": {"config": {**LAYERS, "dropout": 0.1}, "parallelism": {"pp": 2}, "accumulation": {"num_steps": 3, "sync_with_dataloader": False}},
+    "pipeline_of_divided_matrices": {"config": LAYERS, "parallelism": {"pp": 2, "tp": 2}, "training": {"eval_interval": 2},
+                                     "accumulation": {"num_steps": 3, "sync_with_dataloader": False}},
     "pipeline_in_bf16": {"config": LAYERS, "parallelism": {"pp": 4}, "accumulation": {"num_steps": 2, "sync_with_dataloader": False},
                          "precision": {"mixed_precision": "bf16"}, "optimizer": {"norm_type": "inf"}},
     "gradients": {"config": LAYERS, "parallelism": {"zero_stage": 2, "dp_shard": 2}, "accumulation": {"num_steps": 2}},

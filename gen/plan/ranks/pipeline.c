@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/plan/graph/stages.h"
+#include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/program/storage.h"
 
@@ -231,6 +232,36 @@ static void add_shared(struct program *program) {
   }
 }
 
+/* What the kernels of a stage exchange with ranks that divide its tensors, in order. */
+static void list_exchanges(const struct program *program, const struct function *function, int stage,
+                           struct exchange_list *list) {
+  for (int i = 0; i < function->n_steps; i++) {
+    const struct step *step = &function->steps[i];
+    if (function->staged && !has(step, stage)) continue;
+    list_kernel_exchanges(program, step, list);
+    for (int k = 0; step->callee != NULL && k < step->node->call->count; k++)
+      list_exchanges(program, step->callee, stage, list);
+  }
+}
+
+static int64_t bytes_of(const struct exchange_list *list) {
+  int64_t bytes = 0;
+  for (int i = 0; i < list->count; i++) bytes += list->items[i].count * list->items[i].width;
+  return bytes;
+}
+
+/* Those of the stage that has most. */
+static void add_exchanges(struct program *program) {
+  struct exchange_list most = {0};
+  for (int k = 0; k < program->ranks.pipeline.stages; k++) {
+    struct exchange_list own = {0};
+    list_exchanges(program, program->entry.forward, k, &own);
+    list_exchanges(program, program->entry.backward, k, &own);
+    if (bytes_of(&own) > bytes_of(&most)) most = own;
+  }
+  for (int i = 0; i < most.count; i++) ARENA_PUSH(program->arena, program->ranks.collectives, most.items[i]);
+}
+
 /* What one rank between two others gives to them, and what all of them add up. */
 static void add_collectives(struct program *program) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
@@ -244,14 +275,17 @@ static void add_collectives(struct program *program) {
     if (first && steps)
       add(program, COLLECTIVE_SEND, AXIS_PP, what, crossing->count, dtype_size(crossing->storage->dtype), times);
   }
+  add_exchanges(program);
   add_shared(program);
   add(program, COLLECTIVE_ALL_REDUCE, AXIS_DP_REPLICATE, "gradients of a stage, of the one that has most",
       most_gradients(program), dtype_size(DTYPE_FLOAT32), 1);
   add(program, COLLECTIVE_ALL_REDUCE, AXIS_PP, "the loss", 1, (int64_t)sizeof(double), 1);
   add(program, COLLECTIVE_ALL_REDUCE, AXIS_DP_REPLICATE, "the loss", 1, (int64_t)sizeof(double), 1);
   bool largest = program->job->optimizer.norm_type == NORM_INF;
-  add(program, COLLECTIVE_ALL_REDUCE, AXIS_PP, largest ? "the gradient's largest element" : "the gradient's norm",
-      largest ? 1 : TREE_SQUARES, (int64_t)sizeof(double), 1);
+  const enum axis axes[] = {AXIS_TP, AXIS_PP};
+  for (size_t i = 0; i < sizeof axes / sizeof *axes; i++)
+    add(program, COLLECTIVE_ALL_REDUCE, axes[i], largest ? "the gradient's largest element" : "the gradient's norm",
+        largest ? 1 : TREE_SQUARES, (int64_t)sizeof(double), 1);
   program->ranks.sends_always = true; /* gradients are added up after the backward */
 }
 

@@ -164,37 +164,44 @@ static struct op_exchange moved(const struct target *target, struct op_exchange 
   return exchange;
 }
 
-/* One thing that a statement's kernel exchanges with other ranks while it runs: along the inner axes first. */
-static void exchange_once(struct sequence *sequence, const struct step *step, struct op_exchange exchange) {
+/* One thing that a statement's kernel exchanges with other ranks while it runs. */
+static void list_exchange(const struct program *program, const struct step *step, struct op_exchange exchange,
+                          struct exchange_list *list) {
   static const enum collective_kind kinds[] = {[EXCHANGE_ALL_REDUCE] = COLLECTIVE_ALL_REDUCE,
                                                [EXCHANGE_REDUCE_SCATTER] = COLLECTIVE_REDUCE_SCATTER,
                                                [EXCHANGE_ALL_GATHER] = COLLECTIVE_ALL_GATHER,
                                                [EXCHANGE_ALL_TO_ALL] = COLLECTIVE_ALL_TO_ALL,
                                                [EXCHANGE_SEND] = COLLECTIVE_SEND};
-  const struct program *program = sequence->program;
   for (int axis = AXES - 1; axis >= 0; axis--) {
     if (!is_along(program->job, exchange, (enum axis)axis)) continue;
-    run_alone(sequence,
-              (struct collective){.kind = kinds[exchange.form],
-                                  .axis = (enum axis)axis,
-                                  .direct = exchange.form == EXCHANGE_REDUCE_SCATTER,
-                                  .by_data = exchange.by_data,
-                                  .what = arena_printf(program->arena, "%s in %s", exchange.what, step->kernel->name),
-                                  .width = dtype_size(exchange.dtype),
-                                  .count = exchange.count,
-                                  .times = program->kind == PROGRAM_TRAIN ? program->job->accumulation.num_steps : 1});
+    struct collective collective = {.kind = kinds[exchange.form],
+                                    .axis = (enum axis)axis,
+                                    .direct = exchange.form == EXCHANGE_REDUCE_SCATTER,
+                                    .by_data = exchange.by_data,
+                                    .what = arena_printf(program->arena, "%s in %s", exchange.what, step->kernel->name),
+                                    .width = dtype_size(exchange.dtype),
+                                    .count = exchange.count,
+                                    .times = program->kind == PROGRAM_TRAIN ? program->job->accumulation.num_steps : 1};
+    ARENA_PUSH(program->arena, *list, collective);
   }
 }
 
-static void exchange_in_kernel(struct sequence *sequence, const struct step *step) {
+void list_kernel_exchanges(const struct program *program, const struct step *step, struct exchange_list *list) {
   const struct op_ranks *ranks = &step->node->kind->ranks;
-  if (ranks->exchanged == NULL) return;
+  if (step->callee != NULL || ranks->exchanged == NULL) return;
   struct op_exchange exchange = ranks->exchanged(step->node);
   int count = 0;
   do {
-    exchange_once(sequence, step, moved(sequence->program->target, exchange));
+    list_exchange(program, step, moved(program->target, exchange), list);
     count++;
   } while (ranks->exchanged_next != NULL && ranks->exchanged_next(step->node, count, &exchange));
+}
+
+/* What a kernel exchanges while it runs. */
+static void exchange_in_kernel(struct sequence *sequence, const struct step *step) {
+  struct exchange_list list = {0};
+  list_kernel_exchanges(sequence->program, step, &list);
+  for (int i = 0; i < list.count; i++) run_alone(sequence, list.items[i]);
 }
 
 /* The same of all that a function calls, in order. */
