@@ -32,6 +32,7 @@ KINDS = {
     "cp": ("cp", {}, False),
     "sp": ("sp", {}, False),
     "pp": ("pp", {}, False),
+    "pp, gpipe": ("pp", {"pp_schedule": "gpipe"}, False),
     "ep": ("ep", {}, True),
 }
 
@@ -74,7 +75,7 @@ def replicas_of(mesh):
 
 
 def titled(mesh):
-    return " x ".join(f"{kind} {each}" if kind != "tp, sequence" else f"tp {each} (sequence)" for kind, each in mesh)
+    return " x ".join(f"{kind} of {each}" for kind, each in mesh)
 
 
 def parallelism(mesh):
@@ -118,8 +119,8 @@ def refusals(asked):
 HEAD = """# Which meshes run
 
 Every mesh of 2, 4 and 8 ranks over data parallelism (`dp`: `dp_replicate`; `zero 1` to `zero 3`: `dp_shard` with
-`zero_stage`), `tp` with and without `megatron.sequence_parallelism`, `cp`, `sp`, `pp` and `ep`, with at most one of each
-axis, was given to the generator for four small models. [Parallelism](parallelism.md) says what each of them does.
+`zero_stage`), `tp` with and without `megatron.sequence_parallelism`, `cp`, `sp`, `pp` (1F1B and GPipe) and `ep`, with at
+most one of each axis, was given to the generator for four small models. [Parallelism](parallelism.md) says what each of them does.
 
 `tests/parallel/meshes.py --accept` regenerates this page, and `tests/parallel/test_mesh_page.py` compares it with the
 generator. `tests/parallel/meshes.py --run` runs every mesh that is taken for 20 steps, and compares losses with those of
