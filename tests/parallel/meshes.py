@@ -30,6 +30,7 @@ KINDS = {
     "tp": ("tp", {}, False),
     "tp, sequence": ("tp", {"megatron": {"sequence_parallelism": True}}, False),
     "cp": ("cp", {}, False),
+    "cp, ring": ("cp", {"cp_comm": "ring"}, False),
     "sp": ("sp", {}, False),
     "pp": ("pp", {}, False),
     "pp, gpipe": ("pp", {"pp_schedule": "gpipe"}, False),
@@ -119,8 +120,9 @@ def refusals(asked):
 HEAD = """# Which meshes run
 
 Every mesh of 2, 4 and 8 ranks over data parallelism (`dp`: `dp_replicate`; `zero 1` to `zero 3`: `dp_shard` with
-`zero_stage`), `tp` with and without `megatron.sequence_parallelism`, `cp`, `sp`, `pp` (1F1B and GPipe) and `ep`, with at
-most one of each axis, was given to the generator for four small models. [Parallelism](parallelism.md) says what each of them does.
+`zero_stage`), `tp` with and without `megatron.sequence_parallelism`, `cp` (with an all-gather and as a ring), `sp`, `pp`
+(1F1B and GPipe) and `ep`, with at most one of each axis, was given to the generator for four small models.
+[Dividing a model](model-parallelism.md) says what each of them does.
 
 `tests/parallel/meshes.py --accept` regenerates this page, and `tests/parallel/test_mesh_page.py` compares it with the
 generator. `tests/parallel/meshes.py --run` runs every mesh that is taken for 20 steps, and compares losses with those of

@@ -124,7 +124,7 @@ const struct command command_table[] = {
      .summary = "start the processes of a program",
      .about = "Prints and runs the command that starts PROGRAM, built from JOB, with as many processes as the job has "
               "ranks. The FLAGs are PROGRAM's.",
-     .page = "parallelism.md",
+     .page = "launching.md",
      .forms = {{"launch JOB PROGRAM [FLAG]...", "start the processes of a program"}},
      .needed = {"a job file", "a program"},
      .most = 2,
@@ -239,7 +239,7 @@ const struct option option_table[] = {
      .summary = "a tokenizer.json of Hugging Face, with byte-level BPE, that makes tokens from UTF-8 texts"},
     {"--end", NULL, "TOKEN", MEMBER(end), .commands = " data ",
      .summary = "with --tokenizer: the text of a token that ends each document, such as '<|endoftext|>'"},
-    {"--by", NULL, "NAME", .choices = " mpirun srun env ", MEMBER(by), .commands = " launch ", .page = "parallelism.md",
+    {"--by", NULL, "NAME", .choices = " mpirun srun env ", MEMBER(by), .commands = " launch ", .page = "launching.md",
      .summary =
          "what starts the processes. The default is env where RANK, WORLD_SIZE and MASTER_ADDR are set, srun inside "
          "a Slurm job, and mpirun elsewhere. env: torchrun or a Kubernetes operator starts this command once for each "
