@@ -339,6 +339,19 @@ static bool solve_sizes(struct arena *arena, const struct planner *planner, cons
                 found, count);
 }
 
+/* What does not train needs none of them: the least that goes with the samples of a step where these are given. */
+static void leave_open(struct arena *arena, const struct job *job, struct job_override *found, int *count) {
+  const int64_t ranks = job_training_ranks(job), samples = job->accumulation.train_batch_size / ranks;
+  int64_t batch = job->data.batch_size, steps = job->accumulation.num_steps;
+  if (batch == 0) {
+    batch = samples > 0 && steps > 0 ? samples / steps : 1;
+    put_number(arena, found, count, "data.batch_size", batch);
+  }
+  if (steps == 0) put_number(arena, found, count, "accumulation.num_steps", samples > 0 ? samples / batch : 1);
+  if (job->memory.activation_checkpointing == CHECKPOINTING_AUTO)
+    put(found, count, "memory.activation_checkpointing", "none");
+}
+
 bool is_open(const struct job *job) {
   return job->data.batch_size == 0 || job->accumulation.num_steps == 0 ||
          job->memory.activation_checkpointing == CHECKPOINTING_AUTO;
@@ -348,13 +361,7 @@ bool solve(struct arena *arena, const struct planner *planner, const struct job 
            struct job_override *found, int *count) {
   struct job solved = *job;
   *count = 0;
-  if (planner->kind != PROGRAM_TRAIN) { /* what does not train has none of them */
-    if (job->data.batch_size == 0) put(found, count, "data.batch_size", "1");
-    if (job->accumulation.num_steps == 0) put(found, count, "accumulation.num_steps", "1");
-    if (job->memory.activation_checkpointing == CHECKPOINTING_AUTO)
-      put(found, count, "memory.activation_checkpointing", "none");
-    return true;
-  }
+  if (planner->kind != PROGRAM_TRAIN) return leave_open(arena, job, found, count), true;
   if (!solve_sizes(arena, planner, job, diags, found, count, &solved)) return false;
   if (job->memory.activation_checkpointing != CHECKPOINTING_AUTO) return true;
   return solve_checkpointing(arena, planner, &solved, diags, found, count);

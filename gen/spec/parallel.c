@@ -288,6 +288,10 @@ void parallel_bind(struct job *job) {
   if (job->data.split_batches) job->data.batch_size /= (int)data_ranks;
 }
 
+int64_t job_training_ranks(const struct job *job) {
+  return parallel_data_ranks(job->tree);
+}
+
 void job_leave_ranks(struct job *job) {
   int64_t each = job->devices.ranks / job->devices.nodes, ranks = job->parallelism.axes[AXIS_TP];
   for (int i = 0; i < AXES; i++) job->parallelism.axes[i] = 1;

@@ -321,6 +321,13 @@ class Found(unittest.TestCase):
         self.assertEqual([self.resolved(trainer)[key] for key in ("batch_size", "num_steps")], ["12", "5"])
         self.assertEqual(trainer.plan()["samples_per_step"], 60)
 
+    def test_of_an_evaluator(self):
+        """Whose ranks are fewer than those of training."""
+        for ranks in (1, 4):
+            trainer = make("gpt2", {}, data=self.data(batch_size="auto"), devices={"memory": "1GiB", "per_node": ranks},
+                           accumulation={"num_steps": "auto", "train_batch_size": 60})
+            trainer.command("job.yaml", "-o", "evaluate.c", "--program", "evaluate")
+
     def test_num_steps(self):
         trainer = make("mlp_table", {}, accumulation={"num_steps": "auto", "train_batch_size": 12})
         self.assertEqual(self.resolved(trainer)["num_steps"], "4")
