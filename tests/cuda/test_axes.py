@@ -49,11 +49,11 @@ class Axes(unittest.TestCase):
         for name, value in several.weights().items():
             self.assertLess(relative(value, after[name]), 1000 * tolerance, f"{what}: {name}")
 
-    def beside(self, ranks, parallelism, batch=2, replicas=1, steps=20, tolerance=1e-6, watched=False, **groups):
-        """`replicas` batches at a time on `ranks` ranks, against one process that takes them as one."""
+    def beside(self, ranks, parallelism, batch=2, steps=20, tolerance=1e-6, watched=False, **groups):
+        """`ranks` ranks that take the batches of one process, against it."""
         found = self.made("cuda", job_of(ranks, batch, steps, parallelism=parallelism, **groups), watched=watched)
         for kind in ("cuda", "cpu"):
-            self.compare(found, self.alone(kind, batch * replicas, steps, groups), tolerance, kind)
+            self.compare(found, self.alone(kind, batch, steps, groups), tolerance, kind)
         return found[0]
 
     def go_on(self, trainer):
@@ -89,11 +89,6 @@ class Tensor(Axes):
         text, wanted = self.said(trainer, "generate", 2, job, "--prompt", "12 7 99", "--tokens", "24", "--temperature", "0")
         self.assertEqual(text, wanted)
 
-    def test_four(self):
-        """Two replicas; the largest gradient. Every access is seen, and whether it waits for the one before."""
-        self.beside(4, {"tp": 2}, replicas=2, config={**GPT, "dropout": 0.0}, watched=True, steps=3,
-                    optimizer={"norm_type": "inf", "clip_grad_norm": 0.1})
-
     def test_positions(self):
         """The residual split over positions, of whole micro-batches that add up; 20 steps of four ranks."""
         self.beside(4, {"tp": 4, "megatron": {"sequence_parallelism": True}}, config=GPT,
@@ -107,10 +102,11 @@ class Sequences(Axes):
         self.go_on(self.beside(2, {"sp": 2}, config=WHOLE, training=EVALUATED, checkpoint={"every": 10}))
 
     def test_keys(self):
-        self.beside(2, {"cp": 2}, config=WHOLE, training=EVALUATED)
+        self.beside(2, {"cp": 2}, config=WHOLE, training=EVALUATED, checkpoint={"every": 10})
 
     def test_with_matrices(self):
-        """Two ranks of each sequence, of which each has a part of the matrices."""
+        """Two ranks of each sequence, of which each has a part of the matrices; the largest gradient. Every access is seen, and whether it
+        waits for the one before."""
         self.beside(4, {"tp": 2, "cp": 2}, config=GPT, watched=True, steps=3, optimizer={"norm_type": "inf", "clip_grad_norm": 0.1})
 
 

@@ -71,8 +71,8 @@ class Memory(unittest.TestCase):
 
     def test_peak_of_stages(self):
         """Which keep activations of 4, 3, 2 and 1 micro-batches. Rank 0 saves, so it has all weights in the end."""
-        few, little = self.stages(4, 8)
-        many, much = self.stages(LAYERS, 8)
+        few, little = self.stages(4, 16)
+        many, much = self.stages(LAYERS, 16)
         constants = [min(peaks) - bytes for *peaks, bytes in zip(*(self.peaks(few, SMALL_PAGES) for _ in range(2)), little, strict=True)]
         taken = [float("inf")] * 4
         for _ in range(RUNS):

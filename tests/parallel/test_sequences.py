@@ -84,10 +84,6 @@ class Sequences(BesideOne):
     def test_gathered_keys_with_data_parallelism(self):
         self.beside(4, 2, "cp", training=EVALUATED)
 
-    def test_gathered_keys_in_bf16(self):
-        self.beside(2, 2, "cp", tolerance=1e-3, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3},
-                    memory={"activation_checkpointing": "all"}, accumulation={"num_steps": 2, "sync_with_dataloader": False})
-
     def test_more_ranks_than_heads_of_keys(self):
         self.beside(4, 4, "cp", model="llama", config=LLAMA, data={"sequence_length": 16})
 

@@ -2,7 +2,7 @@
 for speed and without, for AVX2, with one thread and three, and under the sanitizers. What a library computes, and shares out among threads
 as it likes, gives the same bits with one thread and three as a deterministic program has it, else run after run. `test_kernels.py [--how HOW] [--all]
 [--seed N] [--rounds N] [KIND ...]`; without --how: all but plain and sse2, and AVX2 where the processor has more. A kernel is long in the compiler, so that gcc with
-the flags for speed takes every third case, and each other way every ninth one, not the same as the others; which, the seed says. With
+the flags for speed takes every fourth case, and each other way every twelfth one, not the same as the others; which, the seed says. With
 --all, as `ninja soak` has it, every one."""
 # long
 
@@ -28,7 +28,7 @@ HOW = {
     "sanitized": ("gcc", SANITIZED),
 }
 WIDER = "avx512f" in pathlib.Path("/proc/cpuinfo").read_text()  # else gcc's own flags are those for AVX2
-SHARES = {"gcc": (0, 3), "avx2": (0, 9), "clang": (3, 9), "sanitized": (6, 9)}  # of a kind's cases: the first, and every how-many-th
+SHARES = {"gcc": (0, 4), "avx2": (0, 12), "clang": (4, 12), "sanitized": (8, 12)}  # of a kind's cases: the first, and every how-many-th
 
 
 def share(everything, first, step):
