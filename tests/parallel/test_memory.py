@@ -21,6 +21,7 @@ _, status, usage = os.wait4(process, 0)
 open("peak." + os.environ["OMPI_COMM_WORLD_RANK"], "w").write(str(usage.ru_maxrss * 1024))
 sys.exit(os.waitstatus_to_exitcode(status))
 """
+NAMES = 2048 * 12  # bytes that a layer's names take in the lists of tensors, of which the plan says nothing: tests/program/test_figures.py
 # What a stage has is in many parts of the arena, each of which ends with a page: here none of 2 MiB (PR_SET_THP_DISABLE).
 SMALL_PAGES = "import ctypes; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)"
 
@@ -71,17 +72,18 @@ class Memory(unittest.TestCase):
 
     def test_peak_of_stages(self):
         """Which keep activations of 4, 3, 2 and 1 micro-batches. Rank 0 saves, so it has all weights in the end."""
-        few, little = self.stages(4, 16)
-        many, much = self.stages(LAYERS, 16)
+        few, little = self.stages(4, 8)
+        many, much = self.stages(2 * LAYERS, 8)
         constants = [min(peaks) - bytes for *peaks, bytes in zip(*(self.peaks(few, SMALL_PAGES) for _ in range(2)), little, strict=True)]
+        most = [0.01 * bytes + NAMES * (2 * LAYERS - 4) // 4 for bytes in much]
         taken = [float("inf")] * 4
         for _ in range(RUNS):
             taken = [min(pair) for pair in zip(taken, map(operator.sub, self.peaks(many, SMALL_PAGES), constants), strict=True)]
-            if all(abs(taken[rank] / much[rank] - 1) < 0.01 for rank in (1, 2, 3)):
+            if all(abs(taken[rank] - much[rank]) < most[rank] for rank in (1, 2, 3)):
                 break
         for rank in (1, 2, 3):
             print(f"stage {rank}: {much[rank] / MIB:.2f} MiB planned, {taken[rank] / MIB:.2f} taken, {100 * (taken[rank] / much[rank] - 1):+.2f} %")
-            self.assertLess(abs(taken[rank] / much[rank] - 1), 0.01, f"stage {rank}")
+            self.assertLess(abs(taken[rank] - much[rank]), most[rank], f"stage {rank}")
 
     def check(self, constants, *divisions):
         for parallelism in divisions:
@@ -91,9 +93,9 @@ class Memory(unittest.TestCase):
             wanted, taken = planned + touched, [float("inf")] * trainer.ranks
             # Rank 0 of ranks that divide has the whole of the weights, to save them at the end.
             ranks = range(1, trainer.ranks) if parallelism else (0, 1)
-            # Rank 0 saves, with the names of all tensors besides: see tests/program/test_figures.py. Ranks that divide tensors
-            # list them as wholes, too, each of them with its part.
-            names = 2048 * 12 * (LAYERS - 1)
+            # Rank 0 saves, with the names of all tensors besides. Ranks that divide tensors list them as wholes, too, each of them
+            # with its part.
+            names = NAMES * (LAYERS - 1)
             most = [0.01 * wanted + (names if rank == 0 or "tp" in parallelism else 0) for rank in range(trainer.ranks)]
             for _ in range(RUNS):
                 taken = [min(pair) for pair in zip(taken, map(operator.sub, self.peaks(trainer), constants), strict=True)]
