@@ -150,20 +150,20 @@ static tensor decode(scope s, tensor x, tensor memory, struct config c) {
   return rms_norm_eps(at(s, "final_layer_norm"), x, c.layer_norm_epsilon);
 }
 
-/* The targets moved to the right after token 0, [B][T][C]. */
-static tensor shifted(scope s, tensor targets, struct config c) {
+/* The targets moved to the right after token 0. */
+static inline tensor shifted(tensor targets) {
   int batch = dim(targets, 0), positions = dim(targets, 1);
   int zeros[batch];
   for (int i = 0; i < batch; i++) zeros[i] = 0;
-  tensor start = embedding(s, reshape(int_table_of(batch, zeros), batch, 1), c.vocab_size, c.d_model);
-  if (positions == 1) return start;
-  return concat(1, start, embedding(s, slice(targets, 1, 0, positions - 1), c.vocab_size, c.d_model));
+  tensor start = reshape(int_table_of(batch, zeros), batch, 1);
+  return positions == 1 ? start : concat(1, start, slice(targets, 1, 0, positions - 1));
 }
 
 tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   s = init_normal(s, c.initializer_factor);
-  tensor memory = encode(at(s, "encoder"), embedding(at(s, "shared"), tokens, c.vocab_size, c.d_model), c);
-  tensor x = decode(at(s, "decoder"), shifted(at(s, "shared"), targets, c), memory, c);
+  tensor read = embedding(at(s, "shared"), tokens, c.vocab_size, c.d_model);
+  tensor written = embedding(at(s, "shared"), shifted(targets), c.vocab_size, c.d_model);
+  tensor x = decode(at(s, "decoder"), written, encode(at(s, "encoder"), read, c), c);
   scope head = c.tie_word_embeddings ? at(s, "shared") : at(s, "lm_head");
   if (c.tie_word_embeddings) x = scale(x, 1 / sqrt((double)c.d_model));
   return cross_entropy(matmul_transposed(x, parameter(head, "weight", c.vocab_size, c.d_model)), targets);

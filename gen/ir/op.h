@@ -243,7 +243,8 @@ struct op_ranks {
    * op_place reads it. */
   bool (*place)(const struct node *node, int seed, int64_t ranks, struct placement *placements);
   /* 1 + the dimension of output 0 along which ranks can divide the operation where it mixes the positions of a sequence
-   * that they have parts of (`place` has its rule); 0: there is none. */
+   * that they have parts of (`place` has its rule); 0: there is none. Where `place` has a rule for parts of positions,
+   * too, by which other operands are whole, ranks may gather these. */
   int apart;
   /* Of an operation that mixes positions: builds what each rank along `axis` does in its place over its own positions,
    * which in dimension `apart` + 1 of its floating-point inputs are the first of 2 `ranks` chunks that is its own and

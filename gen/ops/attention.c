@@ -179,16 +179,8 @@ bool op_place_attention(const struct node *node, int seed, int64_t ranks, struct
 /* x of all ranks, [batch][heads][positions][columns], in the order of the sequence or, `backwards`, the other way. */
 static struct value *of_all_ranks(struct builder *builder, struct value *x, int64_t ranks, int64_t axis,
                                   bool backwards) {
-  const int64_t chunks = 2 * ranks, length = x->shape.dim[2] / 2;
-  const struct op_parts parted = {.axis = axis, .ranks = ranks, .dim = 2, .blocks = 1, .partial = true};
   struct attribute along = attribute_int("axis", 2);
-  struct value *all = op_exchange_parts(builder, "all_gather", x, parted);
-  struct value **parts = arena_alloc(builder_arena(builder), (size_t)chunks * sizeof *parts);
-  for (int64_t c = 0; c < chunks; c++) {
-    int64_t at = c < ranks ? 2 * c : 2 * (chunks - 1 - c) + 1;
-    parts[c] = op_slice(builder, all, 2, at * length, length);
-  }
-  struct value *whole = builder_op(builder, "concat", parts, (int)chunks, &along, 1);
+  struct value *whole = op_gather_chunks(builder, x, 2, axis, ranks);
   return backwards ? builder_op(builder, "flip", &whole, 1, &along, 1) : whole;
 }
 

@@ -1,6 +1,7 @@
 """Ranks that divide sequences (parallelism.sp and cp) against one process: the same losses, norms and weights, on models with attention,
 with data parallelism or alone; a run resumes on any mesh."""
 
+import collections
 import subprocess
 import unittest
 
@@ -11,6 +12,7 @@ LLAMA = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads"
          "head_dim": 8, "vocab_size": 256}
 BERT = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 32, "vocab_size": 257,
         "max_position_embeddings": 16}
+T5 = {"num_layers": 3, "num_decoder_layers": 3, "num_heads": 4, "d_model": 16, "d_kv": 4, "d_ff": 32, "vocab_size": 256}
 EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 SP = {"sp": 2}
 
@@ -130,6 +132,17 @@ class Sequences(BesideOne):
             self.beside(2, 2, axis, model="bert", config=BERT, data={"sequence_length": 16, "masking": {"mask_token": 256}},
                         accumulation={"normalize": "tokens"}, training=EVALUATED)
 
+    def test_encoder_and_decoder(self):
+        """Scores that gain a bias, of keys that have the encoder's positions, too."""
+        several = self.beside(2, 2, model="t5", config=T5, data={"sequence_length": 16}, training=EVALUATED)
+        parts = [c for c in several.plan()["collectives"] if c["axis"] == "sp"]
+        # Queries, keys, values and what attention gives, forward and back, of three attentions in each pair of layers.
+        self.assertEqual([(c["kind"], c["bytes"]) for c in parts], 3 * 3 * 8 * [("all-to-all", 3 * 8 * 16 * 4)])
+        several = self.beside(4, 2, "cp", model="t5", config=T5, data={"sequence_length": 16}, training=EVALUATED)
+        parts = [c for c in several.plan()["collectives"] if c["axis"] == "cp"]
+        self.assertEqual(collections.Counter((c["kind"], c["bytes"]) for c in parts),
+                         {("all-gather", 3 * 16 * 16 * 4): 3 * 3 * 2, ("reduce-scatter", 3 * 16 * 16 * 4): 3 * 3 * 2})
+
 
 class Files(unittest.TestCase):
     """Weights and states are whole on each rank."""
@@ -181,6 +194,12 @@ class Refused(unittest.TestCase):
     def test_window(self):
         self.refused("'attention' with a window", model="mistral", config={**LLAMA, "sliding_window": 8}, data={"sequence_length": 16},
                      parallelism={"cp": 2})
+
+    def test_products_of_positions(self):
+        self.refused("'matmul' mixes positions, and ranks have no equal parts of its heads", model="t5", config={**T5, "num_heads": 3},
+                     data={"sequence_length": 16})
+        self.refused("'matmul' gathers the keys of all positions: no parallelism.cp_comm: ring has a form of it", model="t5", config=T5,
+                     data={"sequence_length": 16}, parallelism=along("ring", 2))
 
     def test_dropout(self):
         """Of parts that four numbers at a time do not make up."""

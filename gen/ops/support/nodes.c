@@ -155,6 +155,19 @@ struct value *op_exchange_parts(struct builder *builder, const char *kind, struc
   return builder_op(builder, kind, &x, 1, attributes, sizeof attributes / sizeof *attributes);
 }
 
+struct value *op_gather_chunks(struct builder *builder, struct value *x, int dim, int64_t axis, int64_t ranks) {
+  const int64_t chunks = 2 * ranks, length = x->shape.dim[dim] / 2;
+  const struct op_parts parted = {.axis = axis, .ranks = ranks, .dim = dim, .blocks = 1, .partial = true};
+  struct attribute along = attribute_int("axis", dim);
+  struct value *all = op_exchange_parts(builder, "all_gather", x, parted);
+  struct value **parts = arena_alloc(builder_arena(builder), (size_t)chunks * sizeof *parts);
+  for (int64_t c = 0; c < chunks; c++) {
+    int64_t at = c < ranks ? 2 * c : 2 * (chunks - 1 - c) + 1;
+    parts[c] = op_slice(builder, all, dim, at * length, length);
+  }
+  return builder_op(builder, "concat", parts, (int)chunks, &along, 1);
+}
+
 struct value *op_all_to_all(struct builder *builder, struct value *x, int64_t axis, int64_t ranks, int split,
                             int gathered) {
   const struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("ranks", ranks),

@@ -87,6 +87,10 @@ struct op_parts {
 /* The result of `kind`, all_gather, reduce_scatter or part_of, of x. */
 struct value *op_exchange_parts(struct builder *builder, const char *kind, struct value *x, struct op_parts parts);
 
+/* The whole of x, of whose dimension `dim` each of the ranks along an axis has balanced parts of a sequence, in its
+ * order. */
+struct value *op_gather_chunks(struct builder *builder, struct value *x, int dim, int64_t axis, int64_t ranks);
+
 /* x, of which ranks along an axis have parts of dimension `gathered`, with parts of dimension `split` in their place.
  */
 struct value *op_all_to_all(struct builder *builder, struct value *x, int64_t axis, int64_t ranks, int split,

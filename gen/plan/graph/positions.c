@@ -3,154 +3,13 @@
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 #include "gen/ops/support/nodes.h"
+#include "gen/plan/graph/divided.h"
 #include "gen/plan/graph/normalize.h"
 #include "gen/plan/graph/rebuild.h"
-
-/* The placements that a node's operands must have, its inputs and then output 0, and that with which output 0 goes on.
- */
-struct placed {
-  struct placement *operands, back;
-  bool gathers; /* another operation stands for it, over a rank's positions and those of all */
-};
-
-/* An axis of the mesh. */
-struct along {
-  enum axis axis;
-  int64_t ranks; /* 1: it divides nothing */
-};
-
-/* Placements of values are found forward from the entry's inputs; a value is whole until something that it is made of
- * is split. */
-struct positions {
-  struct program *program;
-  struct builder *builder;
-  struct diagnostics *diags;
-  struct along keys;        /* ranks that gather keys and values */
-  struct along heads;       /* ranks that exchange positions for heads: each has a range of what it has along `keys` */
-  int64_t ranks;            /* along both */
-  struct placement *values; /* by value id */
-  struct placed *nodes;     /* by node id, in the end */
-};
-
-static const struct placement whole = {.form = PLACED_WHOLE};
-
-static struct placement *placement_of(const struct positions *positions, const struct value *value) {
-  return &positions->values[value->id];
-}
 
 /* The one axis that divides positions, or the first of two. */
 static struct along first_of(const struct positions *positions) {
   return positions->keys.ranks > 1 ? positions->keys : positions->heads;
-}
-
-static bool is_ring(const struct positions *positions) {
-  return positions->program->job->parallelism.cp_comm == CP_COMM_RING;
-}
-
-/* ---- What a node needs and gives ---- */
-
-/* Numbers of batches: what is linear in means over a rank's positions is such a mean. */
-static bool place_means(const struct positions *positions, const struct node *node, struct placement *operands) {
-  struct mean inputs[10] = {0};
-  for (int i = 0; i < node->n_inputs && i < 10; i++) {
-    operands[i] = *placement_of(positions, node->inputs[i]);
-    if (operands[i].form == PLACED_SPLIT) return false;
-    inputs[i].form = operands[i].form == PLACED_MEAN ? MEAN_FIXED : MEAN_SAME;
-  }
-  const bool kept = node->kind->class == OP_VIEW || node->kind->types.converts;
-  operands[node->n_inputs] = (struct placement){.form = PLACED_MEAN};
-  if (node->kind->evaluation.mean == NULL) return kept;
-  return node->kind->evaluation.mean(node, inputs).form == MEAN_FIXED;
-}
-
-/* Where a node has its positions of all operands, of which it gathers some. */
-static bool place_gathering(const struct positions *positions, const struct node *node, struct placed *placed) {
-  placed->gathers = node->kind->ranks.gathers(node, is_ring(positions)) && placed->back.form == PLACED_SPLIT &&
-                    placed->back.dim == node->kind->ranks.apart && placed->back.blocks == 1;
-  for (int i = 0; i < node->n_inputs; i++) {
-    placed->operands[i] = node->inputs[i]->dtype != DTYPE_INT32 ? placed->back : whole;
-    placed->gathers =
-        placed->gathers && placement_equal(*placement_of(positions, node->inputs[i]), placed->operands[i]);
-  }
-  placed->operands[node->n_inputs] = placed->back;
-  return placed->gathers;
-}
-
-/* Where a node has parts of another dimension than that of the positions. */
-static bool place_apart(const struct positions *positions, const struct node *node, struct placed *placed) {
-  if (node->kind->ranks.apart == 0) return false;
-  placed->back = *placement_of(positions, node->inputs[0]);
-  if (positions->keys.ranks > 1 && !place_gathering(positions, node, placed)) return false;
-  if (positions->heads.ranks == 1) return true;
-  for (int i = 0; i < node->n_inputs; i++) placed->operands[i] = whole;
-  placed->operands[node->n_inputs] = placement_split(node->kind->ranks.apart - 1, 1);
-  return op_place(node, node->n_inputs, positions->heads.ranks, placed->operands);
-}
-
-/* False: there are no such placements. */
-static bool place_node(const struct positions *positions, const struct node *node, struct placed *placed) {
-  struct placement *operands = placed->operands;
-  int seed = -1;
-  bool mean = false;
-  for (int i = node->n_inputs - 1; i >= 0; i--) {
-    const enum placement_form form = placement_of(positions, node->inputs[i])->form;
-    if (form == PLACED_SPLIT) seed = i;
-    mean = mean || form == PLACED_MEAN;
-  }
-  for (int i = 0; i <= node->n_inputs; i++) operands[i] = whole;
-  placed->back = whole;
-  if (mean && !place_means(positions, node, operands)) return false;
-  if (seed >= 0 && !mean) {
-    if (node->kind->ranks.part_axis != NULL && first_of(positions).ranks != positions->ranks) return false;
-    operands[seed] = *placement_of(positions, node->inputs[seed]);
-    if (!op_place(node, seed, positions->ranks, operands)) return place_apart(positions, node, placed);
-  }
-  placed->back = operands[node->n_inputs];
-  return placed->back.form != PLACED_PARTIAL;
-}
-
-static bool has_split(const struct node *node, const struct placed *placed) {
-  for (int i = 0; i <= node->n_inputs; i++)
-    if (placed->operands[i].form == PLACED_SPLIT) return true;
-  return false;
-}
-
-/* ---- Forward ---- */
-
-static void set(const struct positions *positions, const struct value *value, struct placement placement,
-                bool *changed) {
-  struct placement *known = placement_of(positions, value);
-  if (known->form != PLACED_WHOLE || placement.form == PLACED_WHOLE) return;
-  *known = placement;
-  *changed = true;
-}
-
-static void spread_call(const struct positions *positions, const struct node *node, bool *changed) {
-  const struct call *call = node->call;
-  const struct region *callee = call->callee;
-  for (int i = 0; i < node->n_inputs; i++) {
-    set(positions, callee->inputs.items[i], *placement_of(positions, node->inputs[i]), changed);
-    if (call->count > 1 && call->carry[i] >= 0)
-      set(positions, callee->inputs.items[i], *placement_of(positions, callee->results.items[call->carry[i]]), changed);
-  }
-  for (int i = 0; i < node->n_outputs; i++)
-    set(positions, node->outputs[i], *placement_of(positions, callee->results.items[i]), changed);
-}
-
-static void spread(const struct positions *positions) {
-  const struct graph *graph = positions->program->graph;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (int r = graph->n_regions - 1; r >= 0; r--)
-      for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
-        const struct node *node = graph->regions[r]->nodes.items[i];
-        struct placed *placed = &positions->nodes[node->id];
-        if (node->call != NULL)
-          spread_call(positions, node, &changed);
-        else if (place_node(positions, node, placed) && node->n_outputs > 0)
-          set(positions, node->outputs[0], placed->back, &changed);
-      }
-  }
 }
 
 /* ---- What cannot be divided ---- */
@@ -180,8 +39,13 @@ static bool refuse_node(const struct positions *positions, const struct node *no
     return refuse(positions, node, "draws random numbers by a rank's position along one axis, and two divide these");
   if (node->kind->kernel.random)
     return refuse(positions, node, "draws four random numbers at a time, and a rank's positions in a row have others");
-  if (node->kind->ranks.apart == 0 || node->n_inputs < 2)
+  if (node->kind->ranks.apart == 0 || node->n_inputs < 2 || q.rank != 4)
     return refuse(positions, node, "needs other positions than a rank has");
+  if (node->kind->ranks.over_positions == NULL)
+    return refuse(positions, node,
+                  positions->program->job->parallelism.cp_comm == CP_COMM_RING
+                      ? "gathers the keys of all positions: no parallelism.cp_comm: ring has a form of it"
+                      : "mixes positions, and ranks have no equal parts of its heads");
   const int heads = node->kind->ranks.apart - 1;
   const bool fits =
       q.dim[heads] % positions->heads.ranks == 0 && node->inputs[1]->shape.dim[heads] % positions->heads.ranks == 0;
@@ -195,16 +59,16 @@ static bool refuse_node(const struct positions *positions, const struct node *no
                    (long long)q.dim[heads], (long long)node->inputs[1]->shape.dim[heads]));
 }
 
-/* The entry's inputs are there as a whole, for each rank to take its part. */
-static struct placement at_hand(const struct positions *positions, const struct value *value) {
-  const bool given = value->kind == VALUE_INPUT && value->region == positions->program->graph->entry;
-  return given ? whole : *placement_of(positions, value);
-}
-
-static bool converts(struct placement from, struct placement to, bool apart) {
-  if (placement_equal(from, to)) return true;
-  if (to.form != PLACED_SPLIT || to.blocks > 1) return false;
-  return from.form == PLACED_WHOLE || (apart && from.form == PLACED_SPLIT && from.blocks == 1);
+/* `apart`: for an operation that mixes positions. */
+static bool converts(const struct positions *positions, struct divided from, struct divided to, bool apart) {
+  if (divided_equal(positions, from, to)) return true;
+  if (!divided_at_all(from))
+    return from.positions.form == PLACED_WHOLE && divided_at_all(to) && to.positions.blocks <= 1;
+  if (from.positions.form != PLACED_SPLIT || from.positions.blocks > 1) return false;
+  const bool gathered = to.positions.form == PLACED_WHOLE;
+  if (!gathered && !placement_equal(from.positions, to.positions)) return false;
+  if (to.heads == 0) return !gathered || (apart && from.heads == 0 && positions->heads.ranks == 1);
+  return apart && (from.heads == 0 || from.heads == to.heads);
 }
 
 static bool check_mean(const struct positions *positions, const struct node *node) {
@@ -216,27 +80,35 @@ static bool check_mean(const struct positions *positions, const struct node *nod
                 "accumulation.normalize: tokens");
 }
 
+static bool is_divided(const struct node *node, const struct placed *placed) {
+  for (int i = 0; i <= node->n_inputs; i++)
+    if (divided_at_all(placed->operands[i])) return true;
+  return false;
+}
+
 static bool check_node(const struct positions *positions, const struct node *node) {
   struct placed *placed = &positions->nodes[node->id];
-  if (!place_node(positions, node, placed)) return refuse_node(positions, node);
+  if (!place_divided(positions, node, placed)) return refuse_node(positions, node);
   for (int i = 0; i < node->n_inputs; i++)
-    if (!converts(at_hand(positions, node->inputs[i]), placed->operands[i], node->kind->ranks.apart > 0))
+    if (!converts(positions, divided_at_hand(positions, node->inputs[i]), placed->operands[i],
+                  node->kind->ranks.apart > 0))
       return refuse_node(positions, node);
-  for (int i = 1; i < node->n_outputs && has_split(node, placed); i++)
+  for (int i = 1; i < node->n_outputs && is_divided(node, placed); i++)
     if (value_is_used(node->region, node->outputs[i], NULL)) return refuse_node(positions, node);
-  return placed->back.form != PLACED_MEAN || check_mean(positions, node);
+  return placed->back.positions.form != PLACED_MEAN || check_mean(positions, node);
 }
 
 static bool check_call(const struct positions *positions, const struct node *node) {
   const struct call *call = node->call;
   for (int i = 0; i < node->n_inputs; i++) {
     const struct value *formal = call->callee->inputs.items[i];
+    const struct divided own = *divided_of(positions, formal);
     const bool carried = call->count > 1 && call->carry[i] >= 0;
-    if (!converts(at_hand(positions, node->inputs[i]), *placement_of(positions, formal), false) ||
-        (carried && !placement_equal(*placement_of(positions, formal),
-                                     *placement_of(positions, call->callee->results.items[call->carry[i]]))))
+    if (!converts(positions, divided_at_hand(positions, node->inputs[i]), own, false) ||
+        (carried && !placement_equal(own.positions,
+                                     divided_of(positions, call->callee->results.items[call->carry[i]])->positions)))
       return refuse_node(positions, node);
-    positions->nodes[node->id].operands[i] = *placement_of(positions, formal);
+    positions->nodes[node->id].operands[i] = own;
   }
   return true;
 }
@@ -250,7 +122,7 @@ static bool check(const struct positions *positions) {
     }
   for (int i = 0; i < graph->entry->results.count; i++) {
     const struct value *result = graph->entry->results.items[i];
-    if (placement_of(positions, result)->form == PLACED_SPLIT && result->producer != NULL)
+    if (divided_of(positions, result)->positions.form == PLACED_SPLIT && result->producer != NULL)
       return refuse(positions, result->producer,
                     "gives what the model returns, of which a rank has its positions alone");
   }
@@ -259,30 +131,41 @@ static bool check(const struct positions *positions) {
 
 /* ---- The graph of one rank ---- */
 
-static void cut(const struct positions *positions, struct value *value, struct placement placement) {
-  value->shape = placement_part(placement, value->shape, positions->ranks);
+static void cut(const struct positions *positions, struct value *value, struct divided divided) {
+  const int64_t ranks = divided.heads > 0 ? positions->keys.ranks : positions->ranks;
+  value->shape = placement_part(divided.positions, value->shape, ranks);
+  if (divided.heads > 0) value->shape.dim[divided.heads - 1] /= positions->heads.ranks;
 }
 
-/* A rank's part of what all ranks have, at the end of the region at hand. */
-static struct value *part_of(const struct positions *positions, struct value *x, struct placement to) {
-  const struct along axes[] = {positions->keys, positions->heads};
-  for (int i = 0; i < 2; i++)
-    if (axes[i].ranks > 1)
-      x = op_exchange_parts(positions->builder, "part_of", x,
-                            (struct op_parts){.axis = axes[i].axis,
-                                              .ranks = axes[i].ranks,
-                                              .dim = to.dim,
-                                              .blocks = to.blocks,
-                                              .partial = true,
-                                              .balanced = to.balanced && i == 0});
-  return x;
+/* A rank's part along one axis of what all ranks have, at the end of the region at hand. */
+static struct value *part_along(const struct positions *positions, struct value *x, struct along along, int dim,
+                                bool balanced) {
+  if (along.ranks == 1) return x;
+  return op_exchange_parts(
+      positions->builder, "part_of", x,
+      (struct op_parts){
+          .axis = along.axis, .ranks = along.ranks, .dim = dim, .blocks = 1, .partial = true, .balanced = balanced});
 }
 
-/* x as another placement has it. */
-static struct value *convert(const struct positions *positions, struct value *x, struct placement from,
-                             struct placement to) {
-  if (from.form != PLACED_SPLIT) return part_of(positions, x, to);
-  return op_all_to_all(positions->builder, x, positions->heads.axis, positions->heads.ranks, to.dim, from.dim);
+static struct value *part_of(const struct positions *positions, struct value *x, struct divided to) {
+  const struct placement own = to.positions;
+  if (own.form == PLACED_SPLIT) x = part_along(positions, x, positions->keys, own.dim, own.balanced);
+  if (to.heads > 0) return part_along(positions, x, positions->heads, to.heads - 1, false);
+  return part_along(positions, x, positions->heads, own.dim, false);
+}
+
+/* x as another division has it. */
+static struct value *convert(const struct positions *positions, struct value *x, struct divided from,
+                             struct divided to) {
+  const struct along heads = positions->heads, keys = positions->keys;
+  const int dim = from.positions.dim;
+  if (!divided_at_all(from)) return part_of(positions, x, to);
+  if (from.heads == 0 && to.heads > 0)
+    x = op_all_to_all(positions->builder, x, heads.axis, heads.ranks, to.heads - 1, dim);
+  if (from.heads > 0 && to.heads == 0)
+    x = op_all_to_all(positions->builder, x, heads.axis, heads.ranks, dim, from.heads - 1);
+  if (to.positions.form != PLACED_WHOLE || keys.ranks == 1) return x;
+  return op_gather_chunks(positions->builder, x, dim, keys.axis, keys.ranks);
 }
 
 static void name_after(const struct positions *positions, struct value *value, const char *name, const char *end) {
@@ -292,7 +175,7 @@ static void name_after(const struct positions *positions, struct value *value, c
 /* A value as one of its uses needed it. */
 struct converted {
   struct value *from, *to;
-  struct placement placement;
+  struct divided divided;
 };
 struct conversion {
   const struct positions *positions;
@@ -306,43 +189,60 @@ static struct value *take(struct rebuild *rebuild, const struct node *node, int 
   struct conversion *conversion = rebuild->context;
   const struct positions *positions = conversion->positions;
   struct value *value = node->inputs[input], *x = rebuild_stand(rebuild, value);
-  const struct placement from = at_hand(positions, value), needed = positions->nodes[node->id].operands[input];
-  if (placement_equal(from, needed)) return x;
+  const struct divided from = divided_at_hand(positions, value), needed = positions->nodes[node->id].operands[input];
+  if (divided_equal(positions, from, needed)) return x;
   for (int i = 0; i < conversion->made.count; i++) {
     const struct converted *made = &conversion->made.items[i];
-    if (made->from == value && placement_equal(made->placement, needed)) return made->to;
+    if (made->from == value && divided_equal(positions, made->divided, needed)) return made->to;
   }
   struct converted made = {value, convert(positions, x, from, needed), needed};
-  name_after(positions, made.to, x->name, from.form == PLACED_SPLIT ? "sequences" : "part");
+  name_after(positions, made.to, x->name, divided_at_all(from) ? "sequences" : "part");
   ARENA_PUSH(positions->program->arena, conversion->made, made);
   return made.to;
+}
+
+/* What the rule of a node says of its operands, along the axis that divides them or, of two, the first. */
+static void shorten(const struct rebuild *rebuild, const struct positions *positions, struct node *node) {
+  const struct divided *operands = positions->nodes[node->id].operands;
+  const size_t count = (size_t)node->n_inputs + 1;
+  const bool by_heads = operands[node->n_inputs].heads > 0;
+  struct placement *placements = arena_alloc(positions->program->arena, count * sizeof *placements);
+  for (int i = 0; i <= node->n_inputs; i++) {
+    placements[i] = operands[i].positions;
+    if (by_heads && positions->keys.ranks == 1)
+      placements[i] =
+          operands[i].heads > 0 ? placement_split(operands[i].heads - 1, 1) : (struct placement){.form = PLACED_WHOLE};
+  }
+  rebuild_shorten(rebuild, node, placements, by_heads ? first_of(positions).ranks : positions->ranks,
+                  first_of(positions).axis);
 }
 
 static void cut_outputs(const struct rebuild *rebuild, const struct positions *positions, struct node *node) {
   const struct placed *placed = &positions->nodes[node->id];
   for (int i = 0; i < node->n_outputs && node->call != NULL; i++)
-    cut(positions, node->outputs[i], *placement_of(positions, node->outputs[i]));
-  if (node->call != NULL || !has_split(node, placed)) return;
+    cut(positions, node->outputs[i], *divided_of(positions, node->outputs[i]));
+  if (node->call != NULL || !is_divided(node, placed)) return;
   cut(positions, node->outputs[0], placed->operands[node->n_inputs]);
-  rebuild_shorten(rebuild, node, placed->operands, positions->ranks, first_of(positions).axis);
+  shorten(rebuild, positions, node);
 }
 
 /* The node over its parts, or what stands for it, and where that has other parts, an exchange of these. */
 static void append(struct rebuild *rebuild, struct region *region, struct node *node) {
   const struct positions *positions = ((struct conversion *)rebuild->context)->positions;
   const struct placed *placed = &positions->nodes[node->id];
-  const struct placement made = placed->operands[node->n_inputs];
+  const struct divided made = placed->operands[node->n_inputs];
   if (!placed->gathers) {
     region_append(rebuild->program->graph, region, node);
     if (node->n_outputs > 0) cut_outputs(rebuild, positions, node);
-    if (node->n_outputs == 0 || node->call != NULL || placement_equal(made, placed->back)) return;
+    if (node->n_outputs == 0 || node->call != NULL || divided_equal(positions, made, placed->back)) return;
   }
   struct value *result = node->outputs[0];
   if (placed->gathers)
-    result = node->kind->ranks.over_positions(rebuild->builder, node, positions->keys.ranks,
-                                              (int64_t)positions->keys.axis, is_ring(positions));
+    result =
+        node->kind->ranks.over_positions(rebuild->builder, node, positions->keys.ranks, (int64_t)positions->keys.axis,
+                                         positions->program->job->parallelism.cp_comm == CP_COMM_RING);
   const char *name = node->outputs[0]->name;
-  if (!placement_equal(made, placed->back)) {
+  if (!divided_equal(positions, made, placed->back)) {
     name_after(positions, result, name, "sequences");
     result = convert(positions, result, made, placed->back);
   }
@@ -351,7 +251,10 @@ static void append(struct rebuild *rebuild, struct region *region, struct node *
 }
 
 static struct value *give(struct rebuild *rebuild, const struct region *region, int result) {
-  return rebuild_stand(rebuild, region->results.items[result]);
+  const struct positions *positions = ((struct conversion *)rebuild->context)->positions;
+  struct value *value = region->results.items[result], *x = rebuild_stand(rebuild, value);
+  const struct divided from = divided_at_hand(positions, value);
+  return from.heads > 0 ? convert(positions, x, from, (struct divided){.positions = from.positions}) : x;
 }
 
 static void divide_region(const struct positions *positions, struct region *region) {
@@ -375,7 +278,7 @@ static bool is_mixed_alone(const struct value *value, const struct region *regio
 }
 
 /* The entry's inputs of the positions of each sample. */
-static bool seed(const struct positions *positions) {
+static bool seed(struct positions *positions) {
   const struct region *entry = positions->program->graph->entry;
   const struct value *tokens = entry->inputs.count > 0 ? entry->inputs.items[0] : NULL;
   const struct location where = job_where(positions->program->job, key_of(positions));
@@ -385,11 +288,11 @@ static bool seed(const struct positions *positions) {
     diag_help(positions->diags, "leave it out, and let all ranks be parallelism.dp_replicate or dp_shard");
     return false;
   }
+  positions->tokens = tokens->shape;
   for (int i = 0; i < entry->inputs.count; i++) {
     const struct value *input = entry->inputs.items[i];
     if (!shape_equal(input->shape, tokens->shape) || is_mixed_alone(input, entry)) continue;
-    *placement_of(positions, input) = placement_split(1, 1);
-    placement_of(positions, input)->balanced = positions->keys.ranks > 1;
+    *divided_of(positions, input) = divided_input(positions);
   }
   const int64_t parts = (positions->keys.ranks > 1 ? 2 : 1) * positions->ranks; /* each rank has two of them */
   if (tokens->shape.dim[1] % parts == 0) return true;
@@ -399,19 +302,6 @@ static bool seed(const struct positions *positions) {
   return false;
 }
 
-static void open_tables(struct positions *positions) {
-  const struct graph *graph = positions->program->graph;
-  struct arena *arena = positions->program->arena;
-  positions->nodes = arena_alloc(arena, ((size_t)graph->next_node + 1) * sizeof *positions->nodes);
-  for (int r = 0; r < graph->n_regions; r++)
-    for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
-      const struct node *node = graph->regions[r]->nodes.items[i];
-      const size_t operands = (size_t)node->n_inputs + 1;
-      positions->nodes[node->id].operands = arena_alloc(arena, operands * sizeof(struct placement));
-    }
-  positions->values = arena_alloc(arena, ((size_t)graph->next_value + 1) * sizeof *positions->values);
-}
-
 bool divide_positions(struct program *program, struct builder *builder, struct diagnostics *diags) {
   const struct graph *graph = program->graph;
   struct positions positions = {.program = program, .builder = builder, .diags = diags};
@@ -419,14 +309,13 @@ bool divide_positions(struct program *program, struct builder *builder, struct d
   positions.heads = (struct along){AXIS_SP, program->job->parallelism.axes[AXIS_SP]};
   positions.ranks = positions.keys.ranks * positions.heads.ranks;
   if (positions.ranks <= 1 || program->kind != PROGRAM_TRAIN) return true;
-  open_tables(&positions);
+  open_divided(&positions);
   if (!seed(&positions)) return false;
-  spread(&positions);
+  spread_divided(&positions);
   if (!check(&positions)) return false;
   for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->inputs.count && graph->regions[r] != graph->entry; i++)
-      cut(&positions, graph->regions[r]->inputs.items[i],
-          *placement_of(&positions, graph->regions[r]->inputs.items[i]));
+      cut(&positions, graph->regions[r]->inputs.items[i], *divided_of(&positions, graph->regions[r]->inputs.items[i]));
   for (int r = 0; r < graph->n_regions; r++) divide_region(&positions, graph->regions[r]);
   return true;
 }

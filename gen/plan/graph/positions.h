@@ -11,9 +11,10 @@
  * arXiv:2309.14509). Along cp it is two chunks, as far from the start as from the end, and attention has its own
  * queries and all keys and values (Grattafiori et al., arXiv:2407.21783, section 3.3.2). With both, ranks along sp
  * divide what a rank along cp has, and exchange it before keys and values are gathered (Fang and Zhao,
- * arXiv:2405.07719, section 3). The loss is a mean over a rank's own positions, and gradients of parameters are those
- * of these: what ranks have adds up as in data parallelism. Before gradients are made. False with an error where the
- * model has an operation that needs more than a rank's positions. */
+ * arXiv:2405.07719, section 3). Products that mix positions, of which attention can be written, have heads along sp and
+ * gather what they need whole along cp. The loss is a mean over a rank's own positions, and gradients of parameters are
+ * those of these: what ranks have adds up as in data parallelism. Before gradients are made. False with an error where
+ * the model has an operation that needs more than a rank's positions. */
 bool divide_positions(struct program *program, struct builder *builder, struct diagnostics *diags);
 
 #endif

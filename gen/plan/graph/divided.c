@@ -1,0 +1,258 @@
+#include "gen/plan/graph/divided.h"
+
+#include "gen/ir/op.h"
+
+static const struct divided whole = {.positions = {.form = PLACED_WHOLE}};
+
+struct divided *divided_of(const struct positions *positions, const struct value *value) {
+  return &positions->values[value->id];
+}
+
+struct divided divided_at_hand(const struct positions *positions, const struct value *value) {
+  return positions->given[value->id] ? whole : *divided_of(positions, value);
+}
+
+bool divided_at_all(struct divided divided) {
+  return divided.positions.form == PLACED_SPLIT || divided.heads > 0;
+}
+
+bool divided_equal(const struct positions *positions, struct divided a, struct divided b) {
+  if (a.heads != b.heads) return false;
+  return (a.heads > 0 && positions->keys.ranks == 1) || placement_equal(a.positions, b.positions);
+}
+
+struct divided divided_input(const struct positions *positions) {
+  struct divided divided = {.positions = placement_split(1, 1)};
+  divided.positions.balanced = positions->keys.ranks > 1;
+  return divided;
+}
+
+void open_divided(struct positions *positions) {
+  const struct graph *graph = positions->program->graph;
+  struct arena *arena = positions->program->arena;
+  positions->nodes = arena_alloc(arena, ((size_t)graph->next_node + 1) * sizeof *positions->nodes);
+  for (int r = 0; r < graph->n_regions; r++)
+    for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
+      const struct node *node = graph->regions[r]->nodes.items[i];
+      const size_t operands = (size_t)node->n_inputs + 1;
+      positions->nodes[node->id].operands = arena_alloc(arena, operands * sizeof(struct divided));
+    }
+  positions->values = arena_alloc(arena, ((size_t)graph->next_value + 1) * sizeof *positions->values);
+  positions->given = arena_alloc(arena, ((size_t)graph->next_value + 1) * sizeof *positions->given);
+  for (int i = 0; i < graph->entry->inputs.count; i++) positions->given[graph->entry->inputs.items[i]->id] = true;
+}
+
+/* ---- What a node needs and gives ---- */
+
+static bool is_ring(const struct positions *positions) {
+  return positions->program->job->parallelism.cp_comm == CP_COMM_RING;
+}
+
+/* Numbers of batches: what is linear in means over a rank's positions is such a mean. */
+static bool place_means(const struct positions *positions, const struct node *node, struct divided *operands) {
+  struct mean inputs[10] = {0};
+  for (int i = 0; i < node->n_inputs && i < 10; i++) {
+    operands[i] = *divided_of(positions, node->inputs[i]);
+    if (operands[i].positions.form == PLACED_SPLIT) return false;
+    inputs[i].form = operands[i].positions.form == PLACED_MEAN ? MEAN_FIXED : MEAN_SAME;
+  }
+  const bool kept = node->kind->class == OP_VIEW || node->kind->types.converts;
+  operands[node->n_inputs].positions = (struct placement){.form = PLACED_MEAN};
+  if (node->kind->evaluation.mean == NULL) return kept;
+  return node->kind->evaluation.mean(node, inputs).form == MEAN_FIXED;
+}
+
+/* The rule of a node's operands, where that of operand `seed` is set, to a split among so many ranks. */
+static struct placement *rule_of(const struct positions *positions, const struct node *node, int seed,
+                                 struct placement split, int64_t ranks) {
+  const size_t operands = (size_t)node->n_inputs + 1;
+  struct placement *placements = arena_alloc(positions->program->arena, operands * sizeof *placements);
+  for (int i = 0; i <= node->n_inputs; i++) placements[i] = whole.positions;
+  placements[seed] = split;
+  return op_place(node, seed, ranks, placements) ? placements : NULL;
+}
+
+/* A node of which ranks along sp have parts along dimension `dim` of operand `seed`: without ranks along cp it has
+ * whole sequences. */
+static bool place_heads(const struct positions *positions, const struct node *node, int seed, int dim,
+                        struct divided *operands) {
+  const struct placement *rule = rule_of(positions, node, seed, placement_split(dim, 1), positions->heads.ranks);
+  if (rule == NULL || (positions->keys.ranks > 1 && node->kind->ranks.shorten != NULL)) return false;
+  for (int i = 0; i <= node->n_inputs; i++) {
+    const struct placement own = operands[i].positions;
+    if (rule[i].form == PLACED_PARTIAL || rule[i].blocks > 1) return false;
+    const bool clashes = rule[i].form == PLACED_SPLIT ? own.dim == rule[i].dim : positions->keys.ranks > 1;
+    if (own.form == PLACED_SPLIT && clashes) return false;
+  }
+  for (int i = 0; i <= node->n_inputs; i++) {
+    operands[i].heads = rule[i].form == PLACED_SPLIT ? rule[i].dim + 1 : 0;
+    if (operands[i].heads == 0) operands[i] = whole;
+  }
+  return true;
+}
+
+/* Where a node has its positions of all operands, of which it gathers some. */
+static bool place_gathering(const struct positions *positions, const struct node *node, struct placed *placed) {
+  const struct placement own = placed->back.positions;
+  placed->gathers = node->kind->ranks.gathers(node, is_ring(positions)) && own.form == PLACED_SPLIT &&
+                    own.dim == node->kind->ranks.apart && own.blocks == 1;
+  for (int i = 0; i < node->n_inputs; i++) {
+    const struct placement *has = &divided_of(positions, node->inputs[i])->positions;
+    placed->gathers = placed->gathers && placement_equal(*has, placed->operands[i].positions);
+  }
+  return placed->gathers;
+}
+
+/* Where a node that has no parts of its positions has parts of another dimension, or gathers what it needs. */
+static bool place_apart(const struct positions *positions, const struct node *node, struct placed *placed) {
+  if (node->kind->ranks.over_positions == NULL) return false;
+  placed->back.positions = divided_of(positions, node->inputs[0])->positions;
+  for (int i = 0; i <= node->n_inputs; i++)
+    placed->operands[i] = op_operand(node, i)->dtype != DTYPE_INT32 ? placed->back : whole;
+  if (positions->keys.ranks > 1 && !place_gathering(positions, node, placed)) return false;
+  const int heads = node->kind->ranks.apart - 1;
+  return positions->heads.ranks == 1 || place_heads(positions, node, node->n_inputs, heads, placed->operands);
+}
+
+/* Whether an operand must be whole of which ranks have parts. */
+static bool mixes(const struct positions *positions, const struct node *node, const struct divided *operands) {
+  if (node->kind->ranks.apart == 0) return false;
+  for (int i = 0; i < node->n_inputs; i++)
+    if (divided_at_all(divided_at_hand(positions, node->inputs[i])) && operands[i].positions.form == PLACED_WHOLE)
+      return true;
+  return false;
+}
+
+/* The first input of which ranks along sp have parts of another dimension than that of the positions, if that is so of
+ * all inputs that they divide; -1: none. */
+static int seed_of_heads(const struct positions *positions, const struct node *node) {
+  int first = -1;
+  for (int i = node->n_inputs - 1; i >= 0; i--) {
+    const struct divided own = divided_at_hand(positions, node->inputs[i]);
+    if (own.heads > 0) first = i;
+    if (own.heads == 0 && divided_at_all(own)) return -1;
+  }
+  return first;
+}
+
+/* A node that works on parts of its positions. What mixes positions then takes heads along sp, and what it needs whole
+ * is gathered along cp; what follows has heads for as long as it can. */
+static bool place_parts(const struct positions *positions, const struct node *node, struct placed *placed) {
+  struct divided *operands = placed->operands;
+  const int seed = seed_of_heads(positions, node), last = node->n_inputs;
+  if (mixes(positions, node, operands)) {
+    if (positions->keys.ranks > 1 && is_ring(positions)) return false;
+    const int heads = node->kind->ranks.apart - 1;
+    if (positions->heads.ranks > 1 &&
+        (heads >= node->outputs[0]->shape.rank - 2 || !place_heads(positions, node, last, heads, operands)))
+      return false;
+  } else if (seed >= 0) {
+    place_heads(positions, node, seed, divided_of(positions, node->inputs[seed])->heads - 1, operands);
+  }
+  placed->back = operands[last];
+  return placed->back.positions.form != PLACED_PARTIAL;
+}
+
+static bool place_node(const struct positions *positions, const struct node *node, struct placed *placed) {
+  struct divided *operands = placed->operands;
+  int seed = -1;
+  bool mean = false;
+  for (int i = node->n_inputs - 1; i >= 0; i--) {
+    const enum placement_form form = divided_of(positions, node->inputs[i])->positions.form;
+    if (form == PLACED_SPLIT) seed = i;
+    mean = mean || form == PLACED_MEAN;
+  }
+  *placed = (struct placed){.operands = operands};
+  for (int i = 0; i <= node->n_inputs; i++) operands[i] = whole;
+  if (mean && !place_means(positions, node, operands)) return false;
+  if (seed >= 0 && !mean) {
+    const bool both = positions->keys.ranks > 1 && positions->heads.ranks > 1;
+    if (node->kind->ranks.part_axis != NULL && both) return false;
+    const struct placement own = divided_of(positions, node->inputs[seed])->positions;
+    const struct placement *rule = rule_of(positions, node, seed, own, positions->ranks);
+    if (rule == NULL) return place_apart(positions, node, placed);
+    for (int i = 0; i <= node->n_inputs; i++) operands[i].positions = rule[i];
+    return place_parts(positions, node, placed);
+  }
+  placed->back = operands[node->n_inputs];
+  return placed->back.positions.form != PLACED_PARTIAL;
+}
+
+/* Integers that follow from the entry's inputs: each rank makes the whole of them, whatever positions they mix. */
+static bool place_given(const struct positions *positions, const struct node *node, struct placed *placed) {
+  bool given = false;
+  if (node->n_outputs != 1 || node->outputs[0]->dtype != DTYPE_INT32) return false;
+  for (int i = 0; i < node->n_inputs; i++) {
+    const struct value *input = node->inputs[i];
+    if (divided_at_all(divided_at_hand(positions, input)) || input->dtype != DTYPE_INT32) return false;
+    given = given || positions->given[input->id];
+  }
+  for (int i = 0; i <= node->n_inputs && given; i++) placed->operands[i] = whole;
+  placed->back = whole;
+  return given;
+}
+
+bool place_divided(const struct positions *positions, const struct node *node, struct placed *placed) {
+  return place_node(positions, node, placed) || place_given(positions, node, placed);
+}
+
+/* ---- Forward ---- */
+
+static void set(const struct positions *positions, const struct value *value, struct divided divided, bool *changed) {
+  struct divided *known = divided_of(positions, value);
+  if (known->positions.form != PLACED_WHOLE || divided.positions.form == PLACED_WHOLE) return;
+  *known = divided;
+  *changed = true;
+}
+
+/* Whether each rank makes the whole of a node's output from what is given. */
+static bool gives(const struct positions *positions, const struct node *node) {
+  struct placed placed = {.operands = positions->nodes[node->id].operands};
+  for (int i = 0; i <= node->n_inputs; i++)
+    if (divided_at_all(placed.operands[i])) return false;
+  return place_given(positions, node, &placed);
+}
+
+static void spread_node(const struct positions *positions, const struct node *node, bool *changed) {
+  struct placed *placed = &positions->nodes[node->id];
+  if (!place_divided(positions, node, placed) || node->n_outputs == 0) return;
+  set(positions, node->outputs[0], placed->back, changed);
+  if (!gives(positions, node)) return;
+  positions->given[node->outputs[0]->id] = true;
+  if (shape_equal(node->outputs[0]->shape, positions->tokens))
+    set(positions, node->outputs[0], divided_input(positions), changed);
+}
+
+/* What a region gives has its positions. */
+static struct divided result_of(const struct positions *positions, const struct region *region, int index) {
+  return (struct divided){.positions = divided_of(positions, region->results.items[index])->positions};
+}
+
+static void spread_region(const struct positions *positions, const struct region *region, bool *changed) {
+  for (int n = 0; n < region->nodes.count; n++) {
+    const struct node *node = region->nodes.items[n];
+    const struct call *call = node->call;
+    if (call == NULL) {
+      spread_node(positions, node, changed);
+      continue;
+    }
+    const struct value_list *formals = &call->callee->inputs;
+    for (int i = 0; i < node->n_inputs; i++) {
+      const struct divided own = *divided_of(positions, node->inputs[i]);
+      set(positions, formals->items[i], (struct divided){.positions = own.positions}, changed);
+    }
+    spread_region(positions, call->callee, changed);
+    for (int i = 0; i < node->n_inputs; i++)
+      if (call->count > 1 && call->carry[i] >= 0)
+        set(positions, formals->items[i], result_of(positions, call->callee, call->carry[i]), changed);
+    for (int i = 0; i < node->n_outputs; i++)
+      set(positions, node->outputs[i], result_of(positions, call->callee, i), changed);
+  }
+}
+
+void spread_divided(const struct positions *positions) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    spread_region(positions, positions->program->graph->entry, &changed);
+  }
+}

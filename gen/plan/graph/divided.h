@@ -1,0 +1,66 @@
+/* Divided: how ranks along sp and cp divide the values of a graph (gen/plan/graph/positions.h). */
+#ifndef ACCEL_PLAN_GRAPH_DIVIDED_H
+#define ACCEL_PLAN_GRAPH_DIVIDED_H
+
+#include "gen/program/program.h"
+
+/* The parts of a value. `positions`: the placement of its positions, among ranks along both axes. `heads`: 1 + the
+ * dimension that ranks along sp divide, by which positions are divided among ranks along cp alone; 0: none. */
+struct divided {
+  struct placement positions;
+  int heads;
+};
+
+/* What a node's operands must be, its inputs and then output 0, and that with which output 0 goes on. */
+struct placed {
+  struct divided *operands, back;
+  bool gathers; /* another operation stands for it, over a rank's positions and those of all */
+};
+
+/* An axis of the mesh. */
+struct along {
+  enum axis axis;
+  int64_t ranks; /* 1: it divides nothing */
+};
+
+/* Parts of values are found forward from the entry's inputs; a value is whole until something that it is made of is
+ * not. */
+struct positions {
+  struct program *program;
+  struct builder *builder;
+  struct diagnostics *diags;
+  struct along keys;      /* ranks that gather keys and values */
+  struct along heads;     /* ranks that exchange positions for heads: each has a range of what it has along `keys` */
+  int64_t ranks;          /* along both */
+  struct divided *values; /* by value id */
+  bool *given;            /* by value id: each rank has the whole, of which an operation may take its part */
+  struct placed *nodes;   /* by node id, in the end */
+  struct shape tokens;    /* of the entry's inputs that have positions */
+};
+
+/* All tables, with nothing divided. */
+void open_divided(struct positions *positions);
+
+/* The entry of `values`. */
+struct divided *divided_of(const struct positions *positions, const struct value *value);
+
+/* A value as its uses find it: whole where it is given. */
+struct divided divided_at_hand(const struct positions *positions, const struct value *value);
+
+/* Whether a rank has the same part. */
+bool divided_equal(const struct positions *positions, struct divided a, struct divided b);
+
+/* Whether a rank has less than the whole. */
+bool divided_at_all(struct divided divided);
+
+/* A rank's part of what has the tokens' shape. */
+struct divided divided_input(const struct positions *positions);
+
+/* Fills `values` and `nodes` from the entry's inputs on. */
+void spread_divided(const struct positions *positions);
+
+/* Sets placed->operands, back and gathers of a node that is no call, from the parts of its inputs. False: there are
+ * none. */
+bool place_divided(const struct positions *positions, const struct node *node, struct placed *placed);
+
+#endif
