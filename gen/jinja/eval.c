@@ -13,14 +13,17 @@ static const struct local *find_local(const struct context *context, const struc
 }
 
 struct jinja_value jj_lookup(struct run *run, const struct context *context, struct jinja_string *name) {
+  struct map_entry *entry;
   for (; context != NULL; context = context->outer) {
-    struct map_entry *entry = context->vars != NULL ? jj_map_find_string(context->vars, name) : NULL;
+    entry = context->vars != NULL ? jj_map_find_string(context->vars, name) : NULL;
     if (entry != NULL) return entry->value;
     const struct local *local = find_local(context, name);
     if (local != NULL) return local->value;
     if (context->values != NULL && (entry = jj_map_find_string(context->values, name)) != NULL) return entry->value;
   }
-  return jj_find_global(run, name);
+  if (run->values != NULL && (entry = jj_map_find_string(run->values, name)) != NULL) return entry->value;
+  struct jinja_value value = jj_find_global(run, name);
+  return value.kind == JINJA_UNDEFINED ? jj_global_module(run, name) : value;
 }
 
 /* A slot without a value: not looked up in the context yet, or a local that nobody assigned. */

@@ -180,6 +180,7 @@ static struct run new_run(struct jinja_env *env, bool with_spans, struct jinja_e
 static void render(struct run *run, const struct template *template, struct jinja_value values) {
   struct context context = {.template = template};
   if (values.kind == JINJA_MAP) context.values = values.as.map;
+  if (run->env->options.global_values) run->values = context.values;
   run->template = template;
   jj_run_root(run, &context, template);
 }

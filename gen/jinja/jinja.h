@@ -71,10 +71,16 @@ struct jinja_options {
   const char *line_statement_prefix, *line_comment_prefix; /* NULL: none */
   /* Gives the text of the template called `name`, or NULL. The text must outlive the environment. */
   const char *(*load)(void *context, const char *name);
-  void *load_context; /* of both */
+  void *load_context; /* of all three */
   /* As Jinja2's Environment.join_path: the name by which to load what the template `parent` calls `name` in an extends,
    * an include or an import. It must outlive the environment. NULL: names are taken as they are. */
   const char *(*join_path)(void *context, const char *name, const char *parent);
+  /* As Jinja2's Environment.globals, of templates: the one whose module, imported without context, `name` means where
+   * nothing else does, or NULL. NULL: there are none. */
+  const char *(*module)(void *context, const char *name);
+  /* The values of a rendering are globals of its template, as those of get_template(name, globals=values): what is
+   * imported without context sees them, too. */
+  bool global_values;
   /* Limits against hostile templates; 0 takes the default that docs/jinja.md names. */
   int max_recursion;
   int64_t max_output, max_steps;

@@ -69,6 +69,7 @@ void jj_enter(struct run *run) {
 const struct link *jj_link(struct run *run, const struct node *node) {
   struct link *link = jj_alloc(run->pool, sizeof *link);
   *link = (struct link){.outer = run->link};
-  link->location = (struct jinja_location){run->template->name, node->line, node->column};
+  link->location =
+      (struct jinja_location){run->template->name, node != NULL ? node->line : 1, node != NULL ? node->column : 1};
   return link;
 }

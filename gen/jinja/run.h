@@ -98,7 +98,8 @@ struct run {
   const struct item *item;       /* kept where a source map is asked for */
   const struct template *parent; /* set by extends */
   const struct node *extends_at;
-  struct module *modules; /* imported without context: run once */
+  struct module *modules;   /* imported without context: run once */
+  struct jinja_map *values; /* of the rendering, where they are global; else NULL */
   int64_t steps, max_steps;
   size_t max_output;
   int depth, max_depth;
@@ -145,6 +146,7 @@ struct joiner {
 
 struct module {
   struct object head;
+  const struct jinja_string *global; /* the name by which all templates know it; NULL: none has asked */
   const struct template *template;
   struct context *context;
   struct jinja_value body;
@@ -333,6 +335,8 @@ void jj_run_override(struct run *run, struct context *context, const struct over
 void jj_exec_extends(struct run *run, struct activation *a, const struct node *node);
 void jj_exec_include(struct run *run, struct activation *a, const struct node *node);
 void jj_exec_import(struct run *run, struct activation *a, const struct node *node);
+/* The module of a template that the environment knows by `name`, or undefined. */
+struct jinja_value jj_global_module(struct run *run, const struct jinja_string *name);
 void jj_exec_block(struct run *run, struct activation *a, const struct node *node);
 void jj_export(struct run *run, struct context *context, struct jinja_string *name, struct jinja_value value);
 

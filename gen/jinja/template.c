@@ -246,17 +246,35 @@ static struct module *new_module(struct run *run, struct context *context, const
 }
 
 /* A template imported without context gives the same module each time, so it runs once. */
-static struct module *module_for(struct run *run, struct activation *a, const struct node *node,
-                                 const struct template *template) {
-  if (node->flag2)
-    return new_module(run, context_for(run, a, template, true, &node->as.import->visible), template, node);
+static struct module *shared_module(struct run *run, const struct node *node, const struct template *template) {
   for (struct module *module = run->modules; module != NULL; module = module->next) {
     if (module->template == template) return module;
   }
-  struct module *module = new_module(run, context_for(run, a, template, false, NULL), template, node);
+  struct module *module = new_module(run, new_context(run, NULL, template), template, node);
   module->next = run->modules;
   run->modules = module;
   return module;
+}
+
+static struct module *module_for(struct run *run, struct activation *a, const struct node *node,
+                                 const struct template *template) {
+  if (!node->flag2) return shared_module(run, node, template);
+  return new_module(run, context_for(run, a, template, true, &node->as.import->visible), template, node);
+}
+
+struct jinja_value jj_global_module(struct run *run, const struct jinja_string *name) {
+  const struct jinja_options *options = &run->env->options;
+  for (struct module *module = run->modules; module != NULL; module = module->next) {
+    if (module->global == name) return (struct jinja_value){.kind = JINJA_OBJECT, .as.object = module};
+  }
+  const char *file = options->module != NULL ? options->module(options->load_context, name->bytes) : NULL;
+  if (file == NULL) return (struct jinja_value){.kind = JINJA_UNDEFINED};
+  bool missing = false;
+  const struct template *template = load(run, file, &missing);
+  if (missing) jj_fail(run, "'%s' not found", file);
+  struct module *module = shared_module(run, run->at, template);
+  module->global = name;
+  return (struct jinja_value){.kind = JINJA_OBJECT, .as.object = module};
 }
 
 static void import_target(struct run *run, struct activation *a, const struct variable *target,

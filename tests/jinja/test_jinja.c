@@ -41,6 +41,41 @@ static void test_join_path_names_what_is_loaded(void **state) {
   arena_free(bench->arena);
 }
 
+static const char *module(void *context, const char *name) {
+  (void)context;
+  return strcmp(name, "g") == 0 ? "globals" : strcmp(name, "lost") == 0 ? "nowhere" : NULL;
+}
+
+/* As Jinja2's with env.globals["g"] = env.get_template("globals").module, from each template, unless it says otherwise.
+ */
+static void test_modules_are_global(void **state) {
+  (void)state;
+  struct bench *bench = start("{{ g.m(1) }}{% import 'other' as o %}{{ o.m() }}{% set g = 5 %}{{ g }}");
+  bench->options.module = module;
+  add(bench, "globals", "{% macro m(x) %}<{{ x }}{{ g is defined }}>{% endmacro %}");
+  add(bench, "other", "{% macro m() %}{{ g.m(2) }}{{ none is defined and other is defined }}{% endmacro %}");
+  assert_true(render(bench, false));
+  assert_string_equal(bench->output.text, "<1True><2True>False5");
+  arena_free(bench->arena);
+  bench = start("{{ lost.m() }}");
+  bench->options.module = module;
+  expect_error(bench, "'nowhere' not found", NULL);
+}
+
+/* Values are those of the template alone, or global: of what it imports without context, too. */
+static void test_values_may_be_global(void **state) {
+  (void)state;
+  for (int global = 0; global < 2; global++) {
+    struct bench *bench = start("{% import 'other' as o %}{{ o.m() }}{% set x = 2 %}{{ o.m() }}{{ x }}");
+    bench->options.global_values = global;
+    add(bench, "other", "{% macro m() %}{{ x is defined and x }}{% endmacro %}");
+    jinja_set(bench->arena, bench->values, "x", jinja_int(1));
+    assert_true(render(bench, false));
+    assert_string_equal(bench->output.text, global ? "112" : "FalseFalse2");
+    arena_free(bench->arena);
+  }
+}
+
 /* --- values --- */
 
 static void test_values(void **state) {
@@ -288,6 +323,8 @@ int main(void) {
       cmocka_unit_test(test_syntax_errors_have_locations),
       cmocka_unit_test(test_missing_template),
       cmocka_unit_test(test_join_path_names_what_is_loaded),
+      cmocka_unit_test(test_modules_are_global),
+      cmocka_unit_test(test_values_may_be_global),
       cmocka_unit_test(test_error_chains),
       cmocka_unit_test(test_strict_undefined),
       cmocka_unit_test(test_recursion_ends),

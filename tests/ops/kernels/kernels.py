@@ -16,6 +16,20 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
+# The templates that all others know by a name.
+MODULES = dict(re.findall(r'^    {"(\w+)", "([\w/.]+)"},$', (ROOT / "gen" / "emit" / "templates.c").read_text(), re.M))
+
+
+class Module:
+    """The module of a template, which is loaded when something of it is used."""
+
+    def __init__(self, environment, template):
+        self.environment, self.template = environment, template
+
+    def __getattr__(self, name):
+        return getattr(self.environment.get_template(self.environment.join_path(self.template, None)).module, name)
+
+
 class Environment(jinja2.Environment):
     """The templates of a device: device/NAME is that of the device's folder, or else of kernels."""
 
@@ -23,6 +37,7 @@ class Environment(jinja2.Environment):
         super().__init__(loader=jinja2.FileSystemLoader(ROOT / "templates"), trim_blocks=True, lstrip_blocks=True,
                          undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
         self.folders = (f"devices/{device}", "kernels")
+        self.globals.update({name: Module(self, template) for name, template in MODULES.items()})
 
     def join_path(self, template, parent):
         names = [template.replace("device", folder, 1) for folder in self.folders if template.startswith("device/")]
