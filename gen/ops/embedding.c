@@ -108,6 +108,7 @@ static void gradient_part(struct builder *builder, const struct node *node, stru
 /* Tokens that are -1 have no row here. */
 static const struct op_kind kind_part = {
     .name = "embedding_part",
+    .template_name = "embedding",
     .class = OP_KERNEL,
     .input_names = {"weight", "tokens"},
     .output_names = {"y"},
@@ -233,7 +234,7 @@ static void reference_part_backward(const struct node *node, const double *const
 static const struct op_kind kind_part_backward = {
     .name = "embedding_part_backward",
     .class = OP_KERNEL,
-    .template_name = "embedding_part",
+    .template_name = "embedding",
     .input_names = {"dy", "tokens"},
     .output_names = {"dweight"},
     .infer = infer_backward,
