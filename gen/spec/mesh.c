@@ -43,15 +43,6 @@ static const struct refusal dividing[] = {
      "parallelism.ddp.comm_hook: no"},
 };
 
-/* Of those in programs for GPUs. */
-static const struct refusal dividing_on_gpus[] = {
-    {"parallelism.tp_plan", NULL, untried, "a job without parallelism.tp_plan"},
-    {"parallelism.zero_stage", NULL, "programs for GPUs have no norm of shards of parts so far",
-     "a job without parallelism.zero_stage"},
-    {"parallelism.fsdp", NULL, "programs for GPUs have no norm of shards of parts so far",
-     "a job without parallelism.fsdp"},
-};
-
 /* Of ranks along cp round which keys and values go. */
 static const char no_ring[] = "programs for GPUs have no kernel of ring attention so far";
 static const struct refusal ring[] = {
@@ -227,17 +218,6 @@ static void check_axis(const struct spec_node *job, const struct axis_rule *rule
   check_refusals(job, rule->refusals, rule->n_refusals, rule->does, axis, rule->without, diags);
 }
 
-static void check_on_gpus(const struct spec_node *job, struct diagnostics *diags) {
-  const struct spec_node *tp = axis_of(job, AXIS_TP);
-  if (axis_length(job, AXIS_TP) == 1 || spec_is(spec_find(job, "devices.kind"), "cpu")) return;
-  check_refusals(job, dividing_on_gpus, COUNT(dividing_on_gpus), "ranks that divide matmuls", tp,
-                 "a job without parallelism.tp", diags);
-  if (axis_length(job, AXIS_EP) == 1) return;
-  diag_error(diags, axis_of(job, AXIS_EP)->where,
-             "'parallelism.ep' does not go with 'parallelism.tp' in programs for GPUs: %s", untried);
-  diag_help(diags, "leave one of them out, or use devices.kind: cpu");
-}
-
 static void check_sequences_on_gpus(const struct spec_node *job, struct diagnostics *diags) {
   const enum axis axis = axis_length(job, AXIS_CP) > 1 ? AXIS_CP : AXIS_SP;
   if (axis_length(job, axis) == 1 || spec_is(spec_find(job, "devices.kind"), "cpu")) return;
@@ -294,7 +274,6 @@ void mesh_check(const struct spec_node *job, struct diagnostics *diags) {
     ranks /= axis_length(job, rules[i].axis);
     if (ranks == 0) ranks = 1;
   }
-  check_on_gpus(job, diags);
   check_sequences_on_gpus(job, diags);
   check_ring(job, diags);
   check_residual(job, diags);

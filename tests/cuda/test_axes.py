@@ -49,11 +49,11 @@ class Axes(unittest.TestCase):
         for name, value in several.weights().items():
             self.assertLess(relative(value, after[name]), 1000 * tolerance, f"{what}: {name}")
 
-    def beside(self, ranks, parallelism, batch=2, steps=20, tolerance=1e-6, watched=False, **groups):
-        """`ranks` ranks that take the batches of one process, against it."""
+    def beside(self, ranks, parallelism, batch=2, steps=20, tolerance=1e-6, watched=False, replicas=1, **groups):
+        """`ranks` ranks that take the batches of one process, or in `replicas` groups parts of them, against it."""
         found = self.made("cuda", job_of(ranks, batch, steps, parallelism=parallelism, **groups), watched=watched)
         for kind in ("cuda", "cpu"):
-            self.compare(found, self.alone(kind, batch, steps, groups), tolerance, kind)
+            self.compare(found, self.alone(kind, batch * replicas, steps, groups), tolerance, kind)
         return found[0]
 
     def go_on(self, trainer):
@@ -94,6 +94,27 @@ class Tensor(Axes):
         self.beside(4, {"tp": 4, "megatron": {"sequence_parallelism": True}}, config=GPT,
                     accumulation={"num_steps": 2, "normalize": "tokens", "sync_with_dataloader": False})
 
+    def test_plan(self):
+        """Columns that ranks gather, and those of an input that is whole."""
+        apart = [{"match": match, "style": style} for match, style in
+                 (("*.c_attn", "rowwise_split_input"), ("h.*.mlp.c_fc", "colwise_gather_output"), ("*.mlp.c_proj", "rowwise_split_input"))]
+        self.beside(2, {"tp": 2, "tp_plan": apart}, config=GPT)
+
+
+class Shards(Axes):
+    """Ranks along dp_shard divide what a rank along tp has of each tensor."""
+
+    STILL = {**GPT, "dropout": 0.0}
+
+    def test_weights(self):
+        self.go_on(self.beside(4, {"tp": 2, "fsdp": {"sharding_strategy": "full_shard"}}, replicas=2, config=self.STILL, training=EVALUATED,
+                               checkpoint={"every": 10}))
+
+    def test_gradients(self):
+        """The largest gradient of micro-batches that add up. Every access is seen."""
+        self.beside(4, {"tp": 2, "zero_stage": 2}, batch=1, steps=3, watched=True, replicas=2, config=self.STILL,
+                    optimizer={"norm_type": "inf", "clip_grad_norm": 0.1}, accumulation={"num_steps": 2, "sync_with_dataloader": False})
+
 
 class Sequences(Axes):
     """Dropout draws what one process draws, of a rank's positions."""
@@ -124,6 +145,12 @@ class Experts(Axes):
                   "optimizer": {"norm_type": "inf", "clip_grad_norm": 0.1}}
         found = self.made("cuda", job_of(4, 2, 3, parallelism={"ep": 2}, **groups), watched=True)
         self.compare(found, self.made("cuda", job_of(4, 2, 3, **groups)), 1e-6, "replicas")
+
+    def test_with_matrices(self):
+        """Squares of parts of matrices, of a rank's experts and of what all ranks have, together."""
+        groups = {"model": "qwen_moe", "config": EXPERTS, "data": {"sequence_length": 16}}
+        found = self.made("cuda", job_of(4, 3, 20, parallelism={"tp": 2, "ep": 2}, **groups))
+        self.compare(found, self.made("cuda", job_of(2, 3, 20, **groups)), 1e-6, "replicas")
 
 
 if __name__ == "__main__":

@@ -54,16 +54,16 @@ __device__ inline void accel_add_words(unsigned long long *sums, int word, unsig
   atomicAdd(sums + word + 1, high);
 }
 
-/* Adds the squares of x[16 * lines] to sums[ACCEL_SQUARES], of which sums[i] counts 2^(32 i - 1054): those of a line in
- * one order, and of these sums 32 bits each in integers. By blocks of 256 threads; a thread adds up by itself what
- * falls into the same integers, as most lines do. */
-__device__ inline void accel_add_lines(unsigned long long *sums, const float *x, size_t lines) {
+/* Adds the squares of lines of 16 elements of x[], those from `first` on before `end`, to sums[ACCEL_SQUARES], of which
+ * sums[i] counts 2^(32 i - 1054): those of a line in one order, and of these sums 32 bits each in integers. By blocks
+ * of 256 threads; a thread adds up by itself what falls into the same integers, as most lines do. */
+__device__ inline void accel_add_lines_from(unsigned long long *sums, const float *x, size_t first, size_t end) {
   __shared__ unsigned long long found[ACCEL_SQUARES];
   if (threadIdx.x < ACCEL_SQUARES) found[threadIdx.x] = 0;
   __syncthreads();
   int at = 0;
   unsigned long long low = 0, high = 0;
-  for (size_t i = (size_t)blockIdx.x * 256 + threadIdx.x; i < lines; i += (size_t)gridDim.x * 256) {
+  for (size_t i = first + (size_t)blockIdx.x * 256 + threadIdx.x; i < end; i += (size_t)gridDim.x * 256) {
     double squares[16];
 #pragma unroll
     for (int e = 0; e < 16; e++) squares[e] = (double)x[i * 16 + e] * x[i * 16 + e];
@@ -87,6 +87,20 @@ __device__ inline void accel_add_lines(unsigned long long *sums, const float *x,
   accel_add_words(found, at, low, high);
   __syncthreads();
   if (threadIdx.x < ACCEL_SQUARES && found[threadIdx.x] > 0) atomicAdd(sums + threadIdx.x, found[threadIdx.x]);
+}
+
+/* Those of the first `lines` of x[]. */
+__device__ inline void accel_add_lines(unsigned long long *sums, const float *x, size_t lines) {
+  accel_add_lines_from(sums, x, 0, lines);
+}
+
+/* Those of x[count], which are the elements of a longer array from its element `at` on, that are among its `n` elements
+ * from `first` on: all of these numbers are multiples of 16. */
+__device__ inline void accel_add_lines_within(unsigned long long *sums, const float *x, size_t count, size_t at,
+                                              size_t first, size_t n) {
+  const size_t last = first + n;
+  const size_t before = first > at ? first - at : 0, to = last > at ? last - at : 0;
+  accel_add_lines_from(sums, x, before / 16, (to < count ? to : count) / 16);
 }
 
 /* The number that such sums stand for; not one where something was not finite. */
