@@ -66,10 +66,6 @@ static const struct refusal sequences[] = {
     {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
 };
 
-static const struct refusal sequences_on_gpus[] = {
-    {"data.packing", "documents", untried, "data.packing: none"},
-};
-
 /* Of ranks that divide experts. */
 static const char other_experts[] = "it looks at all parameters together, and ranks have experts of their own";
 static const char named_experts[] = "a rank's program names its own experts alone";
@@ -218,13 +214,6 @@ static void check_axis(const struct spec_node *job, const struct axis_rule *rule
   check_refusals(job, rule->refusals, rule->n_refusals, rule->does, axis, rule->without, diags);
 }
 
-static void check_sequences_on_gpus(const struct spec_node *job, struct diagnostics *diags) {
-  const enum axis axis = axis_length(job, AXIS_CP) > 1 ? AXIS_CP : AXIS_SP;
-  if (axis_length(job, axis) == 1 || spec_is(spec_find(job, "devices.kind"), "cpu")) return;
-  check_refusals(job, sequences_on_gpus, COUNT(sequences_on_gpus), "ranks that divide sequences on GPUs",
-                 axis_of(job, axis), "devices.kind: cpu", diags);
-}
-
 static void check_ring(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *comm = spec_find(job, "parallelism.cp_comm");
   if (axis_length(job, AXIS_CP) == 1 || comm == NULL || !spec_is(comm, "ring")) return;
@@ -274,7 +263,6 @@ void mesh_check(const struct spec_node *job, struct diagnostics *diags) {
     ranks /= axis_length(job, rules[i].axis);
     if (ranks == 0) ranks = 1;
   }
-  check_sequences_on_gpus(job, diags);
   check_ring(job, diags);
   check_residual(job, diags);
   check_stages(job, diags);

@@ -10,7 +10,7 @@ import unittest
 import numpy as np
 from host import HostTrainer, Trainer, objects
 
-from ranks import CORPUS, job_of, relative  # tests/parallel; isort: skip
+from ranks import CORPUS, GENERATOR, job_of, relative  # tests/parallel; isort: skip
 
 GPT = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 257, "block_size": 12, "dropout": 0.1}
 WHOLE = {**GPT, "vocab_size": 256}
@@ -21,6 +21,15 @@ EXPERTS = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_head
 KEYS = ("loss", "eval_loss", "grad_norm")
 
 
+def write_documents(folder):
+    """Documents of all lengths, in documents.tok."""
+    names = []
+    for length in 4 * [1, 3, 60, 2, 17, 5, 90, 40, 30, 70, 12, 25]:
+        names.append(f"{len(names)}.bin")
+        (folder / names[-1]).write_bytes(b"".join((7 * i * length % 40).to_bytes(2, "little") for i in range(length)))
+    subprocess.run([GENERATOR, "data", *names, "-o", "documents.tok", "--format", "nanogpt"], cwd=folder, check=True, capture_output=True)
+
+
 class Axes(unittest.TestCase):
     ALONE = {}  # by the job: what one process has left
 
@@ -29,6 +38,8 @@ class Axes(unittest.TestCase):
         job = json.loads(json.dumps(job))
         trainer = Trainer(job) if kind == "cpu" else HostTrainer(job, PARTS, **more)
         (trainer.folder / "corpus.txt").write_bytes(CORPUS)
+        if job["data"]["train"]["format"] == "tokens":
+            write_documents(trainer.folder)
         trainer.build()
         return trainer, trainer.run()
 
@@ -129,6 +140,12 @@ class Sequences(Axes):
         """Two ranks of each sequence, of which each has a part of the matrices; the largest gradient. Every access is seen, and whether it
         waits for the one before."""
         self.beside(4, {"tp": 2, "cp": 2}, config=GPT, watched=True, steps=3, optimizer={"norm_type": "inf", "clip_grad_norm": 0.1})
+
+    def test_documents(self):
+        """Documents in rows, of which ranks along sp have all positions of some heads."""
+        job = {"model": "../../tests/reference/models/packed", "config": {"width": 12, "block_size": 32}, "accumulation": {"normalize": "tokens"},
+               "data": {"train": {"path": "documents.tok", "format": "tokens"}, "packing": "documents", "sequence_length": 32, "eval_fraction": 0}}
+        self.beside(2, {"sp": 2}, batch=3, **job)
 
 
 class Experts(Axes):

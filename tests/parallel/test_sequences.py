@@ -221,8 +221,6 @@ class Refused(unittest.TestCase):
         self.refused("programs for AMD's GPUs divide no sequences so far", devices={"per_node": 2, "kind": "hip"})
         self.refused("'devices.kind' does not go with parallelism.cp_comm: ring: programs for GPUs have no kernel of ring attention so far",
                      devices={"per_node": 2, "kind": "cuda"}, parallelism=along("ring", 2))
-        self.refused("'data.packing' does not go with ranks that divide sequences on GPUs", devices={"per_node": 2, "kind": "cuda"},
-                     data={"packing": "documents", "train": {"path": "corpus.txt", "format": "tokens"}})
 
 
 if __name__ == "__main__":
