@@ -44,6 +44,21 @@ static const struct spec_node *without_auto(struct arena *arena, const struct sp
   return without;
 }
 
+struct job *job_of_document(struct arena *arena, struct json_t *schema, const char *file,
+                            const struct spec_node *document, struct diagnostics *diags) {
+  const int before = diags->errors;
+  if (!schema_validate(arena, schema, document, diags)) return NULL;
+  bool automatic;
+  const struct spec_node *written = without_auto(arena, document, &automatic);
+  const struct spec_node *resolved = spec_resolve(arena, schema, written);
+  rules_check(arena, resolved, diags);
+  struct job *job = job_bind(arena, file, resolved, diags);
+  job->parallelism.automatic = automatic;
+  job->digest = job_digest(arena, job);
+  job->schema = schema;
+  return diags->errors > before ? NULL : job;
+}
+
 struct job *job_parse(struct arena *arena, const char *file, const char *text, size_t length,
                       const struct job_override *overrides, int n_overrides, struct diagnostics *diags) {
   json_t *schema = schema_of_job();
@@ -61,18 +76,9 @@ struct job *job_parse_by(struct arena *arena, struct json_t *schema, const char 
   const struct spec_source *source = source_of(arena, file, text, length, false, diags);
   const struct spec_node *document = read_document(arena, source, overrides, n_overrides, diags);
   if (document == NULL) return NULL;
-  struct job *job = NULL;
-  if (schema_validate(arena, schema, document, diags) && diags->errors == before) {
-    bool automatic;
-    const struct spec_node *written = without_auto(arena, document, &automatic);
-    const struct spec_node *resolved = spec_resolve(arena, schema, written);
-    rules_check(arena, resolved, diags);
-    job = job_bind(arena, file, resolved, diags);
-    job->parallelism.automatic = automatic;
-    job->digest = job_digest(arena, job);
-    job->schema = schema;
-  }
-  return diags->errors > before ? NULL : job;
+  if (diags->errors == before) return job_of_document(arena, schema, file, document, diags);
+  schema_validate(arena, schema, document, diags);
+  return NULL;
 }
 
 struct job *job_read(struct arena *arena, const char *file, const struct job_override *overrides, int n_overrides,

@@ -319,6 +319,12 @@ struct job *job_parse(struct arena *arena, const char *file, const char *text, s
 struct job *job_parse_by(struct arena *arena, struct json_t *schema, const char *file, const char *text, size_t length,
                          const struct job_override *overrides, int n_overrides, struct diagnostics *diags);
 
+struct spec_node;
+
+/* The same of a document that is no file's text. */
+struct job *job_of_document(struct arena *arena, struct json_t *schema, const char *file,
+                            const struct spec_node *document, struct diagnostics *diags);
+
 /* The metrics' names, ended by NULL: as the job and the log write them. */
 extern const char *const job_metric_names[];
 

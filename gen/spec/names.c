@@ -49,20 +49,24 @@ static enum name_state state_of(const struct spec_node *row) {
   fail(row, "'is' must be works, needless, refused or absent");
 }
 
-static void read_leads(struct arena *arena, const struct spec_node *row, struct name *name) {
-  const struct spec_entry *entry = spec_entry(row, "at");
-  if (entry == NULL) return;
-  const struct spec_node *at = entry->value;
-  bool list = at->kind == SPEC_LIST;
-  name->at_count = list ? at->count : 1;
-  name->at = arena_alloc(arena, (size_t)name->at_count * sizeof *name->at);
-  for (int i = 0; i < name->at_count; i++) name->at[i] = list ? at->entries[i].value->text : at->text;
+/* The texts of a key, which has one or a list of them; their number in *count. */
+static const char **texts_of(struct arena *arena, const struct spec_node *row, const char *key, int *count) {
+  const struct spec_entry *entry = spec_entry(row, key);
+  if (entry == NULL) return NULL;
+  const struct spec_node *held = entry->value;
+  bool list = held->kind == SPEC_LIST;
+  *count = list ? held->count : 1;
+  const char **texts = arena_alloc(arena, (size_t)*count * sizeof *texts);
+  for (int i = 0; i < *count; i++) texts[i] = list ? held->entries[i].value->text : held->text;
+  return texts;
 }
 
 static struct name *add(struct reading *r, const char *of, const char *word, const struct spec_node *row) {
   struct name *name = arena_alloc(r->arena, sizeof *name);
-  *name = (struct name){.word = word, .of = of, .state = state_of(row), .says = text_of(row, "says")};
-  read_leads(r->arena, row, name);
+  *name = (struct name){
+      .word = word, .of = of, .state = state_of(row), .says = text_of(row, "says"), .as = text_of(row, "as")};
+  name->at = texts_of(r->arena, row, "at", &name->at_count);
+  name->also = texts_of(r->arena, row, "also", &name->also_count);
   name->path = names_normal(r->arena, of != NULL ? arena_printf(r->arena, "%s.%s", of, word) : word);
   ARENA_PUSH(r->arena, r->names, name);
   return name;
@@ -92,8 +96,7 @@ static void read_values(struct reading *r, const char *key, const struct spec_no
   }
 }
 
-struct names names_of(struct arena *arena) {
-  struct reading r = {.arena = arena};
+static const struct spec_node *read_table(struct arena *arena) {
   struct diagnostics diags = diagnostics_in(arena);
   const struct spec_source *source = source_of(arena, "names.yaml", accel_names, strlen(accel_names), false, &diags);
   const struct spec_node *table = source != NULL ? yaml_parse(arena, source, &diags) : NULL;
@@ -101,12 +104,40 @@ struct names names_of(struct arena *arena) {
     diag_print(&diags, stderr, false);
     fail(table, "the table cannot be read");
   }
+  return table;
+}
+
+struct names names_of(struct arena *arena) {
+  struct reading r = {.arena = arena};
+  const struct spec_node *table = read_table(arena);
   const struct spec_node *names = part(table, "names"), *classes = part(table, "classes");
   const struct spec_node *values = part(table, "values");
   for (int i = 0; i < names->count; i++) add(&r, NULL, names->entries[i].key, names->entries[i].value);
   for (int i = 0; i < classes->count; i++) read_class(&r, classes->entries[i].key, classes->entries[i].value);
   for (int i = 0; i < values->count; i++) read_values(&r, values->entries[i].key, values->entries[i].value);
   return r.names;
+}
+
+struct name_files name_files_of(struct arena *arena) {
+  struct name_files files = {0};
+  const struct spec_node *table = part(read_table(arena), "files");
+  for (int i = 0; i < table->count; i++) {
+    const struct spec_node *row = table->entries[i].value;
+    struct name_file file = {.kind = table->entries[i].key,
+                             .says = text_of(row, "says"),
+                             .class = text_of(row, "class"),
+                             .ending = text_of(row, "ending"),
+                             .defaults = spec_find(row, "defaults"),
+                             .defaults_if = text_of(row, "if")};
+    if (file.says == NULL || file.class == NULL) fail(row, "a file needs 'says' and 'class'");
+    const struct spec_node *sections = spec_find(row, "sections");
+    file.section_count = sections != NULL ? sections->count : 0;
+    file.sections = arena_alloc(arena, (size_t)file.section_count * sizeof *file.sections + 1);
+    for (int k = 0; k < file.section_count; k++)
+      file.sections[k] = (struct name_section){sections->entries[k].key, sections->entries[k].value->text};
+    ARENA_PUSH(arena, files, file);
+  }
+  return files;
 }
 
 /* Whether `path` is `word`, or ends with it after a dot. */
@@ -138,6 +169,17 @@ struct names names_members(struct arena *arena, const struct names *all, const s
     if (!name->is_value && name->of != NULL && strcmp(name->of, class->word) == 0) ARENA_PUSH(arena, members, name);
   }
   return members;
+}
+
+const struct name *names_member(struct arena *arena, const struct names *all, const char *class, const char *path) {
+  const char *whole = names_normal(arena, arena_printf(arena, "%s.%s", class, path));
+  const char *alias = names_normal(arena, path);
+  for (int i = 0; i < all->count; i++) {
+    const struct name *name = all->items[i];
+    if (name->is_value || name->of == NULL || strcmp(name->of, class) != 0) continue;
+    if (strcmp(name->path, whole) == 0 || (name->alias != NULL && strcmp(name->alias, alias) == 0)) return name;
+  }
+  return NULL;
 }
 
 const struct name *names_value(struct arena *arena, const struct names *all, const char *path, const char *word) {

@@ -18,7 +18,10 @@ struct name {
   enum name_state state;
   const char **at; /* what it leads to: keys, functions, commands, files; see schemas/names.yaml */
   int at_count;
-  const char *says; /* NULL: nothing more than its state and what it leads to */
+  const char *says;  /* NULL: nothing more than its state and what it leads to */
+  const char *as;    /* how a value of it becomes one of the job, a word of gen/import/convert.h; NULL: as it is */
+  const char **also; /* more keys of the job that a value of it sets: "optimizer.state_dtype=8bit" */
+  int also_count;
 };
 
 struct names {
@@ -26,14 +29,38 @@ struct names {
   int count, capacity;
 };
 
+/* A kind of file in which another trainer's names stand. */
+struct name_file {
+  const char *kind, *says; /* "deepspeed", "a configuration of DeepSpeed" */
+  const char *class;       /* of its keys; those in groups are its members by their whole paths */
+  const char *ending;      /* of the names of all such files, and of no others: ".py"; NULL: any */
+  struct name_section {
+    const char *key, *class;
+  } *sections; /* groups of such a file whose keys are another class's */
+  int section_count;
+  const struct spec_node *defaults; /* a map of its keys: what they are in a file that does not have them; NULL: none */
+  const char *defaults_if;          /* the key that a file has where defaults count; NULL: always */
+};
+
+struct name_files {
+  struct name_file *items;
+  int count, capacity;
+};
+
 /* All of schemas/names.yaml, in its order. */
 struct names names_of(struct arena *arena);
+
+/* The kinds of files. */
+struct name_files name_files_of(struct arena *arena);
 
 /* Those that a person may mean by `topic`: with a class or without, dashes or underscores, letters of any case. */
 struct names names_find(struct arena *arena, const struct names *all, const char *topic);
 
 /* The members of a class, in their order. */
 struct names names_members(struct arena *arena, const struct names *all, const struct name *class);
+
+/* The member of a class at a dotted path, or under the class's prefix; NULL for none. */
+const struct name *names_member(struct arena *arena, const struct names *all, const char *class, const char *path);
 
 /* What is said of a value of the key at `path`, in letters of any case; NULL for nothing. */
 const struct name *names_value(struct arena *arena, const struct names *all, const char *path, const char *word);

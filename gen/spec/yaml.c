@@ -185,12 +185,14 @@ static const char *read_key(struct reader *r) {
   return key;
 }
 
-/* Whether the key is there already, with an error that names both locations. */
+/* Whether the key is there already, with an error that names both locations. The last one counts, as in other readers
+ * of YAML. */
 static bool is_duplicate(struct reader *r, const struct entries *list, const struct spec_entry *entry) {
   for (int i = 0; i < list->count; i++)
     if (strcmp(list->items[i].key, entry->key) == 0) {
       diag_error(r->diags, entry->key_where, "duplicate key '%s'", entry->key);
       diag_note(r->diags, list->items[i].key_where, "'%s' is first set here", entry->key);
+      list->items[i].value = entry->value;
       return true;
     }
   return false;

@@ -62,7 +62,7 @@ def key_exists(lead):
     key, _, value = lead.partition("=")
     schema = schema_of(key)
     if schema is None:
-        return False
+        return key.startswith("model.config.")
     if not value or "enum" in schema:
         return not value or value in choices_of(schema)
     return value == "auto" and "string" in schema["type"] or value.isdigit() and "integer" in schema["type"]

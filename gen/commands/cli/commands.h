@@ -45,6 +45,10 @@ int command_checkpoint(const struct options *options);
 /* accel-gen launch JOB PROGRAM. */
 int command_launch(const struct options *options);
 
+/* accel-gen import FILE...: a job from configurations of other trainers. Status 1 where a key is refused or not known.
+ */
+int command_import(const struct options *options);
+
 /* accel-gen help [TOPIC]: a command, a group or a key of the job. */
 int command_help(const struct options *options);
 

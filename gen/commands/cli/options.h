@@ -62,6 +62,7 @@ struct options {
   const char *text_field, *text_column; /* --text-field NAME and --text-column NAME of `data` */
   const char *by, *hosts;               /* --by NAME and --hosts LIST of `launch` */
   bool print;                           /* --print of `launch` */
+  bool strict;                          /* --strict of `import` */
   const char *undefined;                /* --undefined KIND of `render`; "strict" by default */
   bool source_map, trim_blocks;         /* the flags of `render` */
   bool lstrip_blocks, keep_newline, autoescape;

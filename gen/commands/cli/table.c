@@ -144,6 +144,17 @@ const struct command command_table[] = {
      .needed = {"what to do", "the folder of a checkpoint"},
      .most = 3,
      .run = command_checkpoint},
+    {.name = "import",
+     .summary = "write a job from configurations of other trainers",
+     .about =
+         "Each key of the files becomes a key of the job, a sentence why it needs none, or a refusal with the reason. "
+         "Several files make one job. The exit status is 1 when a key is refused or not known, 2 when a file cannot "
+         "be read.",
+     .page = "import.md",
+     .forms = {{"import FILE... [-o JOB]", "print what the keys of configurations are here, and write a job of them"}},
+     .needed = {"a configuration"},
+     .most = MANY,
+     .run = command_import},
     {.name = "help",
      .summary = "explain a command, or a group or key of the job",
      .about =
@@ -165,11 +176,11 @@ const struct command command_table[] = {
 
 const struct option option_table[] = {
     {"-o", "--output", "FILE", .completes = COMPLETES_FILE, MEMBER(output),
-     .commands = " JOB build tune audit diff data checkpoint ",
+     .commands = " JOB build tune audit diff data checkpoint import ",
      .summary =
          "where to write; - is standard output. The file appears whole or not at all; a file that is read is refused"},
     {"--set", NULL, "KEY=VALUE", .completes = COMPLETES_SETTING, .read = value_override,
-     .commands = " JOB build plan tune check model launch ",
+     .commands = " JOB build plan tune check model launch import ",
      .summary =
          "override a key of the job: --set optimizer.lr=3e-4 --set data.train.path=other.txt; the value is YAML"},
     {"--program", NULL, "KIND", .choices = " train evaluate generate ", MEMBER(program),
@@ -211,7 +222,7 @@ const struct option option_table[] = {
      .summary = "print the plan as it is after a pass; --dump help lists the passes"},
     {"--config", NULL, "K=V,...", MEMBER(config), .commands = " model ", .summary = "the model's config"},
     {"--resolved", .commands = " check ", MEMBER(resolved), .summary = "print the job with every default filled in"},
-    {"--json", .commands = " plan model explain diff checkpoint ", MEMBER(json),
+    {"--json", .commands = " plan model explain diff checkpoint import ", MEMBER(json),
      .summary = "print one JSON object; plan.schema.json describes that of a plan"},
     {"--object", NULL, "FILE.o", .completes = COMPLETES_FILE, MEMBER(object), .commands = " audit ", .page = "audit.md",
      .summary = "the program's object code, to check together with its text"},
@@ -222,6 +233,9 @@ const struct option option_table[] = {
      .summary =
          "the format of the files that are read. The default is text or bytes (a byte is a token), for inspect tokens. "
          "A file that is not text (JSON, a table, compressed) is refused unless --format is given"},
+    {"--format", NULL, "KIND", .choices = " accelerate deepspeed trainer nanogpt ", MEMBER(format),
+     .commands = " import ", .page = "import.md", .summary = "what the files are, where their keys do not say it"},
+    {"--strict", .commands = " import ", MEMBER(strict), .summary = "write no job when a key is refused or not known"},
     {"--fail-on", NULL, "V", .choices = " broken unproved never ", MEMBER(fail_on), .commands = " audit ",
      .page = "audit.md", .summary = "which verdict gives exit status 1 (unproved, and broken with it)"},
     {"--march", NULL, "NAME", MEMBER(march), .commands = " audit diff ", .page = "audit.md",
