@@ -1,0 +1,158 @@
+/* Which of the keys a job can have together. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/import/import.h"
+#include "gen/spec/assign.h"
+#include "gen/spec/job.h"
+#include "gen/spec/schema.h"
+
+/* What a job must have, and a value with which its other keys are checked. */
+static const struct {
+  const char *key, *value;
+  enum spec_kind kind;
+} needed[] = {
+    {"model.source", "model.c", SPEC_STRING},    {"data.train.path", "train.txt", SPEC_STRING},
+    {"data.train.format", "bytes", SPEC_STRING}, {"data.batch_size", "1", SPEC_INT},
+    {"training.steps", "1000000000", SPEC_INT},
+};
+
+/* Whether the run's length is said in any unit. */
+static bool has_length(const struct spec_node *job) {
+  return spec_find(job, "training.steps") != NULL || spec_find(job, "training.epochs") != NULL ||
+         spec_find(job, "training.samples") != NULL;
+}
+
+static bool lacks(const struct spec_node *job, const char *key) {
+  return strcmp(key, "training.steps") == 0 ? !has_length(job) : spec_find(job, key) == NULL;
+}
+
+/* The job with a value for each key that it lacks. */
+static const struct spec_node *completed(const struct import *import) {
+  const struct spec_node *job = import->job;
+  struct diagnostics unread = diagnostics_in(import->arena);
+  for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+    if (!lacks(import->job, needed[i].key)) continue;
+    struct spec_node *value = arena_alloc(import->arena, sizeof *value);
+    *value = (struct spec_node){.kind = needed[i].kind,
+                                .text = needed[i].value,
+                                .length = strlen(needed[i].value),
+                                .integer = strtoll(needed[i].value, NULL, 10),
+                                .real = strtod(needed[i].value, NULL)};
+    const struct spec_node *with = document_assign(import->arena, import->schema, job, needed[i].key, value, &unread);
+    if (with != NULL) job = with;
+  }
+  return job;
+}
+
+/* ---- Rows at fault ---- */
+
+static bool is_at(struct location a, struct location b) {
+  return a.file != NULL && b.file != NULL && strcmp(a.file, b.file) == 0 && a.line == b.line && a.column == b.column;
+}
+
+/* The row that set what a message is about; NULL: none of them. */
+static struct import_row *row_at(struct import *import, struct location where) {
+  for (int i = 0; i < import->count; i++)
+    for (int k = 0; k < import->items[i].count; k++) {
+      struct import_row *row = &import->items[i].items[k];
+      if (row->state == IMPORT_TAKEN && is_at(row->where, where)) return row;
+    }
+  return NULL;
+}
+
+static const char *last_word(const char *key) {
+  const char *dot = strrchr(key, '.');
+  return dot != NULL ? dot + 1 : key;
+}
+
+/* The row that set a key which a message names, where its location is none of theirs. */
+static struct import_row *row_named(struct import *import, const char *message) {
+  for (int i = 0; i < import->count; i++)
+    for (int k = 0; k < import->items[i].count; k++) {
+      struct import_row *row = &import->items[i].items[k];
+      for (int n = 0; row->state == IMPORT_TAKEN && n < row->n_keys; n++) {
+        const char *quoted = arena_printf(import->arena, "'%s'", row->keys[n]);
+        const char *word = arena_printf(import->arena, "'%s'", last_word(row->keys[n]));
+        if (strstr(message, quoted) != NULL || strstr(message, word) != NULL) return row;
+      }
+    }
+  return NULL;
+}
+
+/* The row that set a key of the group which a message names: "missing key 'enabled' in precision.grad_scaler". */
+static struct import_row *row_in_group(struct import *import, const char *message) {
+  for (int i = 0; i < import->count; i++)
+    for (int k = 0; k < import->items[i].count; k++) {
+      struct import_row *row = &import->items[i].items[k];
+      for (int n = 0; row->state == IMPORT_TAKEN && n < row->n_keys; n++) {
+        const char *key = row->keys[n],
+                   *group = arena_printf(import->arena, " %.*s,", (int)(last_word(key) - key - 1), key);
+        if (last_word(key) > key && strstr(message, group) != NULL) return row;
+      }
+    }
+  return NULL;
+}
+
+/* A copy of a group without a dotted key, and without groups that it leaves empty. */
+static struct spec_node *without(struct arena *arena, const struct spec_node *group, const char *key) {
+  const size_t length = strcspn(key, ".");
+  struct spec_node *copy = spec_copy_map(arena, group, 0);
+  copy->count = 0;
+  for (int i = 0; i < group->count; i++) {
+    struct spec_entry entry = group->entries[i];
+    if (strlen(entry.key) == length && strncmp(entry.key, key, length) == 0) {
+      if (key[length] == '\0') continue;
+      entry.value = without(arena, entry.value, key + length + 1);
+      if (entry.value->count == 0) continue;
+    }
+    copy->entries[copy->count++] = entry;
+  }
+  return copy;
+}
+
+static void refuse(struct import *import, struct import_row *row, const char *says) {
+  const bool is_default = row->where.line == 0;
+  row->state = is_default ? IMPORT_NEEDLESS : IMPORT_REFUSED;
+  row->says = is_default ? "it is the default there, and has no meaning with the other keys" : says;
+  for (int i = 0; i < row->n_keys; i++) import->job = without(import->arena, import->job, row->keys[i]);
+  row->n_keys = 0;
+}
+
+/* An error with the help that follows it. */
+static const char *text_of(struct arena *arena, const struct diagnostics *diags, int i) {
+  for (int k = i + 1; k < diags->count && diags->items[k].severity != SEVERITY_ERROR; k++)
+    if (diags->items[k].severity == SEVERITY_HELP)
+      return arena_printf(arena, "%s (%s)", diags->items[i].message, diags->items[k].message);
+  return diags->items[i].message;
+}
+
+/* Refuses the row of the first error that has one; whether there is one. */
+static bool refuse_first(struct import *import, const struct diagnostics *diags) {
+  for (int i = 0; i < diags->count; i++) {
+    if (diags->items[i].severity != SEVERITY_ERROR) continue;
+    struct import_row *row = row_at(import, diags->items[i].where);
+    if (row == NULL) row = row_named(import, diags->items[i].message);
+    if (row == NULL) row = row_in_group(import, diags->items[i].message);
+    if (row == NULL) continue;
+    refuse(import, row, text_of(import->arena, diags, i));
+    return true;
+  }
+  return false;
+}
+
+bool import_check(struct import *import, struct diagnostics *diags) {
+  struct diagnostics found;
+  struct job *job;
+  do {
+    found = diagnostics_in(import->arena);
+    job = job_of_document(import->arena, (json_t *)import->schema, "job", completed(import), &found);
+  } while (job == NULL && refuse_first(import, &found));
+  for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+    if (lacks(import->job, needed[i].key)) import->missing[import->n_missing++] = needed[i].key;
+  if (job == NULL)
+    for (int i = 0; i < found.count; i++)
+      if (found.items[i].severity == SEVERITY_ERROR)
+        diag_error(diags, found.items[i].where, "%s", found.items[i].message);
+  return job != NULL;
+}

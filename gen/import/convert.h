@@ -1,0 +1,41 @@
+/* Convert: a value of another trainer's key as keys of a job. What the key is here says its row of schemas/names.yaml;
+ * where the value is not simply the same, the row's `as` names one of these conversions:
+ *
+ *   betas           one of two decay rates; the other one is the key next to it, or the default
+ *   dataset         nanoGPT's: a folder with a train.bin and a val.bin
+ *   deepspeed_adam  DeepSpeed's optimizer.type: its Adam decays weights as AdamW unless adam_w_mode is false
+ *   elements        a number of float32 elements, as MiB
+ *   epochs          a number of whole epochs, unless max_steps says the length
+ *   every KEY       a number of steps, where KEY next to it says steps, or nothing
+ *   file            the path of a file that is imported, too
+ *   init            nanoGPT's init_from
+ *   kind            Accelerate's distributed_type
+ *   loss_scale      0 is a dynamic scale, which is the only one
+ *   only VALUE      VALUE is the only value that it may have; with 0 also nothing, false and no
+ *   optional        what it says can be given, and need not
+ *   power           N is 2 to the power of N
+ *   ranks           the number of all processes, of which there are as many on each machine
+ *   resume          true is auto
+ *   strategy        no, steps or epoch: when something happens, whose number of steps is another key
+ *   train_batch     the samples of a step, which the other two sizes divide
+ *   unless_off      a value that says nothing where it is no, none, false, 0 or negative
+ *   unless_one      the same where it is 1
+ */
+#ifndef ACCEL_IMPORT_CONVERT_H
+#define ACCEL_IMPORT_CONVERT_H
+
+#include "gen/import/import.h"
+
+/* A key that is being converted. */
+struct conversion {
+  struct import *import;
+  const struct spec_node *group; /* the keys next to it */
+  const struct name *name;       /* what it is here */
+  struct import_row *row;        /* with key, value and location */
+  const char *folder;            /* of the file that it is in, with its last slash; "" for none */
+};
+
+/* Sets state, keys and says of the row, and the keys of import->job. Returns the state. */
+enum import_state convert(struct conversion *conversion);
+
+#endif
