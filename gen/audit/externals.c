@@ -41,7 +41,8 @@ static const struct {
      "accel_start_all_gather accel_start_all_gather_from accel_advance_collectives "
      "accel_gpu_start_* accel_gpu_all_reduce* accel_wait_collectives accel_wait_reductions accel_wait_gathers "
      "accel_reduce_scatter* accel_all_gather* accel_all_to_all accel_broadcast* accel_exchange_starts "
-     "accel_dispatch_rows accel_collect_rows accel_send accel_start_send accel_wait_sends accel_receive "
+     "accel_dispatch_rows accel_collect_rows accel_send accel_start_send accel_wait_sends accel_wait_send "
+     "accel_receive accel_take "
      "accel_add_other accel_send_receive "},
     {EFFECT_BATCH,
      " accel_load_sequences accel_load_masked accel_load_documents accel_load_classes accel_load_values "

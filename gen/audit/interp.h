@@ -130,7 +130,9 @@ enum message_kind {
   MESSAGE_SEND,
   MESSAGE_START, /* of a message, which a receipt or a wait ends */
   MESSAGE_WAIT,
-  MESSAGE_RECEIVE,
+  MESSAGE_WAIT_ONE, /* for what was started from one place */
+  MESSAGE_RECEIVE,  /* which ends when what was started is sent, too */
+  MESSAGE_TAKE,     /* which leaves it on its way */
   MESSAGE_EXCHANGE,
   MESSAGE_TOGETHER,
   MESSAGE_ROUND /* an iteration of a loop begins or ends, of which all stages have as many */
@@ -138,7 +140,8 @@ enum message_kind {
 struct stage_message {
   enum message_kind kind;
   const struct syntax *node;
-  int64_t peer, size; /* the other stage; bytes or elements */
+  int64_t peer, size;  /* the other stage; bytes or elements */
+  struct value memory; /* of a message, and of a wait for one: where it is */
 };
 struct stage_messages {
   struct stage_message *items;

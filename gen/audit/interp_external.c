@@ -424,6 +424,11 @@ static struct value send_bytes(const struct call *call) {
   return value_number(0);
 }
 
+static struct value wait_send(const struct call *call) {
+  interp_collective(call->interp, call->node, call->arguments, call->count);
+  return value_number(0);
+}
+
 static struct value receive_bytes(const struct call *call) {
   interp_collective(call->interp, call->node, call->arguments, call->count);
   external_touch(call, 2, external_max(call, 3), true);
@@ -483,6 +488,8 @@ static const struct {
     {"accel_send", send_bytes},
     {"accel_start_send", send_bytes},
     {"accel_receive", receive_bytes},
+    {"accel_take", receive_bytes},
+    {"accel_wait_send", wait_send},
     {"accel_add_other", add_other},
     {"accel_send_receive", send_receive},
     {"accel_all_reduce_from", sum_float32_into},

@@ -22,7 +22,9 @@ static enum message_kind kind_of(const char *function) {
   if (strcmp(function, "accel_send") == 0) return MESSAGE_SEND;
   if (strcmp(function, "accel_start_send") == 0) return MESSAGE_START;
   if (strcmp(function, "accel_wait_sends") == 0) return MESSAGE_WAIT;
+  if (strcmp(function, "accel_wait_send") == 0) return MESSAGE_WAIT_ONE;
   if (strcmp(function, "accel_receive") == 0) return MESSAGE_RECEIVE;
+  if (strcmp(function, "accel_take") == 0) return MESSAGE_TAKE;
   return strcmp(function, "accel_add_other") == 0 ? MESSAGE_EXCHANGE : MESSAGE_TOGETHER;
 }
 
@@ -49,16 +51,40 @@ static bool read_message(struct interp *interp, const struct value *arguments, i
   }
   message->size = size.low;
   if (pairs) message->peer = arguments[1].low;
+  if (pairs) message->memory = arguments[2];
+  return true;
+}
+
+static bool is_place(struct value value) {
+  return value.kind == VALUE_POINTER && value.object >= 0 && value.base_width == 0 && value.low == value.high;
+}
+
+/* Whether two messages are of the same memory, as far as that is known. */
+static bool is_same_place(struct value a, struct value b) {
+  return is_place(a) && is_place(b) && a.object == b.object && a.base + a.low == b.base + b.low;
+}
+
+/* A wait is for one place. */
+static bool read_wait(struct interp *interp, const struct value *arguments, int count, struct stage_message *message) {
+  if (count < 1 || !is_place(arguments[0])) {
+    interp_fail(interp, FAILURE_DEADLOCK, VERDICT_CANNOT_TELL, message->node, 0, "the argument of %s is not one place",
+                message->node->function->name);
+    return false;
+  }
+  message->memory = arguments[0];
   return true;
 }
 
 void interp_message(struct interp *interp, const struct syntax *node, const struct value *arguments, int count) {
   struct stage_message message = {.kind = kind_of(node->function->name), .node = node};
-  if (message.kind != MESSAGE_WAIT && !read_message(interp, arguments, count, &message)) return;
+  if (message.kind == MESSAGE_WAIT_ONE && !read_wait(interp, arguments, count, &message)) return;
+  if (message.kind != MESSAGE_WAIT && message.kind != MESSAGE_WAIT_ONE &&
+      !read_message(interp, arguments, count, &message))
+    return;
   if (interp->n_loops > 0)
     interp_fail(interp, FAILURE_DEADLOCK, VERDICT_CANNOT_TELL, node, 0,
                 "%s is in a loop whose iterations are not followed one by one", node->function->name);
-  bool pairs = message.kind != MESSAGE_TOGETHER && message.kind != MESSAGE_WAIT;
+  bool pairs = message.kind != MESSAGE_TOGETHER && message.kind != MESSAGE_WAIT && message.kind != MESSAGE_WAIT_ONE;
   if (pairs && (message.peer < 0 || message.peer >= interp->n_stages || message.peer == interp->stage)) {
     interp_fail(interp, FAILURE_DEADLOCK, VERDICT_BROKEN, node, 0, "stage %lld is no other stage for stage %d",
                 (long long)message.peer, interp->stage);
@@ -162,6 +188,13 @@ static bool pass_exchange(struct exchange *exchange, int stage, const struct sta
   return true;
 }
 
+/* Whether something was started from there that nobody has received. */
+static bool is_on_its_way(const struct stage_messages *started, struct value memory) {
+  for (int i = 0; i < started->count; i++)
+    if (!is_place(started->items[i].memory) || is_same_place(started->items[i].memory, memory)) return true;
+  return false;
+}
+
 /* Whether a stage goes on from what it is at, other than a sending, with which its receipt goes on, and what all do
  * together. */
 static bool pass(struct exchange *exchange, int stage) {
@@ -171,6 +204,11 @@ static bool pass(struct exchange *exchange, int stage) {
   if (own->kind == MESSAGE_EXCHANGE) return pass_exchange(exchange, stage, own);
   if (own->kind == MESSAGE_START) {
     ARENA_PUSH(exchange->interp->memory, state->started, *own);
+  } else if (own->kind == MESSAGE_TAKE) {
+    receive(exchange, stage, own);
+    if (!state->received) return false;
+  } else if (own->kind == MESSAGE_WAIT_ONE) {
+    if (is_on_its_way(&state->started, own->memory)) return false;
   } else {
     if (own->kind == MESSAGE_RECEIVE) receive(exchange, stage, own);
     if ((own->kind == MESSAGE_RECEIVE && !state->received) || state->started.count > 0) return false;
@@ -209,7 +247,7 @@ static void report_waiting(struct exchange *exchange) {
            arena_printf(arena, "stage %d sends this, and stage %lld does not receive it", k,
                         (long long)started->items[i].peer));
     if (own == NULL) continue;
-    if (is_gathering(own) || own->kind == MESSAGE_WAIT || exchange->stages[k].received)
+    if (is_gathering(own) || own->kind == MESSAGE_WAIT || own->kind == MESSAGE_WAIT_ONE || exchange->stages[k].received)
       fail(exchange, own, arena_printf(arena, "stage %d waits here for others", k));
     else
       fail(exchange, own, arena_printf(arena, "stage %d waits here for stage %lld", k, (long long)own->peer));

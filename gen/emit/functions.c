@@ -337,15 +337,19 @@ static const char *stage_name(struct arena *arena, const struct function *functi
 }
 
 /* A value that comes from another stage or goes to one. */
-static struct jinja_value crossing_value(struct arena *arena, const struct crossing *crossing, bool sent) {
+static struct jinja_value crossing_value(const struct program *program, const struct crossing *crossing, bool sent) {
+  struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), arguments = jinja_list(arena), part;
   const struct storage *storage = crossing->storage;
   struct jinja_value argument = memory_argument(arena, storage, false, &part);
   if (storage->copies > 1) set_index(arena, part, index_value(arena, crossing->first / storage->count, 0, 0));
   jinja_push(arena, arguments, argument);
-  bool forwards = crossing->from < crossing->to;
-  set_text(arena, value, "crosses", !sent ? "accel_receive" : forwards ? "accel_start_send" : "accel_send");
-  set_int(arena, value, "peer", sent ? crossing->to : crossing->from);
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  bool forwards = crossing->from < crossing->to, starts = pipeline->schedule.starts;
+  const char *receives = starts ? "accel_take" : "accel_receive";
+  set_text(arena, value, "crosses", !sent ? receives : forwards || starts ? "accel_start_send" : "accel_send");
+  set_int(arena, value, "peer", (sent ? crossing->to : crossing->from) % pipeline->ranks);
+  set_text(arena, value, "outgoing", sent && crossing->outgoing != NULL ? crossing->outgoing : "");
   set_int(arena, value, "elements", crossing->count);
   set_text(arena, value, "type", element_type(storage->dtype));
   jinja_set(arena, value, "arguments", arguments);
@@ -359,7 +363,20 @@ static void push_crossings(const struct program *program, const struct function 
   for (int i = 0; i < crossings->count; i++) {
     const struct crossing *crossing = &crossings->items[i];
     if (crossing->function == function && (sent ? crossing->from : crossing->to) == stage)
-      jinja_push(program->arena, list, crossing_value(program->arena, crossing, sent));
+      jinja_push(program->arena, list, crossing_value(program, crossing, sent));
+  }
+}
+
+/* What the forward of a stage has sent, which its backward knows to be received once it has the gradients. */
+static void push_arrived(const struct program *program, const struct function *function, int stage,
+                         struct jinja_value list) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  for (int i = 0; i < pipeline->crossings.count && pipeline->schedule.starts; i++) {
+    const struct crossing *crossing = &pipeline->crossings.items[i];
+    if (function->forward == NULL || crossing->function != function->forward || crossing->from != stage) continue;
+    struct jinja_value value = crossing_value(program, crossing, true);
+    set_text(program->arena, value, "crosses", "accel_wait_send");
+    jinja_push(program->arena, list, value);
   }
 }
 
@@ -410,7 +427,10 @@ static struct jinja_value stage_statements(const struct program *program, const 
   for (int i = 0; i < function->n_steps; i++) {
     const struct step *step = &function->steps[i];
     if ((step->stages >> stage & 1) == 0) continue;
-    if (step->stage == stage && !received) push_crossings(program, function, stage, false, list);
+    if (step->stage == stage && !received) {
+      push_crossings(program, function, stage, false, list);
+      push_arrived(program, function, stage, list);
+    }
     received |= step->stage == stage;
     struct jinja_value statement = stage_statement(program, function, step, stage);
     set_node_origin(program->arena, statement, step->node);
@@ -514,21 +534,40 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
   return list;
 }
 
-/* The call of an entry function by a stage: {name, arguments, random}. A micro-batch has samples and saved values of
- * its own. */
+/* Whether one of the arguments is a member of the arena. */
+static bool has_argument(struct jinja_value arguments, const char *member) {
+  for (int i = 0; i < jinja_count(arguments); i++) {
+    struct jinja_value part = jinja_at(jinja_get(jinja_at(arguments, i), "parts"), 0);
+    if (strcmp(jinja_text(jinja_get(part, "member")), member) == 0) return true;
+  }
+  return false;
+}
+
+/* The call of an entry function by a stage: {name, arguments, samples: whether it has some, random}. A micro-batch has
+ * samples and saved values of its own. */
 static struct jinja_value stage_call(const struct program *program, const struct function *function, int stage) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), all = entry_arguments_value(program, function, "weights");
   const struct region *region = function->region;
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  /* Samples are in the rooms of a rank's first stage, saved values in those of the stage at hand. */
+  const bool chunked = pipeline->stages > pipeline->ranks && function != program->entry.second;
   for (int i = 0; i < jinja_count(all); i++) {
     struct jinja_value part = jinja_at(jinja_get(jinja_at(all, i), "parts"), 0);
     const char *member = jinja_text(jinja_get(part, "member"));
-    bool own = strcmp(member, "saved") == 0;
-    for (int k = 0; k < region->inputs.count; k++) own |= strcmp(member, region->inputs.items[k]->name) == 0;
-    if (own) set_index(arena, part, index_value(arena, 0, 1, 0));
+    bool saved = strcmp(member, "saved") == 0, sample = false;
+    for (int k = 0; k < region->inputs.count; k++) sample |= strcmp(member, region->inputs.items[k]->name) == 0;
+    if (!saved && !sample) continue;
+    struct jinja_value index = index_value(arena, 0, 1, 0);
+    if (sample && chunked) set_text(arena, index, "variable", "samples");
+    set_index(arena, part, index);
   }
   set_text(arena, value, "name", stage_name(arena, function, stage));
-  jinja_set(arena, value, "arguments", stage_part(program, function, stage, all));
+  struct jinja_value own = stage_part(program, function, stage, all);
+  bool samples = false;
+  for (int k = 0; k < region->inputs.count && chunked; k++) samples |= has_argument(own, region->inputs.items[k]->name);
+  jinja_set(arena, value, "arguments", own);
+  set_bool(arena, value, "samples", samples);
   set_bool(arena, value, "random", stage_draws(function, stage));
   return value;
 }

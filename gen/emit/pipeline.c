@@ -25,7 +25,7 @@ static struct jinja_value gradient_value(const struct program *program, const st
   return value;
 }
 
-/* Gradients to which two stages add: [{name, first, count, stages: [a, b]}]. */
+/* Gradients to which stages of two ranks add: [{name, first, count, stages: [a, b]}], of the ranks' first stages. */
 static struct jinja_value shared_value(const struct program *program) {
   struct arena *arena = program->arena;
   const struct pipeline *pipeline = &program->ranks.pipeline;
@@ -33,7 +33,7 @@ static struct jinja_value shared_value(const struct program *program) {
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
     struct jinja_value stages = jinja_list(arena);
-    for (int k = 0; k < pipeline->stages; k++)
+    for (int k = 0; k < pipeline->ranks; k++)
       if (uses(&pipeline->own[k], weight->path)) jinja_push(arena, stages, jinja_int(k));
     if (jinja_count(stages) < 2) continue;
     struct jinja_value value = gradient_value(program, weight);
@@ -47,7 +47,7 @@ struct jinja_value stage_ranges_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   const struct flat_range_list *ranges = &program->optimizer.flat_ranges;
-  for (int k = 0; program->ranks.pipeline.stages > 0 && k <= program->ranks.pipeline.stages; k++) {
+  for (int k = 0; program->ranks.pipeline.stages > 0 && k <= program->ranks.pipeline.ranks; k++) {
     int first = 0;
     while (first < ranges->count && ranges->items[first].stage < k) first++;
     jinja_push(arena, list, jinja_int(first));
@@ -59,15 +59,15 @@ static bool is_of(enum gradient_set set, const struct weight *weight) {
   return set == GRADIENTS_ALL || (set == GRADIENTS_CUT) == (weight->parameter->placement.form != PLACED_WHOLE);
 }
 
-/* Those of the gradients of a stage that none before it has, neighbours in one row. */
-static int add_counted(const struct program *program, enum gradient_set set, int stage, struct table_row *rows) {
+/* Those of the gradients of a rank that none before it has, neighbours in one row. */
+static int add_counted(const struct program *program, enum gradient_set set, int rank, struct table_row *rows) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
   int count = 0;
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
     const int64_t first = weight->gradient / dtype_size(DTYPE_FLOAT32), length = padded(weight);
-    bool counted = !uses(&pipeline->own[stage], weight->path) || !is_of(set, weight);
-    for (int k = 0; k < stage; k++) counted |= uses(&pipeline->own[k], weight->path);
+    bool counted = !uses(&pipeline->own[rank], weight->path) || !is_of(set, weight);
+    for (int k = 0; k < rank; k++) counted |= uses(&pipeline->own[k], weight->path);
     if (counted) continue;
     if (count > 0 && rows[count - 1].steps[0] + rows[count - 1].same[0] == first)
       rows[count - 1].same[0] += length;
@@ -77,7 +77,7 @@ static int add_counted(const struct program *program, enum gradient_set set, int
   return count;
 }
 
-/* A table of them, and where the rows of each stage begin, and the end. */
+/* A table of them, and where the rows of each rank begin, and the end. */
 static void set_counted(const struct program *program, enum gradient_set set, struct jinja_value value,
                         const char *table, const char *begins) {
   struct arena *arena = program->arena;
@@ -85,7 +85,7 @@ static void set_counted(const struct program *program, enum gradient_set set, st
   struct jinja_value firsts = jinja_list(arena);
   int count = 0;
   jinja_push(arena, firsts, jinja_int(0));
-  for (int k = 0; k < program->ranks.pipeline.stages; k++) {
+  for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
     count += add_counted(program, set, k, rows + count);
     jinja_push(arena, firsts, jinja_int(count));
   }
@@ -100,6 +100,61 @@ void set_stage_gradients(const struct program *program, struct jinja_value value
   if (splits) set_counted(program, GRADIENTS_CUT, value, "split_stage_gradients", "first_split_gradients");
 }
 
+/* ---- The schedule ---- */
+
+static struct jinja_value number_value(struct arena *arena, struct schedule_number number) {
+  struct jinja_value value = jinja_map(arena);
+  set_int(arena, value, "constant", number.constant);
+  set_int(arena, value, "ahead", number.ahead);
+  return value;
+}
+
+/* [{first, end, waits, actions: [{kind, shift}]}], with numbers {constant, ahead}. */
+static struct jinja_value loops_value(struct arena *arena, const struct schedule *schedule) {
+  static const char *const kinds[ACTIONS] = {[ACTION_FORWARD] = "forward", [ACTION_BACKWARD] = "backward"};
+  struct jinja_value list = jinja_list(arena);
+  for (int l = 0; l < schedule->n_loops; l++) {
+    const struct schedule_loop *loop = &schedule->loops[l];
+    struct jinja_value value = jinja_map(arena), actions = jinja_list(arena);
+    for (int a = 0; a < loop->n_actions; a++) {
+      struct jinja_value action = jinja_map(arena);
+      set_text(arena, action, "kind", kinds[loop->actions[a].kind]);
+      jinja_set(arena, action, "shift", number_value(arena, loop->actions[a].shift));
+      jinja_push(arena, actions, action);
+    }
+    jinja_set(arena, value, "first", number_value(arena, loop->first));
+    jinja_set(arena, value, "end", number_value(arena, loop->end));
+    set_bool(arena, value, "waits", loop->waits);
+    jinja_set(arena, value, "actions", actions);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
+static struct jinja_value ahead_value(struct arena *arena, const struct schedule *schedule) {
+  struct jinja_value list = jinja_list(arena);
+  for (int64_t k = 0; k < schedule->ranks; k++) jinja_push(arena, list, jinja_int(schedule->ahead[k]));
+  return list;
+}
+
+/* Arrays of gradients on their way: [{name, type, extent, peer}]. */
+static struct jinja_value outgoing_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < pipeline->crossings.count; i++) {
+    const struct crossing *crossing = &pipeline->crossings.items[i];
+    if (crossing->outgoing == NULL) continue;
+    struct jinja_value value = jinja_map(arena);
+    set_text(arena, value, "name", crossing->outgoing);
+    set_text(arena, value, "type", element_type(crossing->storage->dtype));
+    set_text(arena, value, "extent", arena_printf(arena, "%lld", (long long)crossing->count));
+    set_int(arena, value, "peer", crossing->to % pipeline->ranks);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
 static struct jinja_value rooms_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
   for (int k = 0; k < program->ranks.pipeline.stages; k++)
@@ -111,7 +166,14 @@ struct jinja_value pipeline_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
   if (program->ranks.pipeline.stages == 0) return value;
-  set_int(arena, value, "count", program->ranks.pipeline.stages);
+  const struct schedule *schedule = &program->ranks.pipeline.schedule;
+  set_int(arena, value, "count", program->ranks.pipeline.ranks);
+  set_int(arena, value, "chunks", schedule->chunks);
+  set_int(arena, value, "actions", schedule->chunks * schedule->micro_batches);
+  set_int(arena, value, "last", program->ranks.pipeline.stages - 1);
+  jinja_set(arena, value, "loops", loops_value(arena, schedule));
+  jinja_set(arena, value, "ahead", ahead_value(arena, schedule));
+  jinja_set(arena, value, "outgoing", outgoing_value(program));
   set_int(arena, value, "micro_batches", program->job->accumulation.num_steps);
   set_bool(arena, value, "all_forwards_first", program->job->parallelism.pp_schedule == SCHEDULE_GPIPE);
   set_int(arena, value, "most_rooms", program->ranks.pipeline.most_rooms);

@@ -159,7 +159,7 @@ static bool is_own(const struct parameter_names *own, const char *name) {
   return false;
 }
 
-/* All of a rank's, in order; of those of a stage of a pipeline. */
+/* All of a rank's, in order; of those of a rank of a pipeline. */
 static void add_weights(struct sharing *sharing, const struct weight **sorted, int stage) {
   const struct program *program = sharing->program;
   const struct pipeline *pipeline = &program->ranks.pipeline;
@@ -179,7 +179,7 @@ bool plan_groups(struct program *program, struct diagnostics *diags) {
   if (diags->errors > 0) return false;
   for (int g = 0; g < job->optimizer.n_groups; g++) good = check_group(program, g, diags) && good;
   const struct weight **sorted = sorted_weights(program);
-  for (int k = 0; k == 0 || k < program->ranks.pipeline.stages; k++) add_weights(&sharing, sorted, k);
+  for (int k = 0; k == 0 || k < program->ranks.pipeline.ranks; k++) add_weights(&sharing, sorted, k);
   program->optimizer.scratch = optimizer_scratch(program);
   return good;
 }

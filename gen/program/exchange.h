@@ -2,6 +2,7 @@
 #ifndef ACCEL_PROGRAM_EXCHANGE_H
 #define ACCEL_PROGRAM_EXCHANGE_H
 
+#include "gen/program/pipeline_schedule.h"
 #include "gen/spec/job.h"
 
 struct function;
@@ -62,6 +63,7 @@ struct crossing {
   const struct storage *storage;
   int64_t first, count; /* its elements there */
   int from, to;         /* stages */
+  const char *outgoing; /* the arena's member from which it is sent, a copy; NULL: it is sent from where it is */
 };
 
 struct crossing_list {
@@ -77,11 +79,13 @@ struct parameter_names {
 
 /* Ranks that divide the layers: gen/plan/graph/stages.h, gen/plan/ranks/pipeline.h. */
 struct pipeline {
-  int stages;                     /* 0: there are none */
+  int stages;                     /* 0: there are none; as many on each rank */
+  int ranks;                      /* along parallelism.pp: stage s is of rank s % ranks */
   struct node **layers;           /* by stage: the forward's call of its layers */
   struct node **evaluated;        /* and that of the model as it is evaluated; NULL: that is the same */
-  struct parameter_names *own;    /* by stage: the parameters that it uses */
+  struct parameter_names *own;    /* by rank: the parameters that its stages use */
   struct crossing_list crossings; /* forwards and backwards */
+  struct schedule schedule;       /* in which order ranks run their stages */
   int64_t *rooms;                 /* by stage: of how many micro-batches it keeps samples and activations at a time */
   int64_t most_rooms;             /* of any stage */
 };

@@ -243,7 +243,7 @@ struct flat_range {
   int64_t gradient;   /* the first element of its gradient; -1: none is stored */
   bool frozen;        /* it is in the table, and is never updated */
   int64_t state[2];   /* where it begins in the arrays of its states, if they do not mirror the weights */
-  int stage;          /* of a pipeline: whose rank updates it; of what several use, each has a range */
+  int stage;          /* of a pipeline: the rank that updates it; of what several use, each has a range */
   int fsdp_unit;      /* of program->ranks.fsdp_units; -1: of none */
   int64_t shard_size; /* divided among ranks: what each has of it but the last one, which has the rest */
   struct optimizer_numbers numbers;

@@ -245,10 +245,37 @@ static void check_schedule(const struct spec_node *job, struct diagnostics *diag
   diag_help(diags, "set parallelism.pp, or leave it out");
 }
 
+/* Several stages of each rank are what the schedule interleaves. */
+static void check_interleaved(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *schedule = spec_find(job, "parallelism.pp_schedule"), *pp = axis_of(job, AXIS_PP);
+  const struct spec_node *each = spec_find(job, "parallelism.megatron.num_layers_per_virtual_pipeline_stage");
+  const struct spec_node *steps = spec_find(job, "accumulation.num_steps");
+  const bool interleaves = schedule != NULL && spec_is(schedule, "interleaved");
+  if (interleaves && each == NULL) {
+    diag_error(diags, schedule->where, "'parallelism.pp_schedule' is interleaved, and each rank has one stage");
+    diag_help(diags, "set parallelism.megatron.num_layers_per_virtual_pipeline_stage to the layers of a stage, or the "
+                     "schedule to 1f1b");
+  }
+  if (!interleaves && each != NULL) {
+    diag_error(diags, each->where,
+               "'parallelism.megatron.num_layers_per_virtual_pipeline_stage' is of the schedule that interleaves "
+               "several stages of a rank");
+    diag_help(diags, "set parallelism.pp_schedule: interleaved, or leave it out");
+  }
+  if (!interleaves || axis_length(job, AXIS_PP) == 1 || steps->integer % pp->integer == 0) return;
+  diag_error(diags, steps->where,
+             "'accumulation.num_steps' is %lld, and the schedule takes the micro-batches in groups of the %lld ranks "
+             "along pp",
+             (long long)steps->integer, (long long)pp->integer);
+  diag_note(diags, schedule->where, "'parallelism.pp_schedule' is interleaved here");
+  diag_help(diags, "set accumulation.num_steps to a multiple of parallelism.pp");
+}
+
 static void check_stages(const struct spec_node *job, struct diagnostics *diags) {
   enum { MOST = 32 };
   const struct spec_node *pp = axis_of(job, AXIS_PP);
   check_schedule(job, diags);
+  check_interleaved(job, diags);
   if (axis_length(job, AXIS_PP) == 1) return;
   if (pp->integer > MOST) {
     diag_error(diags, pp->where, "'parallelism.pp' can be %d at most", MOST);

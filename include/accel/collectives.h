@@ -154,6 +154,12 @@ void accel_wait_sends(void);
  * rank to another come in the order in which they were sent. */
 void accel_receive(enum accel_axis axis, int from, void *values, size_t bytes);
 
+/* Waits until what was started from values[] is sent. Returns at once where nothing is on its way from there. */
+void accel_wait_send(const void *values);
+
+/* As accel_receive, but what this rank has started may stay on its way. */
+void accel_take(enum accel_axis axis, int from, void *values, size_t bytes);
+
 /* Gives x[] to the rank that is `to` further along `axis` than this one, while y[] becomes what the rank that is `from`
  * further gives; after the last one comes the first, and negative numbers count backwards. All ranks along the axis
  * call it, with `to` and `from` whose sum is a multiple of their number. The two arrays are apart. */

@@ -13,12 +13,19 @@ STEPS = {"num_steps": 4, "sync_with_dataloader": False}
 EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 
 
+def chunks(each):
+    """Keys of a pipeline with several stages of so many layers on each rank."""
+    return {"pp_schedule": "interleaved", "megatron": {"num_layers_per_virtual_pipeline_stage": each}}
+
+
 class Pipeline(BesideOne):
     """`ranks` ranks, each `pp` of which divide the layers and take the same batches, as do each `tp`, which divide matrices."""
 
-    def beside(self, ranks, pp, batch=3, steps=20, tolerance=1e-6, schedule="1f1b", tp=1, **groups):
+    def beside(self, ranks, pp, batch=3, steps=20, tolerance=1e-6, schedule="1f1b", tp=1, each=0, **groups):
+        """each: layers of a stage, of which a rank has several."""
         groups = {"config": CONFIG, "accumulation": STEPS, "training": EVALUATED, **groups}
-        several, lines = trained(ranks, job_of(ranks, batch, steps, parallelism={"pp": pp, "pp_schedule": schedule, "tp": tp}, **groups))
+        mesh = {"pp": pp, "pp_schedule": schedule, "tp": tp, **(chunks(each) if each else {})}
+        several, lines = trained(ranks, job_of(ranks, batch, steps, parallelism=mesh, **groups))
         one, wanted = self.one(ranks // (pp * tp) * batch, steps, **groups)
         for line, want in zip(lines, wanted, strict=True):
             for name in [name for name in want if name in ("loss", "eval_loss", "eval_accuracy")]:
@@ -47,6 +54,25 @@ class Pipeline(BesideOne):
     def test_all_forwards_first(self):
         pipeline = self.beside(2, 2, schedule="gpipe").plan()["pipeline"]
         self.assertEqual([stage["micro_batches"] for stage in pipeline["stages"]], [4, 4])
+
+    def test_two_chunks_each(self):
+        pipeline = self.beside(2, 2, each=1).plan()["pipeline"]
+        self.assertAlmostEqual(pipeline["bubble"], 1 / 9)
+        self.assertEqual([stage["layers"] for stage in pipeline["stages"]], [2, 2])
+        self.assertEqual([stage["chunks"] for stage in pipeline["stages"]], [[4, 2], [3, 1]])
+
+    def test_four_chunks_each(self):
+        self.beside(2, 2, each=1, model="llama", config={**LLAMA, "num_hidden_layers": 8}, data={"sequence_length": 16},
+                    accumulation={**STEPS, "num_steps": 6})
+
+    def test_chunks_of_four_ranks(self):
+        self.beside(4, 4, each=1, config={**CONFIG, "n_layer": 8}, memory={"cross_entropy_chunk": 7})
+
+    def test_chunks_with_data_parallelism(self):
+        self.beside(4, 2, each=1, config={**CONFIG, "dropout": 0.0})
+
+    def test_chunks_of_divided_matrices(self):
+        self.beside(4, 2, tp=2, each=1, model="llama", config=LLAMA, data={"sequence_length": 16})
 
     def test_with_data_parallelism(self):
         """Without dropout, whose draws are those of a micro-batch: here one process takes two of them as one."""
@@ -114,6 +140,12 @@ class Files(unittest.TestCase):
     def test_from_one_rank_to_two_times_two(self):
         self.resumed((1, 4, {}), (4, 2, {"pp": 2}))
 
+    def test_from_chunks_to_one_rank(self):
+        self.resumed((2, 4, {"pp": 2, **chunks(1)}), (1, 4, {}))
+
+    def test_from_stages_to_chunks(self):
+        self.resumed((4, 4, {"pp": 4}), (4, 2, {"pp": 2, **chunks(1)}))
+
     def test_from_divided_matrices_to_stages_of_them(self):
         self.resumed((2, 4, {"tp": 2}), (4, 4, {"pp": 2, "tp": 2}))
 
@@ -145,6 +177,14 @@ class Refused(unittest.TestCase):
 
     def test_a_schedule_of_no_stages(self):
         self.refused("'parallelism.pp_schedule' is the order of stages", parallelism={"pp_schedule": "gpipe"})
+
+    def test_layers_that_are_not_several_stages(self):
+        words = "{} layers are not two or more times {} layers on each of 2 ranks"
+        for layers, each in ((4, 2), (6, 2), (4, 3)):
+            self.refused(words.format(layers, each), config={**CONFIG, "n_layer": layers}, parallelism={"pp": 2, **chunks(each)})
+
+    def test_more_stages_than_there_can_be(self):
+        self.refused("34 layers in stages of 1 are more than 32 stages", config={**CONFIG, "n_layer": 34}, parallelism={"pp": 2, **chunks(1)})
 
     def test_shards(self):
         self.refused("'parallelism.zero_stage' does not go with ranks that divide the layers",

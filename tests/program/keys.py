@@ -41,6 +41,8 @@ VALUES = {
     "devices.tuning": [],  # a table of this machine: tests/commands/test_tune.py
     "devices.threads": [1, 2], "devices.nodes": [1], "devices.per_node": [1], "devices.numa_affinity": [False], "devices.timeout": [60],
     **{f"parallelism.{axis}": [1, 2] for axis in ("dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep")},
+    "parallelism.pp_schedule": ["1f1b", "gpipe"],  # interleaved: tests/parallel/test_pipeline.py
+    "parallelism.megatron.num_layers_per_virtual_pipeline_stage": [],
     "parallelism.zero_stage": [0, 1, 2, 3],
     "parallelism.tp_plan": [],  # tests/parallel/test_tensor_plan.py
     "parallelism.sync_batch_norm": [False],  # batch normalisation: tests/reference/test_sync_batch_norm.py

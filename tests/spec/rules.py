@@ -120,6 +120,8 @@ def ranks_hold(job):
         ranks //= axes["tp"]
     elif axes.get("megatron", {}).get("sequence_parallelism") or "tp_plan" in axes:
         return False
+    if "num_layers_per_virtual_pipeline_stage" in axes.get("megatron", {}):
+        return False
     if axes.get("ep", 1) != 1:
         if ranks % axes["ep"] or axes.get("tp", 1) != 1 or not experts_hold(job):
             return False

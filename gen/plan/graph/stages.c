@@ -8,6 +8,8 @@
 #include "gen/plan/graph/segments.h"
 #include "gen/plan/graph/weight_walk.h"
 
+enum { MOST_STAGES = 32 }; /* bits of step.stages */
+
 /* The call with the most iterations that the region makes, itself or in regions that it calls once; NULL: none is
  * repeated. */
 static struct node *longest_loop(const struct region *region) {
@@ -31,6 +33,25 @@ static bool runs_once(const struct graph *graph, const struct region *region) {
   return true;
 }
 
+/* Each rank has several stages of so many layers. */
+static bool check_chunks(const struct program *program, const struct node *layers, struct diagnostics *diags) {
+  const int64_t ranks = program->job->parallelism.axes[AXIS_PP], each = program->job->parallelism.chunk_layers;
+  const int64_t count = layers->call->count;
+  struct location where = job_where(program->job, "parallelism.megatron.num_layers_per_virtual_pipeline_stage");
+  if (count % (ranks * each) != 0 || count == ranks * each) {
+    diag_error(diags, where, "%lld layers are not two or more times %lld layers on each of %lld ranks",
+               (long long)count, (long long)each, (long long)ranks);
+    diag_note(diags, layers->where, "the loop over layers is here");
+    diag_help(diags, "let the number of layers be a multiple of it times parallelism.pp, or leave it out");
+    return false;
+  }
+  if (count / each <= MOST_STAGES) return true;
+  diag_error(diags, where, "%lld layers in stages of %lld are more than %d stages", (long long)count, (long long)each,
+             MOST_STAGES);
+  diag_help(diags, "let stages have more layers");
+  return false;
+}
+
 static bool check(const struct program *program, const struct node *layers, struct diagnostics *diags) {
   int64_t stages = program->job->parallelism.axes[AXIS_PP];
   struct location where = job_where(program->job, "parallelism.pp");
@@ -39,6 +60,7 @@ static bool check(const struct program *program, const struct node *layers, stru
     diag_help(diags, "leave it out; layers are divided where a 'for' of the model calls one function for each");
     return false;
   }
+  if (program->job->parallelism.chunk_layers > 0) return check_chunks(program, layers, diags);
   if (layers->call->count % stages == 0) return true;
   diag_error(diags, where, "%lld ranks do not divide %d layers evenly", (long long)stages, layers->call->count);
   diag_note(diags, layers->where, "the loop over layers is here");
@@ -49,7 +71,7 @@ static bool check(const struct program *program, const struct node *layers, stru
 /* ---- Parameters ---- */
 
 static void add_own(struct program *program, int stage, const char *name) {
-  struct parameter_names *own = &program->ranks.pipeline.own[stage];
+  struct parameter_names *own = &program->ranks.pipeline.own[stage % program->ranks.pipeline.ranks];
   for (int i = 0; i < own->count; i++)
     if (strcmp(own->items[i], name) == 0) return;
   ARENA_PUSH(program->arena, *own, name);
@@ -98,16 +120,16 @@ static int note_own(struct program *program, const struct region *region, const 
   return stage;
 }
 
-/* A gradient is added up by two stages at most. */
+/* A gradient is added up by the stages of two ranks at most. */
 static bool check_shared(const struct program *program, struct diagnostics *diags) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
   for (int i = 0; i < pipeline->own[0].count; i++) {
-    int stages = 1;
-    for (int k = 1; k < pipeline->stages; k++)
+    int ranks = 1;
+    for (int k = 1; k < pipeline->ranks; k++)
       for (int n = 0; n < pipeline->own[k].count; n++)
-        stages += strcmp(pipeline->own[k].items[n], pipeline->own[0].items[i]) == 0;
-    if (stages <= 2) continue;
-    diag_error(diags, job_where(program->job, "parallelism.pp"), "%d stages use '%s', and two at most can", stages,
+        ranks += strcmp(pipeline->own[k].items[n], pipeline->own[0].items[i]) == 0;
+    if (ranks <= 2) continue;
+    diag_error(diags, job_where(program->job, "parallelism.pp"), "%d stages use '%s', and two at most can", ranks,
                pipeline->own[0].items[i]);
     diag_help(diags, "set parallelism.pp to 2, or give layers parameters of their own");
     return false;
@@ -145,17 +167,20 @@ static struct node **divide(const struct program *program, struct node *layers, 
 }
 
 bool divide_layers(struct program *program, struct diagnostics *diags) {
-  int stages = program->kind == PROGRAM_TRAIN ? (int)program->job->parallelism.axes[AXIS_PP] : 1;
-  if (stages <= 1) return true;
+  int ranks = program->kind == PROGRAM_TRAIN ? (int)program->job->parallelism.axes[AXIS_PP] : 1;
+  if (ranks <= 1) return true;
   struct node *layers = longest_loop(program->graph->entry);
   if (!check(program, layers, diags) || !check_buffers(program, diags)) return false;
   struct pipeline *pipeline = &program->ranks.pipeline;
+  const int64_t each = program->job->parallelism.chunk_layers;
+  const int stages = each > 0 ? (int)(layers->call->count / each) : ranks;
   pipeline->stages = stages;
+  pipeline->ranks = ranks;
   pipeline->layers = divide(program, layers, stages);
   if (program->entry.second_region != NULL)
     pipeline->evaluated = divide(program, longest_loop(program->entry.second_region), stages);
   static const char *const root[] = {""};
-  pipeline->own = arena_alloc(program->arena, (size_t)stages * sizeof *pipeline->own);
+  pipeline->own = arena_alloc(program->arena, (size_t)ranks * sizeof *pipeline->own);
   note_own(program, program->graph->entry, root, 0);
   return check_shared(program, diags);
 }

@@ -1,6 +1,8 @@
 /* Stages: ranks along parallelism.pp divide the layers (Huang et al., "GPipe", arXiv:1811.06965). The loop over layers
  * becomes a loop for each stage, one after the other, so that a stage's part of the model is statements in a row. Which
- * statements these are is known once functions are laid out: gen/plan/ranks/pipeline.h. */
+ * statements these are is known once functions are laid out: gen/plan/ranks/pipeline.h. A rank has one stage, or with
+ * parallelism.megatron.num_layers_per_virtual_pipeline_stage several of so many layers:
+ * gen/program/pipeline_schedule.h. */
 #ifndef ACCEL_PLAN_GRAPH_STAGES_H
 #define ACCEL_PLAN_GRAPH_STAGES_H
 
@@ -9,10 +11,10 @@
 /* The stage whose layers a call of the forward runs; -1: it is not such a call. */
 int stage_of_layers(const struct pipeline *pipeline, const struct node *call);
 
-/* Divides the loop over layers of a program that trains into parallelism.pp calls, also as it is evaluated, and notes
- * them in program->ranks.pipeline. Nothing where that is 1. Before gradients are made. False with an error at the key
- * where the model has no loop over layers, one that so many ranks do not divide evenly, buffers, or a parameter of more
- * than two stages. */
+/* Divides the loop over layers of a program that trains into a call for each stage, also as it is evaluated, and notes
+ * them in program->ranks.pipeline. Nothing where parallelism.pp is 1. Before gradients are made. False with an error at
+ * the key where the model has no loop over layers, one that so many ranks do not divide evenly, buffers, or a parameter
+ * of stages of more than two ranks. */
 bool divide_layers(struct program *program, struct diagnostics *diags);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gen/plan/graph/stages.h"
+#include "gen/plan/ranks/pipeline_schedule.h"
 #include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/program/storage.h"
@@ -202,10 +203,10 @@ static void add(struct program *program, enum collective_kind kind, enum axis ax
   if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->ranks.collectives, collective);
 }
 
-/* Of the stage that has most. */
+/* Of the rank that has most. */
 static int64_t most_gradients(const struct program *program) {
   int64_t most = 0;
-  for (int k = 0; k < program->ranks.pipeline.stages; k++) {
+  for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
     int64_t count = 0;
     for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
       const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
@@ -216,16 +217,16 @@ static int64_t most_gradients(const struct program *program) {
   return most;
 }
 
-/* Gradients of what two stages use, which each of them sends the other. */
+/* Gradients of what stages of two ranks use, which each of them sends the other. */
 static void add_shared(struct program *program) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
-    int stages = 0;
-    for (int k = 0; k < pipeline->stages; k++)
-      for (int n = 0; n < pipeline->own[k].count; n++) stages += strcmp(pipeline->own[k].items[n], weight->path) == 0;
+    int ranks = 0;
+    for (int k = 0; k < pipeline->ranks; k++)
+      for (int n = 0; n < pipeline->own[k].count; n++) ranks += strcmp(pipeline->own[k].items[n], weight->path) == 0;
     const char *what = arena_printf(program->arena, "gradients of %s, of two stages", weight->path);
-    if (stages > 1)
+    if (ranks > 1)
       add(program, COLLECTIVE_SEND, AXIS_PP, what,
           arena_aligned(shape_count(weight->parameter->shape) * dtype_size(DTYPE_FLOAT32)) / dtype_size(DTYPE_FLOAT32),
           dtype_size(DTYPE_FLOAT32), 1);
@@ -250,13 +251,16 @@ static int64_t bytes_of(const struct exchange_list *list) {
   return bytes;
 }
 
-/* Those of the stage that has most. */
+/* Those of the rank that has most. */
 static void add_exchanges(struct program *program) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
   struct exchange_list most = {0};
-  for (int k = 0; k < program->ranks.pipeline.stages; k++) {
+  for (int k = 0; k < pipeline->ranks; k++) {
     struct exchange_list own = {0};
-    list_exchanges(program, program->entry.forward, k, &own);
-    list_exchanges(program, program->entry.backward, k, &own);
+    for (int s = k; s < pipeline->stages; s += pipeline->ranks) {
+      list_exchanges(program, program->entry.forward, s, &own);
+      list_exchanges(program, program->entry.backward, s, &own);
+    }
     if (bytes_of(&own) > bytes_of(&most)) most = own;
   }
   for (int i = 0; i < most.count; i++) ARENA_PUSH(program->arena, program->ranks.collectives, most.items[i]);
@@ -265,7 +269,7 @@ static void add_exchanges(struct program *program) {
 /* What one rank between two others gives to them, and what all of them add up. */
 static void add_collectives(struct program *program) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
-  const int64_t times = program->job->accumulation.num_steps;
+  const int64_t times = program->job->accumulation.num_steps * (pipeline->stages / pipeline->ranks);
   for (int i = 0; i < pipeline->crossings.count; i++) {
     const struct crossing *crossing = &pipeline->crossings.items[i];
     bool forwards = crossing->from < crossing->to;
@@ -291,17 +295,23 @@ static void add_collectives(struct program *program) {
 
 /* ---- Schedules ---- */
 
-/* A stage goes forward until it has as many micro-batches as it has room for, and then back and forward in turn: with
- * room for all of them that is GPipe, with room for as many as there are stages from it on it is 1F1B (Narayanan et
- * al., "PipeDream", arXiv:1806.03377; with a flush after each step, arXiv:2104.04473, section 2.2.1). */
-static void plan_rooms(struct program *program) {
+static void plan_schedule(struct program *program) {
   struct pipeline *pipeline = &program->ranks.pipeline;
-  const int64_t micro_batches = program->job->accumulation.num_steps;
-  pipeline->rooms = arena_alloc(program->arena, (size_t)pipeline->stages * sizeof *pipeline->rooms);
-  for (int k = 0; k < pipeline->stages; k++) {
-    int64_t rooms = program->job->parallelism.pp_schedule == SCHEDULE_GPIPE ? micro_batches : pipeline->stages - k;
-    pipeline->rooms[k] = rooms < micro_batches ? rooms : micro_batches;
+  const struct job *job = program->job;
+  pipeline->schedule = schedule_of(program->arena, job->parallelism.pp_schedule, pipeline->ranks,
+                                   pipeline->stages / pipeline->ranks, job->accumulation.num_steps);
+  pipeline->rooms = schedule_rooms(program->arena, &pipeline->schedule);
+  for (int k = 0; k < pipeline->stages; k++)
     if (pipeline->rooms[k] > pipeline->most_rooms) pipeline->most_rooms = pipeline->rooms[k];
+}
+
+/* Gradients that are on their way while their rank goes on are not where the next backward writes. */
+static void give_memory(struct program *program) {
+  struct pipeline *pipeline = &program->ranks.pipeline;
+  for (int i = 0; i < pipeline->crossings.count; i++) {
+    struct crossing *crossing = &pipeline->crossings.items[i];
+    if (crossing->from > crossing->to && pipeline->schedule.starts)
+      crossing->outgoing = arena_printf(program->arena, "outgoing_%d", i);
   }
 }
 
@@ -329,7 +339,8 @@ bool plan_pipeline(struct program *program, struct diagnostics *diags) {
     give_stages(&staging, function);
     if (function->staged && !need_all(&staging, function)) return false;
   }
-  plan_rooms(program);
+  plan_schedule(program);
+  give_memory(program);
   add_collectives(program);
   return check_kept(program, diags);
 }

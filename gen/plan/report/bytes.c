@@ -95,6 +95,10 @@ static int64_t sample_bytes(const struct program *program) {
                            dtype_size(entry->inputs.items[i]->dtype));
   for (int i = 0; i < results.count; i++) bytes += shape_bytes(results.items[i]->shape, DTYPE_FLOAT32);
   if (program->step_end.takes_seed) bytes += array_bytes(1, DTYPE_FLOAT32);
+  for (int i = 0; i < program->ranks.pipeline.crossings.count; i++) {
+    const struct crossing *crossing = &program->ranks.pipeline.crossings.items[i];
+    if (crossing->outgoing != NULL) bytes += array_bytes(crossing->count, crossing->storage->dtype);
+  }
   if (program->entry.second_region == NULL) return bytes;
   if (program->evaluation.predicted != NULL) bytes += shape_bytes(program->evaluation.predicted->shape, DTYPE_INT32);
   if (program->evaluation.count != NULL && !program->step_end.counts) bytes += array_bytes(1, DTYPE_FLOAT32);

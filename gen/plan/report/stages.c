@@ -49,55 +49,103 @@ static int64_t saved_bytes(const struct program *program, const struct function 
   return bytes;
 }
 
-static struct stage_bytes bytes_of(const struct program *program, int stage) {
+/* Gradients of a stage on their way, which have memory of their own. */
+static int64_t outgoing_bytes(const struct program *program, int stage) {
+  const struct crossing_list *crossings = &program->ranks.pipeline.crossings;
+  int64_t bytes = 0;
+  for (int i = 0; i < crossings->count; i++) {
+    const struct crossing *crossing = &crossings->items[i];
+    if (crossing->outgoing != NULL && crossing->from == stage)
+      bytes += arena_aligned(crossing->count * dtype_size(crossing->storage->dtype));
+  }
+  return bytes;
+}
+
+/* Of a rank's stages. */
+static struct stage_bytes bytes_of(const struct program *program, int rank) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
   struct stage_bytes bytes = {0};
   int64_t elements = 0, size = dtype_size(DTYPE_FLOAT32);
   for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
     const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
-    if (range->stage == stage) elements += range->end - range->first;
+    if (range->stage == rank) elements += range->end - range->first;
   }
   bytes.weights = bytes.gradients = elements * size;
   if (program->bits16 != DTYPE_FLOAT32) bytes.weights += elements * dtype_size(program->bits16);
   bytes.optimizer = elements * size * optimizer_states(program->job);
-  bytes.activations = program->ranks.pipeline.rooms[stage] * saved_bytes(program, program->entry.forward, stage);
+  for (int s = rank; s < pipeline->stages; s += pipeline->ranks)
+    bytes.activations +=
+        pipeline->rooms[s] * saved_bytes(program, program->entry.forward, s) + outgoing_bytes(program, s);
   return bytes;
 }
 
 static double bubble(const struct program *program) {
-  double stages = program->ranks.pipeline.stages, micro_batches = (double)program->job->accumulation.num_steps;
-  return (stages - 1) / (micro_batches + stages - 1);
+  const struct schedule *schedule = &program->ranks.pipeline.schedule;
+  double ranks = (double)schedule->ranks, actions = (double)(schedule->chunks * schedule->micro_batches);
+  return (ranks - 1) / (actions + ranks - 1);
 }
 
-static const char *const schedules[] = {[SCHEDULE_1F1B] = "1f1b", [SCHEDULE_GPIPE] = "gpipe"};
+static const char *const schedules[] = {
+    [SCHEDULE_1F1B] = "1f1b", [SCHEDULE_GPIPE] = "gpipe", [SCHEDULE_INTERLEAVED] = "interleaved"};
+
+/* "2" of its stage; "7 and 3" of its stages. */
+static const char *rooms_text(const struct program *program, int rank) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  struct text text = text_in(program->arena);
+  for (int s = rank; s < pipeline->stages; s += pipeline->ranks)
+    text_printf(&text, "%s%lld",
+                s == rank                                ? ""
+                : s + pipeline->ranks < pipeline->stages ? ", "
+                                                         : " and ",
+                (long long)pipeline->rooms[s]);
+  return text_string(&text);
+}
+
+static int layers_of(const struct pipeline *pipeline, int rank) {
+  int layers = 0;
+  for (int s = rank; s < pipeline->stages; s += pipeline->ranks) layers += pipeline->layers[s]->call->count;
+  return layers;
+}
 
 const char *stages_text(const struct program *program) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
+  const bool several = pipeline->stages > pipeline->ranks;
   struct text text = text_in(program->arena);
   if (pipeline->stages == 0) return "";
-  text_printf(&text,
-              "stages    %d of %d layers each (pp), %lld micro-batches (%s): each waits for others %.1f %% of a step\n",
-              pipeline->stages, pipeline->layers[0]->call->count, (long long)program->job->accumulation.num_steps,
-              schedules[program->job->parallelism.pp_schedule], 100 * bubble(program));
-  for (int k = 0; k < pipeline->stages; k++) {
+  text_printf(&text, "stages    %d of %d layers%s (pp), ", pipeline->stages, pipeline->layers[0]->call->count,
+              several ? "" : " each");
+  if (several) text_printf(&text, "%lld a rank, ", (long long)pipeline->schedule.chunks);
+  text_printf(&text, "%lld micro-batches (%s): each waits%s %.1f %% of a step\n",
+              (long long)program->job->accumulation.num_steps, schedules[program->job->parallelism.pp_schedule],
+              several ? "" : " for others", 100 * bubble(program));
+  for (int k = 0; k < pipeline->ranks; k++) {
     const struct stage_bytes bytes = bytes_of(program, k);
-    text_printf(&text, "stage %-3d uses weights %s, gradients %s, optimizer %s, activations %s (of %lld)\n", k,
-                bytes_text(program->arena, bytes.weights), bytes_text(program->arena, bytes.gradients),
-                bytes_text(program->arena, bytes.optimizer), bytes_text(program->arena, bytes.activations),
-                (long long)pipeline->rooms[k]);
+    text_printf(&text, "%-5s %-3d uses weights %s, gradients %s, optimizer %s, activations %s (of %s)\n",
+                several ? "rank" : "stage", k, bytes_text(program->arena, bytes.weights),
+                bytes_text(program->arena, bytes.gradients), bytes_text(program->arena, bytes.optimizer),
+                bytes_text(program->arena, bytes.activations), rooms_text(program, k));
   }
   return text_string(&text);
+}
+
+/* By the stages of a rank. */
+static json_t *rooms_json(const struct pipeline *pipeline, int rank) {
+  json_t *list = json_array();
+  for (int s = rank; s < pipeline->stages; s += pipeline->ranks)
+    json_array_append_new(list, json_integer((json_int_t)pipeline->rooms[s]));
+  return list;
 }
 
 json_t *stages_json(const struct program *program) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
   json_t *list = json_array();
-  for (int k = 0; k < pipeline->stages; k++) {
+  for (int k = 0; k < pipeline->ranks; k++) {
     const struct stage_bytes bytes = bytes_of(program, k);
-    json_array_append_new(list,
-                          json_pack("{s:i, s:I, s:I, s:I, s:I, s:I}", "layers", pipeline->layers[k]->call->count,
-                                    "weights", (json_int_t)bytes.weights, "gradients", (json_int_t)bytes.gradients,
-                                    "optimizer", (json_int_t)bytes.optimizer, "activations",
-                                    (json_int_t)bytes.activations, "micro_batches", (json_int_t)pipeline->rooms[k]));
+    json_array_append_new(list, json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:o}", "layers", layers_of(pipeline, k),
+                                          "weights", (json_int_t)bytes.weights, "gradients",
+                                          (json_int_t)bytes.gradients, "optimizer", (json_int_t)bytes.optimizer,
+                                          "activations", (json_int_t)bytes.activations, "micro_batches",
+                                          (json_int_t)pipeline->rooms[k], "chunks", rooms_json(pipeline, k)));
   }
   return json_pack("{s:s, s:I, s:f, s:o}", "schedule", schedules[program->job->parallelism.pp_schedule],
                    "micro_batches", (json_int_t)program->job->accumulation.num_steps, "bubble", bubble(program),

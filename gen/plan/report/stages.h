@@ -7,13 +7,13 @@
 #include "gen/program/program.h"
 
 /* Lines with the schedule, the share of a step in which a stage waits for others, and the memory of each stage; ""
- * without a pipeline. With N stages and M micro-batches the share is (N - 1) / (M + N - 1), of GPipe (Huang et al.,
- * arXiv:1811.06965, section 2.3) and of 1F1B (Narayanan et al., arXiv:2104.04473, section 2.2), if all stages take
- * equally long. */
+ * without a pipeline. With N ranks, V stages on each, and M micro-batches the share is (N - 1) / (V M + N - 1), of
+ * GPipe (Huang et al., arXiv:1811.06965, section 2.3) and of 1F1B (Narayanan et al., arXiv:2104.04473, section 2.2), if
+ * all stages take equally long. */
 const char *stages_text(const struct program *program);
 
 /* The same: {schedule, micro_batches, bubble, stages: [{layers, weights, gradients, optimizer, activations,
- * micro_batches: of how many at a time}]}, memory in bytes. */
+ * micro_batches: of how many at a time, chunks: of each of its stages}]}, of a rank along pp each, memory in bytes. */
 json_t *stages_json(const struct program *program);
 
 #endif

@@ -1,0 +1,51 @@
+#include "gen/plan/ranks/pipeline_schedule.h"
+
+/* Forwards alone, as many as a rank runs ahead; a forward and a backward in turn; the backwards that are left. */
+static void set_loops(struct schedule *schedule) {
+  const int64_t all = schedule->chunks * schedule->micro_batches;
+  const struct schedule_number none = {0}, ahead = {.ahead = 1}, every = {.constant = all};
+  schedule->loops[0] = (struct schedule_loop){
+      .first = none, .end = ahead, .actions = {{ACTION_FORWARD, none}}, .n_actions = 1, .waits = !schedule->starts};
+  schedule->loops[1] = (struct schedule_loop){
+      .first = ahead, .end = every, .actions = {{ACTION_FORWARD, none}, {ACTION_BACKWARD, ahead}}, .n_actions = 2};
+  schedule->loops[2] = (struct schedule_loop){
+      .first = {.constant = all, .ahead = -1}, .end = every, .actions = {{ACTION_BACKWARD, none}}, .n_actions = 1};
+  schedule->n_loops = 3;
+}
+
+static int64_t forwards_ahead(const struct schedule *schedule, enum pp_schedule kind, int64_t rank) {
+  const int64_t all = schedule->chunks * schedule->micro_batches, after = schedule->ranks - 1 - rank;
+  if (kind == SCHEDULE_GPIPE) return all - 1;
+  if (kind == SCHEDULE_1F1B) return after < all ? after : all - 1;
+  const int64_t ahead = 2 * after + (schedule->chunks - 1) * schedule->ranks;
+  return ahead < all ? ahead : all;
+}
+
+struct schedule schedule_of(struct arena *arena, enum pp_schedule kind, int64_t ranks, int64_t chunks,
+                            int64_t micro_batches) {
+  struct schedule schedule = {.ranks = ranks, .chunks = chunks, .micro_batches = micro_batches};
+  schedule.starts = kind == SCHEDULE_INTERLEAVED;
+  schedule.ahead = arena_alloc(arena, (size_t)ranks * sizeof *schedule.ahead);
+  for (int64_t k = 0; k < ranks; k++) schedule.ahead[k] = forwards_ahead(&schedule, kind, k);
+  set_loops(&schedule);
+  return schedule;
+}
+
+struct counting {
+  int64_t *held, *rooms; /* by stage: of how many micro-batches now, at most */
+};
+
+static void count(void *context, enum stage_action kind, struct stage_work work) {
+  struct counting *counting = context;
+  counting->held[work.stage] += kind == ACTION_FORWARD ? 1 : -1;
+  if (counting->held[work.stage] > counting->rooms[work.stage])
+    counting->rooms[work.stage] = counting->held[work.stage];
+}
+
+int64_t *schedule_rooms(struct arena *arena, const struct schedule *schedule) {
+  const size_t stages = (size_t)(schedule->ranks * schedule->chunks);
+  struct counting counting = {.held = arena_alloc(arena, stages * sizeof *counting.held),
+                              .rooms = arena_alloc(arena, stages * sizeof *counting.rooms)};
+  for (int64_t k = 0; k < schedule->ranks; k++) schedule_follow(schedule, k, count, &counting);
+  return counting.rooms;
+}
