@@ -34,6 +34,13 @@ static struct state *variable_of(struct interp *interp, struct syntax *node, int
   return state->value.kind == VALUE_INTEGER ? state : NULL;
 }
 
+/* What a condition compares: of an assignment the variable, which has its value. */
+static struct syntax *compared(struct syntax *node) {
+  struct syntax *bare = syntax_bare(node);
+  bool assigns = bare->kind == SYNTAX_ASSIGN && bare->operation == OPERATOR_NONE;
+  return assigns ? bare->parts[0] : node;
+}
+
 /* The last of low, low + step, ... up to most, which is not below low. Distances of two numbers fit without a sign. */
 static int64_t step_down(int64_t low, int64_t most, int64_t step) {
   return most - (int64_t)(((uint64_t)most - (uint64_t)low) % (uint64_t)step);
@@ -93,12 +100,13 @@ bool interp_assume(struct interp *interp, struct syntax *condition, bool truth) 
     return !is_not(interp, condition->parts[0], truth) || interp_assume(interp, condition->parts[1], truth);
   bool compares = operation >= OPERATOR_LESS && operation <= OPERATOR_NOT_EQUAL;
   if (!compares || condition->parts[0]->type->kind != TYPE_INTEGER) return true;
+  struct syntax *first = compared(condition->parts[0]), *second = compared(condition->parts[1]);
   int64_t unused;
-  bool left = variable_of(interp, condition->parts[0], &unused) != NULL;
-  bool right = variable_of(interp, condition->parts[1], &unused) != NULL;
+  bool left = variable_of(interp, first, &unused) != NULL;
+  bool right = variable_of(interp, second, &unused) != NULL;
   if (!left && !right) return true;
   if (!truth) operation = negated(operation);
-  struct value a = interp_evaluate(interp, condition->parts[0]), b = interp_evaluate(interp, condition->parts[1]);
-  return (!left || narrow(interp, condition->parts[0], operation, b)) &&
-         (!right || narrow(interp, condition->parts[1], operator_mirrored(operation), a));
+  struct value a = interp_evaluate(interp, first), b = interp_evaluate(interp, second);
+  return (!left || narrow(interp, first, operation, b)) &&
+         (!right || narrow(interp, second, operator_mirrored(operation), a));
 }

@@ -552,7 +552,7 @@ static struct jinja_value stage_call(const struct program *program, const struct
   const struct pipeline *pipeline = &program->ranks.pipeline;
   /* Samples are in the rooms of a rank's first stage, saved values in those of the stage at hand. */
   const bool chunked = pipeline->stages > pipeline->ranks && function != program->entry.second;
-  for (int i = 0; i < jinja_count(all); i++) {
+  for (int i = 0; i < jinja_count(all) && program->kind == PROGRAM_TRAIN; i++) {
     struct jinja_value part = jinja_at(jinja_get(jinja_at(all, i), "parts"), 0);
     const char *member = jinja_text(jinja_get(part, "member"));
     bool saved = strcmp(member, "saved") == 0, sample = false;
@@ -578,9 +578,11 @@ struct jinja_value stages_value(const struct program *program) {
   for (int k = 0; k < program->ranks.pipeline.stages; k++) {
     struct jinja_value value = jinja_map(arena);
     jinja_set(arena, value, "forward", stage_call(program, program->entry.forward, k));
-    jinja_set(arena, value, "backward", stage_call(program, program->entry.backward, k));
+    if (program->entry.backward != NULL)
+      jinja_set(arena, value, "backward", stage_call(program, program->entry.backward, k));
     if (program->entry.second != NULL)
-      jinja_set(arena, value, "evaluation", stage_call(program, program->entry.second, k));
+      jinja_set(arena, value, scratch_member(program, program->entry.second),
+                stage_call(program, program->entry.second, k));
     jinja_push(arena, list, value);
   }
   return list;

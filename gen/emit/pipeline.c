@@ -176,7 +176,7 @@ struct jinja_value pipeline_value(const struct program *program) {
   jinja_set(arena, value, "outgoing", outgoing_value(program));
   set_int(arena, value, "micro_batches", program->job->accumulation.num_steps);
   set_bool(arena, value, "all_forwards_first", program->job->parallelism.pp_schedule == SCHEDULE_GPIPE);
-  set_int(arena, value, "most_rooms", program->ranks.pipeline.most_rooms);
+  set_int(arena, value, "most_rooms", program->kind == PROGRAM_TRAIN ? program->ranks.pipeline.most_rooms : 0);
   jinja_set(arena, value, "rooms", rooms_value(program));
   jinja_set(arena, value, "stages", stages_value(program));
   jinja_set(arena, value, "shared", shared_value(program));

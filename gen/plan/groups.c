@@ -169,10 +169,34 @@ static void add_weights(struct sharing *sharing, const struct weight **sorted, i
                  stage);
 }
 
+/* One that is right after the last one of its stage goes on with that. */
+static void add_stage_range(struct program *program, struct flat_range range) {
+  struct flat_range_list *ranges = &program->optimizer.flat_ranges;
+  struct flat_range *last = ranges->count > 0 ? &ranges->items[ranges->count - 1] : NULL;
+  if (last != NULL && last->stage == range.stage && last->end == range.first)
+    last->end = range.end;
+  else
+    ARENA_PUSH(program->arena, *ranges, range);
+}
+
+/* Of a program that does not train: which weights are of which stage. */
+static void add_stages(struct program *program) {
+  const struct weight **sorted = sorted_weights(program);
+  const int64_t size = dtype_size(DTYPE_FLOAT32);
+  for (int k = 0; k < program->ranks.pipeline.stages; k++)
+    for (int i = 0; i < program->weights->count; i++) {
+      const struct weight *weight = sorted[i];
+      struct flat_range range = {.weight = weight, .first = weight->offset / size, .gradient = -1, .stage = k};
+      range.end = range.first + rounded(shape_count(weight->parameter->shape));
+      if (is_own(&program->ranks.pipeline.own[k], weight->path)) add_stage_range(program, range);
+    }
+}
+
 bool plan_groups(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
   struct sharing sharing = {.program = program};
   bool good = true;
+  if (program->kind != PROGRAM_TRAIN) add_stages(program);
   if (program->kind != PROGRAM_TRAIN || !has_tables(program)) return true;
   for (int g = 0; g < job->optimizer.n_groups; g++)
     name_pattern_check(job->optimizer.groups[g].match, job->optimizer.groups[g].where, diags);

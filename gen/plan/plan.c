@@ -217,11 +217,11 @@ static bool pass_kernels(struct context *context) {
 }
 
 static bool pass_collectives(struct context *context) {
+  if (context->program->ranks.pipeline.stages > 0) return plan_pipeline(context->program, context->diags);
   if (context->program->kind != PROGRAM_TRAIN) {
     plan_collectives(context->program);
     return true;
   }
-  if (context->program->ranks.pipeline.stages > 0) return plan_pipeline(context->program, context->diags);
   if (job_has_tree(context->program->job)) return plan_tree(context->program, context->diags);
   if (context->program->job->parallelism.local_steps > 0) {
     if (!plan_averaging(context->program, context->diags)) return false;

@@ -82,12 +82,12 @@ struct pipeline {
   int stages;                     /* 0: there are none; as many on each rank */
   int ranks;                      /* along parallelism.pp: stage s is of rank s % ranks */
   struct node **layers;           /* by stage: the forward's call of its layers */
-  struct node **evaluated;        /* and that of the model as it is evaluated; NULL: that is the same */
+  struct node **second_layers;    /* and that of the program's second entry; NULL: there is none */
   struct parameter_names *own;    /* by rank: the parameters that its stages use */
   struct crossing_list crossings; /* forwards and backwards */
   struct schedule schedule;       /* in which order ranks run their stages */
   int64_t *rooms;                 /* by stage: of how many micro-batches it keeps samples and activations at a time */
-  int64_t most_rooms;             /* of any stage */
+  int64_t most_rooms;             /* of any stage; 1 in a program that does not train */
 };
 
 struct compression {

@@ -344,7 +344,7 @@ extern const char *const job_axis_names[AXES];
 /* The batches that ranks take at a time in training, also of a job that job_leave_ranks has changed. */
 int64_t job_training_ranks(const struct job *job);
 
-/* Leaves of a job's ranks those of a program that does not train, which are those along tp. */
+/* Leaves of a job's ranks those of a program that does not train, which are those along tp and pp. */
 void job_leave_ranks(struct job *job);
 
 /* Ranks whose gradients are of samples, or of positions, of their own. */

@@ -295,9 +295,11 @@ int64_t job_training_ranks(const struct job *job) {
 }
 
 void job_leave_ranks(struct job *job) {
-  int64_t each = job->devices.ranks / job->devices.nodes, ranks = job->parallelism.axes[AXIS_TP];
-  for (int i = 0; i < AXES; i++) job->parallelism.axes[i] = 1;
-  job->parallelism.axes[AXIS_TP] = ranks;
+  int64_t each = job->devices.ranks / job->devices.nodes, ranks = 1;
+  for (int i = 0; i < AXES; i++) {
+    if (i != AXIS_TP && i != AXIS_PP) job->parallelism.axes[i] = 1;
+    ranks *= job->parallelism.axes[i];
+  }
   job->parallelism.zero_stage = 0;
   job->devices.ranks = ranks;
   job->devices.nodes = (ranks + each - 1) / each;

@@ -15,7 +15,7 @@ static const struct accel_program *joined(const struct accel_program *program, s
   static const struct accel_state weights = {.file = "model", .name = "", .dtype = ACCEL_FLOAT32};
   static struct accel_program own;
   const struct accel_program *all = rt_layers_expand(program, problem);
-  if (all == NULL || all->n_tensor_parts == 0) return all;
+  if (all == NULL || !rt_divides_tensors(all)) return all;
   own = *all;
   own.states = &weights;
   own.n_states = 1;
@@ -42,7 +42,7 @@ void rt_trained_divide(const struct accel_program *program) {
 
 void rt_trained_read(const struct accel_program *program, const char *path, void *weights) {
   struct problem problem;
-  if (program->n_tensor_parts == 0) {
+  if (!rt_divides_tensors(program)) {
     if (!rt_weights_load_trained(program, path, weights, &problem)) rt_fail(&problem, 1);
     return;
   }

@@ -1,10 +1,13 @@
 """Pipeline parallelism (parallelism.pp) against one process: the same losses, norms and weights, with tied embeddings or
 without, alone or with data parallelism; whole tensors in files, so that a run resumes on any mesh."""
 
+import json
+import os
 import subprocess
 import unittest
 
-from ranks import GENERATOR, BesideOne, Ranks, job_of, load_file, relative, trained
+import numpy as np
+from ranks import GENERATOR, MPI, BesideOne, Ranks, job_of, load_file, relative, trained
 
 CONFIG = {"n_layer": 4, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
 LLAMA = {"num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "intermediate_size": 48,
@@ -151,6 +154,55 @@ class Files(unittest.TestCase):
 
     def test_from_stages_of_divided_matrices_to_one_rank(self):
         self.resumed((4, 4, {"pp": 2, "tp": 2}), (1, 4, {}))
+
+
+class Programs(unittest.TestCase):
+    """Evaluators and generators whose stages divide the layers, whatever other ranks the job has."""
+
+    MESHES = ((2, {"pp": 2}), (4, {"pp": 2, "tp": 2}), (4, {"pp": 4}))
+
+    @classmethod
+    def setUpClass(cls):
+        groups = {"model": "llama", "config": LLAMA, "data": {"sequence_length": 16}, "accumulation": STEPS}
+        cls.job = staticmethod(lambda ranks, batch, steps, **more: job_of(ranks, batch, steps, **groups, **more))
+        cls.one, _ = trained(1, cls.job(1, 4, 10))
+
+    def ended(self, program, *flags, **more):
+        command = ["mpirun", "-n", str(program.ranks)] if program.ranks > 1 else []
+        result = subprocess.run([*command, "./trainer", "--weights", self.one.folder / "run", *flags], cwd=program.folder,
+                                capture_output=True, encoding="latin-1", env={**os.environ, **MPI}, **more)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def built(self, kind, ranks, parallelism, **more):
+        program = Ranks(ranks, self.job(2 * ranks if ranks > 1 else 1, 3, 5, parallelism=parallelism, **more))
+        program.build("--program", kind)
+        program.generate("--program", kind)
+        if ranks > 1:
+            self.assertRegex(program.command("audit", "trainer.c"), r"holds +deadlock-free +\d stages")
+        return program
+
+    def test_evaluation(self):
+        training = {"eval_interval": 1, "metrics": ["accuracy"]}
+        wanted, *several = (json.loads(self.ended(self.built("evaluate", *mesh, training=training), "--format", "json"))
+                            for mesh in ((1, {}), *self.MESHES))
+        for measured in several:
+            self.assertLess(abs(measured["loss"] / wanted["loss"] - 1), 1e-6)
+            self.assertEqual([measured[name] for name in ("samples", "accuracy")], [wanted[name] for name in ("samples", "accuracy")])
+
+    def test_generation(self):
+        """Rank 0 chooses from the logits of the last stage. A prompt of more tokens than the program runs over at once."""
+        written = []
+        for mesh in ((1, {}), *self.MESHES):
+            writer = self.built("generate", *mesh)
+            text = self.ended(writer, "--tokens", "40", "--logits", "logits.f32", "--prompt-file", "-", "--seed", "3", input="7 9 200 25 " * 5)
+            written.append((text, np.fromfile(writer.folder / "logits.f32", np.float32)))
+        for text, logits in written[1:]:
+            self.assertEqual(text, written[0][0])
+            self.assertLess(relative(logits, written[0][1]), 1e-6)
+        collectives = json.loads(writer.command("plan", "job.yaml", "--program", "generate", "--json"))["collectives"]
+        # Of a token: what goes from stage to stage, and the logits of the last one.
+        self.assertEqual([(c["axis"], c["bytes"] // 4) for c in collectives], [("pp", LLAMA["hidden_size"]), ("pp", LLAMA["vocab_size"])])
 
 
 class Refused(unittest.TestCase):

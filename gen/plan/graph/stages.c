@@ -85,7 +85,8 @@ static const struct value *viewed(const struct value *value) {
 
 int stage_of_layers(const struct pipeline *pipeline, const struct node *call) {
   for (int k = 0; k < pipeline->stages; k++)
-    if (pipeline->layers[k] == call || (pipeline->evaluated != NULL && pipeline->evaluated[k] == call)) return k;
+    if (pipeline->layers[k] == call || (pipeline->second_layers != NULL && pipeline->second_layers[k] == call))
+      return k;
   return -1;
 }
 
@@ -142,7 +143,7 @@ static bool check_buffers(const struct program *program, struct diagnostics *dia
   for (int r = 0; r < program->graph->n_regions; r++)
     for (int i = 0; i < program->graph->regions[r]->parameters.count; i++) {
       const struct parameter *p = &program->graph->regions[r]->parameters.items[i];
-      if (!p->buffer) continue;
+      if (!p->buffer || p->passing) continue;
       diag_error(diags, job_where(program->job, "parallelism.pp"), "ranks divide no layers of a model with buffers");
       diag_note(diags, p->where, "'%s' is one", p->path);
       diag_help(diags, "take a model without running statistics, or leave parallelism.pp out");
@@ -167,18 +168,18 @@ static struct node **divide(const struct program *program, struct node *layers, 
 }
 
 bool divide_layers(struct program *program, struct diagnostics *diags) {
-  int ranks = program->kind == PROGRAM_TRAIN ? (int)program->job->parallelism.axes[AXIS_PP] : 1;
+  const int ranks = (int)program->job->parallelism.axes[AXIS_PP];
   if (ranks <= 1) return true;
   struct node *layers = longest_loop(program->graph->entry);
   if (!check(program, layers, diags) || !check_buffers(program, diags)) return false;
   struct pipeline *pipeline = &program->ranks.pipeline;
-  const int64_t each = program->job->parallelism.chunk_layers;
+  const int64_t each = program->kind == PROGRAM_TRAIN ? program->job->parallelism.chunk_layers : 0;
   const int stages = each > 0 ? (int)(layers->call->count / each) : ranks;
   pipeline->stages = stages;
   pipeline->ranks = ranks;
   pipeline->layers = divide(program, layers, stages);
   if (program->entry.second_region != NULL)
-    pipeline->evaluated = divide(program, longest_loop(program->entry.second_region), stages);
+    pipeline->second_layers = divide(program, longest_loop(program->entry.second_region), stages);
   static const char *const root[] = {""};
   pipeline->own = arena_alloc(program->arena, (size_t)ranks * sizeof *pipeline->own);
   note_own(program, program->graph->entry, root, 0);

@@ -258,28 +258,48 @@ static void add_exchanges(struct program *program) {
   for (int k = 0; k < pipeline->ranks; k++) {
     struct exchange_list own = {0};
     for (int s = k; s < pipeline->stages; s += pipeline->ranks) {
-      list_exchanges(program, program->entry.forward, s, &own);
-      list_exchanges(program, program->entry.backward, s, &own);
+      list_exchanges(program, repeated_entry(program), s, &own);
+      if (program->entry.backward != NULL) list_exchanges(program, program->entry.backward, s, &own);
     }
     if (bytes_of(&own) > bytes_of(&most)) most = own;
   }
   for (int i = 0; i < most.count; i++) ARENA_PUSH(program->arena, program->ranks.collectives, most.items[i]);
 }
 
-/* What one rank between two others gives to them, and what all of them add up. */
-static void add_collectives(struct program *program) {
+/* Whether a function has a part in what the program does over and over: an evaluation within training has none. */
+static bool is_repeated(const struct program *program, const struct function *function) {
+  if (program->kind == PROGRAM_TRAIN) return is_backward(function) || function->backward != NULL;
+  for (int i = 0; i < repeated_entry(program)->n_steps; i++)
+    if (repeated_entry(program)->steps[i].callee == function) return true;
+  return function == repeated_entry(program);
+}
+
+/* What one rank between two others gives to them. */
+static void add_crossings(struct program *program) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
-  const int64_t times = program->job->accumulation.num_steps * (pipeline->stages / pipeline->ranks);
+  const bool trains = program->kind == PROGRAM_TRAIN;
+  const int64_t times = trains ? program->job->accumulation.num_steps * (pipeline->stages / pipeline->ranks) : 1;
   for (int i = 0; i < pipeline->crossings.count; i++) {
     const struct crossing *crossing = &pipeline->crossings.items[i];
     bool forwards = crossing->from < crossing->to;
     bool first = (forwards ? crossing->from : crossing->to) == 0;
-    bool steps = !forwards || crossing->function->backward != NULL; /* what is evaluated alone has no part in a step */
+    bool steps = is_repeated(program, crossing->function);
     const char *what = forwards ? "what the next stage takes" : "its gradients, of the stage before";
     if (first && steps)
       add(program, COLLECTIVE_SEND, AXIS_PP, what, crossing->count, dtype_size(crossing->storage->dtype), times);
   }
+}
+
+/* What all of them add up, too. */
+static void add_collectives(struct program *program) {
+  add_crossings(program);
   add_exchanges(program);
+  if (program->kind == PROGRAM_GENERATE) {
+    const struct shape logits = program->graph->entry->results.items[0]->shape;
+    add(program, COLLECTIVE_SEND, AXIS_PP, "logits of the last stage", logits.dim[logits.rank - 1],
+        dtype_size(DTYPE_FLOAT32), 1);
+  }
+  if (program->kind != PROGRAM_TRAIN) return;
   add_shared(program);
   add(program, COLLECTIVE_ALL_REDUCE, AXIS_DP_REPLICATE, "gradients of a stage, of the one that has most",
       most_gradients(program), dtype_size(DTYPE_FLOAT32), 1);
@@ -298,8 +318,10 @@ static void add_collectives(struct program *program) {
 static void plan_schedule(struct program *program) {
   struct pipeline *pipeline = &program->ranks.pipeline;
   const struct job *job = program->job;
-  pipeline->schedule = schedule_of(program->arena, job->parallelism.pp_schedule, pipeline->ranks,
-                                   pipeline->stages / pipeline->ranks, job->accumulation.num_steps);
+  const bool trains = program->kind == PROGRAM_TRAIN;
+  pipeline->schedule =
+      schedule_of(program->arena, trains ? job->parallelism.pp_schedule : SCHEDULE_1F1B, pipeline->ranks,
+                  pipeline->stages / pipeline->ranks, trains ? job->accumulation.num_steps : 1);
   pipeline->rooms = schedule_rooms(program->arena, &pipeline->schedule);
   for (int k = 0; k < pipeline->stages; k++)
     if (pipeline->rooms[k] > pipeline->most_rooms) pipeline->most_rooms = pipeline->rooms[k];

@@ -252,8 +252,7 @@ static void await_end(struct sequence *sequence) {
   for (int i = 0; i < sequence->replicated.count; i++) await_one_at_end(sequence, &sequence->replicated.items[i]);
 }
 
-/* What runs over and over: of a program that writes text the entry over one position. */
-static const struct function *repeated_entry(const struct program *program) {
+const struct function *repeated_entry(const struct program *program) {
   bool writes = program->kind == PROGRAM_GENERATE && program->entry.second != NULL;
   return writes ? program->entry.second : program->entry.forward;
 }

@@ -37,4 +37,7 @@ void list_kernel_exchanges(const struct program *program, const struct step *ste
 /* An iteration of a statement for people: "block_backward of layer 3". */
 const char *step_label(const struct program *program, const struct step *step, int iteration);
 
+/* What runs over and over: of a program that writes text the entry over one position. */
+const struct function *repeated_entry(const struct program *program);
+
 #endif

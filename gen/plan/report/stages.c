@@ -107,11 +107,23 @@ static int layers_of(const struct pipeline *pipeline, int rank) {
   return layers;
 }
 
+/* Of a program that does not train. */
+static const char *forward_text(const struct program *program) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  struct text text = text_in(program->arena);
+  text_printf(&text, "stages    %d of %d layers each (pp), one after the other\n", pipeline->stages,
+              pipeline->layers[0]->call->count);
+  for (int k = 0; k < pipeline->stages; k++)
+    text_printf(&text, "stage %-3d uses weights %s\n", k, bytes_text(program->arena, bytes_of(program, k).weights));
+  return text_string(&text);
+}
+
 const char *stages_text(const struct program *program) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
   const bool several = pipeline->stages > pipeline->ranks;
   struct text text = text_in(program->arena);
   if (pipeline->stages == 0) return "";
+  if (program->kind != PROGRAM_TRAIN) return forward_text(program);
   text_printf(&text, "stages    %d of %d layers%s (pp), ", pipeline->stages, pipeline->layers[0]->call->count,
               several ? "" : " each");
   if (several) text_printf(&text, "%lld a rank, ", (long long)pipeline->schedule.chunks);
