@@ -139,7 +139,7 @@ static bool is_remade(const struct node *node) {
 static const struct op_kind kind_all_gather = {
     .name = "all_gather",
     .class = OP_KERNEL,
-    .template_name = "parts",
+    .template_name = "collectives",
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer_gather,
@@ -154,7 +154,7 @@ static const struct op_kind kind_all_gather = {
 static const struct op_kind kind_reduce_scatter = {
     .name = "reduce_scatter",
     .class = OP_KERNEL,
-    .template_name = "parts",
+    .template_name = "collectives",
     .input_names = {"x"},
     .output_names = {"y", "work"},
     .infer = infer_scatter,

@@ -48,6 +48,7 @@ static struct op_exchange exchanged(const struct node *node) {
 static const struct op_kind kind_all_reduce = {
     .name = "all_reduce",
     .class = OP_KERNEL,
+    .template_name = "collectives",
     .input_names = {"x"},
     .output_names = {"y"},
     .infer = infer,
