@@ -75,20 +75,28 @@ bool op_place_along(const struct node *node, int seed, struct placement *placeme
   for (int i = 0; i < node->n_inputs; i++) {
     int own = op_along(node, axis, i);
     if (own != AXIS_WHOLE && own < 0) return false;
-    placements[i] = own == AXIS_WHOLE ? (struct placement){.form = PLACED_WHOLE} : placement_split(own, split.blocks);
+    placements[i] = own == AXIS_WHOLE ? (struct placement){.form = PLACED_WHOLE} : placement_along(split, own);
   }
-  placements[node->n_inputs] = placement_split(axis, split.blocks);
+  placements[node->n_inputs] = placement_along(split, axis);
   return true;
+}
+
+static bool place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  const struct op_ranks *rules = &node->kind->ranks;
+  if (placements[seed].form == PLACED_SORTED) {
+    if (rules->place_sorted != NULL) return rules->place_sorted(node, seed, placements);
+  } else if (rules->place != NULL) {
+    return rules->place(node, seed, ranks, placements);
+  }
+  return !node->kind->kernel.random && op_place_along(node, seed, placements);
 }
 
 bool op_place(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
   const struct op_kind *kind = node->kind;
   const bool balanced = placements[seed].balanced;
-  if ((kind->kernel.random && kind->ranks.place == NULL) || op_assigns(kind)) return false;
-  if (!(kind->ranks.place != NULL ? kind->ranks.place(node, seed, ranks, placements)
-                                  : op_place_along(node, seed, placements)))
-    return false;
-  for (int i = 0; i <= node->n_inputs; i++) placements[i].balanced = balanced && placements[i].form == PLACED_SPLIT;
+  if (op_assigns(kind) || !place(node, seed, ranks, placements)) return false;
+  for (int i = 0; i <= node->n_inputs; i++)
+    placements[i].balanced = balanced && (placements[i].form == PLACED_SPLIT || placements[i].form == PLACED_SORTED);
   for (int i = 0; i <= node->n_inputs; i++)
     if (!placement_fits(placements[i], op_operand(node, i)->shape, ranks) &&
         !(kind->ranks.pads && placement_pads(placements[i], op_operand(node, i)->shape, ranks)))

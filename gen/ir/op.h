@@ -242,6 +242,10 @@ struct op_ranks {
    * inputs and gives as output. False: it needs that dimension whole. NULL: as sequence.along says of output 0.
    * op_place reads it. */
   bool (*place)(const struct node *node, int seed, int64_t ranks, struct placement *placements);
+  /* The same where operand `seed`, an input, is PLACED_SORTED. NULL: as sequence.along says of output 0. */
+  bool (*place_sorted)(const struct node *node, int seed, struct placement *placements);
+  /* Why `place` refuses this node, of which ranks have positions of each sequence; NULL: as most do. */
+  const char *(*needs)(const struct node *node);
   /* 1 + the dimension of output 0 along which ranks can divide the operation where it mixes the positions of a sequence
    * that they have parts of (`place` has its rule); 0: there is none. Where `place` has a rule for parts of positions,
    * too, by which other operands are whole, ranks may gather these. */

@@ -13,6 +13,7 @@ enum placement_form {
   PLACED_SPLIT,   /* each rank has a part of a dimension */
   PLACED_PARTIAL, /* each rank has a tensor of the whole's shape, and their sum is the whole */
   PLACED_MEAN,    /* each rank has a number, and their mean is the whole */
+  PLACED_SORTED,  /* each rank has rows of its own part alone, in an order of its own */
   PLACED_DEALT    /* of tensors that differ in a number of their names each rank has some */
 };
 
@@ -22,6 +23,11 @@ enum placement_form {
  * has some heads each. `balanced`: a rank has two parts of half that length, of twice as many chunks as there are ranks
  * the one of its number and the one as far from the end.
  *
+ * SORTED: what is made of a rank's rows by sorting them, so that it is no part of what all rows give. Where `dim` is a
+ * dimension, the rows lie along it, as many on each rank, and are those of tables that are split along dimension 0 in
+ * `blocks` blocks; where it is -1, each rank has a tensor of the whole's shape that is of its own rows. `order` is the
+ * number of the value by which they are sorted.
+ *
  * DEALT: `dim` is which part of the tensor's name between dots the number is, counted from the end, and `blocks` how
  * many of the tensors, in the order of the numbers, each rank has: in place of number n, rank r has n + r * blocks. */
 struct placement {
@@ -29,6 +35,7 @@ struct placement {
   int dim;
   int64_t blocks;
   bool balanced;
+  int order;
   int64_t padding; /* of a parameter: indices of the last rank's part that are beyond the whole */
 };
 
@@ -37,14 +44,26 @@ static inline struct placement placement_split(int dim, int64_t blocks) {
   return (struct placement){.form = PLACED_SPLIT, .dim = dim, .blocks = blocks};
 }
 
-static inline bool placement_equal(struct placement a, struct placement b) {
-  return a.form == b.form &&
-         (a.form != PLACED_SPLIT || (a.dim == b.dim && a.blocks == b.blocks && a.balanced == b.balanced));
+/* The same along another dimension. */
+static inline struct placement placement_along(struct placement placement, int dim) {
+  placement.dim = dim;
+  return placement;
 }
 
-/* Whether `ranks` ranks can have equal parts of a tensor of this shape; what is not split always can. */
+/* Whether a rank has fewer elements than the whole tensor. */
+static inline bool placement_divides(struct placement placement) {
+  return placement.form == PLACED_SPLIT || (placement.form == PLACED_SORTED && placement.dim >= 0);
+}
+
+static inline bool placement_equal(struct placement a, struct placement b) {
+  bool by_rows = a.form == PLACED_SPLIT || a.form == PLACED_SORTED;
+  return a.form == b.form &&
+         (!by_rows || (a.dim == b.dim && a.blocks == b.blocks && a.balanced == b.balanced && a.order == b.order));
+}
+
+/* Whether `ranks` ranks can have equal parts of a tensor of this shape; what is not divided always can. */
 static inline bool placement_fits(struct placement placement, struct shape shape, int64_t ranks) {
-  if (placement.form != PLACED_SPLIT) return true;
+  if (!placement_divides(placement)) return true;
   return placement.dim < shape.rank &&
          shape.dim[placement.dim] % (placement.blocks * ranks * (placement.balanced ? 2 : 1)) == 0;
 }
@@ -59,7 +78,7 @@ static inline bool placement_pads(struct placement placement, struct shape shape
 
 /* The shape of a rank's part. */
 static inline struct shape placement_part(struct placement placement, struct shape shape, int64_t ranks) {
-  if (placement.form == PLACED_SPLIT) shape.dim[placement.dim] = (shape.dim[placement.dim] + ranks - 1) / ranks;
+  if (placement_divides(placement)) shape.dim[placement.dim] = (shape.dim[placement.dim] + ranks - 1) / ranks;
   return shape;
 }
 

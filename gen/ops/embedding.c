@@ -67,6 +67,23 @@ static bool place(const struct node *node, int seed, int64_t ranks, struct place
   return true;
 }
 
+/* Whether an index numbers so many rows. */
+static bool numbers(const struct value *index, int64_t rows) {
+  const struct node *producer = index->producer;
+  int64_t low, high;
+  if (producer == NULL || producer->kind->index.range == NULL) return false;
+  producer->kind->index.range(producer, -1, &low, &high);
+  return high + 1 == rows;
+}
+
+/* Rows of a rank's part of a table, by an index that it has sorted. */
+static bool place_sorted(const struct node *node, int seed, struct placement *placements) {
+  if (seed != 1 || placements[1].dim != 0 || !numbers(node->inputs[1], node->inputs[0]->shape.dim[0])) return false;
+  placements[0] = placement_split(0, placements[1].blocks);
+  placements[2] = placements[1];
+  return true;
+}
+
 /* Whether an index is a part of what is read from data, or that. */
 static bool is_read(const struct value *index) {
   const struct value *value = viewed_value(index);
@@ -134,6 +151,7 @@ static const struct op_kind kind = {
     .cost.flops = op_flops_none,
     .index.limit = index_limit,
     .ranks.place = place,
+    .ranks.place_sorted = place_sorted,
     .ranks.pads = true, /* rows */
     .ranks.tried = tried,
     .ranks.over_parts = over_parts,
@@ -208,6 +226,19 @@ static struct value *incremental_backward(struct builder *builder, const struct 
   return builder_op(builder, "embedding_backward", new->inputs, 2, &rows, 1);
 }
 
+/* Rows that a rank has sorted, in its part of what they add up to. */
+static bool place_sorted_backward(const struct node *node, int seed, struct placement *placements) {
+  if (placements[seed].dim != 0 || !numbers(node->inputs[1], node_int(node, "rows"))) return false;
+  placements[0] = placements[1] = placements[seed];
+  placements[2] = placement_split(0, placements[seed].blocks);
+  return true;
+}
+
+static void shorten_backward(struct node *node, const struct placement *placements, int64_t ranks) {
+  for (int i = 0; i < node->n_attributes && placements[2].form == PLACED_SPLIT; i++)
+    if (strcmp(node->attributes[i].name, "rows") == 0) node->attributes[i].integer /= ranks;
+}
+
 static const struct op_kind kind_backward = {
     .name = "embedding_backward",
     .class = OP_KERNEL,
@@ -220,6 +251,8 @@ static const struct op_kind kind_backward = {
     .memory.accumulates = 1,
     .cost.flops_each = 1,
     .index.limit = index_limit_backward,
+    .ranks.place_sorted = place_sorted_backward,
+    .ranks.shorten = shorten_backward,
     .truth.reference = reference_backward,
 };
 

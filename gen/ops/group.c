@@ -115,6 +115,41 @@ static struct value *incremental_order(struct builder *builder, const struct nod
   return builder_op(builder, "group_order", new->inputs, 2, node->attributes, node->n_attributes);
 }
 
+/* Without a capacity a rank's rows are grouped by themselves, too: each is made into something in its group, and put
+ * back to where it was. */
+static bool place_starts(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  int rows = node->inputs[0]->shape.rank - 2;
+  (void)ranks;
+  if (seed != 0 || placements[0].dim != rows || node_int(node, "capacity") > 0) return false;
+  placements[1] = (struct placement){.form = PLACED_SORTED,
+                                     .dim = -1,
+                                     .blocks = extents_of(node->inputs[0]).blocks * placements[0].blocks,
+                                     .order = node->inputs[0]->id};
+  return true;
+}
+
+static bool place_order(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
+  if (!place_starts(node, seed, ranks, placements)) return false;
+  placements[2] = placement_along(placements[1], 0);
+  return true;
+}
+
+/* Where groups start in rows of a rank. */
+static bool place_order_by(const struct node *node, int seed, struct placement *placements) {
+  int64_t blocks = extents_of(node->inputs[0]).blocks;
+  if (seed != 1 || placements[1].dim >= 0 || placements[1].order != node->inputs[0]->id) return false;
+  if (placements[1].blocks % blocks != 0) return false;
+  placements[0] = placement_split(node->inputs[0]->shape.rank - 2, placements[1].blocks / blocks);
+  placements[2] = placement_along(placements[1], 0);
+  return true;
+}
+
+static const char *needs(const struct node *node) {
+  return node_int(node, "capacity") > 0 ? "fills a group's capacity in the order of a sequence's positions, of which "
+                                          "a rank has some"
+                                        : NULL;
+}
+
 static const struct op_kind kind_starts = {
     .name = "group_starts",
     .class = OP_KERNEL,
@@ -126,6 +161,8 @@ static const struct op_kind kind_starts = {
     .cost.flops = op_flops_none,
     .index.limit = index_limit,
     .index.range = range_starts,
+    .ranks.place = place_starts,
+    .ranks.needs = needs,
     .truth.reference = reference_starts,
 };
 
@@ -140,6 +177,9 @@ static const struct op_kind kind_order = {
     .cost.flops = op_flops_none,
     .index.limit = index_limit,
     .index.range = range_order,
+    .ranks.place = place_order,
+    .ranks.place_sorted = place_order_by,
+    .ranks.needs = needs,
     .truth.reference = reference_order,
 };
 

@@ -94,6 +94,16 @@ static struct value *incremental(struct builder *builder, const struct node *nod
   return builder_op(builder, "grouped_matmul", new->inputs, node->n_inputs, node->attributes, node->n_attributes);
 }
 
+/* Rows of a rank, sorted by group, with the weights of all groups. */
+static bool place_sorted(const struct node *node, int seed, struct placement *placements) {
+  const struct placement sorted = placements[seed];
+  if (seed >= FIRST || sorted.dim != (seed == 0 ? 0 : -1)) return false;
+  for (int i = FIRST; i < node->n_inputs; i++) placements[i] = (struct placement){.form = PLACED_WHOLE};
+  placements[0] = placements[node->n_inputs] = placement_along(sorted, 0);
+  placements[1] = placement_along(sorted, -1);
+  return true;
+}
+
 static const struct op_kind kind = {
     .name = "grouped_matmul",
     .class = OP_KERNEL,
@@ -107,6 +117,7 @@ static const struct op_kind kind = {
     .cost.matmul_flops = flops,
     .index.limit = index_limit,
     .ranks.by_group = FIRST,
+    .ranks.place_sorted = place_sorted,
     .truth.reference = reference,
 };
 

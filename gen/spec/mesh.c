@@ -184,8 +184,7 @@ static const struct axis_rule rules[] = {
     {AXIS_CP, "ranks that divide sequences", "a job without parallelism.cp", sequences, COUNT(sequences), BIT(AXIS_PP)},
     {AXIS_SP, "ranks that divide sequences", "a job without parallelism.sp", sequences, COUNT(sequences), BIT(AXIS_PP)},
     {AXIS_PP, "ranks that divide the layers", "a job without parallelism.pp", staged, COUNT(staged), 0},
-    {AXIS_EP, "ranks that divide experts", "a job without parallelism.ep", dealing, COUNT(dealing),
-     BIT(AXIS_CP) | BIT(AXIS_SP) | BIT(AXIS_PP)},
+    {AXIS_EP, "ranks that divide experts", "a job without parallelism.ep", dealing, COUNT(dealing), BIT(AXIS_PP)},
 };
 
 static void check_others(const struct spec_node *job, const struct axis_rule *rule, struct diagnostics *diags) {

@@ -149,6 +149,13 @@ class Sequences(Axes):
 
 
 class Experts(Axes):
+    def test_sequences(self):
+        """The balance is of a sequence's ranks; and two of these beside two that have all experts."""
+        groups = {"model": "qwen_moe", "config": EXPERTS, "data": {"sequence_length": 16}}
+        self.beside(2, {"sp": 2}, steps=5, **groups)
+        found = self.made("cuda", job_of(4, 2, 5, parallelism={"cp": 2, "ep": 2}, **groups))
+        self.compare(found, self.made("cuda", job_of(4, 2, 5, parallelism={"cp": 2}, **groups)), 1e-6, "replicas")
+
     def test_two(self):
         """Beside as many ranks that have all experts: a balance of a rank's own batches is not that of all of them."""
         groups = {"model": "qwen_moe", "config": EXPERTS, "data": {"sequence_length": 16}, "training": EVALUATED}

@@ -243,6 +243,108 @@ static void queries_share_a_head_of_keys(void **state) {
   check_nodes(fixture, "attention", y);
 }
 
+/* ---- Rows that ranks sort ---- */
+
+/* What a rank has of the values of a region, by value id. */
+struct sorting {
+  struct arena *arena;
+  const struct frame_data *frame;
+  int64_t ranks, rank;
+  struct placement *placements;
+  double **elements;
+};
+
+/* A rank's operands as a node needs them: what it has made, or its part of what is there as a whole. */
+static const double *operand_of(const struct sorting *sorting, const struct value *value, struct placement needed) {
+  const struct placement lies = sorting->placements[value->id];
+  if (lies.form != PLACED_WHOLE && !placement_equal(lies, needed)) fail_msg("'%s' lies otherwise", value->name);
+  if (lies.form != PLACED_WHOLE) return sorting->elements[value->id];
+  assert_int_not_equal(needed.form, PLACED_SORTED);
+  return part_of(sorting->arena, needed, value->shape, sorting->ranks, sorting->rank, evaluated(sorting->frame, value));
+}
+
+/* The operand that tells how all lie: one that is sorted, or one that is split. */
+static int seed_of(const struct sorting *sorting, const struct node *node) {
+  int seed = -1;
+  for (int i = node->n_inputs - 1; i >= 0; i--) {
+    const enum placement_form form = sorting->placements[node->inputs[i]->id].form;
+    bool better = seed < 0 || sorting->placements[node->inputs[seed]->id].form != PLACED_SORTED;
+    if (form == PLACED_SORTED || (form == PLACED_SPLIT && better)) seed = i;
+  }
+  return seed;
+}
+
+static void run_on_rank(struct sorting *sorting, const struct node *node) {
+  struct trial trial = {.function = "sorted rows", .node = node, .seed = seed_of(sorting, node)};
+  if (trial.seed < 0) return;
+  trial.ranks = sorting->ranks;
+  trial.split = sorting->placements[node->inputs[trial.seed]->id];
+  trial.placements = arena_alloc(sorting->arena, ((size_t)node->n_inputs + 1) * sizeof *trial.placements);
+  trial.placements[trial.seed] = trial.split;
+  if (!op_place(node, trial.seed, sorting->ranks, trial.placements)) fail_trial(&trial, "no placement");
+  const struct node *own = node_of_rank(sorting->arena, &trial, sorting->rank);
+  const double **inputs = arena_alloc(sorting->arena, (size_t)node->n_inputs * sizeof *inputs);
+  for (int i = 0; i < node->n_inputs; i++) inputs[i] = operand_of(sorting, node->inputs[i], trial.placements[i]);
+  double *made = arena_alloc(sorting->arena, (size_t)shape_count(own->outputs[0]->shape) * sizeof *made);
+  node->kind->truth.reference(own, inputs, &made);
+  sorting->placements[node->outputs[0]->id] = trial.placements[node->n_inputs];
+  sorting->elements[node->outputs[0]->id] = made;
+}
+
+/* What each of six rows of `blocks` blocks of x [blocks][6][4] is made into in the groups that it chooses, in its
+ * place. */
+static struct value *made_in_groups(struct fixture *fixture, struct value *x, struct value *likely, int64_t choices) {
+  struct builder *builder = fixture->builder;
+  const int64_t blocks = x->shape.dim[0], all = blocks * 6;
+  struct attribute k = attribute_int("k", choices), rows = attribute_int("rows", all);
+  struct attribute straight = attribute_int("straight", 0);
+  struct attribute grouping[] = {attribute_int("groups", 3), attribute_int("capacity", 0), attribute_int("rows", 1)};
+  struct value *chosen = builder_op(builder, "top_k", &likely, 1, &k, 1), *weights[3];
+  for (int g = 0; g < 3; g++) weights[g] = fixture_tensor(fixture, shape_of(2, (int64_t)5, (int64_t)4), AROUND_ZERO);
+  struct value *starts = builder_op(builder, "group_starts", &chosen, 1, grouping, 2);
+  struct value *order = builder_op(builder, "group_order", (struct value *[]){chosen, starts}, 2, grouping, 3);
+  struct value *taken =
+      builder_binary(builder, "embedding", op_reshape(builder, x, shape_of(2, all, (int64_t)4)), order);
+  struct value *operands[] = {taken, starts, weights[0], weights[1], weights[2]};
+  struct value *made = builder_op(builder, "grouped_matmul", operands, 5, &straight, 1);
+  struct value *sum = builder_op(builder, "embedding_backward", (struct value *[]){made, order}, 2, &rows, 1);
+  return op_reshape(builder, sum, shape_of(3, blocks, (int64_t)6, (int64_t)5));
+}
+
+/* A rank that has its rows of x and likely has those of y. */
+static void check_sorted(struct sorting *sorting, const struct value *x, const struct value *likely,
+                         const struct value *y) {
+  const struct placement rows = placement_split(1, 1);
+  const struct value *const given[] = {x, likely};
+  const struct trial trial = {.function = "sorted rows", .node = y->producer, .ranks = sorting->ranks};
+  sorting->placements = arena_alloc(sorting->arena, ((size_t)y->id + 1) * sizeof *sorting->placements);
+  sorting->elements = arena_alloc(sorting->arena, ((size_t)y->id + 1) * sizeof *sorting->elements);
+  for (int i = 0; i < 2; i++) {
+    sorting->placements[given[i]->id] = rows;
+    sorting->elements[given[i]->id] = part_of(sorting->arena, rows, given[i]->shape, sorting->ranks, sorting->rank,
+                                              evaluated(sorting->frame, given[i]));
+  }
+  for (int i = 0; i < y->region->nodes.count; i++) run_on_rank(sorting, y->region->nodes.items[i]);
+  assert_true(placement_equal(sorting->placements[y->id], rows));
+  compare(&trial, sorting->elements[y->id],
+          part_of(sorting->arena, rows, y->shape, sorting->ranks, sorting->rank, evaluated(sorting->frame, y)),
+          shape_count(y->shape) / sorting->ranks, "a rank's rows are not its part of the whole");
+}
+
+static void rows_are_sorted_by_each_rank(void **state) {
+  (void)state;
+  for (int64_t round = 0; round < ROUNDS; round++) {
+    struct fixture *fixture = even_fixture((uint64_t)round);
+    const int64_t blocks = 1 + round % 3;
+    struct value *x = fixture_tensor(fixture, shape_of(3, blocks, (int64_t)6, (int64_t)4), AROUND_ZERO);
+    struct value *likely = fixture_tensor(fixture, shape_of(3, blocks, (int64_t)6, (int64_t)3), AROUND_ZERO);
+    struct value *y = made_in_groups(fixture, x, likely, 1 + round % 2);
+    struct sorting sorting = {.arena = fixture->arena, .frame = fixture_run(fixture, y), .ranks = 2 + round % 2};
+    for (; sorting.rank < sorting.ranks; sorting.rank++) check_sorted(&sorting, x, likely, y);
+    fixture_free(fixture);
+  }
+}
+
 /* ---- The whole ---- */
 
 /* Run last: what makes tensor parallelism possible could be split in all the cases. */
@@ -320,15 +422,16 @@ static void much_can_be_split(void **state) {
 int main(void) {
   int count = 0;
   while (op_case_at(count) != NULL) count++;
-  struct CMUnitTest *tests = calloc((size_t)count + 3, sizeof *tests);
+  struct CMUnitTest *tests = calloc((size_t)count + 4, sizeof *tests);
   if (tests == NULL) return 1;
   for (int i = 0; i < count; i++)
     tests[i] = (struct CMUnitTest){
         .name = op_case_at(i)->function, .test_func = check_case, .initial_state = (void *)(intptr_t)i};
   tests[count] = (struct CMUnitTest)cmocka_unit_test(constants_and_broadcasts);
   tests[count + 1] = (struct CMUnitTest)cmocka_unit_test(queries_share_a_head_of_keys);
-  tests[count + 2] = (struct CMUnitTest)cmocka_unit_test(much_can_be_split);
-  int failed = _cmocka_run_group_tests("placements", tests, (size_t)count + 3, NULL, NULL);
+  tests[count + 2] = (struct CMUnitTest)cmocka_unit_test(rows_are_sorted_by_each_rank);
+  tests[count + 3] = (struct CMUnitTest)cmocka_unit_test(much_can_be_split);
+  int failed = _cmocka_run_group_tests("placements", tests, (size_t)count + 4, NULL, NULL);
   free(tests);
   return failed;
 }

@@ -81,6 +81,34 @@ class Experts(BesideOne):
         self.beside(2, 2, tolerance=1e-4, weights=1e-2, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3})
 
 
+class Sequences(Experts):
+    """Ranks that divide each sequence sort rows of their own; the balance of the experts is that of all of a sequence's tokens."""
+
+    def divided(self, ranks, model="qwen_moe", config=QWEN, **parallelism):
+        groups = {"model": model, "config": {**config, "router_aux_loss_coef": 1.0}, "data": {"sequence_length": 16}, "training": EVALUATED}
+        several, lines = trained(ranks, job_of(ranks, 3, 20, parallelism=parallelism, **groups))
+        self.compare(several, lines, *self.one(3, 20, **groups))
+        return several
+
+    def test_keys(self):
+        several = self.divided(2, cp=2, cp_comm="ring")
+        sums = [c for c in several.plan()["collectives"] if c["axis"] == "cp" and c["kind"] == "all-reduce"]
+        self.assertEqual({c["bytes"] for c in sums}, {QWEN["num_experts"] * 4})
+        self.assertEqual(len(sums), 3 * QWEN["num_hidden_layers"])  # of two shares forward, and back of that which has a gradient
+
+    def test_heads(self):
+        self.divided(2, sp=2, zero_stage=2)
+
+    def test_both(self):
+        self.divided(4, model="mixtral", config={**MIXTRAL, "grouped_experts": True}, sp=2, cp=2)
+
+    def test_with_experts(self):
+        """Beside as many ranks of each sequence that have all experts."""
+        groups = {"model": "mixtral", "config": {**MIXTRAL, "grouped_experts": True}, "data": {"sequence_length": 16}, "training": EVALUATED}
+        several, lines = trained(4, job_of(4, 3, 20, parallelism={"cp": 2, "ep": 2}, **groups))
+        self.compare(several, lines, *trained(4, job_of(4, 3, 20, parallelism={"cp": 2}, **groups)))
+
+
 class Claims(unittest.TestCase):
     """The audit of a program, and of edits of it: each breaks a claim that was not broken."""
 
@@ -150,13 +178,13 @@ class Files(BesideOne):
 
 
 class Refused(unittest.TestCase):
-    def refused(self, words, ranks=2, model="qwen_moe", config=None, **groups):
+    def refused(self, words, ranks=2, model="qwen_moe", config=None, file="job.yaml", **groups):
         trainer = Ranks(ranks, job_of(ranks, 3, 5, model, config or QWEN, **{"parallelism": {"ep": 2}, **groups}))
         result = subprocess.run([GENERATOR, "plan", "job.yaml", "--set", "data.sequence_length=16"], cwd=trainer.folder,
                                 capture_output=True, text=True)
         self.assertNotEqual(result.returncode, 0, words)
         self.assertIn(words, result.stderr)
-        self.assertRegex(result.stderr, r"^job\.yaml:\d+:\d+: error: ")
+        self.assertRegex(result.stderr, rf"^(\S*/)?{re.escape(file)}:\d+:\d+: error: ")
 
     def test_ranks_that_it_does_not_divide(self):
         self.refused("'parallelism.ep' is 2, which does not divide the job's 3 ranks", ranks=3)
@@ -175,8 +203,9 @@ class Refused(unittest.TestCase):
     def test_shards(self):
         self.refused("'parallelism.zero_stage' does not go with ranks that divide experts", parallelism={"ep": 2, "zero_stage": 1})
 
-    def test_sequences(self):
-        self.refused("'parallelism.ep' does not go with 'parallelism.cp'", ranks=4, parallelism={"ep": 2, "cp": 2})
+    def test_capacity_of_sequences(self):
+        self.refused("'group_starts' fills a group's capacity in the order of a sequence's positions, of which a rank has some",
+                     file="qwen_moe.c", config={**QWEN, "capacity_factor": 1.0}, parallelism={"cp": 2})
 
     def test_patterns(self):
         self.refused("a rank's program names its own experts alone", optimizer={"param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})

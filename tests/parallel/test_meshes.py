@@ -64,6 +64,7 @@ class Meshes(BesideOne):
         self.pair(4, 2, tp=2, ep=2, config=EXPERTS, groups={**groups, "optimizer": {"norm_type": "inf"}})
         several = self.pair(8, 1, tp=2, ep=2, **SPLIT, config=EXPERTS, groups=groups)
         self.assertEqual({c["axis"] for c in several.plan()["collectives"]}, {"tp", "ep", "dp_replicate"})
+        self.pair(8, 2, tp=2, sp=2, ep=2, config=EXPERTS, groups=groups)
 
     def test_in_bf16(self):
         job = {"config": CONFIG, "precision": {"mixed_precision": "bf16"}, "optimizer": {"eps": 1e-3},
@@ -127,7 +128,7 @@ class Experts(Resumed):
     groups = {"model": "qwen_moe", "config": EXPERTS, "data": {"sequence_length": 16}, "checkpoint": {"every": 5}}
 
     def test_from_experts(self):
-        self.resumed((4, 2, {"tp": 2, "ep": 2}), (4, 2, {"tp": 2, "zero_stage": 1}))
+        self.resumed((4, 2, {"tp": 2, "ep": 2}), (4, 2, {"cp": 2, "ep": 2}))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ struct divided divided_at_hand(const struct positions *positions, const struct v
 }
 
 bool divided_at_all(struct divided divided) {
-  return divided.positions.form == PLACED_SPLIT || divided.heads > 0;
+  const enum placement_form form = divided.positions.form;
+  return form == PLACED_SPLIT || form == PLACED_SORTED || divided.heads > 0;
 }
 
 bool divided_equal(const struct positions *positions, struct divided a, struct divided b) {
@@ -53,7 +54,7 @@ static bool place_means(const struct positions *positions, const struct node *no
   struct mean inputs[10] = {0};
   for (int i = 0; i < node->n_inputs && i < 10; i++) {
     operands[i] = *divided_of(positions, node->inputs[i]);
-    if (operands[i].positions.form == PLACED_SPLIT) return false;
+    if (divided_at_all(operands[i])) return false;
     inputs[i].form = operands[i].positions.form == PLACED_MEAN ? MEAN_FIXED : MEAN_SAME;
   }
   const bool kept = node->kind->class == OP_VIEW || node->kind->types.converts;
@@ -135,8 +136,8 @@ static int seed_of_heads(const struct positions *positions, const struct node *n
   return first;
 }
 
-/* A node that works on parts of its positions. What mixes positions then takes heads along sp, and what it needs whole
- * is gathered along cp; what follows has heads for as long as it can. */
+/* A node that works on parts of its positions; sums of them are those of the ranks' sums. What mixes positions then
+ * takes heads along sp, and what it needs whole is gathered along cp; what follows has heads for as long as it can. */
 static bool place_parts(const struct positions *positions, const struct node *node, struct placed *placed) {
   struct divided *operands = placed->operands;
   const int seed = seed_of_heads(positions, node), last = node->n_inputs;
@@ -150,18 +151,29 @@ static bool place_parts(const struct positions *positions, const struct node *no
     place_heads(positions, node, seed, divided_of(positions, node->inputs[seed])->heads - 1, operands);
   }
   placed->back = operands[last];
-  return placed->back.positions.form != PLACED_PARTIAL;
+  if (placed->back.positions.form != PLACED_PARTIAL) return true;
+  placed->back = whole;
+  return seed < 0 && node->kind->ranks.over_parts == NULL;
+}
+
+/* The first input of a form; -1: none has it. */
+static int first_input(const struct positions *positions, const struct node *node, enum placement_form form) {
+  for (int i = 0; i < node->n_inputs; i++)
+    if (divided_of(positions, node->inputs[i])->positions.form == form) return i;
+  return -1;
+}
+
+/* The input whose positions tell those of all operands: rows that an operation takes of a table tell the table's part,
+ * and its part not which rows. -1: each rank has all of them. */
+static int seed_of(const struct positions *positions, const struct node *node) {
+  const int sorted = first_input(positions, node, PLACED_SORTED);
+  return sorted >= 0 ? sorted : first_input(positions, node, PLACED_SPLIT);
 }
 
 static bool place_node(const struct positions *positions, const struct node *node, struct placed *placed) {
   struct divided *operands = placed->operands;
-  int seed = -1;
-  bool mean = false;
-  for (int i = node->n_inputs - 1; i >= 0; i--) {
-    const enum placement_form form = divided_of(positions, node->inputs[i])->positions.form;
-    if (form == PLACED_SPLIT) seed = i;
-    mean = mean || form == PLACED_MEAN;
-  }
+  const int seed = seed_of(positions, node);
+  const bool mean = first_input(positions, node, PLACED_MEAN) >= 0;
   *placed = (struct placed){.operands = operands};
   for (int i = 0; i <= node->n_inputs; i++) operands[i] = whole;
   if (mean && !place_means(positions, node, operands)) return false;
@@ -223,9 +235,39 @@ static void spread_node(const struct positions *positions, const struct node *no
     set(positions, node->outputs[0], divided_input(positions), changed);
 }
 
-/* What a region gives has its positions. */
-static struct divided result_of(const struct positions *positions, const struct region *region, int index) {
-  return (struct divided){.positions = divided_of(positions, region->results.items[index])->positions};
+static struct placement rows_of(const struct positions *positions, const struct value *value) {
+  return divided_of(positions, value)->positions;
+}
+
+struct divided divided_entering(const struct positions *positions, const struct node *node, int input) {
+  const struct placement own = rows_of(positions, node->inputs[input]);
+  struct divided divided = {.positions = own};
+  for (int i = input; i >= 0 && own.form == PLACED_SORTED; i--)
+    if (rows_of(positions, node->inputs[i]).order == own.order)
+      divided.positions.order = node->call->callee->inputs.items[i]->id;
+  return divided;
+}
+
+/* What a call gives has the positions that its region gives: rows in an order of what it got, or in one of its own. */
+static struct divided result_of(const struct positions *positions, const struct node *node, int index) {
+  const struct region *callee = node->call->callee;
+  const struct placement made = rows_of(positions, callee->results.items[index]);
+  struct divided divided = {.positions = made};
+  if (made.form != PLACED_SORTED) return divided;
+  for (int i = index; i >= 0; i--)
+    if (rows_of(positions, callee->results.items[i]).order == made.order)
+      divided.positions.order = node->outputs[i]->id;
+  for (int i = 0; i < node->n_inputs; i++) {
+    const struct placement given = rows_of(positions, node->inputs[i]);
+    if (callee->inputs.items[i]->id != made.order) continue;
+    if (given.form != PLACED_SORTED) return whole; /* the region has the rows of another call */
+    divided.positions.order = given.order;
+  }
+  return divided;
+}
+
+static struct divided carried_of(const struct positions *positions, const struct region *region, int result) {
+  return (struct divided){.positions = rows_of(positions, region->results.items[result])};
 }
 
 static void spread_region(const struct positions *positions, const struct region *region, bool *changed) {
@@ -237,16 +279,13 @@ static void spread_region(const struct positions *positions, const struct region
       continue;
     }
     const struct value_list *formals = &call->callee->inputs;
-    for (int i = 0; i < node->n_inputs; i++) {
-      const struct divided own = *divided_of(positions, node->inputs[i]);
-      set(positions, formals->items[i], (struct divided){.positions = own.positions}, changed);
-    }
+    for (int i = 0; i < node->n_inputs; i++)
+      set(positions, formals->items[i], divided_entering(positions, node, i), changed);
     spread_region(positions, call->callee, changed);
     for (int i = 0; i < node->n_inputs; i++)
       if (call->count > 1 && call->carry[i] >= 0)
-        set(positions, formals->items[i], result_of(positions, call->callee, call->carry[i]), changed);
-    for (int i = 0; i < node->n_outputs; i++)
-      set(positions, node->outputs[i], result_of(positions, call->callee, i), changed);
+        set(positions, formals->items[i], carried_of(positions, call->callee, call->carry[i]), changed);
+    for (int i = 0; i < node->n_outputs; i++) set(positions, node->outputs[i], result_of(positions, node, i), changed);
   }
 }
 

@@ -50,11 +50,15 @@ struct divided divided_at_hand(const struct positions *positions, const struct v
 /* Whether a rank has the same part. */
 bool divided_equal(const struct positions *positions, struct divided a, struct divided b);
 
-/* Whether a rank has less than the whole. */
+/* Whether a rank has less than the whole, or what is of its own positions alone. */
 bool divided_at_all(struct divided divided);
 
 /* A rank's part of what has the tokens' shape. */
 struct divided divided_input(const struct positions *positions);
+
+/* What a call takes as its input `input`, as its region has it, which knows orders of rows (PLACED_SORTED) by the first
+ * of its inputs that is sorted so. */
+struct divided divided_entering(const struct positions *positions, const struct node *node, int input);
 
 /* Fills `values` and `nodes` from the entry's inputs on. */
 void spread_divided(const struct positions *positions);

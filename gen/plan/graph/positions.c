@@ -39,8 +39,9 @@ static bool refuse_node(const struct positions *positions, const struct node *no
     return refuse(positions, node, "draws random numbers by a rank's position along one axis, and two divide these");
   if (node->kind->kernel.random)
     return refuse(positions, node, "draws four random numbers at a time, and a rank's positions in a row have others");
+  const char *needs = node->kind->ranks.needs != NULL ? node->kind->ranks.needs(node) : NULL;
   if (node->kind->ranks.apart == 0 || node->n_inputs < 2 || q.rank != 4)
-    return refuse(positions, node, "needs other positions than a rank has");
+    return refuse(positions, node, needs != NULL ? needs : "needs other positions than a rank has");
   if (node->kind->ranks.over_positions == NULL)
     return refuse(positions, node,
                   positions->program->job->parallelism.cp_comm == CP_COMM_RING
@@ -63,7 +64,8 @@ static bool refuse_node(const struct positions *positions, const struct node *no
 static bool converts(const struct positions *positions, struct divided from, struct divided to, bool apart) {
   if (divided_equal(positions, from, to)) return true;
   if (!divided_at_all(from))
-    return from.positions.form == PLACED_WHOLE && divided_at_all(to) && to.positions.blocks <= 1;
+    return from.positions.form == PLACED_WHOLE && to.positions.form != PLACED_SORTED && divided_at_all(to) &&
+           to.positions.blocks <= 1;
   if (from.positions.form != PLACED_SPLIT || from.positions.blocks > 1) return false;
   const bool gathered = to.positions.form == PLACED_WHOLE;
   if (!gathered && !placement_equal(from.positions, to.positions)) return false;
@@ -103,12 +105,14 @@ static bool check_call(const struct positions *positions, const struct node *nod
   for (int i = 0; i < node->n_inputs; i++) {
     const struct value *formal = call->callee->inputs.items[i];
     const struct divided own = *divided_of(positions, formal);
-    const bool carried = call->count > 1 && call->carry[i] >= 0;
-    if (!converts(positions, divided_at_hand(positions, node->inputs[i]), own, false) ||
+    const bool carried = call->count > 1 && call->carry[i] >= 0, sorted = own.positions.form == PLACED_SORTED;
+    const struct divided given =
+        sorted ? divided_entering(positions, node, i) : divided_at_hand(positions, node->inputs[i]);
+    if (!converts(positions, given, own, false) || (sorted && carried) ||
         (carried && !placement_equal(own.positions,
                                      divided_of(positions, call->callee->results.items[call->carry[i]])->positions)))
       return refuse_node(positions, node);
-    positions->nodes[node->id].operands[i] = own;
+    positions->nodes[node->id].operands[i] = sorted ? *divided_of(positions, node->inputs[i]) : own;
   }
   return true;
 }
@@ -122,7 +126,7 @@ static bool check(const struct positions *positions) {
     }
   for (int i = 0; i < graph->entry->results.count; i++) {
     const struct value *result = graph->entry->results.items[i];
-    if (divided_of(positions, result)->positions.form == PLACED_SPLIT && result->producer != NULL)
+    if (divided_at_all(*divided_of(positions, result)) && result->producer != NULL)
       return refuse(positions, result->producer,
                     "gives what the model returns, of which a rank has its positions alone");
   }
@@ -154,11 +158,24 @@ static struct value *part_of(const struct positions *positions, struct value *x,
   return part_along(positions, x, positions->heads, own.dim, false);
 }
 
+/* The sum of what ranks have, with which each goes on for its own positions. */
+static struct value *sum_of(const struct positions *positions, struct value *x) {
+  const struct along axes[] = {positions->keys, positions->heads};
+  for (int i = 0; i < 2; i++) {
+    struct attribute axis = attribute_int("axis", (int64_t)axes[i].axis);
+    if (axes[i].ranks == 1) continue;
+    x = builder_op(positions->builder, "all_reduce", &x, 1, &axis, 1);
+    if (x->differentiable) x = builder_op(positions->builder, "replicate", &x, 1, &axis, 1);
+  }
+  return x;
+}
+
 /* x as another division has it. */
 static struct value *convert(const struct positions *positions, struct value *x, struct divided from,
                              struct divided to) {
   const struct along heads = positions->heads, keys = positions->keys;
   const int dim = from.positions.dim;
+  if (from.positions.form == PLACED_PARTIAL) return sum_of(positions, x);
   if (!divided_at_all(from)) return part_of(positions, x, to);
   if (from.heads == 0 && to.heads > 0)
     x = op_all_to_all(positions->builder, x, heads.axis, heads.ranks, to.heads - 1, dim);
@@ -243,7 +260,7 @@ static void append(struct rebuild *rebuild, struct region *region, struct node *
                                          positions->program->job->parallelism.cp_comm == CP_COMM_RING);
   const char *name = node->outputs[0]->name;
   if (!divided_equal(positions, made, placed->back)) {
-    name_after(positions, result, name, "sequences");
+    name_after(positions, result, name, made.positions.form == PLACED_PARTIAL ? "part" : "sequences");
     result = convert(positions, result, made, placed->back);
   }
   result->name = name;
