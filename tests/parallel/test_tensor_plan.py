@@ -40,7 +40,7 @@ class Plans(Divided):
         several = self.beside(2, 2, parallelism={"tp_plan": kept, "megatron": {"sequence_parallelism": True}})
         told = several.command("plan", "job.yaml")
         self.assertIn("c_fc.weight, of matmul in gpt2.c:54: parallelism.tp_plan says so", told)
-        self.assertRegex(told, r"lies +tp: 7 of 28 parameters in parts")
+        self.assertRegex(told, r"placement +tp: 7 of 28 parameters in parts")
 
 
 class Refused(unittest.TestCase):

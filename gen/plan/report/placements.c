@@ -29,7 +29,7 @@ static void add_axis(struct text *text, const struct program *program, enum axis
       [AXIS_EP] =
           "each has some experts, with their gradients and states; other parameters whole; batches of their own"};
   const bool counted = (axis == AXIS_CP || axis == AXIS_SP) && program->job->parallelism.zero_stage > 0;
-  text_printf(text, "lies      %s: ", job_axis_names[axis]);
+  text_printf(text, "placement %s: ", job_axis_names[axis]);
   if (counted)
     text_puts(text, "among the ranks along dp_shard; positions in parts");
   else if (axis == AXIS_TP)
