@@ -44,7 +44,7 @@ void accel_keep_packed(void *room, int64_t bytes);
 /* Weights have changed: each is packed anew by the first accel_multiply that meets it. */
 void accel_forget_packed(void);
 
-/* Tells something on standard error that a person should know once. */
+/* Reports something on standard error that a person should know once. */
 void accel_note(const char *what);
 
 /* 0, or what oneDNN said in some accel_multiply so far. */

@@ -153,13 +153,13 @@ void accel_require_finite_norm(struct accel_run *run, int64_t at, double norm);
  * anything is saved. The same on all ranks; true once for an `at`, as what is asked in between may end the run. */
 bool accel_mean_is_due(struct accel_run *run, int64_t at);
 
-/* Tells whether the newest step ended without its update. */
-void accel_tell_skipped(struct accel_run *run, bool skipped);
+/* Reports whether the newest step ended without its update. */
+void accel_report_skipped(struct accel_run *run, bool skipped);
 
 /* Whether it did, as was reported last. */
 bool accel_step_was_skipped(const struct accel_run *run);
 
-/* Tells the result of an evaluation, for the next log line. */
+/* Reports the result of an evaluation, for the next log line. */
 void accel_report_eval(struct accel_run *run, int64_t at, double eval_loss);
 
 /* Early stopping: notes the evaluation of step `at`, which was reported, and makes that step the last one where the
@@ -196,8 +196,8 @@ void accel_log_gradients(struct accel_run *run, const void *gradients, double sc
 /* The same from the sums of their squares: of the parameters that have a gradient, in the order of the table. */
 void accel_log_gradient_norms(struct accel_run *run, const double *squares, double scale);
 
-/* Tells the gradient noise scale on the next line: noise[1], the trace of the gradient's covariance over samples, over
- * noise[0], the squared norm of the gradient. */
+/* Reports the gradient noise scale on the next line: noise[1], the trace of the gradient's covariance over samples,
+ * over noise[0], the squared norm of the gradient. */
 void accel_log_noise(struct accel_run *run, const float noise[2]);
 
 /* Does what is due once `at` steps are done: the log line and metrics.jsonl, the progress line on a terminal, saving

@@ -149,7 +149,7 @@ void accel_gpu_end_trace(void) {
   is_active = false;
 }
 
-void accel_gpu_tell_trace(const struct accel_run *run) {
+void accel_gpu_write_trace(const struct accel_run *run) {
   const struct accel_profile *profile = &rt_cuda_device()->program->profile;
   struct problem problem;
   (void)run;
@@ -175,7 +175,7 @@ void accel_gpu_profile_part(int part) {
   (void)part;
 }
 void accel_gpu_end_trace(void) {}
-void accel_gpu_tell_trace(const struct accel_run *run) {
+void accel_gpu_write_trace(const struct accel_run *run) {
   (void)run;
 }
 

@@ -66,7 +66,7 @@ void accel_require_finite_norm(struct accel_run *run, int64_t at, double norm) {
   require_finite(run, at, "the gradient's norm", norm);
 }
 
-void accel_tell_skipped(struct accel_run *run, bool skipped) {
+void accel_report_skipped(struct accel_run *run, bool skipped) {
   run->reports.skipped = skipped;
 }
 

@@ -14,8 +14,8 @@
 #include "gen/commands/generate/compiler.h"
 #include "gen/commands/generate/generate.h"
 
-/* Says of the program at options->output what it was made of. */
-static bool tell(const struct options *options, const struct needs *needs, const struct generated *generated) {
+/* Writes the statements on what the program at options->output was made of. */
+static bool write_made(const struct options *options, const struct needs *needs, const struct generated *generated) {
   struct arena *arena = options->arena;
   const struct manifest *manifest = generated->manifest;
   const char *digest = file_digest(arena, options->output);
@@ -64,7 +64,7 @@ static int build_in(const struct options *options, const char *folder) {
     return STATUS_CANNOT;
   }
   if (rename(temporary, options->output) == 0)
-    return generated.manifest == NULL || tell(options, &needs, &generated) ? STATUS_OK : STATUS_CANNOT;
+    return generated.manifest == NULL || write_made(options, &needs, &generated) ? STATUS_OK : STATUS_CANNOT;
   perror(options->output);
   unlink(temporary);
   return STATUS_CANNOT;

@@ -76,11 +76,11 @@ static ssize_t put(int socket, void *bytes, size_t size) {
   return send(socket, bytes, size, MSG_NOSIGNAL);
 }
 
-static bool tell(int socket, const void *bytes, size_t size) {
+static bool send_all(int socket, const void *bytes, size_t size) {
   return all_of(put, socket, (void *)(size_t)bytes, size);
 }
 
-static bool hear(int socket, void *bytes, size_t size) {
+static bool receive_all(int socket, void *bytes, size_t size) {
   return all_of(read, socket, bytes, size);
 }
 
@@ -164,13 +164,13 @@ static int follow(struct arena *arena, int joined) {
   pid_t daemon = 0;
   head = joined;
   launch_catch(pass_signal_on, SA_RESTART);
-  for (int32_t word; hear(joined, &word, sizeof word);) {
+  for (int32_t word; receive_all(joined, &word, sizeof word);) {
     if (word >= 0) {
       if (daemon > 0) waitpid(daemon, NULL, 0);
       return word;
     }
     char *command = arena_alloc(arena, COMMAND);
-    if (!hear(joined, command, COMMAND)) break;
+    if (!receive_all(joined, command, COMMAND)) break;
     daemon = start_daemon(command);
   }
   if (daemon > 0) kill(daemon, SIGTERM);
@@ -180,7 +180,7 @@ static int follow(struct arena *arena, int joined) {
 static int take_part(struct arena *arena, const struct hello *own, const char *port, double until) {
   int joined = reach(port, until);
   if (joined < 0) return fail("the process of RANK 0 is not to be reached at MASTER_ADDR and port", port);
-  if (!tell(joined, own, sizeof *own)) return fail("the process of RANK 0", strerror(errno));
+  if (!send_all(joined, own, sizeof *own)) return fail("the process of RANK 0", strerror(errno));
   return follow(arena, joined);
 }
 
@@ -208,7 +208,7 @@ static bool admit(struct meeting *meeting, int listening) {
   if (joined < 0) return false;
   fcntl(joined, F_SETFD, FD_CLOEXEC);
   setsockopt(joined, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  bool good = hear(joined, &hello, sizeof hello) && hello.rank > 0 && hello.rank < meeting->size &&
+  bool good = receive_all(joined, &hello, sizeof hello) && hello.rank > 0 && hello.rank < meeting->size &&
               meeting->members[hello.rank].hello.ranks == 0 && memchr(hello.host, '\0', NAME) != NULL;
   if (!good) {
     close(joined);
@@ -278,13 +278,13 @@ static void pass_on(struct meeting *meeting) {
   const int32_t run = -1;
   bool good = false;
   int agent = accept(meeting->agents, NULL, NULL);
-  if (agent < 0 || !hear(agent, host, NAME) || !hear(agent, command, COMMAND)) return;
+  if (agent < 0 || !receive_all(agent, host, NAME) || !receive_all(agent, command, COMMAND)) return;
   for (int i = 0; i < meeting->size; i++) {
     const struct member *member = &meeting->members[i];
     if (member->starts && strncmp(member->hello.host, host, NAME) == 0)
-      good = tell(member->socket, &run, sizeof run) && tell(member->socket, command, COMMAND);
+      good = send_all(member->socket, &run, sizeof run) && send_all(member->socket, command, COMMAND);
   }
-  tell(agent, good ? "y" : "n", 1);
+  send_all(agent, good ? "y" : "n", 1);
   close(agent);
 }
 
@@ -331,7 +331,7 @@ static int call_together(struct arena *arena, const struct launch *launch, const
   if (listening < 0) return fail(arena_printf(arena, "port %s", port), strerror(errno));
   int32_t status = gather(&meeting, listening, until) ? lead(&meeting, launch, job) : STATUS_CANNOT;
   for (int i = 1; i < size; i++)
-    if (meeting.members[i].hello.ranks > 0) tell(meeting.members[i].socket, &status, sizeof status);
+    if (meeting.members[i].hello.ranks > 0) send_all(meeting.members[i].socket, &status, sizeof status);
   return status;
 }
 
@@ -357,8 +357,8 @@ int launch_agent(const char *path, char **words) {
   for (char **word = words + 1; *word != NULL && at < sizeof command; word++)
     at += (size_t)snprintf(command + at, sizeof command - at, "%s%s", at > 0 ? " " : "", *word);
   int to = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (at >= sizeof command || connect(to, (struct sockaddr *)&address, sizeof address) != 0 || !tell(to, host, NAME) ||
-      !tell(to, command, COMMAND) || !hear(to, &answer, 1) || answer != 'y')
+  if (at >= sizeof command || connect(to, (struct sockaddr *)&address, sizeof address) != 0 ||
+      !send_all(to, host, NAME) || !send_all(to, command, COMMAND) || !receive_all(to, &answer, 1) || answer != 'y')
     return fail(host, "no process waits there for mpirun's daemon");
   return STATUS_OK;
 }

@@ -22,6 +22,6 @@ void accel_gpu_end_trace(void);
  * profile.with_flops by the program's parts, with their GFLOP/s and GB/s. Writes profile_RANK.json in the job's folder
  * for traces, where it names one: steps, kernels, copies and fills by stream, as complete events of the Trace Event
  * Format (Google, "Trace Event Format", 2016), in microseconds. Rank 0 prints. Once, before accel_gpu_close. */
-void accel_gpu_tell_trace(const struct accel_run *run);
+void accel_gpu_write_trace(const struct accel_run *run);
 
 #endif
