@@ -128,7 +128,7 @@ static const struct key strings[] = {
 
 /* ---- Enumerations ---- */
 
-#define MOST_WORDS 16
+#define MOST_WORDS 32
 
 /* The position of a word among these is the enumerator. */
 struct enumeration {
