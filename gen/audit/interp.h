@@ -98,6 +98,7 @@ struct pending_access {
   int64_t from, to;
   const struct path *path;
   const struct syntax *node;
+  uint64_t loops; /* that make it a range */
 };
 
 struct frame {
@@ -273,6 +274,9 @@ void interp_set_content(struct interp *interp, struct value pointer, int64_t siz
 struct content interp_content(const struct interp *interp, struct value pointer);
 /* Applies the pending accesses to the arena when no loop is open. */
 void interp_flush(struct interp *interp);
+
+/* Whether an access of those reads what was written neither before the loops that are open nor by those before it. */
+bool interp_reads_unwritten(const struct interp *interp, int access);
 /* A write to memory that is not tracked: any object may have changed. */
 void interp_unknown_write(struct interp *interp);
 /* Copies all states, restores them from a copy, and frees a copy for reuse. */

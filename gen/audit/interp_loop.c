@@ -107,6 +107,8 @@ static void run_iterations(struct interp *interp, const struct iteration_space *
     uint64_t loops = interp->failures.items[i].loops;
     helps = helps || halving_helps(interp, space, loops);
   }
+  for (int i = pending; i < interp->pending.count && !helps && count > 1; i++)
+    helps = halving_helps(interp, space, interp->pending.items[i].loops) && interp_reads_unwritten(interp, i);
   bool again = helps && halves && count > 1 && interp->budget >= 0;
   if (again)
     interp_restore(interp, before, objects);

@@ -28,6 +28,21 @@ static void apply(struct interp *interp, const struct pending_access *access) {
               interp_slot_name(interp, slot), interp_slot_name(interp, other));
 }
 
+bool interp_reads_unwritten(const struct interp *interp, int access) {
+  const struct pending_access *read = &interp->pending.items[access];
+  int64_t from = read->from, missing;
+  if (read->is_write) return false;
+  while (from < read->to && (missing = map_unwritten(&interp->map, from, read->to)) >= 0) {
+    from = missing;
+    for (int i = 0; i < access && from == missing; i++) {
+      const struct pending_access *other = &interp->pending.items[i];
+      if (other->is_write && other->from <= missing && other->to > missing) from = other->to;
+    }
+    if (from == missing) return true;
+  }
+  return false;
+}
+
 /* Integers that a kernel put into a slot of the device, all of it. */
 static void keep_stored(struct interp *interp) {
   for (int i = 0; i < interp->stored.count; i++) {
@@ -65,7 +80,7 @@ static void touch_arena(struct interp *interp, struct value pointer, int64_t fro
                         const struct syntax *node) {
   int64_t width = pointer.high - pointer.low + pointer.base_width; /* without it, the bytes of one access */
   int64_t certain = interp_imprecision(interp, pointer) == 0 ? to - from - width : 0;
-  struct pending_access access = {is_write, certain, from, to, pointer.path, node};
+  struct pending_access access = {is_write, certain, from, to, pointer.path, node, pointer.loops | pointer.blame};
   if (interp->n_loops == 0) {
     apply(interp, &access);
     return;
