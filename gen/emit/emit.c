@@ -106,19 +106,16 @@ static void set_texts(struct jinja_value context, const struct program *program,
 /* The entry as it is evaluated, where that is another function than the one that is trained, or over other weights. */
 static void set_evaluation(struct jinja_value context, const struct program *program) {
   struct arena *arena = program->arena;
-  bool trains = program->kind == PROGRAM_TRAIN;
-  const struct function *evaluation = trains ? program->entry.second : NULL;
-  const char *weights = trains && program->job->training.ema.evaluate     ? "averages"
-                        : trains && job_optimizer(program->job)->averages ? "gradients"
-                                                                          : "weights";
+  const struct function *evaluation = program->kind == PROGRAM_TRAIN ? program->entry.second : NULL;
   set_bool(arena, context, "evaluation_scratch", evaluation != NULL && evaluation->scratch_bytes > 0);
   set_bool(arena, context, "evaluation_random", (evaluation != NULL ? evaluation : program->entry.forward)->random);
-  if (evaluation == NULL && strcmp(weights, "weights") != 0) evaluation = program->entry.forward;
+  evaluation = evaluation_function(program);
   set_text(arena, context, "evaluation", evaluation != NULL ? evaluation->name : "");
   set_text(arena, context, "evaluation_counted",
            program->evaluation.count != NULL ? program->evaluation.count->name : "");
   if (evaluation != NULL)
-    jinja_set(arena, context, "evaluation_arguments", entry_arguments_value(program, evaluation, weights));
+    jinja_set(arena, context, "evaluation_arguments",
+              entry_arguments_value(program, evaluation, evaluation_weights(program)));
 }
 
 /* The entry over one position, of a program that writes text, and how many positions the entry itself runs over. */

@@ -4,6 +4,7 @@
 #include "gen/base/path.h"
 #include "gen/emit/values.h"
 #include "gen/ir/op.h"
+#include "gen/program/optimizers.h"
 #include "gen/program/sending.h"
 #include "gen/program/sharding.h"
 #include "gen/program/storage.h"
@@ -534,6 +535,18 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
   return list;
 }
 
+const char *evaluation_weights(const struct program *program) {
+  if (program->kind != PROGRAM_TRAIN) return "weights";
+  if (program->job->training.ema.evaluate) return "averages";
+  return job_optimizer(program->job)->averages ? "gradients" : "weights";
+}
+
+const struct function *evaluation_function(const struct program *program) {
+  if (program->kind != PROGRAM_TRAIN) return NULL;
+  if (program->entry.second != NULL) return program->entry.second;
+  return strcmp(evaluation_weights(program), "weights") != 0 ? program->entry.forward : NULL;
+}
+
 /* Whether one of the arguments is a member of the arena. */
 static bool has_argument(struct jinja_value arguments, const char *member) {
   for (int i = 0; i < jinja_count(arguments); i++) {
@@ -545,10 +558,11 @@ static bool has_argument(struct jinja_value arguments, const char *member) {
 
 /* The call of an entry function by a stage: {name, arguments, samples: whether it has some, random}. A micro-batch has
  * samples and saved values of its own. */
-static struct jinja_value stage_call(const struct program *program, const struct function *function, int stage) {
+static struct jinja_value stage_call(const struct program *program, const struct function *function, int stage,
+                                     const char *weights) {
   struct arena *arena = program->arena;
-  struct jinja_value value = jinja_map(arena), all = entry_arguments_value(program, function, "weights");
-  const struct region *region = function->region;
+  struct jinja_value value = jinja_map(arena), all = entry_arguments_value(program, function, weights);
+  const struct value_list *inputs = &program->graph->entry->inputs; /* the backward takes its seed, too */
   const struct pipeline *pipeline = &program->ranks.pipeline;
   /* Samples are in the rooms of a rank's first stage, saved values in those of the stage at hand. */
   const bool chunked = pipeline->stages > pipeline->ranks && function != program->entry.second;
@@ -556,7 +570,7 @@ static struct jinja_value stage_call(const struct program *program, const struct
     struct jinja_value part = jinja_at(jinja_get(jinja_at(all, i), "parts"), 0);
     const char *member = jinja_text(jinja_get(part, "member"));
     bool saved = strcmp(member, "saved") == 0, sample = false;
-    for (int k = 0; k < region->inputs.count; k++) sample |= strcmp(member, region->inputs.items[k]->name) == 0;
+    for (int k = 0; k < inputs->count; k++) sample |= strcmp(member, inputs->items[k]->name) == 0;
     if (!saved && !sample) continue;
     struct jinja_value index = index_value(arena, 0, 1, 0);
     if (sample && chunked) set_text(arena, index, "variable", "samples");
@@ -565,7 +579,7 @@ static struct jinja_value stage_call(const struct program *program, const struct
   set_text(arena, value, "name", stage_name(arena, function, stage));
   struct jinja_value own = stage_part(program, function, stage, all);
   bool samples = false;
-  for (int k = 0; k < region->inputs.count && chunked; k++) samples |= has_argument(own, region->inputs.items[k]->name);
+  for (int k = 0; k < inputs->count && chunked; k++) samples |= has_argument(own, inputs->items[k]->name);
   jinja_set(arena, value, "arguments", own);
   set_bool(arena, value, "samples", samples);
   set_bool(arena, value, "random", stage_draws(function, stage));
@@ -577,12 +591,14 @@ struct jinja_value stages_value(const struct program *program) {
   struct jinja_value list = jinja_list(arena);
   for (int k = 0; k < program->ranks.pipeline.stages; k++) {
     struct jinja_value value = jinja_map(arena);
-    jinja_set(arena, value, "forward", stage_call(program, program->entry.forward, k));
+    jinja_set(arena, value, "forward", stage_call(program, program->entry.forward, k, "weights"));
     if (program->entry.backward != NULL)
-      jinja_set(arena, value, "backward", stage_call(program, program->entry.backward, k));
-    if (program->entry.second != NULL)
-      jinja_set(arena, value, scratch_member(program, program->entry.second),
-                stage_call(program, program->entry.second, k));
+      jinja_set(arena, value, "backward", stage_call(program, program->entry.backward, k, "weights"));
+    const struct function *second =
+        program->kind == PROGRAM_TRAIN ? evaluation_function(program) : program->entry.second;
+    if (second != NULL)
+      jinja_set(arena, value, program->kind == PROGRAM_TRAIN ? "evaluation" : scratch_member(program, second),
+                stage_call(program, second, k, evaluation_weights(program)));
     jinja_push(arena, list, value);
   }
   return list;

@@ -259,7 +259,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
     if (cuts && deals) jinja_set(arena, value, "dealt_gradients", gradients_value(program, GRADIENTS_DEALT));
     jinja_set(arena, value, "whole_gradients", gradients_value(program, GRADIENTS_WHOLE));
   }
-  jinja_set(arena, value, "first_ranges", stage_ranges_value(program));
+  jinja_set(arena, value, "first_ranges", stage_ranges_value(program, ranges));
   set_stage_gradients(program, value);
   set_int(arena, value, "shards", job->parallelism.axes[AXIS_DP_SHARD]);
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);

@@ -3,12 +3,7 @@
 
 #include "gen/emit/rows.h"
 #include "gen/emit/values.h"
-
-static bool uses(const struct parameter_names *own, const char *name) {
-  for (int i = 0; i < own->count; i++)
-    if (strcmp(own->items[i], name) == 0) return true;
-  return false;
-}
+#include "gen/program/stage_parameters.h"
 
 /* Elements of a weight's gradient up to the next one. */
 static int64_t padded(const struct weight *weight) {
@@ -34,8 +29,8 @@ static struct jinja_value shared_value(const struct program *program) {
     const struct weight *weight = &program->weights->items[i];
     struct jinja_value stages = jinja_list(arena);
     for (int k = 0; k < pipeline->ranks; k++)
-      if (uses(&pipeline->own[k], weight->path)) jinja_push(arena, stages, jinja_int(k));
-    if (jinja_count(stages) < 2) continue;
+      if (rank_uses(pipeline, k, weight->path)) jinja_push(arena, stages, jinja_int(k));
+    if (jinja_count(stages) < 2 || weight->gradient < 0) continue;
     struct jinja_value value = gradient_value(program, weight);
     jinja_set(arena, value, "stages", stages);
     jinja_push(arena, list, value);
@@ -43,10 +38,9 @@ static struct jinja_value shared_value(const struct program *program) {
   return list;
 }
 
-struct jinja_value stage_ranges_value(const struct program *program) {
+struct jinja_value stage_ranges_value(const struct program *program, const struct flat_range_list *ranges) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
-  const struct flat_range_list *ranges = &program->optimizer.flat_ranges;
   for (int k = 0; program->ranks.pipeline.stages > 0 && k <= program->ranks.pipeline.ranks; k++) {
     int first = 0;
     while (first < ranges->count && ranges->items[first].stage < k) first++;
@@ -55,20 +49,39 @@ struct jinja_value stage_ranges_value(const struct program *program) {
   return list;
 }
 
+/* What the stages have of the weights, a row each: the stage, the first element, how many. */
+static struct jinja_value ranges_value(const struct program *program) {
+  const struct stage_range_list *ranges = &program->ranks.pipeline.ranges;
+  struct table_row *rows = arena_alloc(program->arena, ((size_t)ranges->count + 1) * sizeof *rows);
+  for (int i = 0; i < ranges->count; i++) {
+    const struct stage_range *range = &ranges->items[i];
+    rows[i] = (struct table_row){
+        .name = range->weight->path, .steps = {range->stage, range->first}, .same = {range->end - range->first}};
+  }
+  return table_value(program->arena, rows, ranges->count, 2, 1);
+}
+
 static bool is_of(enum gradient_set set, const struct weight *weight) {
+  if (weight->gradient < 0) return false;
   return set == GRADIENTS_ALL || (set == GRADIENTS_CUT) == (weight->parameter->placement.form != PLACED_WHOLE);
 }
 
-/* Those of the gradients of a rank that none before it has, neighbours in one row. */
-static int add_counted(const struct program *program, enum gradient_set set, int rank, struct table_row *rows) {
+static bool is_before(const struct pipeline *pipeline, int rank, const char *name) {
+  for (int k = 0; k < rank; k++)
+    if (rank_uses(pipeline, k, name)) return true;
+  return false;
+}
+
+/* Those of the gradients of a rank that one before it has as well, or those that none has, neighbours in one row. */
+static int add_gradients(const struct program *program, enum gradient_set set, int rank, bool again,
+                         struct table_row *rows) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
   int count = 0;
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
     const int64_t first = weight->gradient / dtype_size(DTYPE_FLOAT32), length = padded(weight);
-    bool counted = !uses(&pipeline->own[rank], weight->path) || !is_of(set, weight);
-    for (int k = 0; k < rank; k++) counted |= uses(&pipeline->own[k], weight->path);
-    if (counted) continue;
+    if (!rank_uses(pipeline, rank, weight->path) || !is_of(set, weight)) continue;
+    if (is_before(pipeline, rank, weight->path) != again) continue;
     if (count > 0 && rows[count - 1].steps[0] + rows[count - 1].same[0] == first)
       rows[count - 1].same[0] += length;
     else
@@ -77,27 +90,38 @@ static int add_counted(const struct program *program, enum gradient_set set, int
   return count;
 }
 
-/* A table of them, and where the rows of each rank begin, and the end. */
-static void set_counted(const struct program *program, enum gradient_set set, struct jinja_value value,
-                        const char *table, const char *begins) {
+/* Names of what is said of a set of gradients. */
+struct stage_table {
+  const char *table, *begins, *counted;
+};
+
+/* A table of them, where the rows of each rank begin, and the end, and where those of each rank end that count. */
+static void set_gradients(const struct program *program, enum gradient_set set, struct jinja_value value,
+                          struct stage_table names) {
   struct arena *arena = program->arena;
-  struct table_row *rows = arena_alloc(arena, ((size_t)program->weights->count + 1) * sizeof *rows);
-  struct jinja_value firsts = jinja_list(arena);
+  const size_t most = 2 * (size_t)program->weights->count + 1;
+  struct table_row *rows = arena_alloc(arena, most * sizeof *rows);
+  struct jinja_value firsts = jinja_list(arena), counted = jinja_list(arena);
   int count = 0;
   jinja_push(arena, firsts, jinja_int(0));
   for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
-    count += add_counted(program, set, k, rows + count);
+    count += add_gradients(program, set, k, false, rows + count);
+    jinja_push(arena, counted, jinja_int(count));
+    count += add_gradients(program, set, k, true, rows + count);
     jinja_push(arena, firsts, jinja_int(count));
   }
-  jinja_set(arena, value, begins, firsts);
-  jinja_set(arena, value, table, table_value(arena, rows, count, 1, 1));
+  jinja_set(arena, value, names.begins, firsts);
+  jinja_set(arena, value, names.counted, counted);
+  jinja_set(arena, value, names.table, table_value(arena, rows, count, 1, 1));
 }
 
 void set_stage_gradients(const struct program *program, struct jinja_value value) {
+  static const struct stage_table whole = {"stage_gradients", "first_gradients", "counted_gradients"};
+  static const struct stage_table cut = {"split_stage_gradients", "first_split_gradients", "counted_split_gradients"};
   bool splits = program->job->parallelism.axes[AXIS_TP] > 1;
   if (program->ranks.pipeline.stages == 0) return;
-  set_counted(program, splits ? GRADIENTS_WHOLE : GRADIENTS_ALL, value, "stage_gradients", "first_gradients");
-  if (splits) set_counted(program, GRADIENTS_CUT, value, "split_stage_gradients", "first_split_gradients");
+  set_gradients(program, splits ? GRADIENTS_WHOLE : GRADIENTS_ALL, value, whole);
+  if (splits) set_gradients(program, GRADIENTS_CUT, value, cut);
 }
 
 /* ---- The schedule ---- */
@@ -179,6 +203,7 @@ struct jinja_value pipeline_value(const struct program *program) {
   set_int(arena, value, "most_rooms", program->kind == PROGRAM_TRAIN ? program->ranks.pipeline.most_rooms : 0);
   jinja_set(arena, value, "rooms", rooms_value(program));
   jinja_set(arena, value, "stages", stages_value(program));
+  jinja_set(arena, value, "ranges", ranges_value(program));
   jinja_set(arena, value, "shared", shared_value(program));
   return value;
 }

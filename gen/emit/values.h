@@ -114,16 +114,21 @@ struct jinja_value profile_value(const struct program *program);
 /* All functions: [{name, title, where, parameters, statements}]. */
 struct jinja_value functions_value(const struct program *program);
 
+/* The function that an evaluation within training calls, where that is another one than the forward, or over other
+ * weights; NULL: the forward. And the member of the arena with its weights. */
+const struct function *evaluation_function(const struct program *program);
+const char *evaluation_weights(const struct program *program);
+
 /* What each stage of a pipeline calls of the entry functions: [{forward: {name, arguments, random}, backward,
  * evaluation: where that is another function}]; empty
  * without a pipeline. */
 struct jinja_value stages_value(const struct program *program);
 
-/* Of the update's ranges, where those of each stage of a pipeline begin, and the end. */
-struct jinja_value stage_ranges_value(const struct program *program);
+/* Of ranges of the update, where those of each stage of a pipeline begin, and the end. */
+struct jinja_value stage_ranges_value(const struct program *program, const struct flat_range_list *ranges);
 
-/* Sets stage_gradients, a table of gradients by stage in which each is once, and first_gradients, where those of each
- * stage begin there, and the end. */
+/* Sets stage_gradients, a table of gradients by stage, first_gradients, where those of each stage begin there, and the
+ * end, and counted_gradients, where those of each stage end that no stage before it has as well. */
 void set_stage_gradients(const struct program *program, struct jinja_value value);
 
 /* Of a pipeline {count, micro_batches, stages, shared: gradients of two stages [{name, first, count, stages}]}; nothing

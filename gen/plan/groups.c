@@ -6,6 +6,7 @@
 #include "gen/program/match.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/sharding.h"
+#include "gen/program/stage_parameters.h"
 
 /* The first group that a parameter's name matches; -1 for none. */
 static int group_of(const struct job *job, const char *name) {
@@ -68,6 +69,13 @@ struct sharing {
   int64_t swept, whole, rows, columns, blocks;
 };
 
+/* The range of a parameter that an earlier stage has as well, where its states are; NULL: there is none. */
+static const struct flat_range *of_weight(const struct flat_range_list *ranges, const struct weight *weight) {
+  for (int i = 0; i < ranges->count; i++)
+    if (ranges->items[i].weight == weight) return &ranges->items[i];
+  return NULL;
+}
+
 /* A parameter on its own, up to its last element. */
 static void add_tensor(struct sharing *sharing, struct flat_range range) {
   struct program *program = sharing->program;
@@ -77,13 +85,16 @@ static void add_tensor(struct sharing *sharing, struct flat_range range) {
     ARENA_PUSH(program->arena, program->optimizer.tensors, range);
     return;
   }
+  const struct flat_range *same = of_weight(&program->optimizer.tensors, range.weight);
   if (shape.rank >= 2) {
     range.rows = shape.dim[shape.rank - 2];
     range.columns = shape.dim[shape.rank - 1];
     range.matrices = shape_product(shape, 0, shape.rank - 2);
   }
   bool factored = job_optimizer(program->job)->factors[0] != NULL;
-  if (factored && shape.rank >= 2) {
+  if (same != NULL) {
+    memcpy(range.state, same->state, sizeof range.state);
+  } else if (factored && shape.rank >= 2) {
     range.state[0] = sharing->rows;
     range.state[1] = sharing->columns;
     sharing->rows += range.matrices * range.rows;
@@ -110,10 +121,16 @@ static void add_part(struct sharing *sharing, struct flat_range range) {
                                 : NULL;
   bool frozen = program->gradients != program->weights;
   if (frozen) range.end = range.first + rounded(shape_count(range.weight->parameter->shape));
+  const struct flat_range *same = of_weight(&program->optimizer.parts, range.weight);
   range.state[0] = optimizer_packs_moments(program->job) ? sharing->swept : range.gradient;
-  sharing->swept += range.end - range.first;
+  if (same != NULL)
+    range.state[0] = same->state[0];
+  else
+    sharing->swept += range.end - range.first;
   ARENA_PUSH(program->arena, program->optimizer.parts, range);
-  bool follows = last != NULL && last->end == range.first && last->gradient + last->end - last->first == range.gradient;
+  bool follows = last != NULL && last->end == range.first &&
+                 last->gradient + last->end - last->first == range.gradient &&
+                 last->state[0] + last->end - last->first == range.state[0];
   if (follows && last->stage == range.stage && same_numbers(&last->numbers, &range.numbers))
     last->end = range.end;
   else
@@ -153,42 +170,38 @@ static bool has_row(const struct job *job, const struct weight *weight) {
   return weight->gradient >= 0 || job_optimizer(job)->in_backward;
 }
 
-static bool is_own(const struct parameter_names *own, const char *name) {
-  for (int i = 0; i < own->count; i++)
-    if (strcmp(own->items[i], name) == 0) return true;
-  return false;
-}
-
 /* All of a rank's, in order; of those of a rank of a pipeline. */
 static void add_weights(struct sharing *sharing, const struct weight **sorted, int stage) {
   const struct program *program = sharing->program;
   const struct pipeline *pipeline = &program->ranks.pipeline;
   for (int i = 0; i < program->weights->count; i++)
-    if (has_row(program->job, sorted[i]) && (pipeline->stages == 0 || is_own(&pipeline->own[stage], sorted[i]->path)))
+    if (has_row(program->job, sorted[i]) && (pipeline->stages == 0 || rank_uses(pipeline, stage, sorted[i]->path)))
       add_weight(sharing, sorted[i], i + 1 < program->weights->count ? sorted[i + 1]->offset : program->weights->bytes,
                  stage);
 }
 
-/* One that is right after the last one of its stage goes on with that. */
-static void add_stage_range(struct program *program, struct flat_range range) {
-  struct flat_range_list *ranges = &program->optimizer.flat_ranges;
-  struct flat_range *last = ranges->count > 0 ? &ranges->items[ranges->count - 1] : NULL;
-  if (last != NULL && last->stage == range.stage && last->end == range.first)
+/* A range that is right after the last one of its stage, as is its gradient, goes on with that. */
+static void add_stage_range(struct program *program, struct stage_range range) {
+  struct stage_range_list *ranges = &program->ranks.pipeline.ranges;
+  struct stage_range *last = ranges->count > 0 ? &ranges->items[ranges->count - 1] : NULL;
+  const int64_t next = last != NULL && last->gradient >= 0 ? last->gradient + last->end - last->first : -1;
+  if (last != NULL && last->stage == range.stage && last->end == range.first && next == range.gradient)
     last->end = range.end;
   else
     ARENA_PUSH(program->arena, *ranges, range);
 }
 
-/* Of a program that does not train: which weights are of which stage. */
-static void add_stages(struct program *program) {
-  const struct weight **sorted = sorted_weights(program);
+/* Which weights are of which rank of a pipeline. */
+static void add_stages(struct program *program, const struct weight **sorted) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
   const int64_t size = dtype_size(DTYPE_FLOAT32);
-  for (int k = 0; k < program->ranks.pipeline.stages; k++)
+  for (int k = 0; pipeline->stages > 0 && k < pipeline->ranks; k++)
     for (int i = 0; i < program->weights->count; i++) {
       const struct weight *weight = sorted[i];
-      struct flat_range range = {.weight = weight, .first = weight->offset / size, .gradient = -1, .stage = k};
+      struct stage_range range = {.weight = weight, .stage = k, .first = weight->offset / size};
       range.end = range.first + rounded(shape_count(weight->parameter->shape));
-      if (is_own(&program->ranks.pipeline.own[k], weight->path)) add_stage_range(program, range);
+      range.gradient = program->kind != PROGRAM_TRAIN || weight->gradient < 0 ? -1 : weight->gradient / size;
+      if (rank_uses(pipeline, k, weight->path)) add_stage_range(program, range);
     }
 }
 
@@ -196,13 +209,13 @@ bool plan_groups(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
   struct sharing sharing = {.program = program};
   bool good = true;
-  if (program->kind != PROGRAM_TRAIN) add_stages(program);
+  const struct weight **sorted = sorted_weights(program);
+  add_stages(program, sorted);
   if (program->kind != PROGRAM_TRAIN || !has_tables(program)) return true;
   for (int g = 0; g < job->optimizer.n_groups; g++)
     name_pattern_check(job->optimizer.groups[g].match, job->optimizer.groups[g].where, diags);
   if (diags->errors > 0) return false;
   for (int g = 0; g < job->optimizer.n_groups; g++) good = check_group(program, g, diags) && good;
-  const struct weight **sorted = sorted_weights(program);
   for (int k = 0; k == 0 || k < program->ranks.pipeline.ranks; k++) add_weights(&sharing, sorted, k);
   program->optimizer.scratch = optimizer_scratch(program);
   return good;

@@ -51,8 +51,15 @@ static struct shape sliced_shape(const struct flat_range *range, enum slicing sl
   return shape;
 }
 
-static bool has_slice(const struct flat_range *range, enum slicing slicing) {
-  if (range->frozen) return false;
+/* Whether a range before this one is of the same parameter, which an earlier stage of a pipeline has, too. */
+static bool is_again(const struct flat_range_list *list, const struct flat_range *range) {
+  for (const struct flat_range *before = list->items; before < range; before++)
+    if (before->weight == range->weight) return true;
+  return false;
+}
+
+static bool has_slice(const struct flat_range_list *list, const struct flat_range *range, enum slicing slicing) {
+  if (range->frozen || is_again(list, range)) return false;
   if (slicing == UNFACTORED) return range->rows == 0;
   return slicing == WHOLE || slicing == BLOCKS || range->rows > 0;
 }
@@ -77,7 +84,7 @@ static void add_sliced(struct program *program, const char *name, const char *me
   state.slices = arena_alloc(program->arena, ((size_t)list->count + 1) * sizeof *state.slices);
   for (int i = 0; i < list->count; i++) {
     const struct flat_range *range = &list->items[i];
-    if (!has_slice(range, slicing)) continue;
+    if (!has_slice(list, range, slicing)) continue;
     int64_t first = range->state[slicing == COLUMNS || slicing == BLOCKS];
     struct state_slice slice = {range->weight, first, sliced_shape(range, slicing)};
     int64_t length = shape_count(slice.shape);

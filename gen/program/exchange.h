@@ -9,6 +9,7 @@ struct function;
 struct node;
 struct step;
 struct storage;
+struct weight;
 
 /* What ranks do together in a step, all of them in the same order. */
 enum collective_kind {
@@ -77,6 +78,19 @@ struct parameter_names {
   int count, capacity;
 };
 
+/* Weights in a row that a stage of a pipeline has: elements of all weights, and where their gradients begin among all
+ * gradients; -1: they are frozen. */
+struct stage_range {
+  const struct weight *weight; /* the first of them */
+  int stage;
+  int64_t first, end, gradient;
+};
+
+struct stage_range_list {
+  struct stage_range *items;
+  int count, capacity;
+};
+
 /* Ranks that divide the layers: gen/plan/graph/stages.h, gen/plan/ranks/pipeline.h. */
 struct pipeline {
   int stages;                     /* 0: there are none; as many on each rank */
@@ -84,6 +98,7 @@ struct pipeline {
   struct node **layers;           /* by stage: the forward's call of its layers */
   struct node **second_layers;    /* and that of the program's second entry; NULL: there is none */
   struct parameter_names *own;    /* by rank: the parameters that its stages use */
+  struct stage_range_list ranges; /* rank by rank; what several use is in those of each */
   struct crossing_list crossings; /* forwards and backwards */
   struct schedule schedule;       /* in which order ranks run their stages */
   int64_t *rooms;                 /* by stage: of how many micro-batches it keeps samples and activations at a time */

@@ -147,7 +147,12 @@ static int wholes_of(const struct tensor_part *part) {
   return part->step > 0 ? (int)part->ranks : 1;
 }
 
-/* A state's slices have the shapes and the positions that their parameters have as a whole. */
+static bool has_shape(const struct accel_slice *slice, const struct accel_tensor *tensor) {
+  return slice->rank == tensor->rank && memcmp(slice->shape, tensor->shape, sizeof slice->shape) == 0;
+}
+
+/* A state's slices have the positions that their parameters have as a whole, and their shapes, if a rank's have those
+ * of its parameters: there are fewer numbers of a parameter that no ranks have parts of. */
 static bool join_slices(const struct accel_program *joined, struct accel_state *state) {
   const struct accel_slice *own = state->slices;
   int n_own = state->n_slices;
@@ -161,7 +166,8 @@ static bool join_slices(const struct accel_program *joined, struct accel_state *
       *next = own[i];
       next->parameter = part->position + which * part->step;
       next->first = (int64_t)(part->whole + (size_t)which * part->apart);
-      memcpy(next->shape, joined->tensors[next->parameter].shape, sizeof next->shape);
+      if (has_shape(&own[i], &rank_program->tensors[own[i].parameter]))
+        memcpy(next->shape, joined->tensors[next->parameter].shape, sizeof next->shape);
     }
   }
   return slices != NULL;
@@ -207,10 +213,12 @@ static int count_entries(int state) {
 }
 
 /* Of one of them: its part, and where the rank's own array has it. */
-static const struct tensor_part *entry_of(int state, int entry, size_t *own) {
+static struct tensor_part entry_of(int state, int entry, size_t *own) {
   const struct accel_slice *slices = rank_program->states[state].slices;
   *own = slices != NULL ? (size_t)slices[entry].first : rank_program->tensors[entry].offset / sizeof(float);
-  return &parts[slices != NULL ? slices[entry].parameter : entry];
+  struct tensor_part part = parts[slices != NULL ? slices[entry].parameter : entry];
+  if (slices != NULL && part.ranks == 1) part.length = (size_t)rt_shape_count(slices[entry].rank, slices[entry].shape);
+  return part;
 }
 
 /* Room for a tensor: the whole of the largest, or with `part` what a rank has of it. */
@@ -253,7 +261,7 @@ void rt_tensor_parts_collect(const struct accel_program *program, int state, con
   size_t size = rt_dtype_size(program->states[state].dtype), at;
   char *piece = room(size, true);
   for (int i = 0; i < count_entries(state); i++) {
-    const struct tensor_part *part = entry_of(state, i, &at);
+    const struct tensor_part entry = entry_of(state, i, &at), *part = &entry;
     for (size_t rank = 0; rank < part->ranks; rank++) {
       int from = first_rank(program, part) + (part->ranks > 1 ? (int)rank * rt_stride_along(program, part->axis) : 0);
       rt_rows_collect(rank_program, state, from, own, at, part->pieces * part->length, piece);
@@ -268,7 +276,7 @@ void rt_tensor_parts_deal(const struct accel_program *program, int state, char *
   size_t size = rt_dtype_size(program->states[state].dtype), at;
   char *all = room(size, false), *piece = room(size, true);
   for (int i = 0; i < count_entries(state); i++) {
-    const struct tensor_part *part = entry_of(state, i, &at);
+    const struct tensor_part entry = entry_of(state, i, &at), *part = &entry;
     size_t length = part->length * size, bytes = part->ranks * part->pieces * length;
     size_t rank = part->ranks > 1 ? (size_t)rt_rank_along(program, part->axis) : 0;
     if (part->padding > 0) memset(all, 0, bytes);
@@ -314,7 +322,7 @@ static void read_pieces(const struct accel_program *program, const struct weight
 static bool read_entry(const struct accel_program *program, const struct weights_file *file, int entry, char *piece,
                        char *own) {
   size_t at;
-  const struct tensor_part *part = entry_of(0, entry, &at);
+  const struct tensor_part of_entry = entry_of(0, entry, &at), *part = &of_entry;
   int tensor = part->position + (part->step > 0 ? part->step * rt_rank_along(program, part->axis) : 0);
   const struct accel_tensor *whole = &program->tensors[tensor];
   float *made = NULL;

@@ -64,9 +64,9 @@ def free_port():
     return free_ports(1)[0]
 
 
-def job_of(ranks, batch, steps, model="gpt2", config=None, **groups):
+def job_of(ranks, batch, steps, model="gpt2", config=None, model_keys=None, **groups):
     job = {
-        "model": {"source": str(MODELS / f"{model}.c"), "config": dict(config or CONFIG)},
+        "model": {"source": str(MODELS / f"{model}.c"), "config": dict(config or CONFIG), **(model_keys or {})},
         "data": {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": batch},
         "optimizer": {"name": "adamw", "lr": 1e-3, "weight_decay": 0.1, "eps": 1e-5, "clip_grad_norm": 1.0},
         "training": {"steps": steps, "seed": 1337},

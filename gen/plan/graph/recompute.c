@@ -4,6 +4,7 @@
 
 #include "gen/base/text.h"
 #include "gen/plan/graph/segments.h"
+#include "gen/plan/graph/stages.h"
 
 int count_layers(const struct graph *graph) {
   int layers = 1;
@@ -61,21 +62,32 @@ static void find_layers(struct arena *arena, const struct region *region, struct
   }
 }
 
-/* Each layer's call as the job wants it. A call that is not repeated is a group of its own. */
-static void treat_layer(struct program *program, struct node *layer) {
+/* Layers up to the last of those whose loop stages of a pipeline divide, or of a loop of its own. */
+static int end_of_layers(const struct pipeline *pipeline, const struct node *layer) {
+  const bool staged = pipeline->stages > 0 && stage_of_layers(pipeline, layer) >= 0;
+  const struct call *call = staged ? pipeline->layers[pipeline->stages - 1]->call : layer->call;
+  return call->first + call->count;
+}
+
+/* Each layer's call as the job wants it. A call that is not repeated is a group of its own. *copy: of the function of
+ * layers that stages divide, as it is recomputed. */
+static void treat_layer(struct program *program, struct node *layer, struct region **copy) {
   const struct job *job = program->job;
   struct call *call = layer->call;
-  int every = job->memory.checkpoint_every, first = job->memory.checkpoint_layers;
-  if (job->memory.activation_checkpointing == CHECKPOINTING_EVERY && every > 1 && call->count > 1)
+  const int every = job->memory.checkpoint_every, end = end_of_layers(&program->ranks.pipeline, layer);
+  const int first = job->memory.checkpoint_layers - call->first; /* of this call */
+  if (job->memory.activation_checkpointing == CHECKPOINTING_EVERY && every > 1 && call->count > 1) {
     group_iterations(program->graph, layer, every);
-  else if (job->memory.activation_checkpointing == CHECKPOINTING_LAYERS && first < call->count)
-    split_iterations(program->graph, layer, first);
-  else
+  } else if (job->memory.activation_checkpointing == CHECKPOINTING_LAYERS && job->memory.checkpoint_layers < end) {
+    if (first > 0) split_iterations(program->graph, layer, first < call->count ? first : call->count, copy);
+  } else {
     call->callee->recompute = true;
+  }
 }
 
 static bool choose_layers(struct program *program, struct diagnostics *diags) {
   struct node_list layers = {0};
+  struct region *of_stages = NULL;
   find_layers(program->arena, program->graph->entry, &layers);
   if (layers.count == 0) {
     diag_error(diags, job_where(program->job, "memory.activation_checkpointing"),
@@ -83,7 +95,11 @@ static bool choose_layers(struct program *program, struct diagnostics *diags) {
     diag_help(diags, "write the model's layers as functions, or remove the key");
     return false;
   }
-  for (int i = 0; i < layers.count; i++) treat_layer(program, layers.items[i]);
+  for (int i = 0; i < layers.count; i++) {
+    const bool staged = stage_of_layers(&program->ranks.pipeline, layers.items[i]) >= 0;
+    struct region *of_one = NULL;
+    treat_layer(program, layers.items[i], staged ? &of_stages : &of_one);
+  }
   return true;
 }
 

@@ -90,8 +90,19 @@ static void add_member(struct graph *graph, struct region *group, const struct n
     if (node->call->carry[i] >= 0) inputs[i] = node->outputs[node->call->carry[i]];
 }
 
-static struct region *make_group(struct graph *graph, const struct node *whole, int size) {
+/* A group of that size of the same callee's calls; NULL: there is none yet. */
+static struct region *find_group(const struct graph *graph, const struct region *callee, int size) {
+  for (int i = 0; i < graph->n_regions; i++) {
+    struct region *region = graph->regions[i];
+    if (region->group && region->nodes.count == size && region->nodes.items[0]->call->callee == callee) return region;
+  }
+  return NULL;
+}
+
+static struct region *group_of(struct graph *graph, const struct node *whole, int size) {
   const struct region *callee = whole->call->callee;
+  struct region *known = find_group(graph, callee, size);
+  if (known != NULL) return known;
   struct region *group = region_new(graph->arena, callee->function, callee->where, callee->n_scopes * size);
   group->name = arena_printf(graph->arena, "%s_group", callee->name);
   group->group = group->recompute = true;
@@ -113,8 +124,8 @@ static struct region *make_group(struct graph *graph, const struct node *whole, 
 void group_iterations(struct graph *graph, struct node *node, int size) {
   struct segment at = begin(graph, node);
   int count = node->call->count, groups = count / size, rest = count % size;
-  if (groups > 0) add_segment(&at, make_group(graph, node, size), 0, size, groups);
-  struct region *last = rest > 1 ? make_group(graph, node, rest) : node->call->callee;
+  if (groups > 0) add_segment(&at, group_of(graph, node, size), 0, size, groups);
+  struct region *last = rest > 1 ? group_of(graph, node, rest) : node->call->callee;
   if (rest > 0) add_segment(&at, last, groups * size, rest, 1);
   node->call->callee->recompute = true;
   end(&at);
@@ -126,7 +137,7 @@ void group_iterations(struct graph *graph, struct node *node, int size) {
 static void split_at(struct graph *graph, struct node *node, struct region *first, int count) {
   struct segment at = begin(graph, node);
   add_segment(&at, first, 0, 1, count);
-  add_segment(&at, node->call->callee, count, 1, node->call->count - count);
+  if (count < node->call->count) add_segment(&at, node->call->callee, count, 1, node->call->count - count);
   end(&at);
 }
 
@@ -134,12 +145,17 @@ void peel_iterations(struct graph *graph, struct node *node, int count) {
   split_at(graph, node, node->call->callee, count);
 }
 
-void split_iterations(struct graph *graph, struct node *node, int count) {
+static struct region *recomputed_copy(struct graph *graph, const struct node *node) {
   struct copying copying = {.graph = graph};
   copying.values = arena_alloc(graph->arena, ((size_t)graph->next_value + 1) * sizeof(struct value *));
   struct region *copy = copy_region(&copying, node->call->callee, "recomputed");
   copy->recompute = true;
   name_values(graph->arena, copy);
   graph_insert(graph, copy, node->region->id);
-  split_at(graph, node, copy, count);
+  return copy;
+}
+
+void split_iterations(struct graph *graph, struct node *node, int count, struct region **copy) {
+  if (*copy == NULL) *copy = recomputed_copy(graph, node);
+  split_at(graph, node, *copy, count);
 }

@@ -12,7 +12,8 @@ void group_iterations(struct graph *graph, struct node *node, int size);
 /* Peels the first `count` iterations off: they become a call of their own. */
 void peel_iterations(struct graph *graph, struct node *node, int count);
 
-/* Lets the first `count` iterations call a copy of the callee that is marked to be recomputed. */
-void split_iterations(struct graph *graph, struct node *node, int count);
+/* Lets the first `count` iterations, which may be all, call a copy of the callee that is marked to be recomputed:
+ * *copy, which is made where that is NULL. */
+void split_iterations(struct graph *graph, struct node *node, int count, struct region **copy);
 
 #endif

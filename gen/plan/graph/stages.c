@@ -83,9 +83,17 @@ static const struct value *viewed(const struct value *value) {
   return value;
 }
 
+/* Whether a call is of these layers: of all of them, or of some after they were split once more. */
+static bool is_of_layers(const struct node *layers, const struct node *node) {
+  const struct call *all = layers->call, *call = node->call;
+  return call != NULL && node->region == layers->region && call->number == all->number && call->first >= all->first &&
+         call->first < all->first + all->count * all->step;
+}
+
 int stage_of_layers(const struct pipeline *pipeline, const struct node *call) {
   for (int k = 0; k < pipeline->stages; k++)
-    if (pipeline->layers[k] == call || (pipeline->second_layers != NULL && pipeline->second_layers[k] == call))
+    if (is_of_layers(pipeline->layers[k], call) ||
+        (pipeline->second_layers != NULL && is_of_layers(pipeline->second_layers[k], call)))
       return k;
   return -1;
 }

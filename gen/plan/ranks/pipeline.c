@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "gen/plan/graph/stages.h"
+#include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/pipeline_schedule.h"
 #include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/tree.h"
+#include "gen/program/sending.h"
 #include "gen/program/storage.h"
 
 struct staging {
@@ -208,9 +210,9 @@ static int64_t most_gradients(const struct program *program) {
   int64_t most = 0;
   for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
     int64_t count = 0;
-    for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
-      const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
-      if (range->stage == k) count += range->end - range->first;
+    for (int i = 0; i < program->ranks.pipeline.ranges.count; i++) {
+      const struct stage_range *range = &program->ranks.pipeline.ranges.items[i];
+      if (range->stage == k && range->gradient >= 0) count += range->end - range->first;
     }
     if (count > most) most = count;
   }
@@ -226,7 +228,7 @@ static void add_shared(struct program *program) {
     for (int k = 0; k < pipeline->ranks; k++)
       for (int n = 0; n < pipeline->own[k].count; n++) ranks += strcmp(pipeline->own[k].items[n], weight->path) == 0;
     const char *what = arena_printf(program->arena, "gradients of %s, of two stages", weight->path);
-    if (ranks > 1)
+    if (ranks > 1 && weight->gradient >= 0)
       add(program, COLLECTIVE_SEND, AXIS_PP, what,
           arena_aligned(shape_count(weight->parameter->shape) * dtype_size(DTYPE_FLOAT32)) / dtype_size(DTYPE_FLOAT32),
           dtype_size(DTYPE_FLOAT32), 1);
@@ -302,7 +304,7 @@ static void add_collectives(struct program *program) {
   if (program->kind != PROGRAM_TRAIN) return;
   add_shared(program);
   add(program, COLLECTIVE_ALL_REDUCE, AXIS_DP_REPLICATE, "gradients of a stage, of the one that has most",
-      most_gradients(program), dtype_size(DTYPE_FLOAT32), 1);
+      most_gradients(program), wire_width(program->job), 1);
   add(program, COLLECTIVE_ALL_REDUCE, AXIS_PP, "the loss", 1, (int64_t)sizeof(double), 1);
   add(program, COLLECTIVE_ALL_REDUCE, AXIS_DP_REPLICATE, "the loss", 1, (int64_t)sizeof(double), 1);
   bool largest = program->job->optimizer.norm_type == NORM_INF;
@@ -311,6 +313,7 @@ static void add_collectives(struct program *program) {
     add(program, COLLECTIVE_ALL_REDUCE, axes[i], largest ? "the gradient's largest element" : "the gradient's norm",
         largest ? 1 : TREE_SQUARES, (int64_t)sizeof(double), 1);
   program->ranks.sends_always = true; /* gradients are added up after the backward */
+  if (program->job->parallelism.wire != PRECISION_NO) program->ranks.wire = all_gradients(program);
 }
 
 /* ---- Schedules ---- */

@@ -1,8 +1,10 @@
 #include "gen/plan/report/stages.h"
 
+#include <string.h>
+
 #include "gen/base/quantity.h"
 #include "gen/base/text.h"
-#include "gen/program/optimizers.h"
+#include "gen/program/stage_parameters.h"
 #include "gen/program/storage.h"
 
 struct stage_bytes {
@@ -62,17 +64,33 @@ static int64_t outgoing_bytes(const struct program *program, int stage) {
 }
 
 /* Of a rank's stages. */
+/* What a rank has of a state of the optimizer. */
+static int64_t state_part(const struct program *program, const struct state *state, int rank) {
+  const struct stage_range_list *ranges = &program->ranks.pipeline.ranges;
+  int64_t elements = 0;
+  for (int i = 0; i < state->n_slices; i++)
+    if (rank_uses(&program->ranks.pipeline, rank, state->slices[i].weight->path))
+      elements += shape_count(state->slices[i].shape);
+  for (int i = 0; i < ranges->count && state->n_slices == 0; i++)
+    if (ranges->items[i].stage == rank) elements += ranges->items[i].end - ranges->items[i].first;
+  return elements * dtype_size(state->dtype);
+}
+
 static struct stage_bytes bytes_of(const struct program *program, int rank) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
   struct stage_bytes bytes = {0};
   int64_t elements = 0, size = dtype_size(DTYPE_FLOAT32);
-  for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
-    const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
-    if (range->stage == rank) elements += range->end - range->first;
+  for (int i = 0; i < pipeline->ranges.count; i++) {
+    const struct stage_range *range = &pipeline->ranges.items[i];
+    if (range->stage != rank) continue;
+    elements += range->end - range->first;
+    if (range->gradient >= 0) bytes.gradients += (range->end - range->first) * size;
   }
-  bytes.weights = bytes.gradients = elements * size;
+  bytes.weights = elements * size;
   if (program->bits16 != DTYPE_FLOAT32) bytes.weights += elements * dtype_size(program->bits16);
-  bytes.optimizer = elements * size * optimizer_states(program->job);
+  for (int i = 0; i < program->states.count; i++)
+    if (strcmp(program->states.items[i].file, "optimizer") == 0)
+      bytes.optimizer += state_part(program, &program->states.items[i], rank);
   for (int s = rank; s < pipeline->stages; s += pipeline->ranks)
     bytes.activations +=
         pipeline->rooms[s] * saved_bytes(program, program->entry.forward, s) + outgoing_bytes(program, s);
