@@ -11,11 +11,16 @@
 static const struct {
   const char *key, *value;
   enum spec_kind kind;
+  const char *with; /* only where the job has this group; NULL: always */
 } needed[] = {
-    {"model.source", "model.c", SPEC_STRING},    {"data.train.path", "train.txt", SPEC_STRING},
-    {"data.train.format", "bytes", SPEC_STRING}, {"data.batch_size", "1", SPEC_INT},
-    {"training.steps", "1000000000", SPEC_INT},
+    {"model.source", "model.c", SPEC_STRING, NULL},
+    {"model.lora.targets", "module", SPEC_LIST, "model.lora"},
+    {"data.train.path", "train.txt", SPEC_STRING, NULL},
+    {"data.train.format", "tokens", SPEC_STRING, NULL},
+    {"data.batch_size", "1", SPEC_INT, NULL},
+    {"training.steps", "1000000000", SPEC_INT, NULL},
 };
+enum { NEEDED = sizeof needed / sizeof *needed };
 
 /* Whether the run's length is said in any unit. */
 static bool has_length(const struct spec_node *job) {
@@ -23,23 +28,35 @@ static bool has_length(const struct spec_node *job) {
          spec_find(job, "training.samples") != NULL;
 }
 
-static bool lacks(const struct spec_node *job, const char *key) {
-  return strcmp(key, "training.steps") == 0 ? !has_length(job) : spec_find(job, key) == NULL;
+static bool lacks(const struct spec_node *job, int i) {
+  if (needed[i].with != NULL && spec_find(job, needed[i].with) == NULL) return false;
+  return strcmp(needed[i].key, "training.steps") == 0 ? !has_length(job) : spec_find(job, needed[i].key) == NULL;
+}
+
+/* The value of a needed key; of a list its one element. */
+static struct spec_node *value_of(struct arena *arena, int i) {
+  struct spec_node *value = arena_alloc(arena, sizeof *value);
+  *value = (struct spec_node){.kind = needed[i].kind == SPEC_LIST ? SPEC_STRING : needed[i].kind,
+                              .text = needed[i].value,
+                              .length = strlen(needed[i].value),
+                              .integer = strtoll(needed[i].value, NULL, 10),
+                              .real = strtod(needed[i].value, NULL)};
+  if (needed[i].kind != SPEC_LIST) return value;
+  struct spec_entry *entry = arena_alloc(arena, sizeof *entry);
+  *entry = (struct spec_entry){.value = value};
+  struct spec_node *list = arena_alloc(arena, sizeof *list);
+  *list = (struct spec_node){.kind = SPEC_LIST, .text = "", .entries = entry, .count = 1};
+  return list;
 }
 
 /* The job with a value for each key that it lacks. */
 static const struct spec_node *completed(const struct import *import) {
   const struct spec_node *job = import->job;
   struct diagnostics unread = diagnostics_in(import->arena);
-  for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
-    if (!lacks(import->job, needed[i].key)) continue;
-    struct spec_node *value = arena_alloc(import->arena, sizeof *value);
-    *value = (struct spec_node){.kind = needed[i].kind,
-                                .text = needed[i].value,
-                                .length = strlen(needed[i].value),
-                                .integer = strtoll(needed[i].value, NULL, 10),
-                                .real = strtod(needed[i].value, NULL)};
-    const struct spec_node *with = document_assign(import->arena, import->schema, job, needed[i].key, value, &unread);
+  for (int i = 0; i < NEEDED; i++) {
+    if (!lacks(import->job, i)) continue;
+    const struct spec_node *with =
+        document_assign(import->arena, import->schema, job, needed[i].key, value_of(import->arena, i), &unread);
     if (with != NULL) job = with;
   }
   return job;
@@ -80,18 +97,34 @@ static struct import_row *row_named(struct import *import, const char *message) 
   return NULL;
 }
 
-/* The row that set a key of the group which a message names: "missing key 'enabled' in precision.grad_scaler". */
-static struct import_row *row_in_group(struct import *import, const char *message) {
+/* Whether a text has a dotted name, whole. */
+static bool names_group(const char *text, const char *group) {
+  static const char of_names[] = "abcdefghijklmnopqrstuvwxyz_.";
+  const size_t length = strlen(group);
+  for (const char *at = strstr(text, group); at != NULL; at = strstr(at + 1, group))
+    if (at > text && at[-1] == ' ' && (at[length] == '\0' || strchr(of_names, at[length]) == NULL)) return true;
+  return false;
+}
+
+/* The row that set a key of a group which a text names. */
+static struct import_row *row_in_group(struct import *import, const char *text) {
   for (int i = 0; i < import->count; i++)
     for (int k = 0; k < import->items[i].count; k++) {
       struct import_row *row = &import->items[i].items[k];
       for (int n = 0; row->state == IMPORT_TAKEN && n < row->n_keys; n++) {
-        const char *key = row->keys[n],
-                   *group = arena_printf(import->arena, " %.*s,", (int)(last_word(key) - key - 1), key);
-        if (last_word(key) > key && strstr(message, group) != NULL) return row;
+        const char *key = row->keys[n], *last = last_word(key);
+        if (last > key && names_group(text, arena_copy(import->arena, key, (size_t)(last - key - 1)))) return row;
       }
     }
   return NULL;
+}
+
+/* Of "missing key 'eval_interval' in training, with training.early_stopping" the group that asks for the key, else the
+ * one that lacks it. */
+static struct import_row *row_of_group(struct import *import, const char *message) {
+  const char *cause = strstr(message, ", with ");
+  struct import_row *row = cause != NULL ? row_in_group(import, cause + 1) : NULL;
+  return row != NULL ? row : row_in_group(import, message);
 }
 
 /* A copy of a group without a dotted key, and without groups that it leaves empty. */
@@ -133,7 +166,7 @@ static bool refuse_first(struct import *import, const struct diagnostics *diags)
     if (diags->items[i].severity != SEVERITY_ERROR) continue;
     struct import_row *row = row_at(import, diags->items[i].where);
     if (row == NULL) row = row_named(import, diags->items[i].message);
-    if (row == NULL) row = row_in_group(import, diags->items[i].message);
+    if (row == NULL) row = row_of_group(import, diags->items[i].message);
     if (row == NULL) continue;
     refuse(import, row, text_of(import->arena, diags, i));
     return true;
@@ -148,8 +181,8 @@ bool import_check(struct import *import, struct diagnostics *diags) {
     found = diagnostics_in(import->arena);
     job = job_of_document(import->arena, (json_t *)import->schema, "job", completed(import), &found);
   } while (job == NULL && refuse_first(import, &found));
-  for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-    if (lacks(import->job, needed[i].key)) import->missing[import->n_missing++] = needed[i].key;
+  for (int i = 0; i < NEEDED; i++)
+    if (lacks(import->job, i)) import->missing[import->n_missing++] = needed[i].key;
   if (job == NULL)
     for (int i = 0; i < found.count; i++)
       if (found.items[i].severity == SEVERITY_ERROR)

@@ -203,6 +203,54 @@ static enum import_state as_file(struct conversion *c) {
   return end_as(c, IMPORT_NEEDLESS, "its keys are in a list of their own");
 }
 
+/* "true" is none of the job's values, and "false" is all. */
+static enum import_state as_inverse(struct conversion *c) {
+  return take(c, c->name->at[0], node_of(c, is_off(c->row->value) ? "all" : "none"));
+}
+
+static bool is_regular(const struct spec_node *value) {
+  bool regular = value->kind == SPEC_STRING && strpbrk(value->text, "[(\\|^$") != NULL;
+  for (int i = 0; value->kind == SPEC_LIST && i < value->count; i++)
+    regular = regular || is_regular(value->entries[i].value);
+  return regular;
+}
+
+/* "q_proj,v_proj" */
+static enum import_state as_list(struct conversion *c) {
+  const struct spec_node *value = c->row->value;
+  if (is_regular(value))
+    return end_as(c, IMPORT_REFUSED, "a regular expression is no name: modules are named, or by patterns with * and ?");
+  if (value->kind == SPEC_LIST) return take(c, c->name->at[0], value);
+  if (value->kind != SPEC_STRING || is_word(value, "all") || is_word(value, "all-linear"))
+    return end_as(c, IMPORT_REFUSED, c->name->says);
+  struct {
+    struct spec_entry *items;
+    int count, capacity;
+  } list = {0};
+  for (const char *at = value->text; *at != '\0'; at += strspn(at, ", ")) {
+    const size_t length = strcspn(at, ", ");
+    struct spec_node *word = node_of(c, arena_copy(c->import->arena, at, length));
+    ARENA_PUSH(c->import->arena, list, (struct spec_entry){.value = word});
+    at += length;
+  }
+  const struct spec_node node = {.kind = SPEC_LIST, .text = "", .entries = list.items, .count = list.count};
+  return take(c, c->name->at[0], &node);
+}
+
+/* LLaMA-Factory's, whose alpha is twice the rank where it is not given. */
+static enum import_state as_lora_rank(struct conversion *c) {
+  if (!needs_number(c)) return c->row->state;
+  if (take(c, c->name->at[0], c->row->value) != IMPORT_TAKEN || sibling(c, "lora_alpha") != NULL) return c->row->state;
+  return take(c, "model.lora.alpha", number_of(c, 2 * c->row->value->real));
+}
+
+/* A path of this machine; a name of a hub is none. */
+static enum import_state as_weights(struct conversion *c) {
+  const struct spec_node *value = c->row->value;
+  const bool is_path = value->kind == SPEC_STRING && (value->text[0] == '/' || value->text[0] == '.');
+  return is_path ? take(c, c->name->at[0], value) : end_as(c, IMPORT_REFUSED, c->name->says);
+}
+
 static enum import_state as_kind(struct conversion *c) {
   struct arena *arena = c->import->arena;
   const struct name *kind = names_member(arena, &c->import->names, "DistributedType", c->row->value->text);
@@ -353,7 +401,10 @@ static const struct {
     {"every", as_every},
     {"file", as_file},
     {"init", as_init},
+    {"inverse", as_inverse},
     {"kind", as_kind},
+    {"list", as_list},
+    {"lora_rank", as_lora_rank},
     {"loss_scale", as_loss_scale},
     {"only", as_only},
     {"optional", as_optional},
@@ -364,6 +415,7 @@ static const struct {
     {"train_batch", as_train_batch},
     {"unless_off", as_unless_off},
     {"unless_one", as_unless_one},
+    {"weights", as_weights},
 };
 
 /* Every word of the table is one: tests/import/test_import.py. */

@@ -9,7 +9,10 @@
  *   every KEY       a number of steps, where KEY next to it says steps, or nothing
  *   file            the path of a file that is imported, too
  *   init            nanoGPT's init_from
+ *   inverse         true is none, and false is all
  *   kind            Accelerate's distributed_type
+ *   list            a list, or words between commas; all is refused
+ *   lora_rank       LLaMA-Factory's, whose alpha is twice the rank where it is not given
  *   loss_scale      0 is a dynamic scale, which is the only one
  *   only VALUE      VALUE is the only value that it may have; with 0 also nothing, false and no
  *   optional        what it says can be given, and need not
@@ -20,6 +23,7 @@
  *   train_batch     the samples of a step, which the other two sizes divide
  *   unless_off      a value that says nothing where it is no, none, false, 0 or negative
  *   unless_one      the same where it is 1
+ *   weights         a path of this machine, and no name of a hub
  */
 #ifndef ACCEL_IMPORT_CONVERT_H
 #define ACCEL_IMPORT_CONVERT_H

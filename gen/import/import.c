@@ -35,13 +35,21 @@ static const char *section_class(const struct name_file *kind, const char *path)
   return NULL;
 }
 
+/* What a key is in a class, or in the class that a kind's own is based on. */
+static const struct name *member_of(struct import *import, const struct name_file *kind, const char *class,
+                                    const char *path) {
+  const struct name *own = names_member(import->arena, &import->names, class, path);
+  if (own != NULL || kind->base == NULL || strcmp(class, kind->class) != 0) return own;
+  return names_member(import->arena, &import->names, kind->base, path);
+}
+
 /* How many keys at the top of a file a kind knows. */
 static int known_keys(struct import *import, const struct name_file *kind, const struct spec_node *map) {
   int count = 0;
   for (int i = 0; i < map->count; i++) {
     const char *key = map->entries[i].key;
     count += section_class(kind, key) != NULL || has_below(import, kind->class, key) ||
-             names_member(import->arena, &import->names, kind->class, key) != NULL;
+             member_of(import, kind, kind->class, key) != NULL;
   }
   return count;
 }
@@ -100,6 +108,12 @@ static bool has_below(struct import *import, const char *class, const char *path
   return false;
 }
 
+/* The same of a class and, of a kind's own, of the one that it is based on. */
+static bool has_group(struct import *import, const struct name_file *kind, const char *class, const char *path) {
+  const bool based = kind->base != NULL && strcmp(class, kind->class) == 0;
+  return has_below(import, class, path) || (based && has_below(import, kind->base, path));
+}
+
 /* The member that an unknown key is nearest to, as a sentence. */
 static const char *suggestion(struct import *import, const char *class, const char *path) {
   const struct names *all = &import->names;
@@ -115,7 +129,8 @@ static const char *suggestion(struct import *import, const char *class, const ch
 
 /* Whether a path is a group of keys that are known. */
 static bool is_group(const struct walk *walk, const char *class, const char *path, const char *shown) {
-  return section_class(walk->import->items[walk->file].kind, shown) != NULL || has_below(walk->import, class, path);
+  const struct name_file *kind = walk->import->items[walk->file].kind;
+  return section_class(kind, shown) != NULL || has_group(walk->import, kind, class, path);
 }
 
 static void add_row(const struct walk *walk, const struct spec_node *group, const char *class, const char *path,
@@ -124,7 +139,7 @@ static void add_row(const struct walk *walk, const struct spec_node *group, cons
   struct import_row row = {.key = shown, .value = entry->value, .where = entry->value->where};
   struct conversion conversion = {.import = import,
                                   .group = group,
-                                  .name = names_member(import->arena, &import->names, class, path),
+                                  .name = member_of(import, import->items[walk->file].kind, class, path),
                                   .row = &row,
                                   .folder = walk->folder};
   const bool nothing = entry->value->kind == SPEC_NULL || (entry->value->kind == SPEC_MAP && entry->value->count == 0);
@@ -152,7 +167,7 @@ static void walk_map(const struct walk *walk, const struct spec_node *map, const
     const bool is_map = entry->value->kind == SPEC_MAP && entry->value->count > 0;
     if (is_map && section != NULL)
       walk_map(walk, entry->value, section, "", whole);
-    else if (is_map && has_below(import, class, below))
+    else if (is_map && has_group(import, import->items[walk->file].kind, class, below))
       walk_map(walk, entry->value, class, below, whole);
     else
       add_row(walk, map, class, below, whole, entry);

@@ -126,6 +126,7 @@ struct name_files name_files_of(struct arena *arena) {
     struct name_file file = {.kind = table->entries[i].key,
                              .says = text_of(row, "says"),
                              .class = text_of(row, "class"),
+                             .base = text_of(row, "base"),
                              .ending = text_of(row, "ending"),
                              .defaults = spec_find(row, "defaults"),
                              .defaults_if = text_of(row, "if")};
@@ -171,15 +172,22 @@ struct names names_members(struct arena *arena, const struct names *all, const s
   return members;
 }
 
+/* Whether a member is of all paths that begin with its word: "wandb_*". */
+static bool is_start(const struct name *name, const char *whole) {
+  return name->word[strlen(name->word) - 1] == '*' && strncmp(whole, name->path, strlen(name->path)) == 0;
+}
+
 const struct name *names_member(struct arena *arena, const struct names *all, const char *class, const char *path) {
   const char *whole = names_normal(arena, arena_printf(arena, "%s.%s", class, path));
   const char *alias = names_normal(arena, path);
+  const struct name *longest = NULL;
   for (int i = 0; i < all->count; i++) {
     const struct name *name = all->items[i];
     if (name->is_value || name->of == NULL || strcmp(name->of, class) != 0) continue;
     if (strcmp(name->path, whole) == 0 || (name->alias != NULL && strcmp(name->alias, alias) == 0)) return name;
+    if (is_start(name, whole) && (longest == NULL || strlen(longest->path) < strlen(name->path))) longest = name;
   }
-  return NULL;
+  return longest;
 }
 
 const struct name *names_value(struct arena *arena, const struct names *all, const char *path, const char *word) {

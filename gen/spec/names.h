@@ -33,6 +33,7 @@ struct names {
 struct name_file {
   const char *kind, *says; /* "deepspeed", "a configuration of DeepSpeed" */
   const char *class;       /* of its keys; those in groups are its members by their whole paths */
+  const char *base;        /* the class of keys that this one does not have; NULL: none */
   const char *ending;      /* of the names of all such files, and of no others: ".py"; NULL: any */
   struct name_section {
     const char *key, *class;
@@ -59,7 +60,8 @@ struct names names_find(struct arena *arena, const struct names *all, const char
 /* The members of a class, in their order. */
 struct names names_members(struct arena *arena, const struct names *all, const struct name *class);
 
-/* The member of a class at a dotted path, or under the class's prefix; NULL for none. */
+/* The member of a class at a dotted path, or under the class's prefix; else one that ends with * and begins as the path
+ * does, the longest; NULL for none. */
 const struct name *names_member(struct arena *arena, const struct names *all, const char *class, const char *path);
 
 /* What is said of a value of the key at `path`, in letters of any case; NULL for nothing. */

@@ -61,6 +61,39 @@ decay_lr = False
 """
 
 
+LLAMA_FACTORY = """model_name_or_path: ./weights
+stage: pt
+finetuning_type: lora
+lora_rank: 8
+lora_target: c_attn,c_proj
+cutoff_len: 32
+per_device_train_batch_size: 2
+learning_rate: 1.0e-4
+lr_scheduler_type: cosine
+max_steps: 100
+bf16: true
+quantization_bit: 4
+plot_loss: false
+template: llama3
+"""
+AXOLOTL = """base_model: some/model
+adapter: lora
+lora_r: 16
+lora_alpha: 32
+lora_target_modules: [c_attn]
+sequence_len: 32
+micro_batch_size: 2
+optimizer: adamw_bnb_8bit
+lr_scheduler: cosine
+learning_rate: 2e-4
+max_steps: 100
+bf16: auto
+gradient_checkpointing: offload
+wandb_entity:
+liger_rope: true
+"""
+
+
 def write(name, text):
     path = FOLDER / name
     path.write_text(text if isinstance(text, str) else json.dumps(text, indent=1))
@@ -127,6 +160,13 @@ def kinds():
             {"data.train.path": "data/shakespeare/train.bin", "accumulation.num_steps": "40", "model.config.n_embd": "384", "optimizer.betas": "[0.9, 0.95]",
              "optimizer.lr": "0.0006"},
             {"wandb_run_name": "refused", "decay_lr": "needless", "min_lr": "needless"})
+    compare("arguments of LLaMA-Factory", [write("factory.yaml", LLAMA_FACTORY)],
+            {"model.weights": '"./weights"', "model.lora.rank": "8", "model.lora.alpha": "16", "model.lora.targets": "[c_attn, c_proj]", "data.sequence_length": "32",
+             "training.steps": "100", "schedule.name": "cosine"},
+            {"stage": "needless", "quantization_bit": "refused", "template": "refused", "plot_loss": "needless"})
+    compare("a configuration of axolotl", [write("axolotl.yaml", AXOLOTL)],
+            {"model.lora.rank": "16", "model.lora.targets": "[c_attn]", "optimizer.state_dtype": "8bit", "optimizer.lr": "0.0002"},
+            {"base_model": "refused", "bf16": "open", "gradient_checkpointing": "refused", "wandb_entity": "needless", "liger_rope": "needless"})
     both = write("both.yaml", "distributed_type: DEEPSPEED\nnum_processes: 2\nuse_cpu: true\ndeepspeed_config:\n  deepspeed_config_file: ds.json\n")
     compare("a file that another one names", [both], {"devices.per_node": "2", "optimizer.name": "adamw"}, {"deepspeed_config.deepspeed_config_file": "needless"})
     other = write("other.json", {"zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": 8})

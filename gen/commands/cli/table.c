@@ -233,7 +233,7 @@ const struct option option_table[] = {
      .summary =
          "the format of the files that are read. The default is text or bytes (a byte is a token), for inspect tokens. "
          "A file that is not text (JSON, a table, compressed) is refused unless --format is given"},
-    {"--format", NULL, "KIND", .choices = " accelerate deepspeed trainer nanogpt ", MEMBER(format),
+    {"--format", NULL, "KIND", .choices = " accelerate deepspeed trainer llamafactory axolotl nanogpt ", MEMBER(format),
      .commands = " import ", .page = "import.md", .summary = "what the files are, where their keys do not say it"},
     {"--strict", .commands = " import ", MEMBER(strict), .summary = "write no job when a key is refused or not known"},
     {"--fail-on", NULL, "V", .choices = " broken unproved never ", MEMBER(fail_on), .commands = " audit ",
