@@ -26,11 +26,13 @@ static void add_line(struct helper *h, const char *text) {
   text_puts(h->out, "\n");
 }
 
-/* "  split_batches                 data.split_batches" */
+/* "  split_batches       data.split_batches" */
 static void add_row(struct helper *h, const char *name, const char *words) {
-  enum { WIDE = 34 };
-  text_printf(h->out, "  %-*s", WIDE - 2, name);
-  if (strlen(name) > WIDE - 4) text_printf(h->out, "\n%*s", WIDE, "");
+  enum { WIDE = 22 }; /* the longest key of the job ends in column 80 */
+  if (strlen(name) > WIDE - 4)
+    text_printf(h->out, "  %s\n%*s", name, WIDE, "");
+  else
+    text_printf(h->out, "  %-*s", WIDE - 2, name);
   text_fold(h->out, words, WIDE, WIDE, COLUMNS);
   text_puts(h->out, "\n");
 }
