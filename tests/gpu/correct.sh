@@ -171,19 +171,32 @@ topology() {
     tell topology float32 FAILED "$(complaint runs/topology.log)"
   fi
 }
-# Trains job $1 on two GPUs.
-train_two() {
+# Rank $3 of the $2 that train job $1.
+train_rank() {
+  log="runs/$1-$3.log"
+  [ "$3" -gt 0 ] || log="runs/$1.log"
+  RANK=$3 WORLD_SIZE=$2 limited "${CAP:-60}" "bundles/$1/trainer" --data "$folder/train.bin" --project-dir "runs/$1" >"$log" 2>&1
+}
+# Trains job $1 on $2 GPUs.
+train_ranks() {
   rm -rf "runs/$1"
   mkdir -p "runs/$1"
-  RANK=1 WORLD_SIZE=2 limited "${CAP:-60}" "bundles/$1/trainer" --data "$folder/train.bin" --project-dir "runs/$1" >"runs/$1-1.log" 2>&1 &
-  second=$!
-  RANK=0 WORLD_SIZE=2 limited "${CAP:-60}" "bundles/$1/trainer" --data "$folder/train.bin" --project-dir "runs/$1" >"runs/$1.log" 2>&1 && wait "$second"
+  others=
+  for rank in $(seq $(($2 - 1))); do
+    train_rank "$1" "$2" "$rank" &
+    others="$others $!"
+  done
+  train_rank "$1" "$2" 0 && for other in $others; do wait "$other" || return 1; done
 }
 # Ranks that divide a model. NCCL takes no two ranks on one GPU: there, the kernels of `tensors` are compiled for it, and no more.
 axes() {
-  for job in tensors residual heads keys; do
+  for job in tensors residual plan heads keys shards; do
     is_ready "$job" || continue
-    if train_two "$job"; then
+    count=2
+    if [ "$job" = shards ]; then count=4; fi
+    if [ "$gpus" -lt "$count" ]; then
+      tell ranks "$job" SKIPPED "$gpus GPUs, of $count"
+    elif train_ranks "$job" "$count"; then
       compared ranks "$job" "$(difference "$job" references/float32/metrics.jsonl)" 2e-3 "one processor's"
     else
       tell ranks "$job" FAILED "$(complaint "runs/$job.log")"
@@ -192,18 +205,18 @@ axes() {
 }
 ranks() {
   if [ "$gpus" -lt 2 ]; then
-    for name in zero3 topology tensors residual heads keys; do tell ranks "$name" SKIPPED "one GPU, on which NCCL takes no two ranks"; done
+    for name in zero3 topology tensors residual plan heads keys shards; do tell ranks "$name" SKIPPED "one GPU, on which NCCL takes no two ranks"; done
     return 0
   fi
   if is_ready ranks; then
-    if train_two ranks; then
+    if train_ranks ranks 2; then
       compared ranks zero3 "$(difference ranks references/float32/metrics.jsonl)" 2e-3 "one processor's"
     else
       tell ranks zero3 FAILED "$(complaint runs/ranks.log)"
     fi
   fi
   if is_ready topology-ranks; then
-    train_two topology-ranks && same topology topology-ranks && good=0 || good=1
+    train_ranks topology-ranks 2 && same topology topology-ranks && good=0 || good=1
     verdict ranks topology "the weights of two GPUs, bit by bit those of one that has all micro-batches; $(complaint runs/topology-ranks.log)"
   fi
   axes
