@@ -44,10 +44,8 @@ static const struct refusal dividing[] = {
 };
 
 /* Of ranks along cp round which keys and values go. */
-static const char no_ring[] = "programs for GPUs have no kernel of ring attention so far";
 static const struct refusal ring[] = {
-    {"devices.kind", "cuda", no_ring, "devices.kind: cpu"},
-    {"devices.kind", "hip", no_ring, "devices.kind: cpu"},
+    {"devices.kind", "hip", "programs for AMD's GPUs have no kernel of ring attention so far", "devices.kind: cpu"},
 };
 
 /* Of ranks that divide sequences. */

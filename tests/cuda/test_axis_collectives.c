@@ -12,7 +12,7 @@
 enum { RANKS = 8, BLOCKS = 3, LENGTH = 20, PART = BLOCKS * LENGTH };
 
 struct arena {
-  _Alignas(64) float part[PART], whole[2 * PART], sums[PART], own[PART], all[2 * PART], turned[2 * PART];
+  _Alignas(64) float part[PART], whole[2 * PART], sums[PART], own[PART], all[2 * PART], turned[2 * PART], round[PART];
   _Alignas(64) uint16_t narrow[PART];
   _Alignas(256) char workspace[256];
 };
@@ -39,6 +39,7 @@ static enum accel_axis at_hand;
 
 static void record(void) {
   const accel_stream stream = accel_gpu_stream(ACCEL_COMPUTE);
+  accel_send_receive(at_hand, 1, arena->part, -1, arena->round, sizeof arena->round);
   accel_gpu_copy(stream, arena->own, arena->part, sizeof arena->own);
   accel_all_reduce_from(at_hand, arena->own, arena->sums, PART);
   accel_gpu_copy(stream, arena->own, arena->sums, sizeof arena->own); /* as it was summed, and not before */
@@ -60,6 +61,8 @@ static void check(int ranks, int first, int apart) {
   const int own = (rt_world()->rank - first) / apart;
   accel_gpu_read(&host, arena, sizeof host);
   for (int i = 0; i < PART; i++) {
+    const int before = (own + ranks - 1) % ranks;
+    require(host.round[i] == value(first + before * apart, i), "what goes round", at_hand);
     float sum = 0;
     for (int r = 0; r < ranks; r++) sum += value(first + r * apart, i);
     require(host.own[i] == sum, "a sum", at_hand);

@@ -190,7 +190,7 @@ train_ranks() {
 }
 # Ranks that divide a model. NCCL takes no two ranks on one GPU: there, the kernels of `tensors` are compiled for it, and no more.
 axes() {
-  for job in tensors residual plan heads keys shards; do
+  for job in tensors residual plan heads keys ring shards; do
     is_ready "$job" || continue
     count=2
     if [ "$job" = shards ]; then count=4; fi
@@ -205,7 +205,7 @@ axes() {
 }
 ranks() {
   if [ "$gpus" -lt 2 ]; then
-    for name in zero3 topology tensors residual plan heads keys shards; do tell ranks "$name" SKIPPED "one GPU, on which NCCL takes no two ranks"; done
+    for name in zero3 topology tensors residual plan heads keys ring shards; do tell ranks "$name" SKIPPED "one GPU, on which NCCL takes no two ranks"; done
     return 0
   fi
   if is_ready ranks; then

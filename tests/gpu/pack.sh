@@ -10,7 +10,7 @@ shift
 mkdir -p "$folder/jobs" "$folder/references"
 folder=$(cd "$folder" && pwd)
 gen=$tree/build/accel-gen
-wanted=" ${*:-float32 tf32 bf16 steady fp16 grouped recompute experts experts16 images images16 states8 adalomo resume evaluate generate overflow offload profile rates topology ranks topology-ranks tensors residual plan heads keys shards gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-whole gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
+wanted=" ${*:-float32 tf32 bf16 steady fp16 grouped recompute experts experts16 images images16 states8 adalomo resume evaluate generate overflow offload profile rates topology ranks topology-ranks tensors residual plan heads keys ring shards gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-whole gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
 
 # Tokens below 256 as 16-bit numbers; a text of the tree is data enough.
 if [ ! -f "$folder/train.bin" ]; then
@@ -52,6 +52,7 @@ apart="[{match: '*.c_attn', style: rowwise_split_input}, {match: '*.mlp.c_fc', s
 write plan nanogpt "$small" "$tokens" "$two {tp: 2, tp_plan: $apart}"
 write heads nanogpt "$small" "$tokens" "$two {sp: 2}"
 write keys nanogpt "$small" "$tokens" "$two {cp: 2}"
+write ring nanogpt "$small" "$tokens" "$two {cp: 2, cp_comm: ring}"
 # Four, of which two at a time take half of them.
 write shards nanogpt "$small" "train: {path: $folder/train.bin, format: nanogpt}, batch_size: 4" \
   "$steps\ndevices: {per_node: 4}\nparallelism: {tp: 2, zero_stage: 3}"
@@ -107,7 +108,7 @@ for path in "$folder"/jobs/*.yaml; do
     continue
   fi
   rm "$folder/$name.refused"
-  case $name in gpt2-* | steady | resume | evaluate | generate | overflow | offload | profile | rates | topology | ranks | topology-ranks | tensors | residual | plan | heads | keys | shards) continue ;; esac
+  case $name in gpt2-* | steady | resume | evaluate | generate | overflow | offload | profile | rates | topology | ranks | topology-ranks | tensors | residual | plan | heads | keys | ring | shards) continue ;; esac
   # shellcheck disable=SC2086
   "$gen" build "$path" $start -o "$folder/references/trainer"
   (cd "$folder/references" && OMP_WAIT_POLICY=passive ./trainer --steps "${REFERENCE_STEPS:-200}" --project-dir "$name" >/dev/null)

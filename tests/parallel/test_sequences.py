@@ -219,8 +219,6 @@ class Refused(unittest.TestCase):
     def test_gpus(self):
         """What runs on NVIDIA's is in tests/cuda/test_axes.py."""
         self.refused("programs for AMD's GPUs divide no sequences so far", devices={"per_node": 2, "kind": "hip"})
-        self.refused("'devices.kind' does not go with parallelism.cp_comm: ring: programs for GPUs have no kernel of ring attention so far",
-                     devices={"per_node": 2, "kind": "cuda"}, parallelism=along("ring", 2))
 
 
 if __name__ == "__main__":

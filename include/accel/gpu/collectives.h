@@ -5,8 +5,8 @@
  *   accel_start_reduce_scatter                    of shards of which the last is not shorter,
  *   accel_start_all_gather, _from                 and what comes together of them,
  *   accel_broadcast_values                        and what the first rank along an axis has
- *   accel_all_reduce_from, accel_all_gather_parts, accel_reduce_scatter_parts, and those of 16 bits, accel_all_to_all
- *                                                 of a model's tensors; the compute stream waits for each. Sums are
+ *   accel_all_reduce_from, accel_all_gather_parts, accel_reduce_scatter_parts, and those of 16 bits, accel_all_to_all,
+ *   accel_send_receive                            of a model's tensors; the compute stream waits for each. Sums are
  *                                                 in NCCL's order, and `work` stays as it is
  *   accel_wait_collectives                        makes the compute stream wait for all in flight,
  *   accel_wait_reductions, accel_wait_gathers     for sums, or for what is gathered, while others go on

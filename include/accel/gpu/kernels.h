@@ -7,6 +7,7 @@
 #include "../repeat.h"
 #include "attend.h"
 #include "attend_by_rows.h"
+#include "attend_in_ring.h"
 #include "batch_norm.h"
 #include "convolve.h"
 #include "cross_entropy.h"
