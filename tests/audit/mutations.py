@@ -175,11 +175,6 @@ def of_rings(*changes):
     return of_ranks(*changes, mark="(ACCEL_CP,")
 
 
-def of_stages(*changes):
-    """One of these changes of a program whose ranks are the stages of a pipeline."""
-    return of_ranks(*changes, mark="(ACCEL_PP,")
-
-
 # A collective between parts of activations and the whole: its operands, how many blocks, and how long a range of each is.
 PARTS = r"(accel_(?:all_gather|reduce_scatter)_(?:bfloat16_)?parts)\(ACCEL_TP, ([^;]*), (\d+), (\d+)\);"
 PARTS_CALL = r"\n  ((?:all_gather|reduce_scatter)_\w+\([^;]*;)"
@@ -330,9 +325,6 @@ KINDS = {
         (r"\n  (all_to_all_\w+\(|accel_all_to_all\()([^;]*;)", r"\n  if (arena->result[0] < 9.0f) \1\2"))),
     "exchange with itself": ("no-overlap", replace(EXCHANGE, r"\1(\2, \3, \3, \5 * sizeof *\6)")),
     "part of another rank": ("in-bounds", replace(r"\+ rank_along_sp\)", "+ rank_along_sp + 1)")),
-    "message to another rank": ("deadlock-free", replace(RING, lambda m, r: r.choice([
-        f"{m[1]}{m[4]}, {m[3]}, {m[4]}, {m[5]}, {m[6]}{m[7]}", f"{m[1]}{m[2]}, {m[3]}, {m[2]}, {m[5]}, {m[6]}{m[7]}",
-        f"{m[1]}{int(m[2]) + 1}, {m[3]}, {m[4]}, {m[5]}, {m[6]}{m[7]}", f"{m[1]}0, {m[3]}, 0, {m[5]}, {m[6]}{m[7]}"]))),
     "message by the rank": ("same-collectives", of_rings(
         (RING, r"\1(int)rank_along_cp, \3, \4, \5, \6\7"), (RING, r"\1\2, \3, \4, \5, \6 / (rank_along_cp + 1)\7"),
         (r"\n( +)(accel_send_receive\([^;]*;)", r"\n\1if (rank_along_cp == 0) \2"),
@@ -342,27 +334,6 @@ KINDS = {
     "message of too little": ("written-before-read no-overlap", replace(RING, lambda m, r: (
         f"{m[1]}{m[2]}, {m[3]}, {m[4]}, {m[5]}, {int(m[6]) - r.choice([1, 7, int(m[6]) // 2])}{m[7]}"))),
     "message over itself": ("no-overlap", replace(RING, r"\1\2, \3, \4, \3, \6\7")),
-    "message to another stage": ("deadlock-free", replace(
-        r"(accel_(?:send|start_send|receive|add_other)\(ACCEL_PP, )(\d)", lambda m, r: m[1] + str(int(m[2]) + r.choice([-1, 1])))),
-    "message of another size": ("deadlock-free", replace(
-        r"(accel_(?:send|start_send|receive)\(ACCEL_PP, [^;]*, )(\d+)( \* sizeof)", lambda m, r: f"{m[1]}{int(m[2]) // r.choice([2, 4])}{m[3]}")),
-    "message left out": ("deadlock-free", replace(r"\n  (?:if \(stage == \d\) )?accel_(?:send|start_send|receive|add_other)\(ACCEL_PP, [^;]*;", "")),
-    "message sent twice": ("deadlock-free", replace(r"\n  (accel_(?:send|start_send|receive)\(ACCEL_PP, [^;]*;)", r"\g<0>\n  \1")),
-    "sending instead of a receipt": ("deadlock-free", replace(
-        r"accel_(send|start_send|receive)(\(ACCEL_PP, )", lambda m, r: f"accel_{'send' if m[1] == 'receive' else 'receive'}{m[2]}")),
-    "stage that leaves a micro-batch out": ("deadlock-free", of_stages(
-        (r"if \(stage == 0\)(\s+stage_0_)", r"if (stage == 0 && i > 0)\1"),
-        (r"i < (\d+); i\+\+\) go_back\(", r"i < \1 - (stage == 0); i++) go_back("),
-        (r"\n( +)go_forward\(", r"\n\1if (stage == 0 || i != 1) go_forward("))),
-    "stages in another order": ("deadlock-free", of_stages(
-        (r"\n( +)(go_forward\([^;]*;)\n +(go_back\([^;]*;)",
-         r"\n\1if (stage == 0) \2\n\1\3\n\1if (stage > 0) \2"),
-        (r"\n  add_gradients\(\);((?:\n.*){1,8}?\n  report.grad_norm = [^;]*;)",
-         r"\n  if (stage == 0) add_gradients();\1\n  if (stage > 0) add_gradients();"))),
-    "stage that runs ahead": ("deadlock-free", replace(
-        r"(rooms\[\] = \{)(\d+)", lambda m, r: m[1] + str(int(m[2]) + r.choice([1, 2])))),
-    "message that its stage waits for": ("deadlock-free", replace(r"accel_start_send(\(ACCEL_PP, )", r"accel_send\1")),
-    "sum of one stage": ("deadlock-free", replace(r"\n  (accel_all_reduce_\w+\(ACCEL_PP)", r"\n  if (stage == 1) \1")),
     "overflow": ("no-overflow", in_kernel("for (int i = 0; i < 64; i++) (void)(i * 100000000);")),
 }
 
