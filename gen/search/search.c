@@ -22,9 +22,17 @@ void mesh_keys(struct arena *arena, const struct mesh *mesh, const struct job *j
   text_puts(&text, "{");
   for (int i = 0; i < AXES; i++) put_axis(&text, job_axis_names[i], lengths[i]);
   put_axis(&text, "dp_replicate", mesh->replicas);
+  const int64_t stages = mesh->stages * mesh->chunks;
   if (mesh->stages > 1) text_printf(&text, ", pp_schedule: %s", order_names[mesh->order]);
   if (mesh->zero_stage > 0) text_printf(&text, ", zero_stage: %d", mesh->zero_stage);
-  if (cut->splits_sequence) text_puts(&text, ", megatron: {sequence_parallelism: true}");
+  if (cut->splits_sequence || mesh->chunks > 1) {
+    text_puts(&text, ", megatron: {");
+    if (cut->splits_sequence) text_puts(&text, "sequence_parallelism: true");
+    if (mesh->chunks > 1)
+      text_printf(&text, "%snum_layers_per_virtual_pipeline_stage: %lld", cut->splits_sequence ? ", " : "",
+                  (long long)(mesh->division->layers / stages));
+    text_puts(&text, "}");
+  }
   text_puts(&text, "}");
   int64_t batch = mesh->batch;
   if (job->data.split_batches) batch *= mesh->replicas * mesh->shards * cut->ep;
@@ -74,7 +82,7 @@ static const char *error_in(struct arena *arena, const struct diagnostics *diags
 
 /* What the job's keys cannot say. */
 static const char *unsaid(struct arena *arena, const struct mesh *mesh) {
-  if (mesh->order <= ORDER_1F1B) return NULL;
+  if (mesh->order <= ORDER_INTERLEAVED) return NULL;
   return arena_printf(arena, "parallelism.pp_schedule has no '%s' so far", order_names[mesh->order]);
 }
 

@@ -47,6 +47,9 @@ def keys_of(mesh, job):
         parallelism["zero_stage"] = mesh["zero_stage"]
     if mesh["sequence_parallelism"]:
         parallelism["megatron"] = {"sequence_parallelism": True}
+    if mesh["chunks"] > 1:
+        each = job["model"]["config"]["n_layer"] // (mesh["axes"]["pp"] * mesh["chunks"])
+        parallelism.setdefault("megatron", {})["num_layers_per_virtual_pipeline_stage"] = each
     return {"parallelism": parallelism, "memory": {"activation_checkpointing": "all" if mesh["recomputes"] else "none"},
             "data": {**job["data"], "batch_size": mesh["batch_size"]}, "accumulation": {**job["accumulation"], "num_steps": mesh["num_steps"]}}
 
