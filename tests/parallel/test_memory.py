@@ -61,29 +61,37 @@ class Memory(unittest.TestCase):
         """Of which ranks have shards."""
         self.check(self.constants(1, tp=2, zero_stage=2), {"tp": 2, "zero_stage": 2})
 
-    def stages(self, layers, batch):
-        """The trainer of a pipeline, and the bytes that the plan says of each stage."""
+    def stages(self, ranks, layers, batch, micro_batches, **mesh):
+        """The trainer of a pipeline, and the bytes that the plan says of each of its ranks."""
         config = {"n_layer": layers, "n_head": 2, "n_embd": 96, "vocab_size": 256, "block_size": 32}
-        trainer = Ranks(4, job_of(4, batch, 2, config=config, parallelism={"pp": 4},
-                                  accumulation={"num_steps": 5, "sync_with_dataloader": False}))
+        trainer = Ranks(ranks, job_of(ranks, batch, 2, config=config, parallelism={"pp": ranks, **mesh},
+                                      accumulation={"num_steps": micro_batches, "sync_with_dataloader": False}))
         trainer.build()
         stages = trainer.plan()["pipeline"]["stages"]
         return trainer, [sum(stage[name] for name in ("weights", "gradients", "optimizer", "activations")) for stage in stages]
 
     def test_peak_of_stages(self):
-        """Which keep activations of 4, 3, 2 and 1 micro-batches. Rank 0 saves, so it has all weights in the end."""
-        few, little = self.stages(4, 8)
-        many, much = self.stages(2 * LAYERS, 8)
+        """Which keep activations of 4, 3, 2 and 1 micro-batches."""
+        self.check_stages(self.stages(4, 4, 8, 5), self.stages(4, 2 * LAYERS, 8, 5), 2 * LAYERS - 4)
+
+    def test_peak_of_chunks(self):
+        """Two stages on each rank, of 3 and 1 micro-batches on the last one."""
+        self.check_stages(*(self.stages(2, 4 * each, 8, 4, pp_schedule="interleaved", megatron={"num_layers_per_virtual_pipeline_stage": each})
+                            for each in (1, 8)), 28)
+
+    def check_stages(self, smaller, larger, layers):
+        """A pipeline, and one of so many layers more. Rank 0 saves, so it has all weights in the end."""
+        (few, little), (many, much) = smaller, larger
         constants = [min(peaks) - bytes for *peaks, bytes in zip(*(self.peaks(few, SMALL_PAGES) for _ in range(2)), little, strict=True)]
-        most = [0.01 * bytes + NAMES * (2 * LAYERS - 4) // 4 for bytes in much]
-        taken = [float("inf")] * 4
+        most = [0.01 * bytes + NAMES * layers // few.ranks for bytes in much]
+        taken = [float("inf")] * few.ranks
         for _ in range(RUNS):
             taken = [min(pair) for pair in zip(taken, map(operator.sub, self.peaks(many, SMALL_PAGES), constants), strict=True)]
-            if all(abs(taken[rank] - much[rank]) < most[rank] for rank in (1, 2, 3)):
+            if all(abs(taken[rank] - much[rank]) < most[rank] for rank in range(1, few.ranks)):
                 break
-        for rank in (1, 2, 3):
-            print(f"stage {rank}: {much[rank] / MIB:.2f} MiB planned, {taken[rank] / MIB:.2f} taken, {100 * (taken[rank] / much[rank] - 1):+.2f} %")
-            self.assertLess(abs(taken[rank] - much[rank]), most[rank], f"stage {rank}")
+        for rank in range(1, few.ranks):
+            print(f"rank {rank}: {much[rank] / MIB:.2f} MiB planned, {taken[rank] / MIB:.2f} taken, {100 * (taken[rank] / much[rank] - 1):+.2f} %")
+            self.assertLess(abs(taken[rank] - much[rank]), most[rank], f"rank {rank}")
 
     def check(self, constants, *divisions):
         for parallelism in divisions:
