@@ -153,6 +153,9 @@ static void set_entries(struct jinja_value context, const struct program *progra
   set_bool(arena, context, "groups_random", draws_in_groups(program));
   set_bool(arena, context, "backward_updates", backward != NULL && backward->updates);
   set_bool(arena, context, "backward_scratch", backward != NULL && backward->scratch_bytes > 0);
+  const struct function *deferred = program->entry.deferred;
+  set_text(arena, context, "deferred", deferred != NULL ? deferred->name : "");
+  set_bool(arena, context, "deferred_scratch", deferred != NULL && deferred->scratch_bytes > 0);
   if (backward != NULL)
     jinja_set(arena, context, "backward_arguments", entry_arguments_value(program, backward, "weights"));
   set_evaluation(context, program);

@@ -70,8 +70,9 @@ static struct jinja_value parameters_value(const struct program *program, const 
   if (saving_function(function)->aliased) add_parameter(arena, list, "aliased", "aliased", "", "");
   if (function->scratch_bytes > 0) add_parameter(arena, list, "scratch", "scratch", scratch_type(arena, function), "");
   for (int i = 0; i < region->results.count; i++)
-    add_parameter(arena, list, "output", result_name(function, i), element_type(region->results.items[i]->dtype),
-                  extent_text(arena, region->results.items[i]->shape));
+    if (takes_result(function, i))
+      add_parameter(arena, list, is_deferred(function) ? "input" : "output", result_name(function, i),
+                    element_type(region->results.items[i]->dtype), extent_text(arena, region->results.items[i]->shape));
   for (int i = 0; i < region->inputs.count; i++)
     if (function->uses_inputs[i])
       add_parameter(arena, list, "input", region->inputs.items[i]->name, element_type(region->inputs.items[i]->dtype),
@@ -239,9 +240,10 @@ static void push_operands(const struct program *program, const struct function *
   const struct call *call = step->node->call;
   bool back = call->forward != NULL;
   for (int i = 0; i < call->callee->results.count; i++)
-    jinja_push(arena, list,
-               call->count > 1 ? iteration_argument(arena, &step->outputs[i], back ? 0 : 1)
-                               : operand_argument(program, function, &step->outputs[i]));
+    if (takes_result(step->callee, i))
+      jinja_push(arena, list,
+                 call->count > 1 ? iteration_argument(arena, &step->outputs[i], back ? 0 : 1)
+                                 : operand_argument(program, function, &step->outputs[i]));
   for (int i = 0; i < call->callee->inputs.count; i++) {
     if (!step->callee->uses_inputs[i]) continue;
     bool carried = call->count > 1 && call->carry[i] >= 0, stacked = call->stacked != NULL && call->stacked[i];
@@ -315,6 +317,8 @@ static void set_heading(struct arena *arena, struct jinja_value value, const str
   set_comment(arena, value, "file", name_in_folder(function->region->where.file));
   set_int(arena, value, "line", function->region->where.line);
   set_bool(arena, value, "backward", function->forward != NULL);
+  set_bool(arena, value, "deferred", is_deferred(function));
+  set_bool(arena, value, "defers", function->deferred != NULL);
   set_origin(arena, value, function->region->where);
 }
 
@@ -507,6 +511,7 @@ static struct jinja_value arena_member(struct arena *arena, const char *member, 
 /* Which member of the arena's scratch an entry function has. */
 static const char *scratch_member(const struct program *program, const struct function *function) {
   if (function == program->entry.second) return program->kind == PROGRAM_GENERATE ? "one" : "evaluation";
+  if (is_deferred(function)) return "weight_gradients";
   return function->forward != NULL ? "backward" : "forward";
 }
 
@@ -527,8 +532,9 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
   bool first =
       function != program->entry.forward || !program->entry.loss_in_backward; /* of its results is the program's */
   for (int i = 0; i < region->results.count; i++)
-    jinja_push(arena, list,
-               arena_member(arena, i == 0 && first ? "result" : region->results.items[i]->name, NULL, false));
+    if (takes_result(function, i))
+      jinja_push(arena, list,
+                 arena_member(arena, i == 0 && first ? "result" : region->results.items[i]->name, NULL, false));
   for (int i = 0; i < region->inputs.count; i++)
     if (function->uses_inputs[i])
       jinja_push(arena, list, arena_member(arena, region->inputs.items[i]->name, NULL, false));
@@ -594,6 +600,8 @@ struct jinja_value stages_value(const struct program *program) {
     jinja_set(arena, value, "forward", stage_call(program, program->entry.forward, k, "weights"));
     if (program->entry.backward != NULL)
       jinja_set(arena, value, "backward", stage_call(program, program->entry.backward, k, "weights"));
+    if (program->entry.deferred != NULL)
+      jinja_set(arena, value, "deferred", stage_call(program, program->entry.deferred, k, "weights"));
     const struct function *second =
         program->kind == PROGRAM_TRAIN ? evaluation_function(program) : program->entry.second;
     if (second != NULL)

@@ -135,7 +135,8 @@ static struct jinja_value number_value(struct arena *arena, struct schedule_numb
 
 /* [{first, end, waits, actions: [{kind, shift}]}], with numbers {constant, ahead}. */
 static struct jinja_value loops_value(struct arena *arena, const struct schedule *schedule) {
-  static const char *const kinds[ACTIONS] = {[ACTION_FORWARD] = "forward", [ACTION_BACKWARD] = "backward"};
+  static const char *const kinds[ACTIONS] = {
+      [ACTION_FORWARD] = "forward", [ACTION_BACKWARD] = "backward", [ACTION_DEFERRED] = "deferred"};
   struct jinja_value list = jinja_list(arena);
   for (int l = 0; l < schedule->n_loops; l++) {
     const struct schedule_loop *loop = &schedule->loops[l];
@@ -202,6 +203,7 @@ struct jinja_value pipeline_value(const struct program *program) {
   set_bool(arena, value, "all_forwards_first", program->job->parallelism.pp_schedule == SCHEDULE_GPIPE);
   set_int(arena, value, "most_rooms", program->kind == PROGRAM_TRAIN ? program->ranks.pipeline.most_rooms : 0);
   jinja_set(arena, value, "rooms", rooms_value(program));
+  set_bool(arena, value, "defers", schedule->defers);
   jinja_set(arena, value, "stages", stages_value(program));
   jinja_set(arena, value, "ranges", ranges_value(program));
   jinja_set(arena, value, "shared", shared_value(program));

@@ -49,7 +49,7 @@ static void print_node(struct text *text, const struct node *node, const struct 
   for (int i = 0; i < node->n_attributes; i++) text_puts(text, attribute_text(text->arena, &node->attributes[i]));
   if (node->call != NULL && node->call->count > 1) text_printf(text, " times %d", node->call->count);
   if (node->call != NULL) print_scopes(text, node->call);
-  text_puts(text, "\n");
+  text_puts(text, node->deferred ? " deferred\n" : "\n");
   for (int i = 0; i < node->body.count; i++)
     print_node(text, node->body.items[i], region, arena_printf(text->arena, "%s  ", indent));
 }

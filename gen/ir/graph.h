@@ -146,6 +146,7 @@ struct node {
   struct node_list body; /* of a fused elementwise node: its parts, in order */
   bool again;            /* of a backward region: makes a value of the forward region again */
   bool discards;         /* where it runs again: what it assigns to parameters goes nowhere */
+  bool deferred;         /* of a backward region: only gradients of parameters depend on it, and it runs later */
 };
 
 struct parameter_list {

@@ -6,6 +6,7 @@
 #include "gen/plan/graph/cast.h"
 #include "gen/plan/graph/chunk.h"
 #include "gen/plan/graph/decode.h"
+#include "gen/plan/graph/defer.h"
 #include "gen/plan/graph/differentiate.h"
 #include "gen/plan/graph/evaluation.h"
 #include "gen/plan/graph/freeze.h"
@@ -178,6 +179,11 @@ static bool pass_fuse(struct context *context) {
   return true;
 }
 
+static bool pass_defer(struct context *context) {
+  defer_weight_gradients(context->program);
+  return true;
+}
+
 static bool pass_weights(struct context *context) {
   struct program *program = context->program;
   program->weights = program->gradients = plan_weights(program, false, context->diags);
@@ -200,6 +206,7 @@ static bool pass_layout(struct context *context) {
       program->entry.second = program->functions.items[i];
   }
   program->entry.backward = program->entry.forward->backward;
+  program->entry.deferred = program->entry.backward != NULL ? program->entry.backward->deferred : NULL;
   return true;
 }
 
@@ -279,6 +286,7 @@ static const struct pass {
     {"epilogues", pass_epilogues},
     {"sums", pass_sums},
     {"fuse", pass_fuse},
+    {"defer", pass_defer},
     {"weights", pass_weights},
     {"groups", pass_groups},
     {"layout", pass_layout},

@@ -7,7 +7,7 @@ int64_t schedule_number(const struct schedule *schedule, struct schedule_number 
 struct stage_work schedule_work(const struct schedule *schedule, enum stage_action kind, int64_t rank, int64_t n) {
   const int64_t ranks = schedule->chunks > 1 ? schedule->ranks : 1;
   int64_t chunk = n / ranks % schedule->chunks;
-  if (kind == ACTION_BACKWARD) chunk = schedule->chunks - 1 - chunk;
+  if (kind != ACTION_FORWARD) chunk = schedule->chunks - 1 - chunk;
   return (struct stage_work){.stage = chunk * schedule->ranks + rank,
                              .micro_batch = n / (ranks * schedule->chunks) * ranks + n % ranks};
 }

@@ -17,7 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum stage_action { ACTION_FORWARD, ACTION_BACKWARD, ACTIONS };
+/* DEFERRED: gradients of weights that a backward has left (gen/plan/graph/defer.h). */
+enum stage_action { ACTION_FORWARD, ACTION_BACKWARD, ACTION_DEFERRED, ACTIONS };
 
 /* constant + ahead * schedule.ahead[rank] */
 struct schedule_number {
@@ -36,10 +37,11 @@ struct schedule_loop {
 };
 
 struct schedule {
-  struct schedule_loop loops[4];
+  struct schedule_loop loops[5];
   int n_loops;
   int64_t ranks, chunks, micro_batches; /* along parallelism.pp; stages of a rank; of a step */
   int64_t *ahead;                       /* by rank */
+  bool defers;                          /* gradients of weights are actions of their own */
   bool starts; /* a rank goes on while its gradients are on their way, from memory of their own */
 };
 

@@ -150,6 +150,7 @@ struct step {
   int *reduced;     /* by iteration: buckets of gradients that have arrived before it; NULL: any */
   int *complete;    /* by iteration: gradient buckets that are complete after it, and last, before the first one; NULL:
                        no more than before */
+  bool deferred;    /* of a backward function: it runs later than the others (gen/plan/graph/defer.h) */
   int stage;        /* of a function that stages of a pipeline divide: whose it is */
   uint32_t stages;  /* those that run it, a bit each */
 };
@@ -157,6 +158,7 @@ struct step {
 struct function {
   struct region *region;
   struct function *forward, *backward; /* each other's; NULL where there is none */
+  struct function *deferred;           /* of a backward function: its deferred statements; NULL: it has none */
   const char *name;                    /* "block_forward" */
   struct step *steps;
   int n_steps, steps_capacity;
@@ -167,6 +169,7 @@ struct function {
   bool *uses_weights, *uses_gradients; /* by scope: the function takes a pointer to them */
   bool *uses_bits16_weights;           /* by scope: to the copies of 16 bits */
   bool *uses_inputs;                   /* by input: the function takes it */
+  bool *reads_results;                 /* by result: of a deferred function, which gives none */
   int64_t saved_bytes, scratch_bytes;  /* 0: it takes no such pointer */
   bool *writes_weights;                /* by scope: it assigns to some of them */
   bool *uses_rows;                     /* by scope: it takes a pointer to their rows in the optimizer's table */
@@ -326,6 +329,7 @@ struct function_list {
 /* Filled by gen/plan/memory/layout.h; asked where a program runs: the functions of the entries. */
 struct program_entry {
   struct function *forward, *backward; /* backward NULL when nothing is trained */
+  struct function *deferred;           /* the backward's deferred statements; NULL: it has none */
   bool loss_in_backward;               /* it gives the loss too: gen/plan/graph/fused_loss_backward.h */
   /* In training the entry as it is evaluated, NULL where that is as it is trained; in generation the entry over one
    * position, NULL where it is not cut into positions. The graph's passes know its region, all others its function. */

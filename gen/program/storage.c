@@ -26,6 +26,14 @@ struct storage *frame_of(const struct function *function, const struct node *cal
   return frame == NULL && function->forward != NULL ? own_frame(function->forward, call) : frame;
 }
 
+bool is_deferred(const struct function *function) {
+  return function->forward != NULL && function->forward->backward != function;
+}
+
+bool takes_result(const struct function *function, int index) {
+  return !is_deferred(function) || function->reads_results[index];
+}
+
 int stacked_copy(const struct view *view, int iteration) {
   return iteration + (int)(view->offset / view->storage->count);
 }

@@ -14,6 +14,12 @@ struct storage *own_frame(const struct function *function, const struct node *ca
  */
 struct storage *frame_of(const struct function *function, const struct node *call);
 
+/* Whether a function is the deferred part of a backward one. */
+bool is_deferred(const struct function *function);
+
+/* Whether a function takes a pointer to its result `index`: to give it, or as what the rest of it gave. */
+bool takes_result(const struct function *function, int index);
+
 /* Bytes of all copies of a storage. */
 int64_t storage_bytes(const struct storage *storage);
 

@@ -151,7 +151,7 @@ static const struct enumeration enumerations[] = {
     {CHOICE(devices.arch), {"native", "x86-64-v3", "avx512", "avx512-bf16", "amx", "neon", "sve"}},
     {CHOICE(parallelism.cp_comm), {"allgather", "ring"}},
     {CHOICE(parallelism.reproducible), {"off", "run", "topology"}},
-    {CHOICE(parallelism.pp_schedule), {"1f1b", "gpipe", "interleaved"}},
+    {CHOICE(parallelism.pp_schedule), {"1f1b", "gpipe", "interleaved", "zero_bubble"}},
     {CHOICE(parallelism.offload.optimizer), {"none", "cpu"}},
     {CHOICE(parallelism.offload.param), {"none", "cpu"}},
     {CHOICE(optimizer.name),

@@ -81,6 +81,20 @@ class Pipeline(BesideOne):
     def test_chunks_of_divided_matrices(self):
         self.beside(4, 2, tp=2, each=1, model="llama", config=LLAMA, data={"sequence_length": 16})
 
+    def test_gradients_of_weights_later(self):
+        """The norms' gradients come with those of their inputs, all others later; with dropout, without, and in a step of fewer
+        micro-batches than there are stages."""
+        pipeline = self.beside(2, 2, schedule="zero_bubble").plan()["pipeline"]
+        self.assertEqual([stage["micro_batches"] for stage in pipeline["stages"]], [2, 2])
+        self.assertAlmostEqual(pipeline["bubble"], 1 / 13)
+        pipeline = self.beside(4, 4, model="llama", config=LLAMA, data={"sequence_length": 16}, schedule="zero_bubble",
+                               accumulation={**STEPS, "num_steps": 6}).plan()["pipeline"]
+        self.assertEqual([stage["micro_batches"] for stage in pipeline["stages"]], [4, 4, 4, 4])
+        self.assertAlmostEqual(pipeline["bubble"], 3 / 21)
+        pipeline = self.beside(4, 4, schedule="zero_bubble", accumulation={**STEPS, "num_steps": 3},
+                               memory={"cross_entropy_chunk": 7}).plan()["pipeline"]
+        self.assertAlmostEqual(pipeline["bubble"], 4 / 13)
+
     def test_with_data_parallelism(self):
         """Without dropout, whose draws are those of a micro-batch: here one process takes two of them as one."""
         self.beside(4, 2, config={**CONFIG, "dropout": 0.0})
@@ -89,7 +103,7 @@ class Pipeline(BesideOne):
         """Stages of two ranks each."""
         plan = self.beside(4, 2, tp=2).plan()
         self.assertEqual({c["axis"] for c in plan["collectives"]}, {"pp", "tp"})
-        self.beside(4, 2, tp=2, model="llama", config=LLAMA, data={"sequence_length": 16})
+        self.beside(4, 2, tp=2, model="llama", config=LLAMA, data={"sequence_length": 16}, schedule="zero_bubble")
 
     def test_the_largest_gradient_of_divided_matrices(self):
         self.beside(8, 2, tp=2, config={**CONFIG, "dropout": 0.0}, optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1})
@@ -171,7 +185,7 @@ class Files(unittest.TestCase):
         self.resumed((2, 4, {"pp": 2}), (1, 4, {}))
 
     def test_from_one_rank_to_two_times_two(self):
-        self.resumed((1, 4, {}), (4, 2, {"pp": 2}))
+        self.resumed((1, 4, {}), (4, 2, {"pp": 2, "pp_schedule": "zero_bubble"}))
 
     def test_from_chunks_to_one_rank(self):
         self.resumed((2, 4, {"pp": 2, **chunks(1)}), (1, 4, {}))
@@ -183,7 +197,7 @@ class Files(unittest.TestCase):
         self.resumed((2, 4, {"tp": 2}), (4, 4, {"pp": 2, "tp": 2}))
 
     def test_from_stages_of_divided_matrices_to_one_rank(self):
-        self.resumed((4, 4, {"pp": 2, "tp": 2}), (1, 4, {}))
+        self.resumed((4, 4, {"pp": 2, "tp": 2, "pp_schedule": "zero_bubble"}), (1, 4, {}))
 
 
     def test_other_states(self):

@@ -1,13 +1,14 @@
 /* Orders of a pipeline's stages, run against each other with channels that hold no message: every action comes once and
  * after what it needs, messages of one rank to another are taken in the order in which they are sent, no rank waits
- * forever, and with stages that take equally long ranks wait (N - 1) / (V M + N - 1) of a step. */
+ * forever, and with stages that take equally long ranks wait (N - 1) / (V M + N - 1) of a step, with deferred gradients
+ * of weights a third as long. */
 #include "gen/plan/ranks/pipeline_schedule.h"
 
 #include <string.h>
 
 #include "tests/spec/cmocka_all.h"
 
-enum { MOST = 4096, RANKS = 8, FORWARD = 1, BACKWARD = 2 /* seconds */ };
+enum { MOST = 4096, RANKS = 8, FORWARD = 1, BACKWARD = 2 /* seconds, of which gradients of weights take one */ };
 
 struct action {
   enum stage_action kind;
@@ -41,6 +42,7 @@ static int channel(const struct schedule *schedule, bool forward) {
 static bool take(const struct schedule *schedule, int64_t k, const struct action *action) {
   const int64_t stages = schedule->ranks * schedule->chunks;
   const bool forward = action->kind == ACTION_FORWARD;
+  if (action->kind == ACTION_DEFERRED) return true;
   if (action->work.stage == (forward ? 0 : stages - 1)) return true;
   struct rank *from = &ranks[(k + (forward ? schedule->ranks - 1 : 1)) % schedule->ranks];
   const int way = channel(schedule, forward);
@@ -58,8 +60,9 @@ static void give(const struct schedule *schedule, int64_t k, const struct action
   const bool forward = action->kind == ACTION_FORWARD;
   struct rank *rank = &ranks[k];
   struct message message = {.action = *action};
-  rank->clock += forward ? FORWARD : BACKWARD;
+  rank->clock += forward ? FORWARD : schedule->defers ? BACKWARD / 2 : BACKWARD;
   message.at = rank->clock;
+  if (action->kind == ACTION_DEFERRED) return;
   message.action.work.stage += forward ? 1 : -1;
   if (message.action.work.stage < 0 || message.action.work.stage == stages) return;
   const int way = channel(schedule, forward);
@@ -82,9 +85,11 @@ static void check_actions(const struct schedule *schedule, int64_t k) {
     assert_int_equal(action->work.stage % schedule->ranks, k);
     assert_int_equal(action->work.micro_batch, next[action->work.stage][action->kind]++);
     assert_true(next[action->work.stage][ACTION_BACKWARD] <= next[action->work.stage][ACTION_FORWARD]);
+    assert_true(next[action->work.stage][ACTION_DEFERRED] <= next[action->work.stage][ACTION_BACKWARD]);
   }
   for (int64_t s = k; s < schedule->ranks * schedule->chunks; s += schedule->ranks)
-    for (int kind = 0; kind < ACTIONS; kind++) assert_int_equal(next[s][kind], schedule->micro_batches);
+    for (int kind = 0; kind < ACTIONS; kind++)
+      assert_int_equal(next[s][kind], kind == ACTION_DEFERRED && !schedule->defers ? 0 : schedule->micro_batches);
 }
 
 static void run(const struct schedule *schedule) {
@@ -104,7 +109,9 @@ static void run(const struct schedule *schedule) {
     assert_int_equal(ranks[k].next, ranks[k].count);
     if (ranks[k].clock > last) last = ranks[k].clock;
   }
-  assert_int_equal(last, (work + schedule->ranks - 1) * (FORWARD + BACKWARD));
+  const int64_t waits = schedule->ranks - 1, fewer = schedule->ranks > work ? schedule->ranks - work : 0;
+  assert_int_equal(last,
+                   work * (FORWARD + BACKWARD) + (schedule->defers ? waits + fewer : waits * (FORWARD + BACKWARD)));
 }
 
 static void orders(void **state) {
@@ -115,6 +122,8 @@ static void orders(void **state) {
       struct schedule schedule = schedule_of(arena, SCHEDULE_1F1B, n, 1, m);
       run(&schedule);
       schedule = schedule_of(arena, SCHEDULE_GPIPE, n, 1, m);
+      run(&schedule);
+      schedule = schedule_of(arena, SCHEDULE_ZERO_BUBBLE, n, 1, m);
       run(&schedule);
       for (int64_t v = 2; v <= 4 && m % n == 0; v++) {
         schedule = schedule_of(arena, SCHEDULE_INTERLEAVED, n, v, m);
@@ -134,6 +143,8 @@ static void rooms(void **state) {
   assert_memory_equal(schedule_rooms(arena, &schedule), chunks, sizeof chunks);
   schedule = schedule_of(arena, SCHEDULE_GPIPE, 3, 1, 5);
   for (int k = 0; k < 3; k++) assert_int_equal(schedule_rooms(arena, &schedule)[k], 5);
+  schedule = schedule_of(arena, SCHEDULE_ZERO_BUBBLE, 3, 1, 5);
+  for (int k = 0; k < 3; k++) assert_int_equal(schedule_rooms(arena, &schedule)[k], 3);
   arena_free(arena);
 }
 

@@ -30,7 +30,7 @@ def draw(random):
     if "parallelism.pp" in keys:
         keys |= {"accumulation.num_steps": random.choice((2, 3, 4)), "accumulation.sync_with_dataloader": False}
         if random.random() < 0.3:
-            keys["parallelism.pp_schedule"] = random.choice(("gpipe", "1f1b"))
+            keys["parallelism.pp_schedule"] = random.choice(("gpipe", "1f1b", "zero_bubble"))
     return axis, keys
 
 

@@ -56,14 +56,13 @@ static bool *met_by(const struct weight_walk *walk, const struct kernel *kernel,
   return (bool *)walk->context + at * (size_t)program->weights->count + weight;
 }
 
-static void visit(struct weight_walk *walk, const struct region *region, const struct node *after,
-                  const char *const *prefixes) {
+static void visit_function(struct weight_walk *walk, const struct function *function, const char *const *prefixes) {
   struct program *program = walk->program;
-  const struct function *function = after == NULL ? function_of(program, region) : NULL;
-  const struct region *named = region->forward != NULL ? region->forward : region;
+  const struct region *region = function != NULL ? function->region : NULL;
   for (int s = 0; function != NULL && s < function->n_steps; s++) {
     struct kernel *kernel = function->steps[s].kernel;
     if (kernel == NULL || !kernel->packs || strcmp(kernel->variant, packed_variant) != 0) continue;
+    const struct region *named = region->forward != NULL ? region->forward : region;
     const struct parameter *p = &named->parameters.items[function->steps[s].inputs[PACKED].storage->index];
     const struct weight *weight =
         weight_named(program->weights, weight_path(program->arena, prefixes[p->scope], p->path));
@@ -71,6 +70,13 @@ static void visit(struct weight_walk *walk, const struct region *region, const s
     kernel->weights += !*met;
     *met = true;
   }
+}
+
+static void visit(struct weight_walk *walk, const struct region *region, const struct node *after,
+                  const char *const *prefixes) {
+  const struct function *function = after == NULL ? function_of(walk->program, region) : NULL;
+  visit_function(walk, function, prefixes);
+  if (function != NULL) visit_function(walk, function->deferred, prefixes);
 }
 
 void plan_packs(struct program *program) {

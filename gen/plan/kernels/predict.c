@@ -122,6 +122,7 @@ bool predict_step(const struct program *program, struct prediction *prediction) 
   double micro_batches = program->job->accumulation.num_steps;
   count_runs(program, program->entry.forward, micro_batches, runs);
   if (program->entry.backward != NULL) count_runs(program, program->entry.backward, micro_batches, runs);
+  if (program->entry.deferred != NULL) count_runs(program, program->entry.deferred, micro_batches, runs);
   for (int i = 0; i < program->kernels.count; i++)
     if (runs[i] > 0) add_kernel(program, program->kernels.items[i], runs[i], rates, prediction);
   struct step_part parts[MAX_PARTS_AROUND];

@@ -41,7 +41,7 @@ static const char *frame_name(struct program *program, const struct function *fu
 static bool goes_back(const struct function *function, const struct node *call) {
   for (int s = 0; s < function->n_steps; s++)
     if (function->steps[s].callee != NULL && function->steps[s].node->call->forward == call) return true;
-  return false;
+  return function->deferred != NULL && goes_back(function->deferred, call);
 }
 
 static void make_frames(struct program *program, struct function *function) {
@@ -71,27 +71,41 @@ static void make_frames(struct program *program, struct function *function) {
 /* First and last uses are those of the function at hand; saved storages are used by the forward and by the backward
  * function, one after the other, so each function starts anew. */
 static void touch(struct storage *storage, int step) {
+  if (storage == NULL) return; /* a deferred call does not read it */
   if (storage->first < 0) storage->first = step;
   storage->last = step;
 }
 
-static void find_lifetimes(struct function *function) {
+static void touch_operands(const struct step *step, int at) {
+  for (int i = 0; i < step->node->n_inputs; i++) touch(step->inputs[i].storage, at);
+  for (int i = 0; i < step->node->n_outputs; i++) touch(step->outputs[i].storage, at);
+}
+
+static void forget_operands(const struct function *function) {
   for (int s = 0; s < function->n_steps; s++) {
     const struct step *step = &function->steps[s];
-    for (int i = 0; i < step->node->n_inputs; i++) step->inputs[i].storage->first = -1;
+    for (int i = 0; i < step->node->n_inputs; i++)
+      if (step->inputs[i].storage != NULL) step->inputs[i].storage->first = -1;
     for (int i = 0; i < step->node->n_outputs; i++)
       if (step->outputs[i].storage != NULL) step->outputs[i].storage->first = -1;
   }
+}
+
+/* Deferred statements come after all of a backward function. */
+static void find_lifetimes(struct function *function) {
+  const struct function *deferred = function->deferred;
+  forget_operands(function);
+  if (deferred != NULL) forget_operands(deferred);
   for (int s = 0; s < function->n_steps; s++) {
     const struct step *step = &function->steps[s];
-    for (int i = 0; i < step->node->n_inputs; i++) touch(step->inputs[i].storage, s);
-    for (int i = 0; i < step->node->n_outputs; i++)
-      if (step->outputs[i].storage != NULL) touch(step->outputs[i].storage, s);
+    touch_operands(step, s);
     if (step->callee == NULL) continue;
     const struct node *forward = step->node->call->forward;
     struct storage *frame = own_frame(function, forward != NULL ? forward : step->node);
     if (frame != NULL) touch(frame, s);
   }
+  for (int s = 0; deferred != NULL && s < deferred->n_steps; s++)
+    touch_operands(&deferred->steps[s], function->n_steps);
 }
 
 /* ---- In place ---- */

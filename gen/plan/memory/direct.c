@@ -4,6 +4,7 @@
 
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
+#include "gen/plan/memory/deferred.h"
 #include "gen/program/target.h"
 
 /* Whether the producer can write output `index` there. */
@@ -160,7 +161,12 @@ static const char *row_name(struct layout_pass *pass, const struct node *node, c
   return has_storage(pass->function, name) ? arena_printf(pass->arena, "%s_from_%d", name, call->first) : name;
 }
 
-/* Whether nothing after position `end` of the region reads the value, or a view of it. */
+/* Whether a node reads its inputs, or what it runs reads them, when all that is not deferred has run. */
+static bool reads_later(const struct layout_pass *pass, const struct node *node) {
+  return node->deferred || (node->call != NULL && function_of(pass->program, node->call->callee)->deferred != NULL);
+}
+
+/* Whether nothing after position `end` of the region, nor later than that, reads the value, or a view of it. */
 static bool read_up_to(const struct layout_pass *pass, const struct value *value, int end) {
   int reads = 0;
   for (int i = 0; i <= end; i++) {
@@ -168,6 +174,7 @@ static bool read_up_to(const struct layout_pass *pass, const struct value *value
     for (int k = 0; k < node->n_inputs; k++) {
       if (node->inputs[k] != value) continue;
       if (node->kind->class == OP_VIEW && !read_up_to(pass, node->outputs[0], end)) return false;
+      if (i < end && node->kind->class != OP_VIEW && reads_later(pass, node)) return false;
       reads++;
     }
   }
@@ -194,12 +201,21 @@ static void direct_after(struct layout_pass *pass, const struct node *call, stru
   }
 }
 
+/* Whether what a callee defers reads a carried input of each iteration, or what became of it. */
+static bool is_read_later(const struct layout_pass *pass, const struct call *call, int input) {
+  const struct function *deferred = function_of(pass->program, call->callee)->deferred;
+  return deferred != NULL &&
+         (reads_operand(deferred, STORAGE_INPUT, input) || reads_operand(deferred, STORAGE_RESULT, call->carry[input]));
+}
+
 static void direct_carries(struct layout_pass *pass, struct node *node) {
   const struct call *call = node->call;
   for (int i = 0; i < call->callee->inputs.count; i++) {
     if (call->count == 1 || call->carry[i] < 0) continue;
     const struct value *formal = call->callee->inputs.items[i];
-    int history = history_index(call, i), copies = n_copies(call, history >= 0);
+    int history = history_index(call, i);
+    bool later = is_read_later(pass, call, i);
+    int copies = n_copies(call, history >= 0 || later);
     int64_t size = copy_elements(pass, formal);
     struct value *kept = history >= 0 ? node->outputs[call->callee->results.count + history] : NULL;
     const char *name = kept != NULL ? kept->name : row_name(pass, node, formal);
@@ -216,8 +232,8 @@ static void direct_carries(struct layout_pass *pass, struct node *node) {
       struct view own = fresh_view(pass, result);
       *view_of(pass->program, result) = own;
     }
-    /* A short row is written over: what others read as well is copied into it. */
-    if (kept != NULL || read_last(pass, node, i))
+    /* A short row is written over: what others read as well, or later, is copied into it. */
+    if (kept != NULL || later || read_last(pass, node, i))
       direct(pass, node->inputs[i], dense_view(row, first_copy(call, copies) * size, formal->shape), false);
   }
 }

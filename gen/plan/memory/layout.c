@@ -2,6 +2,7 @@
 
 #include "gen/ir/op.h"
 #include "gen/plan/graph/uses.h"
+#include "gen/plan/memory/deferred.h"
 #include "gen/plan/memory/direct.h"
 #include "gen/plan/memory/lower.h"
 
@@ -68,5 +69,6 @@ void layout(struct program *program) {
     lay_out_operands(&pass);
     direct_values(&pass);
     lower_nodes(&pass);
+    split_deferred(&pass);
   }
 }

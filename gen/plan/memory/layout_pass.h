@@ -10,6 +10,7 @@ struct layout_pass {
   struct arena *arena;
   struct function *function; /* at hand */
   struct region *region;
+  bool deferred;    /* the node at hand runs later: its statements, too */
   int *uses;        /* by value id, over the whole graph */
   bool *saved;      /* by value id: the backward region needs it */
   bool *accumulate; /* by value id: its producer adds to what stands there */

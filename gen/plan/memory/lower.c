@@ -12,7 +12,7 @@ static struct step *new_step(struct layout_pass *pass, struct node *node) {
   function->steps =
       arena_grow(pass->arena, function->steps, function->n_steps, &function->steps_capacity, sizeof *function->steps);
   struct step *step = &function->steps[function->n_steps++];
-  *step = (struct step){.node = node};
+  *step = (struct step){.node = node, .deferred = pass->deferred};
   step->outputs = arena_alloc(pass->arena, ((size_t)node->n_outputs + 1) * sizeof *step->outputs);
   step->inputs = arena_alloc(pass->arena, ((size_t)node->n_inputs + 1) * sizeof *step->inputs);
   step->accumulate = arena_alloc(pass->arena, ((size_t)node->n_outputs + 1) * sizeof(bool));
@@ -231,6 +231,7 @@ void lower_nodes(struct layout_pass *pass) {
   for (int i = 0; i < region->nodes.count; i++) {
     struct node *node = region->nodes.items[i];
     pass->function->random |= node->kind->kernel.random;
+    pass->deferred = node->deferred;
     switch (node->kind->class) {
     case OP_PARTS:
       lower_parts(pass, node);
@@ -248,6 +249,7 @@ void lower_nodes(struct layout_pass *pass) {
     }
     deliver_gradients(pass, node);
   }
+  pass->deferred = false;
   for (int i = 0; i < region->results.count; i++)
     deliver(pass, region->results.items[i], storage_at(pass, STORAGE_RESULT, i), false);
   for (int i = 0; i < region->gradients.count; i++)

@@ -10,6 +10,7 @@ static void use_view(struct function *function, const struct view *view) {
   }
   if (storage->kind == STORAGE_GRADIENT) function->uses_gradients[named->parameters.items[storage->index].scope] = true;
   if (storage->kind == STORAGE_INPUT) function->uses_inputs[storage->index] = true;
+  if (storage->kind == STORAGE_RESULT) function->reads_results[storage->index] = true;
 }
 
 /* What a step's output means for the weights: it may be one, or the row of the optimizer's table for one. */
@@ -42,6 +43,7 @@ void plan_signatures(struct program *program) {
     function->uses_gradients = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->writes_weights = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
     function->uses_rows = arena_alloc(program->arena, ((size_t)region->n_scopes + 1) * sizeof(bool));
+    function->reads_results = arena_alloc(program->arena, ((size_t)region->results.count + 1) * sizeof(bool));
     function->uses_inputs = arena_alloc(program->arena, ((size_t)region->inputs.count + 1) * sizeof(bool));
     for (int s = 0; s < function->n_steps; s++) {
       const struct step *step = &function->steps[s];

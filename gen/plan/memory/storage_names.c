@@ -11,13 +11,20 @@ static bool has_storage(const struct function *function, const char *name) {
   return false;
 }
 
+/* Whether memory is a function's own, or holds what it makes for its deferred statements. */
+static bool is_own(const struct function *function, const struct storage *storage) {
+  if (storage->function == function) return true;
+  return function->deferred != NULL && storage->function == function->forward &&
+         storage->value->region == function->region;
+}
+
 static void name_after(struct program *program, const struct function *function, const struct value *value) {
   struct storage *storage = view_of(program, value)->storage;
-  if (storage == NULL || storage->function != function || storage->value == NULL) return;
+  if (storage == NULL || storage->value == NULL || !is_own(function, storage)) return;
   if (storage->kind != STORAGE_SAVED && storage->kind != STORAGE_SCRATCH) return; /* callers know its name */
   if (viewed_value(value) != viewed_value(storage->value)) return;                /* it comes there later, in place */
   bool takes = is_operation_name(program->arena, storage->name) && !is_operation_name(program->arena, value->name);
-  if (takes && !has_storage(function, value->name)) storage->name = value->name;
+  if (takes && !has_storage(storage->function, value->name)) storage->name = value->name;
 }
 
 /* From what is computed on: in a backward, gradients of what was computed first come last. */

@@ -135,9 +135,11 @@ static bool need_view(struct staging *staging, struct function *function, struct
     return true;
   }
   struct step *writer = writer_of(function, storage, (int)(step - function->steps));
-  if (writer == NULL) { /* the forward has written it */
+  if (writer == NULL) { /* the forward has written it, or the backward before what it defers */
     if (function->forward == NULL) return fail(staging, step, stage);
-    const struct function *forward = function->forward;
+    const struct function *forward = function->forward, *rest = forward->backward;
+    writer = is_deferred(function) ? writer_of(rest, storage, rest->n_steps) : NULL;
+    if (writer != NULL) return has(writer, stage) || crosses(pipeline, storage, stage) || fail(staging, step, stage);
     writer = writer_of(forward, storage, forward->n_steps);
     if (crosses(pipeline, storage, stage)) return true;
     return (writer != NULL && has(writer, stage) && (!is_staged_call(writer) || stage == pipeline->stages - 1)) ||
@@ -262,6 +264,7 @@ static void add_exchanges(struct program *program) {
     for (int s = k; s < pipeline->stages; s += pipeline->ranks) {
       list_exchanges(program, repeated_entry(program), s, &own);
       if (program->entry.backward != NULL) list_exchanges(program, program->entry.backward, s, &own);
+      if (program->entry.deferred != NULL) list_exchanges(program, program->entry.deferred, s, &own);
     }
     if (bytes_of(&own) > bytes_of(&most)) most = own;
   }

@@ -166,7 +166,8 @@ static int64_t sums_of(const struct program *program) {
 
 /* One function of a step runs at a time: the most that any of them needs. */
 static int64_t scratch_bytes(const struct program *program) {
-  const struct function *functions[] = {program->entry.forward, program->entry.backward, program->entry.second};
+  const struct function *functions[] = {program->entry.forward, program->entry.backward, program->entry.deferred,
+                                        program->entry.second};
   int64_t most = program->optimizer.scratch;
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
     if (functions[i] != NULL && functions[i]->scratch_bytes > most) most = functions[i]->scratch_bytes;

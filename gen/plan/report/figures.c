@@ -30,6 +30,7 @@ static void count_flops(struct program *program) {
     bool writes = program->kind == PROGRAM_GENERATE && program->entry.second != NULL; /* a token a step */
     double flops = times * function_flops(writes ? program->entry.second : program->entry.forward, matmuls);
     if (program->entry.backward != NULL) flops += times * function_flops(program->entry.backward, matmuls);
+    if (program->entry.deferred != NULL) flops += times * function_flops(program->entry.deferred, matmuls);
     if (matmuls)
       program->figures.matmul_flops_per_step = flops;
     else

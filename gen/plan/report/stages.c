@@ -22,12 +22,15 @@ static bool receives(const struct program *program, const struct storage *storag
   return false;
 }
 
+/* Whether a stage makes it in the function, or in its backward for what is deferred there. */
 static bool writes(const struct function *function, const struct storage *storage, int stage) {
   for (int i = 0; i < function->n_steps; i++)
     for (int k = 0; has(&function->steps[i], stage) && k < function->steps[i].node->n_outputs; k++) {
       const struct view *output = &function->steps[i].outputs[k];
       if (output->storage != NULL && storage_root(output->storage) == storage) return true;
     }
+  if (function->backward != NULL && function->backward->deferred != NULL)
+    return writes(function->backward, storage, stage);
   return false;
 }
 
@@ -97,14 +100,23 @@ static struct stage_bytes bytes_of(const struct program *program, int rank) {
   return bytes;
 }
 
+/* Of stages that take equally long. ZB-H1 (arXiv:2401.10241, section 2.3) with a forward, gradients of inputs and
+ * gradients of weights that take a third each: of (N - 1) (F + B - W), and of what fewer micro-batches than stages
+ * leave of it unfilled. */
 static double bubble(const struct program *program) {
   const struct schedule *schedule = &program->ranks.pipeline.schedule;
   double ranks = (double)schedule->ranks, actions = (double)(schedule->chunks * schedule->micro_batches);
+  if (schedule->defers) {
+    double waits = ranks - 1 + (actions < ranks ? ranks - actions : 0);
+    return waits / (3 * actions + waits);
+  }
   return (ranks - 1) / (actions + ranks - 1);
 }
 
-static const char *const schedules[] = {
-    [SCHEDULE_1F1B] = "1f1b", [SCHEDULE_GPIPE] = "gpipe", [SCHEDULE_INTERLEAVED] = "interleaved"};
+static const char *const schedules[] = {[SCHEDULE_1F1B] = "1f1b",
+                                        [SCHEDULE_GPIPE] = "gpipe",
+                                        [SCHEDULE_INTERLEAVED] = "interleaved",
+                                        [SCHEDULE_ZERO_BUBBLE] = "zero_bubble"};
 
 /* "2" of its stage; "7 and 3" of its stages. */
 static const char *rooms_text(const struct program *program, int rank) {
