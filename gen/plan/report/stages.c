@@ -22,15 +22,24 @@ static bool receives(const struct program *program, const struct storage *storag
   return false;
 }
 
+/* Whether a stage has made what a function that stages divide gives: the last of them. */
+static bool gives(const struct program *program, const struct step *step, int stage) {
+  const bool divided = step->callee != NULL && step->callee->staged;
+  return !divided || stage == (step->callee->forward != NULL ? 0 : program->ranks.pipeline.stages - 1);
+}
+
 /* Whether a stage makes it in the function, or in its backward for what is deferred there. */
-static bool writes(const struct function *function, const struct storage *storage, int stage) {
+static bool writes(const struct program *program, const struct function *function, const struct storage *storage,
+                   int stage) {
   for (int i = 0; i < function->n_steps; i++)
-    for (int k = 0; has(&function->steps[i], stage) && k < function->steps[i].node->n_outputs; k++) {
+    for (int k = 0; has(&function->steps[i], stage) && gives(program, &function->steps[i], stage) &&
+                    k < function->steps[i].node->n_outputs;
+         k++) {
       const struct view *output = &function->steps[i].outputs[k];
       if (output->storage != NULL && storage_root(output->storage) == storage) return true;
     }
   if (function->backward != NULL && function->backward->deferred != NULL)
-    return writes(function->backward, storage, stage);
+    return writes(program, function->backward, storage, stage);
   return false;
 }
 
@@ -40,7 +49,7 @@ static int64_t saved_bytes(const struct program *program, const struct function 
   for (int i = 0; i < function->storages.count; i++) {
     const struct storage *storage = function->storages.items[i];
     if (storage->kind != STORAGE_SAVED || storage->frame != NULL) continue;
-    if (writes(function, storage, stage))
+    if (writes(program, function, storage, stage))
       bytes += arena_aligned(storage_bytes(storage));
     else if (receives(program, storage, stage)) /* one copy of a row of them */
       bytes += arena_aligned(storage->count * dtype_size(storage->dtype));
