@@ -48,12 +48,23 @@ static double fixed_bytes(const struct kernel *kernel) {
   return bytes;
 }
 
+/* Whether zero_bubble defers a kernel: it makes gradients of parameters, and nothing else. */
+static bool is_deferred_kernel(const struct step *step) {
+  if (step->callee != NULL || step->node->n_outputs == 0) return false;
+  for (int i = 0; i < step->node->n_outputs; i++)
+    if (step->outputs[i].storage == NULL || step->outputs[i].storage->kind != STORAGE_GRADIENT) return false;
+  return true;
+}
+
 static void add_runs(struct reader *reader, const struct function *function, double times, enum part part);
 
 static void add_step(struct reader *reader, const struct step *step, double times, enum part part) {
   if (step->callee != NULL) add_runs(reader, step->callee, times * step->node->call->count, part);
   int kernel = kernel_index(reader->program, step->kernel);
-  if (step->callee == NULL && kernel >= 0) reader->division->kernels.items[kernel].runs[part] += times;
+  if (step->callee != NULL || kernel < 0) return;
+  double *runs = reader->division->kernels.items[kernel].runs;
+  runs[part] += times;
+  if (part == PART_BACKWARD && is_deferred_kernel(step)) runs[PART_DEFERRED] += times;
 }
 
 static void add_runs(struct reader *reader, const struct function *function, double times, enum part part) {
@@ -154,6 +165,49 @@ static void read_parameters(struct reader *reader) {
 
 /* ---- Memory of a micro-batch ---- */
 
+/* Whether it is a value of the backward: its own, or the gradient of a result, which its first inputs are. */
+static bool is_gradient(const struct function *backward, const struct storage *storage) {
+  int gradients = 0;
+  for (int i = 0; i < backward->region->forward->results.count; i++)
+    gradients += backward->region->forward->results.items[i]->differentiable;
+  return storage->kind == STORAGE_SCRATCH || (storage->kind == STORAGE_INPUT && storage->index < gradients);
+}
+
+static bool is_listed(const struct storage_list *list, const struct storage *storage) {
+  for (int i = 0; i < list->count; i++)
+    if (list->items[i] == storage) return true;
+  return false;
+}
+
+/* Bytes of gradients that deferred kernels of a function read, and of what it calls but for `loop`. */
+static double deferred_bytes(struct reader *reader, const struct function *backward, const struct node *loop) {
+  struct storage_list seen = {0};
+  double bytes = 0;
+  for (int s = 0; s < backward->n_steps; s++) {
+    const struct step *step = &backward->steps[s];
+    const struct call *call = step->node->call;
+    if (call != NULL && call->forward != NULL && call->forward != loop)
+      bytes += call->count * deferred_bytes(reader, step->callee, loop);
+    for (int i = 0; i < step->node->n_inputs && is_deferred_kernel(step); i++) {
+      struct storage *storage = step->inputs[i].storage;
+      if (storage == NULL || !is_gradient(backward, storage_root(storage)) || is_listed(&seen, storage_root(storage)))
+        continue;
+      ARENA_PUSH(reader->arena, seen, storage_root(storage));
+      bytes += (double)arena_aligned(storage_bytes(storage));
+    }
+  }
+  return bytes;
+}
+
+static void read_deferred(struct reader *reader) {
+  const struct node *loop = reader->loop != NULL ? reader->loop->node : NULL;
+  const struct function *layer = reader->loop != NULL ? reader->loop->callee->backward : NULL;
+  struct division *division = reader->division;
+  if (layer == NULL || reader->program->entry.backward == NULL) return;
+  division->deferred = deferred_bytes(reader, layer, NULL);
+  division->deferred_around = deferred_bytes(reader, reader->program->entry.backward, loop);
+}
+
 static void read_memory(struct reader *reader) {
   const struct program *program = reader->program;
   struct division *division = reader->division;
@@ -243,6 +297,7 @@ static struct division *read_division(struct arena *arena, const struct program 
   read_work(&reader);
   read_parameters(&reader);
   read_memory(&reader);
+  read_deferred(&reader);
   read_exchange(&reader);
   return division;
 }

@@ -13,14 +13,16 @@ struct cut {
 };
 
 /* Parts of a micro-batch's work. */
-enum part { PART_FORWARD, PART_BACKWARD, PART_FIRST, PART_LAST, PARTS };
+enum part { PART_FORWARD, PART_BACKWARD, PART_FIRST, PART_LAST, PART_DEFERRED, PARTS };
 
 /* A kernel, for one sample. */
 struct kernel_work {
-  double runs[PARTS]; /* of a layer's forward and backward; before and after all layers, in both directions */
-  double flops;       /* of matrix products */
-  double bytes;       /* that grow with samples */
-  double fixed;       /* that do not: weights, and gradients of them */
+  /* Of a layer's forward and backward; before and after all layers, in both directions; and again, of a layer's
+   * backward, what zero_bubble defers (gen/plan/graph/defer.h). */
+  double runs[PARTS];
+  double flops; /* of matrix products */
+  double bytes; /* that grow with samples */
+  double fixed; /* that do not: weights, and gradients of them */
 };
 
 /* What ranks along an axis exchange, for one sample. */
@@ -39,6 +41,7 @@ struct division {
   int64_t layer, first, last, all;      /* elements of parameters on a rank: of a layer, before, after, all together */
   double weights, gradients, optimizer; /* bytes of an element */
   double saved, saved_around;           /* bytes of activations of a sample: of a layer, of the rest */
+  double deferred, deferred_around;     /* bytes that deferred kernels read of the backward, in addition */
   double scratch, batch;                /* bytes of a sample: while functions run; samples and results */
   double crossing;                      /* bytes of a sample that a layer gives to the next one */
   double matmul_flops;                  /* of a sample, all layers, on one rank */

@@ -18,6 +18,7 @@ struct sum {
   const struct hardware *hardware;
   struct estimate estimate;
   double forward, backward; /* seconds of a layer and a micro-batch, with its exchange */
+  double deferred;          /* of the backward: those of gradients of weights */
   double first, last;       /* the same around the layers */
   double exchanged[CAUSES]; /* of those, in a layer */
   double around[CAUSES];    /* the same around the layers */
@@ -107,12 +108,11 @@ static double stage_seconds(const struct sum *sum, bool first, bool last) {
   return layers + send + (first ? sum->first : 0) + (last ? sum->last + total(sum->around) : 0);
 }
 
-/* What of a stage's micro-batch another stage waits for: all of it, but for gradients of weights where these fill it.
- */
+/* What of a stage's micro-batch another stage waits for: all of it; with zero_bubble without gradients of weights,
+ * which then fill as much of what is left. */
 static double waited_for(const struct sum *sum, double seconds) {
   if (sum->mesh->order != ORDER_ZERO_BUBBLE) return seconds / (double)sum->mesh->chunks;
-  double again = sum->division->cut.checkpointing != CHECKPOINTING_NONE ? sum->forward : 0;
-  return seconds - sum->layers * (sum->backward - again);
+  return fmax(0, seconds - 2 * sum->layers * sum->deferred);
 }
 
 static void add_send(struct sum *sum) {
@@ -132,6 +132,7 @@ static void add_micro_batches(struct sum *sum) {
   sum->layers = division->layers > 0 ? (double)division->layers / (double)mesh->stages : 0;
   sum->forward = seconds[PART_FORWARD];
   sum->backward = seconds[PART_BACKWARD];
+  sum->deferred = seconds[PART_DEFERRED];
   sum->first = seconds[PART_FIRST];
   sum->last = seconds[PART_LAST];
   add_exchange(sum);
@@ -236,6 +237,7 @@ static double kept(const struct mesh *mesh, int64_t stage) {
   double p = (double)mesh->stages, m = (double)mesh->steps, until = p - (double)stage;
   if (mesh->stages == 1) return 1;
   if (mesh->order == ORDER_GPIPE) return m;
+  if (mesh->order == ORDER_ZERO_BUBBLE) return fmin(m, p);
   if (mesh->order == ORDER_INTERLEAVED) until += (p - 1) / (double)mesh->chunks;
   return fmin(m, until);
 }
@@ -252,6 +254,8 @@ static double stage_bytes(const struct sum *sum, int64_t stage) {
   if (mesh->zero_stage == 3) weights = division->weights * whole + WORD * own;
   double optimizer = division->optimizer * (mesh->zero_stage > 0 ? own : layers + around);
   double saved = sum->layers * division->saved + (stage == mesh->stages - 1 ? division->saved_around : 0);
+  if (mesh->order == ORDER_ZERO_BUBBLE)
+    saved += sum->layers * division->deferred + (stage == mesh->stages - 1 ? division->deferred_around : 0);
   return weights + gradients + optimizer + b * (kept(mesh, stage) * saved + division->scratch + division->batch);
 }
 

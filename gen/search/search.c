@@ -80,12 +80,6 @@ static const char *error_in(struct arena *arena, const struct diagnostics *diags
   return "it cannot be planned";
 }
 
-/* What the job's keys cannot say. */
-static const char *unsaid(struct arena *arena, const struct mesh *mesh) {
-  if (mesh->order <= ORDER_INTERLEAVED) return NULL;
-  return arena_printf(arena, "parallelism.pp_schedule has no '%s' so far", order_names[mesh->order]);
-}
-
 static struct job *read_keys(struct trial *trial, struct arena *arena, const struct mesh *mesh,
                              struct diagnostics *diags) {
   struct job_override keys[KEYS];
@@ -100,8 +94,7 @@ static const char *refusal_of(struct trial *trial, const struct mesh *mesh) {
     if (trial->refused.items[i].axes == kind) return trial->refused.items[i].why;
   struct arena *own = arena_new();
   struct diagnostics diags = diagnostics_in(own);
-  const char *why = unsaid(trial->arena, mesh);
-  if (why == NULL && read_keys(trial, own, mesh, &diags) == NULL) why = error_in(trial->arena, &diags);
+  const char *why = read_keys(trial, own, mesh, &diags) == NULL ? error_in(trial->arena, &diags) : NULL;
   arena_free(own);
   if (why != NULL) ARENA_PUSH(trial->arena, trial->refused, ((struct refused){kind, why}));
   return why;

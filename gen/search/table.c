@@ -126,10 +126,10 @@ static json_t *kernels_json(const struct division *division) {
   json_t *list = json_array();
   for (int i = 0; i < division->kernels.count; i++) {
     const struct kernel_work *kernel = &division->kernels.items[i];
-    json_array_append_new(list,
-                          json_pack("{s:[f,f,f,f], s:f, s:f, s:f}", "runs", kernel->runs[PART_FORWARD],
-                                    kernel->runs[PART_BACKWARD], kernel->runs[PART_FIRST], kernel->runs[PART_LAST],
-                                    "flops", kernel->flops, "bytes", kernel->bytes, "fixed", kernel->fixed));
+    json_array_append_new(list, json_pack("{s:[f,f,f,f,f], s:f, s:f, s:f}", "runs", kernel->runs[PART_FORWARD],
+                                          kernel->runs[PART_BACKWARD], kernel->runs[PART_FIRST],
+                                          kernel->runs[PART_LAST], kernel->runs[PART_DEFERRED], "flops", kernel->flops,
+                                          "bytes", kernel->bytes, "fixed", kernel->fixed));
   }
   return list;
 }
@@ -154,10 +154,11 @@ static json_t *division_json(const struct division *division) {
                 (json_int_t)division->layers, "parameters", (json_int_t)division->parameters, "layer",
                 (json_int_t)division->layer, "first", (json_int_t)division->first, "last", (json_int_t)division->last,
                 "all", (json_int_t)division->all);
-  json_t *bytes = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "weights", division->weights, "gradients",
-                            division->gradients, "optimizer", division->optimizer, "saved", division->saved,
-                            "saved_around", division->saved_around, "scratch", division->scratch, "batch",
-                            division->batch, "crossing", division->crossing);
+  json_t *bytes =
+      json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "weights", division->weights, "gradients",
+                division->gradients, "optimizer", division->optimizer, "saved", division->saved, "saved_around",
+                division->saved_around, "deferred", division->deferred, "deferred_around", division->deferred_around,
+                "scratch", division->scratch, "batch", division->batch, "crossing", division->crossing);
   json_object_set_new(object, "bytes", bytes);
   json_object_set_new(object, "matmul_flops", json_real(division->matmul_flops));
   json_object_set_new(object, "kernels", kernels_json(division));

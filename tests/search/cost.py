@@ -63,7 +63,7 @@ def step_seconds(cluster, mesh):
     stride = {axis: math.prod(axes[inner] for inner in AXES[i + 1:]) for i, axis in enumerate(AXES)}
     p, m, b, v = axes["pp"], mesh["num_steps"], mesh["batch_size"], mesh["chunks"]
     each = d["layers"] / p
-    forward, backward, first, last = (roofline(search, d, part, b) for part in range(4))
+    forward, backward, first, last, deferred = (roofline(search, d, part, b) for part in range(5))
     inside = outside = 0
     for one in d["exchanges"]:
         size = axes[one["axis"]]
@@ -77,7 +77,7 @@ def step_seconds(cluster, mesh):
     stages = [each * (forward + backward + inside) + send + (first if s == 0 else 0) + (last + outside if s == p - 1 else 0) for s in range(p)]
     slowest = max(stages)
     if mesh["order"] == "zero_bubble":  # Qi et al. 2024, ZB-H1: gradients of weights fill the bubble
-        gaps = [stage - each * (backward - (forward if mesh["recomputes"] else 0)) for stage in stages]
+        gaps = [max(0, stage - 2 * each * deferred) for stage in stages]
     else:  # Huang et al. 2019; Narayanan et al. 2021
         gaps = [stage / v for stage in stages]
     pipeline = m * slowest + sum(gaps) - gaps[stages.index(slowest)]
@@ -121,9 +121,11 @@ def step_bytes(cluster, mesh):
         weights = size["weights"] * whole + FLOAT * (layers + around) / g if mesh["zero_stage"] == 3 else size["weights"] * (layers + around)
         gradients = size["gradients"] * whole + FLOAT * (layers + around) / g if mesh["zero_stage"] >= 2 else size["gradients"] * (layers + around)
         optimizer = size["optimizer"] * (layers + around) / (g if mesh["zero_stage"] else 1)
-        alive = {"": 1, "gpipe": m, "1f1b": min(m, p - stage), "zero_bubble": min(m, p - stage),
+        alive = {"": 1, "gpipe": m, "1f1b": min(m, p - stage), "zero_bubble": min(m, p),
                  "interleaved": min(m, p - stage + (p - 1) / mesh["chunks"])}[mesh["order"]]
-        saved = alive * (size["saved"] * d["layers"] / p + (size["saved_around"] if stage == p - 1 else 0))
+        later = 1 if mesh["order"] == "zero_bubble" else 0
+        saved = alive * ((size["saved"] + later * size["deferred"]) * d["layers"] / p +
+                         (size["saved_around"] + later * size["deferred_around"] if stage == p - 1 else 0))
         most = max(most, weights + gradients + optimizer + mesh["batch_size"] * (saved + size["scratch"] + size["batch"]))
     return most
 
