@@ -143,6 +143,16 @@ static const struct refusal residual[] = {
     {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"},
 };
 
+/* Of gradients of weights that come later. */
+static const char again[] = "what is computed again would be kept for the gradients of weights that come later";
+static const struct refusal deferring[] = {
+    {"memory.activation_checkpointing", "all", again, "memory.activation_checkpointing: none"},
+    {"memory.activation_checkpointing", "every", again, "memory.activation_checkpointing: none"},
+    {"memory.activation_checkpointing", "layers", again, "memory.activation_checkpointing: none"},
+    {"memory.activation_checkpointing", "functions", again, "memory.activation_checkpointing: none"},
+    {"memory.activation_checkpointing", "auto", again, "memory.activation_checkpointing: none"},
+};
+
 /* ---- Axes ---- */
 
 /* What an axis of several ranks does not go with. */
@@ -246,11 +256,19 @@ static void check_interleaved(const struct spec_node *job, struct diagnostics *d
   diag_help(diags, "set accumulation.num_steps to a multiple of parallelism.pp");
 }
 
+static void check_deferring(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *schedule = spec_find(job, "parallelism.pp_schedule");
+  if (axis_length(job, AXIS_PP) == 1 || schedule == NULL || !spec_is(schedule, "zero_bubble")) return;
+  check_refusals(job, deferring, COUNT(deferring), "parallelism.pp_schedule: zero_bubble", schedule,
+                 "parallelism.pp_schedule: 1f1b", diags);
+}
+
 static void check_stages(const struct spec_node *job, struct diagnostics *diags) {
   enum { MOST = 32 };
   const struct spec_node *pp = axis_of(job, AXIS_PP);
   check_schedule(job, diags);
   check_interleaved(job, diags);
+  check_deferring(job, diags);
   if (axis_length(job, AXIS_PP) == 1) return;
   if (pp->integer > MOST) {
     diag_error(diags, pp->where, "'parallelism.pp' can be %d at most", MOST);
