@@ -51,14 +51,12 @@ static const struct refusal ring[] = {
 /* Of ranks that divide sequences. */
 static const struct refusal sequences[] = {
     {"devices.kind", "hip", "programs for AMD's GPUs divide no sequences so far", "devices.kind: cpu"},
-    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
-    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: bf16"},
-    {"model.lora", NULL, untried, "a job without model.lora"},
     {"hooks.source", NULL, untried, "a job without hooks"},
     {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
     {"data.packing", "pad", untried, "data.packing: none"},
     {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
-    {"parallelism.local_sgd_steps", NULL, untried, "a job without parallelism.local_sgd_steps"},
+    {"parallelism.local_sgd_steps", NULL, "ranks along it add up gradients with those of other batches alone",
+     "a job without parallelism.local_sgd_steps"},
     {"parallelism.reproducible", "topology", "its tree of sums is of whole samples", "parallelism.reproducible: run"},
     {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
@@ -133,14 +131,8 @@ static const struct refusal staged[] = {
 
 /* Of the residual, split over positions. */
 static const struct refusal residual[] = {
-    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
-    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: bf16"},
-    {"model.lora", NULL, untried, "a job without model.lora"},
-    {"parallelism.local_sgd_steps", NULL, untried, "a job without parallelism.local_sgd_steps"},
     {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "bf16", untried, "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"},
 };
 
 /* Of gradients of weights that come later. */

@@ -73,6 +73,18 @@ class Sequence(Divided):
     def test_in_bf16(self):
         self.beside(2, 2, tolerance=1e-3, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3})
 
+    def test_adapters_in_fp16(self):
+        self.beside(2, 2, tolerance=1e-3, optimizer={"eps": 1e-3}, precision={
+            "mixed_precision": "fp16", "grad_scaler": {"init_scale": 1024.0, "growth_interval": 8}},
+            model_keys={"lora": {"rank": 4, "targets": ["c_attn", "c_fc"], "modules_to_save": ["ln_f"]}})
+
+    def test_ranks_that_step_alone(self):
+        """Two replicas of two ranks, beside two ranks that have all."""
+        local = {"local_sgd_steps": 2}
+        groups = {"config": {**CONFIG, "dropout": 0.0}}
+        several, lines = trained(4, job_of(4, 3, 20, parallelism={**SPLIT, **local}, **groups))
+        self.compare(several, lines, *trained(2, job_of(2, 3, 20, parallelism=local, **groups)))
+
     def test_llama(self):
         self.beside(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
 

@@ -62,7 +62,18 @@ class Sequences(BesideOne):
                     memory={"activation_checkpointing": "all"})
 
     def test_in_bf16(self):
-        self.beside(2, 2, tolerance=1e-3, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3})
+        """Weights, too: a gradient of rows that are cut for a rank is float32."""
+        self.beside(2, 2, tolerance=1e-3, precision={"param_dtype": "bf16"}, optimizer={"eps": 1e-3})
+
+    def test_in_fp16(self):
+        """A scale at which neither overflows: a mean over fewer positions has larger gradients on a rank."""
+        for axis in ("sp", "cp"):
+            with self.subTest(axis):
+                self.beside(2, 2, axis, tolerance=1e-3, optimizer={"eps": 1e-3}, precision={
+                    "mixed_precision": "fp16", "grad_scaler": {"init_scale": 1024.0, "growth_interval": 8}})
+
+    def test_adapters(self):
+        self.beside(2, 2, model_keys={"lora": {"rank": 4, "targets": ["c_attn", "c_fc"], "modules_to_save": ["ln_f"]}})
 
     def test_dropout(self):
         """Each element has the random number that one process with as many micro-batches draws for it."""
