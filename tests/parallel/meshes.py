@@ -34,6 +34,7 @@ KINDS = {
     "sp": ("sp", {}, False),
     "pp": ("pp", {}, False),
     "pp, gpipe": ("pp", {"pp_schedule": "gpipe"}, False),
+    "pp, zero_bubble": ("pp", {"pp_schedule": "zero_bubble"}, False),
     "ep": ("ep", {}, True),
 }
 
@@ -123,7 +124,7 @@ HEAD = """# Which meshes run
 
 Every mesh of 2, 4 and 8 ranks over data parallelism (`dp`: `dp_replicate`; `zero 1` to `zero 3`: `dp_shard` with
 `zero_stage`), `tp` with and without `megatron.sequence_parallelism`, `cp` (with an all-gather and as a ring), `sp`, `pp`
-(1F1B and GPipe) and `ep`, with at most one of each axis, was given to the generator for four small models.
+(1F1B, GPipe and zero_bubble) and `ep`, with at most one of each axis, was given to the generator for four small models.
 [Dividing a model](model-parallelism.md) says what each of them does.
 
 `tests/parallel/meshes.py --accept` regenerates this page, and `tests/parallel/test_mesh_page.py` compares it with the
