@@ -50,6 +50,15 @@ static struct jinja_value pieces_value(const struct program *program, bool withi
   return table_value(program->arena, rows, count, 1, sums_along_two(program->job) ? 2 : 1);
 }
 
+/* By flat range, whether a rank's part of its sum goes on; none where that is so of all, or of none. */
+static struct jinja_value going_on_value(const struct program *program) {
+  struct jinja_value list = jinja_list(program->arena);
+  const bool differs = shard_next_axis(program) == AXIS_EP;
+  for (int i = 0; differs && i < program->optimizer.flat_ranges.count; i++)
+    jinja_push(program->arena, list, jinja_int(shard_goes_on(program, &program->optimizer.flat_ranges.items[i])));
+  return list;
+}
+
 /* The units of a program: the flat ranges of each, the first and the end. */
 static struct jinja_value units_value(const struct program *program) {
   const int count = program->ranks.fsdp_units.count;
@@ -144,6 +153,9 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "arrives_apart", !alone && shard_arrives_apart(program));
   set_bool(arena, value, "adds_up", !alone && shard_adds_up(program));
   set_bool(arena, value, "sends_otherwise", !alone && shard_sends_otherwise(program));
+  const enum axis next = alone ? AXES : shard_next_axis(program);
+  set_text(arena, value, "next_axis", next != AXES ? axis_names[next] : "");
+  jinja_set(arena, value, "going_on", going_on_value(program));
   set_text(arena, value, "summed", alone ? "" : summed_member(program));
   set_text(arena, value, "wire", alone || !dtype_is_bits16(wire) ? "" : dtype_enumerator(wire));
   set_text(arena, value, "wire_type", dtype_is_bits16(wire) ? dtype_short_name(wire) : "");

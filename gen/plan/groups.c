@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/program/dealt.h"
 #include "gen/program/match.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/sharding.h"
@@ -13,6 +14,10 @@ static int group_of(const struct job *job, const char *name) {
   for (int g = 0; g < job->optimizer.n_groups; g++)
     if (name_matches(job->optimizer.groups[g].match, name)) return g;
   return -1;
+}
+
+static struct location where_of_group(const struct job *job, int g) {
+  return job->optimizer.groups[g].where;
 }
 
 static bool check_group(const struct program *program, int g, struct diagnostics *diags) {
@@ -214,7 +219,7 @@ bool plan_groups(struct program *program, struct diagnostics *diags) {
   if (program->kind != PROGRAM_TRAIN || !has_tables(program)) return true;
   for (int g = 0; g < job->optimizer.n_groups; g++)
     name_pattern_check(job->optimizer.groups[g].match, job->optimizer.groups[g].where, diags);
-  if (diags->errors > 0) return false;
+  if (diags->errors > 0 || !check_dealt_names(program, group_of, where_of_group, diags)) return false;
   for (int g = 0; g < job->optimizer.n_groups; g++) good = check_group(program, g, diags) && good;
   for (int k = 0; k == 0 || k < program->ranks.pipeline.ranks; k++) add_weights(&sharing, sorted, k);
   program->optimizer.scratch = optimizer_scratch(program);

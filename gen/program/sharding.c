@@ -22,6 +22,17 @@ bool shard_arrives_apart(const struct program *program) {
   return shard_adds_up(program) && program->target->ranks.receives_apart;
 }
 
+enum axis shard_next_axis(const struct program *program) {
+  const int64_t *axes = program->job->parallelism.axes;
+  if (!is_sharded(program)) return AXES;
+  return axes[AXIS_DP_REPLICATE] > 1 ? AXIS_DP_REPLICATE : axes[AXIS_EP] > 1 ? AXIS_EP : AXES;
+}
+
+bool shard_goes_on(const struct program *program, const struct flat_range *range) {
+  const enum axis axis = shard_next_axis(program);
+  return axis != AXES && (axis != AXIS_EP || range->weight->parameter->placement.form != PLACED_DEALT);
+}
+
 bool shard_sends_otherwise(const struct program *program) {
-  return shard_adds_up(program) && program->job->parallelism.axes[AXIS_DP_REPLICATE] > 1;
+  return shard_adds_up(program) && shard_next_axis(program) != AXES;
 }

@@ -23,7 +23,14 @@ bool shard_adds_up(const struct program *program);
 /* Whether what comes of a micro-batch needs memory of its own then. (A device adds what is there to what it sends.) */
 bool shard_arrives_apart(const struct program *program);
 
-/* Whether a step's last micro-batch sends more than those before it do, which send, too: along dp_replicate. */
+/* The axis along which a rank's part of the gradients is then added up, over the ranks that have the same part; AXES:
+ * none. */
+enum axis shard_next_axis(const struct program *program);
+
+/* Whether that is so of a flat range: along ep each rank has other experts. */
+bool shard_goes_on(const struct program *program, const struct flat_range *range);
+
+/* Whether a step's last micro-batch sends more than those before it do, which send, too: along that axis. */
 bool shard_sends_otherwise(const struct program *program);
 
 #endif

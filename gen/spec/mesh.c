@@ -63,33 +63,26 @@ static const struct refusal sequences[] = {
 };
 
 /* Of ranks that divide experts. */
-static const char other_experts[] = "it looks at all parameters together, and ranks have experts of their own";
 static const char named_experts[] = "a rank's program names its own experts alone";
+static const char other_experts[] = "it looks at all parameters together, and ranks have experts of their own";
 static const struct refusal dealing[] = {
     {"devices.kind", "hip", "programs for AMD's GPUs divide no experts so far", "devices.kind: cpu"},
-    {"optimizer.name", "lamb", untried, "optimizer.name: adamw"},
-    {"optimizer.name", "adafactor", untried, "optimizer.name: adamw"},
-    {"optimizer.name", "muon", untried, "optimizer.name: adamw"},
     {"optimizer.name", "schedule_free_adamw", other_experts, "optimizer.name: adamw"},
-    {"optimizer.param_groups", NULL, named_experts, "a job without optimizer.param_groups"},
-    {"optimizer.state_dtype", "8bit", untried, "optimizer.state_dtype: bf16"},
-    {"optimizer.state_dtype", "bf16_stochastic", "chance is drawn by an element's index among all weights",
-     "optimizer.state_dtype: bf16"},
-    {"model.freeze", NULL, named_experts, "a job without model.freeze"},
     {"model.fresh", NULL, named_experts, "a job without model.fresh"},
     {"model.lora", NULL, untried, "a job without model.lora"},
     {"training.ema", NULL, other_experts, "a job without training.ema"},
     {"training.early_stopping.restore_best", "true", other_experts, "training.early_stopping.restore_best: false"},
-    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
     {"precision.param_dtype", "fp16", untried, "precision.param_dtype: float32"},
     {"precision.param_dtype", "bf16", untried, "precision.mixed_precision: bf16"},
+    {"optimizer.state_dtype", "bf16_stochastic", "chance is drawn by an element's index among all weights",
+     "optimizer.state_dtype: bf16"},
     {"hooks.source", NULL, "user code would see a rank's experts alone", "a job without hooks"},
     {"tracking.grad_norms", "per_layer", "a rank has gradients of its own experts alone",
      "tracking.grad_norms: global"},
     {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
     {"accumulation.sync_each_batch", "true", untried, "accumulation.sync_each_batch: false"},
-    {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"},
-    {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"},
+    {"parallelism.fsdp.state_dict_type", "sharded_state_dict", named_experts,
+     "parallelism.fsdp.state_dict_type: full_state_dict"},
     {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
     {"parallelism.local_sgd_steps", NULL, "ranks that step alone would have experts that others have not seen",
      "a job without parallelism.local_sgd_steps"},
@@ -98,6 +91,19 @@ static const struct refusal dealing[] = {
     {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "bf16", untried, "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"},
+};
+
+/* Of those in programs for GPUs. */
+static const struct refusal dealing_on_gpus[] = {
+    {"optimizer.name", "lamb", untried, "optimizer.name: adamw"},
+    {"optimizer.name", "adafactor", untried, "optimizer.name: adamw"},
+    {"optimizer.name", "muon", untried, "optimizer.name: adamw"},
+    {"optimizer.param_groups", NULL, untried, "a job without optimizer.param_groups"},
+    {"optimizer.state_dtype", "8bit", untried, "optimizer.state_dtype: bf16"},
+    {"model.freeze", NULL, untried, "a job without model.freeze"},
+    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
+    {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"},
+    {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"},
 };
 
 /* Of ranks that have some layers each. */
@@ -191,6 +197,12 @@ static void check_axis(const struct spec_node *job, const struct axis_rule *rule
   check_refusals(job, rule->refusals, rule->n_refusals, rule->does, axis, rule->without, diags);
 }
 
+static void check_experts_on_gpus(const struct spec_node *job, struct diagnostics *diags) {
+  if (axis_length(job, AXIS_EP) == 1 || spec_is(spec_find(job, "devices.kind"), "cpu")) return;
+  check_refusals(job, dealing_on_gpus, COUNT(dealing_on_gpus), "ranks that divide experts on GPUs",
+                 axis_of(job, AXIS_EP), "devices.kind: cpu", diags);
+}
+
 static void check_ring(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *comm = spec_find(job, "parallelism.cp_comm");
   if (axis_length(job, AXIS_CP) == 1 || comm == NULL || !spec_is(comm, "ring")) return;
@@ -275,6 +287,7 @@ void mesh_check(const struct spec_node *job, struct diagnostics *diags) {
     ranks /= axis_length(job, rules[i].axis);
     if (ranks == 0) ranks = 1;
   }
+  check_experts_on_gpus(job, diags);
   check_ring(job, diags);
   check_residual(job, diags);
   check_stages(job, diags);

@@ -5,7 +5,7 @@ import re
 import subprocess
 import unittest
 
-from ranks import GENERATOR, BesideOne, Ranks, job_of, relative, trained
+from ranks import GENERATOR, MODELS, BesideOne, Ranks, job_of, relative, trained
 
 QWEN = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "head_dim": 8, "vocab_size": 256,
         "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2,
@@ -15,7 +15,7 @@ MIXTRAL = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_head
 EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 
 
-class Experts(BesideOne):
+class Compared(BesideOne):
     def compare(self, several, lines, other, wanted, tolerance=1e-6, weights=1e-3):
         for line, want in zip(lines, wanted, strict=True):
             for name in [name for name in want if name in ("loss", "eval_loss")]:
@@ -26,6 +26,8 @@ class Experts(BesideOne):
         for name, value in several.weights().items():
             self.assertLess(relative(value, after[name]), weights, name)
 
+
+class Experts(Compared):
     def beside(self, ranks, ep, config=None, steps=20, tolerance=1e-6, weights=1e-3, **groups):
         """The same ranks with all experts each: a balance of a rank's own batches is not that of all of them."""
         config = {**QWEN, **(config or {})}
@@ -81,7 +83,36 @@ class Experts(BesideOne):
         self.beside(2, 2, tolerance=1e-4, weights=1e-2, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3})
 
 
-class Sequences(Experts):
+class Whole(Compared):
+    """Rules that look at whole tensors, which a rank's experts are, and patterns that take all experts, beside one process."""
+
+    def beside_one(self, steps=10, tolerance=1e-6, weights=1e-3, ranks=2, samples=6, **groups):
+        parallelism = {"ep": 2, **groups.pop("parallelism", {})}
+        groups = {"model": "qwen_moe", "config": {**QWEN, "router_aux_loss_coef": 0}, "data": {"sequence_length": 16}, **groups}
+        several, lines = trained(ranks, job_of(ranks, samples // ranks, steps, parallelism=parallelism, **groups))
+        self.compare(several, lines, *self.one(samples, steps, **groups), tolerance, weights)
+        return several
+
+    def test_rules(self):
+        for optimizer in ({"name": "lamb"}, {"name": "adafactor", "eps": 1e-3}, {"name": "muon"}, {"state_dtype": "8bit"},
+                          {"param_groups": [{"match": "*.experts.*", "lr": 3e-3}, {"match": "*.gate.weight", "weight_decay": 0.0}]}):
+            with self.subTest(optimizer):
+                self.beside_one(steps=5, optimizer=optimizer)
+
+    def test_in_fp16(self):
+        self.beside_one(tolerance=1e-4, weights=1e-2, precision={"mixed_precision": "fp16"}, optimizer={"eps": 1e-3})
+
+    def test_shards(self):
+        """Of four ranks two shard the same experts, and all other weights."""
+        for stage, more in ((1, {"optimizer": {"norm_type": "inf", "clip_grad_norm": 0.1}}), (3, {"training": EVALUATED})):
+            several = self.beside_one(steps=20, ranks=4, samples=8, parallelism={"zero_stage": stage}, **more)
+            sent = several.plan()["collectives"]
+            self.assertEqual({c["axis"] for c in sent}, {"dp_shard", "ep"})
+            self.assertTrue([c for c in sent if c["kind"] == "reduce-scatter" and "experts" in c["what"]])
+            self.assertFalse([c for c in sent if c["axis"] == "ep" and "experts" in c["what"] and c["kind"] == "all-reduce"])
+
+
+class Sequences(Compared):
     """Ranks that divide each sequence sort rows of their own; the balance of the experts is that of all of a sequence's tokens."""
 
     def divided(self, ranks, model="qwen_moe", config=QWEN, **parallelism):
@@ -174,7 +205,7 @@ class Files(BesideOne):
         self.resumed((1, 4, {}), (4, 1, {"ep": 2}))
 
     def test_from_shards(self):
-        self.resumed((2, 2, {"zero_stage": 2}), (2, 2, {"ep": 2}))
+        self.resumed((2, 2, {"zero_stage": 2}), (4, 1, {"ep": 2, "zero_stage": 3}))
 
 
 class Refused(unittest.TestCase):
@@ -200,15 +231,26 @@ class Refused(unittest.TestCase):
     def test_all_experts_for_all_tokens(self):
         self.refused("the model has no operation over groups of rows that 2 ranks could divide", model="mixtral", config=MIXTRAL)
 
-    def test_shards(self):
-        self.refused("'parallelism.zero_stage' does not go with ranks that divide experts", parallelism={"ep": 2, "zero_stage": 1})
+    def test_shards_of_groups(self):
+        self.refused("'parallelism.ep' does not go with 2 groups of ranks that shard by themselves", ranks=8,
+                     parallelism={"ep": 2, "zero_stage": 1, "dp_shard": 2})
+
+    def test_shards_in_files(self):
+        self.refused("'parallelism.fsdp.state_dict_type' does not go with ranks that divide experts", ranks=4,
+                     parallelism={"ep": 2, "fsdp": {"sharding_strategy": "full_shard", "state_dict_type": "sharded_state_dict"}})
 
     def test_capacity_of_sequences(self):
         self.refused("'group_starts' fills a group's capacity in the order of a sequence's positions, of which a rank has some",
                      file="qwen_moe.c", config={**QWEN, "capacity_factor": 1.0}, parallelism={"cp": 2})
 
     def test_patterns(self):
-        self.refused("a rank's program names its own experts alone", optimizer={"param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
+        """That take an expert of one rank and not that in its place on another."""
+        self.refused("the pattern takes 'model.layers.0.mlp.experts.3.gate_proj.weight' and not 'model.layers.0.mlp.experts.1.gate_proj.weight'",
+                     optimizer={"param_groups": [{"match": "*.experts.3.*", "weight_decay": 0.0}]})
+        frozen = {"source": str(MODELS / "qwen_moe.c"), "config": QWEN, "freeze": ["*.experts.2.*"]}
+        trainer = Ranks(2, {**job_of(2, 3, 5, parallelism={"ep": 2}), "model": frozen})
+        self.assertIn("which they have in each other's place, one is frozen", trainer.command("plan", "job.yaml", "--set",
+                                                                                              "data.sequence_length=16", status=2))
 
 
 if __name__ == "__main__":

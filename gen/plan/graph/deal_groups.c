@@ -181,6 +181,12 @@ static bool place_parameters(struct deal *deal, const struct node *node, struct 
                     arena_printf(deal->program->arena,
                                  "the names of '%s' and '%s' do not differ in one number, that of the group", own->path,
                                  p->path));
+    if (own->value->differentiable != p->value->differentiable)
+      return refuse(deal, node,
+                    arena_printf(deal->program->arena,
+                                 "of '%s' and '%s', which they have in each other's place, one "
+                                 "is frozen",
+                                 own->path, p->path));
     own->placement = placement;
     own->axis = (int)deal->axis;
     own->together = (operands[g]->index - operands[g % each]->index) / (g / each);

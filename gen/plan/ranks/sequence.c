@@ -116,8 +116,10 @@ static void exchange_bucket(struct sequence *sequence, int bucket) {
 static bool follows(const struct program *program, int bucket, struct collective *next) {
   const struct collective *first = &program->ranks.collectives.items[bucket];
   const int64_t *axes = program->job->parallelism.axes;
-  if (is_sharded(program) && axes[AXIS_DP_REPLICATE] > 1) {
-    *next = shard_replicated(program, &program->optimizer.flat_ranges.items[bucket], first);
+  if (is_sharded(program)) {
+    const struct flat_range *range = &program->optimizer.flat_ranges.items[bucket];
+    if (!shard_goes_on(program, range)) return false;
+    *next = shard_replicated(program, range, first);
     return true;
   }
   if (axes[AXIS_EP] == 1 || first->axis == AXIS_EP || first->dealt) return false;

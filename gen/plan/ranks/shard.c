@@ -14,6 +14,7 @@ bool shard_accepts(const struct program *program, const struct weight *weight) {
   const struct flat_range *part = part_of(program, weight),
                           *last = &program->optimizer.flat_ranges.items[program->optimizer.flat_ranges.count - 1];
   if (fsdp_unit_of(program, weight) != last->fsdp_unit) return false;
+  if (weight->parameter->placement.form != last->weight->parameter->placement.form) return false;
   return part->first - last->first == part->gradient - last->gradient && same_numbers(&part->numbers, &last->numbers);
 }
 
@@ -87,7 +88,7 @@ struct collective shard_scattered_by_tree(const struct program *program, const s
 struct collective shard_replicated(const struct program *program, const struct flat_range *range,
                                    const struct collective *scattered) {
   return (struct collective){.kind = COLLECTIVE_ALL_REDUCE,
-                             .axis = AXIS_DP_REPLICATE,
+                             .axis = shard_next_axis(program),
                              .what = arena_printf(program->arena, "each rank's part of %s", scattered->what),
                              .width = dtype_size(DTYPE_FLOAT32),
                              .count = shard_last(program, range),
