@@ -149,6 +149,10 @@ static const struct refusal deferring[] = {
     {"memory.activation_checkpointing", "layers", again, "memory.activation_checkpointing: none"},
     {"memory.activation_checkpointing", "functions", again, "memory.activation_checkpointing: none"},
     {"memory.activation_checkpointing", "auto", again, "memory.activation_checkpointing: none"},
+    {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"},
+    {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"},
+    {"parallelism.tp_plan", NULL, untried, "a job without parallelism.tp_plan"},
+    {"parallelism.megatron.sequence_parallelism", "true", untried, "parallelism.megatron.sequence_parallelism: false"},
 };
 
 /* ---- Axes ---- */
@@ -265,6 +269,14 @@ static void check_deferring(const struct spec_node *job, struct diagnostics *dia
   if (axis_length(job, AXIS_PP) == 1 || schedule == NULL || !spec_is(schedule, "zero_bubble")) return;
   check_refusals(job, deferring, COUNT(deferring), "parallelism.pp_schedule: zero_bubble", schedule,
                  "parallelism.pp_schedule: 1f1b", diags);
+  static const enum axis others[] = {AXIS_CP, AXIS_SP, AXIS_EP};
+  for (size_t i = 0; i < COUNT(others); i++) {
+    if (axis_length(job, others[i]) == 1) continue;
+    diag_error(diags, axis_of(job, others[i])->where,
+               "'parallelism.%s' does not go with parallelism.pp_schedule: zero_bubble: %s", job_axis_names[others[i]],
+               untried);
+    diag_help(diags, "leave it out, or use parallelism.pp_schedule: 1f1b");
+  }
 }
 
 static void check_stages(const struct spec_node *job, struct diagnostics *diags) {
