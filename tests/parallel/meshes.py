@@ -35,6 +35,7 @@ KINDS = {
     "pp": ("pp", {}, False),
     "pp, gpipe": ("pp", {"pp_schedule": "gpipe"}, False),
     "pp, zero_bubble": ("pp", {"pp_schedule": "zero_bubble"}, False),
+    "pp, interleaved": ("pp", {"pp_schedule": "interleaved", "megatron": {"num_layers_per_virtual_pipeline_stage": 1}}, False),
     "ep": ("ep", {}, True),
 }
 
@@ -86,7 +87,8 @@ def parallelism(mesh):
     keys = {}
     for kind, each in mesh:
         axis, more, _ = KINDS[kind]
-        keys |= {axis: each, **more}
+        both = {"megatron": keys.get("megatron", {}) | more.get("megatron", {})} if "megatron" in more else {}
+        keys |= {axis: each, **more, **both}
     return keys
 
 
@@ -124,8 +126,8 @@ HEAD = """# Which meshes run
 
 Every mesh of 2, 4 and 8 ranks over data parallelism (`dp`: `dp_replicate`; `zero 1` to `zero 3`: `dp_shard` with
 `zero_stage`), `tp` with and without `megatron.sequence_parallelism`, `cp` (with an all-gather and as a ring), `sp`, `pp`
-(1F1B, GPipe and zero_bubble) and `ep`, with at most one of each axis, was given to the generator for four small models.
-[Dividing a model](model-parallelism.md) says what each of them does.
+(1F1B, GPipe, zero_bubble, and interleaved with stages of one layer) and `ep`, with at most one of each axis, was given
+to the generator for four small models. [Dividing a model](model-parallelism.md) says what each of them does.
 
 `tests/parallel/meshes.py --accept` regenerates this page, and `tests/parallel/test_mesh_page.py` compares it with the
 generator. `tests/parallel/meshes.py --run` runs every mesh that is taken for 20 steps, and compares losses with those of
