@@ -95,6 +95,12 @@ class Pipeline(BesideOne):
                                memory={"cross_entropy_chunk": 7}).plan()["pipeline"]
         self.assertAlmostEqual(pipeline["bubble"], 4 / 13)
 
+    def test_layers_left_over(self):
+        """One more on the last of two stages, and on those in the middle of four."""
+        for ranks, layers, each in ((2, 3, [1, 2]), (4, 6, [1, 2, 2, 1])):
+            stages = self.beside(ranks, ranks, config={**CONFIG, "n_layer": layers}).plan()["pipeline"]["stages"]
+            self.assertEqual([stage["layers"] for stage in stages], each)
+
     def test_with_data_parallelism(self):
         """Without dropout, whose draws are those of a micro-batch: here one process takes two of them as one."""
         self.beside(4, 2, config={**CONFIG, "dropout": 0.0})
@@ -271,8 +277,8 @@ class Refused(unittest.TestCase):
     def test_ranks_that_it_does_not_divide(self):
         self.refused("'parallelism.pp' is 2, which does not divide the job's 3 ranks", ranks=3)
 
-    def test_layers_that_it_does_not_divide(self):
-        self.refused("2 ranks do not divide 3 layers evenly", config={**CONFIG, "n_layer": 3})
+    def test_fewer_layers_than_ranks(self):
+        self.refused("4 ranks have no layer each of 3", ranks=4, config={**CONFIG, "n_layer": 3}, parallelism={"pp": 4})
 
     def test_no_layers(self):
         self.refused("the model has no loop over layers that 2 ranks could divide", model="gru_bytes",

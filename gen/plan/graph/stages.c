@@ -61,10 +61,10 @@ static bool check(const struct program *program, const struct node *layers, stru
     return false;
   }
   if (program->job->parallelism.chunk_layers > 0) return check_chunks(program, layers, diags);
-  if (layers->call->count % stages == 0) return true;
-  diag_error(diags, where, "%lld ranks do not divide %d layers evenly", (long long)stages, layers->call->count);
+  if (layers->call->count >= stages) return true;
+  diag_error(diags, where, "%lld ranks have no layer each of %d", (long long)stages, layers->call->count);
   diag_note(diags, layers->where, "the loop over layers is here");
-  diag_help(diags, "let the number of layers be a multiple of it");
+  diag_help(diags, "let there be as many layers at least");
   return false;
 }
 
@@ -160,14 +160,21 @@ static bool check_buffers(const struct program *program, struct diagnostics *dia
   return true;
 }
 
+/* The layers of stage k: those that are left over are one more on stages in the middle, which have nothing but layers.
+ */
+static int layers_of_stage(int layers, int stages, int k) {
+  const int left = layers % stages, first = (stages - left + 1) / 2;
+  return layers / stages + (k >= first && k < first + left);
+}
+
 /* One call of the layers of each stage, one after the other, in place of the one of all. */
 static struct node **divide(const struct program *program, struct node *layers, int stages) {
   struct region *region = layers->region;
-  const int each = layers->call->count / stages;
+  const int count = layers->call->count;
   struct node **divided = arena_alloc(program->arena, (size_t)stages * sizeof *divided);
   for (int k = 0; k < stages; k++) {
     const int at = region_position(layers);
-    if (k + 1 < stages) peel_iterations(program->graph, layers, each);
+    if (k + 1 < stages) peel_iterations(program->graph, layers, layers_of_stage(count, stages, k));
     divided[k] = region->nodes.items[at];
     if (k + 1 < stages) layers = region->nodes.items[at + 1];
   }

@@ -13,7 +13,7 @@ int stage_of_layers(const struct pipeline *pipeline, const struct node *call);
 
 /* Divides the loop over layers of a program into a call for each stage, also in its second entry, and notes them in
  * program->ranks.pipeline. Nothing where parallelism.pp is 1. Before gradients are made. False with an error at the key
- * where the model has no loop over layers, one that so many ranks do not divide evenly, buffers, or a parameter of
+ * where the model has no loop over layers, one of fewer layers than ranks, buffers, or a parameter of
  * stages of more than two ranks. */
 bool divide_layers(struct program *program, struct diagnostics *diags);
 

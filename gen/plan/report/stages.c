@@ -146,12 +146,25 @@ static int layers_of(const struct pipeline *pipeline, int rank) {
   return layers;
 }
 
+/* "2 of 4 layers each"; "3 of 1, 2 and 1 layers". */
+static const char *layers_text(const struct program *program, bool each) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  struct text text = text_in(program->arena);
+  const int first = pipeline->layers[0]->call->count, last = pipeline->stages - 1;
+  bool equal = true;
+  for (int k = 1; k <= last; k++) equal = equal && pipeline->layers[k]->call->count == first;
+  text_printf(&text, "%d of %d", pipeline->stages, first);
+  for (int k = 1; k <= last && !equal; k++)
+    text_printf(&text, "%s%d", k < last ? ", " : " and ", pipeline->layers[k]->call->count);
+  text_printf(&text, " layers%s", each && equal ? " each" : "");
+  return text_string(&text);
+}
+
 /* Of a program that does not train. */
 static const char *forward_text(const struct program *program) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
   struct text text = text_in(program->arena);
-  text_printf(&text, "stages    %d of %d layers each (pp), one after the other\n", pipeline->stages,
-              pipeline->layers[0]->call->count);
+  text_printf(&text, "stages    %s (pp), one after the other\n", layers_text(program, true));
   for (int k = 0; k < pipeline->stages; k++)
     text_printf(&text, "stage %-3d uses weights %s\n", k, bytes_text(program->arena, bytes_of(program, k).weights));
   return text_string(&text);
@@ -163,8 +176,7 @@ const char *stages_text(const struct program *program) {
   struct text text = text_in(program->arena);
   if (pipeline->stages == 0) return "";
   if (program->kind != PROGRAM_TRAIN) return forward_text(program);
-  text_printf(&text, "stages    %d of %d layers%s (pp), ", pipeline->stages, pipeline->layers[0]->call->count,
-              several ? "" : " each");
+  text_printf(&text, "stages    %s (pp), ", layers_text(program, !several));
   if (several) text_printf(&text, "%lld a rank, ", (long long)pipeline->schedule.chunks);
   text_printf(&text, "%lld micro-batches (%s): each waits%s %.1f %% of a step\n",
               (long long)program->job->accumulation.num_steps, schedules[program->job->parallelism.pp_schedule],
