@@ -150,20 +150,16 @@ static tensor decode(scope s, tensor x, tensor memory, struct config c) {
   return rms_norm_eps(at(s, "final_layer_norm"), x, c.layer_norm_epsilon);
 }
 
-/* The targets moved to the right after token 0. */
+/* The targets moved to the right, after token 0. */
 static inline tensor shifted(tensor targets) {
-  int batch = dim(targets, 0), positions = dim(targets, 1);
-  int zeros[batch];
-  for (int i = 0; i < batch; i++) zeros[i] = 0;
-  tensor start = reshape(int_table_of(batch, zeros), batch, 1);
-  return positions == 1 ? start : concat(1, start, slice(targets, 1, 0, positions - 1));
+  return slice(pad(targets, 1, 1, 0), 1, 0, dim(targets, 1));
 }
 
 tensor model(scope s, struct config c, tensor tokens, tensor targets) {
   s = init_normal(s, c.initializer_factor);
-  tensor read = embedding(at(s, "shared"), tokens, c.vocab_size, c.d_model);
+  tensor memory = encode(at(s, "encoder"), embedding(at(s, "shared"), tokens, c.vocab_size, c.d_model), c);
   tensor written = embedding(at(s, "shared"), shifted(targets), c.vocab_size, c.d_model);
-  tensor x = decode(at(s, "decoder"), written, encode(at(s, "encoder"), read, c), c);
+  tensor x = decode(at(s, "decoder"), written, memory, c);
   scope head = c.tie_word_embeddings ? at(s, "shared") : at(s, "lm_head");
   if (c.tie_word_embeddings) x = scale(x, 1 / sqrt((double)c.d_model));
   return cross_entropy(matmul_transposed(x, parameter(head, "weight", c.vocab_size, c.d_model)), targets);

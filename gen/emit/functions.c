@@ -344,11 +344,10 @@ static const char *stage_name(struct arena *arena, const struct function *functi
 /* A value that comes from another stage or goes to one. */
 static struct jinja_value crossing_value(const struct program *program, const struct crossing *crossing, bool sent) {
   struct arena *arena = program->arena;
-  struct jinja_value value = jinja_map(arena), arguments = jinja_list(arena), part;
+  struct jinja_value value = jinja_map(arena), arguments = jinja_list(arena);
   const struct storage *storage = crossing->storage;
-  struct jinja_value argument = memory_argument(arena, storage, false, &part);
-  if (storage->copies > 1) set_index(arena, part, index_value(arena, crossing->first / storage->count, 0, 0));
-  jinja_push(arena, arguments, argument);
+  const struct view view = {.storage = (struct storage *)storage, .offset = crossing->first};
+  jinja_push(arena, arguments, operand_argument(program, crossing->function, &view));
   const struct pipeline *pipeline = &program->ranks.pipeline;
   bool forwards = crossing->from < crossing->to, starts = pipeline->schedule.starts;
   const char *receives = starts ? "accel_take" : "accel_receive";
@@ -379,6 +378,7 @@ static void push_arrived(const struct program *program, const struct function *f
   for (int i = 0; i < pipeline->crossings.count && pipeline->schedule.starts; i++) {
     const struct crossing *crossing = &pipeline->crossings.items[i];
     if (function->forward == NULL || crossing->function != function->forward || crossing->from != stage) continue;
+    if (crossing->outgoing != NULL) continue;
     struct jinja_value value = crossing_value(program, crossing, true);
     set_text(program->arena, value, "crosses", "accel_wait_send");
     jinja_push(program->arena, list, value);
@@ -425,23 +425,29 @@ static struct jinja_value stage_statement(const struct program *program, const s
   return value;
 }
 
-/* First what any stage makes for itself, then what comes, then the stage's own, then what goes. */
+/* First what any stage makes for itself, then what comes, then the stage's own, then what goes; before a function of
+ * which later stages have a part, too, since what that sends comes after. */
 static struct jinja_value stage_statements(const struct program *program, const struct function *function, int stage) {
   struct jinja_value list = jinja_list(program->arena);
-  bool received = false;
+  bool received = false, sent = false;
   for (int i = 0; i < function->n_steps; i++) {
     const struct step *step = &function->steps[i];
     if ((step->stages >> stage & 1) == 0) continue;
-    if (step->stage == stage && !received) {
+    const bool divided = step->callee != NULL && step->callee->staged, own = divided || step->stage == stage;
+    if (own && !received) {
       push_crossings(program, function, stage, false, list);
       push_arrived(program, function, stage, list);
     }
-    received |= step->stage == stage;
+    received |= own;
+    if (divided && step->stage != stage && !sent) {
+      push_crossings(program, function, stage, true, list);
+      sent = true;
+    }
     struct jinja_value statement = stage_statement(program, function, step, stage);
     set_node_origin(program->arena, statement, step->node);
     jinja_push(program->arena, list, statement);
   }
-  push_crossings(program, function, stage, true, list);
+  if (!sent) push_crossings(program, function, stage, true, list);
   return list;
 }
 
@@ -489,8 +495,8 @@ struct jinja_value functions_value(const struct program *program) {
   bool early = shard_sends_otherwise(program); /* micro-batches before the last one send, too */
   for (int i = 0; i < program->functions.count; i++) {
     const struct function *function = program->functions.items[i];
-    for (int k = 0; function->staged && k < program->ranks.pipeline.stages; k++)
-      jinja_push(program->arena, list, stage_value(program, function, k));
+    for (int k = 0; function->staged && k < function->n_stages; k++)
+      jinja_push(program->arena, list, stage_value(program, function, function->first_stage + k));
     if (function->staged) continue;
     bool called = function->n_steps > 0 || function->region->results.count > 0; /* see gen/plan/graph/prune.h */
     bool sends = function_sends(function);

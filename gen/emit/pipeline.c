@@ -20,7 +20,8 @@ static struct jinja_value gradient_value(const struct program *program, const st
   return value;
 }
 
-/* Gradients to which stages of two ranks add: [{name, first, count, stages: [a, b]}], of the ranks' first stages. */
+/* Gradients to which stages of several ranks add: [{name, first, count, stages: [a, b]}], of the ranks' first stages.
+ */
 static struct jinja_value shared_value(const struct program *program) {
   struct arena *arena = program->arena;
   const struct pipeline *pipeline = &program->ranks.pipeline;
@@ -174,6 +175,7 @@ static struct jinja_value outgoing_value(const struct program *program) {
     set_text(arena, value, "name", crossing->outgoing);
     set_text(arena, value, "type", element_type(crossing->storage->dtype));
     set_text(arena, value, "extent", arena_printf(arena, "%lld", (long long)crossing->count));
+    set_text(arena, value, "what", crossing->from > crossing->to ? "gradients" : "values");
     set_int(arena, value, "peer", crossing->to % pipeline->ranks);
     jinja_push(arena, list, value);
   }

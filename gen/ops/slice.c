@@ -106,7 +106,7 @@ static const struct op_kind kind = {
 
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                           const char **error) {
-  if (!op_check_float(arena, node, 0, error)) return 0;
+  if (node->inputs[0]->dtype != DTYPE_INT32 && !op_check_float(arena, node, 0, error)) return 0;
   struct shape shape = op_with_extent(node->inputs[0]->shape, (int)node_int(node, "axis"), node_int(node, "size"));
   return op_result(shapes, dtypes, shape, node->inputs[0]->dtype);
 }

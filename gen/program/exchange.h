@@ -58,7 +58,8 @@ struct factored {
   int64_t at, left, right; /* elements: its offset among all such matrices, its factors' offsets */
 };
 
-/* A value that one stage of a pipeline gives to the next one, in the backward to the one before. */
+/* A value that one stage of a pipeline gives to the next one, in the backward to the one before: its own, or one that
+ * it passes on. */
 struct crossing {
   const struct function *function; /* in whose memory it is, on both ranks at the same place */
   const struct storage *storage;
@@ -94,6 +95,7 @@ struct stage_range_list {
 /* Ranks that divide the layers: gen/plan/graph/stages.h, gen/plan/ranks/pipeline.h. */
 struct pipeline {
   int stages;                     /* 0: there are none; as many on each rank */
+  int split;                      /* of an encoder and a decoder, the decoder's first; 0: there is one loop of layers */
   int ranks;                      /* along parallelism.pp: stage s is of rank s % ranks */
   struct node **layers;           /* by stage: the forward's call of its layers */
   struct node **second_layers;    /* and that of the program's second entry; NULL: there is none */

@@ -165,7 +165,8 @@ struct function {
   struct storage_list storages; /* all that it owns */
   struct slot *slots;
   int n_slots, slots_capacity;
-  bool staged;                         /* the stages of a pipeline have different steps of it */
+  int first_stage, n_stages;           /* of a pipeline: whose layers it runs; 0: it runs none */
+  bool staged;                         /* several, which have different steps of it */
   bool *uses_weights, *uses_gradients; /* by scope: the function takes a pointer to them */
   bool *uses_bits16_weights;           /* by scope: to the copies of 16 bits */
   bool *uses_inputs;                   /* by input: the function takes it */

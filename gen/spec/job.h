@@ -180,6 +180,7 @@ struct job {
     enum cp_comm cp_comm;
     enum reproducible reproducible;
     enum pp_schedule pp_schedule;
+    int64_t split_rank;   /* pipeline_model_parallel_split_rank; 0: by the numbers of layers */
     int64_t chunk_layers; /* num_layers_per_virtual_pipeline_stage; 0: a rank has one stage */
     struct {
       bool on, batched; /* with several ranks: matrices travel as factors; all gradients of a bucket as one */

@@ -279,12 +279,24 @@ static void check_deferring(const struct spec_node *job, struct diagnostics *dia
   }
 }
 
+/* Both an encoder and a decoder have stages. */
+static void check_split(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *split = spec_find(job, "parallelism.megatron.pipeline_model_parallel_split_rank");
+  if (split == NULL || split->integer < axis_length(job, AXIS_PP)) return;
+  diag_error(diags, split->where,
+             "'parallelism.megatron.pipeline_model_parallel_split_rank' is %lld, and the decoder has none of the %lld "
+             "ranks along pp",
+             (long long)split->integer, (long long)axis_length(job, AXIS_PP));
+  diag_help(diags, "set it below parallelism.pp, or leave it out");
+}
+
 static void check_stages(const struct spec_node *job, struct diagnostics *diags) {
   enum { MOST = 32 };
   const struct spec_node *pp = axis_of(job, AXIS_PP);
   check_schedule(job, diags);
   check_interleaved(job, diags);
   check_deferring(job, diags);
+  check_split(job, diags);
   if (axis_length(job, AXIS_PP) == 1) return;
   if (pp->integer > MOST) {
     diag_error(diags, pp->where, "'parallelism.pp' can be %d at most", MOST);

@@ -278,6 +278,8 @@ void parallel_bind(struct job *job) {
   job->parallelism.bucket_bytes = (int64_t)(bucket->real * (1 << 20));
   job->parallelism.sync_each_batch = each->integer != 0;
   job->parallelism.splits_sequence = is_set(job->tree, "parallelism.megatron.sequence_parallelism");
+  const struct spec_node *split = spec_find(job->tree, "parallelism.megatron.pipeline_model_parallel_split_rank");
+  job->parallelism.split_rank = split != NULL && job->parallelism.axes[AXIS_PP] > 1 ? split->integer : 0;
   const struct spec_node *chunk = spec_find(job->tree, "parallelism.megatron.num_layers_per_virtual_pipeline_stage");
   job->parallelism.chunk_layers = chunk != NULL && job->parallelism.axes[AXIS_PP] > 1 ? chunk->integer : 0;
   job->parallelism.sync_batch_norm = is_set(job->tree, "parallelism.sync_batch_norm");

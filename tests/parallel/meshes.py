@@ -47,7 +47,7 @@ MODELS = {
     "qwen_moe": ("Qwen-MoE", {"num_hidden_layers": 8, "num_attention_heads": 8, "num_key_value_heads": 8, "hidden_size": 32, "head_dim": 4,
                               "vocab_size": 256, "moe_intermediate_size": 16, "num_experts": 8, "num_experts_per_tok": 2,
                               "router_aux_loss_coef": 0}, {"data": {"sequence_length": 32}}),
-    "t5": ("T5", {"num_layers": 4, "num_decoder_layers": 4, "num_heads": 8, "d_model": 32, "d_kv": 4, "d_ff": 48, "vocab_size": 256,
+    "t5": ("T5", {"num_layers": 5, "num_decoder_layers": 5, "num_heads": 8, "d_model": 32, "d_kv": 4, "d_ff": 48, "vocab_size": 256,
                   "gated": True},
            {"data": {"sequence_length": 32}}),
 }

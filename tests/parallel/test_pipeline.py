@@ -12,6 +12,7 @@ from ranks import GENERATOR, MPI, BesideOne, Ranks, job_of, json_lines, load_fil
 CONFIG = {"n_layer": 4, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
 LLAMA = {"num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "intermediate_size": 48,
          "head_dim": 8, "vocab_size": 256}
+T5 = {"num_layers": 4, "num_decoder_layers": 3, "num_heads": 2, "d_model": 16, "d_kv": 8, "d_ff": 32, "vocab_size": 256, "gated": True}
 STEPS = {"num_steps": 4, "sync_with_dataloader": False}
 EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 
@@ -128,6 +129,17 @@ class Pipeline(BesideOne):
     def test_grouped_heads(self):
         """Rotary positions, no tied embeddings."""
         self.beside(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
+
+    def test_encoder_and_decoder(self):
+        """The encoder's result, and the bias of its scores, go on from stage to stage, and so do their gradients; three stages add up those
+        of the embedding."""
+        groups = {"model": "t5", "config": T5, "data": {"sequence_length": 16}}
+        self.beside(2, 2, **groups)
+        stages = self.beside(4, 4, **groups).plan()["pipeline"]["stages"]
+        self.assertEqual([stage["layers"] for stage in stages], [1, 2, 1, 1])
+        split = {"megatron": {"pipeline_model_parallel_split_rank": 1}}
+        stages = self.beside(3, 3, parallelism=split, **groups).plan()["pipeline"]["stages"]
+        self.assertEqual([stage["layers"] for stage in stages], [3, 1, 1])
 
     def test_in_bf16(self):
         """Weights, too; recomputed layers end within a stage, and the evaluation is that of averages."""

@@ -43,6 +43,7 @@ VALUES = {
     **{f"parallelism.{axis}": [1, 2] for axis in ("dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep")},
     "parallelism.pp_schedule": ["1f1b", "gpipe"],  # interleaved: tests/parallel/test_pipeline.py
     "parallelism.megatron.num_layers_per_virtual_pipeline_stage": [],
+    "parallelism.megatron.pipeline_model_parallel_split_rank": [],  # an encoder and a decoder: tests/parallel/test_pipeline.py
     "parallelism.zero_stage": [0, 1, 2, 3],
     "parallelism.tp_plan": [],  # tests/parallel/test_tensor_plan.py
     "parallelism.sync_batch_norm": [False],  # batch normalisation: tests/reference/test_sync_batch_norm.py

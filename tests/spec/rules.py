@@ -120,7 +120,7 @@ def ranks_hold(job):
         ranks //= axes["tp"]
     elif axes.get("megatron", {}).get("sequence_parallelism") or "tp_plan" in axes:
         return False
-    if "num_layers_per_virtual_pipeline_stage" in axes.get("megatron", {}):
+    if {"num_layers_per_virtual_pipeline_stage", "pipeline_model_parallel_split_rank"} & axes.get("megatron", {}).keys():
         return False
     if axes.get("ep", 1) != 1:
         if ranks % axes["ep"] or axes.get("tp", 1) != 1 or not experts_hold(job):

@@ -10,17 +10,35 @@
 
 enum { MOST_STAGES = 32 }; /* bits of step.stages */
 
-/* The call with the most iterations that the region makes, itself or in regions that it calls once; NULL: none is
- * repeated. */
-static struct node *longest_loop(const struct region *region) {
-  struct node *longest = NULL;
+/* Loops over layers, in the order in which they run. */
+struct loops {
+  struct node **items;
+  int count, capacity;
+};
+
+/* The repeated calls that the region makes, itself or in regions that it calls once. */
+static void add_loops(struct arena *arena, const struct region *region, struct loops *loops) {
   for (int i = 0; i < region->nodes.count; i++) {
     struct node *node = region->nodes.items[i];
     if (node->call == NULL) continue;
-    struct node *found = node->call->count > 1 ? node : longest_loop(node->call->callee);
-    if (found != NULL && (longest == NULL || found->call->count > longest->call->count)) longest = found;
+    if (node->call->count > 1)
+      ARENA_PUSH(arena, *loops, node);
+    else
+      add_loops(arena, node->call->callee, loops);
   }
-  return longest;
+}
+
+/* The loops whose layers stages have: of two in functions of their own, as an encoder's and a decoder's, both; else the
+ * one with the most layers. */
+static struct loops loops_of(struct arena *arena, const struct region *region) {
+  struct loops all = {0}, one = {0};
+  add_loops(arena, region, &all);
+  if (all.count == 2 && all.items[0]->region != all.items[1]->region) return all;
+  struct node *longest = NULL;
+  for (int i = 0; i < all.count; i++)
+    if (longest == NULL || all.items[i]->call->count > longest->call->count) longest = all.items[i];
+  if (longest != NULL) ARENA_PUSH(arena, one, longest);
+  return one;
 }
 
 /* Whether all of the model runs the region once at most. */
@@ -52,20 +70,64 @@ static bool check_chunks(const struct program *program, const struct node *layer
   return false;
 }
 
-static bool check(const struct program *program, const struct node *layers, struct diagnostics *diags) {
+/* The stages of the first of two loops, of `ranks`: as the job says, or by the numbers of layers. */
+static int first_stages(const struct program *program, const struct loops *loops, int ranks) {
+  const int first = loops->items[0]->call->count, all = first + loops->items[1]->call->count;
+  const int64_t given = program->job->parallelism.split_rank;
+  if (given > 0) return (int)given;
+  const int most = ranks - 1, stages = (2 * ranks * first + all) / (2 * all);
+  return stages < 1 ? 1 : stages > most ? most : stages;
+}
+
+static bool check_count(const struct program *program, const struct node *layers, int stages,
+                        struct diagnostics *diags) {
+  if (layers->call->count >= stages) return true;
+  diag_error(diags, job_where(program->job, "parallelism.pp"), "%d ranks have no layer each of %d", stages,
+             layers->call->count);
+  diag_note(diags, layers->where, "the loop over layers is here");
+  diag_help(diags, "let there be as many layers at least");
+  return false;
+}
+
+/* Of an encoder and a decoder. */
+static bool check_two(const struct program *program, const struct loops *loops, struct diagnostics *diags) {
+  const int ranks = (int)program->job->parallelism.axes[AXIS_PP], first = first_stages(program, loops, ranks);
+  if (program->job->parallelism.pp_schedule == SCHEDULE_ZERO_BUBBLE) {
+    diag_error(diags, job_where(program->job, "parallelism.pp_schedule"),
+               "stages of an encoder and a decoder have not been run with zero_bubble");
+    diag_note(diags, loops->items[1]->where, "the second loop over layers is here");
+    diag_help(diags, "set parallelism.pp_schedule: 1f1b");
+    return false;
+  }
+  if (program->job->parallelism.chunk_layers == 0)
+    return check_count(program, loops->items[0], first, diags) &&
+           check_count(program, loops->items[1], ranks - first, diags);
+  diag_error(diags, job_where(program->job, "parallelism.megatron.num_layers_per_virtual_pipeline_stage"),
+             "a model with two loops over layers has one stage on each rank");
+  diag_note(diags, loops->items[1]->where, "the second loop is here");
+  diag_help(diags, "leave it out, and parallelism.pp_schedule: interleaved");
+  return false;
+}
+
+static bool check(const struct program *program, const struct loops *loops, struct diagnostics *diags) {
   int64_t stages = program->job->parallelism.axes[AXIS_PP];
   struct location where = job_where(program->job, "parallelism.pp");
-  if (layers == NULL || !runs_once(program->graph, layers->region)) {
+  bool once = loops->count > 0;
+  for (int i = 0; i < loops->count; i++) once = once && runs_once(program->graph, loops->items[i]->region);
+  if (!once) {
     diag_error(diags, where, "the model has no loop over layers that %lld ranks could divide", (long long)stages);
     diag_help(diags, "leave it out; layers are divided where a 'for' of the model calls one function for each");
     return false;
   }
-  if (program->job->parallelism.chunk_layers > 0) return check_chunks(program, layers, diags);
-  if (layers->call->count >= stages) return true;
-  diag_error(diags, where, "%lld ranks have no layer each of %d", (long long)stages, layers->call->count);
-  diag_note(diags, layers->where, "the loop over layers is here");
-  diag_help(diags, "let there be as many layers at least");
-  return false;
+  if (loops->count == 2) return check_two(program, loops, diags);
+  if (program->job->parallelism.split_rank > 0) {
+    diag_error(diags, job_where(program->job, "parallelism.megatron.pipeline_model_parallel_split_rank"),
+               "the model has no encoder and decoder, each with a loop over layers");
+    diag_help(diags, "leave it out");
+    return false;
+  }
+  if (program->job->parallelism.chunk_layers > 0) return check_chunks(program, loops->items[0], diags);
+  return check_count(program, loops->items[0], (int)stages, diags);
 }
 
 /* ---- Parameters ---- */
@@ -98,52 +160,46 @@ int stage_of_layers(const struct pipeline *pipeline, const struct node *call) {
   return -1;
 }
 
-static bool reaches_layers(const struct pipeline *pipeline, const struct region *region) {
-  for (int i = 0; i < region->nodes.count; i++) {
-    const struct node *node = region->nodes.items[i];
-    if (node->call != NULL && (stage_of_layers(pipeline, node) >= 0 || reaches_layers(pipeline, node->call->callee)))
-      return true;
+/* The stages of the layers that a node runs, itself or in what it calls: sets the first and the last one. False: it
+ * runs none. */
+static bool stages_of(const struct pipeline *pipeline, const struct node *node, int *first, int *last) {
+  const struct region *callee = node->call != NULL ? node->call->callee : NULL;
+  bool any = false;
+  *first = *last = stage_of_layers(pipeline, node);
+  if (*first >= 0) return true;
+  for (int i = 0; callee != NULL && i < callee->nodes.count; i++) {
+    int begins, ends;
+    if (!stages_of(pipeline, callee->nodes.items[i], &begins, &ends)) continue;
+    if (!any) *first = begins;
+    *last = ends;
+    any = true;
   }
-  return false;
+  return any;
 }
 
-/* The names of what a region uses, where nodes before the layers are of the first stage and those after of the last:
- * `stage` of the first node; returns that of what follows the last one. */
-static int note_own(struct program *program, const struct region *region, const char *const *prefixes, int stage) {
+/* The names of what a region uses. A node is of the stage whose layers come next, and after all of them of the last;
+ * where the region has no layers, of `stage`. */
+static void note_own(struct program *program, const struct region *region, const char *const *prefixes, int stage) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
+  int first, last, *own = arena_alloc(program->arena, ((size_t)region->nodes.count + 1) * sizeof *own);
+  for (int i = region->nodes.count - 1, next = -1; i >= 0; i--) {
+    const bool any = stages_of(pipeline, region->nodes.items[i], &first, &last);
+    own[i] = any ? first : next >= 0 ? next : -1;
+    if (any) next = first;
+  }
   for (int i = 0; i < region->nodes.count; i++) {
     const struct node *node = region->nodes.items[i];
-    const int layers = stage_of_layers(pipeline, node);
-    if (layers >= 0) stage = layers;
+    if (own[i] >= 0) stage = own[i];
     for (int k = 0; k < node->n_inputs && node->kind->class != OP_VIEW; k++) {
       const struct value *value = viewed(node->inputs[k]);
       if (value->kind != VALUE_PARAMETER) continue;
       const struct parameter *p = &region->parameters.items[value->index];
       add_own(program, stage, weight_path(program->arena, prefixes[p->scope], p->path));
     }
-    int after = stage;
     for (int k = 0; node->call != NULL && k < node->call->count; k++)
-      after = note_own(program, node->call->callee, weight_scopes(program->arena, node->call, k, prefixes), stage);
-    if (node->call != NULL && reaches_layers(pipeline, node->call->callee)) stage = after;
+      note_own(program, node->call->callee, weight_scopes(program->arena, node->call, k, prefixes), stage);
+    if (stages_of(pipeline, node, &first, &last)) stage = last;
   }
-  return stage;
-}
-
-/* A gradient is added up by the stages of two ranks at most. */
-static bool check_shared(const struct program *program, struct diagnostics *diags) {
-  const struct pipeline *pipeline = &program->ranks.pipeline;
-  for (int i = 0; i < pipeline->own[0].count; i++) {
-    int ranks = 1;
-    for (int k = 1; k < pipeline->ranks; k++)
-      for (int n = 0; n < pipeline->own[k].count; n++)
-        ranks += strcmp(pipeline->own[k].items[n], pipeline->own[0].items[i]) == 0;
-    if (ranks <= 2) continue;
-    diag_error(diags, job_where(program->job, "parallelism.pp"), "%d stages use '%s', and two at most can", ranks,
-               pipeline->own[0].items[i]);
-    diag_help(diags, "set parallelism.pp to 2, or give layers parameters of their own");
-    return false;
-  }
-  return true;
 }
 
 /* What the model assigns to is of one rank's batches, and no gradient says whose it is. */
@@ -168,10 +224,9 @@ static int layers_of_stage(int layers, int stages, int k) {
 }
 
 /* One call of the layers of each stage, one after the other, in place of the one of all. */
-static struct node **divide(const struct program *program, struct node *layers, int stages) {
+static void divide(const struct program *program, struct node *layers, int stages, struct node **divided) {
   struct region *region = layers->region;
   const int count = layers->call->count;
-  struct node **divided = arena_alloc(program->arena, (size_t)stages * sizeof *divided);
   for (int k = 0; k < stages; k++) {
     const int at = region_position(layers);
     if (k + 1 < stages) peel_iterations(program->graph, layers, layers_of_stage(count, stages, k));
@@ -179,24 +234,34 @@ static struct node **divide(const struct program *program, struct node *layers, 
     if (k + 1 < stages) layers = region->nodes.items[at + 1];
   }
   name_values(program->arena, region);
+}
+
+/* That of an entry. */
+static struct node **divide_entry(const struct program *program, const struct region *entry, int stages) {
+  const struct loops loops = loops_of(program->arena, entry);
+  struct node **divided = arena_alloc(program->arena, (size_t)stages * sizeof *divided);
+  const int first = loops.count == 2 ? first_stages(program, &loops, stages) : stages;
+  divide(program, loops.items[0], first, divided);
+  if (loops.count == 2) divide(program, loops.items[1], stages - first, divided + first);
   return divided;
 }
 
 bool divide_layers(struct program *program, struct diagnostics *diags) {
   const int ranks = (int)program->job->parallelism.axes[AXIS_PP];
   if (ranks <= 1) return true;
-  struct node *layers = longest_loop(program->graph->entry);
-  if (!check(program, layers, diags) || !check_buffers(program, diags)) return false;
+  const struct loops loops = loops_of(program->arena, program->graph->entry);
+  if (!check(program, &loops, diags) || !check_buffers(program, diags)) return false;
   struct pipeline *pipeline = &program->ranks.pipeline;
   const int64_t each = program->kind == PROGRAM_TRAIN ? program->job->parallelism.chunk_layers : 0;
-  const int stages = each > 0 ? (int)(layers->call->count / each) : ranks;
+  const int stages = each > 0 ? (int)(loops.items[0]->call->count / each) : ranks;
   pipeline->stages = stages;
   pipeline->ranks = ranks;
-  pipeline->layers = divide(program, layers, stages);
+  pipeline->split = loops.count == 2 ? first_stages(program, &loops, stages) : 0;
+  pipeline->layers = divide_entry(program, program->graph->entry, stages);
   if (program->entry.second_region != NULL)
-    pipeline->second_layers = divide(program, longest_loop(program->entry.second_region), stages);
+    pipeline->second_layers = divide_entry(program, program->entry.second_region, stages);
   static const char *const root[] = {""};
   pipeline->own = arena_alloc(program->arena, (size_t)ranks * sizeof *pipeline->own);
   note_own(program, program->graph->entry, root, 0);
-  return check_shared(program, diags);
+  return true;
 }

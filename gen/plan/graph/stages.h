@@ -12,9 +12,9 @@
 int stage_of_layers(const struct pipeline *pipeline, const struct node *call);
 
 /* Divides the loop over layers of a program into a call for each stage, also in its second entry, and notes them in
- * program->ranks.pipeline. Nothing where parallelism.pp is 1. Before gradients are made. False with an error at the key
- * where the model has no loop over layers, one of fewer layers than ranks, buffers, or a parameter of
- * stages of more than two ranks. */
+ * program->ranks.pipeline: of an encoder and a decoder, which have a loop each, both loops. Nothing where
+ * parallelism.pp is 1. Before gradients are made. False with an error at the key
+ * where the model has no loop over layers, one of fewer layers than ranks, or buffers. */
 bool divide_layers(struct program *program, struct diagnostics *diags);
 
 #endif

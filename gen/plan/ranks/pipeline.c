@@ -36,21 +36,53 @@ static int stage_of_loop(const struct program *program, const struct step *step)
 
 /* ---- Whose a statement is ---- */
 
+/* The stages whose layers a statement runs: sets the first one. 0: none. */
+static int stages_of(const struct program *program, const struct step *step, int *first) {
+  const int layers = stage_of_loop(program, step);
+  *first = layers >= 0 ? layers : step->callee != NULL ? step->callee->first_stage : 0;
+  return layers >= 0 ? 1 : step->callee != NULL ? step->callee->n_stages : 0;
+}
+
+/* Those of a function, whose callees know theirs. */
+static void find_stages(const struct program *program, struct function *function) {
+  int end = 0, first;
+  for (int i = 0; i < function->n_steps; i++) {
+    const int stages = stages_of(program, &function->steps[i], &first);
+    if (stages == 0) continue;
+    if (end == 0 || first < function->first_stage) function->first_stage = first;
+    if (first + stages > end) end = first + stages;
+  }
+  function->n_stages = end - function->first_stage;
+  function->staged = function->n_stages > 1;
+}
+
+/* The stage that a function's last statements are of. */
+static int last_of(const struct function *function) {
+  return function->first_stage + (is_backward(function) ? 0 : function->n_stages - 1);
+}
+
+/* In the backward what comes before the layers of a stage is its own, but for what is between a decoder and an
+ * encoder, which the forward, too, gives to the decoder. */
+static int before_layers(const struct program *program, const struct function *function, int stage) {
+  const int split = program->ranks.pipeline.split, end = function->first_stage + function->n_stages;
+  return is_backward(function) && stage + 1 == split && split < end ? split : stage;
+}
+
 /* The stages come one after the other, in the backward from the last to the first: a statement is of the stage whose
  * layers come next, and after all layers of the one that was the last of them. */
 static void give_stages(struct staging *staging, struct function *function) {
   const struct program *program = staging->program;
-  const int stages = program->ranks.pipeline.stages;
-  int stage = is_backward(function) ? 0 : stages - 1;
+  find_stages(program, function);
+  int stage = function->n_stages > 0 ? last_of(function) : 0;
   for (int i = function->n_steps - 1; i >= 0; i--) {
     struct step *step = &function->steps[i];
-    const int layers = stage_of_loop(program, step);
-    const bool all = step->callee != NULL && step->callee->staged;
-    if (layers >= 0) stage = layers;
-    function->staged |= layers >= 0 || all;
+    int first;
+    const int stages = stages_of(program, step, &first);
+    if (stages > 0) stage = is_backward(function) ? first : first + stages - 1;
     step->stage = stage;
-    step->stages = all ? (UINT32_C(1) << stages) - 1 : UINT32_C(1) << stage;
-    if (all) stage = is_backward(function) ? stages - 1 : 0;
+    step->stages = UINT32_C(1) << stage;
+    for (int k = first; k < first + stages; k++) step->stages |= UINT32_C(1) << k;
+    if (stages > 0) stage = before_layers(program, function, is_backward(function) ? first + stages - 1 : first);
   }
 }
 
@@ -112,11 +144,18 @@ static void add_crossing(struct staging *staging, const struct function *functio
   ARENA_PUSH(staging->program->arena, pipeline->crossings, crossing);
 }
 
+/* A value goes from stage to stage until it is where it is needed. */
+static void pass_on(struct staging *staging, const struct function *function, const struct view *view, int from,
+                    int to) {
+  const int way = to > from ? 1 : -1;
+  for (int k = from; k != to; k += way) add_crossing(staging, function, view, k, k + way);
+}
+
 static bool fail(const struct staging *staging, const struct step *step, int stage) {
   diag_error(staging->diags, job_where(staging->program->job, "parallelism.pp"),
-             "stage %d of the model needs a value that is made more than a stage away", stage);
+             "stage %d of the model needs a value of a stage after it", stage);
   diag_note(staging->diags, step->node->where, "it is needed here");
-  diag_help(staging->diags, "let layers pass values on to the next layer alone, or leave parallelism.pp out");
+  diag_help(staging->diags, "let layers use values of layers before them alone, or leave parallelism.pp out");
   return false;
 }
 
@@ -142,18 +181,13 @@ static bool need_view(struct staging *staging, struct function *function, struct
     if (writer != NULL) return has(writer, stage) || crosses(pipeline, storage, stage) || fail(staging, step, stage);
     writer = writer_of(forward, storage, forward->n_steps);
     if (crosses(pipeline, storage, stage)) return true;
-    return (writer != NULL && has(writer, stage) && (!is_staged_call(writer) || stage == pipeline->stages - 1)) ||
+    return (writer != NULL && has(writer, stage) && (!is_staged_call(writer) || stage == writer->stage)) ||
            fail(staging, step, stage);
   }
-  if (is_staged_call(writer))
-    return stage == (is_backward(function) ? 0 : pipeline->stages - 1) || fail(staging, step, stage);
-  if (has(writer, stage)) return true;
+  if (stage == writer->stage || (has(writer, stage) && !is_staged_call(writer))) return true;
   if (is_of_samples(function, writer)) return need(staging, function, writer, stage);
-  int before = is_backward(function) ? stage + 1 : stage - 1;
-  bool divides = false; /* the function whose loop is divided */
-  for (int i = 0; i < function->n_steps; i++) divides |= stage_of_loop(staging->program, &function->steps[i]) >= 0;
-  if (writer->stage != before || !divides) return fail(staging, step, stage);
-  add_crossing(staging, function, view, before, stage);
+  if ((stage > writer->stage) == is_backward(function)) return fail(staging, step, stage);
+  pass_on(staging, function, view, writer->stage, stage);
   return true;
 }
 
@@ -164,6 +198,10 @@ static bool need(struct staging *staging, struct function *function, struct step
   step->stages |= UINT32_C(1) << stage;
   for (int i = 0; i < step->node->n_inputs; i++)
     if ((taken == NULL || taken[i]) && !need_view(staging, function, step, &step->inputs[i], stage)) return false;
+  for (int i = 0; i < step->node->n_outputs; i++)
+    if (step->accumulate != NULL && step->accumulate[i] &&
+        !need_view(staging, function, step, &step->outputs[i], stage))
+      return false;
   return true;
 }
 
@@ -173,14 +211,16 @@ static bool gives_result(const struct step *step) {
   return false;
 }
 
-/* The last stage has what a forward gives. */
+/* The last of its stages has what a forward gives. */
 static bool need_results(struct staging *staging, struct function *function) {
-  const int last = staging->program->ranks.pipeline.stages - 1;
+  const int last = last_of(function);
   for (int i = 0; i < function->n_steps && !is_backward(function); i++) {
     struct step *step = &function->steps[i];
     if (!gives_result(step) || has(step, last)) continue;
-    if (!is_of_samples(function, step)) return fail(staging, step, last);
-    if (!need(staging, function, step, last)) return false;
+    for (int k = 0; k < step->node->n_outputs && !is_of_samples(function, step); k++)
+      if (step->outputs[k].storage != NULL && storage_root(step->outputs[k].storage)->kind == STORAGE_RESULT)
+        pass_on(staging, function, &step->outputs[k], step->stage, last);
+    if (is_of_samples(function, step) && !need(staging, function, step, last)) return false;
   }
   return true;
 }
@@ -221,7 +261,8 @@ static int64_t most_gradients(const struct program *program) {
   return most;
 }
 
-/* Gradients of what stages of two ranks use, which each of them sends the other. */
+/* Gradients of what stages of several ranks use. Of two each sends the other one its own; of more than two, those
+ * between the first and the last add up with either, and send the sum on. */
 static void add_shared(struct program *program) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
   for (int i = 0; i < program->weights->count; i++) {
@@ -229,11 +270,12 @@ static void add_shared(struct program *program) {
     int ranks = 0;
     for (int k = 0; k < pipeline->ranks; k++)
       for (int n = 0; n < pipeline->own[k].count; n++) ranks += strcmp(pipeline->own[k].items[n], weight->path) == 0;
-    const char *what = arena_printf(program->arena, "gradients of %s, of two stages", weight->path);
+    const char *number = ranks == 2 ? "two" : arena_printf(program->arena, "%d", ranks);
+    const char *what = arena_printf(program->arena, "gradients of %s, of %s stages", weight->path, number);
     if (ranks > 1 && weight->gradient >= 0)
       add(program, COLLECTIVE_SEND, AXIS_PP, what,
           arena_aligned(shape_count(weight->parameter->shape) * dtype_size(DTYPE_FLOAT32)) / dtype_size(DTYPE_FLOAT32),
-          dtype_size(DTYPE_FLOAT32), 1);
+          dtype_size(DTYPE_FLOAT32), ranks == 2 ? 1 : 3);
   }
 }
 
@@ -333,29 +375,26 @@ static void plan_schedule(struct program *program) {
     if (pipeline->rooms[k] > pipeline->most_rooms) pipeline->most_rooms = pipeline->rooms[k];
 }
 
-/* Gradients that are on their way while their rank goes on are not where the next backward writes. */
-static void give_memory(struct program *program) {
-  struct pipeline *pipeline = &program->ranks.pipeline;
-  for (int i = 0; i < pipeline->crossings.count; i++) {
-    struct crossing *crossing = &pipeline->crossings.items[i];
-    if (crossing->from > crossing->to && pipeline->schedule.starts)
-      crossing->outgoing = arena_printf(program->arena, "outgoing_%d", i);
-  }
+/* Whether a stage gets several gradients of another one. */
+static bool gets_several(const struct pipeline *pipeline) {
+  const struct crossing_list *list = &pipeline->crossings;
+  for (int i = 0; i < list->count; i++)
+    for (int k = 0; k < i && list->items[i].from > list->items[i].to; k++)
+      if (list->items[k].from == list->items[i].from && list->items[k].to == list->items[i].to) return true;
+  return false;
 }
 
-/* What is sent forwards is on its way until the stage receives something, which may be in the backward. */
-static bool check_kept(const struct program *program, struct diagnostics *diags) {
-  const struct pipeline *pipeline = &program->ranks.pipeline;
+/* Gradients that are on their way while their rank goes on are not where the next backward writes; nor is what a
+ * forward does not keep where the next one writes. */
+static void give_memory(struct program *program) {
+  struct pipeline *pipeline = &program->ranks.pipeline;
+  pipeline->schedule.starts |= gets_several(pipeline); /* it would wait for what it sends between two of them */
   for (int i = 0; i < pipeline->crossings.count; i++) {
-    const struct crossing *crossing = &pipeline->crossings.items[i];
-    bool trained = crossing->function->backward != NULL && crossing->from < crossing->to;
-    if (!trained || crossing->storage->kind == STORAGE_SAVED) continue;
-    diag_error(diags, job_where(program->job, "parallelism.pp"),
-               "stage %d of the model does not keep what stage %d takes", crossing->from, crossing->to);
-    diag_help(diags, "let layers pass on values that their gradients need, or leave parallelism.pp out");
-    return false;
+    struct crossing *crossing = &pipeline->crossings.items[i];
+    const bool kept = crossing->storage->kind == STORAGE_SAVED || crossing->function->backward == NULL;
+    if (crossing->from > crossing->to ? pipeline->schedule.starts : !kept)
+      crossing->outgoing = arena_printf(program->arena, "outgoing_%d", i);
   }
-  return true;
 }
 
 bool plan_pipeline(struct program *program, struct diagnostics *diags) {
@@ -370,5 +409,5 @@ bool plan_pipeline(struct program *program, struct diagnostics *diags) {
   plan_schedule(program);
   give_memory(program);
   add_collectives(program);
-  return check_kept(program, diags);
+  return true;
 }

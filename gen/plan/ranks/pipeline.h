@@ -8,9 +8,9 @@
 /* Sets step.stage and step.stages of the functions that stages divide, function.staged, and the crossings of
  * program->ranks.pipeline. What a stage needs of another is one of these:
  *   - made of samples and constants alone: each stage that needs it makes it;
- *   - made by the stage before, in the backward by the one after: it crosses.
- * And pipeline.rooms, of the schedule. False with an error at the key where a value goes further than to the next
- * stage, or is none that the forward keeps. Nothing without a pipeline. After functions are laid out. */
+ *   - made by a stage before, in the backward by one after: it crosses, and those between the two pass it on.
+ * And pipeline.schedule and rooms. False with an error at the key where a value comes from the other side. Nothing
+ * without a pipeline. After functions are laid out. */
 bool plan_pipeline(struct program *program, struct diagnostics *diags);
 
 #endif
