@@ -106,6 +106,23 @@ static const struct refusal dealing_on_gpus[] = {
     {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"},
 };
 
+/* Of ranks that divide sequences. */
+static const struct refusal sequences_on_gpus[] = {
+    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
+    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: bf16"},
+    {"model.lora", NULL, untried, "a job without model.lora"},
+};
+
+/* Of the residual, split over positions. */
+static const struct refusal residual_on_gpus[] = {
+    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
+    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: bf16"},
+    {"model.lora", NULL, untried, "a job without model.lora"},
+    {"parallelism.local_sgd_steps", NULL, untried, "a job without parallelism.local_sgd_steps"},
+    {"parallelism.ddp.comm_hook", "bf16", untried, "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"},
+};
+
 /* Of ranks that have some layers each. */
 static const char own_stage[] = "a rank has some of the parameters";
 static const struct refusal staged[] = {
@@ -201,10 +218,11 @@ static void check_axis(const struct spec_node *job, const struct axis_rule *rule
   check_refusals(job, rule->refusals, rule->n_refusals, rule->does, axis, rule->without, diags);
 }
 
-static void check_experts_on_gpus(const struct spec_node *job, struct diagnostics *diags) {
-  if (axis_length(job, AXIS_EP) == 1 || spec_is(spec_find(job, "devices.kind"), "cpu")) return;
-  check_refusals(job, dealing_on_gpus, COUNT(dealing_on_gpus), "ranks that divide experts on GPUs",
-                 axis_of(job, AXIS_EP), "devices.kind: cpu", diags);
+/* What ranks along an axis do on GPUs. */
+static void check_on_gpus(const struct spec_node *job, enum axis axis, const char *does, const struct refusal *refusals,
+                          size_t count, struct diagnostics *diags) {
+  if (axis_length(job, axis) == 1 || spec_is(spec_find(job, "devices.kind"), "cpu")) return;
+  check_refusals(job, refusals, count, does, axis_of(job, axis), "devices.kind: cpu", diags);
 }
 
 static void check_ring(const struct spec_node *job, struct diagnostics *diags) {
@@ -219,6 +237,9 @@ static void check_residual(const struct spec_node *job, struct diagnostics *diag
   if (split == NULL || split->integer == 0) return;
   check_refusals(job, residual, COUNT(residual), "parallelism.megatron.sequence_parallelism", split,
                  "parallelism.tp without it", diags);
+  if (!spec_is(spec_find(job, "devices.kind"), "cpu"))
+    check_refusals(job, residual_on_gpus, COUNT(residual_on_gpus), "parallelism.megatron.sequence_parallelism on GPUs",
+                   split, "devices.kind: cpu", diags);
   if (axis_length(job, AXIS_TP) > 1) return;
   diag_error(
       diags, split->where,
@@ -311,7 +332,9 @@ void mesh_check(const struct spec_node *job, struct diagnostics *diags) {
     ranks /= axis_length(job, rules[i].axis);
     if (ranks == 0) ranks = 1;
   }
-  check_experts_on_gpus(job, diags);
+  check_on_gpus(job, AXIS_EP, "ranks that divide experts on GPUs", dealing_on_gpus, COUNT(dealing_on_gpus), diags);
+  check_on_gpus(job, axis_length(job, AXIS_CP) > 1 ? AXIS_CP : AXIS_SP, "ranks that divide sequences on GPUs",
+                sequences_on_gpus, COUNT(sequences_on_gpus), diags);
   check_ring(job, diags);
   check_residual(job, diags);
   check_stages(job, diags);
