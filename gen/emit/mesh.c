@@ -7,7 +7,7 @@
 #include "gen/program/sharding.h"
 #include "gen/program/target.h"
 
-static const char *const axis_names[AXES] = {"DP_REPLICATE", "DP_SHARD", "PP", "CP", "SP", "TP", "EP"};
+static const char *const axis_names[AXES] = {"DP_REPLICATE", "DP_SHARD", "CP", "SP", "PP", "TP", "EP"};
 
 static struct jinja_value axes_value(struct arena *arena, const struct job *job) {
   struct jinja_value list = jinja_list(arena);

@@ -61,7 +61,7 @@ static double exchange_seconds(enum collective_kind kind, struct link link, doub
 /* Ranks along an axis, and how far apart they are: neighbours along ep, then tp, sp, cp, pp, dp_shard, dp_replicate. */
 static int64_t length_of(const struct mesh *mesh, enum axis axis) {
   const struct cut *cut = &mesh->division->cut;
-  const int64_t lengths[AXES] = {mesh->replicas, mesh->shards, mesh->stages, cut->cp, cut->sp, cut->tp, cut->ep};
+  const int64_t lengths[AXES] = {mesh->replicas, mesh->shards, cut->cp, cut->sp, mesh->stages, cut->tp, cut->ep};
   return lengths[axis];
 }
 
@@ -72,7 +72,7 @@ static int64_t stride_of(const struct mesh *mesh, enum axis axis) {
 }
 
 static enum cause cause_of(enum axis axis) {
-  static const enum cause causes[AXES] = {CAUSE_DP, CAUSE_DP, CAUSE_PP, CAUSE_CP, CAUSE_SP, CAUSE_TP, CAUSE_EP};
+  static const enum cause causes[AXES] = {CAUSE_DP, CAUSE_DP, CAUSE_CP, CAUSE_SP, CAUSE_PP, CAUSE_TP, CAUSE_EP};
   return causes[axis];
 }
 

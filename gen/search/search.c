@@ -18,7 +18,7 @@ static void put_axis(struct text *text, const char *name, int64_t ranks) {
 void mesh_keys(struct arena *arena, const struct mesh *mesh, const struct job *job, struct job_override keys[KEYS]) {
   struct text text = text_in(arena);
   const struct cut *cut = &mesh->division->cut;
-  const int64_t lengths[AXES] = {1, mesh->shards, mesh->stages, cut->cp, cut->sp, cut->tp, cut->ep};
+  const int64_t lengths[AXES] = {1, mesh->shards, cut->cp, cut->sp, mesh->stages, cut->tp, cut->ep};
   text_puts(&text, "{");
   for (int i = 0; i < AXES; i++) put_axis(&text, job_axis_names[i], lengths[i]);
   put_axis(&text, "dp_replicate", mesh->replicas);

@@ -6,7 +6,7 @@
 const char *mesh_text(struct arena *arena, const struct mesh *mesh) {
   struct text text = text_in(arena);
   const struct cut *cut = &mesh->division->cut;
-  const int64_t lengths[AXES] = {mesh->replicas, mesh->shards, mesh->stages, cut->cp, cut->sp, cut->tp, cut->ep};
+  const int64_t lengths[AXES] = {mesh->replicas, mesh->shards, cut->cp, cut->sp, mesh->stages, cut->tp, cut->ep};
   for (int i = AXES - 1; i >= 0; i--) {
     if (lengths[i] == 1) continue;
     text_printf(&text, "%s%s %lld", text.length > 0 ? ", " : "", job_axis_names[i], (long long)lengths[i]);

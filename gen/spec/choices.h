@@ -50,7 +50,7 @@ enum device_kernels { KERNELS_LIBRARY, KERNELS_OWN };
 /* Those of gen/program/processor.h. */
 enum processor_arch { ARCH_NATIVE, ARCH_AVX2, ARCH_AVX512, ARCH_AVX512_BF16, ARCH_AMX, ARCH_NEON, ARCH_SVE };
 /* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */
-enum axis { AXIS_DP_REPLICATE, AXIS_DP_SHARD, AXIS_PP, AXIS_CP, AXIS_SP, AXIS_TP, AXIS_EP, AXES };
+enum axis { AXIS_DP_REPLICATE, AXIS_DP_SHARD, AXIS_CP, AXIS_SP, AXIS_PP, AXIS_TP, AXIS_EP, AXES };
 enum pp_schedule { SCHEDULE_1F1B, SCHEDULE_GPIPE, SCHEDULE_INTERLEAVED, SCHEDULE_ZERO_BUBBLE };
 enum normalize { NORMALIZE_BATCHES, NORMALIZE_TOKENS };
 enum on_nonfinite { NONFINITE_STOP, NONFINITE_SKIP };

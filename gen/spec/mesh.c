@@ -3,7 +3,7 @@
 #include "gen/spec/parallel.h"
 #include "gen/spec/refusals.h"
 
-const char *const job_axis_names[AXES] = {"dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep"};
+const char *const job_axis_names[AXES] = {"dp_replicate", "dp_shard", "cp", "sp", "pp", "tp", "ep"};
 
 static const struct spec_node *axis_of(const struct spec_node *job, enum axis axis) {
   return spec_find(spec_find(job, "parallelism"), job_axis_names[axis]);
@@ -141,7 +141,6 @@ static const struct refusal staged[] = {
     {"profile", NULL, "its parts are those of a rank with all layers", "a job without profile"},
     {"tracking.grad_norms", "per_layer", own_stage, "tracking.grad_norms: global"},
     {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
-    {"parallelism.tp_plan", NULL, untried, "a job without parallelism.tp_plan"},
     {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"},
     {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"},
     {"parallelism.megatron.sequence_parallelism", "true", untried, "parallelism.megatron.sequence_parallelism: false"},
@@ -186,8 +185,8 @@ struct axis_rule {
 #define BIT(axis) (1u << (axis))
 static const struct axis_rule rules[] = {
     {AXIS_TP, "ranks that divide matmuls", "a job without parallelism.tp", dividing, COUNT(dividing), 0},
-    {AXIS_CP, "ranks that divide sequences", "a job without parallelism.cp", sequences, COUNT(sequences), BIT(AXIS_PP)},
-    {AXIS_SP, "ranks that divide sequences", "a job without parallelism.sp", sequences, COUNT(sequences), BIT(AXIS_PP)},
+    {AXIS_CP, "ranks that divide sequences", "a job without parallelism.cp", sequences, COUNT(sequences), 0},
+    {AXIS_SP, "ranks that divide sequences", "a job without parallelism.sp", sequences, COUNT(sequences), 0},
     {AXIS_PP, "ranks that divide the layers", "a job without parallelism.pp", staged, COUNT(staged), 0},
     {AXIS_EP, "ranks that divide experts", "a job without parallelism.ep", dealing, COUNT(dealing), BIT(AXIS_PP)},
 };

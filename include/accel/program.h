@@ -15,7 +15,7 @@
 enum accel_init { ACCEL_ZEROS, ACCEL_ONES, ACCEL_NORMAL, ACCEL_UNIFORM };
 
 /* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */
-enum accel_axis { ACCEL_DP_REPLICATE, ACCEL_DP_SHARD, ACCEL_PP, ACCEL_CP, ACCEL_SP, ACCEL_TP, ACCEL_EP, ACCEL_AXES };
+enum accel_axis { ACCEL_DP_REPLICATE, ACCEL_DP_SHARD, ACCEL_CP, ACCEL_SP, ACCEL_PP, ACCEL_TP, ACCEL_EP, ACCEL_AXES };
 
 /* A parameter of the model, or a buffer: values at `offset` bytes from the start of the weights. */
 struct accel_tensor {

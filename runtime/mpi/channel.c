@@ -32,7 +32,7 @@ void rt_channels_open(void) {
 
 /* Ranks that differ along one axis alone are a group of it. */
 void rt_channels_divide(const struct accel_program *program) {
-  static const char *const names[] = {"dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep"};
+  static const char *const names[] = {"dp_replicate", "dp_shard", "cp", "sp", "pp", "tp", "ep"};
   int rank = rt_world()->rank;
   rt_world_wait_at_most(program->timeout);
   for (int i = ACCEL_AXES - 1; i >= 0; i--) {

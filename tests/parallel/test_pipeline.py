@@ -2,6 +2,7 @@
 without, alone or with data parallelism; whole tensors in files, so that a run resumes on any mesh."""
 
 import json
+import math
 import os
 import subprocess
 import unittest
@@ -23,14 +24,15 @@ def chunks(each):
 
 
 class Pipeline(BesideOne):
-    """`ranks` ranks, each `pp` of which divide the layers and take the same batches, as do each `tp`, which divide matrices."""
+    """`ranks` ranks, each `pp` of which divide the layers and take the same batches; `mesh`: what a stage's ranks divide."""
 
-    def beside(self, ranks, pp, batch=3, steps=20, tolerance=1e-6, schedule="1f1b", tp=1, each=0, parallelism=None, **groups):
+    def beside(self, ranks, pp, batch=3, steps=20, tolerance=1e-6, schedule="1f1b", mesh=None, each=0, **groups):
         """each: layers of a stage, of which a rank has several."""
         groups = {"config": CONFIG, "accumulation": STEPS, "training": EVALUATED, **groups}
-        mesh = {"pp": pp, "pp_schedule": schedule, "tp": tp, **(chunks(each) if each else {}), **(parallelism or {})}
-        several, lines = trained(ranks, job_of(ranks, batch, steps, parallelism=mesh, **groups))
-        one, wanted = self.one(ranks // (pp * tp) * batch, steps, **groups)
+        parallelism = {"pp": pp, "pp_schedule": schedule, **(chunks(each) if each else {}), **(mesh or {})}
+        several, lines = trained(ranks, job_of(ranks, batch, steps, parallelism=parallelism, **groups))
+        same = math.prod(parallelism.get(axis, 1) for axis in ("pp", "tp", "cp", "sp"))  # ranks that take the same batches
+        one, wanted = self.one(ranks // same * batch, steps, **groups)
         for line, want in zip(lines, wanted, strict=True):
             for name in [name for name in want if name in ("loss", "eval_loss", "eval_accuracy")]:
                 self.assertLess(abs(line[name] / want[name] - 1), tolerance, f"{name} of step {line['step']}")
@@ -80,7 +82,7 @@ class Pipeline(BesideOne):
         self.beside(4, 2, each=1, config={**CONFIG, "dropout": 0.0})
 
     def test_chunks_of_divided_matrices(self):
-        self.beside(4, 2, tp=2, each=1, model="llama", config=LLAMA, data={"sequence_length": 16})
+        self.beside(4, 2, mesh={"tp": 2}, each=1, model="llama", config=LLAMA, data={"sequence_length": 16})
 
     def test_gradients_of_weights_later(self):
         """The norms' gradients come with those of their inputs, all others later; with dropout, without, and in a step of fewer
@@ -108,12 +110,23 @@ class Pipeline(BesideOne):
 
     def test_with_divided_matrices(self):
         """Stages of two ranks each."""
-        plan = self.beside(4, 2, tp=2).plan()
+        plan = self.beside(4, 2, mesh={"tp": 2}).plan()
         self.assertEqual({c["axis"] for c in plan["collectives"]}, {"pp", "tp"})
-        self.beside(4, 2, tp=2, model="llama", config=LLAMA, data={"sequence_length": 16}, schedule="zero_bubble")
+        self.beside(4, 2, mesh={"tp": 2}, model="llama", config=LLAMA, data={"sequence_length": 16}, schedule="zero_bubble")
+        by_name = [{"match": "layers.*.self_attn.*", "style": "replicate"}, {"match": "layers.*.mlp.up_proj", "style": "colwise"}]
+        self.beside(4, 2, mesh={"tp": 2, "tp_plan": by_name}, model="llama", config=LLAMA, data={"sequence_length": 16})
+
+    def test_with_divided_sequences(self):
+        """A stage's ranks have positions each, and give these to the next stage's."""
+        plan = self.beside(4, 2, mesh={"cp": 2}).plan()
+        self.assertEqual({c["axis"] for c in plan["collectives"]}, {"dp_replicate", "pp", "cp"})
+        crossing, = {c["bytes"] for c in plan["collectives"] if c["axis"] == "pp" and c["what"] == "what the next stage takes"}
+        self.assertEqual(crossing, 4 * 3 * CONFIG["block_size"] // 2 * CONFIG["n_embd"])
+        self.beside(8, 2, schedule="gpipe", mesh={"cp": 2, "cp_comm": "ring", "tp": 2}, model="llama", config=LLAMA, data={"sequence_length": 16})
+        self.beside(4, 2, mesh={"sp": 2})
 
     def test_the_largest_gradient_of_divided_matrices(self):
-        self.beside(8, 2, tp=2, config={**CONFIG, "dropout": 0.0}, optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1})
+        self.beside(8, 2, mesh={"tp": 2}, config={**CONFIG, "dropout": 0.0}, optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1})
 
     def test_best_weights(self):
         """Evaluations end the run, and leave the weights of the best one."""
@@ -149,7 +162,7 @@ class Pipeline(BesideOne):
 
     def test_skipped_steps(self):
         """All stages skip a step whose gradients overflow on one of them, and have one scale. Frozen parameters."""
-        several = self.beside(4, 2, tp=2, tolerance=1e-3, optimizer={"eps": 1e-3}, accumulation={**STEPS, "normalize": "tokens"},
+        several = self.beside(4, 2, mesh={"tp": 2}, tolerance=1e-3, optimizer={"eps": 1e-3}, accumulation={**STEPS, "normalize": "tokens"},
                               precision={"mixed_precision": "fp16", "grad_scaler": {"init_scale": 2.0 ** 26, "growth_interval": 4}},
                               model_keys={"freeze": ["wte.weight", "h.1.*", "*.ln_1.*"]})
         scales = [line["loss_scale"] for line in json_lines(several.folder / "run")]
@@ -157,7 +170,7 @@ class Pipeline(BesideOne):
         self.assertGreater(scales[-1], min(scales))
 
     def test_adapters(self):
-        self.beside(4, 2, tp=2, tolerance=1e-5, optimizer={"state_dtype": "bf16"},
+        self.beside(4, 2, mesh={"tp": 2}, tolerance=1e-5, optimizer={"state_dtype": "bf16"},
                     model_keys={"lora": {"rank": 4, "dropout": 0.1, "targets": ["c_attn", "c_fc"], "modules_to_save": ["ln_f"]}})
 
     def test_whole_parameters(self):
@@ -168,7 +181,7 @@ class Pipeline(BesideOne):
 
     def test_gradients_in_bf16(self):
         """They are rounded once on each of the ranks that add them up, as one process does not."""
-        self.beside(4, 2, tolerance=1e-4, config={**CONFIG, "dropout": 0.0}, parallelism={"ddp": {"comm_hook": "bf16"}})
+        self.beside(4, 2, tolerance=1e-4, config={**CONFIG, "dropout": 0.0}, mesh={"ddp": {"comm_hook": "bf16"}})
 
     def test_groups(self):
         """And the norm that is the largest gradient; the backward gives the loss."""
@@ -216,6 +229,9 @@ class Files(unittest.TestCase):
 
     def test_from_stages_of_divided_matrices_to_one_rank(self):
         self.resumed((4, 4, {"pp": 2, "tp": 2, "pp_schedule": "zero_bubble"}), (1, 4, {}))
+
+    def test_from_divided_sequences_to_stages_of_them(self):
+        self.resumed((4, 2, {"sp": 2}), (4, 4, {"pp": 2, "cp": 2}))
 
 
     def test_other_states(self):

@@ -7,7 +7,7 @@ import dataclasses
 import itertools
 import math
 
-AXES = ("dp_replicate", "dp_shard", "pp", "cp", "sp", "tp", "ep")  # outermost first
+AXES = ("dp_replicate", "dp_shard", "cp", "sp", "pp", "tp", "ep")  # outermost first
 FLOAT = 4  # bytes of a gradient or a weight on its way
 BUCKET = 25 * 2**20
 

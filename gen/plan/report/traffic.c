@@ -37,17 +37,19 @@ static const char *how_often(const struct program *program) {
   return program->kind == PROGRAM_GENERATE ? "a token" : "a step";
 }
 
-/* The sums of each axis, where there are several. */
+/* The sums of each axis, where there are several, a few on a line. */
 static void add_axes(struct text *text, const struct program *program, struct sum all) {
-  const char *before = "          ";
+  enum { ON_A_LINE = 3 };
+  int count = 0;
   for (int axis = 0; axis < AXES; axis++) {
     const struct sum sum = sum_along(program, axis);
     if (sum.times == 0 || sum.times == all.times) continue;
-    text_printf(text, "%s%s in %d over %s", before, bytes_text(text->arena, sum.bytes), sum.times,
-                job_axis_names[axis]);
-    before = ", ";
+    if (count % ON_A_LINE == 0) text_puts(text, count > 0 ? ",\n          " : "          ");
+    text_printf(text, "%s%s in %d over %s", count % ON_A_LINE > 0 ? ", " : "", bytes_text(text->arena, sum.bytes),
+                sum.times, job_axis_names[axis]);
+    count++;
   }
-  if (before[0] == ',') text_puts(text, "\n");
+  if (count > 0) text_puts(text, "\n");
 }
 
 const char *traffic_summary(const struct program *program) {
