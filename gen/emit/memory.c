@@ -110,12 +110,12 @@ struct jinja_value tensors_value(const struct program *program) {
   return list;
 }
 
-/* The flat range that has an element of the gradients. */
-static int64_t range_of(const struct program *program, int64_t element) {
+int64_t range_of_gradient(const struct program *program, int64_t element, int stage) {
   const struct flat_range_list *ranges = &program->optimizer.flat_ranges;
   for (int i = 0; i < ranges->count; i++) {
     const struct flat_range *range = &ranges->items[i];
-    if (element >= range->gradient && element - range->gradient < range->end - range->first) return i;
+    if (range->stage == stage && element >= range->gradient && element - range->gradient < range->end - range->first)
+      return i;
   }
   return -1;
 }
@@ -136,7 +136,7 @@ struct jinja_value gradients_value(const struct program *program, enum gradient_
     if (set != GRADIENTS_ALL) length = arena_aligned(length * size) / size;
     struct table_row row = {.name = weight->path, .same = {length}, .steps = {weight->gradient / size}};
     if (sharded) {
-      const int64_t range = range_of(program, row.steps[0]);
+      const int64_t range = range_of_gradient(program, row.steps[0], 0);
       row.steps[1] = row.steps[0] - program->optimizer.flat_ranges.items[range].gradient;
       row.steps[0] = range;
     }

@@ -3,6 +3,7 @@
 
 #include "gen/emit/rows.h"
 #include "gen/emit/values.h"
+#include "gen/program/sharding.h"
 #include "gen/program/stage_parameters.h"
 
 /* Elements of a weight's gradient up to the next one. */
@@ -11,16 +12,24 @@ static int64_t padded(const struct weight *weight) {
   return (shape_count(weight->parameter->shape) + line - 1) / line * line;
 }
 
-static struct jinja_value gradient_value(const struct program *program, const struct weight *weight) {
+/* Where a stage has the gradient of a weight that others add to as well: where ranks shard it, a rank's part, with room
+ * for the longest. */
+static struct jinja_value side_value(const struct program *program, const struct weight *weight, int stage) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
-  set_comment(arena, value, "name", weight->path);
-  set_int(arena, value, "first", weight->gradient / dtype_size(DTYPE_FLOAT32));
-  set_int(arena, value, "count", padded(weight));
+  int64_t first = weight->gradient / dtype_size(DTYPE_FLOAT32), count = padded(weight);
+  if (shard_has_own_gradients(program)) {
+    const struct flat_range *range = &program->optimizer.flat_ranges.items[range_of_gradient(program, first, stage)];
+    first = range->state[0];
+    count = shard_last(program, range);
+  }
+  set_int(arena, value, "stage", stage);
+  set_int(arena, value, "first", first);
+  set_int(arena, value, "count", count);
   return value;
 }
 
-/* Gradients to which stages of several ranks add: [{name, first, count, stages: [a, b]}], of the ranks' first stages.
+/* Gradients to which stages of several ranks add: [{name, sides: [{stage, first, count}]}], of the ranks' first stages.
  */
 static struct jinja_value shared_value(const struct program *program) {
   struct arena *arena = program->arena;
@@ -28,12 +37,13 @@ static struct jinja_value shared_value(const struct program *program) {
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
-    struct jinja_value stages = jinja_list(arena);
+    struct jinja_value value = jinja_map(arena), sides = jinja_list(arena);
     for (int k = 0; k < pipeline->ranks; k++)
-      if (rank_uses(pipeline, k, weight->path)) jinja_push(arena, stages, jinja_int(k));
-    if (jinja_count(stages) < 2 || weight->gradient < 0) continue;
-    struct jinja_value value = gradient_value(program, weight);
-    jinja_set(arena, value, "stages", stages);
+      if (rank_uses(pipeline, k, weight->path) && weight->gradient >= 0)
+        jinja_push(arena, sides, side_value(program, weight, k));
+    if (jinja_count(sides) < 2) continue;
+    set_comment(arena, value, "name", weight->path);
+    jinja_set(arena, value, "sides", sides);
     jinja_push(arena, list, value);
   }
   return list;
@@ -64,6 +74,7 @@ static struct jinja_value ranges_value(const struct program *program) {
 
 static bool is_of(enum gradient_set set, const struct weight *weight) {
   if (weight->gradient < 0) return false;
+  if (set == GRADIENTS_PARTIAL) return weight->parameter->partial_gradient;
   return set == GRADIENTS_ALL || (set == GRADIENTS_CUT) == (weight->parameter->placement.form != PLACED_WHOLE);
 }
 
@@ -73,20 +84,30 @@ static bool is_before(const struct pipeline *pipeline, int rank, const char *nam
   return false;
 }
 
-/* Those of the gradients of a rank that one before it has as well, or those that none has, neighbours in one row. */
+/* Those of the gradients of a rank that one before it has as well, or those that none has, neighbours in one row; where
+ * ranks shard them, of one flat range. */
 static int add_gradients(const struct program *program, enum gradient_set set, int rank, bool again,
                          struct table_row *rows) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
+  const bool sharded = shard_has_own_gradients(program);
   int count = 0;
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
     const int64_t first = weight->gradient / dtype_size(DTYPE_FLOAT32), length = padded(weight);
+    struct table_row row = {.name = weight->path, .same = {length}, .steps = {first}};
     if (!rank_uses(pipeline, rank, weight->path) || !is_of(set, weight)) continue;
     if (is_before(pipeline, rank, weight->path) != again) continue;
-    if (count > 0 && rows[count - 1].steps[0] + rows[count - 1].same[0] == first)
-      rows[count - 1].same[0] += length;
+    if (sharded) {
+      row.steps[0] = range_of_gradient(program, first, rank);
+      row.steps[1] = first - program->optimizer.flat_ranges.items[row.steps[0]].gradient;
+    }
+    struct table_row *last = count > 0 ? &rows[count - 1] : NULL;
+    const int column = sharded ? 1 : 0;
+    bool follows = last != NULL && last->steps[column] + last->same[0] == row.steps[column];
+    if (follows && (!sharded || last->steps[0] == row.steps[0]))
+      last->same[0] += length;
     else
-      rows[count++] = (struct table_row){.name = weight->path, .same = {length}, .steps = {first}};
+      rows[count++] = row;
   }
   return count;
 }
@@ -113,7 +134,7 @@ static void set_gradients(const struct program *program, enum gradient_set set, 
   }
   jinja_set(arena, value, names.begins, firsts);
   jinja_set(arena, value, names.counted, counted);
-  jinja_set(arena, value, names.table, table_value(arena, rows, count, 1, 1));
+  jinja_set(arena, value, names.table, table_value(arena, rows, count, shard_has_own_gradients(program) ? 2 : 1, 1));
 }
 
 void set_stage_gradients(const struct program *program, struct jinja_value value) {
@@ -123,6 +144,33 @@ void set_stage_gradients(const struct program *program, struct jinja_value value
   if (program->ranks.pipeline.stages == 0) return;
   set_gradients(program, splits ? GRADIENTS_WHOLE : GRADIENTS_ALL, value, whole);
   if (splits) set_gradients(program, GRADIENTS_CUT, value, cut);
+}
+
+/* Elements of the rows of each rank. */
+static struct jinja_value partial_counts_value(const struct program *program) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  struct jinja_value list = jinja_list(program->arena);
+  for (int k = 0; k < pipeline->ranks; k++) {
+    int64_t count = 0;
+    for (int i = 0; i < program->weights->count; i++) {
+      const struct weight *weight = &program->weights->items[i];
+      if (rank_uses(pipeline, k, weight->path) && is_of(GRADIENTS_PARTIAL, weight)) count += padded(weight);
+    }
+    jinja_push(program->arena, list, jinja_int(count));
+  }
+  return list;
+}
+
+void set_partial_gradients(const struct program *program, struct jinja_value value) {
+  static const struct stage_table partial = {"partial_rows", "first_partial", "counted_partial"};
+  struct arena *arena = program->arena;
+  if (program->ranks.partial_gradients == 0) return;
+  if (program->ranks.pipeline.stages == 0) {
+    jinja_set(arena, value, "partial_rows", gradients_value(program, GRADIENTS_PARTIAL));
+    return;
+  }
+  set_gradients(program, GRADIENTS_PARTIAL, value, partial);
+  jinja_set(arena, value, "partial_counts", partial_counts_value(program));
 }
 
 /* ---- The schedule ---- */

@@ -50,6 +50,9 @@ struct jinja_value tensors_value(const struct program *program);
 enum gradient_set { GRADIENTS_ALL, GRADIENTS_CUT, GRADIENTS_DEALT, GRADIENTS_WHOLE, GRADIENTS_PARTIAL };
 struct jinja_value gradients_value(const struct program *program, enum gradient_set set);
 
+/* The flat range that has an element of the gradients; of a pipeline, the one of a stage. */
+int64_t range_of_gradient(const struct program *program, int64_t element, int stage);
+
 /* Rows of these tables that stand for several layers: [{name, first, rows, from, count, stride}]. */
 struct jinja_value layers_value(const struct program *program);
 
@@ -130,6 +133,10 @@ struct jinja_value stage_ranges_value(const struct program *program, const struc
 /* Sets stage_gradients, a table of gradients by stage, first_gradients, where those of each stage begin there, and the
  * end, and counted_gradients, where those of each stage end that no stage before it has as well. */
 void set_stage_gradients(const struct program *program, struct jinja_value value);
+
+/* Sets partial_rows, a table of the gradients of which ranks along tp have a part of the sum each; of a pipeline those
+ * of each stage, with first_partial, where these begin and the end, and partial_counts, their elements. */
+void set_partial_gradients(const struct program *program, struct jinja_value value);
 
 /* Of a pipeline {count, micro_batches, stages, shared: gradients of two stages [{name, first, count, stages}]}; nothing
  * without one. */

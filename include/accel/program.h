@@ -101,6 +101,7 @@ struct accel_byte_range {
 struct accel_sharding {
   const struct accel_row *rows;
   int n_rows;
+  const size_t *stage_rows; /* where those of each stage of a pipeline begin, and the end; NULL: all ranks divide all */
   int64_t whole;
   int first_state, n_states; /* n_states 0: they divide nothing */
 };

@@ -10,6 +10,17 @@ struct common {
   size_t at, own, count;
 };
 
+/* The rows that a rank and those along dp_shard divide: from *first up to *end. */
+static void rows_of(const struct accel_program *program, int rank, int *first, int *end) {
+  const struct accel_sharding *sharding = &program->sharding;
+  *first = 0;
+  *end = sharding->n_rows;
+  if (sharding->stage_rows == NULL) return;
+  int stage = rank / rt_stride_along(program, ACCEL_PP) % program->mesh[ACCEL_PP];
+  *first = (int)sharding->stage_rows[stage];
+  *end = (int)sharding->stage_rows[stage + 1];
+}
+
 static bool meets(const struct accel_program *program, const struct accel_row *row, size_t first, size_t count) {
   size_t end = row->first + row->shard_size * (size_t)(program->mesh[ACCEL_DP_SHARD] - 1) + row->last;
   return row->first < first + count && first < end;
@@ -37,7 +48,9 @@ void rt_rows_collect(const struct accel_program *program, int state, int from, c
     rt_world_bring(from, own + first * size, to, count * size);
     return;
   }
-  for (int k = 0; k < program->sharding.n_rows; k++) {
+  int begin, end;
+  rows_of(program, from, &begin, &end);
+  for (int k = begin; k < end; k++) {
     const struct accel_row *row = &program->sharding.rows[k];
     int shards = meets(program, row, first, count) ? program->mesh[ACCEL_DP_SHARD] : 0;
     for (int shard = 0; shard < shards; shard++) {
@@ -57,7 +70,9 @@ void rt_rows_take(const struct accel_program *program, int state, char *own, siz
     memcpy(own + first * size, all, count * size);
     return;
   }
-  for (int k = 0; k < program->sharding.n_rows; k++) {
+  int begin, end;
+  rows_of(program, rt_world()->rank, &begin, &end);
+  for (int k = begin; k < end; k++) {
     struct common common = common_of(program, &program->sharding.rows[k], shard, first, count);
     if (common.count > 0) memcpy(own + common.own * size, all + common.at * size, common.count * size);
   }

@@ -125,6 +125,24 @@ class Pipeline(BesideOne):
         self.beside(8, 2, schedule="gpipe", mesh={"cp": 2, "cp_comm": "ring", "tp": 2}, model="llama", config=LLAMA, data={"sequence_length": 16})
         self.beside(4, 2, mesh={"sp": 2})
 
+    def test_with_a_split_residual(self):
+        """Gradients of norms and biases are added up over a stage's ranks."""
+        plan = self.beside(4, 2, mesh={"tp": 2, "megatron": {"sequence_parallelism": True}}).plan()
+        self.assertEqual([c["bytes"] for c in plan["collectives"] if c["what"].startswith("partial gradients")], [4 * (2 * 6 + 2) * CONFIG["n_embd"]])
+
+    def test_with_sharded_states(self):
+        """A stage's ranks along dp_shard have a part of its states each; tied embeddings are cut alike on both stages."""
+        groups = {"config": {**CONFIG, "dropout": 0.0}}
+        plan = self.beside(4, 2, mesh={"zero_stage": 1}, **groups).plan()
+        width = CONFIG["n_embd"]
+        layers, ends = 2 * (12 * width * width + 13 * width), [(CONFIG["vocab_size"] + rows) * width for rows in (CONFIG["block_size"], 2)]
+        self.assertEqual([stage["optimizer"] for stage in plan["pipeline"]["stages"]], [4 * 2 * (layers + end) // 2 for end in ends])
+        self.assertEqual([c["kind"] for c in plan["collectives"] if c["axis"] == "dp_shard"], ["reduce-scatter", "all-reduce", "all-reduce", "all-gather"])
+        self.beside(8, 2, batch=2, mesh={"zero_stage": 1, "tp": 2, "megatron": {"sequence_parallelism": True}}, **groups)
+        self.beside(4, 2, each=1, mesh={"zero_stage": 1}, **groups)
+        self.beside(8, 2, batch=2, schedule="gpipe", mesh={"zero_stage": 1, "cp": 2, "dp_replicate": 2}, **groups,
+                    optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1, "param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
+
     def test_the_largest_gradient_of_divided_matrices(self):
         self.beside(8, 2, mesh={"tp": 2}, config={**CONFIG, "dropout": 0.0}, optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1})
 
@@ -151,7 +169,7 @@ class Pipeline(BesideOne):
         stages = self.beside(4, 4, **groups).plan()["pipeline"]["stages"]
         self.assertEqual([stage["layers"] for stage in stages], [1, 2, 1, 1])
         split = {"megatron": {"pipeline_model_parallel_split_rank": 1}}
-        stages = self.beside(3, 3, parallelism=split, **groups).plan()["pipeline"]["stages"]
+        stages = self.beside(3, 3, mesh=split, **groups).plan()["pipeline"]["stages"]
         self.assertEqual([stage["layers"] for stage in stages], [3, 1, 1])
 
     def test_in_bf16(self):
@@ -229,6 +247,12 @@ class Files(unittest.TestCase):
 
     def test_from_stages_of_divided_matrices_to_one_rank(self):
         self.resumed((4, 4, {"pp": 2, "tp": 2, "pp_schedule": "zero_bubble"}), (1, 4, {}))
+
+    def test_from_stages_of_sharded_states_to_shards_of_matrices(self):
+        self.resumed((4, 2, {"pp": 2, "zero_stage": 1}), (4, 2, {"tp": 2, "zero_stage": 3}))
+
+    def test_from_one_rank_to_stages_of_sharded_states(self):
+        self.resumed((1, 4, {}), (8, 2, {"pp": 2, "tp": 2, "zero_stage": 1}))
 
     def test_from_divided_sequences_to_stages_of_them(self):
         self.resumed((4, 2, {"sp": 2}), (4, 4, {"pp": 2, "cp": 2}))
@@ -328,7 +352,7 @@ class Refused(unittest.TestCase):
 
     def test_shards(self):
         self.refused("'parallelism.zero_stage' does not go with ranks that divide the layers",
-                     parallelism={"pp": 2, "zero_stage": 1})
+                     parallelism={"pp": 2, "zero_stage": 2})
 
 
 if __name__ == "__main__":

@@ -6,8 +6,11 @@
 #include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/pipeline_schedule.h"
 #include "gen/plan/ranks/sequence.h"
+#include "gen/plan/ranks/shard.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/program/sending.h"
+#include "gen/program/sharding.h"
+#include "gen/program/stage_parameters.h"
 #include "gen/program/storage.h"
 
 struct staging {
@@ -247,8 +250,8 @@ static void add(struct program *program, enum collective_kind kind, enum axis ax
   if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->ranks.collectives, collective);
 }
 
-/* Of the rank that has most. */
-static int64_t most_gradients(const struct program *program) {
+/* Elements of the rank that has most. */
+static int64_t most_elements(const struct program *program) {
   int64_t most = 0;
   for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
     int64_t count = 0;
@@ -261,6 +264,32 @@ static int64_t most_gradients(const struct program *program) {
   return most;
 }
 
+/* Of a weight's gradient, with what pads it. */
+static int64_t padded_elements(const struct weight *weight) {
+  const int64_t size = dtype_size(DTYPE_FLOAT32);
+  return arena_aligned(shape_count(weight->parameter->shape) * size) / size;
+}
+
+/* Of gradients of a rank's stages of which each rank along tp has a part of the sum. */
+static int64_t partial_elements(const struct program *program, int rank) {
+  int64_t count = 0;
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct weight *weight = &program->weights->items[i];
+    const bool partial = weight->parameter->partial_gradient && weight->gradient >= 0;
+    if (partial && rank_uses(&program->ranks.pipeline, rank, weight->path)) count += padded_elements(weight);
+  }
+  return count;
+}
+
+/* What a rank sends of a gradient that stages of several ranks add to: where ranks shard it, its shard. */
+static int64_t shared_elements(const struct program *program, const struct weight *weight) {
+  for (int i = 0; i < program->optimizer.flat_ranges.count && is_sharded(program); i++) {
+    const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
+    if (range->weight == weight) return shard_last(program, range);
+  }
+  return padded_elements(weight);
+}
+
 /* Gradients of what stages of several ranks use. Of two each sends the other one its own; of more than two, those
  * between the first and the last add up with either, and send the sum on. */
 static void add_shared(struct program *program) {
@@ -268,15 +297,29 @@ static void add_shared(struct program *program) {
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
     int ranks = 0;
-    for (int k = 0; k < pipeline->ranks; k++)
-      for (int n = 0; n < pipeline->own[k].count; n++) ranks += strcmp(pipeline->own[k].items[n], weight->path) == 0;
+    for (int k = 0; k < pipeline->ranks; k++) ranks += rank_uses(pipeline, k, weight->path);
     const char *number = ranks == 2 ? "two" : arena_printf(program->arena, "%d", ranks);
     const char *what = arena_printf(program->arena, "gradients of %s, of %s stages", weight->path, number);
     if (ranks > 1 && weight->gradient >= 0)
-      add(program, COLLECTIVE_SEND, AXIS_PP, what,
-          arena_aligned(shape_count(weight->parameter->shape) * dtype_size(DTYPE_FLOAT32)) / dtype_size(DTYPE_FLOAT32),
-          dtype_size(DTYPE_FLOAT32), ranks == 2 ? 1 : 3);
+      add(program, COLLECTIVE_SEND, AXIS_PP, what, shared_elements(program, weight), dtype_size(DTYPE_FLOAT32),
+          ranks == 2 ? 1 : 3);
   }
+}
+
+/* Gradients of a stage, over the ranks that have batches of their own. */
+static void add_gradients(struct program *program) {
+  const int64_t width = dtype_size(DTYPE_FLOAT32), most = most_elements(program);
+  if (!is_sharded(program)) {
+    add_shared(program);
+    add(program, COLLECTIVE_ALL_REDUCE, AXIS_DP_REPLICATE, "gradients of a stage, of the one that has most", most,
+        wire_width(program->job), 1);
+    return;
+  }
+  add(program, COLLECTIVE_REDUCE_SCATTER, AXIS_DP_SHARD, "gradients of a stage, of the one that has most", most, width,
+      1);
+  add(program, COLLECTIVE_ALL_REDUCE, AXIS_DP_REPLICATE, "each rank's part of them", program->ranks.own_elements, width,
+      1);
+  add_shared(program);
 }
 
 /* What the kernels of a stage exchange with ranks that divide its tensors, in order. */
@@ -313,6 +356,16 @@ static void add_exchanges(struct program *program) {
   for (int i = 0; i < most.count; i++) ARENA_PUSH(program->arena, program->ranks.collectives, most.items[i]);
 }
 
+static void add_partial(struct program *program) {
+  for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
+    const int64_t count = partial_elements(program, k);
+    if (count > program->ranks.partial_gradients) program->ranks.partial_gradients = count;
+  }
+  if (program->ranks.partial_gradients > 0)
+    add(program, COLLECTIVE_ALL_REDUCE, AXIS_TP, "partial gradients of a stage, of the one that has most",
+        program->ranks.partial_gradients, dtype_size(DTYPE_FLOAT32), 1);
+}
+
 /* Whether a function has a part in what the program does over and over: an evaluation within training has none. */
 static bool is_repeated(const struct program *program, const struct function *function) {
   if (program->kind == PROGRAM_TRAIN) return is_backward(function) || function->backward != NULL;
@@ -347,16 +400,18 @@ static void add_collectives(struct program *program) {
         dtype_size(DTYPE_FLOAT32), 1);
   }
   if (program->kind != PROGRAM_TRAIN) return;
-  add_shared(program);
-  add(program, COLLECTIVE_ALL_REDUCE, AXIS_DP_REPLICATE, "gradients of a stage, of the one that has most",
-      most_gradients(program), wire_width(program->job), 1);
-  add(program, COLLECTIVE_ALL_REDUCE, AXIS_PP, "the loss", 1, (int64_t)sizeof(double), 1);
-  add(program, COLLECTIVE_ALL_REDUCE, AXIS_DP_REPLICATE, "the loss", 1, (int64_t)sizeof(double), 1);
+  add_gradients(program);
+  const enum axis of_loss[] = {AXIS_PP, AXIS_DP_REPLICATE, AXIS_DP_SHARD};
+  for (size_t i = 0; i < sizeof of_loss / sizeof *of_loss; i++)
+    add(program, COLLECTIVE_ALL_REDUCE, of_loss[i], "the loss", 1, (int64_t)sizeof(double), 1);
+  add_partial(program);
   bool largest = program->job->optimizer.norm_type == NORM_INF;
-  const enum axis axes[] = {AXIS_TP, AXIS_PP};
+  const enum axis axes[] = {AXIS_TP, AXIS_PP, AXIS_DP_SHARD};
   for (size_t i = 0; i < sizeof axes / sizeof *axes; i++)
     add(program, COLLECTIVE_ALL_REDUCE, axes[i], largest ? "the gradient's largest element" : "the gradient's norm",
         largest ? 1 : TREE_SQUARES, (int64_t)sizeof(double), 1);
+  add(program, COLLECTIVE_ALL_GATHER, AXIS_DP_SHARD, "weights of a stage, of the one that has most",
+      most_elements(program), dtype_size(DTYPE_FLOAT32), 1);
   program->ranks.sends_always = true; /* gradients are added up after the backward */
   if (program->job->parallelism.wire != PRECISION_NO) program->ranks.wire = all_gradients(program);
 }
@@ -408,6 +463,7 @@ bool plan_pipeline(struct program *program, struct diagnostics *diags) {
   }
   plan_schedule(program);
   give_memory(program);
+  if (is_sharded(program)) shard_all(program);
   add_collectives(program);
   return true;
 }

@@ -10,12 +10,15 @@ static const struct flat_range *part_of(const struct program *program, const str
   return NULL;
 }
 
-bool shard_accepts(const struct program *program, const struct weight *weight) {
-  const struct flat_range *part = part_of(program, weight),
-                          *last = &program->optimizer.flat_ranges.items[program->optimizer.flat_ranges.count - 1];
-  if (fsdp_unit_of(program, weight) != last->fsdp_unit) return false;
-  if (weight->parameter->placement.form != last->weight->parameter->placement.form) return false;
+static bool accepts(const struct program *program, const struct flat_range *part) {
+  const struct flat_range *last = &program->optimizer.flat_ranges.items[program->optimizer.flat_ranges.count - 1];
+  if (part->stage != last->stage || fsdp_unit_of(program, part->weight) != last->fsdp_unit) return false;
+  if (part->weight->parameter->placement.form != last->weight->parameter->placement.form) return false;
   return part->first - last->first == part->gradient - last->gradient && same_numbers(&part->numbers, &last->numbers);
+}
+
+bool shard_accepts(const struct program *program, const struct weight *weight) {
+  return accepts(program, part_of(program, weight));
 }
 
 /* A weight with what pads it to the next one. */
@@ -23,11 +26,15 @@ static int64_t padded(const struct weight *weight) {
   return (shape_count(weight->parameter->shape) + SHARD_LINE - 1) / SHARD_LINE * SHARD_LINE;
 }
 
-void shard_begin(struct program *program, const struct weight *weight) {
-  struct flat_range range = *part_of(program, weight);
-  range.end = range.first + padded(weight);
-  range.fsdp_unit = fsdp_unit_of(program, weight);
+static void begin(struct program *program, const struct flat_range *part) {
+  struct flat_range range = *part;
+  range.end = range.first + padded(part->weight);
+  range.fsdp_unit = fsdp_unit_of(program, part->weight);
   ARENA_PUSH(program->arena, program->optimizer.flat_ranges, range);
+}
+
+void shard_begin(struct program *program, const struct weight *weight) {
+  begin(program, part_of(program, weight));
 }
 
 void shard_extend(struct program *program, const struct weight *weight) {
@@ -42,13 +49,20 @@ void shard_extend(struct program *program, const struct weight *weight) {
   }
 }
 
+/* Whether several stages of a pipeline use a weight: it is cut alike on all of them, as a flat range of its own. */
+static bool is_shared(const struct program *program, const struct weight *weight) {
+  int parts = 0;
+  for (int i = 0; i < program->optimizer.parts.count; i++) parts += program->optimizer.parts.items[i].weight == weight;
+  return parts > 1;
+}
+
 /* Whether a weight is adjacent to the last flat range, and both together are no more than one message. */
 static bool joins_last_range(const struct program *program, const struct flat_range *part) {
   if (program->optimizer.flat_ranges.count == 0) return false;
   const struct flat_range *last = &program->optimizer.flat_ranges.items[program->optimizer.flat_ranges.count - 1];
   int64_t bytes = (last->end - last->first + padded(part->weight)) * dtype_size(DTYPE_FLOAT32);
-  return last->end == part->first && bytes <= program->job->parallelism.bucket_bytes &&
-         shard_accepts(program, part->weight);
+  if (is_shared(program, part->weight) || is_shared(program, last->weight)) return false;
+  return last->end == part->first && bytes <= program->job->parallelism.bucket_bytes && accepts(program, part);
 }
 
 void shard_all(struct program *program) {
@@ -58,18 +72,20 @@ void shard_all(struct program *program) {
     if (joins_last_range(program, part))
       shard_extend(program, part->weight);
     else
-      shard_begin(program, part->weight);
+      begin(program, part);
   }
   shard_cut(program);
 }
 
 void shard_cut(struct program *program) {
-  int64_t ranks = program->job->parallelism.axes[AXIS_DP_SHARD];
+  int64_t ranks = program->job->parallelism.axes[AXIS_DP_SHARD], own = 0;
   for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
     struct flat_range *range = &program->optimizer.flat_ranges.items[i];
+    if (i > 0 && range->stage != range[-1].stage) own = 0;
     range->shard_size = (range->end - range->first) / ranks / SHARD_LINE * SHARD_LINE;
-    range->state[0] = program->ranks.own_elements;
-    program->ranks.own_elements += shard_last(program, range);
+    range->state[0] = own;
+    own += shard_last(program, range);
+    if (own > program->ranks.own_elements) program->ranks.own_elements = own;
   }
 }
 

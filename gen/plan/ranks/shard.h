@@ -3,7 +3,7 @@
  * Neighbours that the update treats alike and whose gradients are complete together are a flat range, and every flat
  * range is cut into as many shards as there are ranks: alike ones of whole lines of memory, the last one with what is
  * left. So the first element of a rank's shard is its rank times a constant, and no shard reaches beyond its flat
- * range. */
+ * range. In a pipeline a flat range is of one stage, and what two stages use is a flat range of each. */
 #ifndef ACCEL_PLAN_RANKS_SHARD_H
 #define ACCEL_PLAN_RANKS_SHARD_H
 
@@ -21,7 +21,8 @@ void shard_extend(struct program *program, const struct weight *weight);
  * and cuts them. */
 void shard_all(struct program *program);
 
-/* Cuts all flat ranges: their shards, where each begins among what is a rank's own, and the length of that. */
+/* Cuts all flat ranges: their shards, where each begins among what is a rank's own, and the length of that. A rank of a
+ * stage of a pipeline has those of its stage alone. */
 void shard_cut(struct program *program);
 
 /* A rank's part of the sum of a flat range in the order of a tree. */

@@ -4,6 +4,7 @@
 
 #include "gen/base/quantity.h"
 #include "gen/base/text.h"
+#include "gen/program/sharding.h"
 #include "gen/program/stage_parameters.h"
 #include "gen/program/storage.h"
 
@@ -75,11 +76,21 @@ static int64_t outgoing_bytes(const struct program *program, int stage) {
   return bytes;
 }
 
-/* Of a rank's stages. */
+/* Elements of a rank's shards of what its stages have. */
+static int64_t own_elements(const struct program *program, int rank) {
+  int64_t elements = 0;
+  for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
+    const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
+    if (range->stage == rank) elements += shard_last(program, range);
+  }
+  return elements;
+}
+
 /* What a rank has of a state of the optimizer. */
 static int64_t state_part(const struct program *program, const struct state *state, int rank) {
   const struct stage_range_list *ranges = &program->ranks.pipeline.ranges;
   int64_t elements = 0;
+  if (is_sharded(program)) return own_elements(program, rank) * dtype_size(state->dtype);
   for (int i = 0; i < state->n_slices; i++)
     if (rank_uses(&program->ranks.pipeline, rank, state->slices[i].weight->path))
       elements += shape_count(state->slices[i].shape);
@@ -88,6 +99,7 @@ static int64_t state_part(const struct program *program, const struct state *sta
   return elements * dtype_size(state->dtype);
 }
 
+/* Of a rank's stages. */
 static struct stage_bytes bytes_of(const struct program *program, int rank) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
   struct stage_bytes bytes = {0};
@@ -99,6 +111,7 @@ static struct stage_bytes bytes_of(const struct program *program, int rank) {
     if (range->gradient >= 0) bytes.gradients += (range->end - range->first) * size;
   }
   bytes.weights = elements * size;
+  if (shard_has_own_gradients(program)) bytes.gradients += own_elements(program, rank) * size;
   if (program->bits16 != DTYPE_FLOAT32) bytes.weights += elements * dtype_size(program->bits16);
   for (int i = 0; i < program->states.count; i++)
     if (strcmp(program->states.items[i].file, "optimizer") == 0)
