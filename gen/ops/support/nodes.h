@@ -74,6 +74,10 @@ struct value *op_own_index(struct builder *builder, struct value *index, int64_t
 /* How many of its `rows` are of the whole, [1] of int32: on the last rank they may be fewer. */
 struct value *op_own_extent(struct builder *builder, int64_t rows, int64_t whole, int64_t axis);
 
+/* The result of `kind`, all_reduce or replicate, of x over the ranks along an axis: the sum of what they have, or x
+ * itself, whose gradient is such a sum. */
+struct value *op_exchange_whole(struct builder *builder, const char *kind, struct value *x, int64_t axis);
+
 /* A tensor of which ranks along an axis of the mesh have parts (gen/ops/all_gather.c). */
 struct op_parts {
   int64_t axis, ranks;

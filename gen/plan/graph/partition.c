@@ -109,8 +109,7 @@ struct insertion {
 
 /* A collective of x, at the end of the region at hand. */
 static struct value *collective(const struct insertion *insertion, const char *kind, struct value *x) {
-  struct attribute axis = attribute_int("axis", (int64_t)insertion->partition->axis);
-  return builder_op(insertion->builder, kind, &x, 1, &axis, 1);
+  return op_exchange_whole(insertion->builder, kind, x, (int64_t)insertion->partition->axis);
 }
 
 /* The same between parts along a dimension and the whole. */

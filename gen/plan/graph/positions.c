@@ -162,10 +162,9 @@ static struct value *part_of(const struct positions *positions, struct value *x,
 static struct value *sum_of(const struct positions *positions, struct value *x) {
   const struct along axes[] = {positions->keys, positions->heads};
   for (int i = 0; i < 2; i++) {
-    struct attribute axis = attribute_int("axis", (int64_t)axes[i].axis);
     if (axes[i].ranks == 1) continue;
-    x = builder_op(positions->builder, "all_reduce", &x, 1, &axis, 1);
-    if (x->differentiable) x = builder_op(positions->builder, "replicate", &x, 1, &axis, 1);
+    x = op_exchange_whole(positions->builder, "all_reduce", x, (int64_t)axes[i].axis);
+    if (x->differentiable) x = op_exchange_whole(positions->builder, "replicate", x, (int64_t)axes[i].axis);
   }
   return x;
 }
