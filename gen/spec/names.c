@@ -148,15 +148,19 @@ static bool ends_with(const char *path, const char *word) {
   return length == end || path[length - end - 1] == '.';
 }
 
+/* Whether a topic means a name: with any end of its path, or where a part before the topic was not known, `cut`, by its
+ * own word alone. */
+static bool means(struct arena *arena, const struct name *name, const char *word, bool cut) {
+  if (name->alias != NULL && strcmp(name->alias, word) == 0) return true;
+  return cut ? strcmp(names_normal(arena, name->word), word) == 0 : ends_with(name->path, word);
+}
+
 struct names names_find(struct arena *arena, const struct names *all, const char *topic) {
   struct names found = {0};
-  const char *word = names_normal(arena, topic);
+  const char *whole = names_normal(arena, topic), *word = whole;
   while (found.count == 0 && word != NULL && word[0] != '\0') {
-    for (int i = 0; i < all->count; i++) {
-      const struct name *name = all->items[i];
-      bool aliased = name->alias != NULL && strcmp(name->alias, word) == 0;
-      if (aliased || ends_with(name->path, word)) ARENA_PUSH(arena, found, name);
-    }
+    for (int i = 0; i < all->count; i++)
+      if (means(arena, all->items[i], word, word != whole)) ARENA_PUSH(arena, found, all->items[i]);
     const char *dot = strchr(word, '.');
     word = dot != NULL ? dot + 1 : NULL;
   }
