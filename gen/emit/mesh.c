@@ -50,12 +50,14 @@ static struct jinja_value pieces_value(const struct program *program, bool withi
   return table_value(program->arena, rows, count, 1, sums_along_two(program->job) ? 2 : 1);
 }
 
-/* By flat range, whether a rank's part of its sum goes on; none where that is so of all, or of none. */
-static struct jinja_value going_on_value(const struct program *program) {
+/* By flat range, whether a rank's part of its sum is sent along another axis, too; none where that is so of all, or of
+ * none. */
+static struct jinja_value summed_twice_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
   const bool differs = shard_next_axis(program) == AXIS_EP;
   for (int i = 0; differs && i < program->optimizer.flat_ranges.count; i++)
-    jinja_push(program->arena, list, jinja_int(shard_goes_on(program, &program->optimizer.flat_ranges.items[i])));
+    jinja_push(program->arena, list,
+               jinja_int(shard_is_summed_twice(program, &program->optimizer.flat_ranges.items[i])));
   return list;
 }
 
@@ -155,7 +157,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "sends_otherwise", !alone && shard_sends_otherwise(program));
   const enum axis next = alone ? AXES : shard_next_axis(program);
   set_text(arena, value, "next_axis", next != AXES ? axis_names[next] : "");
-  jinja_set(arena, value, "going_on", going_on_value(program));
+  jinja_set(arena, value, "summed_twice", summed_twice_value(program));
   set_text(arena, value, "summed", alone ? "" : summed_member(program));
   set_text(arena, value, "wire", alone || !dtype_is_bits16(wire) ? "" : dtype_enumerator(wire));
   set_text(arena, value, "wire_type", dtype_is_bits16(wire) ? dtype_short_name(wire) : "");

@@ -186,7 +186,7 @@ static const struct spec_node *with_defaults(struct import *import, const struct
     struct diagnostics unread = diagnostics_in(import->arena);
     struct spec_node *value = arena_alloc(import->arena, sizeof *value);
     *value = *defaults->entries[i].value;
-    value->where = (struct location){.file = file->path, .column = i + 1}; /* to tell them apart */
+    value->where = (struct location){.file = file->path, .column = i + 1}; /* a location of its own */
     const struct spec_node *with = document_assign(import->arena, NULL, map, key, value, &unread);
     if (with != NULL) map = with;
   }

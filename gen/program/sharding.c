@@ -28,7 +28,7 @@ enum axis shard_next_axis(const struct program *program) {
   return axes[AXIS_DP_REPLICATE] > 1 ? AXIS_DP_REPLICATE : axes[AXIS_EP] > 1 ? AXIS_EP : AXES;
 }
 
-bool shard_goes_on(const struct program *program, const struct flat_range *range) {
+bool shard_is_summed_twice(const struct program *program, const struct flat_range *range) {
   const enum axis axis = shard_next_axis(program);
   return axis != AXES && (axis != AXIS_EP || range->weight->parameter->placement.form != PLACED_DEALT);
 }

@@ -28,7 +28,7 @@ bool shard_arrives_apart(const struct program *program);
 enum axis shard_next_axis(const struct program *program);
 
 /* Whether that is so of a flat range: along ep each rank has other experts. */
-bool shard_goes_on(const struct program *program, const struct flat_range *range);
+bool shard_is_summed_twice(const struct program *program, const struct flat_range *range);
 
 /* Whether a step's last micro-batch sends more than those before it do, which send, too: along that axis. */
 bool shard_sends_otherwise(const struct program *program);

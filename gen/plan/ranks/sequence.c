@@ -118,7 +118,7 @@ static bool follows(const struct program *program, int bucket, struct collective
   const int64_t *axes = program->job->parallelism.axes;
   if (is_sharded(program)) {
     const struct flat_range *range = &program->optimizer.flat_ranges.items[bucket];
-    if (!shard_goes_on(program, range)) return false;
+    if (!shard_is_summed_twice(program, range)) return false;
     *next = shard_replicated(program, range, first);
     return true;
   }

@@ -38,11 +38,11 @@ static int64_t whole_bytes(const struct program *program) {
 }
 
 /* Bytes of a rank's parts of sums that go on along another axis. */
-static int64_t bytes_going_on(const struct program *program) {
+static int64_t bytes_summed_twice(const struct program *program) {
   int64_t elements = 0;
   for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
     const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
-    if (shard_goes_on(program, range)) elements += shard_last(program, range);
+    if (shard_is_summed_twice(program, range)) elements += shard_last(program, range);
   }
   return elements * dtype_size(DTYPE_FLOAT32);
 }
@@ -59,7 +59,7 @@ struct shared_bytes shared_bytes(const struct program *program) {
   if (shard_has_own_gradients(program)) {
     add_sums(job, &bytes, AXIS_DP_SHARD, gradients, true);
     if (!job_has_tree(job) && shard_next_axis(program) != AXES)
-      add_sums(job, &bytes, shard_next_axis(program), bytes_going_on(program), false);
+      add_sums(job, &bytes, shard_next_axis(program), bytes_summed_twice(program), false);
     return bytes;
   }
   bool whole = job->parallelism.wire == PRECISION_NO && program->ranks.n_buckets > 0;
