@@ -11,7 +11,7 @@ struct divided {
   int heads;
 };
 
-/* What a node's operands must be, its inputs and then output 0, and that with which output 0 goes on. */
+/* What a node's operands must be, its inputs and then output 0, and as what later nodes take output 0 (`back`). */
 struct placed {
   struct divided *operands, back;
   bool gathers; /* another operation stands for it, over a rank's positions and those of all */
