@@ -1,6 +1,6 @@
 /* How long collectives take as the runtime has MPI do them, and that the sums of all-reduces are right: for each a line
- * with it and the fewest seconds from the last rank's start to the last one's end, by the clock of the machine that
- * they share. usage: timing TIMES KIND:BYTES... */
+ * with it and the fewest seconds from a time at which all ranks start, by the clock of the machine that they share, to
+ * the last one's end. usage: timing TIMES KIND:BYTES... */
 #include "runtime/mpi/algorithm.h"
 
 #include <mpi.h>
@@ -38,6 +38,16 @@ static void begin(const char *kind, float *values, int count, int ranks, MPI_Req
     MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_FLOAT, values, counts, starts, MPI_FLOAT, MPI_COMM_WORLD, request);
 }
 
+/* A moment that every rank has been told of before it comes; waits for it. What a rank is late by counts as time taken:
+ * ranks that leave a barrier at different times would find messages there already. */
+static double start_together(void) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  double own = now() + 0.2, start; /* longer than the all-reduce takes */
+  MPI_Allreduce(&own, &start, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  while (now() < start) nanosleep(&(struct timespec){0, 100000}, NULL);
+  return start;
+}
+
 static double once(const char *kind, float *values, int count) {
   MPI_Request request;
   const struct timespec pause = {0, 500000}; /* other ranks may be on this processor */
@@ -45,14 +55,13 @@ static double once(const char *kind, float *values, int count) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   for (int i = 0; i < count; i++) values[i] = (float)(rank + i % 7);
-  MPI_Barrier(MPI_COMM_WORLD);
-  double own[2] = {now()}, last[2];
+  double start = start_together(), end, last;
   begin(kind, values, count, ranks, &request);
   while (MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done) nanosleep(&pause, NULL);
-  own[1] = now();
+  end = now();
   if (strncmp(kind, "all-reduce", 10) == 0) check(values, count, ranks);
-  MPI_Allreduce(own, last, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return last[1] - last[0];
+  MPI_Allreduce(&end, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return last - start;
 }
 
 int main(int argc, char **argv) {
