@@ -14,232 +14,199 @@ int64_t axis_length(const struct spec_node *job, enum axis axis) {
   return node != NULL ? node->integer : 1;
 }
 
-/* ---- Keys that do not go with an axis ---- */
+/* ---- Divisions, and the keys that do not go with them ---- */
 
-/* Of ranks that divide matmuls. */
+/* What ranks divide among them, a bit each. */
+enum {
+  TENSORS = 1 << 0,
+  SEQUENCES = 1 << 1,
+  LAYERS = 1 << 2,
+  EXPERTS = 1 << 3,
+  RESIDUAL = 1 << 4,    /* between the matmuls that they divide, over positions */
+  ZERO_BUBBLE = 1 << 5, /* layers, with gradients of weights that come later */
+  ON_GPUS = 1 << 6      /* of the rows for it, only in programs for GPUs */
+};
+
 static const char own_part[] = "it looks at whole parameters, and a rank has a part of some";
-static const char untried[] = "no program with both has been measured against one rank";
-static const struct refusal dividing[] = {
-    {"devices.kind", "hip", "programs for AMD's GPUs divide no tensors so far", "devices.kind: cpu"},
-    {"optimizer.name", "lamb", own_part, "optimizer.name: adamw"},
-    {"optimizer.name", "adafactor", own_part, "optimizer.name: adamw"},
-    {"optimizer.name", "muon", own_part, "optimizer.name: adamw"},
-    {"optimizer.name", "lomo", own_part, "optimizer.name: sgd"},
-    {"optimizer.name", "adalomo", own_part, "optimizer.name: adamw"},
-    {"optimizer.name", "schedule_free_adamw", "its model is an average that each rank would have a part of",
-     "optimizer.name: adamw"},
-    {"optimizer.state_dtype", "8bit", "its scales are of blocks that ranks would cut", "optimizer.state_dtype: bf16"},
-    {"optimizer.state_dtype", "bf16_stochastic", "chance is drawn by an element's index among all weights",
-     "optimizer.state_dtype: bf16"},
-    {"hooks.source", NULL, "user code would see a part of each parameter", "a job without hooks"},
-    {"tracking.grad_norms", "per_layer", "a rank has a part of the gradient", "tracking.grad_norms: global"},
-    {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
-    {"parallelism.fsdp.state_dict_type", "sharded_state_dict", "a rank's part of a tensor is no range of it",
-     "parallelism.fsdp.state_dict_type: full_state_dict"},
-    {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
-    {"parallelism.reproducible", "topology", "its tree of sums is of whole gradients", "parallelism.reproducible: run"},
-    {"parallelism.ddp.comm_hook", "power_sgd", "its factors are of whole matrices", "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "batched_power_sgd", "its factors are of whole matrices",
-     "parallelism.ddp.comm_hook: no"},
-};
-
-/* Of ranks along cp round which keys and values go. */
-static const struct refusal ring[] = {
-    {"devices.kind", "hip", "programs for AMD's GPUs have no kernel of ring attention so far", "devices.kind: cpu"},
-};
-
-/* Of ranks that divide sequences. */
-static const struct refusal sequences[] = {
-    {"devices.kind", "hip", "programs for AMD's GPUs divide no sequences so far", "devices.kind: cpu"},
-    {"hooks.source", NULL, untried, "a job without hooks"},
-    {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
-    {"data.packing", "pad", untried, "data.packing: none"},
-    {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
-    {"parallelism.local_sgd_steps", NULL, "ranks along it add up gradients with those of other batches alone",
-     "a job without parallelism.local_sgd_steps"},
-    {"parallelism.reproducible", "topology", "its tree of sums is of whole samples", "parallelism.reproducible: run"},
-    {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
-};
-
-/* Of ranks that divide experts. */
-static const char named_experts[] = "a rank's program names its own experts alone";
-static const char other_experts[] = "it looks at all parameters together, and ranks have experts of their own";
-static const struct refusal dealing[] = {
-    {"devices.kind", "hip", "programs for AMD's GPUs divide no experts so far", "devices.kind: cpu"},
-    {"optimizer.name", "schedule_free_adamw", other_experts, "optimizer.name: adamw"},
-    {"model.fresh", NULL, named_experts, "a job without model.fresh"},
-    {"model.lora", NULL, untried, "a job without model.lora"},
-    {"training.ema", NULL, other_experts, "a job without training.ema"},
-    {"training.early_stopping.restore_best", "true", other_experts, "training.early_stopping.restore_best: false"},
-    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: float32"},
-    {"precision.param_dtype", "bf16", untried, "precision.mixed_precision: bf16"},
-    {"optimizer.state_dtype", "bf16_stochastic", "chance is drawn by an element's index among all weights",
-     "optimizer.state_dtype: bf16"},
-    {"hooks.source", NULL, "user code would see a rank's experts alone", "a job without hooks"},
-    {"tracking.grad_norms", "per_layer", "a rank has gradients of its own experts alone",
-     "tracking.grad_norms: global"},
-    {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
-    {"accumulation.sync_each_batch", "true", untried, "accumulation.sync_each_batch: false"},
-    {"parallelism.fsdp.state_dict_type", "sharded_state_dict", named_experts,
-     "parallelism.fsdp.state_dict_type: full_state_dict"},
-    {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
-    {"parallelism.local_sgd_steps", NULL, "ranks that step alone would have experts that others have not seen",
-     "a job without parallelism.local_sgd_steps"},
-    {"parallelism.reproducible", "topology", "its tree of sums is of whole gradients", "parallelism.reproducible: run"},
-    {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "bf16", untried, "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"},
-};
-
-/* Of those in programs for GPUs. */
-static const struct refusal dealing_on_gpus[] = {
-    {"optimizer.name", "lamb", untried, "optimizer.name: adamw"},
-    {"optimizer.name", "adafactor", untried, "optimizer.name: adamw"},
-    {"optimizer.name", "muon", untried, "optimizer.name: adamw"},
-    {"optimizer.param_groups", NULL, untried, "a job without optimizer.param_groups"},
-    {"optimizer.state_dtype", "8bit", untried, "optimizer.state_dtype: bf16"},
-    {"model.freeze", NULL, untried, "a job without model.freeze"},
-    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
-    {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"},
-    {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"},
-};
-
-/* Of ranks that divide sequences. */
-static const struct refusal sequences_on_gpus[] = {
-    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
-    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: bf16"},
-    {"model.lora", NULL, untried, "a job without model.lora"},
-};
-
-/* Of the residual, split over positions. */
-static const struct refusal residual_on_gpus[] = {
-    {"precision.mixed_precision", "fp16", untried, "precision.mixed_precision: bf16"},
-    {"precision.param_dtype", "fp16", untried, "precision.param_dtype: bf16"},
-    {"model.lora", NULL, untried, "a job without model.lora"},
-    {"parallelism.local_sgd_steps", NULL, untried, "a job without parallelism.local_sgd_steps"},
-    {"parallelism.ddp.comm_hook", "bf16", untried, "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"},
-};
-
-/* Of ranks that have some layers each. */
 static const char own_stage[] = "a rank has some of the parameters";
-static const struct refusal staged[] = {
-    {"devices.kind", "cuda", "programs for GPUs divide no layers so far", "devices.kind: cpu"},
-    {"devices.kind", "hip", "programs for GPUs divide no layers so far", "devices.kind: cpu"},
-    {"accumulation.num_steps", "1", "with one micro-batch a step, ranks would wait for each other",
-     "accumulation.num_steps: 4 or more"},
-    {"accumulation.sync_with_dataloader", "true", "the schedule has as many micro-batches in each step",
-     "accumulation.sync_with_dataloader: false"},
-    {"accumulation.sync_each_batch", "true", "gradients of other ranks come after all backwards",
-     "accumulation.sync_each_batch: false"},
-    {"optimizer.name", "lomo", "gradients add up over micro-batches", "optimizer.name: sgd"},
-    {"optimizer.name", "adalomo", "gradients add up over micro-batches", "optimizer.name: adamw"},
-    {"optimizer.name", "schedule_free_adamw", own_stage, "optimizer.name: adamw"},
-    {"hooks.source", NULL, own_stage, "a job without hooks"},
-    {"profile", NULL, "its parts are those of a rank with all layers", "a job without profile"},
-    {"tracking.grad_norms", "per_layer", own_stage, "tracking.grad_norms: global"},
-    {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"},
-    {"parallelism.zero_stage", "2", untried, "parallelism.zero_stage: 1"},
-    {"parallelism.zero_stage", "3", untried, "parallelism.zero_stage: 1"},
-    {"parallelism.fsdp", NULL, untried, "parallelism.zero_stage: 1"},
-    {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"},
-    {"parallelism.local_sgd_steps", NULL, untried, "a job without parallelism.local_sgd_steps"},
-    {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
-    {"parallelism.reproducible", "topology", "its tree of sums is of whole gradients", "parallelism.reproducible: run"},
+static const char own_experts[] = "it looks at all parameters together, and ranks have experts of their own";
+static const char named_experts[] = "a rank's program names its own experts alone";
+static const char untried[] = "no program with both has been measured against one rank";
+static const char untried_on_gpus[] = "no program for GPUs with both has been measured against one rank";
+static const char added_up[] = "gradients add up over micro-batches";
+static const char whole_sums[] = "its tree of sums is of whole gradients";
+static const char by_index[] = "chance is drawn by an element's index among all weights";
+static const char factors[] = "its factors are of whole matrices";
+static const char again[] = "what is computed again would be saved for the gradients of weights that come later";
+
+static const struct mesh_refusal {
+  unsigned divisions; /* that the key, or a value of it, does not go with */
+  struct refusal refused;
+} refusals[] = {
+    {TENSORS | SEQUENCES | LAYERS | EXPERTS,
+     {"devices.kind", "hip", "programs for AMD's GPUs have no such ranks so far", "devices.kind: cpu"}},
+    {LAYERS, {"devices.kind", "cuda", "programs for GPUs divide no layers so far", "devices.kind: cpu"}},
+    {LAYERS,
+     {"accumulation.num_steps", "1", "with one micro-batch a step, ranks would wait for each other",
+      "accumulation.num_steps: 4 or more"}},
+    {LAYERS,
+     {"accumulation.sync_with_dataloader", "true", "the schedule has as many micro-batches in each step",
+      "accumulation.sync_with_dataloader: false"}},
+    {LAYERS,
+     {"accumulation.sync_each_batch", "true", "gradients of other ranks come after all backwards",
+      "accumulation.sync_each_batch: false"}},
+    {EXPERTS, {"accumulation.sync_each_batch", "true", untried, "accumulation.sync_each_batch: false"}},
+    {TENSORS, {"optimizer.name", "lamb", own_part, "optimizer.name: adamw"}},
+    {TENSORS, {"optimizer.name", "adafactor", own_part, "optimizer.name: adamw"}},
+    {TENSORS, {"optimizer.name", "muon", own_part, "optimizer.name: adamw"}},
+    {EXPERTS | ON_GPUS, {"optimizer.name", "lamb", untried_on_gpus, "optimizer.name: adamw"}},
+    {EXPERTS | ON_GPUS, {"optimizer.name", "adafactor", untried_on_gpus, "optimizer.name: adamw"}},
+    {EXPERTS | ON_GPUS, {"optimizer.name", "muon", untried_on_gpus, "optimizer.name: adamw"}},
+    {TENSORS, {"optimizer.name", "lomo", own_part, "optimizer.name: sgd"}},
+    {TENSORS, {"optimizer.name", "adalomo", own_part, "optimizer.name: adamw"}},
+    {LAYERS, {"optimizer.name", "lomo", added_up, "optimizer.name: sgd"}},
+    {LAYERS, {"optimizer.name", "adalomo", added_up, "optimizer.name: adamw"}},
+    {TENSORS,
+     {"optimizer.name", "schedule_free_adamw", "its model is an average that each rank would have a part of",
+      "optimizer.name: adamw"}},
+    {LAYERS, {"optimizer.name", "schedule_free_adamw", own_stage, "optimizer.name: adamw"}},
+    {EXPERTS, {"optimizer.name", "schedule_free_adamw", own_experts, "optimizer.name: adamw"}},
+    {EXPERTS | ON_GPUS, {"optimizer.param_groups", NULL, untried_on_gpus, "a job without optimizer.param_groups"}},
+    {TENSORS,
+     {"optimizer.state_dtype", "8bit", "its scales are of blocks that ranks would cut", "optimizer.state_dtype: bf16"}},
+    {EXPERTS | ON_GPUS, {"optimizer.state_dtype", "8bit", untried_on_gpus, "optimizer.state_dtype: bf16"}},
+    {TENSORS | EXPERTS, {"optimizer.state_dtype", "bf16_stochastic", by_index, "optimizer.state_dtype: bf16"}},
+    {EXPERTS | ON_GPUS, {"model.freeze", NULL, untried_on_gpus, "a job without model.freeze"}},
+    {EXPERTS, {"model.fresh", NULL, named_experts, "a job without model.fresh"}},
+    {EXPERTS, {"model.lora", NULL, untried, "a job without model.lora"}},
+    {SEQUENCES | RESIDUAL | ON_GPUS, {"model.lora", NULL, untried_on_gpus, "a job without model.lora"}},
+    {EXPERTS, {"training.ema", NULL, own_experts, "a job without training.ema"}},
+    {EXPERTS,
+     {"training.early_stopping.restore_best", "true", own_experts, "training.early_stopping.restore_best: false"}},
+    {SEQUENCES | RESIDUAL | EXPERTS | ON_GPUS,
+     {"precision.mixed_precision", "fp16", untried_on_gpus, "precision.mixed_precision: bf16"}},
+    {EXPERTS, {"precision.param_dtype", "fp16", untried, "precision.param_dtype: float32"}},
+    {EXPERTS, {"precision.param_dtype", "bf16", untried, "precision.mixed_precision: bf16"}},
+    {SEQUENCES | RESIDUAL | ON_GPUS, {"precision.param_dtype", "fp16", untried_on_gpus, "precision.param_dtype: bf16"}},
+    {TENSORS, {"hooks.source", NULL, "user code would see a part of each parameter", "a job without hooks"}},
+    {SEQUENCES, {"hooks.source", NULL, untried, "a job without hooks"}},
+    {LAYERS, {"hooks.source", NULL, own_stage, "a job without hooks"}},
+    {EXPERTS, {"hooks.source", NULL, "user code would see a rank's experts alone", "a job without hooks"}},
+    {LAYERS, {"profile", NULL, "its parts are those of a rank with all layers", "a job without profile"}},
+    {TENSORS, {"tracking.grad_norms", "per_layer", "a rank has a part of the gradient", "tracking.grad_norms: global"}},
+    {LAYERS, {"tracking.grad_norms", "per_layer", own_stage, "tracking.grad_norms: global"}},
+    {EXPERTS,
+     {"tracking.grad_norms", "per_layer", "a rank has gradients of its own experts alone",
+      "tracking.grad_norms: global"}},
+    {TENSORS | SEQUENCES | LAYERS | EXPERTS,
+     {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"}},
+    {SEQUENCES, {"data.packing", "pad", untried, "data.packing: none"}},
+    {ZERO_BUBBLE, {"memory.activation_checkpointing", "all", again, "memory.activation_checkpointing: none"}},
+    {ZERO_BUBBLE, {"memory.activation_checkpointing", "every", again, "memory.activation_checkpointing: none"}},
+    {ZERO_BUBBLE, {"memory.activation_checkpointing", "layers", again, "memory.activation_checkpointing: none"}},
+    {ZERO_BUBBLE, {"memory.activation_checkpointing", "functions", again, "memory.activation_checkpointing: none"}},
+    {ZERO_BUBBLE, {"memory.activation_checkpointing", "auto", again, "memory.activation_checkpointing: none"}},
+    {LAYERS, {"parallelism.zero_stage", "2", untried, "parallelism.zero_stage: 1"}},
+    {LAYERS, {"parallelism.zero_stage", "3", untried, "parallelism.zero_stage: 1"}},
+    {LAYERS, {"parallelism.fsdp", NULL, untried, "parallelism.zero_stage: 1"}},
+    {ZERO_BUBBLE, {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"}},
+    {EXPERTS | ON_GPUS, {"parallelism.zero_stage", NULL, untried_on_gpus, "a job without parallelism.zero_stage"}},
+    {EXPERTS | ON_GPUS, {"parallelism.fsdp", NULL, untried_on_gpus, "a job without parallelism.fsdp"}},
+    {TENSORS,
+     {"parallelism.fsdp.state_dict_type", "sharded_state_dict", "a rank's part of a tensor is no range of it",
+      "parallelism.fsdp.state_dict_type: full_state_dict"}},
+    {EXPERTS,
+     {"parallelism.fsdp.state_dict_type", "sharded_state_dict", named_experts,
+      "parallelism.fsdp.state_dict_type: full_state_dict"}},
+    {ZERO_BUBBLE, {"parallelism.tp_plan", NULL, untried, "a job without parallelism.tp_plan"}},
+    {ZERO_BUBBLE,
+     {"parallelism.megatron.sequence_parallelism", "true", untried,
+      "parallelism.megatron.sequence_parallelism: false"}},
+    {TENSORS | SEQUENCES | LAYERS | EXPERTS,
+     {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"}},
+    {SEQUENCES,
+     {"parallelism.local_sgd_steps", NULL, "ranks along it add up gradients with those of other batches alone",
+      "a job without parallelism.local_sgd_steps"}},
+    {LAYERS, {"parallelism.local_sgd_steps", NULL, untried, "a job without parallelism.local_sgd_steps"}},
+    {EXPERTS,
+     {"parallelism.local_sgd_steps", NULL, "ranks that step alone would have experts that others have not seen",
+      "a job without parallelism.local_sgd_steps"}},
+    {RESIDUAL | ON_GPUS,
+     {"parallelism.local_sgd_steps", NULL, untried_on_gpus, "a job without parallelism.local_sgd_steps"}},
+    {TENSORS | LAYERS | EXPERTS, {"parallelism.reproducible", "topology", whole_sums, "parallelism.reproducible: run"}},
+    {SEQUENCES,
+     {"parallelism.reproducible", "topology", "its tree of sums is of whole samples", "parallelism.reproducible: run"}},
+    {TENSORS, {"parallelism.ddp.comm_hook", "power_sgd", factors, "parallelism.ddp.comm_hook: no"}},
+    {TENSORS, {"parallelism.ddp.comm_hook", "batched_power_sgd", factors, "parallelism.ddp.comm_hook: no"}},
+    {SEQUENCES | LAYERS | EXPERTS | RESIDUAL,
+     {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"}},
+    {SEQUENCES | LAYERS | EXPERTS | RESIDUAL,
+     {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"}},
+    {EXPERTS, {"parallelism.ddp.comm_hook", "bf16", untried, "parallelism.ddp.comm_hook: no"}},
+    {EXPERTS, {"parallelism.ddp.comm_hook", "fp16", untried, "parallelism.ddp.comm_hook: no"}},
+    {RESIDUAL | ON_GPUS, {"parallelism.ddp.comm_hook", "bf16", untried_on_gpus, "parallelism.ddp.comm_hook: no"}},
+    {RESIDUAL | ON_GPUS, {"parallelism.ddp.comm_hook", "fp16", untried_on_gpus, "parallelism.ddp.comm_hook: no"}},
 };
 
-/* Of the residual, split over positions. */
-static const struct refusal residual[] = {
-    {"parallelism.ddp.comm_hook", "power_sgd", untried, "parallelism.ddp.comm_hook: no"},
-    {"parallelism.ddp.comm_hook", "batched_power_sgd", untried, "parallelism.ddp.comm_hook: no"},
-};
-
-/* Of gradients of weights that come later. */
-static const char again[] = "what is computed again would be kept for the gradients of weights that come later";
-static const struct refusal deferring[] = {
-    {"memory.activation_checkpointing", "all", again, "memory.activation_checkpointing: none"},
-    {"memory.activation_checkpointing", "every", again, "memory.activation_checkpointing: none"},
-    {"memory.activation_checkpointing", "layers", again, "memory.activation_checkpointing: none"},
-    {"memory.activation_checkpointing", "functions", again, "memory.activation_checkpointing: none"},
-    {"memory.activation_checkpointing", "auto", again, "memory.activation_checkpointing: none"},
-    {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"},
-    {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"},
-    {"parallelism.tp_plan", NULL, untried, "a job without parallelism.tp_plan"},
-    {"parallelism.megatron.sequence_parallelism", "true", untried, "parallelism.megatron.sequence_parallelism: false"},
-};
-
-/* ---- Axes ---- */
-
-/* What an axis of several ranks does not go with. */
-struct axis_rule {
-  enum axis axis;
-  const char *does, *without; /* "ranks that divide matmuls", "a job without parallelism.tp" */
-  const struct refusal *refusals;
-  size_t n_refusals;
-  unsigned others; /* axes that it does not go with, as bits */
-};
-
+/* Who divides: ranks along an axis, in the order in which they take theirs of a job's. */
 #define BIT(axis) (1u << (axis))
-static const struct axis_rule rules[] = {
-    {AXIS_TP, "ranks that divide matmuls", "a job without parallelism.tp", dividing, COUNT(dividing), 0},
-    {AXIS_CP, "ranks that divide sequences", "a job without parallelism.cp", sequences, COUNT(sequences), 0},
-    {AXIS_SP, "ranks that divide sequences", "a job without parallelism.sp", sequences, COUNT(sequences), 0},
-    {AXIS_PP, "ranks that divide the layers", "a job without parallelism.pp", staged, COUNT(staged), 0},
-    {AXIS_EP, "ranks that divide experts", "a job without parallelism.ep", dealing, COUNT(dealing), BIT(AXIS_PP)},
+static const struct division {
+  unsigned division;
+  enum axis axis;
+  const char *key, *value;    /* of the axis's ranks those of a job with this value; NULL: all */
+  const char *does, *without; /* "ranks that divide matmuls", "a job without parallelism.tp" */
+  unsigned others;            /* axes that it does not go with, as bits */
+} divisions[] = {
+    {TENSORS, AXIS_TP, NULL, NULL, "ranks that divide matmuls", "a job without parallelism.tp", 0},
+    {SEQUENCES, AXIS_CP, NULL, NULL, "ranks that divide sequences", "a job without parallelism.cp", 0},
+    {SEQUENCES, AXIS_SP, NULL, NULL, "ranks that divide sequences", "a job without parallelism.sp", 0},
+    {LAYERS, AXIS_PP, NULL, NULL, "ranks that divide the layers", "a job without parallelism.pp", 0},
+    {EXPERTS, AXIS_EP, NULL, NULL, "ranks that divide experts", "a job without parallelism.ep", BIT(AXIS_PP)},
+    {RESIDUAL, AXIS_TP, "parallelism.megatron.sequence_parallelism", "true",
+     "parallelism.megatron.sequence_parallelism", "parallelism.tp without it", 0},
+    {ZERO_BUBBLE, AXIS_PP, "parallelism.pp_schedule", "zero_bubble", "parallelism.pp_schedule: zero_bubble",
+     "parallelism.pp_schedule: 1f1b", BIT(AXIS_CP) | BIT(AXIS_SP) | BIT(AXIS_EP)},
 };
 
-static void check_others(const struct spec_node *job, const struct axis_rule *rule, struct diagnostics *diags) {
+static void check_others(const struct spec_node *job, const struct division *division, const struct spec_node *cause,
+                         struct diagnostics *diags) {
   for (int i = 0; i < AXES; i++) {
     const enum axis other = (enum axis)i;
-    if (!(rule->others & BIT(other)) || axis_length(job, other) == 1) continue;
-    diag_error(diags, axis_of(job, rule->axis)->where, "'parallelism.%s' does not go with 'parallelism.%s': %s",
-               job_axis_names[rule->axis], job_axis_names[other], untried);
-    diag_note(diags, axis_of(job, other)->where, "'parallelism.%s' is %lld here", job_axis_names[other],
-              (long long)axis_length(job, other));
-    diag_help(diags, "leave one of them out");
+    if (!(division->others & BIT(other)) || axis_length(job, other) == 1) continue;
+    diag_error(diags, axis_of(job, other)->where, "'parallelism.%s' does not go with %s: %s", job_axis_names[other],
+               division->does, untried);
+    diag_note(diags, cause->where, "%s by this", division->does);
+    diag_help(diags, "leave it out, or use %s", division->without);
+  }
+}
+
+static void check_division(const struct spec_node *job, const struct division *division, struct diagnostics *diags) {
+  const struct spec_node *cause = division->key != NULL ? spec_find(job, division->key) : axis_of(job, division->axis);
+  if (axis_length(job, division->axis) == 1 || cause == NULL) return;
+  if (division->value != NULL && !spec_is(cause, division->value)) return;
+  check_others(job, division, cause, diags);
+  const bool on_gpus = !spec_is(spec_find(job, "devices.kind"), "cpu");
+  for (size_t i = 0; i < COUNT(refusals); i++) {
+    const bool for_gpus = (refusals[i].divisions & ON_GPUS) != 0;
+    if ((refusals[i].divisions & division->division) == 0 || (for_gpus && !on_gpus)) continue;
+    check_refusals(job, &refusals[i].refused, 1, division->does, cause,
+                   for_gpus ? "devices.kind: cpu" : division->without, diags);
   }
 }
 
 /* `ranks`: those that the axes before this one leave. */
-static void check_axis(const struct spec_node *job, const struct axis_rule *rule, int64_t ranks,
-                       struct diagnostics *diags) {
-  const struct spec_node *axis = axis_of(job, rule->axis);
-  if (axis_length(job, rule->axis) == 1) return;
-  if (ranks % axis->integer != 0) {
-    diag_error(diags, axis->where, "'parallelism.%s' is %lld, which does not divide the job's %lld rank%s",
-               job_axis_names[rule->axis], (long long)axis->integer, (long long)ranks, ranks > 1 ? "s" : "");
-    diag_help(diags, "let devices.nodes times devices.per_node be a multiple of it");
-  }
-  check_others(job, rule, diags);
-  check_refusals(job, rule->refusals, rule->n_refusals, rule->does, axis, rule->without, diags);
-}
-
-/* What ranks along an axis do on GPUs. */
-static void check_on_gpus(const struct spec_node *job, enum axis axis, const char *does, const struct refusal *refusals,
-                          size_t count, struct diagnostics *diags) {
-  if (axis_length(job, axis) == 1 || spec_is(spec_find(job, "devices.kind"), "cpu")) return;
-  check_refusals(job, refusals, count, does, axis_of(job, axis), "devices.kind: cpu", diags);
-}
-
-static void check_ring(const struct spec_node *job, struct diagnostics *diags) {
-  const struct spec_node *comm = spec_find(job, "parallelism.cp_comm");
-  if (axis_length(job, AXIS_CP) == 1 || comm == NULL || !spec_is(comm, "ring")) return;
-  check_refusals(job, ring, COUNT(ring), "parallelism.cp_comm: ring", comm, "parallelism.cp_comm: allgather", diags);
+static void check_axis(const struct spec_node *job, enum axis axis, int64_t ranks, struct diagnostics *diags) {
+  const struct spec_node *node = axis_of(job, axis);
+  if (axis_length(job, axis) == 1 || ranks % node->integer == 0) return;
+  diag_error(diags, node->where, "'parallelism.%s' is %lld, which does not divide the job's %lld rank%s",
+             job_axis_names[axis], (long long)node->integer, (long long)ranks, ranks > 1 ? "s" : "");
+  diag_help(diags, "let devices.nodes times devices.per_node be a multiple of it");
 }
 
 /* Positions are split between matmuls that ranks divide. */
 static void check_residual(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *split = spec_find(job, "parallelism.megatron.sequence_parallelism");
-  if (split == NULL || split->integer == 0) return;
-  check_refusals(job, residual, COUNT(residual), "parallelism.megatron.sequence_parallelism", split,
-                 "parallelism.tp without it", diags);
-  if (!spec_is(spec_find(job, "devices.kind"), "cpu"))
-    check_refusals(job, residual_on_gpus, COUNT(residual_on_gpus), "parallelism.megatron.sequence_parallelism on GPUs",
-                   split, "devices.kind: cpu", diags);
-  if (axis_length(job, AXIS_TP) > 1) return;
+  if (split == NULL || split->integer == 0 || axis_length(job, AXIS_TP) > 1) return;
   diag_error(
       diags, split->where,
       "'parallelism.megatron.sequence_parallelism' splits tensors between the matmuls that ranks along tp divide, "
@@ -284,21 +251,6 @@ static void check_interleaved(const struct spec_node *job, struct diagnostics *d
   diag_help(diags, "set accumulation.num_steps to a multiple of parallelism.pp");
 }
 
-static void check_deferring(const struct spec_node *job, struct diagnostics *diags) {
-  const struct spec_node *schedule = spec_find(job, "parallelism.pp_schedule");
-  if (axis_length(job, AXIS_PP) == 1 || schedule == NULL || !spec_is(schedule, "zero_bubble")) return;
-  check_refusals(job, deferring, COUNT(deferring), "parallelism.pp_schedule: zero_bubble", schedule,
-                 "parallelism.pp_schedule: 1f1b", diags);
-  static const enum axis others[] = {AXIS_CP, AXIS_SP, AXIS_EP};
-  for (size_t i = 0; i < COUNT(others); i++) {
-    if (axis_length(job, others[i]) == 1) continue;
-    diag_error(diags, axis_of(job, others[i])->where,
-               "'parallelism.%s' does not go with parallelism.pp_schedule: zero_bubble: %s", job_axis_names[others[i]],
-               untried);
-    diag_help(diags, "leave it out, or use parallelism.pp_schedule: 1f1b");
-  }
-}
-
 /* Both an encoder and a decoder have stages. */
 static void check_split(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *split = spec_find(job, "parallelism.megatron.pipeline_model_parallel_split_rank");
@@ -315,7 +267,6 @@ static void check_stages(const struct spec_node *job, struct diagnostics *diags)
   const struct spec_node *pp = axis_of(job, AXIS_PP);
   check_schedule(job, diags);
   check_interleaved(job, diags);
-  check_deferring(job, diags);
   check_split(job, diags);
   if (axis_length(job, AXIS_PP) == 1) return;
   if (pp->integer > MOST) {
@@ -326,15 +277,14 @@ static void check_stages(const struct spec_node *job, struct diagnostics *diags)
 
 void mesh_check(const struct spec_node *job, struct diagnostics *diags) {
   int64_t ranks = parallel_ranks(job);
-  for (size_t i = 0; i < COUNT(rules); i++) {
-    check_axis(job, &rules[i], ranks, diags);
-    ranks /= axis_length(job, rules[i].axis);
-    if (ranks == 0) ranks = 1;
+  for (size_t i = 0; i < COUNT(divisions); i++) {
+    if (divisions[i].key == NULL) {
+      check_axis(job, divisions[i].axis, ranks, diags);
+      ranks /= axis_length(job, divisions[i].axis);
+      if (ranks == 0) ranks = 1;
+    }
+    check_division(job, &divisions[i], diags);
   }
-  check_on_gpus(job, AXIS_EP, "ranks that divide experts on GPUs", dealing_on_gpus, COUNT(dealing_on_gpus), diags);
-  check_on_gpus(job, axis_length(job, AXIS_CP) > 1 ? AXIS_CP : AXIS_SP, "ranks that divide sequences on GPUs",
-                sequences_on_gpus, COUNT(sequences_on_gpus), diags);
-  check_ring(job, diags);
   check_residual(job, diags);
   check_stages(job, diags);
 }
