@@ -64,10 +64,11 @@ struct jinja_value start_value(const struct program *program);
  * dropout, scale, use_rslora, merge}; empty where there are none. */
 struct jinja_value adapters_value(const struct program *program);
 
-/* What outlives a step: [{file, name, member, dtype, type, count, slices: [{name, parameter, first, stride, shape}]}],
- * the weights first; parameter is a row of tensors_value's, -1 for none. */
 /* What the optimizer keeps, as {name, type}. */
 struct jinja_value optimizer_arrays_value(const struct program *program);
+
+/* What outlives a step: [{file, name, member, dtype, type, count, slices: [{name, parameter, first, stride, shape}]}],
+ * the weights first; parameter is a row of tensors_value's, -1 for none. */
 struct jinja_value states_value(const struct program *program);
 
 /* What of it ranks divide: {whole, first_state, n_states}. */

@@ -26,6 +26,10 @@ struct storage *frame_of(const struct function *function, const struct node *cal
   return frame == NULL && function->forward != NULL ? own_frame(function->forward, call) : frame;
 }
 
+const struct function *saving_function(const struct function *function) {
+  return function->forward != NULL ? function->forward : function;
+}
+
 bool is_deferred(const struct function *function) {
   return function->forward != NULL && function->forward->backward != function;
 }

@@ -14,6 +14,9 @@ struct storage *own_frame(const struct function *function, const struct node *ca
  */
 struct storage *frame_of(const struct function *function, const struct node *call);
 
+/* The function whose saved values a function takes: itself, or the forward of a backward one. */
+const struct function *saving_function(const struct function *function);
+
 /* Whether a function is the deferred part of a backward one. */
 bool is_deferred(const struct function *function);
 
