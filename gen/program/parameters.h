@@ -1,0 +1,120 @@
+/* The parameters of a program, as structures of C and as ranges that the optimizer sweeps; what outlives a step. */
+#ifndef ACCEL_PROGRAM_PARAMETERS_H
+#define ACCEL_PROGRAM_PARAMETERS_H
+
+#include "gen/ir/graph.h"
+#include "gen/spec/job.h"
+
+/* ---- Parameters ---- */
+
+/* A name of the parameter tree. Leaves are parameters; a name whose children are the numbers 0, 1, … with equal
+ * contents is an array. */
+struct weight_node;
+
+/* Children of one node that are structures alike, numbers for names: elements of one array. */
+struct weight_array {
+  struct weight_node **elements;
+  int count;
+  int slots; /* as many elements have room, in turn; 0: all */
+};
+
+struct weight_node {
+  const char *name;
+  const char *path; /* absolute */
+  struct weight_node *parent;
+  struct weight_node **children;
+  int n_children, capacity;
+  const struct parameter *parameter; /* of a leaf */
+  bool bound;                        /* some function takes a pointer to it */
+  const struct region *binder;       /* the first such function's region */
+  const char *member;                /* its name in the structure that holds it; of an element: its array's */
+  struct weight_array *array;        /* whose element it is; NULL: no array's */
+  struct weight_struct *type;        /* of a node that is a structure */
+};
+
+/* A C structure of parameters. */
+struct weight_member {
+  const char *name;
+  struct weight_node *node; /* a leaf, a structure or the first of an array, in the first use of the structure */
+  int64_t offset, bytes;
+};
+struct weight_struct {
+  const char *name;
+  struct weight_member *members;
+  int n_members, capacity;
+  int64_t bytes;
+};
+
+/* One parameter of the whole model. */
+struct weight {
+  const char *path; /* absolute: the name in a checkpoint */
+  const struct parameter *parameter;
+  int64_t offset;   /* bytes from the start of the weights */
+  int64_t gradient; /* bytes from the start of the gradients; -1: it is frozen, or updated in the backward */
+  bool zero;        /* its gradient must be zero before the backward */
+  bool fresh;       /* a file of weights need not have it */
+  bool tied;        /* several calls of the model name it */
+  bool in_backward; /* updated as soon as the backward has its gradient */
+};
+
+/* Layers that are alike: of each the next `rows` of its weights, from the first layer's on. */
+struct layers {
+  int first, rows;
+  int from, count; /* the first layer's number; how many there are */
+  int64_t stride;  /* bytes from one layer's weights to the next one's */
+  int before;      /* letters of their names before the number */
+};
+
+/* Weights in a row, by elements, that the optimizer treats alike: several parameters, or one that its rule takes as a
+ * whole. */
+struct flat_range {
+  const struct weight *weight; /* its first parameter */
+  int64_t first, end;
+  int64_t gradient;   /* the first element of its gradient; -1: none is stored */
+  bool frozen;        /* it is in the table, and is never updated */
+  int64_t state[2];   /* where it begins in the arrays of its states, if they do not mirror the weights */
+  int stage;          /* of a pipeline: the rank that updates it; of what several use, each has a range */
+  int fsdp_unit;      /* of program->ranks.fsdp_units; -1: of none */
+  int64_t shard_size; /* divided among ranks: what each has of it but the last one, which has the rest */
+  struct optimizer_numbers numbers;
+  int64_t matrices, rows, columns; /* of a parameter on its own: its last two dimensions, and all before them; 0 where
+                                      it has fewer than two */
+};
+
+/* A unit of fully sharded data parallelism: the parameters of a layer, an element of an array of which a rank holds a
+ * few elements at a time. Ranks gather its weights and reduce its gradients together. */
+struct fsdp_unit {
+  const char *path; /* absolute */
+  int first, end;   /* its flat ranges */
+};
+
+/* A list of flat ranges in the order of the weights. */
+struct flat_range_list {
+  struct flat_range *items;
+  int count, capacity;
+};
+
+/* ---- State ---- */
+
+/* What a parameter, or none, has of a state's array. */
+struct state_slice {
+  const struct weight *weight; /* NULL: it belongs to no parameter */
+  int64_t first;               /* element of the array */
+  struct shape shape;
+};
+
+/* An array of the arena that outlives a step. Without slices it mirrors the weights: as many elements, and each
+ * parameter's at the same offsets. */
+struct state {
+  const char *file;   /* of a checkpoint, without its ending: "model", "optimizer" */
+  const char *name;   /* as PyTorch calls it: "exp_avg"; "": the parameters themselves */
+  const char *member; /* of the arena */
+  enum dtype dtype;
+  int64_t count; /* elements */
+  int64_t whole; /* of all ranks' arrays together, where each has a part; 0: each has all */
+  bool on_host;  /* of a program whose device has a memory of its own, which reads and writes this one over the bus */
+  struct state_slice *slices;
+  int n_slices;
+};
+
+#endif
