@@ -29,6 +29,9 @@ void external_members(const struct interp *interp, const struct object *object, 
  * reported. */
 const struct object *external_described(const struct call *call);
 
+/* What the runtime's functions that exchange with other ranks do; false: it is none of them. */
+bool interp_exchange_external(const struct call *call, struct value *result);
+
 /* What the runtime's functions for a GPU do; false: it is none of them. */
 bool interp_device_external(const struct call *call, struct value *result);
 
