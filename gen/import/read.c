@@ -32,7 +32,7 @@ static const struct spec_node *read_yaml(struct arena *arena, const struct spec_
 
 const struct spec_node *import_read(struct arena *arena, const char *path, struct diagnostics *diags) {
   size_t length = 0;
-  const char *text = source_read(arena, path, &length, diags);
+  const char *text = source_read(arena, path, (struct location){0}, &length, diags);
   if (text == NULL) return NULL;
   const char *file = arena_string(arena, path);
   diag_add_source(diags, file, text);

@@ -14,7 +14,8 @@
 
 /* A file and its SHA-256, 64 hexadecimal digits. */
 struct manifest_file {
-  const char *role; /* "job", "model", "header", "hooks", "tuning", "template"; "program" of the output */
+  const char *role; /* "job", "base" (a file that the job extends), "model", "header", "hooks", "tuning", "template";
+                       "program" of the output */
   const char *name;
   const char *sha256;
 };

@@ -89,11 +89,21 @@ static void add_words_of_type(struct helper *h, const json_t *group, const char 
   add_conditional_defaults(h, group, key);
 }
 
+/* A job needs a key of its own where no file that it extends has it. */
+static bool is_needed_somewhere(const struct helper *h, const char *key) {
+  size_t i, k;
+  const json_t *part, *name;
+  json_array_foreach(json_object_get(h->root, "allOf"), i, part)
+      json_array_foreach(json_object_get(json_object_get(part, "else"), "required"), k,
+                         name) if (strcmp(json_string_value(name), key) == 0) return true;
+  return false;
+}
+
 static bool is_required(const struct helper *h, const json_t *group, const char *key) {
   size_t i;
   const json_t *name;
   json_array_foreach(keyword(h, group, "required"), i, name) if (strcmp(json_string_value(name), key) == 0) return true;
-  return false;
+  return group == h->root && is_needed_somewhere(h, key);
 }
 
 /* "lr: a number greater than 0; default 0.001". `named`: how the line calls it. */

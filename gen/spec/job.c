@@ -4,6 +4,7 @@
 
 #include "gen/base/sha256.h"
 #include "gen/spec/bind.h"
+#include "gen/spec/extends.h"
 #include "gen/spec/override.h"
 #include "gen/spec/resolve.h"
 #include "gen/spec/rules.h"
@@ -23,11 +24,12 @@ const char *job_digest(struct arena *arena, const struct job *job) {
   return arena_string(arena, hex);
 }
 
-/* The document with the overrides; NULL when there is none to validate. */
+/* The document over the files that it extends, with the overrides; NULL when there is none to validate. */
 static const struct spec_node *read_document(struct arena *arena, const struct spec_source *source,
                                              const struct job_override *overrides, int n_overrides,
-                                             struct diagnostics *diags) {
+                                             struct extended_files *files, struct diagnostics *diags) {
   const struct spec_node *document = source == NULL ? NULL : yaml_parse(arena, source, diags);
+  if (document != NULL) document = extends_apply(arena, source->name, document, files, diags);
   for (int i = 0; document != NULL && i < n_overrides; i++)
     document = override_apply(arena, document, &overrides[i], diags);
   return document;
@@ -74,9 +76,15 @@ struct job *job_parse_by(struct arena *arena, struct json_t *schema, const char 
   file = arena_string(arena, file);
   diag_add_source(diags, file, text);
   const struct spec_source *source = source_of(arena, file, text, length, false, diags);
-  const struct spec_node *document = read_document(arena, source, overrides, n_overrides, diags);
+  struct extended_files files = {0};
+  const struct spec_node *document = read_document(arena, source, overrides, n_overrides, &files, diags);
   if (document == NULL) return NULL;
-  if (diags->errors == before) return job_of_document(arena, schema, file, document, diags);
+  if (diags->errors == before) {
+    struct job *job = job_of_document(arena, schema, file, document, diags);
+    if (job != NULL) job->extends = files.items;
+    if (job != NULL) job->n_extends = files.count;
+    return job;
+  }
   schema_validate(arena, schema, document, diags);
   return NULL;
 }
@@ -84,7 +92,7 @@ struct job *job_parse_by(struct arena *arena, struct json_t *schema, const char 
 struct job *job_read(struct arena *arena, const char *file, const struct job_override *overrides, int n_overrides,
                      struct diagnostics *diags) {
   size_t length = 0;
-  const char *text = source_read(arena, file, &length, diags);
+  const char *text = source_read(arena, file, (struct location){0}, &length, diags);
   return text == NULL ? NULL : job_parse(arena, file, text, length, overrides, n_overrides, diags);
 }
 

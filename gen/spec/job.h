@@ -68,8 +68,10 @@ struct tensor_rule {
 enum { CHUNK_AUTO = -1, CHUNK_DEVICE = -2 };
 
 struct job {
-  const char *file;   /* as the user named it */
-  const char *digest; /* SHA-256 of the resolved job, 64 hexadecimal digits */
+  const char *file;     /* as the user named it */
+  const char *digest;   /* SHA-256 of the resolved job, 64 hexadecimal digits */
+  const char **extends; /* the files that it extends, and those that these do: as they are opened */
+  int n_extends;
 
   struct {
     const char *source; /* resolved against the job file's folder */
@@ -391,6 +393,11 @@ struct location job_where(const struct job *job, const char *key);
 
 /* The resolved job as YAML text, every default filled in, in the schema's order: `accel-gen check --resolved`. */
 const char *job_resolved(struct arena *arena, const struct job *job);
+
+/* The same with a comment on each value: the file and line that it is from, "--set" for one of these overrides,
+ * "default", or "found by the plan" where the job left it open. */
+const char *job_sourced(struct arena *arena, const struct job *job, const struct job_override *overrides,
+                        int n_overrides);
 
 /* The digest of the resolved job, not of the file: comments, order and spelling make no other one. */
 const char *job_digest(struct arena *arena, const struct job *job);

@@ -33,6 +33,10 @@ const struct spec_node *override_apply(struct arena *arena, const struct spec_no
     diag_error(diags, where, "expected a key and a value, such as optimizer.lr=1e-4");
     return document;
   }
+  if (strncmp(override->key, "extends", strcspn(override->key, ".")) == 0 && strlen(override->key) >= 7) {
+    diag_error(diags, where, "--set overrides what files say, and cannot change which ones a job extends");
+    return document;
+  }
   if (document->kind != SPEC_MAP) return document; /* validation says so */
   struct spec_node *value = read_value(arena, override->value, where, diags);
   struct spec_node *result = value == NULL ? NULL : document_assign(arena, NULL, document, override->key, value, diags);

@@ -88,11 +88,11 @@ struct spec_source *source_of(struct arena *arena, const char *name, const char 
   return NULL;
 }
 
-char *source_read(struct arena *arena, const char *file, size_t *length, struct diagnostics *diags) {
-  struct location nowhere = {0};
+char *source_read(struct arena *arena, const char *file, struct location where, size_t *length,
+                  struct diagnostics *diags) {
   FILE *stream = fopen(file, "rb");
   if (stream == NULL) {
-    diag_error(diags, nowhere, "cannot open '%s': %s", file, strerror(errno));
+    diag_error(diags, where, "cannot open '%s': %s", file, strerror(errno));
     return NULL;
   }
   char *bytes = arena_alloc(arena, LARGEST + 2);
@@ -100,9 +100,9 @@ char *source_read(struct arena *arena, const char *file, size_t *length, struct 
   int problem = ferror(stream) ? errno : 0;
   fclose(stream);
   if (problem != 0)
-    diag_error(diags, nowhere, "cannot read '%s': %s", file, strerror(problem));
+    diag_error(diags, where, "cannot read '%s': %s", file, strerror(problem));
   else if (*length > LARGEST)
-    diag_error(diags, nowhere, "'%s' is larger than 1 MiB, so it is no job", file);
+    diag_error(diags, where, "'%s' is larger than 1 MiB, so it is no job", file);
   else
     return bytes;
   return NULL;

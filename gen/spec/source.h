@@ -23,8 +23,11 @@ struct spec_source {
   size_t skipped; /* bytes of a byte order mark before the text: columns of line 1 count them */
 };
 
-/* The bytes of a job file followed by a NUL. NULL with an error in `diags` when it cannot be read. */
-char *source_read(struct arena *arena, const char *file, size_t *length, struct diagnostics *diags);
+/* The bytes of a job file followed by a NUL. NULL with an error at `where`, which names the file, when it cannot be
+ * read.
+ */
+char *source_read(struct arena *arena, const char *file, struct location where, size_t *length,
+                  struct diagnostics *diags);
 
 /* The source of text at hand, followed by a NUL. NULL with an error when it is no text, or empty. */
 struct spec_source *source_of(struct arena *arena, const char *name, const char *text, size_t length, bool whole,

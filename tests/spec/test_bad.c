@@ -38,24 +38,52 @@ static const char *messages(struct arena *arena, const char *path) {
   return text;
 }
 
+/* How files that a job extends are merged. */
+static const char extends[] =
+    "\n```yaml\n"
+    "# cluster.yaml\n"
+    "devices: {kind: cuda, nodes: 2, per_node: 8}\n"
+    "precision: {mixed_precision: bf16}\n"
+    "checkpoint: {every: 1000, total_limit: 3}\n"
+    "\n"
+    "# job.yaml\n"
+    "extends: cluster.yaml        # or [cluster.yaml, gpt2.yaml]\n"
+    "devices: {nodes: 4}          # kind and per_node stay\n"
+    "checkpoint: {total_limit: null}  # back to its default\n"
+    "```\n\n"
+    "1. The files of `extends` are merged in their order, each over what it extends itself; then the job; then "
+    "`--set`.\n"
+    "2. A group is merged key by key. Any other value, a list too, replaces the one before.\n"
+    "3. `null` removes the key that a file before has, or the whole group. Where there is none, it is an error as "
+    "ever.\n"
+    "4. `model.source`, `hooks.source` and `devices.tuning` are relative to the file that writes them.\n\n"
+    "At most 16 files extend each other in a row, and 64 are read in all. The manifest lists them with their digests, "
+    "and\n"
+    "`accel-gen check --resolved job.yaml` names the file and line of each value. What a program and a checkpoint "
+    "record\n"
+    "is the merged job.\n";
+
 /* docs/job.md: what `accel-gen help` says, in one page. */
 static const char *page(struct arena *arena) {
-  static const char *const groups[] = {"model",   "data",        "precision", "accumulation", "memory",
-                                       "devices", "parallelism", "optimizer", "schedule",     "training",
-                                       "hooks",   "checkpoint",  "tracking",  "profile"};
+  static const char *const groups[] = {"extends",  "model",   "data",        "precision", "accumulation",
+                                       "memory",   "devices", "parallelism", "optimizer", "schedule",
+                                       "training", "hooks",   "checkpoint",  "tracking",  "profile"};
   struct text out = text_in(arena);
   text_printf(
       &out,
       "# The job file\n\n"
       "<!-- Written from schemas/job.schema.json by build/tests/spec/test_bad --accept; edit the schema. -->\n\n"
       "Every key of a job, with its type, range, default and meaning. A job is a YAML 1.2 file: groups of keys.\n"
-      "`accel-gen check --resolved JOB` prints a job with every default filled in, and `accel-gen help KEY` prints\n"
-      "the entry of one key. An editor completes and checks a job whose first line names the schema:\n"
+      "`accel-gen check --resolved JOB` prints a job with every default filled in and the source of each value, and\n"
+      "`accel-gen help KEY` prints the entry of one key. An editor completes and checks a job whose first line names "
+      "the schema:\n"
       "`# yaml-language-server: $schema=PATH/job.schema.json`. [combinations.md](combinations.md) lists the keys that\n"
       "cannot be combined.\n\n```\n%s```\n",
       job_help(arena, ""));
-  for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+  for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
     text_printf(&out, "\n## %s\n\n```\n%s```\n", groups[i], job_help(arena, groups[i]));
+    if (i == 0) text_puts(&out, extends);
+  }
   text_puts(&out,
             "\n## Names in other trainers\n\n"
             "`accel-gen help NAME` explains what other trainers call something: a name, with or without its class, "

@@ -35,6 +35,7 @@ void inputs_add_compilation(struct inputs *inputs, const struct compilation *com
   const struct job *job = compilation->job;
   const char *const *includes = model_includes(compilation->model, &n_includes);
   inputs_add(inputs, "the job", compilation->options->argument);
+  for (int i = 0; i < job->n_extends; i++) inputs_add(inputs, "a file that the job extends", job->extends[i]);
   inputs_add(inputs, "the model (model.source)", job->model.source);
   for (int i = 0; i < n_includes; i++) inputs_add(inputs, "a header of the model", includes[i]);
   inputs_add(inputs, "the hooks (hooks.source)", job->hooks.source);

@@ -44,6 +44,7 @@ static void add_inputs(struct describer *d, const struct origins *origins) {
   int n_includes;
   const char *const *includes = model_includes(compilation->model, &n_includes);
   add_input(d, "job", compilation->options->argument);
+  for (int i = 0; i < compilation->job->n_extends; i++) add_input(d, "base", compilation->job->extends[i]);
   add_input(d, "model", compilation->job->model.source);
   for (int i = 0; i < n_includes; i++) add_input(d, "header", includes[i]);
   const char *hooks = compilation->job->hooks.source;

@@ -72,7 +72,9 @@ int find_mesh(struct compilation *compilation, const struct planner *planner, st
   struct diagnostics known = diagnostics_in(arena); /* it was read before */
   size_t length;
   struct source_job source = {.compilation = compilation, .schema = schema_of_job()};
-  source.text = compilation->text != NULL ? compilation->text : source_read(arena, options->argument, &length, &known);
+  source.text = compilation->text != NULL
+                    ? compilation->text
+                    : source_read(arena, options->argument, (struct location){0}, &length, &known);
   struct job_reader reader = {read_with, &source};
   const struct search_result *result =
       source.text != NULL ? search_mesh(arena, planner, compilation->job, &reader, &compilation->diags) : NULL;

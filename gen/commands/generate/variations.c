@@ -84,8 +84,9 @@ void find_keys(const struct compilation *compilation, const char *text, struct m
       .compilation = compilation, .templates = compilation->templates, .schema = schema_of_job(), .n_texts = 1};
   struct diagnostics unread = diagnostics_in(arena); /* it was read before */
   size_t length;
-  experiment.job = compilation->text != NULL ? compilation->text
-                                             : source_read(arena, compilation->options->argument, &length, &unread);
+  experiment.job = compilation->text != NULL
+                       ? compilation->text
+                       : source_read(arena, compilation->options->argument, (struct location){0}, &length, &unread);
   experiment.texts[0].text = text;
   experiment.texts[0].lines = lines_of(arena, text, strlen(text));
   experiment.texts[0].manifest = manifest;

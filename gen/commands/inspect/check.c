@@ -20,6 +20,7 @@ int command_check(const struct options *options) {
       .options = options, .arena = options->arena, .diags = diagnostics_in(options->arena), .kind = PROGRAM_TRAIN};
   int status = compile_to_program(&compilation);
   if (compilation.diags.count > 0) diag_print(&compilation.diags, stderr, options->colour);
-  if (status == STATUS_OK && options->resolved) fputs(job_resolved(options->arena, compilation.job), stdout);
+  if (status == STATUS_OK && options->resolved)
+    fputs(job_sourced(options->arena, compilation.job, options->overrides, options->n_overrides), stdout);
   return status;
 }

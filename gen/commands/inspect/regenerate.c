@@ -68,10 +68,10 @@ static void compare_inputs(struct regeneration *r) {
     if (strcmp(file->role, "template") == 0) continue; /* when they were read again */
     const char *digest = file_digest(r->arena, path_of(r, file->name));
     bool same = compare_file(r, file->name, digest, file->sha256);
-    if (i > 0) continue;
-    r->job_is_same = same;
-    if (digest == NULL)
-      r->findings.items[0] = (struct finding){ABSENT, file->name, "(made from the job that the manifest holds)"};
+    if (i > 0 && strcmp(file->role, "base") != 0) continue;
+    r->job_is_same = (i == 0 || r->job_is_same) && same;
+    if (digest == NULL && (i == 0 || r->findings.items[0].word == ABSENT))
+      r->findings.items[i] = (struct finding){ABSENT, file->name, "(made from the job that the manifest holds)"};
   }
   bool known = strcmp(manifest->generator.version, ACCEL_VERSION) == 0;
   if (known)

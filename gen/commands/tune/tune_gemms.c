@@ -72,7 +72,7 @@ static int read_measured(const struct options *options, const struct compilation
   struct arena *arena = options->arena;
   struct diagnostics diags = diagnostics_in(arena);
   size_t length = 0;
-  const char *text = source_read(arena, measured, &length, &diags);
+  const char *text = source_read(arena, measured, (struct location){0}, &length, &diags);
   const struct tuning *read = text != NULL ? tuning_measured(arena, measured, text, length, &diags) : NULL;
   if (diags.count > 0) diag_print(&diags, stderr, options->colour);
   if (read == NULL) return STATUS_BAD_JOB;
