@@ -1,17 +1,20 @@
 #!/bin/sh
-# Installs what the build made below PREFIX (default /usr/local); DESTDIR goes before it.
+# Installs what the build made below PREFIX (default /usr/local); DESTDIR goes before it. LIBDIR, relative to PREFIX
+# (default lib), is the folder of libraries.
 set -eu
 prefix=${PREFIX:-/usr/local}
+libdir=${LIBDIR:-lib}
 root=${DESTDIR:-}$prefix
 put() { # MODE FILE FOLDER [NAME]
   mkdir -p "$root/$3"
   install -m "$1" "$2" "$root/$3/${4:-}"
 }
 put 755 build/accel-gen bin
-put 644 build/libaccel-runtime.a lib
-put 644 build/libaccel-mpi.a lib
+for library in runtime mpi cuda hip nccl tcp; do
+  # Without its toolkit an archive has no member, and pkg-config names what is missing.
+  [ -z "$(ar t "build/libaccel-$library.a")" ] || put 644 "build/libaccel-$library.a" "$libdir"
+done
 for header in include/accel/*.h; do put 644 "$header" include/accel; done
-for library in cuda hip nccl tcp; do put 644 "build/libaccel-$library.a" lib; done
 for folder in cpu gpu; do
   for header in "include/accel/$folder"/*.h; do put 644 "$header" "include/accel/$folder"; done
 done
@@ -19,11 +22,14 @@ for schema in job manifest measured plan tuning; do put 644 "schemas/$schema.sch
 for kind in cuda hip; do put 755 "tools/$kind-toolkit.sh" share/accel-gen; done
 put 644 build/share/accel-gen.1 share/man/man1
 put 644 build/share/accel-gen.bash share/bash-completion/completions accel-gen
-mkdir -p "$root/lib/pkgconfig"
+mkdir -p "$root/$libdir/pkgconfig"
 # Relative to itself, so that the installed tree can move.
-sh tools/pkg-config.sh '${pcfiledir}/../..' '${prefix}/lib' <share/accel-runtime.pc.in >"$root/lib/pkgconfig/accel-runtime.pc"
-sh tools/mpi.sh --pc '${pcfiledir}/../..' '${prefix}/lib' <share/accel-runtime-mpi.pc.in >"$root/lib/pkgconfig/accel-runtime-mpi.pc"
+up='${pcfiledir}/'$(echo "$libdir/pkgconfig" | sed 's|[^/][^/]*|..|g')
+libs='${pcfiledir}/..'
+packages=$root/$libdir/pkgconfig
+sh tools/pkg-config.sh "$up" "$libs" <share/accel-runtime.pc.in >"$packages/accel-runtime.pc"
+sh tools/mpi.sh --pc "$up" "$libs" <share/accel-runtime-mpi.pc.in >"$packages/accel-runtime-mpi.pc"
 for package in cuda cuda-ranks hip; do
-  sh tools/gpu.sh "${package%-ranks}" --pc '${pcfiledir}/../..' '${prefix}/lib' <"share/accel-runtime-$package.pc.in" >"$root/lib/pkgconfig/accel-runtime-$package.pc"
+  sh tools/gpu.sh "${package%-ranks}" --pc "$up" "$libs" <"share/accel-runtime-$package.pc.in" >"$packages/accel-runtime-$package.pc"
 done
 echo "installed below $root"

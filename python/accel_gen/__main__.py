@@ -1,0 +1,3 @@
+from accel_gen import main
+
+main()
