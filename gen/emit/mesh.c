@@ -1,4 +1,6 @@
 /* The ranks of a program. */
+#include <ctype.h>
+
 #include "gen/emit/rows.h"
 #include "gen/emit/values.h"
 #include "gen/program/layers.h"
@@ -7,32 +9,36 @@
 #include "gen/program/sharding.h"
 #include "gen/program/target.h"
 
-static const char *const axis_names[AXES] = {"DP_REPLICATE", "DP_SHARD", "CP", "SP", "PP", "TP", "EP"};
+/* As the runtime's enum has it after ACCEL_; "": no axis. */
+static const char *axis_name(struct arena *arena, enum axis axis) {
+  if (axis == AXES) return "";
+  char *name = arena_string(arena, job_axis_names[axis]);
+  for (char *c = name; *c != '\0'; c++) *c = (char)toupper((unsigned char)*c);
+  return name;
+}
 
-static struct jinja_value axes_value(struct arena *arena, const struct job *job) {
+static struct jinja_value axes_value(const struct program *program) {
+  struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < AXES; i++) {
     struct jinja_value value = jinja_map(arena);
-    if (job->parallelism.axes[i] == 1) continue;
-    set_text(arena, value, "name", axis_names[i]);
-    set_int(arena, value, "length", job->parallelism.axes[i]);
+    if (ranks_along(program, (enum axis)i) == 1) continue;
+    set_text(arena, value, "name", axis_name(arena, (enum axis)i));
+    set_int(arena, value, "length", ranks_along(program, (enum axis)i));
     jinja_push(arena, list, value);
   }
   return list;
 }
 
-/* The axes along which ranks train on batches of their own; those of neighbours last, where a tree of sums ends. */
-static struct jinja_value data_axes_value(struct arena *arena, const struct job *job) {
+static struct jinja_value names_value(struct arena *arena, struct axes axes) {
   struct jinja_value list = jinja_list(arena);
-  if (job->parallelism.axes[AXIS_DP_REPLICATE] > 1) jinja_push(arena, list, jinja_string(arena, "DP_REPLICATE"));
-  if (job->parallelism.axes[AXIS_DP_SHARD] > 1) jinja_push(arena, list, jinja_string(arena, "DP_SHARD"));
-  if (job->parallelism.axes[AXIS_EP] > 1) jinja_push(arena, list, jinja_string(arena, "EP"));
+  for (int i = 0; i < axes.count; i++) jinja_push(arena, list, jinja_string(arena, axis_name(arena, axes.items[i])));
   return list;
 }
 
 /* Whether ranks add up gradients of what all of them have along one axis more than those of experts. */
-static bool sums_along_two(const struct job *job) {
-  return job->parallelism.axes[AXIS_EP] > 1 && job->parallelism.axes[AXIS_DP_REPLICATE] > 1;
+static bool sums_along_two(const struct program *program) {
+  return !is_sharded(program) && summed_along(program, NULL).count > 1;
 }
 
 /* The collectives of elements in memory that begin within the backward, or those of every few steps: the first element,
@@ -45,19 +51,27 @@ static struct jinja_value pieces_value(const struct program *program, bool withi
     const struct collective *c = &program->ranks.collectives.items[i];
     int64_t length = c->length > 0 ? c->length : c->count;
     if (within ? c->after == NULL : c->every == 0) continue;
-    rows[count++] = (struct table_row){.name = c->what, .same = {length, !c->dealt}, .steps = {c->first}};
+    rows[count++] = (struct table_row){.name = c->what, .same = {length, c->then.count > 0}, .steps = {c->first}};
   }
-  return table_value(program->arena, rows, count, 1, sums_along_two(program->job) ? 2 : 1);
+  return table_value(program->arena, rows, count, 1, sums_along_two(program) ? 2 : 1);
+}
+
+/* The axis along which a rank's parts of sums are added up over those that have the same ones; AXES: there is none. */
+static enum axis next_axis(const struct program *program) {
+  const struct axes axes = summed_along(program, NULL);
+  return is_sharded(program) && axes.count > 1 ? axes.items[1] : AXES;
 }
 
 /* By flat range, whether a rank's part of its sum is sent along another axis, too; none where that is so of all, or of
  * none. */
 static struct jinja_value summed_twice_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
-  const bool differs = shard_next_axis(program) == AXIS_EP;
-  for (int i = 0; differs && i < program->optimizer.flat_ranges.count; i++)
-    jinja_push(program->arena, list,
-               jinja_int(shard_is_summed_twice(program, &program->optimizer.flat_ranges.items[i])));
+  const enum axis next = next_axis(program);
+  for (int i = 0; i < program->optimizer.flat_ranges.count && program->mesh.axes[next].divides == DIVIDES_EXPERTS;
+       i++) {
+    const struct weight *weight = program->optimizer.flat_ranges.items[i].weight;
+    jinja_push(program->arena, list, jinja_int(axes_have(summed_along(program, weight->parameter), next)));
+  }
   return list;
 }
 
@@ -95,7 +109,7 @@ static struct jinja_value parts_value(const struct program *program, enum placem
     if (placement.form != form || layers_row(program, i) < 0) continue;
     set_int(arena, value, "row", layers_row(program, i));
     set_comment(arena, value, "name", layers_name(program, i));
-    set_text(arena, value, "axis", axis_names[program->weights->items[i].parameter->axis]);
+    set_text(arena, value, "axis", axis_name(arena, (enum axis)program->weights->items[i].parameter->axis));
     set_int(arena, value, "dim", placement.dim);
     set_int(arena, value, "blocks", placement.blocks);
     set_int(arena, value, "padding", placement.padding);
@@ -122,7 +136,8 @@ static struct jinja_value asked_axes_value(const struct program *program) {
   for (int i = 0; i < program->kernels.count; i++) {
     const struct node *node = program->kernels.items[i]->node;
     int axis = asked_axis(program->target, node);
-    if (axis >= 0 && !asked[axis]) jinja_push(program->arena, list, jinja_string(program->arena, axis_names[axis]));
+    if (axis >= 0 && !asked[axis])
+      jinja_push(program->arena, list, jinja_string(program->arena, axis_name(program->arena, (enum axis)axis)));
     if (axis >= 0) asked[axis] = true;
   }
   return list;
@@ -151,12 +166,11 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "sharded", !alone && is_sharded(program));
   set_bool(arena, value, "own_gradients", !alone && shard_has_own_gradients(program));
   set_bool(arena, value, "reduces_each", !alone && job_reduces_each(job));
-  set_bool(arena, value, "parts", !alone && job->parallelism.zero_stage == 3); /* of weights on each rank */
+  set_bool(arena, value, "parts", !alone && weights_are_split(program)); /* of weights on each rank */
   set_bool(arena, value, "arrives_apart", !alone && shard_arrives_apart(program));
   set_bool(arena, value, "adds_up", !alone && shard_adds_up(program));
   set_bool(arena, value, "sends_otherwise", !alone && shard_sends_otherwise(program));
-  const enum axis next = alone ? AXES : shard_next_axis(program);
-  set_text(arena, value, "next_axis", next != AXES ? axis_names[next] : "");
+  set_text(arena, value, "next_axis", alone ? "" : axis_name(arena, next_axis(program)));
   jinja_set(arena, value, "summed_twice", summed_twice_value(program));
   set_text(arena, value, "summed", alone ? "" : summed_member(program));
   set_text(arena, value, "wire", alone || !dtype_is_bits16(wire) ? "" : dtype_enumerator(wire));
@@ -179,12 +193,11 @@ struct jinja_value mesh_value(const struct program *program) {
     set_text(arena, value, "sending_backward", sending_name(program, program->entry.backward));
   set_int(arena, value, "timeout", job->devices.timeout);
   set_bool(arena, value, "numa_affinity", job->devices.numa_affinity);
-  jinja_set(arena, value, "axes", axes_value(arena, job));
-  jinja_set(arena, value, "data_axes", data_axes_value(arena, job));
-  bool deals = job->parallelism.axes[AXIS_EP] > 1;
-  set_text(arena, value, "summed_along", deals && !sums_along_two(job) ? "EP" : "DP_REPLICATE");
-  set_bool(arena, value, "sums_along_two", sums_along_two(job));
-  set_int(arena, value, "replicas", job->parallelism.axes[AXIS_DP_REPLICATE]);
+  jinja_set(arena, value, "axes", axes_value(program));
+  jinja_set(arena, value, "data_axes", names_value(arena, program->mesh.batches));
+  const struct axes axes = summed_along(program, NULL);
+  set_text(arena, value, "summed_along", axis_name(arena, axes.count > 0 ? axes.items[0] : AXES));
+  set_bool(arena, value, "sums_along_two", sums_along_two(program));
   bool local = job->parallelism.local_steps > 0;
   set_int(arena, value, "local_steps", job->parallelism.local_steps);
   if (!is_sharded(program)) jinja_set(arena, value, "buckets", pieces_value(program, true));

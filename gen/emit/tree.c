@@ -1,14 +1,13 @@
 /* The order in which gradients of a step's micro-batches add up. */
 #include "gen/emit/values.h"
 #include "gen/program/sending.h"
-#include "gen/program/sharding.h"
 
 struct jinja_value tree_value(const struct program *program) {
   struct arena *arena = program->arena;
   const struct tree *tree = &program->ranks.tree;
   struct jinja_value value = jinja_map(arena), levels = jinja_list(arena);
   if (tree->leaves == 0) return value;
-  bool shards = is_sharded(program);
+  const struct axes *axes = &program->mesh.batches;
   int64_t ranks = job_data_ranks(program->job), own = tree->leaves / ranks;
   for (int i = 0; i < tree->levels; i++) {
     struct jinja_value level = jinja_map(arena);
@@ -24,7 +23,7 @@ struct jinja_value tree_value(const struct program *program) {
   set_int(arena, value, "room", tree->room);
   set_int(arena, value, "losses", tree->losses);
   set_bool(arena, value, "by_buckets", tree->by_buckets);
-  set_bool(arena, value, "async", tree_is_async(program, shards ? AXIS_DP_SHARD : AXIS_DP_REPLICATE));
+  set_bool(arena, value, "async", axes->count == 0 || tree_is_async(program, axes->items[axes->count - 1]));
   jinja_set(arena, value, "levels", levels);
   return value;
 }

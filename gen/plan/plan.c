@@ -16,6 +16,7 @@
 #include "gen/plan/graph/keep.h"
 #include "gen/plan/graph/library.h"
 #include "gen/plan/graph/masking.h"
+#include "gen/plan/graph/mesh.h"
 #include "gen/plan/graph/packing.h"
 #include "gen/plan/graph/part_scopes.h"
 #include "gen/plan/graph/partition.h"
@@ -314,6 +315,7 @@ struct program *plan(struct builder *builder, const struct job *job, enum progra
   program->choices.tuning = tuning;
   program->target = target_of(job);
   program->graph = builder_graph(builder);
+  lay_mesh(program);
   struct context context = {program, builder, diags, peeled};
   for (int i = 0; passes[i].name != NULL; i++) {
     if (!passes[i].run(&context) || diags->errors > 0) return NULL;

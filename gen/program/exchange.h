@@ -2,6 +2,7 @@
 #ifndef ACCEL_PROGRAM_EXCHANGE_H
 #define ACCEL_PROGRAM_EXCHANGE_H
 
+#include "gen/program/mesh.h"
 #include "gen/program/pipeline_schedule.h"
 #include "gen/spec/job.h"
 
@@ -36,7 +37,7 @@ struct collective {
   const char *overlaps;     /* what runs from when it begins until it is awaited; NULL: it is awaited directly */
   bool direct;              /* each rank sends to each other one, and adds up what arrives */
   bool by_data;             /* data decides how many elements it is: `count` at most */
-  bool dealt;               /* of gradients: of experts, of which each rank has others */
+  struct axes then;         /* of gradients: along which the sum then goes on */
   bool chained;             /* it begins when the one before it has ended */
 };
 

@@ -8,6 +8,7 @@
 #include "gen/ir/graph.h"
 #include "gen/program/exchange.h"
 #include "gen/program/function.h"
+#include "gen/program/mesh.h"
 #include "gen/program/parameters.h"
 #include "gen/program/step_end.h"
 #include "gen/spec/job.h"
@@ -195,6 +196,7 @@ struct program {
   const struct job *job;
   enum program_kind kind;
   const struct target *target;
+  struct program_mesh mesh;
   struct graph *graph;
   enum dtype bits16; /* the type of the weights' copies of 16 bits; DTYPE_FLOAT32: there are none */
   struct {

@@ -1,6 +1,5 @@
 #include "gen/program/sending.h"
 
-#include "gen/program/sharding.h"
 #include "gen/program/target.h"
 #include "gen/program/weights.h"
 
@@ -27,5 +26,6 @@ bool is_within_machine(const struct job *job, enum axis axis) {
 
 bool tree_is_async(const struct program *program, enum axis axis) {
   if (program->target->ranks.gathers_sums) return true;
-  return axis == (is_sharded(program) ? AXIS_DP_SHARD : AXIS_DP_REPLICATE) && is_within_machine(program->job, axis);
+  const struct axes *batches = &program->mesh.batches;
+  return axis == batches->items[batches->count - 1] && is_within_machine(program->job, axis);
 }

@@ -1,4 +1,4 @@
-/* Sharding: what follows from how ranks along dp_shard divide a program's weights. */
+/* Sharding: what follows from splitting the optimizer's states among ranks, and with them gradients or weights. */
 #ifndef ACCEL_PROGRAM_SHARDING_H
 #define ACCEL_PROGRAM_SHARDING_H
 
@@ -23,14 +23,11 @@ bool shard_adds_up(const struct program *program);
 /* Whether what comes of a micro-batch needs memory of its own then. (A device adds what is there to what it sends.) */
 bool shard_arrives_apart(const struct program *program);
 
-/* The axis along which a rank's part of the gradients is then added up, over the ranks that have the same part; AXES:
- * none. */
-enum axis shard_next_axis(const struct program *program);
-
-/* Whether that is so of a flat range: along ep each rank has other experts. */
-bool shard_is_summed_twice(const struct program *program, const struct flat_range *range);
-
-/* Whether a step's last micro-batch sends more than those before it do, which send, too: along that axis. */
+/* Whether a step's last micro-batch sends more than those before it do, which send, too: a rank's part of the sum is
+ * then added up over the ranks that have the same part. */
 bool shard_sends_otherwise(const struct program *program);
+
+/* Whether weights are split, too. */
+bool weights_are_split(const struct program *program);
 
 #endif

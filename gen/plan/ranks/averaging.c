@@ -18,7 +18,7 @@ static void add(struct program *program, const struct weight *first, int64_t fro
   const char *what = others == 0 ? arena_printf(program->arena, "weights %s", first->path)
                                  : arena_printf(program->arena, "weights %s and %d more", first->path, others);
   struct collective collective = {.kind = COLLECTIVE_ALL_REDUCE,
-                                  .axis = AXIS_DP_REPLICATE,
+                                  .axis = program->mesh.batches.items[0],
                                   .what = what,
                                   .width = dtype_size(DTYPE_FLOAT32),
                                   .first = from,

@@ -120,15 +120,6 @@ static int compare(const void *a, const void *b) {
   return p->first > q->first ? -1 : p->first < q->first;
 }
 
-/* The axis along which ranks add up a parameter's gradients first. Ranks that divide experts have batches of their own:
- * what is not an expert's is then added up along that axis too. An expert's gradient is of all batches of the axis
- * already, as their rows have come to it. */
-static enum axis summed_along(const struct program *program, const struct parameter *parameter) {
-  const int64_t *axes = program->job->parallelism.axes;
-  bool deals = axes[AXIS_EP] > 1 && axes[AXIS_DP_REPLICATE] == 1 && parameter->placement.form != PLACED_DEALT;
-  return is_sharded(program) ? AXIS_DP_SHARD : deals ? AXIS_EP : AXIS_DP_REPLICATE;
-}
-
 static struct gradient *gradients_of(const struct program *program, const int *ready, int *count) {
   struct gradient *gradients = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *gradients);
   int64_t size = dtype_size(DTYPE_FLOAT32);
@@ -136,7 +127,7 @@ static struct gradient *gradients_of(const struct program *program, const int *r
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
     if ((ready[i] == 0 && !is_sharded(program)) || weight->gradient < 0) continue; /* zeros on all ranks, or none */
-    if (program->job->parallelism.axes[summed_along(program, weight->parameter)] == 1) continue; /* of one rank */
+    if (summed_along(program, weight->parameter).count == 0) continue;             /* of one rank */
     int64_t end = weight->gradient + arena_aligned(shape_count(weight->parameter->shape) * size);
     gradients[(*count)++] =
         (struct gradient){weight, weight->gradient / size, end / size, ready[i] > 0 ? ready[i] : INT_MAX};
@@ -169,19 +160,23 @@ static bool sends_each(const struct job *job) {
   return job->parallelism.sync_each_batch || job_reduces_each(job);
 }
 
+enum collective_kind summing_collective(const struct program *program, enum axis axis) {
+  return program->mesh.axes[axis].states == PLACED_SPLIT ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
+}
+
 /* Makes the gradient the first one of a bucket; where nothing is sent, of a flat range alone. */
 static void begin_bucket(struct program *program, const struct gradient *gradient) {
   const struct job *job = program->job;
-  bool sharded = is_sharded(program);
-  struct collective bucket = {.kind = sharded ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE,
-                              .axis = summed_along(program, gradient->weight->parameter),
+  const struct axes axes = summed_along(program, gradient->weight->parameter);
+  struct collective bucket = {.kind = summing_collective(program, axes.items[0]),
+                              .axis = axes.items[0],
+                              .then = axes_after_first(axes),
                               .width = wire_width(job),
                               .first = gradient->first,
                               .count = gradient->end - gradient->first,
-                              .dealt = gradient->weight->parameter->placement.form == PLACED_DEALT,
                               .times = sends_each(job) ? job->accumulation.num_steps : 1};
   if (gradient->ready < INT_MAX) ARENA_PUSH(program->arena, program->ranks.collectives, bucket);
-  if (sharded) shard_begin(program, gradient->weight);
+  if (is_sharded(program)) shard_begin(program, gradient->weight);
 }
 
 /* Adds the gradient to the last bucket. False if it is not adjacent to it or the bucket is full. */
@@ -192,8 +187,8 @@ static bool extend_bucket(struct program *program, const struct gradient *gradie
   if (n == 0 || gradient->ready == INT_MAX) return false;
   bool sharded = is_sharded(program);
   if (sharded && !shard_accepts(program, gradient->weight)) return false;
-  bool dealt = gradient->weight->parameter->placement.form == PLACED_DEALT;
-  if (program->ranks.collectives.items[n - 1].dealt != dealt) return false;
+  const struct axes axes = summed_along(program, gradient->weight->parameter);
+  if (!axes_equal(program->ranks.collectives.items[n - 1].then, axes_after_first(axes))) return false;
   if (!join(&program->ranks.collectives.items[n - 1], gradient, most / dtype_size(DTYPE_FLOAT32))) return false;
   if (sharded) shard_extend(program, gradient->weight);
   return true;
@@ -242,17 +237,19 @@ static void mark_steps(struct program *program, const struct order *order, const
 
 /* ---- What the loss is the sum of ---- */
 
-/* Numbers that all ranks along an axis add up between a step's gradients and its update. */
-static void add_sum(struct program *program, enum axis axis, const char *what, int64_t count, int64_t width) {
+void add_sum(struct program *program, enum axis axis, const char *what, int64_t count, int64_t width) {
   struct collective sum = {
       .kind = COLLECTIVE_ALL_REDUCE, .axis = axis, .what = what, .width = width, .count = count, .times = 1};
-  if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->ranks.collectives, sum);
+  ARENA_PUSH(program->arena, program->ranks.collectives, sum);
 }
 
-static void add_loss(struct program *program, enum axis axis) {
-  bool counts = program->step_end.counts;
-  add_sum(program, axis, counts ? "the loss, and what it is a mean over" : "the loss", counts ? 2 : 1,
-          (int64_t)sizeof(double));
+void add_loss(struct program *program) {
+  const bool counts = program->step_end.counts;
+  const char *what = counts ? "the loss, and what it is a mean over" : "the loss";
+  const enum axis layers = mesh_dividing(program, DIVIDES_LAYERS);
+  if (layers != AXES) add_sum(program, layers, what, counts ? 2 : 1, (int64_t)sizeof(double));
+  for (int i = 0; i < program->mesh.batches.count; i++)
+    add_sum(program, program->mesh.batches.items[i], what, counts ? 2 : 1, (int64_t)sizeof(double));
 }
 
 /* Gradients, and what the loss is the sum of, over ranks that have batches of their own. */
@@ -266,24 +263,20 @@ static void add_of_batches(struct program *program) {
   mark_steps(program, &order, add_buckets(program, &order, gradients, count));
   program->ranks.sends_always =
       program->job->accumulation.num_steps == 1 || (sends_each(program->job) && !shard_sends_otherwise(program));
-  if (job_has_tree(program->job)) {
+  if (job_has_tree(program->job))
     tree_losses(program);
-  } else {
-    add_loss(program, AXIS_DP_REPLICATE);
-    add_loss(program, AXIS_DP_SHARD);
-    add_loss(program, AXIS_EP);
-  }
+  else
+    add_loss(program);
 }
 
-/* Of what ranks divide: first the sum of parts of tensors, or of experts, then that of shards of them. */
-static void add_norm(struct program *program) {
-  const struct job *job = program->job;
-  bool largest = job->optimizer.norm_type == NORM_INF;
+void add_norm(struct program *program) {
+  const struct program_mesh *mesh = &program->mesh;
+  const bool largest = program->job->optimizer.norm_type == NORM_INF,
+             shards_alone = mesh->apart.count == is_sharded(program);
   const char *what = largest ? "the gradient's largest element" : "the gradient's norm";
-  bool exact = !largest && (job_has_tree(job) || job->parallelism.axes[AXIS_TP] * job->parallelism.axes[AXIS_EP] > 1);
-  add_sum(program, AXIS_TP, what, exact ? TREE_SQUARES : 1, (int64_t)sizeof(double));
-  add_sum(program, AXIS_EP, what, exact ? TREE_SQUARES : 1, (int64_t)sizeof(double));
-  add_sum(program, AXIS_DP_SHARD, what, exact ? TREE_SQUARES : 1, (int64_t)sizeof(double));
+  const int64_t count = largest || (shards_alone && !job_has_tree(program->job)) ? 1 : TREE_SQUARES;
+  for (int i = 0; i < mesh->apart.count; i++)
+    add_sum(program, mesh->apart.items[i], what, count, (int64_t)sizeof(double));
 }
 
 /* Gradients of which each rank that divides tensors has a part of the sum, in one collective. */
@@ -297,7 +290,8 @@ static void add_partial_gradients(struct program *program) {
     program->ranks.partial_gradients += arena_aligned(shape_count(weight->parameter->shape) * size) / size;
   }
   if (parameters == 0) return;
-  add_sum(program, AXIS_TP, arena_printf(program->arena, "partial gradients of %d parameters", parameters),
+  add_sum(program, mesh_dividing(program, DIVIDES_TENSORS),
+          arena_printf(program->arena, "partial gradients of %d parameters", parameters),
           program->ranks.partial_gradients, size);
 }
 

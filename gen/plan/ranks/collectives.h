@@ -8,14 +8,26 @@
 /* Fills program->ranks.collectives and the steps' `complete`, after the pass that allocates gradients. Nothing with one
  * rank.
  *
- * Along dp_replicate every rank holds the whole of each weight and a gradient that is a partial sum, so gradients are
- * all-reduced: in buckets of neighbours in memory, in the order in which the backward completes them, as PyTorch's
- * DistributedDataParallel (Li et al., "PyTorch Distributed", VLDB 2020). What a step's loss is the sum of follows.
+ * Along an axis along which gradients are partial sums and states are whole, gradients are all-reduced: in buckets of
+ * neighbours in memory, in the order in which the backward completes them, as PyTorch's DistributedDataParallel (Li et
+ * al., "PyTorch Distributed", VLDB 2020). What a step's loss is the sum of follows.
  *
- * Along dp_shard each rank needs its part of the gradients alone (gen/plan/ranks/shard.h), so the same buckets are
- * reduce-scattered, the parts all-reduced along dp_replicate as soon as they are there, in a step's last micro-batch,
+ * Where states are split, each rank needs its part of the gradients alone (gen/plan/ranks/shard.h), so the same buckets
+ * are reduce-scattered, the parts all-reduced along other axes as soon as they are there, in a step's last micro-batch,
  * and the weights that were updated from them all-gathered (Rajbhandari et al., "ZeRO", SC 2020, stage 1). */
 void plan_collectives(struct program *program);
+
+/* What makes of partial gradients those that states are updated by, along an axis. */
+enum collective_kind summing_collective(const struct program *program, enum axis axis);
+
+/* Adds a sum of so many numbers of all ranks along an axis, between a step's gradients and its update. */
+void add_sum(struct program *program, enum axis axis, const char *what, int64_t count, int64_t width);
+
+/* Adds the sums of the loss: of the stages that divide the layers, of batches. */
+void add_loss(struct program *program);
+
+/* Adds the sums of the gradient's norm, over all ranks that have gradients of their own. */
+void add_norm(struct program *program);
 
 /* Bytes of a gradient's element on its way. */
 int64_t wire_width(const struct job *job);

@@ -28,7 +28,7 @@ static void add_matrix(struct program *program, struct factored matrix) {
 
 static void add(struct program *program, const char *what, int64_t first, int64_t count) {
   struct collective collective = {.kind = COLLECTIVE_ALL_REDUCE,
-                                  .axis = AXIS_DP_REPLICATE,
+                                  .axis = program->mesh.batches.items[0],
                                   .what = what,
                                   .width = wire_width(program->job),
                                   .first = first,

@@ -247,7 +247,11 @@ static void add(struct program *program, enum collective_kind kind, enum axis ax
                 int64_t width, int64_t times) {
   struct collective collective = {
       .kind = kind, .axis = axis, .what = what, .width = width, .count = count, .times = times};
-  if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->ranks.collectives, collective);
+  ARENA_PUSH(program->arena, program->ranks.collectives, collective);
+}
+
+static void add_send(struct program *program, const char *what, int64_t count, int64_t width, int64_t times) {
+  add(program, COLLECTIVE_SEND, mesh_dividing(program, DIVIDES_LAYERS), what, count, width, times);
 }
 
 /* Elements of the rank that has most. */
@@ -301,25 +305,25 @@ static void add_shared(struct program *program) {
     const char *number = ranks == 2 ? "two" : arena_printf(program->arena, "%d", ranks);
     const char *what = arena_printf(program->arena, "gradients of %s, of %s stages", weight->path, number);
     if (ranks > 1 && weight->gradient >= 0)
-      add(program, COLLECTIVE_SEND, AXIS_PP, what, shared_elements(program, weight), dtype_size(DTYPE_FLOAT32),
-          ranks == 2 ? 1 : 3);
+      add_send(program, what, shared_elements(program, weight), dtype_size(DTYPE_FLOAT32), ranks == 2 ? 1 : 3);
   }
 }
 
-/* Gradients of a stage, over the ranks that have batches of their own. */
+/* Gradients of a stage, over the ranks that have batches of their own. Those that several stages add to are added up
+ * before, or each rank's parts of them after. */
 static void add_gradients(struct program *program) {
-  const int64_t width = dtype_size(DTYPE_FLOAT32), most = most_elements(program);
-  if (!is_sharded(program)) {
-    add_shared(program);
-    add(program, COLLECTIVE_ALL_REDUCE, AXIS_DP_REPLICATE, "gradients of a stage, of the one that has most", most,
-        wire_width(program->job), 1);
-    return;
+  const struct axes axes = summed_along(program, NULL);
+  const char *what = "gradients of a stage, of the one that has most";
+  int64_t count = most_elements(program);
+  if (!is_sharded(program)) add_shared(program);
+  for (int i = 0; i < axes.count; i++) {
+    const enum collective_kind kind = summing_collective(program, axes.items[i]);
+    add(program, kind, axes.items[i], what, count, wire_width(program->job), 1);
+    if (kind != COLLECTIVE_REDUCE_SCATTER) continue;
+    what = "each rank's part of them";
+    count = program->ranks.own_elements;
   }
-  add(program, COLLECTIVE_REDUCE_SCATTER, AXIS_DP_SHARD, "gradients of a stage, of the one that has most", most, width,
-      1);
-  add(program, COLLECTIVE_ALL_REDUCE, AXIS_DP_REPLICATE, "each rank's part of them", program->ranks.own_elements, width,
-      1);
-  add_shared(program);
+  if (is_sharded(program)) add_shared(program);
 }
 
 /* What the kernels of a stage exchange with ranks that divide its tensors, in order. */
@@ -362,8 +366,8 @@ static void add_partial(struct program *program) {
     if (count > program->ranks.partial_gradients) program->ranks.partial_gradients = count;
   }
   if (program->ranks.partial_gradients > 0)
-    add(program, COLLECTIVE_ALL_REDUCE, AXIS_TP, "partial gradients of a stage, of the one that has most",
-        program->ranks.partial_gradients, dtype_size(DTYPE_FLOAT32), 1);
+    add_sum(program, mesh_dividing(program, DIVIDES_TENSORS), "partial gradients of a stage, of the one that has most",
+            program->ranks.partial_gradients, dtype_size(DTYPE_FLOAT32));
 }
 
 /* Whether a function has a part in what the program does over and over: an evaluation within training has none. */
@@ -385,8 +389,7 @@ static void add_crossings(struct program *program) {
     bool first = (forwards ? crossing->from : crossing->to) == 0;
     bool steps = is_repeated(program, crossing->function);
     const char *what = forwards ? "what the next stage takes" : "its gradients, of the stage before";
-    if (first && steps)
-      add(program, COLLECTIVE_SEND, AXIS_PP, what, crossing->count, dtype_size(crossing->storage->dtype), times);
+    if (first && steps) add_send(program, what, crossing->count, dtype_size(crossing->storage->dtype), times);
   }
 }
 
@@ -396,22 +399,16 @@ static void add_collectives(struct program *program) {
   add_exchanges(program);
   if (program->kind == PROGRAM_GENERATE) {
     const struct shape logits = program->graph->entry->results.items[0]->shape;
-    add(program, COLLECTIVE_SEND, AXIS_PP, "logits of the last stage", logits.dim[logits.rank - 1],
-        dtype_size(DTYPE_FLOAT32), 1);
+    add_send(program, "logits of the last stage", logits.dim[logits.rank - 1], dtype_size(DTYPE_FLOAT32), 1);
   }
   if (program->kind != PROGRAM_TRAIN) return;
   add_gradients(program);
-  const enum axis of_loss[] = {AXIS_PP, AXIS_DP_REPLICATE, AXIS_DP_SHARD};
-  for (size_t i = 0; i < sizeof of_loss / sizeof *of_loss; i++)
-    add(program, COLLECTIVE_ALL_REDUCE, of_loss[i], "the loss", 1, (int64_t)sizeof(double), 1);
+  add_loss(program);
   add_partial(program);
-  bool largest = program->job->optimizer.norm_type == NORM_INF;
-  const enum axis axes[] = {AXIS_TP, AXIS_PP, AXIS_DP_SHARD};
-  for (size_t i = 0; i < sizeof axes / sizeof *axes; i++)
-    add(program, COLLECTIVE_ALL_REDUCE, axes[i], largest ? "the gradient's largest element" : "the gradient's norm",
-        largest ? 1 : TREE_SQUARES, (int64_t)sizeof(double), 1);
-  add(program, COLLECTIVE_ALL_GATHER, AXIS_DP_SHARD, "weights of a stage, of the one that has most",
-      most_elements(program), dtype_size(DTYPE_FLOAT32), 1);
+  add_norm(program);
+  if (is_sharded(program))
+    add(program, COLLECTIVE_ALL_GATHER, program->mesh.shards, "weights of a stage, of the one that has most",
+        most_elements(program), dtype_size(DTYPE_FLOAT32), 1);
   program->ranks.sends_always = true; /* gradients are added up after the backward */
   if (program->job->parallelism.wire != PRECISION_NO) program->ranks.wire = all_gradients(program);
 }

@@ -100,7 +100,7 @@ static void begin_gathers(struct sequence *sequence, int unit) {
 
 /* In the order of a tree, one after the other. */
 static void exchange_bucket(struct sequence *sequence, int bucket) {
-  struct collective list[2];
+  struct collective list[AXES];
   int count = tree_bucket(sequence->program, bucket, list);
   for (int i = 0; i < count; i++) {
     struct open open = {.collective = sequence->done.count, .over = !tree_is_async(sequence->program, list[i].axis)};
@@ -112,22 +112,15 @@ static void exchange_bucket(struct sequence *sequence, int bucket) {
   }
 }
 
-/* What follows on a bucket along another axis; false: nothing. */
-static bool follows(const struct program *program, int bucket, struct collective *next) {
+/* What follows on a bucket along another axis. */
+static struct collective follow(const struct program *program, int bucket, enum axis axis) {
   const struct collective *first = &program->ranks.collectives.items[bucket];
-  const int64_t *axes = program->job->parallelism.axes;
-  if (is_sharded(program)) {
-    const struct flat_range *range = &program->optimizer.flat_ranges.items[bucket];
-    if (!shard_is_summed_twice(program, range)) return false;
-    *next = shard_replicated(program, range, first);
-    return true;
-  }
-  if (axes[AXIS_EP] == 1 || first->axis == AXIS_EP || first->dealt) return false;
-  *next = *first;
-  next->axis = AXIS_EP;
-  next->chained = true;
-  next->after = NULL;
-  return true;
+  if (is_sharded(program)) return shard_replicated(program, &program->optimizer.flat_ranges.items[bucket], first, axis);
+  struct collective next = *first;
+  next.axis = axis;
+  next.chained = true;
+  next.after = NULL;
+  return next;
 }
 
 /* The gradients that are complete after a statement. */
@@ -143,18 +136,12 @@ static void begin_sums(struct sequence *sequence, const struct step *step, int i
     }
     begin(sequence, *bucket);
     ARENA_PUSH(program->arena, sequence->sums, open);
-    struct collective next;
-    if (!follows(program, i, &next)) continue;
-    open.collective++;
-    begin(sequence, next);
-    ARENA_PUSH(program->arena, sequence->replicated, open);
+    for (int k = 0; k < bucket->then.count; k++) {
+      open.collective++;
+      begin(sequence, follow(program, i, bucket->then.items[k]));
+      ARENA_PUSH(program->arena, sequence->replicated, open);
+    }
   }
-}
-
-/* Whether ranks along an axis take part in an exchange. */
-static bool is_along(const struct job *job, struct op_exchange exchange, enum axis axis) {
-  if (job->parallelism.axes[axis] == 1) return false;
-  return exchange.axis >= 0 ? axis == (enum axis)exchange.axis : axis == AXIS_DP_REPLICATE || axis == AXIS_DP_SHARD;
 }
 
 /* What a device exchanges for what a kernel asks for. */
@@ -166,7 +153,14 @@ static struct op_exchange moved(const struct target *target, struct op_exchange 
   return exchange;
 }
 
-/* One thing that a statement's kernel exchanges with other ranks while it runs. */
+/* The axes along which ranks take part in an exchange. */
+static struct axes axes_of(const struct program *program, struct op_exchange exchange) {
+  const enum axis axis = (enum axis)exchange.axis;
+  if (exchange.axis < 0) return program->mesh.batches;
+  return (struct axes){{axis}, ranks_along(program, axis) > 1};
+}
+
+/* One thing that a statement's kernel exchanges with other ranks while it runs, with near ones first. */
 static void list_exchange(const struct program *program, const struct step *step, struct op_exchange exchange,
                           struct exchange_list *list) {
   static const enum collective_kind kinds[] = {[EXCHANGE_ALL_REDUCE] = COLLECTIVE_ALL_REDUCE,
@@ -174,10 +168,10 @@ static void list_exchange(const struct program *program, const struct step *step
                                                [EXCHANGE_ALL_GATHER] = COLLECTIVE_ALL_GATHER,
                                                [EXCHANGE_ALL_TO_ALL] = COLLECTIVE_ALL_TO_ALL,
                                                [EXCHANGE_SEND] = COLLECTIVE_SEND};
-  for (int axis = AXES - 1; axis >= 0; axis--) {
-    if (!is_along(program->job, exchange, (enum axis)axis)) continue;
+  const struct axes axes = axes_of(program, exchange);
+  for (int i = axes.count - 1; i >= 0; i--) {
     struct collective collective = {.kind = kinds[exchange.form],
-                                    .axis = (enum axis)axis,
+                                    .axis = axes.items[i],
                                     .direct = exchange.form == EXCHANGE_REDUCE_SCATTER,
                                     .by_data = exchange.by_data,
                                     .what = arena_printf(program->arena, "%s in %s", exchange.what, step->kernel->name),
@@ -218,7 +212,7 @@ static void exchange(struct sequence *sequence, const struct step *step) {
 /* ---- In the order in which it runs ---- */
 
 static void walk(struct sequence *sequence, const struct function *function) {
-  bool gathers = sequence->program->job->parallelism.zero_stage == 3;
+  bool gathers = weights_are_split(sequence->program);
   for (int s = 0; s < function->n_steps; s++) {
     const struct step *step = &function->steps[s];
     const struct call *call = step->node->call;
@@ -262,7 +256,7 @@ const struct function *repeated_entry(const struct program *program) {
 void sequence_collectives(struct program *program) {
   struct sequence sequence = {.program = program};
   program->ranks.events = arena_alloc(program->arena, sizeof *program->ranks.events);
-  bool gathers = program->ranks.fsdp_units.count > 0 && program->job->parallelism.zero_stage == 3;
+  bool gathers = program->ranks.fsdp_units.count > 0 && weights_are_split(program);
   if (gathers) begin_gathers(&sequence, program->ranks.first_fsdp_unit);
   walk(&sequence, repeated_entry(program));
   if (program->entry.backward != NULL) walk(&sequence, program->entry.backward);

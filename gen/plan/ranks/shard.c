@@ -78,7 +78,7 @@ void shard_all(struct program *program) {
 }
 
 void shard_cut(struct program *program) {
-  int64_t ranks = program->job->parallelism.axes[AXIS_DP_SHARD], own = 0;
+  int64_t ranks = ranks_along(program, program->mesh.shards), own = 0;
   for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
     struct flat_range *range = &program->optimizer.flat_ranges.items[i];
     if (i > 0 && range->stage != range[-1].stage) own = 0;
@@ -92,9 +92,9 @@ void shard_cut(struct program *program) {
 /* Of halves of the shards, until one is left: what the first rank gives. */
 struct collective shard_scattered_by_tree(const struct program *program, const struct flat_range *range,
                                           const char *what) {
-  int64_t ranks = program->job->parallelism.axes[AXIS_DP_SHARD];
+  int64_t ranks = ranks_along(program, program->mesh.shards);
   return (struct collective){.kind = COLLECTIVE_TREE_REDUCE_SCATTER,
-                             .axis = AXIS_DP_SHARD,
+                             .axis = program->mesh.shards,
                              .what = what,
                              .width = dtype_size(DTYPE_FLOAT32),
                              .count = (ranks - 2) * range->shard_size + shard_last(program, range),
@@ -102,9 +102,9 @@ struct collective shard_scattered_by_tree(const struct program *program, const s
 }
 
 struct collective shard_replicated(const struct program *program, const struct flat_range *range,
-                                   const struct collective *scattered) {
+                                   const struct collective *scattered, enum axis axis) {
   return (struct collective){.kind = COLLECTIVE_ALL_REDUCE,
-                             .axis = shard_next_axis(program),
+                             .axis = axis,
                              .what = arena_printf(program->arena, "each rank's part of %s", scattered->what),
                              .width = dtype_size(DTYPE_FLOAT32),
                              .count = shard_last(program, range),
@@ -115,7 +115,7 @@ struct collective shard_replicated(const struct program *program, const struct f
 static struct collective gather_of(const struct program *program, const struct flat_range *range, const char *what,
                                    int64_t times) {
   return (struct collective){.kind = COLLECTIVE_ALL_GATHER,
-                             .axis = AXIS_DP_SHARD,
+                             .axis = program->mesh.shards,
                              .what = arena_printf(program->arena, "%s from %s on", what, range->weight->path),
                              .width = dtype_size(DTYPE_FLOAT32),
                              .first = range->first,
@@ -128,10 +128,9 @@ struct collective shard_layer_gather(const struct program *program, const struct
 }
 
 void shard_gather(struct program *program) {
-  bool sharded = program->job->parallelism.zero_stage == 3;
   for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
     const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
-    if (!sharded || range->fsdp_unit < 0)
+    if (!weights_are_split(program) || range->fsdp_unit < 0)
       ARENA_PUSH(program->arena, program->ranks.collectives, gather_of(program, range, "weights", 1));
   }
 }

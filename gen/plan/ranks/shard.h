@@ -1,4 +1,4 @@
-/* Shard: which elements of the weights each rank along dp_shard has the optimizer's states of, and updates.
+/* Shard: which elements of the weights each rank has the optimizer's states of, and updates, where states are split.
  *
  * Neighbours that the update treats alike and whose gradients are complete together are a flat range, and every flat
  * range is cut into as many shards as there are ranks: alike ones of whole lines of memory, the last one with what is
@@ -29,9 +29,9 @@ void shard_cut(struct program *program);
 struct collective shard_scattered_by_tree(const struct program *program, const struct flat_range *range,
                                           const char *what);
 
-/* The sum of a rank's part of a flat range over those that have the same part. */
+/* The sum of a rank's part of a flat range over those along another axis, which have the same part. */
 struct collective shard_replicated(const struct program *program, const struct flat_range *range,
-                                   const struct collective *scattered);
+                                   const struct collective *scattered, enum axis axis);
 
 /* Adds what makes shards whole again after the update: the all-gathers of what is of no layer that comes for itself.
  */

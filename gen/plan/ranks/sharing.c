@@ -9,9 +9,10 @@
 
 /* Sums: what a rank has of the others' shards, in its own memory; and of its shard, in each of theirs. Gradients of
  * floats are read where they lie. */
-static void add_sums(const struct job *job, struct shared_bytes *bytes, enum axis axis, int64_t whole, bool in_arena) {
-  int64_t ranks = job->parallelism.axes[axis];
-  if (ranks == 1 || !is_within_machine(job, axis)) return;
+static void add_sums(const struct program *program, struct shared_bytes *bytes, enum axis axis, int64_t whole,
+                     bool in_arena) {
+  int64_t ranks = ranks_along(program, axis);
+  if (!is_within_machine(program->job, axis)) return;
   bytes->own += in_arena ? 0 : whole / ranks * (ranks - 1);
   bytes->touched += (in_arena ? 1 : 2) * (whole / ranks * (ranks - 1));
 }
@@ -19,59 +20,59 @@ static void add_sums(const struct job *job, struct shared_bytes *bytes, enum axi
 /* Gathers: a rank's shard in its own memory, the others' in theirs. Sharded weights are read where they lie.
  */
 static void add_gathers(const struct program *program, struct shared_bytes *bytes, int64_t whole) {
-  const struct job *job = program->job;
-  int64_t ranks = job->parallelism.axes[AXIS_DP_SHARD];
-  bool sharded = job->parallelism.zero_stage == 3;
-  if (!is_within_machine(job, AXIS_DP_SHARD)) return;
+  int64_t ranks = ranks_along(program, program->mesh.shards);
+  bool sharded = weights_are_split(program);
+  if (!is_within_machine(program->job, program->mesh.shards)) return;
   bytes->own += sharded ? 0 : whole / ranks;
   bytes->touched += sharded ? (ranks - 1) * program->ranks.own_elements * dtype_size(DTYPE_FLOAT32) : whole;
 }
 
-/* Bytes of the gradients of what is no expert's. */
-static int64_t whole_bytes(const struct program *program) {
+/* Bytes of buckets of gradients whose sums begin with an axis. */
+static int64_t bytes_from(const struct program *program, enum axis axis) {
   int64_t bytes = 0;
   for (int i = 0; i < program->ranks.collectives.count; i++) {
     const struct collective *c = &program->ranks.collectives.items[i];
-    if (c->after != NULL && !c->dealt) bytes += c->count * c->width;
+    if (c->after != NULL && c->axis == axis) bytes += c->count * c->width;
   }
   return bytes;
 }
 
-/* Bytes of a rank's parts of sums that go on along another axis. */
-static int64_t bytes_summed_twice(const struct program *program) {
-  int64_t elements = 0;
-  for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
+/* Bytes of what is added up along an axis after others: of a rank's parts, where sums are split. */
+static int64_t bytes_after(const struct program *program, enum axis axis) {
+  int64_t bytes = 0;
+  for (int i = 0; i < program->optimizer.flat_ranges.count && is_sharded(program); i++) {
     const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
-    if (shard_is_summed_twice(program, range)) elements += shard_last(program, range);
+    if (axes_have(summed_along(program, range->weight->parameter), axis))
+      bytes += shard_last(program, range) * dtype_size(DTYPE_FLOAT32);
   }
-  return elements * dtype_size(DTYPE_FLOAT32);
+  for (int i = 0; i < program->ranks.collectives.count && !is_sharded(program); i++) {
+    const struct collective *c = &program->ranks.collectives.items[i];
+    if (c->after != NULL && axes_have(c->then, axis)) bytes += c->count * c->width;
+  }
+  return bytes;
+}
+
+/* Bytes of what is added up along the first axis. */
+static int64_t first_bytes(const struct program *program, enum axis axis) {
+  const int64_t gradients = weights_type(program->gradients)->bytes / dtype_size(DTYPE_FLOAT32);
+  if (program->job->parallelism.local_steps > 0) return weights_type(program->weights)->bytes;
+  if (program->mesh.axes[axis].divides == DIVIDES_EXPERTS) return bytes_from(program, axis);
+  return gradients * wire_width(program->job);
 }
 
 struct shared_bytes shared_bytes(const struct program *program) {
   const struct job *job = program->job;
+  const struct axes axes = summed_along(program, NULL);
+  const struct compression *compression = &program->ranks.compression;
   struct shared_bytes bytes = {0};
-  int64_t size = dtype_size(DTYPE_FLOAT32);
   if (program->ranks.collectives.count == 0 || !program->target->ranks.shared_memory) return bytes;
-  int64_t weights = weights_type(program->weights)->bytes;
-  int64_t gradients = weights_type(program->gradients)->bytes;
-  if (is_sharded(program)) add_gathers(program, &bytes, weights);
-  if (job_has_tree(job) && !program->ranks.tree.by_buckets) return bytes;
-  if (shard_has_own_gradients(program)) {
-    add_sums(job, &bytes, AXIS_DP_SHARD, gradients, true);
-    if (!job_has_tree(job) && shard_next_axis(program) != AXES)
-      add_sums(job, &bytes, shard_next_axis(program), bytes_summed_twice(program), false);
-    return bytes;
-  }
-  bool whole = job->parallelism.wire == PRECISION_NO && program->ranks.n_buckets > 0;
-  gradients = gradients / size * wire_width(job);
-  if (job->parallelism.axes[AXIS_EP] > 1) { /* in place along the first axis alone */
-    add_sums(job, &bytes, AXIS_DP_REPLICATE, gradients, true);
-    add_sums(job, &bytes, AXIS_EP, whole_bytes(program), job->parallelism.axes[AXIS_DP_REPLICATE] == 1);
-    return bytes;
-  }
-  add_sums(job, &bytes, AXIS_DP_REPLICATE, job->parallelism.local_steps > 0 ? weights : gradients, whole);
-  add_sums(job, &bytes, AXIS_DP_REPLICATE, (program->ranks.compression.left + program->ranks.compression.right) * size,
-           false);
+  if (is_sharded(program)) add_gathers(program, &bytes, weights_type(program->weights)->bytes);
+  if (axes.count == 0 || (job_has_tree(job) && !program->ranks.tree.by_buckets)) return bytes;
+  const bool in_arena = is_sharded(program) || (job->parallelism.wire == PRECISION_NO && program->ranks.n_buckets > 0);
+  add_sums(program, &bytes, axes.items[0], first_bytes(program, axes.items[0]), in_arena);
+  for (int i = 1; i < axes.count && !job_has_tree(job); i++)
+    add_sums(program, &bytes, axes.items[i], bytes_after(program, axes.items[i]), false);
+  add_sums(program, &bytes, axes.items[0], (compression->left + compression->right) * dtype_size(DTYPE_FLOAT32), false);
   return bytes;
 }
 

@@ -60,53 +60,51 @@ static int64_t given_by_halves(int64_t ranks, int64_t count) {
 static void add(struct program *program, enum axis axis, const char *what, int64_t count, int64_t width) {
   struct collective collective = {
       .kind = COLLECTIVE_TREE_ALL_REDUCE, .axis = axis, .what = what, .width = width, .count = count, .times = 1};
-  if (program->job->parallelism.axes[axis] > 1) ARENA_PUSH(program->arena, program->ranks.collectives, collective);
+  ARENA_PUSH(program->arena, program->ranks.collectives, collective);
 }
-
-/* Ranks that are far apart lie along dp_replicate, neighbours along dp_shard. */
-static const enum axis far_to_near[] = {AXIS_DP_REPLICATE, AXIS_DP_SHARD};
 
 void tree_losses(struct program *program) {
   const char *what = program->step_end.counts ? "the loss, and what it is a mean over" : "the loss";
   int64_t numbers = program->step_end.counts ? 2 : 1;
-  for (int i = 0; i < 2; i++)
-    add(program, far_to_near[i], what, numbers * levels_of(program->job->parallelism.axes[far_to_near[i]]),
-        (int64_t)sizeof(double));
+  for (int i = 0; i < program->mesh.batches.count; i++) {
+    const enum axis axis = program->mesh.batches.items[i];
+    add(program, axis, what, numbers * levels_of(ranks_along(program, axis)), (int64_t)sizeof(double));
+  }
 }
 
 static void add_gradients(struct program *program) {
-  for (int i = 0; i < 2; i++)
-    add(program, far_to_near[i], "gradients of all parameters",
-        given_by_halves(program->job->parallelism.axes[far_to_near[i]], program->ranks.tree.gradients),
-        dtype_size(DTYPE_FLOAT32));
+  for (int i = 0; i < program->mesh.batches.count; i++) {
+    const enum axis axis = program->mesh.batches.items[i];
+    add(program, axis, "gradients of all parameters",
+        given_by_halves(ranks_along(program, axis), program->ranks.tree.gradients), dtype_size(DTYPE_FLOAT32));
+  }
 }
 
 int tree_sums(const struct program *program) {
-  bool both = program->job->parallelism.axes[AXIS_DP_REPLICATE] > 1 && is_sharded(program);
-  return both && job_has_tree(program->job) ? 2 : 1;
+  const int count = program->mesh.batches.count;
+  return count > 1 && job_has_tree(program->job) ? count : 1;
 }
 
 int tree_bucket(const struct program *program, int bucket, struct collective *list) {
   const struct collective *whole = &program->ranks.collectives.items[bucket];
-  int64_t replicas = program->job->parallelism.axes[AXIS_DP_REPLICATE];
-  int count = 0;
-  if (replicas > 1) {
-    list[count] = *whole;
-    list[count].kind = COLLECTIVE_TREE_ALL_REDUCE;
-    list[count].axis = AXIS_DP_REPLICATE;
-    list[count].length = whole->count;
-    list[count++].count = given_by_halves(replicas, whole->count);
+  const struct axes *axes = &program->mesh.batches;
+  for (int i = 0; i < axes->count; i++) {
+    list[i] = *whole;
+    list[i].kind = COLLECTIVE_TREE_ALL_REDUCE;
+    list[i].axis = axes->items[i];
+    list[i].length = whole->count;
+    list[i].count = given_by_halves(ranks_along(program, axes->items[i]), whole->count);
+    if (axes->items[i] != program->mesh.shards) continue;
+    list[i] = shard_scattered_by_tree(program, &program->optimizer.flat_ranges.items[bucket], whole->what);
+    list[i].after = whole->after;
+    list[i].iteration = whole->iteration;
   }
-  if (!is_sharded(program)) return count;
-  list[count] = shard_scattered_by_tree(program, &program->optimizer.flat_ranges.items[bucket], whole->what);
-  list[count].after = whole->after;
-  list[count++].iteration = whole->iteration;
-  return count;
+  return axes->count;
 }
 
 /* Elements that a rank takes from another at most of a flat range: of a half of all, or of a half of the shards. */
 static int64_t room_of_halves(const struct program *program, const struct flat_range *range) {
-  int64_t ranks = program->job->parallelism.axes[AXIS_DP_SHARD], half = (range->end - range->first + 1) / 2;
+  int64_t ranks = ranks_along(program, program->mesh.shards), half = (range->end - range->first + 1) / 2;
   int64_t shards = (ranks / 2 - 1) * range->shard_size + shard_last(program, range);
   return half > shards ? half : shards;
 }
@@ -120,30 +118,32 @@ static int64_t gathered_shards(int64_t count, int64_t ranks) {
   return ranks > 1 ? ranks * (count - count / ranks * (ranks - 1)) : 0;
 }
 
-/* Elements that a rank gathers of all along an axis at most, of a flat range. */
-static int64_t room_of_gathered(const struct program *program, const struct flat_range *range) {
-  int64_t replicated = gathered_shards(range->end - range->first, program->job->parallelism.axes[AXIS_DP_REPLICATE]);
-  int64_t shared = program->job->parallelism.axes[AXIS_DP_SHARD] * shard_last(program, range);
-  return replicated > shared ? replicated : shared;
-}
-
-/* The same where ranks divide nothing, of a bucket. */
-static int64_t room_of_bucket(const struct program *program, int64_t count) {
-  return program->target->ranks.gathers_sums ? gathered_shards(count, program->job->parallelism.axes[AXIS_DP_REPLICATE])
-                                             : (count + 1) / 2;
+/* Elements that a rank gathers of all along an axis at most, of a bucket; where states are split, of its flat range. */
+static int64_t room_of_gathered(const struct program *program, int64_t count, const struct flat_range *range) {
+  int64_t most = 0;
+  for (int i = 0; i < program->mesh.batches.count; i++) {
+    const enum axis axis = program->mesh.batches.items[i];
+    const int64_t ranks = ranks_along(program, axis);
+    const int64_t room =
+        axis == program->mesh.shards ? ranks * shard_last(program, range) : gathered_shards(count, ranks);
+    if (room > most) most = room;
+  }
+  return most;
 }
 
 /* What one bucket takes at a time, the largest. */
 static int64_t exchange_room(const struct program *program) {
+  const bool gathers = program->target->ranks.gathers_sums;
   int64_t most = 0;
   for (int i = 0; i < program->optimizer.flat_ranges.count && is_sharded(program); i++) {
     const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
-    int64_t room =
-        program->target->ranks.gathers_sums ? room_of_gathered(program, range) : room_of_halves(program, range);
+    const int64_t count = range->end - range->first;
+    int64_t room = gathers ? room_of_gathered(program, count, range) : room_of_halves(program, range);
     if (room > most) most = room;
   }
   for (int i = 0; i < program->ranks.collectives.count && !is_sharded(program); i++) {
-    int64_t room = room_of_bucket(program, program->ranks.collectives.items[i].length);
+    const int64_t count = program->ranks.collectives.items[i].length;
+    int64_t room = gathers ? room_of_gathered(program, count, NULL) : (count + 1) / 2;
     if (room > most) most = room;
   }
   return most;
@@ -160,10 +160,11 @@ static void plan_buckets(struct program *program) {
 static void make_room(struct program *program) {
   struct tree *tree = &program->ranks.tree;
   tree->losses = 2 * (int64_t)tree->levels;
-  for (int i = 0; i < 2; i++) {
-    int64_t ranks = program->job->parallelism.axes[far_to_near[i]], shards = gathered_shards(tree->gradients, ranks);
+  for (int i = 0; i < program->mesh.batches.count; i++) {
+    int64_t ranks = ranks_along(program, program->mesh.batches.items[i]);
+    int64_t shards = gathered_shards(tree->gradients, ranks);
     if (shards > tree->room) tree->room = shards;
-    if (ranks > 1 && 2 * ranks > tree->losses) tree->losses = 2 * ranks;
+    if (2 * ranks > tree->losses) tree->losses = 2 * ranks;
   }
 }
 
@@ -208,7 +209,7 @@ const char *tree_text(const struct program *program) {
     sums = arena_printf(arena, ", %lld additions and copies of %s a step", (long long)own - 1,
                         bytes_text(arena, tree->gradients * width));
   const char *whole = "";
-  if (program->job->parallelism.zero_stage >= 2 && !tree->by_buckets)
+  if (program->mesh.axes[program->mesh.shards].gradients == PLACED_SPLIT && !tree->by_buckets)
     whole = arena_printf(arena, "whole     %s of gradients on each rank, until they are added up\n",
                          bytes_text(arena, tree->gradients * width));
   return arena_printf(arena,
