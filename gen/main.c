@@ -6,6 +6,9 @@
 #include "gen/commands/cli/table.h"
 #include "gen/commands/launch/launch.h"
 
+/* The commit that the command was built from, see tools/version.sh; "" where nobody knows. */
+extern const char accel_commit[];
+
 /* The folder that the command itself lies in; NULL when the system does not tell. */
 static const char *own_folder(struct arena *arena) {
   char path[4096];
@@ -28,7 +31,7 @@ static int run(struct options *options, int argc, char **argv) {
 
 int main(int argc, char **argv) {
   if (is_agent(argc, argv)) return launch_agent(argv[3], argv + 4);
-  struct options options = {.arena = arena_new()};
+  struct options options = {.arena = arena_new(), .commit = accel_commit};
   options.binary = own_folder(options.arena);
   int status = run(&options, argc, argv);
   if ((fflush(stdout) != 0 || ferror(stdout)) && status == STATUS_OK) {

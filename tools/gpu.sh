@@ -21,7 +21,7 @@ esac
 libs_of() { sh "$toolkit" --libs $1 2>/dev/null; }
 
 if [ "$1" = --pc ]; then
-  version=$(sed -n 's/^#define ACCEL_VERSION "\(.*\)"/\1/p' gen/base/version.h)
+  version=$(sh tools/version.sh)
   requires='' libs='' traffic=''
   if libs_of "$needed" >/dev/null; then
     libs=$(libs_of "$needed $more" || libs_of "$needed")

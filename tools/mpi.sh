@@ -29,7 +29,7 @@ hwloc_flags() {
 }
 
 if [ "$1" = --pc ]; then
-  version=$(sed -n 's/^#define ACCEL_VERSION "\(.*\)"/\1/p' gen/base/version.h)
+  version=$(sh tools/version.sh)
   if libs=$(mpi_flags --libs); then requires= libs="$libs $(hwloc_flags --libs)"; else requires=", mpi" libs=; fi
   sed -e "s|@prefix@|$2|" -e "s|@libdir@|$3|" -e "s|@version@|$version|" -e "s|@requires@|$requires|" -e "s|@mpi@|$libs|"
   exit 0

@@ -3,11 +3,10 @@
 #ifndef ACCEL_H
 #define ACCEL_H
 
-#define ACCEL_VERSION "0.1.0"
-
 #include "logger.h"
 #include "operations.h"
 #include "process.h"
 #include "value.h"
+#include "version.h"
 
 #endif

@@ -25,7 +25,7 @@ expect() {
 job=examples/jobs/quickstart.yaml
 expect "no argument: overview" 0 '^usage: accel-gen JOB -o FILE.c' "$gen"
 expect "--help" 0 '^usage: accel-gen JOB -o FILE.c' "$gen" --help
-expect "--version" 0 '^accel-gen [0-9]*\.[0-9]*\.[0-9]*$' "$gen" --version
+expect "--version" 0 '^accel-gen [0-9]*\.[0-9]*\.[0-9]*\( (commit [0-9a-f]*\( with changes\)*)\)*$' "$gen" --version
 ranks=build/tests/scratch/commands/ranks.yaml
 sed 's/^data:/devices: {nodes: 2, per_node: 4}\ndata:/' "$job" >"$ranks"
 expect "launch by mpirun" 0 'HWLOC_COMPONENTS=-opencl .*mpirun --bind-to none -n 8 --host a:4,b:4 ./trainer --steps 3$' \

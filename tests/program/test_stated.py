@@ -121,7 +121,7 @@ class Stated(unittest.TestCase):
         """Defaults that this version does not have are not made up."""
         text = self.generate(TREE / "examples/jobs/tiny.yaml")
         digest = member(text, "job_digest")
-        (self.folder / "old.c").write_text(text.replace(digest, "0" * 64).replace("accel-gen 0.1.0", "accel-gen 0.0.9"))
+        (self.folder / "old.c").write_text(text.replace(digest, "0" * 64).replace("accel-gen 0.2.0", "accel-gen 0.0.9"))
         self.assertIn("the defaults of accel-gen 0.0.9 that it leaves out are not those of accel-gen",
                       command("check", "--resolved", self.folder / "old.c", status=1))
         self.generate(TREE / "examples/jobs/tiny.yaml", "--set", "optimizer.lr=0.5", "--set", "optimizer.eps=1e-5", name="new.c")
@@ -129,7 +129,7 @@ class Stated(unittest.TestCase):
                                           capture_output=True, text=True).stdout)["job"]
         self.assertEqual([(change["name"], change["a"], change["b"]) for change in found],
                          [("optimizer.lr", stated(text).get("optimizer.lr", "(default)"), "0.5"),
-                          ("optimizer.eps", "(default)", "1e-05"), ("defaults", "accel-gen 0.0.9", "accel-gen 0.1.0")])
+                          ("optimizer.eps", "(default)", "1e-05"), ("defaults", "accel-gen 0.0.9", "accel-gen 0.2.0")])
         (self.folder / "none.c").write_text("int main(void) { return 0; }\n")
         self.assertIn("it states no job", command("check", "--resolved", self.folder / "none.c", status=1))
 

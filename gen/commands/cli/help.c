@@ -113,7 +113,7 @@ int command_help(const struct options *options) {
 }
 
 int command_version(const struct options *options) {
-  (void)options;
-  printf("accel-gen %s\n", ACCEL_VERSION);
+  bool known = options->commit[0] != '\0';
+  printf("accel-gen %s%s%s%s\n", ACCEL_VERSION, known ? " (commit " : "", options->commit, known ? ")" : "");
   return STATUS_OK;
 }

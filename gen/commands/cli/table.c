@@ -166,8 +166,9 @@ const struct command command_table[] = {
      .takes_dashes = true,
      .run = command_help},
     {.name = "version",
-     .summary = "print the version",
-     .forms = {{"version", "print the version"}},
+     .summary = "print the version, and the commit that it was built from",
+     .page = "versions.md",
+     .forms = {{"version", "print the version, and the commit that it was built from"}},
      .run = command_version},
     {0},
 };

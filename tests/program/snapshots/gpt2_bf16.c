@@ -1,4 +1,4 @@
-/* gpt2: a training program for one job, written by accel-gen 0.1.0.
+/* gpt2: a training program for one job, written by accel-gen 0.2.0.
  *
  * job       job.yaml, 7a84d21f60e686b2295bb1d508147e78dbc3f018b3a65116d696cb326c9a7f20
  * model     gpt2.c: 2 layers, 3,840 parameters (1 tied)
@@ -1491,7 +1491,7 @@ static const struct accel_state states[] = {
     {"optimizer", "exp_avg_sq", ACCEL_FLOAT32, offsetof(struct arena, moment_2), 3968, NULL, 0},
 };
 
-/* The keys of the job that differ from the defaults of accel-gen 0.1.0, a digest of the model's C, and whether the key
+/* The keys of the job that differ from the defaults of accel-gen 0.2.0, a digest of the model's C, and whether the key
  * may change when the run is continued. The digests below are of all keys. */
 static const struct accel_key keys[] = {
     {"model.source", "gpt2.c", true},
@@ -1520,7 +1520,7 @@ static const struct accel_program program = {
     .summary = "2 layers, 0.00 M parameters, bfloat16",
     .job_digest = "7a84d21f60e686b2295bb1d508147e78dbc3f018b3a65116d696cb326c9a7f20",
     .fixed_digest = "19d699b48e0c8de3",
-    .generator = "accel-gen 0.1.0",
+    .generator = "accel-gen 0.2.0",
     .plan = "model     gpt2.c: 2 layers, 3,840 parameters (1 tied)\n"
             "step      3 x 4 = 12 tokens, 302 kFLOP (matmuls 87 %)\n"
             "memory    0.1 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0\n"

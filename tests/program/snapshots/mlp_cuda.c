@@ -1,4 +1,4 @@
-/* mlp_table: a training program for one job, written by accel-gen 0.1.0. This is what the host does; its
+/* mlp_table: a training program for one job, written by accel-gen 0.2.0. This is what the host does; its
  * kernels are in the file of the same name that ends with .cu.
  *
  * job       job.yaml, 4cce10e812ac202bf2a29f44b3a852aec847549dd9a51ebb274d606c013d0d57
@@ -389,7 +389,7 @@ static const struct accel_state states[] = {
     {"optimizer", "exp_avg_sq", ACCEL_FLOAT32, offsetof(struct arena, moment_2), 192, NULL, 0},
 };
 
-/* The keys of the job that differ from the defaults of accel-gen 0.1.0, a digest of the model's C, and whether the key
+/* The keys of the job that differ from the defaults of accel-gen 0.2.0, a digest of the model's C, and whether the key
  * may change when the run is continued. The digests below are of all keys. */
 static const struct accel_key keys[] = {
     {"model.source", "mlp_table.c", true},
@@ -415,7 +415,7 @@ static const struct accel_program program = {
     .summary = "0.00 M parameters, float32",
     .job_digest = "4cce10e812ac202bf2a29f44b3a852aec847549dd9a51ebb274d606c013d0d57",
     .fixed_digest = "c5e528966567d5c4",
-    .generator = "accel-gen 0.1.0",
+    .generator = "accel-gen 0.2.0",
     .plan = "model     mlp_table.c: 122 parameters\n"
             "step      3 rows, 1.93 kFLOP (matmuls 87 %)\n"
             "memory    48.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 48.0\n"

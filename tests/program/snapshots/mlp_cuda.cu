@@ -1,4 +1,4 @@
-/* mlp_table: the kernels of a training program, written by accel-gen 0.1.0. The host's half is the file of the same
+/* mlp_table: the kernels of a training program, written by accel-gen 0.2.0. The host's half is the file of the same
  * name that ends with .c; functions that are extern "C" are called from there and put work into the compute stream. */
 #include <accel/gpu/kernels.h>
 #include <assert.h>

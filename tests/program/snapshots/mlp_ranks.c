@@ -1,4 +1,4 @@
-/* mlp_table: a training program for one job, written by accel-gen 0.1.0.
+/* mlp_table: a training program for one job, written by accel-gen 0.2.0.
  *
  * job       job.yaml, a9d9dd2eefd7e063503d40c39803c5d097f2e0b0427dad7c69141bfd398bbc2d
  * model     mlp_table.c: 122 parameters
@@ -514,7 +514,7 @@ static const struct accel_row rows[] = {
     {48, 64, 80, 32},
 };
 
-/* The keys of the job that differ from the defaults of accel-gen 0.1.0, a digest of the model's C, and whether the key
+/* The keys of the job that differ from the defaults of accel-gen 0.2.0, a digest of the model's C, and whether the key
  * may change when the run is continued. The digests below are of all keys. */
 static const struct accel_key keys[] = {
     {"model.source", "mlp_table.c", true},
@@ -542,7 +542,7 @@ static const struct accel_program program = {
     .summary = "0.00 M parameters, float32",
     .job_digest = "a9d9dd2eefd7e063503d40c39803c5d097f2e0b0427dad7c69141bfd398bbc2d",
     .fixed_digest = "1d78ddfffff65ccc",
-    .generator = "accel-gen 0.1.0",
+    .generator = "accel-gen 0.2.0",
     .plan =
         "model     mlp_table.c: 122 parameters\n"
         "step      12 rows, 3.86 kFLOP (matmuls 87 %)\n"
