@@ -4,6 +4,8 @@
 #include "gen/ir/op.h"
 
 const struct foreign foreign_functions[] = {
+    {" top_k_places ", "accel-gen 0.1", "top_k_indices(x, k)", NULL},
+    {" group_places ", "accel-gen 0.1", "group_positions(index, groups, capacity)", NULL},
     {" view view_as reshape_as flatten unflatten ravel squeeze unsqueeze ", "PyTorch", "reshape(x, dims...)", NULL},
     {" expand_dims newaxis ", "NumPy", "reshape(x, dims...)", NULL},
     {" expand expand_as broadcast_to broadcast_tensors ", "PyTorch", NULL,

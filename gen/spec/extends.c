@@ -6,6 +6,7 @@
 
 #include "gen/base/path.h"
 #include "gen/spec/assign.h"
+#include "gen/spec/requires.h"
 #include "gen/spec/source.h"
 #include "gen/spec/yaml.h"
 
@@ -184,6 +185,7 @@ static const struct spec_node *read_below(struct extender *e, const struct level
 
 /* The document over what it extends, without the key; NULL with an error. */
 static const struct spec_node *extend(struct extender *e, const struct level *level, const struct spec_node *document) {
+  if (!requires_is_met(e->arena, document, e->diags)) return NULL;
   const struct spec_node *names = spec_find(document, "extends");
   if (names == NULL) return document;
   struct spec_node *own = spec_copy_map(e->arena, document, 0);

@@ -6,6 +6,7 @@
 #include "gen/spec/bind.h"
 #include "gen/spec/extends.h"
 #include "gen/spec/override.h"
+#include "gen/spec/requires.h"
 #include "gen/spec/resolve.h"
 #include "gen/spec/rules.h"
 #include "gen/spec/schema.h"
@@ -78,7 +79,7 @@ struct job *job_parse_by(struct arena *arena, struct json_t *schema, const char 
   const struct spec_source *source = source_of(arena, file, text, length, false, diags);
   struct extended_files files = {0};
   const struct spec_node *document = read_document(arena, source, overrides, n_overrides, &files, diags);
-  if (document == NULL) return NULL;
+  if (document == NULL || !requires_is_met(arena, document, diags)) return NULL;
   if (diags->errors == before) {
     struct job *job = job_of_document(arena, schema, file, document, diags);
     if (job != NULL) job->extends = files.items;

@@ -27,6 +27,7 @@ BASES = {
 # The values of keys where their type does not say which are worth trying.
 VALUES = {
     "extends": [],  # files: tests/spec/test_extends.py
+    "requires": [],  # tests/spec/test_versions.py
     "training.samples": [20, 50],
     "training.epochs": [1],
     "model.weights": [],  # from another run: tests/program/test_parity.py

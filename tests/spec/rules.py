@@ -2,13 +2,16 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import jsonschema
 import numpy as np
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 ROOT = Path(__file__).resolve().parents[2]
 FLOAT32 = np.finfo(np.float32)
+VERSION = re.search(r'ACCEL_VERSION "(.*)"', (ROOT / "include" / "accel" / "version.h").read_text())[1]
 SCHEMA = json.loads((ROOT / "schemas" / "job.schema.json").read_text())
 
 
@@ -219,8 +222,19 @@ def parts_hold(data):
     return True
 
 
+def version_holds(job):
+    """What gen/spec/requires.c says. An empty condition is none."""
+    conditions = job.get("requires", ">=0.1").split(",")
+    try:
+        return all(condition.strip() and SpecifierSet(condition).contains(VERSION) for condition in conditions)
+    except InvalidSpecifier:
+        return False
+
+
 def rules_hold(job):
     """What gen/spec/rules.c says."""
+    if not version_holds(job):
+        return False
     warmup, decay = compared(job, "schedule.warmup_steps"), compared(job, "schedule.decay_steps")
     if warmup > (compared(job, "training.steps") or math.inf) or 0 < decay < warmup:
         return False

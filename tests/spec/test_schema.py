@@ -30,7 +30,8 @@ ANNOTATIONS = {"$schema", "title", "description", "default", "$defs", "patternEr
 PATTERNS = {"^[A-Za-z_][A-Za-z0-9_]*$": "a", "^[A-Za-z_][A-Za-z0-9_.]*$": "a.b",
             "^[^\\x00-\\x1f\\x7f]*$": "dir/ä b", "^[f][p][3][2]$": "fp32", "^[a][l][l]$": "all", "^[1-9][0-9]*[m][i][n]$": "30min",
             "^[o][n][_][A-Za-z0-9_]+$": "on_step",
-            "^[a][u][t][o]$": "auto", "^[1-9][0-9]*[KMGT][B]$": "5GB", "^[1-9][0-9]*[KMGT][i]*[B]$": "16GiB"}
+            "^[a][u][t][o]$": "auto", "^[1-9][0-9]*[KMGT][B]$": "5GB", "^[1-9][0-9]*[KMGT][i]*[B]$": "16GiB",
+            "^[ 0-9.,*<=>!~]+$": ">=0.1"}
 
 # What a job needs that extends no file.
 REQUIRED = next(part["else"]["required"] for part in SCHEMA["allOf"] if part["if"] == {"required": ["extends"]})
