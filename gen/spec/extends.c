@@ -201,3 +201,9 @@ const struct spec_node *extends_apply(struct arena *arena, const char *file, con
   if (stat(file, &job.identity) != 0) job.identity = (struct stat){0}; /* a text that no file holds */
   return extend(&e, &job, document);
 }
+
+const struct spec_node *extends_merge(struct arena *arena, const struct spec_node *below, const struct spec_node *above,
+                                      struct diagnostics *diags) {
+  struct extender e = {.arena = arena, .diags = diags};
+  return merge(&e, below, above);
+}

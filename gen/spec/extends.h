@@ -17,4 +17,9 @@ struct extended_files {
 const struct spec_node *extends_apply(struct arena *arena, const char *file, const struct spec_node *document,
                                       struct extended_files *files, struct diagnostics *diags);
 
+/* A document over another: groups are merged key by key, any other value of `above` replaces that of `below`, and null
+ * takes it away. NULL with an error where a group has too many keys. */
+const struct spec_node *extends_merge(struct arena *arena, const struct spec_node *below, const struct spec_node *above,
+                                      struct diagnostics *diags);
+
 #endif

@@ -49,6 +49,9 @@ int command_launch(const struct options *options);
  */
 int command_import(const struct options *options);
 
+/* accel-gen config, and config update FILE: the defaults of a machine, which jobs extend. */
+int command_config(const struct options *options);
+
 /* accel-gen help [TOPIC]: a command, a group or a key of the job. */
 int command_help(const struct options *options);
 

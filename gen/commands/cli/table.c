@@ -155,6 +155,20 @@ const struct command command_table[] = {
      .needed = {"a configuration"},
      .most = MANY,
      .run = command_import},
+    {.name = "config",
+     .summary = "write the defaults of this machine, for jobs to extend",
+     .about =
+         "Asks in a terminal, with what the machine has as the answer to each question; ? explains a key. A job takes "
+         "the file with extends: FILE and overrides what it likes. update adds the keys that a file lacks and leaves "
+         "what it says; comments are not kept.",
+     .page = "job.md#extends",
+     .forms = {{"config [-o FILE]", "ask for the defaults of this machine, and write them for jobs to extend"},
+               {"config --default [-o FILE]", "write what the machine has, and ask nothing"},
+               {"config update FILE", "add what a file lacks"}},
+     .words = " update ",
+     .only_words = true,
+     .most = 2,
+     .run = command_config},
     {.name = "help",
      .summary = "explain a command, or a group or key of the job",
      .about =
@@ -177,11 +191,11 @@ const struct command command_table[] = {
 
 const struct option option_table[] = {
     {"-o", "--output", "FILE", .completes = COMPLETES_FILE, MEMBER(output),
-     .commands = " JOB build tune audit diff data checkpoint import ",
+     .commands = " JOB build tune audit diff data checkpoint import config ",
      .summary =
          "where to write; - is standard output. The file appears whole or not at all; a file that is read is refused"},
     {"--set", NULL, "KEY=VALUE", .completes = COMPLETES_SETTING, .read = value_override,
-     .commands = " JOB build plan tune check model launch import ",
+     .commands = " JOB build plan tune check model launch import config ",
      .summary =
          "override a key of the job: --set optimizer.lr=3e-4 --set data.train.path=other.txt; the value is YAML"},
     {"--program", NULL, "KIND", .choices = " train evaluate generate ", MEMBER(program),
@@ -237,6 +251,7 @@ const struct option option_table[] = {
          "A file that is not text (JSON, a table, compressed) is refused unless --format is given"},
     {"--format", NULL, "KIND", .choices = " accelerate deepspeed trainer llamafactory axolotl nanogpt ", MEMBER(format),
      .commands = " import ", .page = "import.md", .summary = "what the files are, where their keys do not say it"},
+    {"--default", .commands = " config ", MEMBER(takes_defaults), .summary = "ask nothing: take what the machine has"},
     {"--strict", .commands = " import ", MEMBER(strict), .summary = "write no job when a key is refused or not known"},
     {"--fail-on", NULL, "V", .choices = " broken unproved never ", MEMBER(fail_on), .commands = " audit ",
      .page = "audit.md", .summary = "which verdict gives exit status 1 (unproved, and broken with it)"},
