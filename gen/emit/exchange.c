@@ -36,8 +36,20 @@ static void set_units(const struct program *program, struct jinja_value value, c
   jinja_set(arena, value, "reduced", numbers_value(arena, sends && leaves ? reduced : NULL, count));
 }
 
+void set_stage_exchange(const struct program *program, struct jinja_value value, const struct step *step) {
+  const struct call *call = step->node->call;
+  const bool sends = step->used != NULL && call->forward != NULL && job_reduces_each(program->job);
+  set_units(program, value, step, sends);
+  jinja_set(program->arena, value, "used",
+            numbers_value(program->arena, sends ? step->used : NULL, sends ? call->count : 0));
+}
+
 void set_exchange(const struct program *program, struct jinja_value value, const struct step *step, bool sends,
                   bool last) {
+  if (program->ranks.pipeline.stages > 0) {
+    set_stage_exchange(program, value, step);
+    return;
+  }
   bool otherwise = last && shard_sends_otherwise(program);
   if (sends) set_complete(program->arena, value, step);
   set_units(program, value, step, sends);

@@ -230,6 +230,28 @@ static struct jinja_value outgoing_value(const struct program *program) {
   return list;
 }
 
+/* By stage, the unit with which it begins; units.count where it uses none. */
+static struct jinja_value units_value(const struct program *program, const int *units) {
+  struct jinja_value list = jinja_list(program->arena);
+  for (int k = 0; units != NULL && k < program->ranks.pipeline.stages; k++)
+    jinja_push(program->arena, list, jinja_int(units[k] >= 0 ? units[k] : program->ranks.fsdp_units.count));
+  return list;
+}
+
+/* By rank, where its flat ranges of units begin, which are after all others. */
+static struct jinja_value first_layers_value(const struct program *program) {
+  const struct flat_range_list *ranges = &program->optimizer.flat_ranges;
+  struct jinja_value list = jinja_list(program->arena);
+  int i = 0;
+  for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
+    while (i < ranges->count &&
+           (ranges->items[i].stage < k || (ranges->items[i].stage == k && ranges->items[i].fsdp_unit < 0)))
+      i++;
+    jinja_push(program->arena, list, jinja_int(i));
+  }
+  return list;
+}
+
 static struct jinja_value rooms_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
   for (int k = 0; k < program->ranks.pipeline.stages; k++)
@@ -255,6 +277,9 @@ struct jinja_value pipeline_value(const struct program *program) {
   jinja_set(arena, value, "rooms", rooms_value(program));
   set_bool(arena, value, "defers", schedule->defers);
   jinja_set(arena, value, "stages", stages_value(program));
+  jinja_set(arena, value, "first_units", units_value(program, program->ranks.pipeline.first_units));
+  jinja_set(arena, value, "last_units", units_value(program, program->ranks.pipeline.last_units));
+  jinja_set(arena, value, "first_layers", first_layers_value(program));
   jinja_set(arena, value, "ranges", ranges_value(program));
   jinja_set(arena, value, "shared", shared_value(program));
   return value;

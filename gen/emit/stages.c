@@ -99,6 +99,7 @@ static struct jinja_value stage_statement(const struct program *program, const s
   struct arena *arena = program->arena;
   if (step->callee == NULL) return kernel_call_value(program, function, step);
   struct jinja_value value = call_value(program, function, step);
+  set_stage_exchange(program, value, step);
   if (!step->callee->staged) return value;
   set_text(arena, value, "callee", stage_name(arena, step->callee, stage));
   set_bool(arena, value, "random", stage_draws(step->callee, stage));

@@ -148,6 +148,9 @@ struct jinja_value pipeline_value(const struct program *program);
 void set_exchange(const struct program *program, struct jinja_value value, const struct step *step, bool sends,
                   bool last);
 
+/* The same of a statement of a stage of a pipeline, and the units of whose gradients it has memory. */
+void set_stage_exchange(const struct program *program, struct jinja_value value, const struct step *step);
+
 /* The arguments with which `step` calls an entry function over the arena's member `weights`. */
 struct jinja_value entry_arguments_value(const struct program *program, const struct function *function,
                                          const char *weights);

@@ -106,6 +106,8 @@ struct pipeline {
   struct schedule schedule;       /* in which order ranks run their stages */
   int64_t *rooms;                 /* by stage: of how many micro-batches it keeps samples and activations at a time */
   int64_t most_rooms;             /* of any stage; 1 in a program that does not train */
+  int *first_units, *last_units;  /* by stage: the unit of FSDP with which its forward and its backward begin; -1: it
+                                     uses none; NULL: there are none */
 };
 
 struct compression {

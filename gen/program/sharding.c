@@ -23,7 +23,7 @@ bool shard_arrives_apart(const struct program *program) {
 }
 
 bool shard_sends_otherwise(const struct program *program) {
-  return shard_adds_up(program) && program->mesh.batches.count > 1;
+  return shard_adds_up(program) && program->mesh.batches.count > 1 && program->ranks.pipeline.stages == 0;
 }
 
 bool weights_are_split(const struct program *program) {

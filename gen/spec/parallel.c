@@ -43,7 +43,7 @@ int64_t job_round(const struct job *job) {
 }
 
 bool job_adds_gradients(const struct job *job) {
-  return job_accumulates(job) && !job_reduces_each(job);
+  return job_accumulates(job) && (!job_reduces_each(job) || job->parallelism.axes[AXIS_PP] > 1);
 }
 
 /* In a tree a rank's own micro-batches add up first: with several, gradients are needed until the last one. */

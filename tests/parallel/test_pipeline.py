@@ -139,8 +139,17 @@ class Pipeline(BesideOne):
         self.assertEqual([stage["optimizer"] for stage in plan["pipeline"]["stages"]], [4 * 2 * (layers + end) // 2 for end in ends])
         self.assertEqual([c["kind"] for c in plan["collectives"] if c["axis"] == "dp_shard"], ["reduce-scatter", "all-reduce", "all-reduce", "all-gather"])
         self.beside(8, 2, batch=2, mesh={"zero_stage": 1, "tp": 2, "megatron": {"sequence_parallelism": True}}, **groups)
-        self.beside(4, 2, each=1, mesh={"zero_stage": 1}, **groups)
-        self.beside(8, 2, batch=2, schedule="gpipe", mesh={"zero_stage": 1, "cp": 2, "dp_replicate": 2}, **groups,
+
+    def test_with_sharded_weights(self):
+        """A stage holds two of its layers at a time, and sends their gradients with each micro-batch; those of embeddings, which are cut
+        alike on two stages, once a step."""
+        groups = {"config": {**CONFIG, "dropout": 0.0}}
+        plan = self.beside(4, 2, each=1, mesh={"zero_stage": 3}, **groups).plan()
+        sharded = [(c["kind"], c["bytes"] // 4, c["times"]) for c in plan["collectives"] if c["axis"] == "dp_shard" and c["bytes"] > 1000]
+        width = CONFIG["n_embd"]
+        layers, others = 2 * (12 * width * width + 13 * width), (CONFIG["vocab_size"] + CONFIG["block_size"]) * width
+        self.assertEqual(sharded, [("reduce-scatter", layers, 4), ("reduce-scatter", others, 1), ("all-gather", layers, 8), ("all-gather", others, 1)])
+        self.beside(8, 2, batch=2, schedule="gpipe", mesh={"zero_stage": 2, "cp": 2, "dp_replicate": 2}, **groups,
                     optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1, "param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
 
     def test_the_largest_gradient_of_divided_matrices(self):
@@ -248,11 +257,11 @@ class Files(unittest.TestCase):
     def test_from_stages_of_divided_matrices_to_one_rank(self):
         self.resumed((4, 4, {"pp": 2, "tp": 2, "pp_schedule": "zero_bubble"}), (1, 4, {}))
 
-    def test_from_stages_of_sharded_states_to_shards_of_matrices(self):
-        self.resumed((4, 2, {"pp": 2, "zero_stage": 1}), (4, 2, {"tp": 2, "zero_stage": 3}))
+    def test_from_stages_of_sharded_weights_to_shards_of_matrices(self):
+        self.resumed((4, 2, {"pp": 2, "zero_stage": 3}), (4, 2, {"tp": 2, "zero_stage": 3}))
 
-    def test_from_one_rank_to_stages_of_sharded_states(self):
-        self.resumed((1, 4, {}), (8, 2, {"pp": 2, "tp": 2, "zero_stage": 1}))
+    def test_from_one_rank_to_stages_of_sharded_weights(self):
+        self.resumed((1, 4, {}), (8, 2, {"pp": 2, "tp": 2, "zero_stage": 3}))
 
     def test_from_divided_sequences_to_stages_of_them(self):
         self.resumed((4, 2, {"sp": 2}), (4, 4, {"pp": 2, "cp": 2}))
@@ -271,7 +280,7 @@ class Files(unittest.TestCase):
 class Programs(unittest.TestCase):
     """Evaluators and generators whose stages divide the layers, whatever other ranks the job has."""
 
-    MESHES = ((2, {"pp": 2}), (4, {"pp": 2, "tp": 2}), (4, {"pp": 4}))
+    MESHES = ((2, {"pp": 2, "zero_stage": 3}), (4, {"pp": 2, "tp": 2}), (4, {"pp": 4}))
 
     @classmethod
     def setUpClass(cls):
@@ -350,9 +359,9 @@ class Refused(unittest.TestCase):
     def test_more_stages_than_there_can_be(self):
         self.refused("34 layers in stages of 1 are more than 32 stages", config={**CONFIG, "n_layer": 34}, parallelism={"pp": 2, **chunks(1)})
 
-    def test_shards(self):
-        self.refused("'parallelism.zero_stage' does not go with ranks that divide the layers",
-                     parallelism={"pp": 2, "zero_stage": 2})
+    def test_shards_of_gradients_that_come_later(self):
+        self.refused("'parallelism.zero_stage' does not go with parallelism.pp_schedule: zero_bubble",
+                     parallelism={"pp": 2, "pp_schedule": "zero_bubble", "zero_stage": 2})
 
 
 if __name__ == "__main__":

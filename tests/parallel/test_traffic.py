@@ -94,6 +94,16 @@ class Traffic(unittest.TestCase):
         plan, trainer = self.check(4, ("dp_shard", "tp"), "weights from", config=LAYERS, parallelism={"tp": 2, "zero_stage": 3})
         self.check_order(trainer, plan)
 
+    def test_stages(self):
+        """Of ranks along dp_shard, on the stage that has most."""
+        trainer = Ranks(4, job_of(4, 2, STEPS, config=LAYERS, parallelism={"pp": 2, "zero_stage": 3},
+                                  accumulation={"num_steps": 2, "sync_with_dataloader": False}))
+        trainer.build()
+        plan = [c for c in trainer.plan()["collectives"] if c["axis"] == "dp_shard"]
+        before = sum(c["bytes"] for c in plan if c["what"] == "its other weights")
+        most = max(counts["dp_shard"][1] for counts in self.counted(trainer))
+        self.assertEqual(most, STEPS * sum(c["times"] * c["bytes"] for c in plan) + before)
+
     def test_divided_sequences(self):
         plan, trainer = self.check(4, ("dp_replicate", "sp"), config=LAYERS, parallelism={"sp": 2},
                                    accumulation={"num_steps": 2, "sync_with_dataloader": False})

@@ -9,6 +9,7 @@
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/program/match.h"
+#include "gen/program/sharding.h"
 #include "gen/program/weight_names.h"
 #include "gen/program/weights.h"
 
@@ -37,7 +38,8 @@ static int64_t elements_of(const struct weight_node *node) {
 static bool has_gradient_alone(const struct program *program, const struct weight_node *node) {
   if (node->parameter != NULL) {
     const struct weight *weight = weight_named(program->weights, node->path);
-    return weight->gradient >= 0 && !weight->zero;
+    return weight->gradient >= 0 &&
+           (!weight->zero || job_adds_gradients(program->job)); /* cleared, it may be added to */
   }
   for (int i = 0; i < node->n_children; i++)
     if (!has_gradient_alone(program, node->children[i])) return false;
@@ -250,10 +252,10 @@ int fsdp_unit_of(const struct program *program, const struct weight *weight) {
 
 /* ---- When they come and leave ---- */
 
-/* The iterations that use units, in the order in which they run. */
+/* The iterations that use units, in the order in which they run; of a pipeline, the stage that does. */
 struct use {
   struct step *step;
-  int iteration, fsdp_unit;
+  int iteration, fsdp_unit, stage;
 };
 struct use_list {
   struct use *items;
@@ -272,18 +274,19 @@ static int *new_row(struct arena *arena, int count) {
   return row;
 }
 
-static void add_uses(struct program *program, struct use_list *list, const struct function *function,
+static void add_uses(struct program *program, struct use_list *list, const struct function *function, int stage,
                      const char *const *prefixes) {
   for (int s = 0; s < function->n_steps; s++) {
     struct step *step = &function->steps[s];
     const struct call *call = step->node->call;
+    if (function->staged) stage = step->stage;
     for (int k = 0; step->callee != NULL && k < call->count; k++) {
       int iteration = call->forward != NULL ? call->count - 1 - k : k;
       const char *const *inner = weight_scopes(program->arena, call, iteration, prefixes);
       int unit = -1;
       for (int i = 0; i < call->callee->n_scopes && unit < 0; i++) unit = fsdp_unit_at(program, inner[i]);
       if (unit < 0) {
-        add_uses(program, list, step->callee, inner);
+        add_uses(program, list, step->callee, stage, inner);
         continue;
       }
       if (step->used == NULL) {
@@ -292,7 +295,7 @@ static void add_uses(struct program *program, struct use_list *list, const struc
         step->arrives = new_row(program->arena, call->count);
       }
       step->used[iteration] = unit;
-      struct use use = {step, iteration, unit};
+      struct use use = {step, iteration, unit, stage};
       ARENA_PUSH(program->arena, *list, use);
     }
   }
@@ -324,16 +327,26 @@ static void add_gathers(struct program *program, const struct use_list *list, bo
   }
 }
 
+/* The sums that have been started when the gradients of a use are on their way. Without stages all buckets are sent in
+ * the order of the flat ranges; a stage sends those of its layers alone before it waits for all of them. */
+static int sums_after(const struct program *program, const struct use_list *list, int use) {
+  const struct fsdp_unit *units = program->ranks.fsdp_units.items;
+  int sums = 0;
+  if (program->ranks.pipeline.stages == 0) return units[list->items[use].fsdp_unit].end * tree_sums(program);
+  for (int i = 0; i <= use; i++) sums += units[list->items[i].fsdp_unit].end - units[list->items[i].fsdp_unit].first;
+  return sums;
+}
+
 /* Gradients of a unit go where those of the one before it in that slot were, once these have left. */
 static void add_settled(struct program *program, const struct use_list *list) {
   for (int i = 0; i < list->count; i++) {
     const struct use *use = &list->items[i];
     int last = -1;
     for (int k = 0; k < i; k++)
-      if (share_slot(program, list->items[k].fsdp_unit, use->fsdp_unit)) last = list->items[k].fsdp_unit;
+      if (share_slot(program, list->items[k].fsdp_unit, use->fsdp_unit)) last = k;
     if (last < 0) continue;
     if (use->step->reduced == NULL) use->step->reduced = new_row(program->arena, use->step->node->call->count);
-    use->step->reduced[use->iteration] = program->ranks.fsdp_units.items[last].end * tree_sums(program);
+    use->step->reduced[use->iteration] = sums_after(program, list, last);
   }
 }
 
@@ -352,9 +365,9 @@ void plan_gathers(struct program *program) {
   struct use_list forward = {0}, backward = {0}, evaluation = {0};
   if (program->ranks.fsdp_units.count == 0) return;
   find_flat_ranges(program);
-  add_uses(program, &forward, program->entry.forward, root);
-  add_uses(program, &backward, program->entry.backward, root);
-  if (program->entry.second != NULL) add_uses(program, &evaluation, program->entry.second, root);
+  add_uses(program, &forward, program->entry.forward, 0, root);
+  add_uses(program, &backward, program->entry.backward, 0, root);
+  if (program->entry.second != NULL) add_uses(program, &evaluation, program->entry.second, 0, root);
   if (job_reduces_each(program->job)) add_settled(program, &backward);
   program->ranks.first_fsdp_unit = forward.items[0].fsdp_unit;
   if (program->job->parallelism.zero_stage < 3) return;
@@ -365,4 +378,41 @@ void plan_gathers(struct program *program) {
   for (int i = 0; i < forward.count; i++) ARENA_PUSH(program->arena, all, forward.items[i]);
   for (int i = 0; i < backward.count; i++) ARENA_PUSH(program->arena, all, backward.items[i]);
   add_gathers(program, &all, here);
+}
+
+/* ---- The same of the stages of a pipeline ---- */
+
+static struct use_list uses_of_stage(struct program *program, const struct use_list *all, int stage) {
+  struct use_list list = {0};
+  for (int i = 0; i < all->count; i++)
+    if (all->items[i].stage == stage) ARENA_PUSH(program->arena, list, all->items[i]);
+  return list;
+}
+
+/* What a stage uses in one way of a micro-batch: which unit comes first, and when the others come. Between two
+ * micro-batches of a stage, or its forward and its backward, others may have been where its layers were. */
+static int plan_stage(struct program *program, const struct function *function, int stage, bool *here) {
+  static const char *const root[] = {""};
+  struct use_list all = {0};
+  add_uses(program, &all, function, 0, root);
+  struct use_list own = uses_of_stage(program, &all, stage);
+  if (function->forward != NULL) add_settled(program, &own);
+  memset(here, 0, (size_t)program->ranks.fsdp_units.count * sizeof *here);
+  if (weights_are_split(program)) add_gathers(program, &own, here);
+  return own.count > 0 ? own.items[0].fsdp_unit : -1;
+}
+
+void plan_stage_gathers(struct program *program) {
+  struct pipeline *pipeline = &program->ranks.pipeline;
+  const size_t count = (size_t)pipeline->stages;
+  if (program->ranks.fsdp_units.count == 0) return;
+  find_flat_ranges(program);
+  bool *here = arena_alloc(program->arena, ((size_t)program->ranks.fsdp_units.count + 1) * sizeof *here);
+  pipeline->first_units = arena_alloc(program->arena, count * sizeof *pipeline->first_units);
+  pipeline->last_units = arena_alloc(program->arena, count * sizeof *pipeline->last_units);
+  for (int k = 0; k < pipeline->stages; k++) {
+    pipeline->first_units[k] = plan_stage(program, program->entry.forward, k, here);
+    pipeline->last_units[k] = plan_stage(program, program->entry.backward, k, here);
+    if (program->entry.second != NULL) plan_stage(program, program->entry.second, k, here);
+  }
 }

@@ -20,4 +20,8 @@ int fsdp_unit_of(const struct program *program, const struct weight *weight);
 /* Which unit each statement's iterations use, and when they begin to be made whole; after the buckets of gradients. */
 void plan_gathers(struct program *program);
 
+/* The same of each stage of a pipeline, whose forwards and backwards begin with the gather of their first unit: fills
+ * program->ranks.pipeline.first_units and last_units. After the flat ranges are known. */
+void plan_stage_gathers(struct program *program);
+
 #endif

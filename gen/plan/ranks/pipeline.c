@@ -4,6 +4,7 @@
 
 #include "gen/plan/graph/stages.h"
 #include "gen/plan/ranks/collectives.h"
+#include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/plan/ranks/pipeline_schedule.h"
 #include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/shard.h"
@@ -309,6 +310,17 @@ static void add_shared(struct program *program) {
   }
 }
 
+/* The sum of gradients of which each rank keeps a part: of layers of which a stage has a few at a time with each
+ * micro-batch, of all else once. */
+static void add_scattered(struct program *program, enum axis axis, const char *what) {
+  const struct shard_elements of = shard_most_elements(program);
+  const int64_t width = wire_width(program->job);
+  if (of.units > 0)
+    add(program, COLLECTIVE_REDUCE_SCATTER, axis, "gradients of layers of a stage, of the one that has most", of.units,
+        width, program->job->accumulation.num_steps);
+  add(program, COLLECTIVE_REDUCE_SCATTER, axis, of.units > 0 ? "its other gradients" : what, of.others, width, 1);
+}
+
 /* Gradients of a stage, over the ranks that have batches of their own. Those that several stages add to are added up
  * before, or each rank's parts of them after. */
 static void add_gradients(struct program *program) {
@@ -318,12 +330,28 @@ static void add_gradients(struct program *program) {
   if (!is_sharded(program)) add_shared(program);
   for (int i = 0; i < axes.count; i++) {
     const enum collective_kind kind = summing_collective(program, axes.items[i]);
-    add(program, kind, axes.items[i], what, count, wire_width(program->job), 1);
-    if (kind != COLLECTIVE_REDUCE_SCATTER) continue;
+    if (kind != COLLECTIVE_REDUCE_SCATTER) {
+      add(program, kind, axes.items[i], what, count, wire_width(program->job), 1);
+      continue;
+    }
+    add_scattered(program, axes.items[i], what);
     what = "each rank's part of them";
     count = program->ranks.own_elements;
   }
   if (is_sharded(program)) add_shared(program);
+}
+
+/* Weights of which a rank has a part each: of layers of which a stage has a few at a time before each use, a stage's
+ * first one too, as others may have been where it was; all else after the update. */
+static void add_weights(struct program *program) {
+  const struct shard_elements of = shard_most_elements(program);
+  const bool split = weights_are_split(program);
+  const int64_t width = dtype_size(DTYPE_FLOAT32), others = split ? of.others : of.units + of.others;
+  const char *what = split ? "its other weights" : "weights of a stage, of the one that has most";
+  if (split)
+    add(program, COLLECTIVE_ALL_GATHER, program->mesh.shards, "weights of layers of a stage, of the one that has most",
+        of.units, width, 2 * program->job->accumulation.num_steps);
+  add(program, COLLECTIVE_ALL_GATHER, program->mesh.shards, what, others, width, 1);
 }
 
 /* What the kernels of a stage exchange with ranks that divide its tensors, in order. */
@@ -406,9 +434,7 @@ static void add_collectives(struct program *program) {
   add_loss(program);
   add_partial(program);
   add_norm(program);
-  if (is_sharded(program))
-    add(program, COLLECTIVE_ALL_GATHER, program->mesh.shards, "weights of a stage, of the one that has most",
-        most_elements(program), dtype_size(DTYPE_FLOAT32), 1);
+  if (is_sharded(program)) add_weights(program);
   program->ranks.sends_always = true; /* gradients are added up after the backward */
   if (program->job->parallelism.wire != PRECISION_NO) program->ranks.wire = all_gradients(program);
 }
@@ -460,7 +486,10 @@ bool plan_pipeline(struct program *program, struct diagnostics *diags) {
   }
   plan_schedule(program);
   give_memory(program);
-  if (is_sharded(program)) shard_all(program);
+  if (is_sharded(program)) {
+    shard_all(program);
+    plan_stage_gathers(program);
+  }
   add_collectives(program);
   return true;
 }

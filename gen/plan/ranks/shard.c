@@ -65,14 +65,23 @@ static bool joins_last_range(const struct program *program, const struct flat_ra
   return last->end == part->first && bytes <= program->job->parallelism.bucket_bytes && accepts(program, part);
 }
 
-void shard_all(struct program *program) {
-  program->optimizer.flat_ranges = (struct flat_range_list){0};
+/* Those of a stage that are of units, or the others. */
+static void add_of_stage(struct program *program, int stage, bool of_units) {
   for (int i = 0; i < program->optimizer.parts.count; i++) {
     const struct flat_range *part = &program->optimizer.parts.items[i];
+    if (part->stage != stage || (fsdp_unit_of(program, part->weight) >= 0) != of_units) continue;
     if (joins_last_range(program, part))
       shard_extend(program, part->weight);
     else
       begin(program, part);
+  }
+}
+
+void shard_all(struct program *program) {
+  program->optimizer.flat_ranges = (struct flat_range_list){0};
+  for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
+    add_of_stage(program, k, false);
+    add_of_stage(program, k, true);
   }
   shard_cut(program);
 }
@@ -87,6 +96,19 @@ void shard_cut(struct program *program) {
     own += shard_last(program, range);
     if (own > program->ranks.own_elements) program->ranks.own_elements = own;
   }
+}
+
+struct shard_elements shard_most_elements(const struct program *program) {
+  struct shard_elements most = {0};
+  for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
+    struct shard_elements own = {0};
+    for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
+      const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
+      if (range->stage == k) *(range->fsdp_unit >= 0 ? &own.units : &own.others) += range->end - range->first;
+    }
+    if (own.units + own.others > most.units + most.others) most = own;
+  }
+  return most;
 }
 
 /* Of halves of the shards, until one is left: what the first rank gives. */

@@ -17,13 +17,19 @@ bool shard_accepts(const struct program *program, const struct weight *weight);
 void shard_begin(struct program *program, const struct weight *weight);
 void shard_extend(struct program *program, const struct weight *weight);
 
-/* Fills program->optimizer.flat_ranges with all weights of program->optimizer.parts, in the order of their memory,
- * and cuts them. */
+/* Fills program->optimizer.flat_ranges with all weights of program->optimizer.parts, stage by stage of a pipeline and
+ * in the order of their memory, those of no unit of FSDP first, and cuts them. */
 void shard_all(struct program *program);
 
 /* Cuts all flat ranges: their shards, where each begins among what is a rank's own, and the length of that. A rank of a
  * stage of a pipeline has those of its stage alone. */
 void shard_cut(struct program *program);
+
+/* Elements of the flat ranges of a rank along pp, of the one that has most: of units of FSDP, and of all else. */
+struct shard_elements {
+  int64_t units, others;
+};
+struct shard_elements shard_most_elements(const struct program *program);
 
 /* A rank's part of the sum of a flat range in the order of a tree. */
 struct collective shard_scattered_by_tree(const struct program *program, const struct flat_range *range,

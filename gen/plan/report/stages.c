@@ -7,6 +7,7 @@
 #include "gen/program/sharding.h"
 #include "gen/program/stage_parameters.h"
 #include "gen/program/storage.h"
+#include "gen/program/weights.h"
 
 struct stage_bytes {
   int64_t weights, gradients, optimizer, activations;
@@ -99,6 +100,24 @@ static int64_t state_part(const struct program *program, const struct state *sta
   return elements * dtype_size(state->dtype);
 }
 
+/* Bytes of a tree in which a rank's stages have their weights or gradients: of layers that are where others are, too,
+ * once. */
+static int64_t held_bytes(const struct program *program, const struct weight_tree *tree, int rank) {
+  int64_t bytes = 0, *offsets = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *offsets);
+  int count = 0;
+  for (int i = 0; i < program->weights->count; i++) {
+    const struct weight *weight = &program->weights->items[i];
+    if (!rank_uses(&program->ranks.pipeline, rank, weight->path) || weight->gradient < 0) continue;
+    const int64_t offset = weight_offset(tree, weight->path);
+    bool again = false;
+    for (int k = 0; k < count && !again; k++) again = offsets[k] == offset;
+    if (again) continue;
+    offsets[count++] = offset;
+    bytes += arena_aligned(shape_count(weight->parameter->shape) * dtype_size(DTYPE_FLOAT32));
+  }
+  return bytes;
+}
+
 /* Of a rank's stages. */
 static struct stage_bytes bytes_of(const struct program *program, int rank) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
@@ -110,8 +129,13 @@ static struct stage_bytes bytes_of(const struct program *program, int rank) {
     elements += range->end - range->first;
     if (range->gradient >= 0) bytes.gradients += (range->end - range->first) * size;
   }
-  bytes.weights = elements * size;
-  if (shard_has_own_gradients(program)) bytes.gradients += own_elements(program, rank) * size;
+  const int64_t own = own_elements(program, rank) * size;
+  const bool parts = program->kind == PROGRAM_TRAIN && weights_are_split(program);
+  if (parts) elements = held_bytes(program, program->weights, rank) / size;
+  bytes.weights = elements * size + (parts ? own : 0);
+  if (shard_adds_up(program)) bytes.gradients = held_bytes(program, program->gradients, rank);
+  if (shard_has_own_gradients(program)) bytes.gradients += own;
+  if (shard_arrives_apart(program)) bytes.gradients += own;
   if (program->bits16 != DTYPE_FLOAT32) bytes.weights += elements * dtype_size(program->bits16);
   for (int i = 0; i < program->states.count; i++)
     if (strcmp(program->states.items[i].file, "optimizer") == 0)
