@@ -7,7 +7,8 @@
 #include "gen/spec/assign.h"
 
 struct import import_in(struct arena *arena, const json_t *schema) {
-  struct import import = {.arena = arena, .schema = schema, .names = names_of(arena), .kinds = name_files_of(arena)};
+  struct import import = {.arena = arena, .schema = schema};
+  import.names = names_of(arena, &import.kinds);
   import.job = arena_alloc(arena, sizeof *import.job);
   *import.job = (struct spec_node){.kind = SPEC_MAP, .text = ""};
   return import;

@@ -209,7 +209,7 @@ const char *job_help(struct arena *arena, const char *key) {
 }
 
 struct job_names job_help_names(struct arena *arena) {
-  struct names all = names_of(arena);
+  struct names all = names_of(arena, NULL);
   struct job_names names = {0};
   for (int i = 0; i < all.count; i++)
     if (!all.items[i]->is_value) ARENA_PUSH(arena, names, name_full(arena, all.items[i]));

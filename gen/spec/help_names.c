@@ -16,7 +16,7 @@ struct helper {
 };
 
 static struct helper helper_of(struct text *out, const json_t *root) {
-  return (struct helper){.arena = out->arena, .root = root, .out = out, .all = names_of(out->arena)};
+  return (struct helper){.arena = out->arena, .root = root, .out = out, .all = names_of(out->arena, NULL)};
 }
 
 /* A sentence as lines of its own. */

@@ -71,7 +71,7 @@ static const char *nearest_key(struct check *c, const json_t *properties, const 
 static const struct names *names_in(struct check *c) {
   if (c->names == NULL) {
     c->names = arena_alloc(c->arena, sizeof *c->names);
-    *c->names = json_object_get(c->root, "noun") == NULL ? names_of(c->arena) : (struct names){0};
+    *c->names = json_object_get(c->root, "noun") == NULL ? names_of(c->arena, NULL) : (struct names){0};
   }
   return c->names;
 }

@@ -107,20 +107,8 @@ static const struct spec_node *read_table(struct arena *arena) {
   return table;
 }
 
-struct names names_of(struct arena *arena) {
-  struct reading r = {.arena = arena};
-  const struct spec_node *table = read_table(arena);
-  const struct spec_node *names = part(table, "names"), *classes = part(table, "classes");
-  const struct spec_node *values = part(table, "values");
-  for (int i = 0; i < names->count; i++) add(&r, NULL, names->entries[i].key, names->entries[i].value);
-  for (int i = 0; i < classes->count; i++) read_class(&r, classes->entries[i].key, classes->entries[i].value);
-  for (int i = 0; i < values->count; i++) read_values(&r, values->entries[i].key, values->entries[i].value);
-  return r.names;
-}
-
-struct name_files name_files_of(struct arena *arena) {
+static struct name_files read_files(struct arena *arena, const struct spec_node *table) {
   struct name_files files = {0};
-  const struct spec_node *table = part(read_table(arena), "files");
   for (int i = 0; i < table->count; i++) {
     const struct spec_node *row = table->entries[i].value;
     struct name_file file = {.kind = table->entries[i].key,
@@ -139,6 +127,18 @@ struct name_files name_files_of(struct arena *arena) {
     ARENA_PUSH(arena, files, file);
   }
   return files;
+}
+
+struct names names_of(struct arena *arena, struct name_files *files) {
+  struct reading r = {.arena = arena};
+  const struct spec_node *table = read_table(arena);
+  const struct spec_node *names = part(table, "names"), *classes = part(table, "classes");
+  const struct spec_node *values = part(table, "values");
+  for (int i = 0; i < names->count; i++) add(&r, NULL, names->entries[i].key, names->entries[i].value);
+  for (int i = 0; i < classes->count; i++) read_class(&r, classes->entries[i].key, classes->entries[i].value);
+  for (int i = 0; i < values->count; i++) read_values(&r, values->entries[i].key, values->entries[i].value);
+  if (files != NULL) *files = read_files(arena, part(table, "files"));
+  return r.names;
 }
 
 /* Whether `path` is `word`, or ends with it after a dot. */

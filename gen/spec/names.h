@@ -48,11 +48,8 @@ struct name_files {
   int count, capacity;
 };
 
-/* All of schemas/names.yaml, in its order. */
-struct names names_of(struct arena *arena);
-
-/* The kinds of files. */
-struct name_files name_files_of(struct arena *arena);
+/* All names of schemas/names.yaml, in its order. Sets *files to its kinds of files, unless `files` is NULL. */
+struct names names_of(struct arena *arena, struct name_files *files);
 
 /* Those that a person may mean by `topic`: with a class or without, dashes or underscores, letters of any case. */
 struct names names_find(struct arena *arena, const struct names *all, const char *topic);
