@@ -12,7 +12,7 @@ struct jinja_value tree_value(const struct program *program) {
   for (int i = 0; i < tree->levels; i++) {
     struct jinja_value level = jinja_map(arena);
     set_int(arena, level, "leaves", (int64_t)1 << i);
-    set_int(arena, level, "apart", own >> (i + 1));
+    set_int(arena, level, "distance", own >> (i + 1));
     set_int(arena, level, "offset", i * tree->gradients);
     jinja_push(arena, levels, level);
   }

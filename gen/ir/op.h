@@ -249,9 +249,9 @@ struct op_ranks {
   /* 1 + the dimension of output 0 along which ranks can divide the operation where it mixes the positions of a sequence
    * that they have parts of (`place` has its rule); 0: there is none. Where `place` has a rule for parts of positions,
    * too, by which other operands are whole, ranks may gather these. */
-  int apart;
+  int divided_dim;
   /* Of an operation that mixes positions: builds what each rank along `axis` does in its place over its own positions,
-   * which in dimension `apart` + 1 of its floating-point inputs are the first of 2 `ranks` chunks that is its own and
+   * which in dimension `divided_dim` of its floating-point inputs are the first of 2 `ranks` chunks that is its own and
    * the one as far from the end, and returns output 0 over these. Other inputs are whole. It gathers what it needs of
    * other ranks, or, `ring`, has it go round them. The region is open. */
   struct value *(*over_positions)(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis,

@@ -61,7 +61,7 @@ struct param_group {
 struct tensor_rule {
   const char *match, *word; /* the style as the job writes it */
   enum tensor_style style;
-  bool apart; /* COLUMNS: ranks gather the result; ROWS: the input is whole */
+  bool replicated; /* COLUMNS: ranks gather the result; ROWS: the input is whole */
   struct location where;
 };
 

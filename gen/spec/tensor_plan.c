@@ -8,7 +8,7 @@
 static const struct style_word {
   const char *word;
   enum tensor_style style;
-  bool apart;
+  bool replicated;
 } words[] = {
     {"colwise", TENSOR_COLUMNS, false},
     {"rowwise", TENSOR_ROWS, false},
@@ -43,7 +43,7 @@ void tensor_plan_check(const struct spec_node *job, struct diagnostics *diags) {
 static struct tensor_rule rule_of(const struct spec_node *node) {
   const struct spec_node *match = spec_find(node, "match"), *style = spec_find(node, "style");
   const struct style_word *word = word_of(style->text);
-  return (struct tensor_rule){match->text, word->word, word->style, word->apart, match->where};
+  return (struct tensor_rule){match->text, word->word, word->style, word->replicated, match->where};
 }
 
 void tensor_plan_bind(struct arena *arena, struct job *job) {

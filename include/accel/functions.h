@@ -38,16 +38,16 @@ ACCEL_FUNCTION float accel_row_loss(float top, float rest, float below, float pi
   return z > 0.0f ? loss + z * l * l : loss;
 }
 
-/* The gradients of the gates of a unit of an LSTM, input, forget, cell and output, `apart` from each other as they are
+/* The gradients of the gates of a unit of an LSTM, input, forget, cell and output, `stride` from each other as they are
  * in `open`: from those of its state and of its cell, which was `before` and is `cell`. Gives that of the former. */
-ACCEL_FUNCTION float accel_lstm_slopes(float *to, const float *open, size_t apart, float dstate, float dcell,
+ACCEL_FUNCTION float accel_lstm_slopes(float *to, const float *open, size_t stride, float dstate, float dcell,
                                        float cell, float before) {
-  const float in = open[0], keep = open[apart], fresh = open[2 * apart], out = open[3 * apart];
+  const float in = open[0], keep = open[stride], fresh = open[2 * stride], out = open[3 * stride];
   const float squashed = accel_tanh(cell), slope = dcell + dstate * out * (1.0f - squashed * squashed);
   to[0] = slope * fresh * in * (1.0f - in);
-  to[apart] = slope * before * keep * (1.0f - keep);
-  to[2 * apart] = slope * in * (1.0f - fresh * fresh);
-  to[3 * apart] = dstate * squashed * out * (1.0f - out);
+  to[stride] = slope * before * keep * (1.0f - keep);
+  to[2 * stride] = slope * in * (1.0f - fresh * fresh);
+  to[3 * stride] = dstate * squashed * out * (1.0f - out);
   return slope * keep;
 }
 

@@ -36,7 +36,7 @@ static const char *flaw_of(const struct accel_gpu_attention *a, bool is_backward
 }
 
 /* Elements from the first query's length to the first key's in whole_lengths. */
-static size_t lengths_apart(const struct accel_gpu_attention *a) {
+static size_t lengths_stride(const struct accel_gpu_attention *a) {
   return rt_cuda_stride((size_t)a->batch * sizeof(int32_t)) / sizeof(int32_t);
 }
 
@@ -44,8 +44,8 @@ static size_t lengths_apart(const struct accel_gpu_attention *a) {
  * gives them then): those of all samples, on the device; NULL: there is no need. */
 static int32_t *whole_lengths(const struct accel_gpu_attention *a) {
   if (a->lengths || a->keys % 128 == 0 || cudnnGetVersion() > 91500) return NULL;
-  size_t apart = lengths_apart(a), bytes = 2 * apart * sizeof(int32_t);
-  int32_t *values = calloc(2 * apart, sizeof *values), *made;
+  size_t stride = lengths_stride(a), bytes = 2 * stride * sizeof(int32_t);
+  int32_t *values = calloc(2 * stride, sizeof *values), *made;
   if (values == NULL) {
     struct problem problem;
     rt_problem(&problem, "no memory for the lengths of %lld samples", (long long)a->batch);
@@ -53,7 +53,7 @@ static int32_t *whole_lengths(const struct accel_gpu_attention *a) {
   }
   for (int64_t i = 0; i < a->batch; i++) {
     values[i] = (int32_t)a->queries;
-    values[apart + (size_t)i] = (int32_t)a->keys;
+    values[stride + (size_t)i] = (int32_t)a->keys;
   }
   RT_CUDA(cudaMalloc((void **)&made, bytes));
   RT_CUDA(cudaMemcpy(made, values, bytes, cudaMemcpyHostToDevice));
@@ -278,7 +278,7 @@ static void run(const struct accel_gpu_engine *engine, const struct accel_gpu_at
       [T_D_K] = data->d_k,
       [T_D_V] = data->d_v,
       [T_QUERY_LENGTHS] = whole != NULL ? whole : data->query_lengths,
-      [T_KEY_LENGTHS] = whole != NULL ? whole + lengths_apart(a) : data->key_lengths,
+      [T_KEY_LENGTHS] = whole != NULL ? whole + lengths_stride(a) : data->key_lengths,
       [T_ROW_SUMS] = workspace,
       [T_D_Q_SUMS] = workspace + sums,
       [T_SCALE] = &engine->numbers[SCALE],

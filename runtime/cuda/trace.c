@@ -123,8 +123,8 @@ void accel_gpu_begin_trace(struct accel_run *run, int64_t at) {
   is_open = true;
   step = at;
   for (int i = 0; i < KINDS; i++) CHECK(cuptiActivityEnable(kinds[i]));
-  rt_cuda_device()->apart = profile->with_flops;
-  if (rt_cuda_device()->apart) {
+  rt_cuda_device()->without_graphs = profile->with_flops;
+  if (rt_cuda_device()->without_graphs) {
     for (int i = 0; i < CORRELATION_KINDS; i++) CHECK(cuptiActivityEnable(correlation_kinds[i]));
     begin_interval();
   }
@@ -137,11 +137,11 @@ void accel_gpu_end_trace(void) {
   RT_CUDA(cudaDeviceSynchronize());
   CHECK(cuptiGetTimestamp(&ended));
   for (int i = 0; i < KINDS; i++) CHECK(cuptiActivityDisable(kinds[i]));
-  if (rt_cuda_device()->apart) {
+  if (rt_cuda_device()->without_graphs) {
     end_interval(-1);
     for (int i = 0; i < CORRELATION_KINDS; i++) CHECK(cuptiActivityDisable(correlation_kinds[i]));
   }
-  rt_cuda_device()->apart = false;
+  rt_cuda_device()->without_graphs = false;
   CHECK(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
   pthread_mutex_lock(&lock);
   rt_events_add(&events, (struct device_event){.step = step, .is_step = true, .start = began, .end = ended});

@@ -50,7 +50,7 @@ struct accel_graph *accel_gpu_capture(const char *name, void (*record)(void)) {
 }
 
 void accel_gpu_launch(const struct accel_graph *graph) {
-  if (graph->ready != NULL && !rt_cuda_device()->apart)
+  if (graph->ready != NULL && !rt_cuda_device()->without_graphs)
     RT_CUDA(cudaGraphLaunch(graph->ready, accel_gpu_stream(ACCEL_COMPUTE)));
   else
     graph->record();

@@ -26,8 +26,8 @@ struct cuda_device {
   accel_stream streams[ACCEL_STREAMS];
   cudaEvent_t *events; /* the program's */
   struct ring feed, report;
-  bool apart;   /* what was recorded is put into the streams piece by piece */
-  char *pinned; /* the host's address of the states that are there alone; NULL: none do */
+  bool without_graphs; /* what was recorded is launched kernel by kernel */
+  char *pinned;        /* the host's address of the states that are there alone; NULL: none do */
 };
 
 /* The same object at each call. */

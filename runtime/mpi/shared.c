@@ -49,13 +49,13 @@ static size_t bytes_of(const struct shared *shared, const struct shared_item *it
   return (rank + 1 < shared->ranks ? item->shard_size : item->last) * width_of(item);
 }
 
-static bool is_apart(const struct shared *shared, const struct shared_item *item) {
+static bool is_separate(const struct shared *shared, const struct shared_item *item) {
   return item->kind == SHARED_ALL_GATHER && item->own != item->values + start_of(item, shared->own);
 }
 
 /* A rank's shard in the segment of one of them, which has the offsets of the arena. */
 static char *shard_at(const struct shared *shared, const struct shared_item *item, int segment, int rank) {
-  const char *from = is_apart(shared, item) ? item->own : item->values + start_of(item, rank);
+  const char *from = is_separate(shared, item) ? item->own : item->values + start_of(item, rank);
   return shared->segments[segment].values + (from - arena);
 }
 
@@ -106,11 +106,11 @@ static void *grown(void *list, size_t count, size_t size) {
  * these grow in a run's first step alone. */
 static void make_room(struct shared *shared, const struct shared_item *item, uint64_t number) {
   int last = shared->ranks - 1;
-  bool apart = is_apart(shared, item);
-  struct interval own = {(size_t)((apart ? item->own : item->values) - arena), 0, number};
+  bool separate = is_separate(shared, item);
+  struct interval own = {(size_t)((separate ? item->own : item->values) - arena), 0, number};
   struct reached reached = {shared, 0};
   bool known = false;
-  own.end = own.first + bytes_of(shared, item, last) + (apart ? 0 : start_of(item, last));
+  own.end = own.first + bytes_of(shared, item, last) + (separate ? 0 : start_of(item, last));
   for (size_t i = 0; i < shared->n_intervals; i++) {
     struct interval *interval = &shared->intervals[i];
     if (interval->first >= own.end || interval->end <= own.first) continue;
@@ -129,13 +129,13 @@ static void make_room(struct shared *shared, const struct shared_item *item, uin
 /* What others read of the arena. */
 static struct accel_byte_range read_of(const struct shared *shared, const struct shared_item *item) {
   int last = shared->ranks - 1;
-  if (is_apart(shared, item))
+  if (is_separate(shared, item))
     return (struct accel_byte_range){(size_t)(item->own - arena), bytes_of(shared, item, shared->own)};
   return (struct accel_byte_range){(size_t)(item->values - arena), start_of(item, last) + bytes_of(shared, item, last)};
 }
 
 /* Between the arena, at `at`, and the same offset of the rank's segment: what is not the same memory. */
-static void copy_apart(const struct shared *shared, char *to, const char *from, const char *at, size_t bytes) {
+static void copy_unshared(const struct shared *shared, char *to, const char *from, const char *at, size_t bytes) {
   size_t first = (size_t)(at - arena), end = first + bytes;
   const struct accel_byte_range in_arena = shared->in_arena;
   size_t after = in_arena.first + in_arena.bytes;
@@ -161,12 +161,12 @@ static bool is_partly_placed(const struct shared *shared, const struct shared_it
 static void post(const struct shared *shared, const struct shared_item *item) {
   int own = shared->own;
   if (item->kind == SHARED_ALL_GATHER) {
-    copy_apart(shared, shard_at(shared, item, own, own), item->own, item->own, bytes_of(shared, item, own));
+    copy_unshared(shared, shard_at(shared, item, own, own), item->own, item->own, bytes_of(shared, item, own));
     return;
   }
   for (int r = 0; r < shared->ranks; r++) {
     const char *shard = item->values + start_of(item, r);
-    if (r != own) copy_apart(shared, shard_at(shared, item, own, r), shard, shard, bytes_of(shared, item, r));
+    if (r != own) copy_unshared(shared, shard_at(shared, item, own, r), shard, shard, bytes_of(shared, item, r));
   }
 }
 
@@ -224,7 +224,7 @@ static void take(const struct shared *shared, const struct shared_item *item) {
   for (int r = 0; r < shared->ranks; r++) {
     char *shard = item->values + start_of(item, r);
     if (r != shared->own)
-      copy_apart(shared, shard, shard_at(shared, item, shared->own, r), shard, bytes_of(shared, item, r));
+      copy_unshared(shared, shard, shard_at(shared, item, shared->own, r), shard, bytes_of(shared, item, r));
   }
 }
 

@@ -38,18 +38,18 @@ void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count,
   int rank, ranks, level = 0;
   MPI_Comm_rank(channel, &rank);
   MPI_Comm_size(channel, &ranks);
-  for (int apart = ranks / 2; apart > 0; apart /= 2, level++) {
-    bool upper = (rank & apart) != 0;
+  for (int distance = ranks / 2; distance > 0; distance /= 2, level++) {
+    bool upper = (rank & distance) != 0;
     const struct range own = half_of(kept[level], upper), other = half_of(kept[level], !upper);
-    exchange(channel, rank ^ apart, values + other.first, other.count, workspace, own.count);
+    exchange(channel, rank ^ distance, values + other.first, other.count, workspace, own.count);
     for (size_t i = 0; i < own.count; i++) values[own.first + i] += workspace[i];
     kept[level + 1] = own;
     given[level] = other;
   }
-  for (int apart = 1; apart < ranks; apart *= 2) {
+  for (int distance = 1; distance < ranks; distance *= 2) {
     level--;
     const struct range own = kept[level + 1], other = given[level];
-    exchange(channel, rank ^ apart, values + own.first, own.count, values + other.first, other.count);
+    exchange(channel, rank ^ distance, values + own.first, own.count, values + other.first, other.count);
   }
 }
 
@@ -65,11 +65,11 @@ static void reduce_scatter(enum accel_axis axis, float *values, float *own, size
   int rank, ranks;
   MPI_Comm_rank(channel, &rank);
   MPI_Comm_size(channel, &ranks);
-  for (int apart = ranks / 2; apart > 0; apart /= 2) {
-    int kept_first = rank & ~(apart - 1), given_first = kept_first ^ apart;
-    const struct range kept = shards(kept_first, apart, ranks, shard_size, last);
-    const struct range given = shards(given_first, apart, ranks, shard_size, last);
-    exchange(channel, rank ^ apart, values + given.first, given.count, workspace, kept.count);
+  for (int distance = ranks / 2; distance > 0; distance /= 2) {
+    int kept_first = rank & ~(distance - 1), given_first = kept_first ^ distance;
+    const struct range kept = shards(kept_first, distance, ranks, shard_size, last);
+    const struct range given = shards(given_first, distance, ranks, shard_size, last);
+    exchange(channel, rank ^ distance, values + given.first, given.count, workspace, kept.count);
     for (size_t i = 0; i < kept.count; i++) values[kept.first + i] += workspace[i];
   }
   const struct range kept = shards(rank, 1, ranks, shard_size, last);
@@ -130,10 +130,10 @@ void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size
   int rank, ranks;
   MPI_Comm_rank(channel, &rank);
   MPI_Comm_size(channel, &ranks);
-  for (int apart = ranks / 2; apart > 0; apart /= 2) {
+  for (int distance = ranks / 2; distance > 0; distance /= 2) {
     MPI_Request requests[2];
-    rt_mpi_check(MPI_Irecv(others, (int)count, MPI_DOUBLE, rank ^ apart, 0, channel, &requests[0]), what);
-    rt_mpi_check(MPI_Isend(values, (int)count, MPI_DOUBLE, rank ^ apart, 0, channel, &requests[1]), what);
+    rt_mpi_check(MPI_Irecv(others, (int)count, MPI_DOUBLE, rank ^ distance, 0, channel, &requests[0]), what);
+    rt_mpi_check(MPI_Isend(values, (int)count, MPI_DOUBLE, rank ^ distance, 0, channel, &requests[1]), what);
     for (int i = 0; i < 2; i++) rt_mpi_wait(&requests[i], what);
     for (size_t i = 0; i < count; i++) values[i] += others[i];
   }

@@ -12,14 +12,14 @@
 enum { LINE = 64 }; /* tensors start at lines of memory */
 
 /* A rank's tensor in elements of the weights' array. Piece p of rank r is at
- * `whole + p * (ranks * length - padding) + r * apart` of the whole, where the last rank's are shorter by `padding`,
- * and at `p * length` of its rank's part. Of parts of one tensor `apart` is `length`; of tensors in each other's place,
- * which are one piece, it is from a rank's to the next one's. */
+ * `whole + p * (ranks * length - padding) + r * stride` of the whole, where the last rank's are shorter by `padding`,
+ * and at `p * length` of its rank's part. Of parts of one tensor `stride` is `length`; of tensors in each other's
+ * place, which are one piece, it is from a rank's to the next one's. */
 struct tensor_part {
   enum accel_axis axis;
   size_t ranks; /* 1: each rank has the whole */
   size_t whole;
-  size_t pieces, length, apart, padding;
+  size_t pieces, length, stride, padding;
   int position, step; /* among the whole tensors; from a rank's to the next one's, 0 for parts of one */
   uint64_t stages;    /* of a pipeline: that have the tensor, a bit each; 0: all ranks do */
 };
@@ -52,7 +52,7 @@ static void join(const struct accel_program *program, const struct accel_tensor_
   part->axis = as->axis;
   part->ranks = (size_t)program->mesh[as->axis];
   part->pieces = (size_t)(outer * as->blocks);
-  part->length = part->apart = (size_t)(tensor->shape[as->dim] / as->blocks * inner);
+  part->length = part->stride = (size_t)(tensor->shape[as->dim] / as->blocks * inner);
   part->padding = (size_t)(as->padding * inner);
   tensor->shape[as->dim] = tensor->shape[as->dim] * program->mesh[as->axis] - as->padding;
 }
@@ -79,7 +79,7 @@ static bool add_dealt(const struct accel_program *program, int first, int end, s
       int position = joining->count;
       size_t at = add_whole(joining, &tensor);
       if (rank == 0) part->whole = at, part->position = position;
-      if (rank == 1) part->apart = at - part->whole, part->step = position - part->position;
+      if (rank == 1) part->stride = at - part->whole, part->step = position - part->position;
       part->axis = axis;
       part->ranks = (size_t)program->mesh[axis];
     }
@@ -165,7 +165,7 @@ static bool join_slices(const struct accel_program *joined, struct accel_state *
     for (int which = 0; which < wholes_of(part); which++, next++) {
       *next = own[i];
       next->parameter = part->position + which * part->step;
-      next->first = (int64_t)(part->whole + (size_t)which * part->apart);
+      next->first = (int64_t)(part->whole + (size_t)which * part->stride);
       if (has_shape(&own[i], &rank_program->tensors[own[i].parameter]))
         memcpy(next->shape, joined->tensors[next->parameter].shape, sizeof next->shape);
     }
@@ -249,7 +249,7 @@ static bool is_here(const struct accel_program *program, const struct tensor_par
 
 /* Where a rank's piece lies in the whole. */
 static size_t place(const struct tensor_part *part, size_t piece, size_t rank) {
-  return part->whole + piece * (part->ranks * part->length - part->padding) + rank * part->apart;
+  return part->whole + piece * (part->ranks * part->length - part->padding) + rank * part->stride;
 }
 
 /* Its elements there. */

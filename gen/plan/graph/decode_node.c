@@ -119,8 +119,8 @@ static bool set_alike(struct pass *pass, struct making *making, const struct nod
     int own = op_along(node, timeline.axis, i);
     struct timeline there = timeline;
     there.axis = own;
-    bool apart = timeline_of(pass, input).axis < 0 && own >= 0;
-    inputs[i] = apart ? cut(pass, making, input, there) : pass->now[input->id];
+    bool cuts = timeline_of(pass, input).axis < 0 && own >= 0;
+    inputs[i] = cuts ? cut(pass, making, input, there) : pass->now[input->id];
     if (inputs[i] == NULL) return false;
   }
   struct node *made = make_again(pass, node, inputs, timeline);

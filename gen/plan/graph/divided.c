@@ -96,7 +96,7 @@ static bool place_heads(const struct positions *positions, const struct node *no
 static bool place_gathering(const struct positions *positions, const struct node *node, struct placed *placed) {
   const struct placement own = placed->back.positions;
   placed->gathers = node->kind->ranks.gathers(node, is_ring(positions)) && own.form == PLACED_SPLIT &&
-                    own.dim == node->kind->ranks.apart && own.blocks == 1;
+                    own.dim == node->kind->ranks.divided_dim && own.blocks == 1;
   for (int i = 0; i < node->n_inputs; i++) {
     const struct placement *has = &divided_of(positions, node->inputs[i])->positions;
     placed->gathers = placed->gathers && placement_equal(*has, placed->operands[i].positions);
@@ -105,19 +105,19 @@ static bool place_gathering(const struct positions *positions, const struct node
 }
 
 /* Where a node that has no parts of its positions has parts of another dimension, or gathers what it needs. */
-static bool place_apart(const struct positions *positions, const struct node *node, struct placed *placed) {
+static bool place_mixing(const struct positions *positions, const struct node *node, struct placed *placed) {
   if (node->kind->ranks.over_positions == NULL) return false;
   placed->back.positions = divided_of(positions, node->inputs[0])->positions;
   for (int i = 0; i <= node->n_inputs; i++)
     placed->operands[i] = op_operand(node, i)->dtype != DTYPE_INT32 ? placed->back : whole;
   if (positions->keys.ranks > 1 && !place_gathering(positions, node, placed)) return false;
-  const int heads = node->kind->ranks.apart - 1;
+  const int heads = node->kind->ranks.divided_dim - 1;
   return positions->heads.ranks == 1 || place_heads(positions, node, node->n_inputs, heads, placed->operands);
 }
 
 /* Whether an operand must be whole of which ranks have parts. */
 static bool mixes(const struct positions *positions, const struct node *node, const struct divided *operands) {
-  if (node->kind->ranks.apart == 0) return false;
+  if (node->kind->ranks.divided_dim == 0) return false;
   for (int i = 0; i < node->n_inputs; i++)
     if (divided_at_all(divided_at_hand(positions, node->inputs[i])) && operands[i].positions.form == PLACED_WHOLE)
       return true;
@@ -143,7 +143,7 @@ static bool place_parts(const struct positions *positions, const struct node *no
   const int seed = seed_of_heads(positions, node), last = node->n_inputs;
   if (mixes(positions, node, operands)) {
     if (positions->keys.ranks > 1 && is_ring(positions)) return false;
-    const int heads = node->kind->ranks.apart - 1;
+    const int heads = node->kind->ranks.divided_dim - 1;
     if (positions->heads.ranks > 1 &&
         (heads >= node->outputs[0]->shape.rank - 2 || !place_heads(positions, node, last, heads, operands)))
       return false;
@@ -182,7 +182,7 @@ static bool place_node(const struct positions *positions, const struct node *nod
     if (node->kind->ranks.part_axis != NULL && both) return false;
     const struct placement own = divided_of(positions, node->inputs[seed])->positions;
     const struct placement *rule = rule_of(positions, node, seed, own, positions->ranks);
-    if (rule == NULL) return place_apart(positions, node, placed);
+    if (rule == NULL) return place_mixing(positions, node, placed);
     for (int i = 0; i <= node->n_inputs; i++) operands[i].positions = rule[i];
     return place_parts(positions, node, placed);
   }

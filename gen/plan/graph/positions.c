@@ -40,14 +40,14 @@ static bool refuse_node(const struct positions *positions, const struct node *no
   if (node->kind->kernel.random)
     return refuse(positions, node, "draws four random numbers at a time, and a rank's positions in a row have others");
   const char *needs = node->kind->ranks.needs != NULL ? node->kind->ranks.needs(node) : NULL;
-  if (node->kind->ranks.apart == 0 || node->n_inputs < 2 || q.rank != 4)
+  if (node->kind->ranks.divided_dim == 0 || node->n_inputs < 2 || q.rank != 4)
     return refuse(positions, node, needs != NULL ? needs : "needs other positions than a rank has");
   if (node->kind->ranks.over_positions == NULL)
     return refuse(positions, node,
                   positions->program->job->parallelism.cp_comm == CP_COMM_RING
                       ? "gathers the keys of all positions: no parallelism.cp_comm: ring has a form of it"
                       : "mixes positions, and ranks have no equal parts of its heads");
-  const int heads = node->kind->ranks.apart - 1;
+  const int heads = node->kind->ranks.divided_dim - 1;
   const bool fits =
       q.dim[heads] % positions->heads.ranks == 0 && node->inputs[1]->shape.dim[heads] % positions->heads.ranks == 0;
   if (positions->keys.ranks > 1 && fits)
@@ -60,8 +60,8 @@ static bool refuse_node(const struct positions *positions, const struct node *no
                    (long long)q.dim[heads], (long long)node->inputs[1]->shape.dim[heads]));
 }
 
-/* `apart`: for an operation that mixes positions. */
-static bool converts(const struct positions *positions, struct divided from, struct divided to, bool apart) {
+/* `mixes`: for an operation that mixes positions. */
+static bool converts(const struct positions *positions, struct divided from, struct divided to, bool mixes) {
   if (divided_equal(positions, from, to)) return true;
   if (!divided_at_all(from))
     return from.positions.form == PLACED_WHOLE && to.positions.form != PLACED_SORTED && divided_at_all(to) &&
@@ -69,8 +69,8 @@ static bool converts(const struct positions *positions, struct divided from, str
   if (from.positions.form != PLACED_SPLIT || from.positions.blocks > 1) return false;
   const bool gathered = to.positions.form == PLACED_WHOLE;
   if (!gathered && !placement_equal(from.positions, to.positions)) return false;
-  if (to.heads == 0) return !gathered || (apart && from.heads == 0 && positions->heads.ranks == 1);
-  return apart && (from.heads == 0 || from.heads == to.heads);
+  if (to.heads == 0) return !gathered || (mixes && from.heads == 0 && positions->heads.ranks == 1);
+  return mixes && (from.heads == 0 || from.heads == to.heads);
 }
 
 static bool check_mean(const struct positions *positions, const struct node *node) {
@@ -93,7 +93,7 @@ static bool check_node(const struct positions *positions, const struct node *nod
   if (!place_divided(positions, node, placed)) return refuse_node(positions, node);
   for (int i = 0; i < node->n_inputs; i++)
     if (!converts(positions, divided_at_hand(positions, node->inputs[i]), placed->operands[i],
-                  node->kind->ranks.apart > 0))
+                  node->kind->ranks.divided_dim > 0))
       return refuse_node(positions, node);
   for (int i = 1; i < node->n_outputs && is_divided(node, placed); i++)
     if (value_is_used(node->region, node->outputs[i], NULL)) return refuse_node(positions, node);
@@ -286,7 +286,7 @@ static bool is_mixed_alone(const struct value *value, const struct region *regio
     for (int k = 0; k < node->n_inputs; k++) {
       if (node->inputs[k] != value) continue;
       bool mixed = node->call != NULL ? is_mixed_alone(node->call->callee->inputs.items[k], node->call->callee)
-                                      : node->kind->ranks.apart > 0;
+                                      : node->kind->ranks.divided_dim > 0;
       if (!mixed) return false;
     }
   }

@@ -152,7 +152,7 @@ static void refuse(const struct plan *plan, const struct planned *item) {
   else
     diag_note(plan->diags, item->region->where,
               "their parts would not be equal, or another pattern lays it otherwise, or no product has it");
-  if (item->rule->apart)
+  if (item->rule->replicated)
     diag_help(plan->diags, "leave the pattern out: 'accel-gen plan' says what the ranks divide without it");
   else
     diag_help(plan->diags, "leave it out, or write '%s': then ranks %s",
@@ -163,7 +163,7 @@ static void refuse(const struct plan *plan, const struct planned *item) {
 
 /* Lets ranks gather the columns that a product gives, or take their columns of its input; false where these are split
  * for another rule. */
-static bool set_apart(struct placements *placements, const struct node *node, bool columns) {
+static bool set_replicated(struct placements *placements, const struct node *node, bool columns) {
   const struct value *whole = columns ? node->outputs[0] : node->inputs[0];
   (columns ? placements->gathers : placements->takes)[node->id] = true;
   placements->kept[whole->id] = true;
@@ -184,7 +184,7 @@ static bool place_matrix(const struct plan *plan, const struct planned *item) {
   for (int i = 0; i < item->region->nodes.count; i++) {
     const struct node *node = item->region->nodes.items[i];
     if (!multiplies(node, p)) continue;
-    if (item->rule->apart && !set_apart(plan->placements, node, columns)) return false;
+    if (item->rule->replicated && !set_replicated(plan->placements, node, columns)) return false;
     if (!split(plan, node->inputs[1], node->inputs[1]->shape.rank - (columns ? 1 : 2))) return false;
   }
   return true;

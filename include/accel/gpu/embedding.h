@@ -6,9 +6,9 @@
 
 #include "functions.h"
 
-/* Lists those of 1024 tokens, of which there are `end`, that are of the block's rows, `apart` from each other, in their
+/* Lists those of 1024 tokens, of which there are `end`, that are of the block's rows, every `stride`-th, in their
  * order: the row and the position of each, from `first` on. Gives how many. A block of 256 threads; all get it. */
-template <unsigned end, unsigned classes, unsigned rows, unsigned apart>
+template <unsigned end, unsigned classes, unsigned rows, unsigned stride>
 __device__ inline unsigned accel_list_tokens(uint32_t *list, unsigned *counts, const int32_t *tokens, unsigned first) {
   const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   unsigned which[4], masks[4], own = 0;
@@ -16,7 +16,7 @@ __device__ inline unsigned accel_list_tokens(uint32_t *list, unsigned *counts, c
   for (int e = 0; e < 4; e++) {
     const unsigned at = first + warp * 128 + e * 32 + lane;
     const uint32_t token = at < end ? (uint32_t)tokens[at] : UINT32_MAX;
-    which[e] = token < classes && token % apart == blockIdx.x ? token / apart : rows;
+    which[e] = token < classes && token % stride == blockIdx.x ? token / stride : rows;
     masks[e] = __ballot_sync(0xffffffffu, which[e] < rows);
     own += __popc(masks[e]);
   }
@@ -39,9 +39,9 @@ __device__ inline unsigned accel_list_tokens(uint32_t *list, unsigned *counts, c
 }
 
 /* dweight[classes][columns] (+)= the sum of dy[r][:] where tokens[r], of `end`, is the row: a block has `rows` of them,
- * `apart` from each other, and each of its 256 threads `each` of the columns of panel blockIdx.y. It lists their tokens
+ * every `stride`-th, and each of its 256 threads `each` of the columns of panel blockIdx.y. It lists their tokens
  * 1024 at a time, and adds up its columns along the list, eight on their way at a time. */
-template <unsigned end, unsigned classes, size_t columns, unsigned rows, unsigned apart, int each, bool add,
+template <unsigned end, unsigned classes, size_t columns, unsigned rows, unsigned stride, int each, bool add,
           typename sums, typename slopes>
 __device__ inline void accel_embedding_backward(sums *dweight, const slopes *dy, const int32_t *tokens) {
   __shared__ uint32_t list[1024];
@@ -51,7 +51,7 @@ __device__ inline void accel_embedding_backward(sums *dweight, const slopes *dy,
   float sum[rows][each] = {{0.0f}};
   unsigned seen = 0;
   for (unsigned first = 0; first < end; first += 1024) {
-    const unsigned count = accel_list_tokens<end, classes, rows, apart>(list, counts, tokens, first);
+    const unsigned count = accel_list_tokens<end, classes, rows, stride>(list, counts, tokens, first);
     if (count == 0) continue;
     for (unsigned i = 0; i < 1024; i += 8) {
       if (i >= count) break;
@@ -80,7 +80,7 @@ __device__ inline void accel_embedding_backward(sums *dweight, const slopes *dy,
   }
 #pragma unroll
   for (unsigned row = 0; row < rows; row++) {
-    const unsigned v = row * apart + blockIdx.x;
+    const unsigned v = row * stride + blockIdx.x;
     if (v >= classes || (add && (seen >> row & 1) == 0)) continue;
 #pragma unroll
     for (int n = 0; n < each; n++) {
