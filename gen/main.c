@@ -9,7 +9,7 @@
 /* The commit that the command was built from, see tools/version.sh; "" where nobody knows. */
 extern const char accel_commit[];
 
-/* The folder that the command itself lies in; NULL when the system does not tell. */
+/* The folder that the command itself is in; NULL when the system does not say. */
 static const char *own_folder(struct arena *arena) {
   char path[4096];
   ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the Python of the oracles' environment; makes that environment first when it is not there. It lies outside the
+# Prints the Python of the oracles' environment; makes that environment first when it is not there. It is outside the
 # tree, in a folder named after what is in it, so that it is made once for each tests/requirements.txt; an older one of
 # the same Python is taken as a start, by hard links, so that a line more costs what it installs and not 5 GB.
 set -eu

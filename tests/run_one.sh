@@ -29,7 +29,7 @@ read_unittest() {
   good=$((ran - bad - skips))
 }
 
-# What the exit status says besides the file's own counts.
+# What the exit status says in addition to the file's own counts.
 read_status() {
   if [ "$status" = 77 ]; then
     skips=$((skips + 1))

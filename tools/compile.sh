@@ -39,7 +39,7 @@ fi
 objects=${archive%.a}
 mkdir -p "$objects"
 
-# Other flags: everything anew.
+# Other flags: everything from scratch.
 if [ "$(cat "$objects/flags" 2>/dev/null)" != "$*" ]; then
   rm -f "$objects"/*.o
   echo "$*" >"$objects/flags"

@@ -4,7 +4,7 @@
 #        tools/fuzz.sh --folders   the folders that it compiles, under the build's warnings
 #   FUZZ_SECONDS   for each target (default 30)
 #   FUZZ_OPTIMIZE  -O1 (the default), which tries more inputs a second; -O0, which compiles in a fifth of the time
-# New inputs are kept in build/fuzz/corpus/NAME; a crash's input lies in build/fuzz/crashes.
+# New inputs are kept in build/fuzz/corpus/NAME; a crash's input is in build/fuzz/crashes.
 set -eu
 export LC_ALL=C
 seconds=${FUZZ_SECONDS:-30}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the packages that building and testing need, on Debian and Ubuntu, and says nothing when none is missing.
-# On another system it prints what to install, and the build goes on with what is there.
+# On another system it prints what to install, and the build continues with what is there.
 # usage: tools/install-deps.sh [--test]
 set -eu
 

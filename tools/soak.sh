@@ -28,7 +28,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   seed=$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')
   echo "round $round, seed $seed"
   try gradients env SEED="$seed" build/tests/ops/test_gradients
-  try "meshes beside one process" "$PYTHON" tests/parallel/meshes.py --run
+  try "meshes compared with one process" "$PYTHON" tests/parallel/meshes.py --run
   try "random models" env SEED="$seed" PLAN_MODELS=1000 build/tests/plan/test_programs
   try "against PyTorch" "$PYTHON" tests/ops/test_against_torch.py --seed "$seed"
   try kernels "$PYTHON" tests/ops/kernels/test_kernels.py --all --seed "$seed"
@@ -49,7 +49,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "stopped three times" env SEED="$seed" RESUMES=${RESUMES:-200} "$PYTHON" tests/program/test_resume_product.py
   try "every fault in every way" env FAULTS=all "$PYTHON" tests/runtime/test_checkpoints.py Checkpoints.test_faults \
     Checkpoints.test_kills_at_every_call
-  try "ranks go on from ranks" env DIVISIONS=all "$PYTHON" tests/parallel/test_going_on.py
+  try "ranks resume from ranks" env DIVISIONS=all "$PYTHON" tests/parallel/test_resume.py
   try "ranks against one and PyTorch's" env DIVISIONS=all "$PYTHON" tests/reference/test_placements.py
   try "divisions with the same bits" env DIVISIONS=all "$PYTHON" tests/parallel/test_topology.py Divisions
   try "traffic of all divisions" env DIVISIONS=all "$PYTHON" tests/parallel/test_traffic.py Traffic.test_placements

@@ -12,7 +12,7 @@ if [ "${1:-}" != --commit ]; then
   exit
 fi
 
-# Of this tree, not of a repository that it lies in; a tree whose files differ says so.
+# Of this tree, not of a repository that it is in; a tree whose files differ says so.
 commit=${ACCEL_COMMIT:-}
 if [ -z "$commit" ] && [ -e .git ]; then
   commit=$(git describe --always --match='' --abbrev=12 --dirty=' with changes' 2>/dev/null || true)

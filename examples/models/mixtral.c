@@ -87,7 +87,7 @@ static tensor by_groups(scope s, tensor x, tensor likely, tensor weights, struct
 }
 
 /* A stream of tokens, and over the layers so far the sums of how often each expert was chosen and of how likely it was,
- * [E] each, as shares of the tokens. */
+ * [E] each, as fractions of the tokens. */
 struct routed {
   tensor x, chosen, likely;
 };

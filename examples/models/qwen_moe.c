@@ -1,7 +1,7 @@
 /* Qwen's mixtures of experts: the tensor names and the arithmetic of transformers' Qwen3MoeForCausalLM, and with
  * qk_norm, qkv_bias and shared_expert_intermediate_size set so, of Qwen2MoeForCausalLM. Each token goes to
  * `num_experts_per_tok` of E experts, weighted by the router; an expert's tokens are one product of matrices. With a
- * capacity_factor an expert takes no more than that many times its even share of a sequence's choices, and what comes
+ * capacity_factor an expert takes no more than that many times its even part of a sequence's choices, and what comes
  * too late is dropped (arXiv:2101.03961, section 2.2); without, none is.
  *
  * B batch, T tokens of a sequence, C hidden_size, H heads of queries, K heads of keys and values, D head_dim. */
@@ -102,7 +102,7 @@ static int capacity(int tokens, struct config c) {
 }
 
 /* What the layers give, and the sums over those with experts of how often each expert was chosen and of how likely it
- * was, [E] each, as shares of the tokens. */
+ * was, [E] each, as fractions of the tokens. */
 struct routed {
   tensor x, chosen, likely;
 };

@@ -44,7 +44,7 @@ static int bucket(int ahead, bool both_ways, struct config c) {
   return first + (far < buckets - 1 ? far : buckets - 1);
 }
 
-/* [H][T][T]: what a score gains by its key's distance. Row t is row 0 moved to the right by t: all of them lie in one
+/* [H][T][T]: what a score gains by its key's distance. Row t is row 0 moved to the right by t: all of them are in one
  * list of T rows of 2 T - 1 numbers, read as rows that are one number shorter. */
 static inline tensor distances(scope s, int positions, bool both_ways, struct config c) {
   int count = 2 * positions - 1;
@@ -113,7 +113,7 @@ static inline tensor decoder_layers(scope s, tensor x, tensor bias, tensor memor
   return feed_forward(at(s, "layer.2"), x, c);
 }
 
-/* What goes on to the next block: the first one has the distances' weights, and all use what they give. */
+/* What continues to the next block: the first one has the distances' weights, and all use what they give. */
 struct stream {
   tensor x, bias;
 };

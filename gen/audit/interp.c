@@ -32,7 +32,7 @@ static void run_from(struct interp *interp, struct function *function, unsigned 
   interp->n_objects = frame.base;
 }
 
-/* What was found so far goes on to another interpretation of the same program. */
+/* What was found so far carries over to another interpretation of the same program. */
 static struct interp *follow_as(struct audit *audit, struct tree *tree, const struct interp *before) {
   struct interp *interp = arena_alloc(audit->arena, sizeof *interp);
   start(interp, audit, tree);

@@ -126,7 +126,7 @@ static struct value narrow_argument(struct interp *interp, struct syntax *call, 
                 parameter->name, function->name, (long long)parameter->type->count, interp_slot_name(interp, value),
                 (long long)(after < 0 ? 0 : after / size));
   }
-  value.low = clamp(value.low, 0, value.span); /* what lies inside is followed all the same */
+  value.low = clamp(value.low, 0, value.span); /* what is inside is followed all the same */
   value.high = clamp(value.high, value.low, value.span);
   int64_t left = value.span - value.high;
   value.base += value.low;

@@ -59,7 +59,7 @@ void interp_collective(struct interp *interp, struct syntax *node, const struct 
   for (int i = 0; i < count; i++) {
     struct value value = arguments[i];
     if (value.origin == 0) continue;
-    bool followed = value.kind != VALUE_POINTER || value.object >= 0; /* buffers lie anywhere */
+    bool followed = value.kind != VALUE_POINTER || value.object >= 0; /* buffers may be anywhere */
     interp_fail(interp, FAILURE_COLLECTIVE, followed && is_own(value.origin) ? VERDICT_BROKEN : VERDICT_CANNOT_TELL,
                 node->parts[i + 1], 0, "argument %d of %s, '%s', depends on %s", i + 1, node->function->name,
                 interp_spell(interp, node->parts[i + 1]), interp_origin_word(value.origin));

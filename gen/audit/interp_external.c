@@ -35,7 +35,7 @@ void external_touch(const struct call *call, int which, int64_t bytes, bool is_w
                 "%s %s %lld bytes of %s; it has %lld from there", name, is_write ? "writes" : "reads", (long long)bytes,
                 interp_slot_name(interp, at), (long long)(at.high > at.span ? 0 : at.span - at.high));
   if (!known || at.low < 0 || at.low >= at.span) return;
-  if (bytes > at.span - at.low) bytes = at.span - at.low; /* what lies inside is accessed all the same */
+  if (bytes > at.span - at.low) bytes = at.span - at.low; /* what is inside is accessed all the same */
   if (at.high > at.span - bytes) at.high = at.span - bytes;
   interp_access(interp, at, bytes, is_write, call->node);
 }

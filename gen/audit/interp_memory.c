@@ -204,7 +204,7 @@ bool interp_access(struct interp *interp, struct value at, int64_t size, bool is
     if (is_write && at.object < 0 && (at.origin & ORIGIN_REPORTED) == 0) interp_unknown_write(interp);
     fail_bounds(interp, at, size, node);
     if (at.object < 0 || at.span < size || at.low > at.span - size || at.high < 0) return false;
-    if (at.low < 0) at.low = 0; /* what lies inside is accessed all the same */
+    if (at.low < 0) at.low = 0; /* what is inside is accessed all the same */
     if (at.high > at.span - size) at.high = at.span - size;
   }
   int64_t from = at.base + at.low, to = at.base + at.base_width + at.high + size;

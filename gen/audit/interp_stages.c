@@ -1,6 +1,6 @@
 /* Stages of a pipeline. The program is followed once for each stage, as that stage, and what it exchanges with others
  * is listed. The lists are then run against each other: a message goes when one stage is at its sending, or has started
- * it, and the other at its receipt, what stages do together when all are there. A stage goes on from a sending, a
+ * it, and the other at its receipt, what stages do together when all are there. A stage continues after a sending, a
  * receipt or a wait when what it has started is gone. That is the least that a channel between them can do, so what
  * ends this way ends with any buffers. Ranks that differ in what is no stage run equal lists, and are at equal places
  * of them. */
@@ -195,8 +195,8 @@ static bool is_on_its_way(const struct stage_messages *started, struct value mem
   return false;
 }
 
-/* Whether a stage goes on from what it is at, other than a sending, with which its receipt goes on, and what all do
- * together. */
+/* Whether a stage continues after what it is at, other than a sending, with which its receipt continues, and what all
+ * do together. */
 static bool pass(struct exchange *exchange, int stage) {
   const struct stage_message *own = next_of(exchange, stage);
   struct stage_state *state = &exchange->stages[stage];

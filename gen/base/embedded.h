@@ -1,4 +1,4 @@
-/* Embedded: the files that travel inside the command, so that it works from any folder. build/gen/embedded.c, which
+/* Embedded: the files that are inside the command, so that it works from any folder. build/gen/embedded.c, which
  * tools/embed.c writes, defines them. */
 #ifndef ACCEL_BASE_EMBEDDED_H
 #define ACCEL_BASE_EMBEDDED_H

@@ -47,7 +47,7 @@ struct ptx_reader {
 /* A reader at the start of a PTX file's text, which stays where it is. */
 struct ptx_reader ptx_open(struct arena *arena, const char *file, const char *text, size_t length);
 
-/* The next statement; PTX_END after the last one, PTX_BROKEN once and then PTX_END where it cannot go on. */
+/* The next statement; PTX_END after the last one, PTX_BROKEN once and then PTX_END where it cannot continue. */
 struct ptx_statement ptx_next(struct ptx_reader *reader);
 
 #endif

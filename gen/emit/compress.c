@@ -1,4 +1,4 @@
-/* Gradients that travel as factors of matrices. */
+/* Gradients that are sent as factors of matrices. */
 #include "gen/emit/rows.h"
 #include "gen/emit/values.h"
 #include "gen/program/storage.h"
@@ -39,7 +39,7 @@ static int64_t common_rank(const struct compression *compression) {
   return compression->count > 0 ? compression->items[0].rank : 0;
 }
 
-/* What lies between gradients, which a square gives numbers too: a table of {first, count}. */
+/* What is between gradients, which a square gives numbers too: a table of {first, count}. */
 static struct jinja_value gaps_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct table_row *rows = arena_alloc(arena, ((size_t)program->weights->count + 1) * sizeof *rows);

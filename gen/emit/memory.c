@@ -250,7 +250,7 @@ struct jinja_value memories_value(const struct program *program) {
 
 /* ---- Memory of gradients ---- */
 
-/* What lies between two aliases, or before the first. */
+/* What is between two aliases, or before the first. */
 static struct jinja_value gap_value(struct arena *arena, const struct alias *alias, int64_t bytes) {
   struct jinja_value value = jinja_map(arena);
   set_text(arena, value, "name", arena_printf(arena, "before_%s", alias->name));

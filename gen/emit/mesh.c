@@ -143,7 +143,7 @@ static struct jinja_value asked_axes_value(const struct program *program) {
   return list;
 }
 
-/* The member of the arena that ranks add up from where it lies; "": none. */
+/* The member of the arena that ranks add up from where it is; "": none. */
 static const char *summed_member(const struct program *program) {
   const struct job *job = program->job;
   bool sends = program->ranks.n_buckets > 0 && program->target->ranks.shared_memory &&

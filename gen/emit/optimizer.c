@@ -196,7 +196,7 @@ static struct jinja_value maps_value(struct arena *arena, const struct job *job)
   return list;
 }
 
-/* Where buffers lie among the weights, by elements of 4 bytes; neighbours in one row. */
+/* Where buffers are among the weights, by elements of 4 bytes; neighbours in one row. */
 static struct jinja_value buffers_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);

@@ -167,7 +167,7 @@ struct jinja_value optimizer_value(const struct program *program);
  * 1} with one rank. */
 struct jinja_value mesh_value(const struct program *program);
 
-/* Gradients that travel as factors: {matrices: [{what, first, count, rows, columns, rank, elements, at, left, right,
+/* Gradients that are sent as factors: {matrices: [{what, first, count, rows, columns, rank, elements, at, left, right,
  * block}], shapes: the first of each shape, factors: [{rows, rank}], buckets: [{what, first, count}] that are sent
  * whole, gaps: [{first, count}] between gradients, elements, left, right, gradients, start, seed, epsilon, batched,
  * feedback, warm}; nothing where there are none. */

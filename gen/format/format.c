@@ -290,7 +290,7 @@ struct writer {
   struct format_move *moves;
   int count, moves_capacity;
   bool with_moves;
-  int line, column; /* column: of the line's end; what lies after a break within a token does not count */
+  int line, column; /* column: of the line's end; what is after a break within a token does not count */
 };
 
 static void write(struct writer *w, const char *bytes, size_t length) {

@@ -7,7 +7,7 @@
 
 /* What is kept of each bracket, and of each group of operands, that is open at a token. Columns are 0 for none. */
 struct level {
-  short indent;         /* of lines that go on in it */
+  short indent;         /* of lines that continue in it */
   short last_space;     /* the column that nested brackets are indented from */
   short call;           /* where the operand that an opening bracket belongs to begins */
   short question;       /* column of a condition's `?` */

@@ -111,7 +111,7 @@ static bool is_choice(const json_t *schema, const char *word) {
   return false;
 }
 
-/* What a value sets besides its key. */
+/* What a value sets in addition to its key. */
 static void take_also(struct conversion *c, const struct name *name) {
   const char *says = c->row->says;
   for (int i = 0; i < name->also_count && c->row->state == IMPORT_TAKEN; i++) take_setting(c, name->also[i]);

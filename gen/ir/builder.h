@@ -10,7 +10,7 @@ struct builder;
 /* A builder for a new graph. Errors go to `diags`. */
 struct builder *builder_new(struct arena *arena, struct diagnostics *diags);
 
-/* A builder that goes on with a graph that is finished, as passes do. */
+/* A builder that continues with a graph that is finished, as passes do. */
 struct builder *builder_on(struct graph *graph, struct diagnostics *diags);
 
 struct arena *builder_arena(const struct builder *builder);
@@ -104,7 +104,7 @@ struct value *builder_cast(struct builder *builder, struct value *x, enum dtype 
 /* Whether the gradient of `value` is wanted (in an operation's gradient function). */
 bool builder_wants_gradient(const struct builder *builder, const struct value *value);
 
-/* How many random nodes the open region has so far: the next one's position among them, which tells its draws from
+/* How many random nodes the open region has so far: the next one's position among them, which separates its draws from
  * theirs (attribute "site"). */
 int64_t builder_random_count(const struct builder *builder);
 

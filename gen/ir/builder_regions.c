@@ -60,7 +60,8 @@ static bool owns_parameters(const struct region *region) {
   return region->parameters.count > 0;
 }
 
-/* Random nodes count up in their region (attribute "site"): those that move after `before` others go on from there. */
+/* Random nodes count up in their region (attribute "site"): those that move after `before` others continue from there.
+ */
 static void move_site(struct node *node, int64_t before) {
   for (int i = 0; i < node->n_attributes && node->kind->kernel.random; i++)
     if (strcmp(node->attributes[i].name, "site") == 0) node->attributes[i].integer += before;

@@ -58,7 +58,7 @@ struct parameter {
   bool moved;           /* it came from a function that the region calls, which names it still */
   bool in_backward;     /* updated as soon as the backward has its gradient, which is never stored */
   struct value *bits16; /* its copy of 16 bits, which the optimizer writes with it; NULL: not used */
-  /* How it lies on the ranks along `axis`, an enum axis, of the mesh: `shape` is that of a rank's part. */
+  /* How it is placed on the ranks along `axis`, an enum axis, of the mesh: `shape` is that of a rank's part. */
   struct placement placement;
   int axis;
   /* DEALT: so many parameters of the region in a row, this one among them, are followed by those of the next rank where

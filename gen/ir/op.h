@@ -237,9 +237,9 @@ struct op_ranks {
   bool (*exchanged_next)(const struct node *node, int count, struct op_exchange *exchange);
   /* The axis of the mesh along which the kernel asks which rank it runs on; -1: it does not. NULL: it does not. */
   int (*part_axis)(const struct node *node);
-  /* How the operands lie on `ranks` ranks when one of them is split. placements[] has one for each input and then that
-   * of output 0; that of operand `seed` is set, to a split. Sets all others to what the operation then needs of its
-   * inputs and gives as output. False: it needs that dimension whole. NULL: as sequence.along says of output 0.
+  /* How the operands are placed on `ranks` ranks when one of them is split. placements[] has one for each input and
+   * then that of output 0; that of operand `seed` is set, to a split. Sets all others to what the operation then needs
+   * of its inputs and gives as output. False: it needs that dimension whole. NULL: as sequence.along says of output 0.
    * op_place reads it. */
   bool (*place)(const struct node *node, int seed, int64_t ranks, struct placement *placements);
   /* The same where operand `seed`, an input, is PLACED_SORTED. NULL: as sequence.along says of output 0. */
@@ -250,7 +250,7 @@ struct op_ranks {
    * that they have parts of (`place` has its rule); 0: there is none. Where `place` has a rule for parts of positions,
    * too, by which other operands are whole, ranks may gather these. */
   int divided_dim;
-  /* Of an operation that mixes positions: builds what each rank along `axis` does in its place over its own positions,
+  /* Of an operation that mixes positions: builds what each rank along `axis` does instead over its own positions,
    * which in dimension `divided_dim` of its floating-point inputs are the first of 2 `ranks` chunks that is its own and
    * the one as far from the end, and returns output 0 over these. Other inputs are whole. It gathers what it needs of
    * other ranks, or, `ring`, has it go round them. The region is open. */
@@ -270,7 +270,7 @@ struct op_ranks {
    * or a parameter of it, becomes a part on each. False: none. NULL: none. */
   bool (*tried)(const struct node *node, int *input, int *dim);
   /* Of an operation that needs to know which part of an input a rank has, where `place` gives an output 0 that is not
-   * split: builds what each rank along `axis` does in its place, over inputs that are parts of `whole` indices, and
+   * split: builds what each rank along `axis` does instead, over inputs that are parts of `whole` indices, and
    * returns the node that has its outputs. The region is open. NULL: the same operation serves on each rank. */
   struct node *(*over_parts)(struct builder *builder, const struct node *node, int64_t whole, int64_t ranks,
                              int64_t axis);

@@ -1,4 +1,4 @@
-/* Placement: how a tensor lies on the ranks along one axis of the mesh, as in GSPMD (Xu et al., arXiv:2105.04663,
+/* Placement: how a tensor is placed on the ranks along one axis of the mesh, as in GSPMD (Xu et al., arXiv:2105.04663,
  * section 3) and in PyTorch's DTensor. */
 #ifndef ACCEL_IR_PLACEMENT_H
 #define ACCEL_IR_PLACEMENT_H
@@ -24,7 +24,7 @@ enum placement_form {
  * the one of its number and the one as far from the end.
  *
  * SORTED: what is made of a rank's rows by sorting them, so that it is no part of what all rows give. Where `dim` is a
- * dimension, the rows lie along it, as many on each rank, and are those of tables that are split along dimension 0 in
+ * dimension, the rows are along it, as many on each rank, and are those of tables that are split along dimension 0 in
  * `blocks` blocks; where it is -1, each rank has a tensor of the whole's shape that is of its own rows. `order` is the
  * number of the value by which they are sorted.
  *

@@ -110,7 +110,7 @@ METHOD(removesuffix) {
   return jj_like(jj_copy_text(run, text->bytes, text->length - part->length), self);
 }
 
-/* The part [start:end] that find and count look at, in bytes. False where start lies after the end. */
+/* The part [start:end] that find and count look at, in bytes. False where start is after the end. */
 static bool search_range(struct run *run, const struct jinja_string *text, const struct call *call, size_t *from,
                          size_t *to) {
   int64_t count = (int64_t)jj_utf8_count(text->bytes, text->length);

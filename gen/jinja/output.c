@@ -198,7 +198,7 @@ static void find_items(struct mapper *m, const struct item *innermost) {
   for (const struct item *item = innermost; item != NULL; item = item->outer) *at++ = item->value;
 }
 
-/* One span for the part of `written` that lies on one line. */
+/* One span for the part of `written` that is on one line. */
 static void map_written(struct mapper *m, const char *text, struct written written) {
   find_items(m, written.item);
   struct jinja_span span = {.items = m->items, .item_count = m->item_count};

@@ -1,7 +1,7 @@
 /* Scaled dot-product attention (Vaswani et al., arXiv:1706.03762, eq. 1): y = P v, P = softmax(scale q k^T) over the
  * keys; causal: query t sees the keys s <= t, and where there is a window only the last `window` of them (Beltagy,
  * Peters, Cohan, arXiv:2004.05150, section 3.1); given `starts` [batch][t], query t of a sample sees no key before
- * starts[t], which is at most t: where its document begins, when several lie in one row. Where keys and values have
+ * starts[t], which is at most t: where its document begins, when several are in one row. Where keys and values have
  * fewer heads, each serves as many heads of queries in a row (Ainslie et al., arXiv:2305.13245). lse is the logarithm
  * of each softmax's sum, so that backward makes P again instead of keeping it (Dao et al., arXiv:2205.14135,
  * section 3.1 and appendix B.2): dv = P^T dy, dS = P (dy v^T
@@ -128,7 +128,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   for (int i = 0; i < 3 && backward != NULL; i++) dx[i] = backward->outputs[i];
 }
 
-/* Rows of columns may lie anywhere; the columns of a row lie together. */
+/* Rows of columns may be anywhere; the columns of a row are together. */
 static bool accepts_rows(struct shape shape, const int64_t *strides) {
   for (int i = 0; i < 3; i++)
     if (strides[i] < 0) return false;
@@ -375,8 +375,8 @@ static int64_t up_to(int64_t length, int64_t step) {
 }
 
 /* Of a backward by cuDNN. The runtime's own: the sum of dy y for each query in float32, and dq where it is added up in
- * parts. The engines', as cuDNN 9.19 and 9.26 tell it for compute capabilities 8.0, 9.0 and 10.0: dq in float32, or the
- * slopes of all weights where sums have one order; dk and dv of each head of q where heads share them. */
+ * parts. The engines', as cuDNN 9.19 and 9.26 report it for compute capabilities 8.0, 9.0 and 10.0: dq in float32, or
+ * the slopes of all weights where sums have one order; dk and dv of each head of q where heads share them. */
 static int64_t library_workspace(const struct node *node, bool deterministic) {
   struct shape q = node->inputs[1]->shape, k = node->inputs[2]->shape;
   const int64_t heads = q.dim[0] * q.dim[1], columns = q.dim[3];

@@ -13,7 +13,7 @@ static bool check_heads(struct builder *builder, struct shape q, struct shape k,
   return false;
 }
 
-/* attention_bias(q, k, v, bias): heads that share keys lie one after the other in the matmuls. */
+/* attention_bias(q, k, v, bias): heads that share keys are one after the other in the matmuls. */
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;
   struct value *q = op_tensor(arguments, 0), *k = op_tensor(arguments, 1), *v = op_tensor(arguments, 2);

@@ -75,7 +75,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
     }
 }
 
-/* Rows of what is new may lie anywhere; the columns of a row lie together. */
+/* Rows of what is new may be anywhere; the columns of a row are together. */
 static bool accepts(const struct node *node, bool output, int index, const int64_t *strides) {
   struct shape shape = output ? node->outputs[index]->shape : node->inputs[index]->shape;
   if (output ? index > 0 : index > 2) return op_is_dense(shape, strides);

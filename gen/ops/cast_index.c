@@ -74,7 +74,7 @@ static const struct op_kind kind_target = {
 
 /* ---- Functions ---- */
 
-/* Whether float32 tells the whole numbers below `below` apart. */
+/* Whether float32 distinguishes the whole numbers below `below`. */
 static bool check_below(struct builder *builder, const char *function, int64_t below) {
   if (below >= 1 && below <= most) return true;
   builder_error(builder,

@@ -2,7 +2,7 @@
  * e^logits[r]; scale = 1 / the number of those rows. dlogits[r][v] = d_loss scale (e^(logits[r][v] - lse[r]) - [v is
  * the target]), 0 in ignored rows. Without a row that counts both are not a number, as in PyTorch.
  *
- * `smoothing` s takes that share of the target's weight and spreads it over all V classes (Szegedy et al.,
+ * `smoothing` s takes that fraction of the target's weight and spreads it over all V classes (Szegedy et al.,
  * arXiv:1512.00567, section 7): the row's loss is lse - (1 - s) logits[target] - s avg(logits), and in the gradient the
  * target has 1 - s and every class s / V. `z` adds z lse^2 to a row's loss, which keeps lse near 0 (Chowdhery et al.,
  * arXiv:2204.02311, section 5): e^(...) is then times 1 + 2 z lse. */

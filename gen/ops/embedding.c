@@ -91,8 +91,8 @@ static bool is_read(const struct value *index) {
   return value->kind == VALUE_INPUT;
 }
 
-/* Rows for what is read from data, such as a vocabulary. A table of fewer rows than columns is small beside its sums
- * over ranks. */
+/* Rows for what is read from data, such as a vocabulary. A table of fewer rows than columns is small compared with its
+ * sums over ranks. */
 static bool tried(const struct node *node, int *input, int *dim) {
   const struct value *weight = node->inputs[0];
   *input = *dim = 0;

@@ -114,7 +114,8 @@ static bool runs_on(struct shape shape, const int64_t *strides, int d) {
   return strides[d] == strides[d + 1] * shape.dim[d + 1];
 }
 
-/* Matmuls that the kernel makes: one, or one for each of the leading positions where their rows do not lie evenly. */
+/* Matmuls that the kernel makes: one, or one for each of the leading positions where their rows are not evenly spaced.
+ */
 static int64_t count_gemms(const struct node *node, const int64_t *const *strides) {
   struct shape y = node->outputs[0]->shape, a = node->inputs[0]->shape;
   bool one = node->inputs[1]->shape.rank == 2 && a.rank == y.rank;
@@ -148,7 +149,7 @@ static int variants(const struct node *node, const int64_t *const *strides, cons
 }
 
 /* One matmul of many rows over a matrix that is neither tiny nor so large that copying it is little compared with the
- * matmul: a large one of bfloat16, and one of floats, which its library makes by itself, where the matrix lies by
+ * matmul: a large one of bfloat16, and one of floats, which its library makes by itself, where the matrix is by
  * columns. docs/matmul.md has the figures. */
 static bool packs(const struct node *node, const int64_t *const *strides, int64_t times) {
   enum { MANY_ROWS = 2048, MOST = 1 << 20 };

@@ -50,8 +50,8 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return count;
 }
 
-/* Factors lie as in a matmul alone. What is kept lies as y does, and all vectors are without gaps; y may lie by
- * columns where nothing but a sum is made with it. */
+/* Factors are laid out as in a matmul alone. What is kept is laid out as y is, and all vectors are without gaps; y may
+ * be by columns where nothing but a sum is made with it. */
 static bool accepts(const struct node *node, bool output, int index, const int64_t *strides) {
   bool any_layout = node->kind->library.epilogues == EPILOGUE_BIT(EPILOGUE_SUM);
   if (output ? index > 0 || !any_layout : index > 1) return false;

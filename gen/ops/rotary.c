@@ -46,7 +46,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   dx[0] = builder_op(builder, "rotary", inputs, 3, attributes, 2);
 }
 
-/* Rows of x and y may lie anywhere; the columns of a row lie together. */
+/* Rows of x and y may be anywhere; the columns of a row are together. */
 static bool accepts(const struct node *node, bool output, int index, const int64_t *strides) {
   struct shape shape = output ? node->outputs[index]->shape : node->inputs[index]->shape;
   if (!output && index > 0) return op_is_dense(shape, strides);

@@ -45,7 +45,7 @@ static bool view(const struct node *node, const int64_t *in_strides, int64_t *of
   return true;
 }
 
-/* The result is a part of the input, so where the result lies does not say where the rest does. */
+/* The result is a part of the input, so where the result is does not say where the rest is. */
 static bool unview(const struct node *node, const int64_t *out_strides, int64_t *in_strides) {
   (void)node;
   (void)out_strides;
@@ -119,7 +119,7 @@ static void reference_backward(const struct node *node, const double *const *inp
             node->inputs[0]->shape.dim[axis], true);
 }
 
-/* The parts in the order in which they lie along the axis. */
+/* The parts in the order in which they are along the axis. */
 static void sort_parts(const struct node **parts, int n) {
   for (int i = 1; i < n; i++)
     for (int k = i; k > 0 && node_int(parts[k], "start") < node_int(parts[k - 1], "start"); k--) {

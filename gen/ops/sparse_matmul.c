@@ -123,7 +123,7 @@ static const struct op_kind kind_dot = {
     .truth.reference = reference_dot,
 };
 
-/* ---- Rows of elements that lie by rows: y[e] = the last row that starts at e or before ---- */
+/* ---- Rows of elements that are by rows: y[e] = the last row that starts at e or before ---- */
 
 static int infer_rows(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                       const char **error) {

@@ -55,7 +55,7 @@ static int by_offset(const void *left, const void *right) {
   return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-/* The weights in the order in which they lie. */
+/* The weights in the order in which they are. */
 static const struct weight **sorted_weights(const struct program *program) {
   const struct weight **sorted = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *sorted);
   for (int i = 0; i < program->weights->count; i++) sorted[i] = &program->weights->items[i];
@@ -63,7 +63,7 @@ static const struct weight **sorted_weights(const struct program *program) {
   return sorted;
 }
 
-/* Elements to the next line of 64 bytes: what lies between two parameters. */
+/* Elements to the next line of 64 bytes: what is between two parameters. */
 static int64_t rounded(int64_t elements) {
   return (elements + 15) / 16 * 16;
 }
@@ -118,7 +118,7 @@ static void add_tensor(struct sharing *sharing, struct flat_range range) {
   ARENA_PUSH(program->arena, program->optimizer.tensors, range);
 }
 
-/* A parameter that is swept with its neighbours reaches up to the next one: what lies between is zero and stays so. */
+/* A parameter that is swept with its neighbours reaches up to the next one: what is between is zero and stays so. */
 static void add_part(struct sharing *sharing, struct flat_range range) {
   struct program *program = sharing->program;
   struct flat_range *last = program->optimizer.flat_ranges.count > 0
@@ -185,7 +185,7 @@ static void add_weights(struct sharing *sharing, const struct weight **sorted, i
                  stage);
 }
 
-/* A range that is right after the last one of its stage, as is its gradient, goes on with that. */
+/* A range that is right after the last one of its stage, as is its gradient, continues with that. */
 static void add_stage_range(struct program *program, struct stage_range range) {
   struct stage_range_list *ranges = &program->ranks.pipeline.ranges;
   struct stage_range *last = ranges->count > 0 ? &ranges->items[ranges->count - 1] : NULL;

@@ -59,7 +59,7 @@ static bool slices_in_step(const struct state *state, const struct weight *w[3],
   return shape_equal(s[0]->shape, s[2]->shape) && in_step(s[0]->first, s[1]->first, s[2]->first, layer);
 }
 
-/* Whether what a parameter has in layer `layer` lies where the first two layers let expect it. */
+/* Whether what a parameter has in layer `layer` is where the first two layers let expect it. */
 static bool row_is_alike(const struct program *program, const struct candidate *layers, int row, int layer) {
   const struct weight *first = &program->weights->items[layers->first + row],
                       *w[3] = {first, first + layers->rows, first + (ptrdiff_t)layer * layers->rows};

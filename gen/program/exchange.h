@@ -37,7 +37,7 @@ struct collective {
   const char *overlaps;     /* what runs from when it begins until it is awaited; NULL: it is awaited directly */
   bool direct;              /* each rank sends to each other one, and adds up what arrives */
   bool by_data;             /* data decides how many elements it is: `count` at most */
-  struct axes then;         /* of gradients: along which the sum then goes on */
+  struct axes then;         /* of gradients: along which the sum then continues */
   bool chained;             /* it begins when the one before it has ended */
 };
 
@@ -51,7 +51,7 @@ struct tree {
   int64_t losses;    /* numbers of eight bytes: sums of losses that a device keeps until they are added; 0: none */
 };
 
-/* A matrix of gradients that travels as two factors, [rows][rank] and [columns][rank]: gen/plan/ranks/compress.h. */
+/* A matrix of gradients that is sent as two factors, [rows][rank] and [columns][rank]: gen/plan/ranks/compress.h. */
 struct factored {
   const char *what;
   int64_t first, count; /* of the gradients; a square may have more elements than it has of these */

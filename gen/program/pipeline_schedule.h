@@ -42,7 +42,7 @@ struct schedule {
   int64_t ranks, chunks, micro_batches; /* along parallelism.pp; stages of a rank; of a step */
   int64_t *ahead;                       /* by rank */
   bool defers;                          /* gradients of weights are actions of their own */
-  bool starts; /* a rank goes on while its gradients are on their way, from memory of their own */
+  bool starts; /* a rank continues while its gradients are on their way, from memory of their own */
 };
 
 struct stage_work {

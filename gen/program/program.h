@@ -105,7 +105,7 @@ struct weight_tree {
   int n_structs, structs_capacity;
   struct weight *items; /* the parameters, in the order of the model's source */
   int count, capacity;
-  int64_t bytes;                 /* of all parameters, in the order of which weights tell their offsets */
+  int64_t bytes;                 /* of all parameters, in the order of which weights have their offsets */
   struct weight_node **bindings; /* by forward region id and scope: what it was first called with */
   int bindings_stride;
 };
@@ -223,7 +223,7 @@ struct program {
   struct {
     struct layers *items;
     int count, capacity;
-  } layers; /* that tables tell of by the rows of the first one */
+  } layers; /* that tables describe by the rows of the first one */
   struct program_ranks ranks;
   struct program_aliases aliases;
   struct program_kernels kernels;

@@ -45,7 +45,7 @@ struct target_kernels {
 
 /* The library of its matmuls, asked by passes that lay out operands in memory. */
 struct target_library {
-  unsigned parts;         /* which kernels it has besides matmuls, as bits of enum library_part */
+  unsigned parts;         /* which kernels it has in addition to matmuls, as bits of enum library_part */
   unsigned no_workspace;  /* of which of these its kernels, also those that are not the library's, need no workspace */
   unsigned epilogues;     /* what it can do with a result before that is written, as bits of enum epilogue */
   bool bits16_to_float32; /* factors of 16 bits give a result of float32, and no factor must be float32 */

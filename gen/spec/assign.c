@@ -25,7 +25,7 @@ static struct spec_entry *entry_of(struct spec_node *node, const char *word, str
   return entry;
 }
 
-/* Whether the key can go on below the entry's value. */
+/* Whether the key can continue below the entry's value. */
 static bool can_hold(const struct assignment *a, const struct spec_entry *entry, const char *word) {
   const struct spec_node *held = entry->value;
   if (held->kind == SPEC_MAP || (held->kind == SPEC_LIST && a->root != NULL)) return true;

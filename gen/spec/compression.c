@@ -46,7 +46,7 @@ void compression_check(const struct spec_node *job, struct diagnostics *diags) {
   diag_help(diags, "what they miss belongs to a whole step: use accumulation.sync_each_batch: false");
 }
 
-/* As what gradients travel, or with factors what the wrapper says. */
+/* The type in which gradients are sent, or with factors what the wrapper says. */
 static enum mixed_precision wire_of(const struct job *job, const struct spec_node *hook) {
   const struct spec_node *word = is_power_sgd(hook) ? spec_find(job->tree, "parallelism.ddp.comm_wrapper") : hook;
   if (spec_is(word, "bf16")) return PRECISION_BF16;

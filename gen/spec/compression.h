@@ -1,4 +1,4 @@
-/* Compression: gradients that travel in 16 bits, or as factors of matrices (parallelism.ddp.comm_hook). */
+/* Compression: gradients that are sent in 16 bits, or as factors of matrices (parallelism.ddp.comm_hook). */
 #ifndef ACCEL_SPEC_COMPRESSION_H
 #define ACCEL_SPEC_COMPRESSION_H
 

@@ -65,7 +65,7 @@ static void check_tuning(const struct spec_node *job, struct diagnostics *diags)
   diag_help(diags, "name the file that accel-gen tune JOB -o FILE has written of the GPU");
 }
 
-/* What lies on the host must be read from there piece by piece. */
+/* What is on the host must be read from there piece by piece. */
 static void check_offload(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *param = spec_find(job, "parallelism.offload.param");
   const struct spec_node *optimizer = spec_find(job, "parallelism.offload.optimizer");

@@ -4,7 +4,7 @@
 
 #include "gen/spec/node.h"
 
-/* Files that a document was merged from, besides its own. */
+/* Files that a document was merged from, in addition to its own. */
 struct extended_files {
   const char **items; /* each once, in the order in which they are merged: a later one overrides an earlier one */
   int count, capacity;

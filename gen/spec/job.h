@@ -170,7 +170,7 @@ struct job {
      * which counts them too: they have the same weights, whose gradients add up. The product of all others is
      * devices.ranks. */
     int64_t axes[AXES];
-    enum mixed_precision wire; /* as what gradients travel; PRECISION_NO: float32 */
+    enum mixed_precision wire; /* the type in which gradients are sent; PRECISION_NO: float32 */
     int64_t bucket_bytes;      /* of gradients in a bucket */
     bool sync_each_batch;      /* gradients are averaged after each micro-batch */
     int zero_stage;        /* what is divided along dp_shard: 1 states, 2 gradients too, 3 weights too; 0: nothing */
@@ -185,7 +185,7 @@ struct job {
     int64_t split_rank;   /* pipeline_model_parallel_split_rank; 0: by the numbers of layers */
     int64_t chunk_layers; /* num_layers_per_virtual_pipeline_stage; 0: a rank has one stage */
     struct {
-      bool on, batched; /* with several ranks: matrices travel as factors; all gradients of a bucket as one */
+      bool on, batched; /* with several ranks: matrices are sent as factors; all gradients of a bucket as one */
       int64_t rank, start, seed;
       double least_rate, epsilon;
       bool feedback, warm;

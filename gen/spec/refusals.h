@@ -5,7 +5,7 @@
 #include "gen/base/diag.h"
 #include "gen/spec/node.h"
 
-/* A key, or a value of it, that something else refuses. `why` ends the message, `cure` is what to use in its place. */
+/* A key, or a value of it, that something else refuses. `why` ends the message, `cure` is what to use instead. */
 struct refusal {
   const char *key, *value; /* a value that is refused; NULL: all */
   const char *why, *cure;

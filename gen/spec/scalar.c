@@ -75,7 +75,7 @@ static void set_real(struct spec_node *node, double value) {
 void scalar_resolve(struct spec_node *node) {
   static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
   static const char *const truths[] = {"true", "True", "TRUE", NULL};
-  static const char *const lies[] = {"false", "False", "FALSE", NULL};
+  static const char *const falsehoods[] = {"false", "False", "FALSE", NULL};
   static const char *const infinities[] = {".inf", ".Inf", ".INF", NULL};
   static const char *const nans[] = {".nan", ".NaN", ".NAN", NULL};
   const char *text = node->text, *digits;
@@ -84,7 +84,7 @@ void scalar_resolve(struct spec_node *node) {
   if (strlen(text) != node->length) return;
   if (one_of(text, nulls))
     node->kind = SPEC_NULL;
-  else if (one_of(text, truths) || one_of(text, lies)) {
+  else if (one_of(text, truths) || one_of(text, falsehoods)) {
     node->kind = SPEC_BOOL;
     node->integer = one_of(text, truths);
   } else if ((base = integer_base(text, &digits)) != 0)

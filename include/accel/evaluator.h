@@ -1,5 +1,5 @@
-/* What an emitted program of kind "evaluate" calls, besides the data and the metrics of trainer.h: one process, or the
- * ranks that divide its tensors, measure a trained model. Errors as there. */
+/* What an emitted program of kind "evaluate" calls, in addition to the data and the metrics of trainer.h: one process,
+ * or the ranks that divide its tensors, measure a trained model. Errors as there. */
 #ifndef ACCEL_EVALUATOR_H
 #define ACCEL_EVALUATOR_H
 

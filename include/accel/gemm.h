@@ -41,7 +41,7 @@ void accel_multiply(const struct accel_gemm *gemm, void *y, const void *a, const
  * on. A GEMM whose weights do not fit there multiplies by them as they are. */
 void accel_keep_packed(void *room, int64_t bytes);
 
-/* Weights have changed: each is packed anew by the first accel_multiply that meets it. */
+/* Weights have changed: each is packed again by the first accel_multiply that meets it. */
 void accel_forget_packed(void);
 
 /* Reports something on standard error that a person should know once. */

@@ -29,7 +29,7 @@ int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens);
 /* The next positions of the text to run the model over, of a window of `length` positions: fills tokens [most] and
  * at[0], the position of the first one, counted from where the window begins, and returns how many of them there are;
  * the others are 0. 1: over that position alone. 0 when the asked number of tokens is out. When the window is full, it
- * begins anew with the newer half of it. */
+ * starts again with the newer half of it. */
 int64_t accel_generation_positions(struct accel_generation *run, int64_t length, int64_t most, int32_t *tokens,
                                    int32_t *at);
 

@@ -62,7 +62,7 @@ bool accel_check_trigger(struct accel_run *run);
 
 /* Makes `size` bytes at `object` a part of every checkpoint; where the run resumes from one, they are filled from it
  * here. To be called in on_start, for the same objects in the same order in each run, and on all ranks; they must
- * outlive the run. The main process's bytes are what is saved, and what all ranks go on with. */
+ * outlive the run. The main process's bytes are what is saved, and what all ranks resume with. */
 void accel_register_for_checkpointing(struct accel_run *run, void *object, size_t size);
 
 /* Adds a file to the checkpoint that is about to be saved, to be called in on_pre_save. The bytes are copied here. The

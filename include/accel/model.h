@@ -288,7 +288,7 @@ tensor cast_float(tensor x);
 /* In training each element becomes 0 with probability p and is scaled by 1 / (1 - p) otherwise; else it is x. */
 tensor dropout(tensor x, double p);
 
-/* random_normal(3, 4): float32 [3][4], drawn anew in each run of the model: normal with mean 0 and deviation 1.
+/* random_normal(3, 4): float32 [3][4], drawn again in each run of the model: normal with mean 0 and deviation 1.
  * random_uniform: uniform in [0, 1). random_int: integers from 0 on below a bound, int32. They follow from
  * training.seed and the step, as dropout's; an evaluation draws the same ones each time. */
 #define random_normal(...) random_normal_of(ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)

@@ -270,9 +270,9 @@ struct accel_program {
   int threads;          /* 0: as many as the machine has cores, shared out among the processes on it */
   int mesh[ACCEL_AXES]; /* ranks along each axis; 0: 1. dp_replicate or dp_shard counts those along cp and sp */
   int timeout;          /* seconds that a rank waits for others */
-  bool numa_affinity;   /* ranks of a machine stay on their shares of its processors */
+  bool numa_affinity;   /* ranks of a machine stay on their parts of its processors */
   struct accel_sharding sharding;
-  struct accel_byte_range summed; /* of the arena: gradients that ranks add up while the backward goes on */
+  struct accel_byte_range summed; /* of the arena: gradients that ranks add up while the backward continues */
 
   struct accel_source source[ACCEL_SPLITS];
   struct accel_parts parts[ACCEL_SPLITS];
@@ -294,8 +294,8 @@ struct accel_program {
 
   int64_t log_every, eval_every, save_every; /* in steps; 0: never (saving: at the end only) */
   int64_t eval_iters;                        /* batches of one evaluation; 0: it sees all samples once */
-  const char *metrics[4];                    /* besides its loss, "accuracy" and so on (docs/job.md); NULL after them */
-  int64_t predicted_classes;                 /* that predictions are among; 0: nothing is predicted */
+  const char *metrics[4];    /* in addition to its loss, "accuracy" and so on (docs/job.md); NULL after them */
+  int64_t predicted_classes; /* that predictions are among; 0: nothing is predicted */
   struct accel_checkpoints checkpoint;
   struct accel_stopping stopping;
   struct accel_profile profile;

@@ -27,10 +27,10 @@ ACCEL_FUNCTION void accel_note_noise(float averages[2], double b, float share, d
   const double B = b * (double)micro_batches;
   const double signal = (B * whole * whole - b * single * single) / (B - b);
   const double noise = (single * single - whole * whole) / (1.0 / b - 1.0 / B);
-  const bool tells = micro_batches > 1 && isfinite(single) && isfinite(whole);
+  const bool counts = micro_batches > 1 && isfinite(single) && isfinite(whole);
   const float moved[2] = {averages[0] + share * ((float)signal - averages[0]),
                           averages[1] + share * ((float)noise - averages[1])};
-  for (int i = 0; i < 2; i++) averages[i] = tells ? moved[i] : averages[i];
+  for (int i = 0; i < 2; i++) averages[i] = counts ? moved[i] : averages[i];
 }
 
 #endif

@@ -134,7 +134,7 @@ void accel_eval_score(const struct accel_run *run, int64_t i, const int32_t *pre
 /* The mean loss of all batches, of all ranks after accel_all_reduce_eval (collectives.h). Reports program->metrics. */
 double accel_eval_loss(struct accel_run *run);
 
-/* What one step left behind, for the log. */
+/* What one step left, for the log. */
 struct accel_report {
   double loss, lr, grad_norm;
   int64_t skipped;   /* steps so far that ended without an update */
@@ -204,7 +204,7 @@ void accel_log_noise(struct accel_run *run, const float noise[2]);
  * model.safetensors. */
 void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report report);
 
-/* Ends the process with a message when `status`, which a library's calls of the steps before left behind, is not 0. */
+/* Ends the process with a message when `status`, which a library's calls of the steps before left, is not 0. */
 void accel_check(int status, const char *what);
 
 /* Saves what the run leaves where that has not been done, closes everything, and gives main's status: 128 and the

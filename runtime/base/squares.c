@@ -18,7 +18,7 @@ static double squares_of_line(const float *values, float scale) {
   return squares[0];
 }
 
-/* The first KEPT bits of a number above 0 are an integer times a power of two: what lies in each 32 bits of it is
+/* The first KEPT bits of a number above 0 are an integer times a power of two: what is in each 32 bits of it is
  * added to the integer of these bits. */
 static void add(int64_t *sums, double number) {
   uint64_t bits, exponent;

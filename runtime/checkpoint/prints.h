@@ -1,4 +1,4 @@
-/* Fingerprints of a run's data, which its checkpoints keep: files that have changed since are named when it goes on. */
+/* Fingerprints of a run's data, which its checkpoints keep: files that have changed since are named when it resumes. */
 #ifndef RUNTIME_CHECKPOINT_PRINTS_H
 #define RUNTIME_CHECKPOINT_PRINTS_H
 

@@ -70,7 +70,7 @@ static bool has(CUdevice_attribute what, int number) {
   return driver()->attribute(&value, what, number) == CUDA_SUCCESS && value != 0;
 }
 
-/* Of one rank plain memory; of several as ncclMemAlloc makes it, so that NCCL may use it where it lies: GPUDirect RDMA
+/* Of one rank plain memory; of several as ncclMemAlloc makes it, so that NCCL may use it where it is: GPUDirect RDMA
  * lets the network's adapters of other machines reach it, where the GPU has that for memory of this kind; handles other
  * processes here, and over NVLink those of other machines. */
 static CUmemAllocationProp kind_of_memory(int number) {

@@ -19,7 +19,7 @@ struct batch_sharding {
   int64_t batch;      /* samples of one rank's batch, at least 1 */
   int64_t ranks;      /* batches of a round, at least 1: one of each rank, or several */
   bool keeps_last;    /* drop_last is false: the last round is there even when samples do not fill it */
-  bool even;          /* even_batches: several ranks begin with the epoch's samples anew to fill it */
+  bool even;          /* even_batches: several ranks start with the epoch's samples again to fill it */
   bool dispatches;    /* dispatch_batches: every rank gets an equal part of it, so that all their batches are short */
   bool uneven_inputs; /* join_uneven_inputs: a rank without samples in it gets the epoch's first ones, and knows */
 };

@@ -94,7 +94,7 @@ static bool bad(struct problem *problem, const char *path, int64_t byte, const c
 
 static const char write_anew[] = "write the array again with numpy.save";
 
-/* Where the header's text lies. */
+/* Where the header's text is. */
 static bool find_header(struct reader *reader, const char *path, const uint8_t *bytes, size_t size,
                         struct problem *problem) {
   if (size < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0)

@@ -210,7 +210,7 @@ int64_t accel_generation_rank_along(const struct accel_generation *run, enum acc
 
 void accel_generation_weights(struct accel_generation *run, void *weights) {
   rt_trained_read(run->program, run->weights_path, weights);
-  for (int64_t i = 0; i < run->count; i++) print_token(run, run->tokens[i]); /* the prompt, now that it goes on */
+  for (int64_t i = 0; i < run->count; i++) print_token(run, run->tokens[i]); /* the prompt, now that it continues */
 }
 
 int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens) {
@@ -222,7 +222,7 @@ int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens) {
   return held - 1;
 }
 
-/* A window that is full begins anew with its newer half; a prompt that is longer than one with its end. */
+/* A window that is full starts again with its newer half; a prompt that is longer than one with its end. */
 static void move_window(struct accel_generation *run, int64_t length) {
   if (run->count - run->first <= length) return;
   int64_t kept = run->done == 0 ? length : length > 1 ? length / 2 : 1;

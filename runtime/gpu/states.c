@@ -9,7 +9,7 @@ static size_t bytes_of(const struct accel_state *state) {
   return (size_t)state->count * rt_dtype_size(state->dtype);
 }
 
-/* Whether it lies on the host alone, after all that the device has too. */
+/* Whether it is on the host alone, after all that the device has too. */
 static bool is_pinned(const char *mirror, const struct accel_state *state) {
   const char *pinned = rt_cuda_device()->pinned;
   return pinned != NULL && mirror + state->offset >= pinned;

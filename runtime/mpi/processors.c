@@ -12,7 +12,7 @@
 /* What one rank may run on and has taken, as the others of its machine see it. */
 struct claim {
   char allowed[256]; /* processors, as a list: 0-3,8-11 */
-  char taken[256];   /* where it stays, for people; empty: on no share of its own */
+  char taken[256];   /* where it stays, for people; empty: on no part of its own */
 };
 
 static void exchange(const struct claim *own, struct claim *all) {

@@ -11,7 +11,7 @@
 
 static const char what[] = "rows of groups";
 
-/* How the rows of a rank's groups lie on it: of each rank's, one block a group. */
+/* How the rows of a rank's groups are ordered on it: of each rank's, one block a group. */
 struct layout {
   MPI_Comm channel;
   int ranks, own;

@@ -34,7 +34,7 @@ static struct shared *groups[ACCEL_AXES][SHARED_USES];
 static char *arena;
 static size_t arena_bytes;
 
-/* ---- Where values lie ---- */
+/* ---- Where values are ---- */
 
 static size_t width_of(const struct shared_item *item) {
   return item->dtype == ACCEL_FLOAT32 ? 4 : 2;
@@ -102,7 +102,7 @@ static void *grown(void *list, size_t count, size_t size) {
   return more;
 }
 
-/* Waits until nobody reads any more what lies where the item's values are to go, and notes that they do. Lists of
+/* Waits until nobody reads any more what is where the item's values are to go, and notes that they do. Lists of
  * these grow in a run's first step alone. */
 static void make_room(struct shared *shared, const struct shared_item *item, uint64_t number) {
   int last = shared->ranks - 1;

@@ -78,7 +78,7 @@ static void reduce_scatter(enum accel_axis axis, float *values, float *own, size
 
 /* ---- Concurrently with other work ---- */
 
-/* Within a machine, where others read gradients where they lie; else it has ended before this returns. */
+/* Within a machine, where others read gradients where they are; else it has ended before this returns. */
 static struct shared *carrier(enum accel_axis axis, const float *values) {
   struct shared *shared = rt_shared_along(axis, SHARED_SUMS, values);
   return shared != NULL && rt_shared_is_placed(shared) ? shared : NULL;

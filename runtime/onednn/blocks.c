@@ -4,7 +4,7 @@
 
 enum { WORDS = 16, COLUMNS = 64 };
 
-/* One block of words, and what it is made from: words in rows that lie along the depth, or elements of 16 bits in rows
+/* One block of words, and what it is made from: words in rows that are along the depth, or elements of 16 bits in rows
  * along the columns. */
 struct block {
   uint32_t *to;

@@ -34,7 +34,7 @@ static void *listen(void *unused) {
 
 /* A thread that does nothing else takes the signals; the one that steps, and those that it starts, leave them to it.
  * oneDNN's GEMMs (jit_avx512_common_gemm_f32, up to version 3.11) have the stack pointer point into memory of malloc
- * while they run, and a handler on such a stack writes over what lies below. */
+ * while they run, and a handler on such a stack writes over what is below. */
 static int start_listening(void) {
   enum { STACK_BYTES = 256 << 10 };
   pthread_attr_t attributes;

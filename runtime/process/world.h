@@ -1,4 +1,4 @@
-/* The processes of a run: started together, each with a rank. Which engine carries what they tell each other is chosen
+/* The processes of a run: started together, each with a rank. Which engine carries what they send each other is chosen
  * when a trainer is linked: world_self.c is one process alone, runtime/mpi is MPI. Both also define what
  * include/accel/collectives.h declares.
  *

@@ -35,7 +35,7 @@ static int64_t bytes_until(const char *text, size_t size, int64_t keep) {
   return (int64_t)at;
 }
 
-/* Cuts the file to what the run goes on from. */
+/* Cuts the file to what the run resumes from. */
 static bool keep_history(struct log *log, int64_t keep, struct problem *problem) {
   struct mapping mapping;
   if (!rt_map(&mapping, log->metrics_path, "remove it, or choose another --project-dir", problem)) return false;
@@ -87,7 +87,7 @@ static void add_figure(FILE *out, const char *name, const char *format, double v
 
 void rt_metrics_text(FILE *out, const struct figures *figures) {
   fprintf(out, "{\"step\": %" PRId64, figures->step);
-  /* 9 digits tell every float32 from its neighbours. */
+  /* 9 digits separate every float32 from its neighbours. */
   add_figure(out, "loss", "%.9g", figures->loss);
   if (figures->has_eval) add_figure(out, "eval_loss", "%.9g", figures->eval_loss);
   for (int i = 0; figures->extras != NULL && i < figures->extras->count; i++)

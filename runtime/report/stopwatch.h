@@ -32,7 +32,7 @@ double rt_stopwatch_step(const struct stopwatch *watch);
 /* Seconds a step, since the last reset or, when there was none, before it. */
 double rt_stopwatch_pace(const struct stopwatch *watch);
 
-/* The next line counts anew. */
+/* The next line counts from zero. */
 void rt_stopwatch_reset(struct stopwatch *watch);
 
 #endif

@@ -49,7 +49,7 @@ bool rt_best_save(const struct accel_run *run, struct stopping *stopping, struct
   return rt_save_mirror(run, evaluated(run), "best", problem);
 }
 
-/* Another run may have had the folder since the checkpoint that this one goes on from. */
+/* Another run may have had the folder since the checkpoint that this one resumes from. */
 static bool check(const struct accel_run *run, const struct shards *shards, struct problem *problem) {
   const struct stopping stopping = rt_stopping_read(run->stopping.state);
   if (sum_of_file(run, shards) == stopping.known) return true;

@@ -1,4 +1,4 @@
-/* A step whose numbers are not finite: the run ends, or goes on without its update. */
+/* A step whose numbers are not finite: the run ends, or continues without its update. */
 #include "runtime/base/digits.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"

@@ -39,7 +39,7 @@ bool rt_resume_choose(struct accel_run *run, struct problem *problem) {
   return run->resumption.is_chosen = true;
 }
 
-/* What rank 0 alone does, so that a checkpoint need not lie where others see it; but ranks that write parts see them.
+/* What rank 0 alone does, so that a checkpoint need not be where others see it; but ranks that write parts see them.
  */
 static bool read_chosen(struct accel_run *run, struct checkpoint *what, bool in_parts, struct problem *problem) {
   bool read =

@@ -34,7 +34,7 @@ bool accel_save_is_due(struct accel_run *run, int64_t at) {
   return rt_events_save(&run->cadences, at) || run->saves.is_timely || run->saves.signal != 0;
 }
 
-/* The save before reads what is collected anew. */
+/* The save before reads what is collected next. */
 bool rt_save_collect(struct accel_run *run, enum state_set states, struct problem *problem) {
   if (run->program->sharding.n_states == 0) return true;
   if (!rt_saver_wait(&run->saves.saver, problem)) rt_save_failed(run, problem);

@@ -26,14 +26,14 @@ struct saved {
   double stall_s;   /* for which the steps waited */
 };
 
-/* Ends the process over a save that has failed, or warns, where the job goes on over it. */
+/* Ends the process over a save that has failed, or warns, where the job continues over it. */
 void rt_save_failed(struct accel_run *run, const struct problem *problem);
 
 /* Makes whole on rank 0 what ranks divide of these states, for what reads it there next; all ranks come here. */
 bool rt_save_collect(struct accel_run *run, enum state_set states, struct problem *problem);
 
 /* Saves what is due once `at` steps are done: a checkpoint at the cadence in steps or minutes, at the end the weights
- * alone, too. Ends the process when a save has failed, unless the job goes on over that. */
+ * alone, too. Ends the process when a save has failed, unless the job continues over that. */
 struct saved rt_save_due(struct accel_run *run, int64_t at, double lr);
 
 /* Ends the run at `at` when a signal has asked for it: saves a checkpoint and says how to resume. */

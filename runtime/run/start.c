@@ -127,7 +127,7 @@ int64_t accel_first_step(const struct accel_run *run) {
   return run->first_step;
 }
 
-/* A file is read by rank 0 alone, which need not lie where others see it. */
+/* A file is read by rank 0 alone, which need not be where others see it. */
 static bool fill_fresh(const struct accel_program *program, void *weights, struct problem *problem) {
   if (program->start.path == NULL) {
     rt_weights_init(program, weights);

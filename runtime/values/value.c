@@ -107,7 +107,7 @@ struct accel_value *rt_empty_like(struct accel_store *store, const struct accel_
   return rt_value(store, like->kind);
 }
 
-/* A longer array lies elsewhere in the store, which keeps the old one as well. */
+/* A longer array is elsewhere in the store, which keeps the old one as well. */
 static bool grow(struct accel_store *store, struct accel_value *list) {
   int64_t capacity = list->list.capacity > 0 ? 2 * list->list.capacity : 8;
   size_t count = (size_t)list->list.count;

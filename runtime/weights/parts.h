@@ -10,7 +10,7 @@
 #include "runtime/files/manifest.h"
 #include "runtime/weights/safetensors.h"
 
-/* How the index's name goes on after that of the whole file. */
+/* How the index's name continues after that of the whole file. */
 extern const char rt_parts_ending[];
 
 /* Writes what this rank has of the divided states of `file`, whose arrays are `own`, into `folder`; the first rank
@@ -22,7 +22,7 @@ bool rt_parts_write(const char *folder, const struct accel_program *program, con
 void rt_parts_report(const char *folder, const struct accel_program *program, const struct manifest *manifest,
                      const struct problem *problem);
 
-/* Waits for what all other ranks tell, and adds it to the manifest. False with the first problem among these, or with
+/* Waits for what all other ranks report, and adds it to the manifest. False with the first problem among these, or with
  * one of its own when a rank takes longer than the program's timeout. */
 bool rt_parts_await(const char *folder, const struct accel_program *program, struct manifest *manifest,
                     struct problem *problem);

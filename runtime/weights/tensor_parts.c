@@ -247,7 +247,7 @@ static bool is_here(const struct accel_program *program, const struct tensor_par
   return part->stages == 0 || (part->stages >> rt_rank_along(program, ACCEL_PP) & 1) != 0;
 }
 
-/* Where a rank's piece lies in the whole. */
+/* Where a rank's piece is in the whole. */
 static size_t place(const struct tensor_part *part, size_t piece, size_t rank) {
   return part->whole + piece * (part->ranks * part->length - part->padding) + rank * part->stride;
 }

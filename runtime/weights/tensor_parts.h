@@ -1,4 +1,4 @@
-/* Tensors of which ranks along an axis of the mesh have parts, or of which each has some: where what a rank has lies in
+/* Tensors of which ranks along an axis of the mesh have parts, or of which each has some: where what a rank has is in
  * the whole. Files have whole tensors, all of them, so that they do not depend on who divided what. */
 #ifndef RUNTIME_WEIGHTS_TENSOR_PARTS_H
 #define RUNTIME_WEIGHTS_TENSOR_PARTS_H

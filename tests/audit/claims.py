@@ -79,7 +79,7 @@ PARTS = {
 
 class Case:
     """A program: PROGRAM with some parts of its own; `claims` are the ones that do not hold, `open` those that cannot be
-    told because of it."""
+    reported because of it."""
 
     def __init__(self, claims, verdict="broken", root=None, at=(), open="", **parts):
         self.claims, self.verdict, self.root, self.open = claims.split(), verdict, root, open.split()

@@ -39,7 +39,7 @@ static void what_a_fork_writes_joins_an_arena(void **state) {
   assert_string_equal(*last, "the last one");
   assert_string_equal(before, "before");
   assert_string_equal(after, "after");
-  for (int i = 0; i < 1000; i++) ((char *)arena_alloc(arena, 9000))[8999] = 1; /* it goes on in memory of its own */
+  for (int i = 0; i < 1000; i++) ((char *)arena_alloc(arena, 9000))[8999] = 1; /* it continues in memory of its own */
   assert_string_equal(*last, "the last one");
   arena_free(arena);
 }

@@ -108,7 +108,7 @@ def codes_of(path):
 
 
 def resident(usage, threads):
-    """Blocks that a multiprocessor holds: a warp takes registers by 256, a block 1 KiB of shared memory besides its own."""
+    """Blocks that a multiprocessor holds: a warp takes registers by 256, a block 1 KiB of shared memory in addition to its own."""
     warps = -(-threads // 32)
     by_registers = REGISTERS // (-(-usage.registers * 32 // 256) * 256) // warps
     return max(1, min(THREADS // (32 * warps), BLOCKS, by_registers, SHARED // (usage.shared + 1024)))

@@ -1,8 +1,8 @@
-"""The search of a mesh (parallelism: auto) beside published runs: what it would choose, what they chose, and the MFU that it predicts
-of both beside theirs. And how long searches take.
+"""The search of a mesh (parallelism: auto) against published runs: what it would choose, what they chose, and the MFU that it predicts
+of both compared with theirs. And how long searches take.
 
 usage: mesh_search.py [--time | --measure] [NAME...]   prints the tables of docs/mesh-search.md; --time: how long searches take;
-                                                      --measure: two ranks of a small GPT-2 on this machine, beside one
+                                                      --measure: two ranks of a small GPT-2 on this machine, next to one
 
 MFU counts FLOPs as each publication does, without those of a forward that runs again, so that it says how long a step takes. Twice it is
 predicted: with the efficiency of devices.hardware, and with the one at which the first run of its source is predicted as published."""

@@ -356,7 +356,7 @@ def report_of(options, **more):
 
 
 def write_report(path, report):
-    """Whole or not at all: who stops a bench between two rows goes on from the rows."""
+    """Whole or not at all: who stops a bench between two rows resumes from the rows."""
     with open(path + ".partial", "w", encoding="utf-8") as out:
         json.dump(report, out, indent=1)
     os.replace(path + ".partial", path)

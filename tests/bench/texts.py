@@ -1,6 +1,6 @@
 """What examples/jobs/llama.yaml, bert.yaml and others reach on a real text in the loss of its evaluation, against the same
 models trained alike in PyTorch: the same split, optimizer and schedule, other starts and orders. The text is the C library's
-headers and this project's pages; `--lora` goes on with the first model's weights on other text, by adapters.
+headers and this project's pages; `--lora` continues with the first model's weights on other text, by adapters.
 
 usage: texts.py [--steps 300] [--lora] [llama|bert|... ...]"""
 

@@ -1,8 +1,8 @@
 /* Makes each matmul of a layer last as long as MATMUL_SECONDS says, by waiting after the product, for
  * tests/bench/bubble.py: cc -shared -fPIC, then LD_PRELOAD. The product is the library's. A process waits without a
- * core, so that several of them go on as if each had one. Matmuls over BUBBLE_VOCABULARY classes are as they are: they
- * are of the last stage alone. At the end it writes, to BUBBLE_OUT and the process's number, when the first one began,
- * when the last one ended, and the seconds between the begin and the end of each, added up. */
+ * core, so that several of them continue as if each had one. Matmuls over BUBBLE_VOCABULARY classes are as they are:
+ * they are of the last stage alone. At the end it writes, to BUBBLE_OUT and the process's number, when the first one
+ * began, when the last one ended, and the seconds between the begin and the end of each, added up. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>

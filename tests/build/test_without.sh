@@ -1,7 +1,7 @@
 #!/bin/sh
 # fast
 # The command is built without the parts that a build can leave out, and then says so where they are asked for; all else is as
-# it was. A copy of the build is configured anew: nothing is compiled, the command alone is linked.
+# it was. A copy of the build is configured from scratch: nothing is compiled, the command alone is linked.
 set -eu
 tree=$PWD
 copy=$tree/build/tests/without

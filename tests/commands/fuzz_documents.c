@@ -1,4 +1,4 @@
-/* Any bytes as JSON Lines, as a CSV and as a file of unknown kind: every text lies in memory that is there, and a
+/* Any bytes as JSON Lines, as a CSV and as a file of unknown kind: every text is in memory that is there, and a
  * second reading from where a record began gives the same. */
 #include <stdlib.h>
 #include <string.h>

@@ -66,7 +66,7 @@ def refused(name, file, what, *words, aliases=True):
     if aliases:
         names.append("symbolic.c")
         (WORK / "symbolic.c").symlink_to(WORK / file)
-    if aliases and not what.startswith("a file of"):  # a folder's files are known by where they lie
+    if aliases and not what.startswith("a file of"):  # a folder's files are known by where they are
         names.append("hard.c")
         os.link(WORK / file, WORK / "hard.c")
     before = everything()

@@ -1,4 +1,4 @@
-"""`accel-gen help` of other trainers' names, and schemas/names.yaml, the table behind it: names.txt lists what Accelerate's pages on its
+"""`accel-gen help` of other trainers' names, and schemas/names.yaml, its table: names.txt lists what Accelerate's pages on its
 utilities, the Accelerator, state, kwargs handlers and configuration name. TAP."""
 
 import collections

@@ -1,5 +1,5 @@
 """accel-gen data --tokenizer against the library that wrote the tokenizers: the same tokens of random texts, for the families
-that are read; others refused; a run that was killed goes on."""
+that are read; others refused; a run that was killed resumes."""
 
 import json
 import os
@@ -195,7 +195,7 @@ class Killed(Folder):
         self.kill_and_go_on("a.txt", "b.txt")
 
     def test_records(self):
-        """Records are tokens of their texts, each of its own, and a run over them that was killed goes on."""
+        """Records are tokens of their texts, each of its own, and a run over them that was killed resumes."""
         text = corpus()
         tokenizer = train("qwen2", text)
         tokenizer.save(str(self.folder / "tokenizer.json"))
@@ -222,7 +222,7 @@ class Killed(Folder):
             while run.poll() is None and (not note.exists() or note.stat().st_mtime_ns == before):
                 time.sleep(0.002)
             run.kill()
-            resumes += "goes on at byte" in run.communicate()[1]
+            resumes += "resumes at byte" in run.communicate()[1]
             if resumes == 2:
                 break
         self.assertGreater(resumes, 0)

@@ -1,4 +1,4 @@
-"""What nvcc tells of kernels while it compiles them: registers, memory that spills, and how wide their accesses are."""
+"""What nvcc reports of kernels while it compiles them: registers, memory that spills, and how wide their accesses are."""
 
 import collections
 import re

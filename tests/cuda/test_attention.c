@@ -15,7 +15,7 @@
 
 enum { BATCH = 2, HEADS = 4, LENGTH = 6, SIZE = 8, MOST = BATCH * LENGTH * 3 * HEADS * SIZE };
 
-/* Queries, keys and values lie together, as one matmul makes them; gradients lie apart. */
+/* Queries, keys and values are together, as one matmul makes them; gradients are separate. */
 struct arena {
   _Alignas(64) uint16_t qkv[MOST], y[MOST], d_y[MOST], d_qkv[MOST];
   _Alignas(64) float lse[BATCH * HEADS * LENGTH];
@@ -101,7 +101,7 @@ static double widen(uint16_t bits) {
   return type == ACCEL_BF16 ? rt_widen_bfloat16(bits) : rt_widen_float16(bits);
 }
 
-/* Where a value lies among queries, keys and values that lie together. */
+/* Where a value is among queries, keys and values that are together. */
 static int64_t together(int b, int first, int h, int row) {
   return ((int64_t)(b * LENGTH + row) * (HEADS + 2 * groups) + first + h) * SIZE;
 }

@@ -1,5 +1,5 @@
-"""Ranks that divide a model (parallelism.tp and the other axes), in programs for GPUs over the stand-ins: beside one process
-of the same job over them, and beside the program for the processor, with every access of host and kernels seen."""
+"""Ranks that divide a model (parallelism.tp and the other axes), in programs for GPUs over the stand-ins: compared with one process
+of the same job over them, and compared with the program for the processor, with every access of host and kernels seen."""
 
 import json
 import shutil
@@ -169,7 +169,7 @@ class Sequences(Axes):
 
 class Experts(Axes):
     def test_sequences(self):
-        """The balance is of a sequence's ranks; and two of these beside two that have all experts."""
+        """The balance is of a sequence's ranks; and two of these compared with two that have all experts."""
         groups = {"model": "qwen_moe", "config": EXPERTS, "data": {"sequence_length": 16}}
         self.beside(2, {"sp": 2}, steps=5, **groups)
         found = self.made("cuda", job_of(4, 2, 5, parallelism={"cp": 2, "ep": 2}, **groups))

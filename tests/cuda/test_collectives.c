@@ -100,7 +100,7 @@ static void shards(size_t shard_size, size_t last) {
   accel_wait_gathers();
   accel_gpu_read(host.whole, arena->whole, sizeof host.whole);
   for (int i = 0; i < all; i++) require(host.whole[i] == (float)(4 * (first + i) + 6), "shards of two lengths");
-  accel_wait_collectives(); /* from here on sums are counted anew */
+  accel_wait_collectives(); /* from here on sums are counted from zero */
 }
 
 struct addition {

@@ -1,5 +1,5 @@
 """CUDA trainers compile by nvcc without a warning and link with the libraries of the toolkit, as accel-gen build does it
-for all architectures. What nvcc tells on the way: no kernel keeps registers in memory, but those of SPILLS, and those of WIDE move
+for all architectures. What nvcc reports on the way: no kernel keeps registers in memory, but those of SPILLS, and those of WIDE move
 16 bytes at a time. SKIPPED where there is no nvcc. --all: every example job, in every type (ninja soak)."""
 
 import pathlib
@@ -50,7 +50,7 @@ ALL += [(f"{name} --program {program}", [], ["80", "90a", "100"]) for program, n
 # Bytes that kernels may keep in memory for want of registers, by how their names begin. The gradient of the program's own
 # attention, with heads of 256 columns, has 512 threads of a block share its registers.
 SPILLS = {"attention_backward": 850}
-# What a step's time goes into besides matmuls, by how names begin, and whether some program of the suite has them.
+# What a step's time goes into in addition to matmuls, by how names begin, and whether some program of the suite has them.
 WIDE = dict.fromkeys(("add_layer_norm", "layer_norm_backward", "layer_norm_plus_bits16_backward", "add_rms_norm", "rms_norm_backward",
                       "rms_norm_plus_backward", "embedding_plus", "linear_cross_entropy_forward_backward", "cast"), False)
 

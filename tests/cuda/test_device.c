@@ -107,7 +107,7 @@ static void record_step(void) {
 
 static void feed(int step) {
   int32_t *room = accel_gpu_feed_begin();
-  standin_touch(room, plan.feed_bytes, true); /* while no copy of it goes on */
+  standin_touch(room, plan.feed_bytes, true); /* while no copy of it continues */
   for (int i = 0; i < 16; i++) room[i] = step * i;
   accel_gpu_feed_send();
 }

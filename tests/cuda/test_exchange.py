@@ -1,4 +1,4 @@
-"""What ranks exchange besides whole gradients after a step: CUDA programs that send them as factors of matrices, after each
+"""What ranks exchange in addition to whole gradients after a step: CUDA programs that send them as factors of matrices, after each
 micro-batch, or means of weights every few steps, over the stand-ins against the same ranks on processors, which
 tests/reference holds against PyTorch's hooks and Accelerate's LocalSGD."""
 

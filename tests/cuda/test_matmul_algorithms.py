@@ -64,7 +64,7 @@ class Matmuls(unittest.TestCase):
         self.assertIn(f"table.json: {len(self.table['entries'])} entries", again)
 
     def test_program(self):
-        """It names the fastest, takes it, and gives the same numbers; with none such it says so and goes on."""
+        """It names the fastest, takes it, and gives the same numbers; with none such it says so and continues."""
         matmuls = [" ".join(row.split()) for row in re.findall(r"^ACCEL_GPU_GEMM\(\w+,([^;]*)\);", self.text, re.MULTILINE)]
         self.assertTrue(matmuls)
         self.assertTrue(all(f'.algorithm_name = "{FASTEST}"' in matmul for matmul in matmuls), self.text)

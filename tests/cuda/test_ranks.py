@@ -1,4 +1,4 @@
-"""What ranks have in common besides weights, in programs for GPUs over the stand-ins: statistics of batch normalisation and
+"""What ranks have in common in addition to weights, in programs for GPUs over the stand-ins: statistics of batch normalisation and
 samples that run out, against the programs for the processor; sums of one order, whose bits do not depend on who has
 which micro-batches; and what a resumed run with convolutions of cuDNN's gives."""
 
@@ -115,7 +115,7 @@ class Order(unittest.TestCase):
         self.check(*MODELS["table"])
 
     def test_a_wait_that_is_missing(self):
-        """Sums of a layer go on while the backward does, until their room is needed."""
+        """Sums of a layer continue while the backward does, until their room is needed."""
         model, config, data, _ = MODELS["text"]
         trainer = HostTrainer(ordered(model, config, data, 4, {"dp_shard": 2, "zero_stage": 2}), PARTS, watched=True)
         self.ran(trainer)

@@ -1,6 +1,6 @@
 """Emitted CUDA programs whose ranks divide states, gradients and weights, or send gradients in 16 bits, over the
 stand-ins: the losses, norms, evaluations and weights of one process on a processor; streams that wait for each other,
-also where a wait is taken out; and runs that go on."""
+also where a wait is taken out; and runs that resume."""
 
 import json
 import sys
@@ -84,8 +84,8 @@ class Sharded(unittest.TestCase):
             self.assertLess(float(away.mean()), (0.2 if rough else 0.01) * GROUPS["lr"], key)
 
     def test_weights(self):
-        """Ranks that divide weights too, and go on from a checkpoint to which each wrote its part; the same without what
-        they wait for, and with all on the host, where they go on from one that is whole."""
+        """Ranks that divide weights too, and resume from a checkpoint to which each wrote its part; the same without what
+        they wait for, and with all on the host, where they resume from one that is whole."""
         fsdp = {"sharding_strategy": "full_shard", "state_dict_type": "sharded_state_dict"}
         on_host = {"offload": {"optimizer": "cpu", "param": "cpu"}}
         ranks = 8 if "--all" in sys.argv else 4

@@ -142,7 +142,7 @@ class Comparison(unittest.TestCase):
             rows.append(trainer.run())
         expected, found = rows
         self.assertEqual(len(expected), len(found), name)
-        if ranks == 1:  # what is told at the start is the device's memory
+        if ranks == 1:  # what is reported at the start is the device's memory
             planned = re.search(r"sizeof\(struct arena\) == (\d+),", (trainers[1].folder / "trainer.c").read_text()).group(1)
             self.assertIn(f"plan {int(planned) / 2**20:.1f} MiB\n", trainers[1].output, name)
         keys = [key for key in expected[-1] if key in KEYS or key.startswith("grad_norm/")]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes what tests/gpu/run.sh runs into a folder that can travel to a machine with a GPU: bundles of jobs, their data, what
+# Writes what tests/gpu/run.sh runs into a folder that can be copied to a machine with a GPU: bundles of jobs, their data, what
 # the trainers for processors give for the same jobs, and the scripts.
 # usage: sh tests/gpu/pack.sh FOLDER [JOB...]     JOB: of the list below; all by default
 set -eu

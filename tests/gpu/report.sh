@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154 # what run.sh and its other parts set
-# What run.sh tells, and its time: sourced by it. report.txt has a line for people a result, report.json the same for
+# What run.sh reports, and its time: sourced by it. report.txt has a line for people a result, report.json the same for
 # programs; both are there after each stage, whatever ends the script.
 
 began=$(date +%s)

@@ -37,7 +37,7 @@ def compile_one(folder, job, settings, hipcc, libraries):
     include = f"-I{TREE / 'include'}"
     subprocess.run(["cc", "-std=c17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", include, "-c", f"{program}.c",
                     "-o", f"{program}.o"], check=True)
-    # clang tells of loops that it does not unroll, which is of speed, and that was not measured.
+    # clang reports loops that it does not unroll, which is of speed, and that was not measured.
     subprocess.run([*hipcc, "-std=c++17", "-O3", "-Wall", "-Werror", "-Wno-pass-failed", "--offload-arch=gfx90a", include, "-c", f"{program}.hip", "-o",
                     f"{program}.hip.o"], check=True)
     subprocess.run(["c++", f"{program}.o", f"{program}.hip.o", built / "libaccel-hip.a", *libraries, built / "libaccel-hip-standin.a",

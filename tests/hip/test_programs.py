@@ -67,7 +67,7 @@ class Forward(test_forward.Forward):
 
 
 class Runs(unittest.TestCase):
-    """How a run begins, goes on and ends."""
+    """How a run begins, resumes and ends."""
 
     def built(self, **groups):
         trainer = HipTrainer({**in_float32(TRAINED["gpt"]), **groups}, PARTS)

@@ -22,7 +22,7 @@ static void expect_error(struct bench *bench, const char *message, const char *c
   arena_free(bench->arena);
 }
 
-/* "near" is what lies next to the template that names it. */
+/* "near" is what is next to the template that names it. */
 static const char *join(void *context, const char *name, const char *parent) {
   (void)context;
   if (strcmp(name, "near") != 0) return name;

@@ -153,7 +153,7 @@ class Models(Peer):
         self.past_the_window(writer)
 
     def past_the_window(self, writer):
-        """A window that is full begins anew with its newer half."""
+        """A window that is full starts again with its newer half."""
         length = writer.length
         tokens, logits = writer.write([1, 2, 3], length + 3, "--temperature", 0)
         window = tokens[length + 1 - length // 2:-1]
@@ -176,7 +176,7 @@ class Models(Peer):
         self.assertIn("group_starts in qwen_moe.c", told)
 
     def test_lstm(self):
-        """What it keeps is of one size: a text goes on beyond the length that the model is trained over."""
+        """What it keeps is of one size: a text continues beyond the length that the model is trained over."""
         same = {"num_layers": 2, "n_embd": self.random.randint(3, 12), "hidden_size": self.random.randint(3, 20), "vocab_size": 258}
         length = self.length()
         self.same_logits(self.writer("lstm.c", Memory(**same), same, length), 258, 2 * length)

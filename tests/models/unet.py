@@ -107,6 +107,6 @@ class UNet(nn.Module):
 
 
 def noised(x, noise, steps, count=1000, first=1e-4, last=0.02):
-    """x with its share of noise after so many steps of count."""
+    """x with its part of noise after so many steps of count."""
     left = torch.cumprod(1 - torch.linspace(first, last, count, dtype=torch.float64), 0)[steps].float().reshape(-1, 1, 1, 1)
     return left.sqrt() * x + (1 - left).sqrt() * noise

@@ -167,7 +167,7 @@ static void check_split(struct fixture *fixture, struct trial *trial, const stru
   trial->placements[trial->seed] = trial->split;
   if (!op_place(node, trial->seed, trial->ranks, trial->placements)) return;
   if (node->kind->ranks.over_parts != NULL && trial->placements[node->n_inputs].form != PLACED_SPLIT) return;
-  if (!placement_equal(trial->placements[trial->seed], trial->split)) fail_trial(trial, "the operand lies otherwise");
+  if (!placement_equal(trial->placements[trial->seed], trial->split)) fail_trial(trial, "the operand is otherwise");
   check_trial(trial, frame);
   note_accepted(trial);
 }
@@ -256,14 +256,14 @@ struct sorting {
 
 /* A rank's operands as a node needs them: what it has made, or its part of what is there as a whole. */
 static const double *operand_of(const struct sorting *sorting, const struct value *value, struct placement needed) {
-  const struct placement lies = sorting->placements[value->id];
-  if (lies.form != PLACED_WHOLE && !placement_equal(lies, needed)) fail_msg("'%s' lies otherwise", value->name);
-  if (lies.form != PLACED_WHOLE) return sorting->elements[value->id];
+  const struct placement has = sorting->placements[value->id];
+  if (has.form != PLACED_WHOLE && !placement_equal(has, needed)) fail_msg("'%s' is otherwise", value->name);
+  if (has.form != PLACED_WHOLE) return sorting->elements[value->id];
   assert_int_not_equal(needed.form, PLACED_SORTED);
   return part_of(sorting->arena, needed, value->shape, sorting->ranks, sorting->rank, evaluated(sorting->frame, value));
 }
 
-/* The operand that tells how all lie: one that is sorted, or one that is split. */
+/* The operand that says how all are placed: one that is sorted, or one that is split. */
 static int seed_of(const struct sorting *sorting, const struct node *node) {
   int seed = -1;
   for (int i = node->n_inputs - 1; i >= 0; i--) {

@@ -47,7 +47,7 @@ static int64_t offset_of(struct shape shape, const int64_t *strides, int64_t i) 
   return offset;
 }
 
-/* The strides of a tensor that lies in a larger buffer with its dimensions in a random order and gaps between. */
+/* The strides of a tensor that is in a larger buffer with its dimensions in a random order and gaps between. */
 static void random_strides(struct fixture *fixture, struct shape shape, int64_t *strides) {
   int order[MAX_RANK];
   for (int i = 0; i < shape.rank; i++) order[i] = i;
@@ -64,7 +64,7 @@ static void random_strides(struct fixture *fixture, struct shape shape, int64_t 
 }
 
 /* The view must show at each offset the element that the reference puts there. The input's elements are the positions
- * where they lie, so that an element says where it came from. Returns whether there was a view. */
+ * where they are, so that an element says where it came from. Returns whether there was a view. */
 static bool check_view(const struct node *node, const int64_t *in_strides) {
   struct arena *arena = arena_new();
   struct shape x = node->inputs[0]->shape, y = node->outputs[0]->shape;

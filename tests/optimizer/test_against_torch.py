@@ -4,7 +4,7 @@ The rule alone: the update function of the emitted program and PyTorch's optimiz
 rounded numbers differ by roundings, so a weight may differ by one part in a million of itself or of the way that it has
 gone (a step can be as small relative to the weight as its last digits); a centered variance is a difference of averages and
 loses digits, PyTorch rounds NAdam's product of momenta in every step, and a decay next to Lion's small steps rounds the
-whole weight anew in each, on both sides, so these get more room. Rules that step whole parameters (lamb, adafactor, muon)
+whole weight from scratch in each, on both sides, so these get more room. Rules that step whole parameters (lamb, adafactor, muon)
 are held to float64, and get twice the room, muon with its fifteen matmuls thrice.
 
 The whole trainer: a small GPT-2 from the same weights on the same batches. Here gradients come from two programs and
@@ -97,7 +97,7 @@ class Rule:
                             re.search(r"^struct arena {\n.*?^};", text, re.MULTILINE | re.DOTALL).group(0), re.MULTILINE)
         scratch = re.search(r"^    struct {\n((?:      alignas.*\n)+)    } update;\n", text, re.MULTILINE)
         first = re.search(r"^/\* The (norm of the whole gradient|size of the gradient's largest)", text, re.MULTILINE)
-        code = text[first.start():text.index("/* What the newest step left behind")]
+        code = text[first.start():text.index("/* What the newest step left")]
         states = [state for state in states if state[1] not in BATCH]
         sizes = [("float", "all_weights", elements), ("float", "all_gradients", elements), *states]
         arrays = "\n".join(f"  {kind} {name}[{size}];" for kind, name, size in dict.fromkeys(sizes))

@@ -103,7 +103,7 @@ class Parity(unittest.TestCase):
                 self.check(keys, "nanogpt")
 
     def test_equals_sgd(self):
-        """Bit by bit, as far as all gradients are the same, with all that is kept besides the weights."""
+        """Bit by bit, as far as all gradients are the same, with all that is kept in addition to the weights."""
         ema = {"ema": {"decay": 0.9}}
         cases = {
             "plain": {},

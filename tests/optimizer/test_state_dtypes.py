@@ -79,7 +79,7 @@ class StateDtypes(unittest.TestCase):
                         state[first:end] = store(state[first:end], signed)
             off = np.abs(rule.weights - mine) > 1e-6 * np.maximum(np.abs(mine), LR) * (at + 1)
             wrong = max(wrong, off.mean())
-            mine[off] = rule.weights[off]  # a number between two codes may fall to either side, which would go on
+            mine[off] = rule.weights[off]  # a number between two codes may fall to either side, which would continue
         self.assertLess(wrong, 0.01)
         self.assertGreater(np.linalg.norm(mine - start), 0.1)
 

@@ -1,7 +1,7 @@
 """docs/meshes.md: which meshes of 2, 4 and 8 ranks the generator takes, for four models, and why not the others.
 
 usage: meshes.py [--accept]          prints the page, or writes it
-       meshes.py --run [MODEL...]    runs each mesh that it takes for 20 steps beside one process with the same samples a step;
+       meshes.py --run [MODEL...]    runs each mesh that it takes for 20 steps compared with one process with the same samples a step;
                                      JOBS=N at a time (2)"""
 
 import collections

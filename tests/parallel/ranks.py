@@ -26,7 +26,7 @@ CONFIG = {"n_layer": 2, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_siz
 
 
 def start(program, ranks, *flags, cwd=None, **environment):
-    """What mpirun leaves behind when all have ended."""
+    """What mpirun leaves when all have ended."""
     return subprocess.run(["mpirun", "-n", str(ranks), program, *flags], cwd=cwd, capture_output=True, text=True,
                           timeout=PATIENCE, env={**os.environ, **MPI, **environment})
 

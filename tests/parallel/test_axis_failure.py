@@ -70,7 +70,7 @@ class Axes(unittest.TestCase):
         return {row["step"]: row["loss"] for row in map(json.loads, lines)}
 
     def check_what_is_left(self, trainer, axis):
-        """Whole checkpoints, from the last of which the run goes on with the losses that it had."""
+        """Whole checkpoints, from the last of which the run resumes with the losses that it had."""
         before = self.rows(trainer)
         for folder in (trainer.folder / "run" / "checkpoints").glob("checkpoint_*[0-9]"):
             self.assertTrue((folder / "manifest.json").exists(), f"{axis}: {folder}")
@@ -120,7 +120,7 @@ class Axes(unittest.TestCase):
             self.check_what_is_left(self.trainers[axis], axis)
 
     def test_one_has_no_numbers(self):
-        """All end before the update, one tells, and the checkpoint before is what the run goes on from."""
+        """All end before the update, one reports, and the checkpoint before is what the run resumes from."""
         for axis, trainer in self.trainers.items():
             subprocess.run(["rm", "-rf", trainer.folder / "run"], check=True)
             for flags in ((), ("--resume", "auto")):

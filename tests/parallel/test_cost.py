@@ -81,7 +81,7 @@ class Cost(unittest.TestCase):
             self.assertGreater(exposed, 0.9 * seconds)
 
     def test_replicated(self):
-        """Sums of parts between machines are covered by the backward as far as it goes on."""
+        """Sums of parts between machines are covered by the backward as far as it continues."""
         flags = ("--set", "parallelism.dp_shard=2", "--set", "parallelism.zero_stage=1", "--set", "devices.per_node=1")
         sums = self.exposures(flags, "each rank's part", 100000)
         self.assertGreater(len(sums), 1)

@@ -1,5 +1,5 @@
-"""Expert parallelism (parallelism.ep): ranks that have some experts of a mixture each, beside one process with all of their batches
-and beside as many ranks that have all experts; whole tensors, of all ranks, in files, so that a run resumes on any mesh."""
+"""Expert parallelism (parallelism.ep): ranks that have some experts of a mixture each, compared with one process with all of their batches
+and compared with as many ranks that have all experts; whole tensors, of all ranks, in files, so that a run resumes on any mesh."""
 
 import re
 import subprocess
@@ -74,7 +74,7 @@ class Experts(Compared):
                     precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
 
     def test_all_for_all(self):
-        """Mixtral beside ranks that compute every expert for every token."""
+        """Mixtral compared with ranks that compute every expert for every token."""
         groups = {"model": "mixtral", "data": {"sequence_length": 16}}
         several, lines = trained(2, job_of(2, 3, 20, config={**MIXTRAL, "grouped_experts": True}, parallelism={"ep": 2}, **groups))
         self.compare(several, lines, *trained(2, job_of(2, 3, 20, config=MIXTRAL, **groups)))
@@ -84,7 +84,7 @@ class Experts(Compared):
 
 
 class Whole(Compared):
-    """Rules that look at whole tensors, which a rank's experts are, and patterns that take all experts, beside one process."""
+    """Rules that look at whole tensors, which a rank's experts are, and patterns that take all experts, compared with one process."""
 
     def beside_one(self, steps=10, tolerance=1e-6, weights=1e-3, ranks=2, samples=6, **groups):
         parallelism = {"ep": 2, **groups.pop("parallelism", {})}
@@ -184,7 +184,7 @@ class Files(BesideOne):
     """Files have the experts of all ranks."""
 
     def resumed(self, before, after):
-        """A run of 5 steps on one mesh that goes on to 10 on another, beside one process: (ranks, batch, keys of parallelism)."""
+        """A run of 5 steps on one mesh that resumes on another up to step 10, compared with one process: (ranks, batch, keys of parallelism)."""
         groups = {"model": "qwen_moe", "config": {**QWEN, "router_aux_loss_coef": 0}, "data": {"sequence_length": 16},
                   "checkpoint": {"every": 5}}
         one, wanted = self.one(4, 10, **groups)

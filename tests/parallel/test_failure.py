@@ -1,5 +1,5 @@
 """What ends one rank ends all of them, soon, with one message and a status that is not 0; a signal ends all after the
-same step, with one checkpoint from which any number of ranks goes on."""
+same step, with one checkpoint from which any number of ranks resumes."""
 # long
 
 import errno
@@ -98,7 +98,7 @@ class Failure(unittest.TestCase):
         self.assertEqual(len(errors(result)), 1, result.stderr)
 
     def test_signal(self):
-        """One rank gets it; the checkpoint is whole, and one rank and two go on from it alike."""
+        """One rank gets it; the checkpoint is whole, and one rank and two resume from it alike."""
         running = Running(self.trainer)
         os.kill(running.ranks[1][1], signal.SIGTERM)
         result = running.end()
@@ -147,7 +147,7 @@ class Saves(unittest.TestCase):
         return sorted(self.random.sample(range(first + 1, len(self.calls)), count))
 
     def check_what_is_left(self, where):
-        """The run goes on from what is whole, to the same bits."""
+        """The run resumes from what is whole, to the same bits."""
         whole = any((self.trainer.folder / "run" / "checkpoints").glob("checkpoint_?"))
         again = self.trainer.launch("--resume", "auto")
         self.assertEqual(again.returncode, 0, f"{where}: {again.stderr}")
@@ -184,8 +184,8 @@ class Saves(unittest.TestCase):
 
 class Loss(unittest.TestCase):
     def test_one_rank_is_not_finite(self):
-        """Rows that only rank 1 sees are beyond what its numbers hold: all end before the update, one tells, and the
-        checkpoint before is what the run goes on from."""
+        """Rows that only rank 1 sees are beyond what its numbers hold: all end before the update, one reports, and the
+        checkpoint before is what the run resumes from."""
         job = job_of(2, 2, 20, model="mlp_table", config={"n_layer": 1, "width": 7, "n_classes": 3},
                      devices={"timeout": TIMEOUT}, checkpoint={"every": 2})
         job["data"] = {"train": {"path": "rows.csv", "format": "csv"}, "features": 2, "batch_size": 2, "eval_fraction": 0,
@@ -204,7 +204,7 @@ class Loss(unittest.TestCase):
         self.assertRegex(errors(again)[0], "rank 0: error: step 6: the (loss|gradient's norm) is")
 
     def test_not_finite(self):
-        """All ranks know; one tells."""
+        """All ranks know; one reports."""
         job = job_of(2, 2, 20, model="mlp_table", config={"n_layer": 1, "width": 7, "n_classes": 3})
         job["data"] = {"train": {"path": "rows.csv", "format": "csv"}, "features": 2, "batch_size": 2, "eval_fraction": 0}
         job["optimizer"] = {"name": "sgd", "lr": 1e30, "weight_decay": 0}

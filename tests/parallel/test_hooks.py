@@ -1,5 +1,5 @@
 """Hooks in runs of several ranks: called on all of them, with Accelerate's operations at hand; what one rank asks for all
-do; what they save goes on with another number of ranks; a rank that is elsewhere is told by its number."""
+do; what they save is resumed with another number of ranks; a rank that is elsewhere is reported by its number."""
 
 import json
 import shutil

@@ -1,5 +1,5 @@
 """Training across three hosts: links that delay and lose, a host that dies and one that is cut off end the run within
-devices.timeout, with one message, and nothing is left behind anywhere; it goes on to the same bits."""
+devices.timeout, with one message, and nothing is left anywhere; it resumes to the same bits."""
 
 import contextlib
 import json
@@ -135,7 +135,7 @@ class Across(unittest.TestCase):
         except subprocess.TimeoutExpired:
             left = [self.hosts.processes(host) for host in range(3)]
             self.hosts.end_all()
-            self.fail(f"goes on, with {left}:\n" + "".join(launched.communicate()))
+            self.fail(f"continues, with {left}:\n" + "".join(launched.communicate()))
         self.assertNotEqual(launched.returncode, 0)
         return err
 
@@ -169,7 +169,7 @@ class Across(unittest.TestCase):
         launched = self.begin()
         self.hosts.cut(2)
         err = self.end(launched)
-        # mpirun and the rank that waits have the same patience, so each may be the one that tells, or both.
+        # mpirun and the rank that waits have the same patience, so each may be the one that reports, or both.
         self.assertRegex(err, "rank .: error|lost communication")
         self.assertLessEqual(len(re.findall("rank .: error", err)), 1, err)
         self.check_gone()

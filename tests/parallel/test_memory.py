@@ -1,4 +1,4 @@
-"""What the plan says of a rank's memory is what its process takes, to 1 %: the arena, what ranks of a machine share besides it,
+"""What the plan says of a rank's memory is what its process takes, to 1 %: the arena, what ranks of a machine share in addition to it,
 and a constant for libraries and MPI, which a program of few layers shows. Ranks that come late leave more to MPI, so the fewest bytes of
 some runs are held to the plan."""
 
@@ -28,7 +28,7 @@ SMALL_PAGES = "import ctypes; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)"
 
 class Memory(unittest.TestCase):
     def trainer(self, layers, **parallelism):
-        # With both divisions a rank's part of a layer is about as large, beside what each layer takes whatever its size.
+        # With both divisions a rank's part of a layer is about as large, next to what each layer takes whatever its size.
         ranks, width = (4, 192) if len(parallelism) > 1 else (2, 128)
         config = {"n_layer": layers, "n_head": 2, "n_embd": width, "vocab_size": 256, "block_size": 32}
         trainer = Ranks(ranks, job_of(ranks, 2, 3, config=config, parallelism=parallelism))
@@ -101,7 +101,7 @@ class Memory(unittest.TestCase):
             wanted, taken = planned + touched, [float("inf")] * trainer.ranks
             # Rank 0 of ranks that divide has the whole of the weights, to save them at the end.
             ranks = range(1, trainer.ranks) if parallelism else (0, 1)
-            # Rank 0 saves, with the names of all tensors besides. Ranks that divide tensors list them as wholes, too, each of them
+            # Rank 0 saves, with the names of all tensors in addition. Ranks that divide tensors list them as wholes, too, each of them
             # with its part.
             names = NAMES * (LAYERS - 1)
             most = [0.01 * wanted + (names if rank == 0 or "tp" in parallelism else 0) for rank in range(trainer.ranks)]

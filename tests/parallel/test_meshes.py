@@ -90,7 +90,7 @@ class Resumed(unittest.TestCase):
                 self.assertLess(relative(value, after[name]), 1e-3, name)
 
     def resumed(self, before, after):
-        """A run of 5 steps on one mesh that goes on to 10 on another: (ranks, batch, keys of parallelism) each."""
+        """A run of 5 steps on one mesh that resumes on another up to step 10: (ranks, batch, keys of parallelism) each."""
         first = Ranks(before[0], job_of(before[0], before[1], 5, parallelism=before[2], **self.groups))
         first.build()
         first.run()

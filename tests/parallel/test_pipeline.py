@@ -171,7 +171,7 @@ class Pipeline(BesideOne):
         self.beside(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
 
     def test_encoder_and_decoder(self):
-        """The encoder's result, and the bias of its scores, go on from stage to stage, and so do their gradients; three stages add up those
+        """The encoder's result, and the bias of its scores, continue from stage to stage, and so do their gradients; three stages add up those
         of the embedding."""
         groups = {"model": "t5", "config": T5, "data": {"sequence_length": 16}}
         self.beside(2, 2, **groups)
@@ -226,7 +226,7 @@ class Files(unittest.TestCase):
         cls.one, cls.lines = trained(1, cls.job(1, 4, 10))
 
     def resumed(self, before, after, one=None, wanted_lines=None, tolerance=1e-6, **more):
-        """A run of 5 steps on one mesh that goes on to 10 on another: (ranks, batch, keys of parallelism) each."""
+        """A run of 5 steps on one mesh that resumes on another up to step 10: (ranks, batch, keys of parallelism) each."""
         first = Ranks(before[0], self.job(before[0], before[1], 5, parallelism=before[2], **more))
         first.build()
         first.run()

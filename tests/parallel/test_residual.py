@@ -32,7 +32,7 @@ class Parts(unittest.TestCase):
 
 
 class Sequence(Divided):
-    """With sequence parallelism, beside one process."""
+    """With sequence parallelism, compared with one process."""
 
     def beside(self, ranks, tp, **groups):
         return super().beside(ranks, tp, parallelism=SPLIT_OF, **groups)
@@ -79,7 +79,7 @@ class Sequence(Divided):
             model_keys={"lora": {"rank": 4, "targets": ["c_attn", "c_fc"], "modules_to_save": ["ln_f"]}})
 
     def test_ranks_that_step_alone(self):
-        """Two replicas of two ranks, beside two ranks that have all."""
+        """Two replicas of two ranks, compared with two ranks that have all."""
         local = {"local_sgd_steps": 2}
         groups = {"config": {**CONFIG, "dropout": 0.0}}
         several, lines = trained(4, job_of(4, 3, 20, parallelism={**SPLIT, **local}, **groups))

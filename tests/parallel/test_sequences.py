@@ -101,7 +101,7 @@ class Sequences(BesideOne):
         self.beside(4, 4, "cp", model="llama", config=LLAMA, data={"sequence_length": 16})
 
     def test_ring(self):
-        """Keys and values go to the next rank in each of two layers, back with the gradients of others behind them."""
+        """Keys and values go to the next rank in each of two layers, back with the gradients of others after them."""
         several = self.beside(4, 4, "ring", config={**CONFIG, "block_size": 16}, training=EVALUATED)
         parts = [c for c in several.plan()["collectives"] if c["axis"] == "cp"]
         self.assertEqual({(c["kind"], c["bytes"]) for c in parts}, {("send", 2 * 3 * 4 * 32 * 4)})
@@ -159,7 +159,7 @@ class Files(unittest.TestCase):
     """Weights and states are whole on each rank."""
 
     def resumed(self, before, after):
-        """A run of 5 steps on one mesh that goes on to 10 on another: (ranks, batch, keys of parallelism) each."""
+        """A run of 5 steps on one mesh that resumes on another up to step 10: (ranks, batch, keys of parallelism) each."""
         job = {"config": CONFIG, "checkpoint": {"every": 5}}
         one, wanted = trained(1, job_of(1, 4, 10, **job))
         first = Ranks(before[0], job_of(before[0], before[1], 5, parallelism=before[2], **job))

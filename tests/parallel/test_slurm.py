@@ -1,5 +1,5 @@
 """accel-gen launch within jobs of a real Slurm on two nodes: its ranks are those of the job, and a job that is requeued
-saves, and goes on to the same bits when it is started again."""
+saves, and resumes to the same bits when it is started again."""
 
 import subprocess
 import unittest

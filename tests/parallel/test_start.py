@@ -169,7 +169,7 @@ class Launch(Started):
         return {"OCL_ICD_VENDORS": str(folder / "drivers"), "LOADED": str(loaded)}, loaded
 
     def test_driver_of_opencl(self):
-        """It takes the signal that mpirun is to pass on, so it is kept out, besides what else is said of hwloc."""
+        """It takes the signal that mpirun is to pass on, so it is kept out, in addition to what else is said of hwloc."""
         environment, loaded = self.driver()
         launched = self.begin(HWLOC_COMPONENTS="-gl", **environment)
         self.assertFalse(loaded.exists())

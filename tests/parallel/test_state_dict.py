@@ -1,5 +1,5 @@
 """parallelism.fsdp.state_dict_type: sharded_state_dict: each rank writes its part of a checkpoint, from which any division
-goes on, and accel-gen checkpoint makes one file of the parts. Parts that do not fit together are refused."""
+continues, and accel-gen checkpoint makes one file of the parts. Parts that do not fit together are refused."""
 
 import json
 import os

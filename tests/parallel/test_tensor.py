@@ -19,7 +19,7 @@ EACH = {"eval_iters": "all"}  # what an evaluation of several ranks measures the
 
 
 class Divided(BesideOne):
-    """`ranks` ranks, each `tp` of which divide tensors and take the same batches, beside one."""
+    """`ranks` ranks, each `tp` of which divide tensors and take the same batches, compared with one."""
 
     def beside(self, ranks, tp, batch=3, steps=20, config=CONFIG, parallelism=None, **groups):
         return self.check(ranks, batch, steps, config=config, parallelism={"tp": tp, **(parallelism or {})}, **groups)[0]
@@ -66,7 +66,7 @@ class Tensor(Divided):
         self.assertEqual({c["axis"] for c in several.plan()["collectives"]}, {"tp", "dp_shard"})
 
     def test_low_rank_adapters(self):
-        """Matrices are divided as without them: what ranks add up besides is as long as an adapter's rank."""
+        """Matrices are divided as without them: what ranks add up in addition is as long as an adapter's rank."""
         runs = []
         for ranks, batch, parallelism in ((1, 4, {}), (4, 2, {"tp": 2, "zero_stage": 1})):
             job = job_of(ranks, batch, 20, config={**CONFIG, "dropout": 0.0}, parallelism=parallelism)
@@ -179,7 +179,7 @@ class Files(unittest.TestCase):
             self.assertLess(relative(value, after[name]), 1e-3, name)
 
     def resumed(self, before, after):
-        """A run of 5 steps on one mesh that goes on to 10 on another: (ranks, batch, keys of parallelism) each."""
+        """A run of 5 steps on one mesh that resumes on another up to step 10: (ranks, batch, keys of parallelism) each."""
         first = Ranks(before[0], self.job(before[0], before[1], 5, parallelism=before[2]))
         first.build()
         first.run()

@@ -1,4 +1,4 @@
-"""parallelism.tp_plan: how ranks divide parameters, in place of what the graph says, beside one process."""
+"""parallelism.tp_plan: how ranks divide parameters, in place of what the graph says, compared with one process."""
 
 import re
 import subprocess
@@ -59,7 +59,7 @@ class Refused(unittest.TestCase):
     def test_patterns(self):
         self.refused(["matches the name of no parameter"], ("*.nothing", "colwise"))
         self.refused(["belong to patterns before it"], ("*.c_fc", "colwise"), ("*.mlp.c_fc", "rowwise"))
-        self.refused(["'h.0.ln_1.weight' and 'h.1.ln_1.weight' would lie differently"], ("h.0.*", "replicate"))
+        self.refused(["'h.0.ln_1.weight' and 'h.1.ln_1.weight' would be placed differently"], ("h.0.*", "replicate"))
 
     def test_placements(self):
         """Each with what stands in the way, and where."""

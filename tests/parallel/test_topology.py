@@ -1,5 +1,5 @@
 """parallelism.reproducible: topology: losses, norms, evaluations, weights and states have the same bits for every division
-of eight micro-batches into ranks and accumulation, divided among ranks or not, and a run goes on from any of them as any
+of eight micro-batches into ranks and accumulation, divided among ranks or not, and a run resumes from any of them as any
 other. DIVISIONS=all: all of these in each precision, from each to each."""
 
 import itertools
@@ -80,7 +80,7 @@ class Divisions(unittest.TestCase):
         return trainers
 
     def test_adamw_bf16(self):
-        """Targets counted, and a run that goes on as another division."""
+        """Targets counted, and a run that resumes as another division."""
         trainers = self.check("adamw_bf16", DIVISIONS)
         whole = trainers["1"].weights()
         some = (("1", "8"), ("8", "2 of stage 3"), ("2 of stage 3", "4 of stage 1"), ("4 of stage 1", "1"), ("8 of stage 2", "4 of stage 3"),

@@ -163,7 +163,7 @@ class Traffic(unittest.TestCase):
 
     def test_order(self):
         """Stage 3 in groups: a rank hands them over in the order of the plan, those within a micro-batch for each. Sums of
-        parts along dp_replicate begin when the parts are there, so along each axis, and while the backward goes on."""
+        parts along dp_replicate begin when the parts are there, so along each axis, and while the backward continues."""
         trainer = Ranks(4, job_of(4, 2, STEPS, config=LAYERS, parallelism={"zero_stage": 3, "dp_shard": 2},
                                   accumulation={"num_steps": 2, "sync_with_dataloader": False}))
         trainer.build()

@@ -12,7 +12,7 @@ import unittest
 from dumps import TREE, changed, passes
 
 MODELS = TREE / "tests" / "plan" / "passes"
-ELSEWHERE = {  # what shows the other passes; those of the program's parts besides its functions print nothing here
+ELSEWHERE = {  # what shows the other passes; those of the program's parts in addition to its functions print nothing here
     "freeze": "passes/differentiate_frozen.c",
     "recompute": "passes/differentiate_recompute.c",
     "peel_loops": "test_programs.c",

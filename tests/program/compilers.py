@@ -1,4 +1,4 @@
-"""What is claimed of every emitted program's text, and how a test tells of it in TAP."""
+"""What is claimed of every emitted program's text, and how a test reports it in TAP."""
 
 import os
 import re

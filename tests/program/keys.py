@@ -89,7 +89,7 @@ VALUES = {
     "schedule.final_div_factor": [1e4],
 }
 
-# What a key, or a key with one value, asks for besides itself; None: that it is away.
+# What a key, or a key with one value, asks for in addition to itself; None: that it is away.
 COMPANIONS = {
     "training.samples": {"training.steps": None},
     "training.epochs": {"training.steps": None},

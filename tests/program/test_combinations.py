@@ -31,7 +31,7 @@ class Combinations(unittest.TestCase):
 
     def test_numbers(self):
         count = sum(1 for _ in combinations.all_pairs(self.found))
-        self.assertIn(f"\n{count:,} pairs of {len(self.found)} keys were tried; ", self.page, "make the page anew: combinations.py --accept")
+        self.assertIn(f"\n{count:,} pairs of {len(self.found)} keys were tried; ", self.page, "make the page again: combinations.py --accept")
 
     def test_messages(self):
         rows = list(combinations.rows_of(self.page))
@@ -41,7 +41,7 @@ class Combinations(unittest.TestCase):
             first = frozenset((key, values[0]) for key, *values in sides)
             with self.subTest(pair=sorted(first)):
                 self.assertEqual(combinations.normal(refused.get(first, "it works")), combinations.normal(message),
-                                 "make the page anew: combinations.py --accept")
+                                 "make the page again: combinations.py --accept")
 
     def test_the_page_tells_the_truth(self):
         print(f"SEED={SEED}", flush=True)
@@ -54,7 +54,7 @@ class Combinations(unittest.TestCase):
             key, said = combinations.as_listed(pair), combinations.by_name(pair, taken) or combinations.as_listed(pair) in listed
             with self.subTest(pair=sorted(key)):
                 self.assertEqual(key in refused, said,
-                                 f"{refused.get(key, 'it works')}; make the page anew: combinations.py --accept")
+                                 f"{refused.get(key, 'it works')}; make the page again: combinations.py --accept")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """Every emitted program of the matrix: no warning under gcc and clang, no function that nothing calls, no finding of the
-sanitizers, and as clang-format would have written it. Of the cases besides BOTH, every fourth one goes through the sanitizers
+sanitizers, and as clang-format would have written it. Of the cases in addition to BOTH, every fourth one goes through the sanitizers
 and every sixteenth through each optimizer, and of those of BOTH every second one goes through all: which, SEED says, so that all of
 them do in some days. TAP. `test_compile.py [--all]
 [CASE...]`; --all, as `ninja soak` has it: every case as those of BOTH."""

@@ -100,7 +100,7 @@ class Runs(unittest.TestCase):
         return trainer
 
     def numbers(self, trainer, *flags, threads=2):
-        """What a run leaves behind: the numbers of each step, and all weights."""
+        """What a run leaves: the numbers of each step, and all weights."""
         shutil.rmtree(trainer.folder / "run", ignore_errors=True)
         metrics = trainer.run(*flags, OMP_NUM_THREADS=str(threads))
         weights = (trainer.folder / "run" / "model.safetensors").read_bytes()

@@ -182,7 +182,7 @@ class Exact(unittest.TestCase):
         check_measured(self, trainer, row)
 
     def test_metrics_change_no_training(self):
-        """What is told besides leaves weights and losses alone."""
+        """What is reported in addition leaves weights and losses alone."""
         runs = []
         for metrics in ((), ("accuracy",)):
             trainer, _, _ = make(3, 8, metrics=metrics)

@@ -74,7 +74,7 @@ class Figures(unittest.TestCase):
     def check(self, trainer, constant, layers, what):
         """The trainer's peak is its plan and the constant of a program with so many layers less. The kernel counts
         resident pages in lots of 64 a thread, and heaps end at whole pages: half a MiB. A save has the names of all
-        tensors and what its files say of them, some 2 KB each, besides the arena. A layer has twelve."""
+        tensors and what its files say of them, some 2 KB each, in addition to the arena. A layer has twelve."""
         total = trainer.plan()["arena_bytes"]["total"]
         found = peak(trainer) - constant
         print(f"{total / MIB:.2f} MiB planned, {found / MIB:.2f} taken, {constant / MIB:.2f} for the process: {what}")
@@ -111,7 +111,7 @@ class Figures(unittest.TestCase):
         self.assertLess(total, 0.65 * full.plan()["arena_bytes"]["total"])
 
     def test_constant(self):
-        """What a process takes besides its plan, whatever the model's size: libraries, and packing for two threads."""
+        """What a process takes in addition to its plan, whatever the model's size: libraries, and packing for two threads."""
         for n_embd, batch in [(16, 1), (768, 8)]:
             trainer = make(1, n_embd, batch, 3)
             constant = peak(trainer) - trainer.plan()["arena_bytes"]["total"]

@@ -1,4 +1,4 @@
-"""What is told of gradients, against PyTorch: the norm of each parameter's, and the noise scale from the gradients of the
+"""What is reported of gradients, against PyTorch: the norm of each parameter's, and the noise scale from the gradients of the
 micro-batches, computed in NumPy. Each step's weights are those that the program itself had before it."""
 
 import math
@@ -119,7 +119,7 @@ class Gradients(unittest.TestCase):
             self.check_noise(trainer, whole, 0.8)
 
     def test_short_steps(self):
-        """15 micro-batches of an epoch in steps of 4, 4, 4 and 3; and in steps of 7, 7 and 1, which tells nothing."""
+        """15 micro-batches of an epoch in steps of 4, 4, 4 and 3; and in steps of 7, 7 and 1, which says nothing."""
         for micro, shares in ((4, [range(0, 4), range(4, 8), range(8, 12), range(12, 15)]),
                               (7, [range(0, 7), range(7, 14), range(14, 15)])):
             for normalize in ("batches", "tokens"):

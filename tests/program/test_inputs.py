@@ -68,7 +68,7 @@ tensor model(scope s, tensor tokens, tensor targets) {
 
 class Targets(unittest.TestCase):
     def test_none_that_counts(self):
-        """A mean over no targets is told as such, and a step whose numbers grew out of their range as what it is."""
+        """A mean over no targets is reported as such, and a step whose numbers grew out of their range as what it is."""
         case = Case("inputs", "gpt2", {}, data={"sequence_length": 5, "masking": {"mask_token": 256, "probability": 1e-7}})
         case.job["model"] = {"source": "model.c"}
         trainer = Trainer(case.job)

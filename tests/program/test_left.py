@@ -1,5 +1,5 @@
 """What a run leaves in its project folder: the last weights or the best ones, averages, adapters, merged or not, from a
-published file with a prefix or fresh, in one file or several, straight on, resumed, and begun again at its end. The
+published file with a prefix or fresh, in one file or several, straight on, resumed, and started again at its end. The
 evaluator says of it what the trainer said of that evaluation, and NumPy what merging and prefixes make of names and numbers."""
 
 import json
@@ -123,10 +123,10 @@ class Left(unittest.TestCase):
             self.assertTrue(self.left(self.run_folder)[name] == short[name], f"{name} of step {wanted}")
 
     def check_ways(self):
-        """Resumed in the middle, and begun again where nothing is left to do."""
+        """Resumed in the middle, and started again where nothing is left to do."""
         wanted = self.left(self.run_folder)
         self.trainer.run("--resume", "auto")
-        self.assertEqual(self.left(self.run_folder), wanted, "begun again at its end")
+        self.assertEqual(self.left(self.run_folder), wanted, "started again at its end")
         for name in wanted:
             (self.run_folder / name).unlink()
         self.trainer.run("--resume", "auto")

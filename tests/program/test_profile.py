@@ -103,7 +103,7 @@ class Profile(unittest.TestCase):
         self.assertTrue(all(set(event["args"]) == {"flop", "bytes"} for event in parts if event["name"] != "between parts"))
 
     def test_ranks(self):
-        """Also where weights come together for a layer at a time: what ranks wait for is told apart from kernels."""
+        """Also where weights come together for a layer at a time: what ranks wait for is reported apart from kernels."""
         trainer = Ranks(2, job_of(2, 2, 4, profile={"schedule": {"active": 2}, "output_trace_dir": "traces"},
                                   parallelism={"zero_stage": 3}))
         text = trainer.generate()

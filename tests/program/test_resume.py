@@ -80,7 +80,7 @@ def prepare(job, hooks=""):
 
 
 def history(trainer):
-    """All that a run leaves behind, times aside, with its last checkpoint."""
+    """All that a run leaves, times aside, with its last checkpoint."""
     run = trainer.folder / "run"
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     last = max((run / "checkpoints").iterdir(), key=lambda path: int(path.name.rsplit("_")[-1]))
@@ -105,7 +105,7 @@ class Resume(unittest.TestCase):
                 shutil.rmtree(run)
 
     def test_objects_of_hooks(self):
-        """What hooks have registered goes on, too; another number of bytes is refused."""
+        """What hooks have registered is restored, too; another number of bytes is refused."""
         trainer = prepare(make_job(TABLE, hooks={"source": "hooks.c", "on_start": "on_start", "on_step": "on_step"},
                                    checkpoint={"background": True}), HOOKS)
         trainer.run()
@@ -129,7 +129,7 @@ class Resume(unittest.TestCase):
         self.assertEqual(history(trainer), wanted)
 
     def test_batches_of_another_size(self):
-        """The samples go on where they were: six batches of two instead of four of three."""
+        """The samples continue where they were: six batches of two instead of four of three."""
         trainer = prepare(make_job(optimizer={"name": "sgd", "lr": 1e-30}, training={"steps": 8}))
         trainer.run()
         shutil.rmtree(trainer.folder / "run" / "checkpoints" / "checkpoint_1")
@@ -178,7 +178,7 @@ class Resume(unittest.TestCase):
             trainer.job.update(before)
 
     def test_changed_model(self):
-        """Another text of the same tokens is the same model; another arithmetic is told; other tensors are refused."""
+        """Another text of the same tokens is the same model; another arithmetic is reported; other tensors are refused."""
         trainer = prepare(make_job(TABLE))
         source = (MODELS / "mlp_table.c").read_text()
         trainer.job["model"]["source"] = "mlp.c"

@@ -165,7 +165,7 @@ class Regenerate(unittest.TestCase):
         return {finding["what"]: finding for finding in json.loads(made.stdout)["compared"]}
 
     def changed(self, name, text):
-        """Writes a file anew until the test ends."""
+        """Writes a file again until the test ends."""
         path = self.recorded.folder / name
         old = path.read_text() if path.exists() else None
         self.addCleanup(lambda: path.write_text(old))

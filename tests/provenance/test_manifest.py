@@ -132,7 +132,7 @@ class Manifests(unittest.TestCase):
                 file, number = locations[0].rsplit(":", 1)
                 source = sources[file][int(number) - 1]
                 if len(locations) > 1 or re.search(r"\{[%#]", source) or "}}" in re.sub(r"\{\{.*?\}\}", "", source):
-                    continue  # a tag, or one that goes on from another line
+                    continue  # a tag, or one that resumes from another line
                 for piece in re.split(r"\{\{.*?\}\}|\{\{.*", source):
                     checked += len(piece.strip()) > 3
                     self.assertIn("".join(piece.split()), "".join(written.split()), f"{name}: {locations}")

@@ -92,7 +92,7 @@ class Dispatchers(unittest.TestCase):
 
 
 class Loaders(unittest.TestCase):
-    """The whole of prepare_data_loader, over an order that each epoch draws anew, and with batches skipped."""
+    """The whole of prepare_data_loader, over an order that each epoch draws again, and with batches skipped."""
 
     class Order(torch.utils.data.Sampler):
         def __init__(self, samples):

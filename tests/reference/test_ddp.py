@@ -1,4 +1,4 @@
-"""Gradients that travel in 16 bits against the hooks of PyTorch's DistributedDataParallel over gloo, with as many processes,
+"""Gradients that are sent in 16 bits against the hooks of PyTorch's DistributedDataParallel over gloo, with as many processes,
 from the same weights and batches: losses, norms and weights of 50 steps."""
 
 import unittest

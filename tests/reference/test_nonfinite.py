@@ -1,4 +1,4 @@
-"""Steps whose loss or gradient is not finite: the run stops before the weights change, or goes on without them, as a
+"""Steps whose loss or gradient is not finite: the run stops before the weights change, or continues without them, as a
 PyTorch loop does that leaves optimizer and schedule alone in such a step."""
 
 import math

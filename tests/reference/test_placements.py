@@ -4,7 +4,7 @@ gradients and weights: fully_shard (FSDP2), in groups on a mesh of two axes (HSD
 DIVISIONS=all takes every case, each against PyTorch with as many processes; else there are few, each pair of values once.
 
 In float32, under AdamW, losses are the same to 1e-6, norms and weights to 1e-5. In 16 bits ours are those of one process to 1e-6, too,
-but for three ranks under a scaler: its gradients are those of a rank's batch before they travel, and a third rounds elsewhere. Other
+but for three ranks under a scaler: its gradients are those of a rank's batch before they are sent, and a third rounds elsewhere. Other
 programs round elsewhere all the time, so the measure is how far PyTorch's own losses in 16 bits are from its own in float32: ours may be
 twice as far from these. There the optimizer is SGD, which carries a rounding on as it is: AdamW makes a step of any gradient, so that
 runs part by chance alone."""

@@ -61,7 +61,7 @@ def side_of_all():
 
 
 class Bucket:
-    """All gradients as they lie in the trainer's memory."""
+    """All gradients as they are in the trainer's memory."""
 
     def __init__(self, model):
         self.model, self.positions, at = model, {}, 0
@@ -156,11 +156,11 @@ class PowerSgd(unittest.TestCase):
                    min_compression_rate=1)
 
     def test_one_square_in_fp16(self):
-        """The norm of what one column tells of all gradients leaps with their last bits, from step to step."""
+        """The norm of what one column says of all gradients leaps with their last bits, from step to step."""
         self.check(3, 4, 1, "batched_power_sgd", "fp16", 5e-3, 1, start_powerSGD_iter=2)
 
     def test_resumes(self):
-        """What factors have missed is a part of a checkpoint, so a run goes on from one bit for bit."""
+        """What factors have missed is a part of a checkpoint, so a run resumes from one bit for bit."""
         rows = rows_of(3, 2, STEPS, parallelism={"ddp": {"comm_hook": "power_sgd",
                                                          "comm_state_option": {"start_powerSGD_iter": 2}}},
                        optimizer={"name": "adamw", "lr": LR}, checkpoint={"every": 8})

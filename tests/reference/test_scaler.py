@@ -93,7 +93,7 @@ class Scaler(unittest.TestCase):
         self.assertIn(last["loss_scale"] / peer.get_scale(), (1, 2, 4))
         self.assertEqual(last["loss_scale"], 2.0 ** (24 - last["skipped"]))
 
-    def test_going_on(self):
+    def test_resumes(self):
         """A run that is resumed has the scale, its tracker and the count of skipped steps, and ends bit by bit the same."""
         groups = {"optimizer": {"name": "nadam", "lr": 0.01}, "schedule": {"name": "linear"}, "checkpoint": {"every": 5},
                   "accumulation": {"num_steps": 3, "normalize": "tokens"},

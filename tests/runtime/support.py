@@ -77,7 +77,7 @@ class Folder(unittest.TestCase):
 
 
 class _Tap(unittest.TextTestResult):
-    """Prints each case in TAP's form, besides what unittest prints."""
+    """Prints each case in TAP's form, in addition to what unittest prints."""
 
     def _tell(self, word, test, rest=""):
         print(f"{word} {test.id().removeprefix('__main__.')}{rest}", flush=True)

@@ -79,7 +79,7 @@ class Checkpoints(support.Folder):
 
     def test_links(self):
         """What was moved away and linked back keeps its content, whichever name of the run is the link; what is dropped is
-        the link, and the run goes on."""
+        the link, and the run continues."""
         away, runs = self.folder / "away", self.folder / "runs/fake"
         self.good(FAKE_TOTAL_LIMIT=5)
         away.mkdir()
@@ -99,7 +99,7 @@ class Checkpoints(support.Folder):
         self.assertEqual(self.checkpoints(), ["checkpoint_11", "checkpoint_12"])
         self.assertEqual({path: path.read_bytes() for path in before}, before)
         lines = (away / "metrics.jsonl").read_bytes()
-        self.assertEqual(self.metrics()[-1]["step"], 40)  # a run that goes on adds to the file that is linked
+        self.assertEqual(self.metrics()[-1]["step"], 40)  # a run that resumes adds to the file that is linked
         shutil.rmtree(runs / "checkpoints")
         self.good(FAKE_TOTAL_LIMIT=2)
         self.assertEqual((away / "metrics.jsonl").read_bytes(), lines)
@@ -227,7 +227,7 @@ class Checkpoints(support.Folder):
         self.assertEqual(self.result(), wanted)
 
     def test_minutes_and_steps(self):
-        """What is over first: the clock counts anew from a save that the steps made."""
+        """What is over first: the clock counts from zero from a save on that the steps made."""
         self.steps = 40
         self.good(FAKE_SAVE_EVERY=10, FAKE_SAVE_MINUTES=60)
         self.assertEqual(len(self.checkpoints()), 4)
@@ -247,7 +247,7 @@ class Checkpoints(support.Folder):
         self.assertEqual(self.result(), wanted)
 
     def signalled(self, number):
-        """Status and output of a run that gets the signal on its way; one that has ended before is begun anew."""
+        """Status and output of a run that gets the signal on its way; one that has ended before is started from scratch."""
         for _ in range(10):
             process = self.start("--resume", "auto")
             self.wait_for_steps(process)
@@ -280,7 +280,7 @@ class Checkpoints(support.Folder):
         self.assertEqual(process.returncode, -signal.SIGTERM)
 
     def test_kills(self):
-        """Killed at random instants, KILLS (60) times: each time it goes on, and the end is the same."""
+        """Killed at random instants, KILLS (60) times: each time it resumes, and the end is the same."""
         pick = random.Random(SEED)
         print(f"seed {SEED}", file=sys.stderr)
         self.steps = 100
@@ -322,7 +322,7 @@ class Checkpoints(support.Folder):
         shutil.rmtree(self.folder / "runs")
 
     def test_faults(self):
-        """Every call that changes files fails in turn: the run ends with an error that says so, and goes on from what is
+        """Every call that changes files fails in turn: the run ends with an error that says so, and resumes from what is
         whole. FAULTS=all: in every way, with the save in the background and not."""
         self.steps = 8
         self.environment.update(FAKE_SAVE_EVERY=2, FAKE_TOTAL_LIMIT=2)
@@ -354,7 +354,7 @@ class Checkpoints(support.Folder):
             self.check_what_is_left(wanted, f"killed before call {at}, {name}")
 
     def test_faults_that_are_outlived(self):
-        """A folder that is away for a while (a full disk, a network that is down, a right that is taken): the run goes on,
+        """A folder that is away for a while (a full disk, a network that is down, a right that is taken): the run continues,
         says what failed, and when it is back all lines are there, and a whole checkpoint."""
         self.environment.update(FAKE_OUTLIVES=1, FAKE_SAVE_EVERY=2, FAKE_LOG_EVERY=1)
         wanted = self.unstopped()
@@ -368,7 +368,7 @@ class Checkpoints(support.Folder):
             shutil.rmtree(self.folder / "runs")
 
     def test_a_fault_that_stays(self):
-        """To the end: the run trains to its end, but what it could not leave there is told by its status."""
+        """To the end: the run trains to its end, but what it could not leave there is reported by its status."""
         for outlives in (0, 1):
             done = self.faulty(60, errno.ENOSPC, until=1 << 30, FAKE_OUTLIVES=outlives)
             self.assertEqual(done.returncode, 1)

@@ -1,4 +1,4 @@
-/* Masking: the shares of what happens to tokens, and that a window's draw depends on its position alone. */
+/* Masking: the fractions of what happens to tokens, and that a window's draw depends on its position alone. */
 #include "tests/runtime/cmocka_all.h"
 
 #include <string.h>

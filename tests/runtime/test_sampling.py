@@ -83,7 +83,7 @@ class Sampling(unittest.TestCase):
             np.testing.assert_array_equal(ours >= self.least(sampler, ours), torch.isfinite(scores[0]).numpy())
 
     def test_how_often(self):
-        """Pearson's statistic of 20,000 draws lies within 5 deviations of its mean."""
+        """Pearson's statistic of 20,000 draws is within 5 deviations of its mean."""
         draws = 20000
         self.scratch = np.empty(VOCABULARY, np.float32)
         for top_k, top_p in ((0, 1), (12, 1), (0, 0.8), (30, 0.9)):

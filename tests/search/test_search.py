@@ -1,5 +1,5 @@
-"""The search of a mesh (parallelism: auto): the model of cost beside its formulas written again over every mesh (cost.py), the
-exchange of a division beside published counts, what jobs are refused; and programs of meshes that it has chosen, on 2 and 4 ranks."""
+"""The search of a mesh (parallelism: auto): the model of cost against its formulas written again over every mesh (cost.py), the
+exchange of a division against published counts, what jobs are refused; and programs of meshes that it has chosen, on 2 and 4 ranks."""
 
 import json
 import pathlib

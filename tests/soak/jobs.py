@@ -1,4 +1,4 @@
-"""Jobs drawn from schemas/job.schema.json around a model: any of its keys, with what the key's group requires besides. A
+"""Jobs drawn from schemas/job.schema.json around a model: any of its keys, with what the key's group requires in addition. A
 key that is new there is drawn by its type; where its values are texts, TEXTS must have some, or `unknown` names it."""
 
 import pathlib

@@ -4,7 +4,7 @@ the same batches without it."""
 AXES = ("tp", "sp", "cp", "pp", "ep")
 SHARES_BATCHES = ("tp", "sp", "cp", "pp")  # ranks along these take the same batches; those along ep have their own
 RESIDUAL = "parallelism.megatron.sequence_parallelism"
-FOUR = (  # what four ranks are for besides an axis of two
+FOUR = (  # what four ranks are for in addition to an axis of two
     lambda random, axis: {},
     lambda random, axis: {f"parallelism.{axis}": 4},
     lambda random, axis: {f"parallelism.{random.choice([other for other in AXES if other != axis])}": 2},

@@ -239,7 +239,7 @@ class Trial:
 
     def compare(self, rows):
         """The same job of ranks that divide nothing has the losses of these, as far as these are known: what a matmul that adds up
-        in another order changes tells how far."""
+        in another order changes says how far."""
         other = Trial(self.model, meshes.undivided(self.job), self.folder, self.optimize)
         other.write()
         try:

@@ -200,7 +200,7 @@ def local_holds(job, ranks):
 
 
 def factors_hold(job):
-    """With gradients that travel as factors."""
+    """With gradients that are sent as factors."""
     option, hook = axes_of(job).get("ddp", {}).get("comm_state_option", {}), hook_of(job)
     if "power_sgd" not in hook:
         return True

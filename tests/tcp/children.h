@@ -18,7 +18,7 @@ struct ends in_child(void (*body)(void), const char *environment);
 /* The same: the status, and what was said, cut to `size`. */
 int ended(void (*body)(void), const char *environment, char *text, int size);
 
-/* Whether it ends with that status and has said `said`; else tells on standard error how it ended. */
+/* Whether it ends with that status and has said `said`; else reports on standard error how it ended. */
 bool ends_with(void (*body)(void), const char *environment, int status, const char *said);
 
 /* Runs `body` in `count` children at a time, each with its RANK, all with WORLD_SIZE=count and a MASTER_PORT of their

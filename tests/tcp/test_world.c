@@ -1,4 +1,4 @@
-/* Ranks that start without MPI: they meet, tell each other things, and end together, whatever happens to one of them.
+/* Ranks that start without MPI: they meet, exchange messages, and end together, whatever happens to one of them.
  */
 #include "runtime/base/clock.h"
 #include "runtime/process/fail.h"
@@ -25,7 +25,7 @@ static void require(bool good) {
   if (!good) exit(9);
 }
 
-/* ---- What ranks tell each other ---- */
+/* ---- What ranks send each other ---- */
 
 /* In the order of the calls, and to rank 0 alone. */
 static void bring(void) {

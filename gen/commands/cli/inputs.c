@@ -18,16 +18,16 @@ void inputs_add(struct inputs *inputs, const char *what, const char *path) {
   if (path != NULL) ARENA_PUSH(inputs->arena, *inputs, ((struct input){what, path}));
 }
 
-/* Whether a file lies in a folder, or in one of the folders in it. */
+/* Whether a file is in a folder, or in one of the folders in it. */
 static bool lies_in(const char *file, const char *folder) {
   char *path = realpath(file, NULL);
-  bool lies = false;
-  for (char *slash; !lies && path != NULL && (slash = strrchr(path, '/')) != NULL && slash != path;) {
+  bool inside = false;
+  for (char *slash; !inside && path != NULL && (slash = strrchr(path, '/')) != NULL && slash != path;) {
     *slash = '\0';
-    lies = rt_is_same_file(path, folder);
+    inside = rt_is_same_file(path, folder);
   }
   free(path);
-  return lies;
+  return inside;
 }
 
 bool inputs_spare(const struct inputs *inputs, const char *output) {

@@ -17,7 +17,7 @@ struct options {
   struct arena *arena;          /* of the whole run */
   const struct command *chosen; /* the command that was read */
   const char *commit;           /* that the command was built from; "" when nobody knows */
-  const char *binary;           /* the folder of the command itself; NULL when the system does not tell */
+  const char *binary;           /* the folder of the command itself; NULL when the system does not say */
   const char *argument;         /* the first of the arguments: the job file, the program of `audit`, ... */
   const char *second;           /* the one after it */
   const char **arguments;       /* all of them, these two included */

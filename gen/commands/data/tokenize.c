@@ -13,7 +13,7 @@
 #include "runtime/files/mapping.h"
 
 /* Seconds from one note of the progress to the next: what a killed run loses at most, where a note, which lists all
- * documents, takes no more than a small share of them. */
+ * documents, takes no more than a small fraction of them. */
 static const double note_pace = 1.0, note_share = 0.05;
 
 struct work {
@@ -28,7 +28,7 @@ struct work {
   size_t record;              /* where in it the document at hand begins */
   struct documents documents; /* of it */
   struct encoding at;         /* in the document */
-  bool is_bad;                /* a record is none: there is nothing to go on with */
+  bool is_bad;                /* a record is none: there is nothing to continue with */
   struct token_writer out;
   struct progress bar;
 };
@@ -146,7 +146,7 @@ static bool begin(struct work *work, bool *resumed, struct problem *problem) {
     work->file = 0;
     return rt_token_writer_open(&work->out, work->what->output, width, problem) && begin_file(work, problem);
   }
-  fprintf(stderr, "goes on at byte %zu of %s\n", record + at, work->what->texts[work->file]);
+  fprintf(stderr, "resumes at byte %zu of %s\n", record + at, work->what->texts[work->file]);
   if (!begin_file(work, problem)) return false;
   if (record > 0) documents_seek(&work->documents, record);
   enum document found = begin_document(work, problem);

@@ -15,8 +15,8 @@ struct tokenizing {
   const char *output;
 };
 
-/* Writes tokenizing->output, and prints how much is in it. While it goes on, OUTPUT.partial has the tokens and
- * OUTPUT.progress says where in the texts it is; the same call goes on from there. False with a problem. */
+/* Writes tokenizing->output, and prints how much is in it. While it continues, OUTPUT.partial has the tokens and
+ * OUTPUT.progress says where in the texts it is; the same call resumes from there. False with a problem. */
 bool tokenize(const struct tokenizing *tokenizing, struct problem *problem);
 
 #endif

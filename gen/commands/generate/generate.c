@@ -56,7 +56,7 @@ static int dump(const struct options *options) {
   return finish(&compilation, STATUS_OK);
 }
 
-/* The second text lies next to the first; NULL where there is one text. */
+/* The second text is next to the first; NULL where there is one text. */
 static const char *second_path(const struct generated *generated) {
   const struct compilation *compilation = &generated->compilation;
   return compilation->second != NULL ? compilation_second_path(compilation, compilation->options->output) : NULL;

@@ -14,7 +14,7 @@ struct generated {
   struct manifest *manifest; /* what is to be said of it; NULL: nothing was asked */
 };
 
-/* Makes the program that lies at options->output. `program` is where it is to be said to lie, which asks for the
+/* Makes the program at options->output. `program` is the path that it is to be said to have, which asks for the
  * manifest, with the keys of its lines where options->manifest asks for them; NULL: nothing is asked. A status. */
 int generate(const struct options *options, const char *program, struct generated *generated);
 

@@ -153,7 +153,7 @@ struct manifest *describe(const struct compilation *compilation, const char *pro
   return manifest;
 }
 
-/* Where the program's second text lies, which has a manifest of its own; NULL: there is none. */
+/* Where the program's second text is, which has a manifest of its own; NULL: there is none. */
 static const char *second_path(struct arena *arena, const char *program, const struct manifest *manifest) {
   if (manifest->second == NULL) return NULL;
   return arena_printf(arena, "%s/%s", folder_of(arena, program), manifest->second->output.name);

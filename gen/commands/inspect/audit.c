@@ -21,7 +21,7 @@ static bool passes(const struct options *options, const struct audit *audit) {
   return strcmp(options->fail_on, "broken") == 0 || audit_count(audit, VERDICT_CANNOT_TELL) == 0;
 }
 
-/* What the manifest next to a program says of each line; NULL where none lies there that describes it. */
+/* What the manifest next to a program says of each line; NULL where none is there that describes it. */
 static const struct line_note *notes_of(const struct options *options, const struct audit *audit) {
   struct arena *arena = options->arena;
   struct diagnostics unread = diagnostics_in(arena);

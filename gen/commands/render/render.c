@@ -23,7 +23,7 @@ static const char *read_file(struct arena *arena, const char *path, size_t *leng
   return strcmp(path, "-") == 0 ? read_stream(arena, stdin, length) : read_bytes(arena, path, length);
 }
 
-/* Templates lie in the main template's folder; a name cannot lead out of it. */
+/* Templates are in the main template's folder; a name cannot lead out of it. */
 static const char *load(void *context, const char *name) {
   const struct rendering *command = context;
   bool leaves = name[0] == '/' || strcmp(name, "..") == 0 || strncmp(name, "../", 3) == 0 ||

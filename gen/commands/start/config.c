@@ -12,7 +12,7 @@
 #include "gen/spec/source.h"
 #include "gen/spec/yaml.h"
 
-/* What a job has besides, for the check of what a machine's file says. */
+/* What a job has in addition to, for the check of what a machine's file says. */
 static const char rest_of_job[] = "{model: {source: model.c}, data: {train: {path: a, format: tokens}, batch_size: 1}, "
                                   "training: {steps: 1000000000}}";
 

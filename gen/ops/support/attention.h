@@ -18,7 +18,7 @@ int op_infer_attention_backward(struct arena *arena, const struct node *node, st
 void op_attention_reference(const struct node *node, const double *const *inputs, double *const *outputs);
 void op_attention_backward_reference(const struct node *node, const double *const *inputs, double *const *outputs);
 
-/* Whether an operand may have these strides: in rows of columns that lie together, which may lie anywhere. */
+/* Whether an operand may have these strides: in rows of columns that are together, which may be anywhere. */
 bool op_attention_accepts(const struct node *node, bool output, int index, const int64_t *strides);
 
 /* Placements of a split along samples or heads, as op_ranks.place sets them. */

@@ -95,7 +95,7 @@ struct value *op_exchange_parts(struct builder *builder, const char *kind, struc
  * order. */
 struct value *op_gather_chunks(struct builder *builder, struct value *x, int dim, int64_t axis, int64_t ranks);
 
-/* x, of which ranks along an axis have parts of dimension `gathered`, with parts of dimension `split` in their place.
+/* x, of which ranks along an axis have parts of dimension `gathered`, with parts of dimension `split` instead.
  */
 struct value *op_all_to_all(struct builder *builder, struct value *x, int64_t axis, int64_t ranks, int split,
                             int gathered);

@@ -170,7 +170,7 @@ static enum dtype factors_of(const struct pass *pass, const struct node *matmul)
   return pass->program->target->library.bits16_to_float32 ? matmul->inputs[0]->dtype : DTYPE_FLOAT32;
 }
 
-/* Whether whole logits would lie where the library does not want them. */
+/* Whether whole logits would be where the library does not want them. */
 static bool lies_badly(const struct pass *pass, const struct node *matmul) {
   int64_t columns = matmul->inputs[1]->shape.dim[1];
   return pitch_of(pass->program->target, columns, factors_of(pass, matmul)) != columns;

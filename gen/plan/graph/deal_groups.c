@@ -195,7 +195,7 @@ static bool place_parameters(struct deal *deal, const struct node *node, struct 
   return true;
 }
 
-/* Whether the parameters that stay tell the order of all: those that are together on each rank, rank by rank. */
+/* Whether the parameters that stay give the order of all: those that are together on each rank, rank by rank. */
 static bool tells_order(const struct deal *deal, const struct region *region, const int *was) {
   int next = 0, end;
   for (int i = 0; i < region->parameters.count; i = end) {

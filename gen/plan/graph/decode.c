@@ -18,7 +18,7 @@ static const struct timeline whole = {.axis = AXIS_WHOLE}, mixed = {.axis = AXIS
 
 static struct form *form_of(struct pass *pass, const struct region *region, const struct timeline *timelines);
 
-/* Of a loop: what it carries must lie as it lay the time before, or it mixes positions. */
+/* Of a loop: what it carries must be where it was the time before, or it mixes positions. */
 static bool carries_alike(const struct call *call, struct timeline *timelines, const struct timeline *results) {
   bool alike = true;
   for (int i = 0; i < call->callee->inputs.count && call->count > 1; i++) {

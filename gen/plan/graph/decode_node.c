@@ -18,7 +18,7 @@ struct timeline timeline_of(const struct pass *pass, const struct value *value) 
   return pass->timelines[value->id];
 }
 
-/* The node over other inputs, whose positions at hand lie in output 0 as `timeline` says. Its results have the types
+/* The node over other inputs, whose positions at hand are in output 0 as `timeline` says. Its results have the types
  * that casting gave them. */
 static struct node *make_again(struct pass *pass, const struct node *node, struct value *const *inputs,
                                struct timeline timeline) {
@@ -76,7 +76,8 @@ static struct value *cut(struct pass *pass, struct making *making, struct value 
   return made;
 }
 
-/* Whether positions along an axis of output 0 need no others of inputs that lie as they do; *timeline is how they lie.
+/* Whether positions along an axis of output 0 need no others of inputs that are ordered as they are; *timeline is their
+ * order.
  */
 static bool is_alike(const struct pass *pass, const struct node *node, int axis, struct timeline *timeline) {
   bool found = false;
@@ -94,7 +95,7 @@ static bool is_alike(const struct pass *pass, const struct node *node, int axis,
   return found;
 }
 
-/* How positions lie in output 0 if it is alike along an axis; false where it is along none. */
+/* How positions are ordered in output 0 if it is alike along an axis; false where it is along none. */
 static bool find_timeline(const struct pass *pass, const struct node *node, struct timeline *timeline) {
   for (int axis = 0; axis < node->outputs[0]->shape.rank; axis++)
     if (is_alike(pass, node, axis, timeline)) return true;

@@ -163,7 +163,7 @@ static int first_input(const struct positions *positions, const struct node *nod
   return -1;
 }
 
-/* The input whose positions tell those of all operands: rows that an operation takes of a table tell the table's part,
+/* The input whose positions give those of all operands: rows that an operation takes of a table give the table's part,
  * and its part not which rows. -1: each rank has all of them. */
 static int seed_of(const struct positions *positions, const struct node *node) {
   const int sorted = first_input(positions, node, PLACED_SORTED);

@@ -142,14 +142,14 @@ static struct value *gathered(struct insertion *insertion, const struct value *v
   return divides && !partial ? replicated(insertion, value, *made) : *made;
 }
 
-/* What a rank has of a value of the region where it is to lie otherwise. */
+/* What a rank has of a value of the region where it is to be placed otherwise. */
 static struct value *placed(struct rebuild *rebuild, struct value *value, struct placement wanted, bool divides) {
   struct insertion *insertion = rebuild->context;
-  const struct placement lies = placement_of(&insertion->partition->placements, value);
+  const struct placement has = placement_of(&insertion->partition->placements, value);
   struct value *x = rebuild_stand(rebuild, value);
-  if (wanted.form == PLACED_WHOLE && lies.form == PLACED_WHOLE) return divides ? replicated(insertion, value, x) : x;
-  if (placement_equal(lies, wanted)) return x;
-  if (lies.form == PLACED_SPLIT) x = gathered(insertion, value, x, divides && wanted.form == PLACED_WHOLE);
+  if (wanted.form == PLACED_WHOLE && has.form == PLACED_WHOLE) return divides ? replicated(insertion, value, x) : x;
+  if (placement_equal(has, wanted)) return x;
+  if (has.form == PLACED_SPLIT) x = gathered(insertion, value, x, divides && wanted.form == PLACED_WHOLE);
   return wanted.form == PLACED_SPLIT ? parts_collective(insertion, "part_of", x, wanted, false) : x;
 }
 
@@ -161,8 +161,8 @@ static struct placement needed(const struct partition *partition, const struct n
 }
 
 static void note_use(struct insertion *insertion, const struct value *value, struct placement wanted, bool divides) {
-  const struct placement lies = placement_of(&insertion->partition->placements, value);
-  if (lies.form == PLACED_SPLIT && !placement_equal(lies, wanted) && !(divides && wanted.form == PLACED_WHOLE))
+  const struct placement has = placement_of(&insertion->partition->placements, value);
+  if (has.form == PLACED_SPLIT && !placement_equal(has, wanted) && !(divides && wanted.form == PLACED_WHOLE))
     insertion->used_whole[value->id] = true;
 }
 
@@ -178,12 +178,12 @@ static void note_uses(struct insertion *insertion, const struct region *region) 
 }
 
 /* The sum of what a node gives as its part of it, by the name of the whole; a rank's part of the sum where that is to
- * lie split. */
-static struct value *sum_of(const struct insertion *insertion, struct value *part, struct placement lies) {
-  struct value *sum = lies.form == PLACED_SPLIT ? parts_collective(insertion, "reduce_scatter", part, lies, false)
-                                                : collective(insertion, "all_reduce", part);
+ * are split. */
+static struct value *sum_of(const struct insertion *insertion, struct value *part, struct placement has) {
+  struct value *sum = has.form == PLACED_SPLIT ? parts_collective(insertion, "reduce_scatter", part, has, false)
+                                               : collective(insertion, "all_reduce", part);
   sum->name = part->name;
-  sum->placement = lies;
+  sum->placement = has;
   part->placement = (struct placement){.form = PLACED_PARTIAL};
   part->name = arena_printf(insertion->partition->program->arena, "%s_part", sum->name);
   return sum;
@@ -243,11 +243,11 @@ static void append(struct rebuild *rebuild, struct region *region, struct node *
 static struct value *give(struct rebuild *rebuild, const struct region *region, int result) {
   const struct partition *partition = ((struct insertion *)rebuild->context)->partition;
   struct value *value = region->results.items[result];
-  const struct placement lies = placement_of(&partition->placements, value);
+  const struct placement has = placement_of(&partition->placements, value);
   struct value *x = placed(rebuild, value, partition->results[region->id][result], false);
-  if (region != partition->program->graph->entry || lies.form != PLACED_SPLIT) return x;
-  int64_t extent = partition->given[result].dim[lies.dim];
-  return x->shape.dim[lies.dim] > extent ? op_slice(rebuild->builder, x, lies.dim, 0, extent) : x;
+  if (region != partition->program->graph->entry || has.form != PLACED_SPLIT) return x;
+  int64_t extent = partition->given[result].dim[has.dim];
+  return x->shape.dim[has.dim] > extent ? op_slice(rebuild->builder, x, has.dim, 0, extent) : x;
 }
 
 /* The nodes of a region again, with collectives between them. */

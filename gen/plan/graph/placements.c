@@ -102,7 +102,7 @@ bool node_placements(const struct placements *placements, const struct node *nod
   return op_place(node, seed, placements->ranks, operands);
 }
 
-/* Whether an operand lies whole where the node has parts of it, which ranks take of it or then gather. */
+/* Whether an operand is whole where the node has parts of it, which ranks take of it or then gather. */
 static bool is_apart(const struct placements *placements, const struct node *node, int operand) {
   return operand == node->n_inputs ? placements->gathers[node->id] : operand == 0 && placements->takes[node->id];
 }

@@ -158,7 +158,7 @@ static struct value *part_of(const struct positions *positions, struct value *x,
   return part_along(positions, x, positions->heads, own.dim, false);
 }
 
-/* The sum of what ranks have, with which each goes on for its own positions. */
+/* The sum of what ranks have, with which each continues for its own positions. */
 static struct value *sum_of(const struct positions *positions, struct value *x) {
   const struct along axes[] = {positions->keys, positions->heads};
   for (int i = 0; i < 2; i++) {

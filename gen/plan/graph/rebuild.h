@@ -8,11 +8,11 @@
 struct rebuild {
   struct program *program;
   struct builder *builder;
-  struct value **stands; /* by value id, of a value as the region had it: what a rank has in its place; NULL: itself */
+  struct value **stands; /* by value id, of a value as the region had it: what a rank has instead; NULL: itself */
   void *context;
   /* What a node takes as its input `input`, made at the end of the region at hand. */
   struct value *(*take)(struct rebuild *rebuild, const struct node *node, int input);
-  /* Appends a node that has its inputs, or what a rank does in its place. */
+  /* Appends a node that has its inputs, or what a rank does instead. */
   void (*append)(struct rebuild *rebuild, struct region *region, struct node *node);
   /* What the region gives as its result `result`. */
   struct value *(*give)(struct rebuild *rebuild, const struct region *region, int result);

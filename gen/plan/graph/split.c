@@ -51,7 +51,7 @@ static const char *signature(const struct split *split, const struct region *reg
   return text_string(&text);
 }
 
-/* ---- Regions anew ---- */
+/* ---- Regions made again ---- */
 
 static struct region *split_region(struct split *split, const struct region *from, const char *const *prefixes,
                                    const bool *flags);

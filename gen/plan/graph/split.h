@@ -21,7 +21,7 @@ struct splitting {
   struct value *(*extend)(void *context, const struct node *node, const char *marks);
 };
 
-/* Makes the graph's regions anew, from its entry on. */
+/* Makes the graph's regions again, from its entry on. */
 void split_regions(struct graph *graph, const struct splitting *splitting);
 
 #endif

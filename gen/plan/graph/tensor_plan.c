@@ -60,7 +60,8 @@ static void check_alike(const struct plan *plan, const struct planned *known, co
                         const char *name) {
   if (known->rule == rule || plan->diags->errors > 0) return;
   diag_error(plan->diags, (rule != NULL ? rule : known->rule)->where,
-             "'%s' and '%s' would lie differently, and one function of the program computes both", known->name, name);
+             "'%s' and '%s' would be placed differently, and one function of the program computes both", known->name,
+             name);
   diag_help(plan->diags, "write * for the numbers of layers");
 }
 
@@ -134,9 +135,9 @@ static bool looks_up(const struct node *node, const struct parameter *parameter)
 
 /* Splits a dimension of a matrix, which may be split already. */
 static bool split(const struct plan *plan, const struct value *matrix, int dim) {
-  const struct placement lies = placement_of(plan->placements, matrix);
+  const struct placement has = placement_of(plan->placements, matrix);
   plan->placements->needs = NULL;
-  if (lies.form == PLACED_SPLIT) return lies.dim == dim;
+  if (has.form == PLACED_SPLIT) return has.dim == dim;
   return try_placement(plan->placements, matrix, dim, MOST_BLOCKS);
 }
 
@@ -242,7 +243,7 @@ bool check_plan_of_positions(struct placements *placements, struct placement *co
     if (item->rule == NULL || item->rule->style != TENSOR_POSITIONS || has_positions(item, nodes)) continue;
     diag_error(diags, item->rule->where, "what uses '%s' has all positions on each rank", item->name);
     diag_help(diags, job->parallelism.splits_sequence
-                         ? "only what lies between the products that ranks divide has parts of the positions"
+                         ? "only what is between the products that ranks divide has parts of the positions"
                          : "set parallelism.megatron.sequence_parallelism: true");
     return false;
   }

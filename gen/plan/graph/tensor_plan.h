@@ -9,8 +9,8 @@
  * where it matches nothing, or where the graph cannot have the placement. */
 bool place_by_plan(struct placements *placements, struct diagnostics *diags);
 
-/* Whether what uses the parameters that are to lie with the residual has parts of its positions. `nodes`: by node id,
- * how its operands lie; NULL: whole. False with an error at the rule. */
+/* Whether what uses the parameters that are to be placed as the residual is has parts of its positions. `nodes`: by
+ * node id, how its operands are placed; NULL: whole. False with an error at the rule. */
 bool check_plan_of_positions(struct placements *placements, struct placement *const *nodes, struct diagnostics *diags);
 
 #endif

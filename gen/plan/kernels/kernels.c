@@ -161,7 +161,7 @@ static void name_transposes(struct text *text, const struct kernel *kernel) {
   if (a == 't' || b == 't') text_printf(text, "_%c%c", a, b);
 }
 
-/* "layer_norm_768x128": the operation and the dimensions that tell most: rows and columns, and for matmuls the inner
+/* "layer_norm_768x128": the operation and the dimensions that say most: rows and columns, and for matmuls the inner
  * one; "matmul_nt_768x128x512" where the second factor is a transpose. */
 static const char *kernel_name(struct program *program, struct kernel *kernel) {
   struct text text = text_in(program->arena);

@@ -172,7 +172,7 @@ static void name_aliases(struct program *program) {
   }
 }
 
-/* What a function saves itself, once others lie elsewhere; a frame of nothing is none. */
+/* What a function saves itself, once others are elsewhere; a frame of nothing is none. */
 static void count_saved(struct program *program, struct function *function) {
   struct storage_list kept = {0};
   function->saved_bytes = 0;
@@ -201,7 +201,7 @@ static void finish_aliases(struct program *program) {
   program->figures.bytes.total -= before - program->entry.forward->saved_bytes;
 }
 
-/* Of several ranks others read gradients, too, while the backward goes on. */
+/* Of several ranks others read gradients, too, while the backward continues. */
 static bool can_alias(const struct program *program) {
   const struct job *job = program->job;
   return program->entry.backward != NULL && program->target->kernels.in_order &&

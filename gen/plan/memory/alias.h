@@ -12,7 +12,7 @@
 
 #include "gen/program/program.h"
 
-/* What is not worth its lines: less than this share of the arena, one in so many bytes. */
+/* What is not worth its lines: less than this fraction of the arena, one in so many bytes. */
 enum { LEAST_OF_ARENA = 50 };
 
 /* After the figures. Fills program->aliases and subtracts their bytes from saved_bytes of functions and from the

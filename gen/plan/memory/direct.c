@@ -82,7 +82,7 @@ static void direct_results(struct layout_pass *pass) {
     struct storage *storage = operand_storage(pass, STORAGE_GRADIENT, gradient->value, gradient->parameter);
     bool changes = gradient->accumulate || gradient->shared; /* others must not read it there */
     if (changes && !is_wanted_once(pass, gradient->value)) continue;
-    if (gradient->meets) continue; /* a kernel's results lie apart */
+    if (gradient->meets) continue; /* a kernel's results are separate */
     direct(pass, gradient->value, dense_view(storage, 0, gradient->value->shape), gradient->accumulate);
   }
 }
@@ -126,7 +126,7 @@ static void direct_parts(struct layout_pass *pass, const struct node *node) {
   }
 }
 
-/* ---- Repeated calls: carried values lie in a row of copies ---- */
+/* ---- Repeated calls: carried values are in a row of copies ---- */
 
 static int n_copies(const struct call *call, bool keeps) {
   return keeps ? call->count + 1 : 2;
@@ -189,7 +189,7 @@ static bool read_last(const struct layout_pass *pass, const struct node *call, i
   return read_up_to(pass, whole, region_position(call));
 }
 
-/* Where a row keeps what iterations left, its first copy is free after the loop: a value that is kept lies there. */
+/* Where a row keeps what iterations left, its first copy is free after the loop: a value that is kept is there. */
 static void direct_after(struct layout_pass *pass, const struct node *call, struct storage *row) {
   for (int i = region_position(call) + 1; i < pass->region->nodes.count; i++) {
     const struct node *node = pass->region->nodes.items[i];

@@ -50,7 +50,7 @@ struct walk {
   int64_t now;
 };
 
-/* Copies of a live buffer, or the gradient of a weight, in which something lies; both NULL: it lies elsewhere. */
+/* Copies of a live buffer, or the gradient of a weight, in which something is; both NULL: it is elsewhere. */
 struct spot {
   struct live_buffer *buffer;
   int first, last;
@@ -88,7 +88,7 @@ static struct spot spot_of(const struct walk *walk, const struct run *run, const
   }
 }
 
-/* Where the elements of a value lie. */
+/* Where the elements of a value are. */
 static struct spot spot_at(const struct walk *walk, const struct run *run, const struct view *view,
                            struct shape shape) {
   if (view->storage == NULL) return (struct spot){0};

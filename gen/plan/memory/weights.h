@@ -8,7 +8,7 @@
  * errors when functions are called with scopes whose parameters differ in a way that one C structure cannot say. */
 struct weight_tree *plan_weights(struct program *program, bool of_gradients, struct diagnostics *diags);
 
-/* Lays the structures out anew, once arrays have got slots. Offsets of weights stay as they were. */
+/* Lays the structures out again, once arrays have got slots. Offsets of weights stay as they were. */
 void weights_fold(struct weight_tree *tree);
 
 #endif

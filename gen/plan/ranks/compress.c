@@ -55,7 +55,7 @@ static bool matrix_of(const struct program *program, const struct weight *weight
   return (double)((rows + columns) * rank) * rate < (double)count;
 }
 
-/* All that travels whole, neighbours as one. */
+/* All that is sent whole, neighbours as one. */
 static void add_parameters(struct program *program) {
   int64_t size = dtype_size(DTYPE_FLOAT32), from = 0, end = 0;
   const struct weight *first = NULL;
@@ -131,7 +131,7 @@ void plan_compression(struct program *program) {
   int before = program->ranks.collectives.count;
   sequence_collectives(program);
   compression->first_bucket += program->ranks.collectives.count - before; /* what comes before them in a step */
-  program->ranks.sends_always = true;                                     /* gradients travel after the backward */
+  program->ranks.sends_always = true;                                     /* gradients are sent after the backward */
 }
 
 int64_t compression_bytes(const struct program *program) {

@@ -1,4 +1,4 @@
-/* Compress: gradients that travel as factors of matrices (Vogels et al., "PowerSGD", arXiv:1905.13727), as PyTorch's
+/* Compress: gradients that are sent as factors of matrices (Vogels et al., "PowerSGD", arXiv:1905.13727), as PyTorch's
  * powerSGD_hook and batched_powerSGD_hook. */
 #ifndef ACCEL_PLAN_RANKS_COMPRESS_H
 #define ACCEL_PLAN_RANKS_COMPRESS_H

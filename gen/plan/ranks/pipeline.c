@@ -462,7 +462,7 @@ static bool gets_several(const struct pipeline *pipeline) {
   return false;
 }
 
-/* Gradients that are on their way while their rank goes on are not where the next backward writes; nor is what a
+/* Gradients that are on their way while their rank continues are not where the next backward writes; nor is what a
  * forward does not keep where the next one writes. */
 static void give_memory(struct program *program) {
   struct pipeline *pipeline = &program->ranks.pipeline;

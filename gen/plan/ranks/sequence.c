@@ -83,7 +83,7 @@ static void begin(struct sequence *sequence, struct collective collective) {
   add_event(sequence, EVENT_BEGIN, NULL, sequence->done.count - 1);
 }
 
-/* Nothing goes on until it has ended. */
+/* Nothing continues until it has ended. */
 static void run_alone(struct sequence *sequence, struct collective collective) {
   begin(sequence, collective);
   add_event(sequence, EVENT_AWAIT, NULL, sequence->done.count - 1);
@@ -241,7 +241,7 @@ static void await_one_at_end(struct sequence *sequence, const struct open *open)
   if (open->first != NULL) sequence->done.items[open->collective].overlaps = "the rest of the backward";
 }
 
-/* Sums that nothing awaits within the backward go on to its end. */
+/* Sums that nothing awaits within the backward continue to its end. */
 static void await_end(struct sequence *sequence) {
   for (; sequence->awaited_sums < sequence->sums.count; sequence->awaited_sums++)
     await_one_at_end(sequence, &sequence->sums.items[sequence->awaited_sums]);

@@ -8,7 +8,7 @@
 #include "gen/program/weights.h"
 
 /* Sums: what a rank has of the others' shards, in its own memory; and of its shard, in each of theirs. Gradients of
- * floats are read where they lie. */
+ * floats are read where they are. */
 static void add_sums(const struct program *program, struct shared_bytes *bytes, enum axis axis, int64_t whole,
                      bool in_arena) {
   int64_t ranks = ranks_along(program, axis);
@@ -17,7 +17,7 @@ static void add_sums(const struct program *program, struct shared_bytes *bytes, 
   bytes->touched += (in_arena ? 1 : 2) * (whole / ranks * (ranks - 1));
 }
 
-/* Gathers: a rank's shard in its own memory, the others' in theirs. Sharded weights are read where they lie.
+/* Gathers: a rank's shard in its own memory, the others' in theirs. Sharded weights are read where they are.
  */
 static void add_gathers(const struct program *program, struct shared_bytes *bytes, int64_t whole) {
   int64_t ranks = ranks_along(program, program->mesh.shards);

@@ -139,7 +139,7 @@ static int64_t report_bytes(const struct program *program) {
 
 /* ---- While functions run ---- */
 
-/* Libraries want it at a multiple of 256, the arena's arrays lie at multiples of 64. */
+/* Libraries want it at a multiple of 256, the arena's arrays are at multiples of 64. */
 static int64_t workspace_of(const struct program *program) {
   int64_t bytes = program->target->library.workspace_bytes;
   bool deterministic = program->job->training.deterministic;

@@ -1,4 +1,4 @@
-/* Placements: where each class of values lies along each axis of the mesh, for people. */
+/* Placements: how each class of values is placed along each axis of the mesh, for people. */
 #ifndef ACCEL_PLAN_REPORT_PLACEMENTS_H
 #define ACCEL_PLAN_REPORT_PLACEMENTS_H
 

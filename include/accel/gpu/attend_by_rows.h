@@ -215,7 +215,7 @@ __device__ inline void accel_attend_by_rows_dq(type *dq, const type *q, const ty
 
 /* ---- The backward's part by keys ---- */
 
-/* What queries of a tile have besides their rows. */
+/* What queries of a tile have in addition to their rows. */
 template <int tile> struct accel_query_numbers {
   float dots[tile], tops[tile]; /* rowsum(dy y); lse */
   int32_t begins[tile];

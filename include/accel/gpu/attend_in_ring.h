@@ -165,7 +165,7 @@ __device__ inline void accel_attend_chunk_dq(float *sums, const type *q, const t
 
 /* ---- The backward's part by keys ---- */
 
-/* What queries of a tile have besides their rows. */
+/* What queries of a tile have in addition to their rows. */
 template <int share, typename shape, typename type>
 __device__ inline void
 accel_find_ring_numbers(accel_query_numbers<accel_row_part<shape::columns, share>::tile> *numbers,

@@ -1,6 +1,6 @@
 /* Batch normalisation: where a channel has more elements than a block's threads hold in registers, blocks share them
- * out and leave their sums, and those of a second kernel put the sums of a channel together before they go on. For C++
- * that nvcc or hipcc compiles. */
+ * out and leave their sums, and those of a second kernel put the sums of a channel together before they continue. For
+ * C++ that nvcc or hipcc compiles. */
 #ifndef ACCEL_GPU_BATCH_NORM_H
 #define ACCEL_GPU_BATCH_NORM_H
 

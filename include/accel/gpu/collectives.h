@@ -9,7 +9,7 @@
  *   accel_send_receive                            of a model's tensors; the compute stream waits for each. Sums are
  *                                                 in NCCL's order, and `work` stays as it is
  *   accel_wait_collectives                        makes the compute stream wait for all in flight,
- *   accel_wait_reductions, accel_wait_gathers     for sums, or for what is gathered, while others go on
+ *   accel_wait_reductions, accel_wait_gathers     for sums, or for what is gathered, while others continue
  *   accel_advance_collectives                     does nothing: NCCL needs no help to progress
  *   accel_all_reduce_doubles, _by_tree, _counts, _score   with values of the host, between steps: not over NCCL
  *

@@ -65,7 +65,7 @@ __device__ inline void accel_slopes_in_place(type *z, size_t label, float lse, f
   }
 }
 
-/* The same into dz or added to it, which may lie where z does, wherever these begin. */
+/* The same into dz or added to it, which may be where z is, wherever these begin. */
 template <size_t classes, bool add, typename type, typename slopes>
 __device__ inline void accel_slopes(slopes *dz, const type *z, size_t label, float lse, float share, float even,
                                     float hit) {
@@ -93,7 +93,7 @@ template <bool smooth, typename type> __device__ inline accel_part_sums accel_su
   return {top + rest, smooth ? accel_sum<256>(all) : 0.0f};
 }
 
-/* The gradient of such a row into dz or added to it, which may lie where z does: share e^(z - lse) + even, and `hit`
+/* The gradient of such a row into dz or added to it, which may be where z is: share e^(z - lse) + even, and `hit`
  * more at the label, which is `classes` where it is another rank's; 0 from `valid` on, where classes are padding. */
 template <size_t classes, bool add, typename type, typename slopes>
 __device__ inline void accel_part_slopes(slopes *dz, const type *z, size_t valid, size_t label, float lse, float share,

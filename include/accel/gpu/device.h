@@ -1,4 +1,5 @@
-/* A rank's GPU: what the host program of a CUDA trainer calls besides trainer.h. One process, one device, one arena.
+/* A rank's GPU: what the host program of a CUDA trainer calls in addition to trainer.h. One process, one device, one
+ * arena.
  *
  * No call here waits for the device unless its comment says so. Errors: every call of CUDA is checked; one that fails
  * ends all ranks with one message (rank, file and line, what was called, what it means, what to do). So an emitted

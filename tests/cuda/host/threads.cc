@@ -11,7 +11,7 @@ dim3 blockDim, gridDim;
 #error "stacks are switched by instructions of x86-64"
 #endif
 
-/* Keeps the registers that a call preserves on the stack at hand, notes it in *from, and goes on on another one. */
+/* Keeps the registers that a call preserves on the stack at hand, notes it in *from, and continues on another one. */
 extern "C" void host_switch(void **from, void *to);
 __asm__(".text\n"
         ".globl host_switch\n"
@@ -77,7 +77,7 @@ void prepare(unsigned t, dim3 block) {
   threads[t] = {READY, {t % block.x, t / block.x % block.y, t / block.x / block.y}, top};
 }
 
-/* Runs the threads of a warp until none can go on. Whether one did. */
+/* Runs the threads of a warp until none can continue. Whether one did. */
 bool run_warp(unsigned first) {
   const unsigned end = first + WARP < n_threads ? first + WARP : n_threads;
   bool moved = false;

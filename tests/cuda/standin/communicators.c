@@ -187,7 +187,7 @@ void nccl_ask(struct ncclComm *comm, const char *what, size_t count, int type, i
   nccl_meet(comm, what);
 }
 
-/* A window lies at the same position of all ranks. */
+/* A window is at the same position of all ranks. */
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes, ncclWindow_t *window, int flags) {
   struct ncclComm *own = object_of(comm, COMM, "ncclCommWindowRegister");
   memory_require(buffer, bytes, DEVICE, "ncclCommWindowRegister");

@@ -60,7 +60,7 @@ enum memory_kind { PAGEABLE, PINNED, DEVICE };
 void memory_add(void *address, size_t bytes, enum memory_kind kind, const char *made_by);
 void memory_remove(void *address, const char *what);
 
-/* Where an address lies. */
+/* Where an address is. */
 enum memory_kind memory_kind_of(const void *address);
 
 /* A fault unless `bytes` from there lie in one allocation of that kind. */

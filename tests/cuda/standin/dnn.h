@@ -48,7 +48,7 @@ struct execution {
   size_t workspace_bytes;
 };
 
-/* A fault where a tensor in memory has no address, lies outside of the device's memory, or is not aligned. Notes
+/* A fault where a tensor in memory has no address, is outside of the device's memory, or is not aligned. Notes
  * numbers. */
 void execution_check(struct execution *execution);
 

@@ -1,5 +1,5 @@
 /* The operations of a graph of cuDNN, one after the other. A virtual tensor is an array of its own; one in memory is
- * read and written where it lies. */
+ * read and written where it is. */
 #include "tests/cuda/standin/core.h"
 #include "tests/cuda/standin/dnn.h"
 
@@ -186,7 +186,7 @@ static int64_t limit(struct running *running, const struct operation *op, enum s
   return (int64_t)read_at(running, &op->tensors[slot], batch * op->tensors[slot].step[0]);
 }
 
-/* What lies beyond the rows and columns that count is 0. Into float32 in memory engines before 9.6 add. */
+/* What is beyond the rows and columns that count is 0. Into float32 in memory engines before 9.6 add. */
 static void run_matmul(struct running *running, const struct operation *op) {
   const struct tensor *a = &op->tensors[X], *b = &op->tensors[B], *y = &op->tensors[Y];
   int64_t position[4] = {0}, depth = a->length[3];

@@ -122,7 +122,7 @@ static const char *work_of(int actor, uint32_t time) {
   return name != NULL ? name : "?";
 }
 
-/* Where in its allocation an address lies is the same in every run. */
+/* The offset of an address in its allocation is the same in every run. */
 static _Noreturn void race(const char *address, bool writes, stamp other, bool wrote) {
   const struct range *in = NULL;
   for (int i = 0; i < n_ranges; i++)

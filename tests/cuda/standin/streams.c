@@ -11,7 +11,7 @@ struct CUstream_st {
   int actor;
   struct clock clock;
   int priority;
-  struct CUgraph_st *capture; /* NULL: none goes on */
+  struct CUgraph_st *capture; /* NULL: none continues */
   int local;                  /* its number in the capture */
   struct CUstream_st *next;
 };

@@ -6,10 +6,10 @@
 #define TESTS_HIP_SAME_H
 
 #if !defined __x86_64__
-#error "a call goes on in another function by an instruction of x86-64"
+#error "a call continues in another function by an instruction of x86-64"
 #endif
 
-/* `name` goes on in `other`, with its arguments and its result. At file level. */
+/* `name` continues in `other`, with its arguments and its result. At file level. */
 #define SAME(name, other)                                                                                              \
   __asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name ":\n  jmp " #other "@PLT\n")
 

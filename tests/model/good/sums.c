@@ -1,4 +1,4 @@
-/* Sums of products by labels, and numbers drawn anew in each run. */
+/* Sums of products by labels, and numbers drawn again in each run. */
 #include <accel/model.h>
 
 tensor model(scope s, tensor tokens, tensor targets) {

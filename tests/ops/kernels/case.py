@@ -4,7 +4,7 @@ import numpy as np
 
 
 def strides_of(shape, order=None, gap=0):
-    """Strides of a tensor whose dimensions lie in memory in `order` (last one fastest), rows `gap` elements apart."""
+    """Strides of a tensor whose dimensions are in memory in `order` (last one fastest), rows `gap` elements apart."""
     order = order or list(range(len(shape)))
     strides, step = [0] * len(shape), 1
     for position, axis in enumerate(reversed(order)):

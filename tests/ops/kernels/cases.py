@@ -228,9 +228,9 @@ def fuzzed(kind, rng):
             return more[kind](rng)
     shape = tuple(size() for _ in range(rng.integers(1, 4)))
     if kind == "matmul":
-        lies = ["rows", "columns", "gap"]
+        layouts = ["rows", "columns", "gap"]
         return dict(batch=tuple(int(rng.integers(1, 4)) for _ in range(rng.integers(3))), m=size(), n=size(), k=size(),
-                    a=str(rng.choice(lies)), b=str(rng.choice(lies)), y=str(rng.choice(lies)), b_rank2=flag(),
+                    a=str(rng.choice(layouts)), b=str(rng.choice(layouts)), y=str(rng.choice(layouts)), b_rank2=flag(),
                     accumulate=flag(), gap=int(rng.integers(5)), variant=str(rng.choice(["library", "each", "parts", "primitive"])))
     if kind.startswith("embedding"):
         return dict(v=size(), c=size(), shape=shape)

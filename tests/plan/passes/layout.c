@@ -4,7 +4,7 @@ static tensor layer(scope s, tensor x) {
   return tanh_of(linear(s, x, 3));
 }
 
-/* A loop keeps a row of x; parts are written where the whole lies. */
+/* A loop keeps a row of x; parts are written where the whole is. */
 tensor model(scope s, tensor features, tensor labels) {
   tensor x = linear(at(s, "in"), features, 3);
   for (int i = 0; i < 2; i++) x = layer(nth(s, "h", i), x);

@@ -1397,7 +1397,7 @@ static void update(int64_t at, double lr, float factor) {
   }
 }
 
-/* What the newest step left behind, for the log. */
+/* What the newest step left, for the log. */
 static struct accel_report report;
 
 static void load_batch(struct accel_run *run, enum accel_split split, int64_t position) {
@@ -1455,7 +1455,7 @@ static void open_primitives(void) {
   if (!native) accel_note("this processor does not multiply bfloat16: matmuls run in float32");
 }
 
-/* The parameters by their published names: where they lie, how they start, their shape. */
+/* The parameters by their published names: where they are, how they start, their shape. */
 #define PARAMETER(name, member, init, a, b, rank, ...)                                                                 \
   {name, offsetof(struct model_weights, member), rank, {__VA_ARGS__}, ACCEL_##init, a, b, ACCEL_FLOAT32}
 static const struct accel_tensor tensors[] = {
@@ -1484,7 +1484,7 @@ static const struct accel_layers layers_of_tensors[] = {
     {4, 12, 0, 2, sizeof(struct block_weights)},
 };
 
-/* What outlives a step: its file in a checkpoint and its name there, where it lies. */
+/* What outlives a step: its file in a checkpoint and its name there, where it is. */
 static const struct accel_state states[] = {
     {"model", "", ACCEL_FLOAT32, offsetof(struct arena, weights), 3968, NULL, 0},
     {"optimizer", "exp_avg", ACCEL_FLOAT32, offsetof(struct arena, moment_1), 3968, NULL, 0},

@@ -122,7 +122,7 @@ struct arrays {
   float *moment_2;
 };
 
-/* What lies on the device. The host has what outlives a step too, at the same offsets. */
+/* What is on the device. The host has what outlives a step too, at the same offsets. */
 struct arena {
   union {
     struct model_weights weights;
@@ -336,7 +336,7 @@ static void last_micro_step(void) {
 /* The work of it, recorded once. */
 static struct accel_graph *last_graph;
 
-/* Steps go on from step `at`. */
+/* Steps resume at step `at`. */
 static void open_steps(int64_t at) {
   const struct progress progress = {.at = at};
   accel_gpu_write(&arena->progress, &progress, sizeof progress);
@@ -363,14 +363,14 @@ static void send_batch(struct accel_run *run, int64_t position, const struct acc
   accel_gpu_launch(graph);
 }
 
-/* One optimizer step: 3 samples. The host goes on while the device works. */
+/* One optimizer step: 3 samples. The host continues while the device works. */
 static void step(struct accel_run *run, int64_t at) {
   send_batch(run, at * 3, last_graph);
   accel_gpu_report_send();
   look(run, 2);
 }
 
-/* The parameters by their published names: where they lie, how they start, their shape. */
+/* The parameters by their published names: where they are, how they start, their shape. */
 #define PARAMETER(name, member, init, a, b, rank, ...)                                                                 \
   {name, offsetof(struct model_weights, member), rank, {__VA_ARGS__}, ACCEL_##init, a, b, ACCEL_FLOAT32}
 static const struct accel_tensor tensors[] = {
@@ -382,7 +382,7 @@ static const struct accel_tensor tensors[] = {
     PARAMETER("hidden.1.bias", hidden_1.bias, UNIFORM, -0.3779644730092272, 0.3779644730092272, 1, 7),
 };
 
-/* What outlives a step: its file in a checkpoint and its name there, where it lies. */
+/* What outlives a step: its file in a checkpoint and its name there, where it is. */
 static const struct accel_state states[] = {
     {"model", "", ACCEL_FLOAT32, offsetof(struct arena, weights), 192, NULL, 0},
     {"optimizer", "exp_avg", ACCEL_FLOAT32, offsetof(struct arena, moment_1), 192, NULL, 0},

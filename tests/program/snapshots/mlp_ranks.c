@@ -269,7 +269,7 @@ static const struct range {
 };
 
 /* The gradients of the ranges from `first` up to `end` are complete: they begin to be added up, each rank's part on
- * that rank, while the backward goes on. */
+ * that rank, while the backward continues. */
 static void send_gradients(size_t first, size_t end) {
   for (size_t i = first; i < end; i++)
     accel_start_reduce_scatter(ACCEL_DP_SHARD, arena->whole_gradients + ranges[i].gradients,
@@ -438,7 +438,7 @@ static void update(int64_t at, double lr) {
   for (size_t s = 0; s < 2; s++) update_range(&ranges[s], lr);
 }
 
-/* What the newest step left behind, for the log. */
+/* What the newest step left, for the log. */
 static struct accel_report report;
 
 static void load_batch(struct accel_run *run, enum accel_split split, int64_t position) {
@@ -487,7 +487,7 @@ static void step(struct accel_run *run, int64_t at) {
   gather_weights();
 }
 
-/* The parameters by their published names: where they lie, how they start, their shape. */
+/* The parameters by their published names: where they are, how they start, their shape. */
 #define PARAMETER(name, member, init, a, b, rank, ...)                                                                 \
   {name, offsetof(struct model_weights, member), rank, {__VA_ARGS__}, ACCEL_##init, a, b, ACCEL_FLOAT32}
 static const struct accel_tensor tensors[] = {
@@ -499,7 +499,7 @@ static const struct accel_tensor tensors[] = {
     PARAMETER("hidden.1.bias", hidden_1.bias, UNIFORM, -0.3779644730092272, 0.3779644730092272, 1, 7),
 };
 
-/* What outlives a step: its file in a checkpoint and its name there, where it lies. */
+/* What outlives a step: its file in a checkpoint and its name there, where it is. */
 static const struct accel_state states[] = {
     {"model", "", ACCEL_FLOAT32, offsetof(struct arena, weights), 192, NULL, 0},
     {"optimizer", "momentum_buffer", ACCEL_FLOAT32, offsetof(struct arena, moment_1), 112, NULL, 0},

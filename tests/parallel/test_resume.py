@@ -1,4 +1,4 @@
-"""What N ranks have saved in the middle of a run goes on with M, for N and M in 1, 2, 3, 4 and 8, whatever either divide and
+"""What N ranks have saved in the middle of a run resumes with M, for N and M in 1, 2, 3, 4 and 8, whatever either divide and
 whether files are whole or parts: the losses of one process to 1e-6, its weights to 1e-5, and of the same ranks to the last bit.
 DIVISIONS=all: all that each number of ranks may divide, from all; else one for each number, from each."""
 
@@ -55,7 +55,7 @@ class GoingOn(unittest.TestCase):
         trainers = {division: built(division) for division in DIVISIONS}
         lines = {division: trainer.run() for division, trainer in trainers.items()}
         wanted, weights = lines[ALONE], trainers[ALONE].weights()
-        # Who goes on reads both forms, whichever it writes itself.
+        # Who resumes reads both forms, whichever it writes itself.
         going = trainers if not ALL else {division: trainer for division, trainer in trainers.items() if not division[2]}
         for saved, saver in trainers.items():
             for division, trainer in {**going, saved: saver}.items():
