@@ -78,7 +78,7 @@ def arguments(command):
     """So that nothing is found that a command could work on."""
     words = {"JOB": ["/none/job.yaml"], "model": ["model", "check", "/none/model.c"], "checkpoint": ["checkpoint", "list", "/none"],
              "diff": ["diff", "/none/a.yaml", "/none/b.yaml"], "launch": ["launch"], "explain": ["explain", "/none/a.c:1"],
-             "help": ["help"], "version": ["version"]}
+             "help": ["help"], "env": ["env"], "version": ["version"]}
     return words.get(command, [command, "/none/file"])
 
 

@@ -52,6 +52,9 @@ int command_import(const struct options *options);
 /* accel-gen config, and config update FILE: the defaults of a machine, which jobs extend. */
 int command_config(const struct options *options);
 
+/* accel-gen env: what the machine has. */
+int command_env(const struct options *options);
+
 /* accel-gen help [TOPIC]: a command, a group or a key of the job. */
 int command_help(const struct options *options);
 

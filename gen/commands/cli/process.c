@@ -1,5 +1,6 @@
 #include "gen/commands/cli/process.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,13 @@ bool process_run(const struct words *words) {
   return child > 0 && wait_for(child);
 }
 
-const char *process_read(const struct words *words) {
+/* In the child: nothing that it or its command says is seen. */
+static void silence(void) {
+  int nothing = open("/dev/null", O_WRONLY);
+  if (nothing >= 0) dup2(nothing, STDERR_FILENO);
+}
+
+static const char *read_output(const struct words *words, bool silent) {
   int ends[2];
   if (pipe(ends) != 0) return NULL;
   fflush(NULL);
@@ -68,6 +75,7 @@ const char *process_read(const struct words *words) {
     dup2(ends[1], STDOUT_FILENO);
     close(ends[0]);
     close(ends[1]);
+    if (silent) silence();
     become(words);
   }
   close(ends[1]);
@@ -76,6 +84,14 @@ const char *process_read(const struct words *words) {
   for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) text_add(&text, buffer, (size_t)got);
   close(ends[0]);
   return child > 0 && wait_for(child) ? text_string(&text) : NULL;
+}
+
+const char *process_read(const struct words *words) {
+  return read_output(words, false);
+}
+
+const char *process_try(const struct words *words) {
+  return read_output(words, true);
 }
 
 const char *environment(const char *name, const char *otherwise) {

@@ -31,6 +31,10 @@ bool process_run(const struct words *words);
 /* Runs the command and gives its standard output; NULL when it did not end with 0. */
 const char *process_read(const struct words *words);
 
+/* The same without a message: what the command prints on standard error is dropped, and NULL is also that there is no
+ * such command. */
+const char *process_try(const struct words *words);
+
 /* A variable of the environment; `otherwise` where it is empty or not there. */
 const char *environment(const char *name, const char *otherwise);
 

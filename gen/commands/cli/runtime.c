@@ -7,13 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool runtime_flags(const struct options *options, const char *what, bool ranks, struct words *flags) {
+void runtime_path(const struct options *options) {
   const char *old = getenv("PKG_CONFIG_PATH");
-  if (options->binary != NULL) {
-    const char *path = arena_printf(options->arena, "%s/../lib/pkgconfig:%s%s%s", options->binary, options->binary,
-                                    old != NULL ? ":" : "", old != NULL ? old : "");
-    setenv("PKG_CONFIG_PATH", path, 1);
-  }
+  if (options->binary == NULL) return;
+  const char *path = arena_printf(options->arena, "%s/../lib/pkgconfig:%s%s%s", options->binary, options->binary,
+                                  old != NULL ? ":" : "", old != NULL ? old : "");
+  setenv("PKG_CONFIG_PATH", path, 1);
+}
+
+bool runtime_flags(const struct options *options, const char *what, bool ranks, struct words *flags) {
+  runtime_path(options);
   struct words command = words_in(options->arena);
   words_split(&command, environment("PKG_CONFIG", "pkg-config"));
   words_split(&command, what);

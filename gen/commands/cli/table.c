@@ -169,6 +169,13 @@ const struct command command_table[] = {
      .only_words = true,
      .most = 2,
      .run = command_config},
+    {.name = "env",
+     .summary = "print what this machine has, to paste into an issue",
+     .about = "Prints accel-gen's version and commit, the system, processors and instruction sets, memory, limits of "
+              "control groups, GPUs, compilers, launchers, MPI, libraries with their versions, and the variables of "
+              "the environment that matter.",
+     .forms = {{"env", "print what this machine has: processors, memory, GPUs, compilers, libraries, variables"}},
+     .run = command_env},
     {.name = "help",
      .summary = "explain a command, or a group or key of the job",
      .about =
@@ -238,7 +245,7 @@ const struct option option_table[] = {
     {"--config", NULL, "K=V,...", MEMBER(config), .commands = " model ", .summary = "the model's config"},
     {"--resolved", .commands = " check ", MEMBER(resolved),
      .summary = "print the job with every default filled in; of a job's file, with the source of each value"},
-    {"--json", .commands = " plan model explain diff checkpoint import ", MEMBER(json),
+    {"--json", .commands = " plan model explain diff checkpoint import env ", MEMBER(json),
      .summary = "print one JSON object; plan.schema.json describes that of a plan"},
     {"--object", NULL, "FILE.o", .completes = COMPLETES_FILE, MEMBER(object), .commands = " audit ", .page = "audit.md",
      .summary = "the program's object code, to check together with its text"},

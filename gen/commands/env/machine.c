@@ -1,0 +1,166 @@
+/* The machine: its system, processors and memory, from /proc and /sys. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "gen/base/file.h"
+#include "gen/base/quantity.h"
+#include "gen/base/text.h"
+#include "gen/commands/env/facts.h"
+
+const char *facts_file(struct arena *arena, const char *path) {
+  size_t length = 0;
+  const char *text = read_bytes(arena, path, &length);
+  while (text != NULL && length > 0 && isspace((unsigned char)text[length - 1])) length--;
+  return text == NULL ? NULL : arena_copy(arena, text, length);
+}
+
+/* What follows "NAME" and a colon or an equals sign in the first line of a text that begins so, without quotes. */
+static const char *value_of(struct arena *arena, const char *text, const char *name) {
+  size_t length = strlen(name);
+  for (const char *at = text; at != NULL && *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n') {
+    const char *sign = at + length + (strncmp(at, name, length) == 0 ? strspn(at + length, " \t") : 0);
+    if (strncmp(at, name, length) != 0 || (*sign != ':' && *sign != '=')) continue;
+    sign += 1 + strspn(sign + 1, " \t\"");
+    return arena_copy(arena, sign, strcspn(sign, "\"\n"));
+  }
+  return NULL;
+}
+
+json_t *facts_system(struct arena *arena) {
+  struct utsname name;
+  json_t *system = json_object();
+  if (uname(&name) == 0) {
+    facts_put(system, "kernel", arena_printf(arena, "%s %s", name.sysname, name.release));
+    facts_put(system, "machine", name.machine);
+  }
+  facts_put(system, "distribution", value_of(arena, facts_file(arena, "/etc/os-release"), "PRETTY_NAME"));
+  return system;
+}
+
+/* ---- Control groups ---- */
+
+/* The least number that a file of this name has in the process's group and those above it; 0: none limits. */
+static double least_in_groups(struct arena *arena, const char *root, const char *path, const char *file) {
+  char *folder = arena_printf(arena, "%s%s", root, path);
+  double least = 0;
+  while (strlen(folder) >= strlen(root)) {
+    const char *text = facts_file(arena, arena_printf(arena, "%s/%s", folder, file));
+    double limit = text != NULL ? strtod(text, NULL) : 0; /* 0 of "max" */
+    const char *period = text != NULL ? strchr(text, ' ') : NULL;
+    if (period != NULL) limit /= strtod(period, NULL); /* cpu.max: microseconds of a period */
+    if (limit > 0 && (least == 0 || limit < least)) least = limit;
+    *strrchr(folder, '/') = '\0';
+  }
+  return least;
+}
+
+/* The path after "ID:CONTROLLERS:" of /proc/self/cgroup; "0::" is of version 2. NULL where there is none. */
+static const char *group_of(struct arena *arena, const char *controller) {
+  const char *text = facts_file(arena, "/proc/self/cgroup");
+  for (const char *at = text; at != NULL && *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n') {
+    const char *names = strchr(at, ':'), *path = names != NULL ? strchr(names + 1, ':') : NULL;
+    if (path == NULL) return NULL;
+    const char *own = arena_copy(arena, names + 1, (size_t)(path - names - 1));
+    if (strcmp(own, controller) == 0) return arena_copy(arena, path + 1, strcspn(path + 1, "\n"));
+  }
+  return NULL;
+}
+
+static double group_limit(struct arena *arena, const char *file, const char *controller, const char *old_file) {
+  const char *path = group_of(arena, "");
+  double limit = path != NULL ? least_in_groups(arena, "/sys/fs/cgroup", path, file) : 0;
+  path = limit == 0 && controller != NULL ? group_of(arena, controller) : NULL;
+  if (path != NULL)
+    limit = least_in_groups(arena, arena_printf(arena, "/sys/fs/cgroup/%s", controller), path, old_file);
+  return limit < 1e18 ? limit : 0; /* version 1 says no limit by a number that is near 2 to the 63rd */
+}
+
+/* ---- Processors ---- */
+
+/* The instruction sets that kernels and libraries differ by, of what /proc/cpuinfo lists. */
+static const char *instruction_sets(struct arena *arena, const char *cpuinfo) {
+  static const char *const sets[] = {"sse4_2",   "avx",      "f16c",     "fma",         "avx2",        "avx_vnni",
+                                     "avx512f",  "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16", "avx512_fp16",
+                                     "amx_tile", "amx_int8", "amx_bf16", "asimd",       "asimdhp",     "asimddp",
+                                     "sve",      "sve2",     "bf16",     "i8mm",        "vsx",         "v"};
+  const char *flags = value_of(arena, cpuinfo, "flags");
+  if (flags == NULL) flags = value_of(arena, cpuinfo, "Features");
+  struct text found = text_in(arena);
+  const char *list = flags != NULL ? arena_printf(arena, " %s ", flags) : NULL;
+  for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+    if (text_names(list, sets[i], false)) text_printf(&found, "%s%s", found.length > 0 ? " " : "", sets[i]);
+  return text_string(&found);
+}
+
+/* Cores, as pairs of a package and a core in it that differ; 0 where the system does not tell. */
+static int count_cores(struct arena *arena, int threads) {
+  struct text seen = text_in(arena);
+  int count = 0;
+  text_puts(&seen, " ");
+  for (int i = 0; i < threads; i++) {
+    const char *folder = arena_printf(arena, "/sys/devices/system/cpu/cpu%d/topology", i);
+    const char *package = facts_file(arena, arena_printf(arena, "%s/physical_package_id", folder));
+    const char *core = facts_file(arena, arena_printf(arena, "%s/core_id", folder));
+    if (package == NULL || core == NULL) continue;
+    const char *name = arena_printf(arena, "%s:%s", package, core);
+    if (text_names(text_string(&seen), name, false)) continue;
+    text_printf(&seen, "%s ", name);
+    count++;
+  }
+  return count;
+}
+
+static void put_nodes(struct arena *arena, json_t *processor) {
+  const char *online = facts_file(arena, "/sys/devices/system/node/online");
+  json_t *nodes = json_object();
+  for (int i = 0; online != NULL && i < 1024; i++) {
+    const char *folder = arena_printf(arena, "/sys/devices/system/node/node%d", i);
+    const char *processors = facts_file(arena, arena_printf(arena, "%s/cpulist", folder));
+    if (processors == NULL) continue;
+    facts_put(nodes, arena_printf(arena, "node %d", i), arena_printf(arena, "processors %s", processors));
+  }
+  if (json_object_size(nodes) > 0) json_object_set(processor, "numa", nodes);
+  json_decref(nodes);
+}
+
+json_t *facts_processor(struct arena *arena) {
+  const char *cpuinfo = facts_file(arena, "/proc/cpuinfo");
+  json_t *processor = json_object();
+  const char *model = value_of(arena, cpuinfo, "model name");
+  facts_put(processor, "model", model != NULL ? model : value_of(arena, cpuinfo, "CPU part"));
+  facts_put(processor, "instruction_sets", instruction_sets(arena, cpuinfo));
+  int threads = (int)sysconf(_SC_NPROCESSORS_ONLN), cores = count_cores(arena, (int)sysconf(_SC_NPROCESSORS_CONF));
+  if (cores > 0) json_object_set_new(processor, "cores", json_integer(cores));
+  json_object_set_new(processor, "threads", json_integer(threads));
+  facts_put(processor, "allowed_processors",
+            value_of(arena, facts_file(arena, "/proc/self/status"), "Cpus_allowed_list"));
+  double limit = group_limit(arena, "cpu.max", NULL, NULL);
+  if (limit > 0) json_object_set_new(processor, "cgroup_limit", json_real(limit));
+  put_nodes(arena, processor);
+  return processor;
+}
+
+/* ---- Memory ---- */
+
+/* A line of /proc/meminfo, in bytes. */
+static void put_bytes(struct arena *arena, json_t *memory, const char *key, double bytes) {
+  if (bytes <= 0) return;
+  json_object_set_new(memory, arena_printf(arena, "%s_bytes", key), json_integer((json_int_t)bytes));
+}
+
+json_t *facts_memory(struct arena *arena) {
+  static const char *const lines[][2] = {
+      {"total", "MemTotal"}, {"available", "MemAvailable"}, {"swap", "SwapTotal"}, {"huge_pages", "Hugetlb"}};
+  const char *text = facts_file(arena, "/proc/meminfo");
+  json_t *memory = json_object();
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    const char *value = value_of(arena, text, lines[i][1]);
+    put_bytes(arena, memory, lines[i][0], value != NULL ? strtod(value, NULL) * 1024 : 0);
+  }
+  put_bytes(arena, memory, "cgroup_limit", group_limit(arena, "memory.max", "memory", "memory.limit_in_bytes"));
+  return memory;
+}
