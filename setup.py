@@ -1,7 +1,6 @@
 """Builds the Python package: what `ninja install` installs, below accel_gen/root."""
 
 import os
-import re
 import subprocess
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 TREE = Path(__file__).resolve().parent
-VERSION = re.search(r'#define ACCEL_VERSION "(.*)"', (TREE / "gen/base/version.h").read_text())[1]
+VERSION = subprocess.check_output(["sh", "tools/version.sh"], cwd=TREE, text=True).strip()
 
 
 class Build(build_py):

@@ -5,9 +5,9 @@ set -eu
 for tool in dh chrpath; do
   command -v $tool >/dev/null || { echo "deb: there is no $tool; install debhelper and chrpath" >&2; exit 1; }
 done
-version=$(sed -n 's/^#define ACCEL_VERSION "\(.*\)"/\1/p' gen/base/version.h)
+version=$(sh tools/version.sh)
 if [ "$(dpkg-parsechangelog -S Version)" != "$version" ]; then
-  echo "deb: debian/changelog begins with another version than $version of gen/base/version.h" >&2
+  echo "deb: debian/changelog begins with another version than $version of include/accel/version.h" >&2
   exit 1
 fi
 mkdir -p build/packages

@@ -4,7 +4,7 @@
 # usage: [PYTHON=python3] tools/wheel.sh
 set -eu
 python=${PYTHON:-python3}
-version=$(sed -n 's/^#define ACCEL_VERSION "\(.*\)"/\1/p' gen/base/version.h)
+version=$(sh tools/version.sh)
 mkdir -p build/packages
 rm -rf build/python build/packages/accel_gen-"$version"-*.whl
 isolation= # with a setuptools at hand nothing is downloaded
