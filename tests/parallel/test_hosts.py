@@ -177,10 +177,17 @@ class Across(unittest.TestCase):
 
     def test_convention(self):
         """Started once a host with RANK and WORLD_SIZE, as a PyTorchJob of Kubernetes does; no host reaches another by ssh."""
+        self.start_by(lambda rank: {"RANK": str(rank), "WORLD_SIZE": "3", "MASTER_ADDR": f"{NETWORK}.1", "MASTER_PORT": "29500"})
+
+    def test_sagemaker(self):
+        """Started once a host with the variables of SageMaker."""
+        addresses = [f"{NETWORK}.{1 + rank}" for rank in range(3)]
+        self.start_by(lambda rank: {"SM_HOSTS": json.dumps(addresses), "SM_CURRENT_HOST": addresses[rank], "SM_NUM_GPUS": "0"})
+
+    def start_by(self, variables):
         began = [subprocess.Popen(self.hosts.on(rank, GENERATOR, "launch", self.folder / "job.yaml", "trainer"),
                                   cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                  env={**self.hosts.environment(), "RANK": str(rank), "WORLD_SIZE": "3",
-                                       "MASTER_ADDR": f"{NETWORK}.1", "MASTER_PORT": "29500"}) for rank in (2, 1, 0)]
+                                  env={**self.hosts.environment(), **variables(rank)}) for rank in (2, 1, 0)]
         for other in began[:2]:
             _, err = other.communicate(timeout=PATIENCE)
             self.assertEqual((other.returncode, err), (0, ""))

@@ -39,10 +39,10 @@ class Slurm(unittest.TestCase):
         self.assertIn("Only allocated 1 nodes asked for 2", result.stderr)
 
     def test_requeue(self):
-        (self.folder / "job.sh").write_text(f"#!/bin/sh\nexec {GENERATOR} launch job.yaml trainer\n")
+        """By the script of --write, as it is."""
+        self.trainer.command("launch", "--write", "slurm", "-o", "job.sh", "job.yaml", "trainer")
         lines, log = self.folder / "run" / "metrics.jsonl", self.folder / "log"
-        batch = ["sbatch", "--requeue", "--nodes=2", "--ntasks-per-node=2", "--parsable", "--open-mode=append",
-                 f"--output={log}", "job.sh"]
+        batch = ["env", f"PATH={GENERATOR.parent}:{self.cluster.environment['PATH']}", "sbatch", "--parsable", f"--output={log}", "job.sh"]
         number = self.cluster.read(*batch, cwd=self.folder)
         self.cluster.wait_for(lambda: lines.exists() and lines.read_text().count("\n") > 2, "the first steps")
         self.assertEqual(self.cluster.run("scontrol", "requeue", number).returncode, 0)

@@ -63,10 +63,13 @@ struct options {
   const char *text_field, *text_column; /* --text-field NAME and --text-column NAME of `data` */
   const char *by, *hosts;               /* --by NAME and --hosts LIST of `launch` */
   bool print;                           /* --print of `launch` */
-  bool takes_defaults;                  /* --default of `config` and `init`: nobody is asked */
-  bool strict;                          /* --strict of `import` */
-  const char *undefined;                /* --undefined KIND of `render`; "strict" by default */
-  bool source_map, trim_blocks;         /* the flags of `render` */
+  const char *write;                    /* --write ENGINE of `launch` */
+  struct job_override *with;            /* --with NAME=VALUE of `launch --write`, in order */
+  int n_with, with_capacity;
+  bool takes_defaults;          /* --default of `config` and `init`: nobody is asked */
+  bool strict;                  /* --strict of `import` */
+  const char *undefined;        /* --undefined KIND of `render`; "strict" by default */
+  bool source_map, trim_blocks; /* the flags of `render` */
   bool lstrip_blocks, keep_newline, autoescape;
 
   const char *color; /* --color: "auto" by default */

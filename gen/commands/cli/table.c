@@ -125,7 +125,8 @@ const struct command command_table[] = {
      .about = "Prints and runs the command that starts PROGRAM, built from JOB, with as many processes as the job has "
               "ranks. The FLAGs are PROGRAM's.",
      .page = "launching.md",
-     .forms = {{"launch JOB PROGRAM [FLAG]...", "start the processes of a program"}},
+     .forms = {{"launch JOB PROGRAM [FLAG]...", "start the processes of a program"},
+               {"launch --write ENGINE JOB PROGRAM [FLAG]...", "write what an engine starts them by"}},
      .needed = {"a job file", "a program"},
      .most = 2,
      .has_rest = true,
@@ -198,7 +199,7 @@ const struct command command_table[] = {
 
 const struct option option_table[] = {
     {"-o", "--output", "FILE", .completes = COMPLETES_FILE, MEMBER(output),
-     .commands = " JOB build tune audit diff data checkpoint import config ",
+     .commands = " JOB build tune audit diff data checkpoint import config launch ",
      .summary =
          "where to write; - is standard output. The file appears whole or not at all; a file that is read is refused"},
     {"--set", NULL, "KEY=VALUE", .completes = COMPLETES_SETTING, .read = value_override,
@@ -284,6 +285,12 @@ const struct option option_table[] = {
          "rank or machine, and the one of RANK 0 runs mpirun across all of them"},
     {"--hosts", NULL, "A,B,...", MEMBER(hosts), .commands = " launch ",
      .summary = "the machines for mpirun, as many as devices.nodes"},
+    {"--write", NULL, "ENGINE", .choices = " slurm kubernetes kubeflow sagemaker ", MEMBER(write),
+     .commands = " launch ", .page = "launching.md",
+     .summary = "write the file from which this engine starts the ranks, to standard output or to -o FILE: a script of "
+                "sbatch, a manifest of the MPI Operator or of Kubeflow Trainer, a request of SageMaker"},
+    {"--with", NULL, "NAME=VALUE", .read = value_with, .commands = " launch ", .page = "launching.md",
+     .summary = "with --write: a parameter of the engine, such as image=NAME; may be repeated"},
     {"--print", .commands = " launch ", MEMBER(print), .summary = "print the command without running it"},
     {"--undefined", NULL, "KIND", .choices = " strict lenient chainable debug ", MEMBER(undefined),
      .commands = " render ", .summary = "what an undefined name evaluates to (strict: an error)"},

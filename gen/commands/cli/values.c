@@ -6,22 +6,30 @@
 #include "gen/base/path.h"
 #include "gen/commands/cli/files.h"
 
-static bool add_override(struct options *options, const char *key, const char *value) {
-  options->overrides = arena_grow(options->arena, options->overrides, options->n_overrides,
-                                  &options->overrides_capacity, sizeof *options->overrides);
-  options->overrides[options->n_overrides++] = (struct job_override){.key = key, .value = value};
+/* Adds what stands before and after the first "=" of `value` to a list. */
+static bool add_pair(struct options *options, const char *value, struct job_override **items, int *count,
+                     int *capacity) {
+  const char *equals = strchr(value, '=');
+  if (equals == NULL || equals == value) return false;
+  *items = arena_grow(options->arena, *items, *count, capacity, sizeof **items);
+  const char *key = arena_copy(options->arena, value, (size_t)(equals - value));
+  (*items)[(*count)++] = (struct job_override){.key = key, .value = equals + 1};
   return true;
 }
 
 bool value_override(struct options *options, const char *value) {
-  const char *equals = strchr(value, '=');
-  if (equals == NULL || equals == value) return options_refuse(options, "--set needs KEY=VALUE, not ", value);
-  return add_override(options, arena_copy(options->arena, value, (size_t)(equals - value)), equals + 1);
+  return add_pair(options, value, &options->overrides, &options->n_overrides, &options->overrides_capacity) ||
+         options_refuse(options, "--set needs KEY=VALUE, not ", value);
+}
+
+bool value_with(struct options *options, const char *value) {
+  return add_pair(options, value, &options->with, &options->n_with, &options->with_capacity) ||
+         options_refuse(options, "--with needs NAME=VALUE, not ", value);
 }
 
 bool value_nodes(struct options *options, const char *value) {
   options->predicts = true;
-  return add_override(options, "devices.nodes", value);
+  return value_override(options, arena_printf(options->arena, "devices.nodes=%s", value));
 }
 
 /* A positive number, in units of `unit`. */
@@ -69,5 +77,5 @@ bool value_tuning(struct options *options) {
   if (strchr(file, '\'') != NULL) return options_refuse(options, "a table's name may hold no quote: ", file);
   if (strcmp(file, "machine") != 0)
     file = name_from(options->arena, folder_of(options->arena, options->argument), file);
-  return add_override(options, "devices.tuning", arena_printf(options->arena, "'%s'", file));
+  return value_override(options, arena_printf(options->arena, "devices.tuning='%s'", file));
 }

@@ -7,6 +7,9 @@
 /* --set KEY=VALUE */
 bool value_override(struct options *options, const char *value);
 
+/* --with NAME=VALUE */
+bool value_with(struct options *options, const char *value);
+
 /* --nodes N, --latency US, --bandwidth MB/S, --step MS: the network that a plan is predicted for. */
 bool value_nodes(struct options *options, const char *value);
 bool value_latency(struct options *options, const char *value);

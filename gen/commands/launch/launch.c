@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "gen/commands/cli/commands.h"
+#include "gen/commands/launch/engine.h"
 #include "gen/program/target.h"
 
 static const char *const starters[STARTERS] = {"mpirun", "srun", "env"};
@@ -61,6 +62,7 @@ static int run(const struct options *options, const struct launch *launch) {
     diag_print(&diags, stderr, options->colour);
     return STATUS_BAD_JOB;
   }
+  if (options->write != NULL) return launch_write(options, launch, job);
   bool meets = target_of(job)->ranks.meet_by_environment;
   if (launch->by == BY_ENV && !meets && !launch->print) return launch_by_env(arena, launch, job);
   struct words command = command_of(arena, launch, job, launch->by == BY_ENV && meets);
@@ -78,6 +80,7 @@ static int run(const struct options *options, const struct launch *launch) {
 }
 
 int command_launch(const struct options *options) {
+  launch_take_sagemaker();
   const struct launch launch = {.by = starter_of(options->by),
                                 .hosts = options->hosts,
                                 .job = options->argument,

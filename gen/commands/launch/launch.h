@@ -46,6 +46,10 @@ void launch_catch(void (*handler)(int), int flags);
 /* Whether this process was started by the convention of torchrun: RANK, WORLD_SIZE and MASTER_ADDR are set. */
 bool launch_is_convention(void);
 
+/* On a machine of SageMaker that nothing else has given these variables: sets them from what it tells of its machines,
+ * SM_HOSTS and SM_CURRENT_HOST or /opt/ml/input/config/resourceconfig.json. A process is a machine. */
+void launch_take_sagemaker(void);
+
 /* Starts the ranks when processes were started by that convention: each runs this, and they meet at
  * MASTER_ADDR:MASTER_PORT. That of RANK 0 runs mpirun; on each other machine one runs mpirun's daemon. Gives the exit
  * status, the same in all of them. */
