@@ -276,6 +276,7 @@ struct jinja_value pipeline_value(const struct program *program) {
   set_int(arena, value, "most_rooms", program->kind == PROGRAM_TRAIN ? program->ranks.pipeline.most_rooms : 0);
   jinja_set(arena, value, "rooms", rooms_value(program));
   set_bool(arena, value, "defers", schedule->defers);
+  set_bool(arena, value, "starts", schedule->starts);
   jinja_set(arena, value, "stages", stages_value(program));
   jinja_set(arena, value, "first_units", units_value(program, program->ranks.pipeline.first_units));
   jinja_set(arena, value, "last_units", units_value(program, program->ranks.pipeline.last_units));

@@ -38,6 +38,7 @@ static const char whole_sums[] = "its tree of sums is of whole gradients";
 static const char by_index[] = "chance is drawn by an element's index among all weights";
 static const char factors[] = "its factors are of whole matrices";
 static const char again[] = "what is computed again would be saved for the gradients of weights that come later";
+static const char sent[] = "a layer's gradients are sent when its backward ends, and those of weights come later";
 
 static const struct mesh_refusal {
   unsigned divisions; /* that the key, or a value of it, does not go with */
@@ -106,8 +107,9 @@ static const struct mesh_refusal {
     {ZERO_BUBBLE, {"memory.activation_checkpointing", "layers", again, "memory.activation_checkpointing: none"}},
     {ZERO_BUBBLE, {"memory.activation_checkpointing", "functions", again, "memory.activation_checkpointing: none"}},
     {ZERO_BUBBLE, {"memory.activation_checkpointing", "auto", again, "memory.activation_checkpointing: none"}},
-    {ZERO_BUBBLE, {"parallelism.zero_stage", NULL, untried, "a job without parallelism.zero_stage"}},
-    {ZERO_BUBBLE, {"parallelism.fsdp", NULL, untried, "a job without parallelism.fsdp"}},
+    {ZERO_BUBBLE, {"parallelism.zero_stage", "2", sent, "parallelism.zero_stage: 1"}},
+    {ZERO_BUBBLE, {"parallelism.zero_stage", "3", sent, "parallelism.zero_stage: 1"}},
+    {ZERO_BUBBLE, {"parallelism.fsdp", NULL, sent, "parallelism.zero_stage: 1"}},
     {EXPERTS | ON_GPUS, {"parallelism.zero_stage", NULL, untried_on_gpus, "a job without parallelism.zero_stage"}},
     {EXPERTS | ON_GPUS, {"parallelism.fsdp", NULL, untried_on_gpus, "a job without parallelism.fsdp"}},
     {TENSORS,
@@ -119,10 +121,6 @@ static const struct mesh_refusal {
     {EXPERTS,
      {"parallelism.fsdp.state_dict_type", "sharded_state_dict", named_experts,
       "parallelism.fsdp.state_dict_type: full_state_dict"}},
-    {ZERO_BUBBLE, {"parallelism.tp_plan", NULL, untried, "a job without parallelism.tp_plan"}},
-    {ZERO_BUBBLE,
-     {"parallelism.megatron.sequence_parallelism", "true", untried,
-      "parallelism.megatron.sequence_parallelism: false"}},
     {TENSORS | SEQUENCES | LAYERS | EXPERTS,
      {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"}},
     {SEQUENCES,
@@ -166,7 +164,7 @@ static const struct division {
     {RESIDUAL, AXIS_TP, "parallelism.megatron.sequence_parallelism", "true",
      "parallelism.megatron.sequence_parallelism", "parallelism.tp without it", 0},
     {ZERO_BUBBLE, AXIS_PP, "parallelism.pp_schedule", "zero_bubble", "parallelism.pp_schedule: zero_bubble",
-     "parallelism.pp_schedule: 1f1b", BIT(AXIS_CP) | BIT(AXIS_SP) | BIT(AXIS_EP)},
+     "parallelism.pp_schedule: 1f1b", BIT(AXIS_EP)},
 };
 
 static void check_others(const struct spec_node *job, const struct division *division, const struct spec_node *cause,

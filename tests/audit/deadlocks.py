@@ -14,7 +14,7 @@ def of_stages(*changes):
 
 def of_chunks(kind):
     """Of a program in which a rank has several stages."""
-    return lambda text, rng: kind(text, rng) if "forwards_ahead[]" in text else None
+    return lambda text, rng: kind(text, rng) if "const size_t part = n" in text else None
 
 
 def of_one_chunk(kind):
@@ -43,9 +43,9 @@ KINDS = {
     "sending instead of a receipt": replace(
         r"accel_(send|start_send|receive|take)(\(ACCEL_PP, )", lambda m, r: f"accel_{'send' if m[1] in ('receive', 'take') else 'receive'}{m[2]}"),
     "stage that leaves a micro-batch out": of_stages(
-        (r"if \((stage|part) == 0\)(\s+stage_0_)", r"if (\1 == 0 && i > 0)\2"),
+        (r"if \((stage|part) == 0\)(\s+stage_0_\w+_(?:forward|backward)\()", r"if (\1 == 0 && i > 0)\2"),
         (r"i < (\d+); i\+\+\) go_back\(", r"i < \1 - (stage == 0); i++) go_back("),
-        (r"\n( +)go_forward\(", r"\n\1if (stage == 0 || i != 1) go_forward(")),
+        (r"\n( +)go_forward\(", r"\n\1if (stage == 0 || i % 2 == 0) go_forward(")),
     "stages in another order": of_stages(
         (r"\n  add_gradients\(\);((?:\n.*){1,8}?\n  report.grad_norm = [^;]*;)",
          r"\n  if (stage == 0) add_gradients();\1\n  if (stage > 0) add_gradients();"),

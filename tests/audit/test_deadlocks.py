@@ -16,7 +16,7 @@ MICRO_BATCHES = {"num_steps": 4, "sync_with_dataloader": False}
 CHUNKS = {"pp_schedule": "interleaved", "megatron": {"num_layers_per_virtual_pipeline_stage": 1}}
 # Programs of so many ranks.
 RANKS = [(2, {"parallelism": {"pp": 2}, "training": {"eval_interval": 2}}),
-         (4, {"parallelism": {"pp": 4}}),
+         (4, {"parallelism": {"pp": 4, "pp_schedule": "zero_bubble"}}),
          (2, {"parallelism": {"pp": 2, "pp_schedule": "gpipe"}}),
          (2, {"parallelism": {"pp": 2, **CHUNKS}, "training": {"eval_interval": 2}}),
          (4, {"config": {**CONFIG, "n_layer": 8}, "parallelism": {"pp": 4, **CHUNKS}, "accumulation": {**MICRO_BATCHES, "num_steps": 8}}),

@@ -1,7 +1,7 @@
 """How long the stages of a pipeline wait for each other, compared with what the schedule's formula says: (N - 1) / (V M + N - 1) of a
-step for N ranks, V stages on each and M micro-batches.
+step for N ranks, V stages on each and M micro-batches, and (N - 1) / (3 M + N - 1) with zero_bubble.
 
-usage: bubble.py [--each MS] [--steps N] [--width N]
+usage: bubble.py [--each MS] [--steps N] [--width N] [SCHEDULE...]
 
 The program is the one that accel-gen writes. A library that is loaded before oneDNN (timed_matmul.c) makes each matmul of a layer last
 --each milliseconds, by waiting, so that stages take equally long and ranks need no core each: what is measured is the order of work
@@ -19,10 +19,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "parallel")
 from ranks import FAST, Ranks, job_of, start  # noqa: E402
 
 CHUNKS = {"pp_schedule": "interleaved", "megatron": {"num_layers_per_virtual_pipeline_stage": 1}}
+ZERO_BUBBLE = {"pp_schedule": "zero_bubble"}
 VOCABULARY = 256
 CASES = [("1f1b", 2, 4, 4, {}), ("1f1b", 2, 4, 8, {}), ("gpipe", 2, 4, 4, {"pp_schedule": "gpipe"}), ("interleaved", 2, 4, 4, CHUNKS),
          ("interleaved", 2, 4, 8, CHUNKS), ("1f1b", 4, 8, 8, {}), ("gpipe", 4, 8, 8, {"pp_schedule": "gpipe"}),
-         ("interleaved", 4, 8, 8, CHUNKS)]
+         ("interleaved", 4, 8, 8, CHUNKS), ("zero_bubble", 2, 4, 4, ZERO_BUBBLE), ("zero_bubble", 2, 4, 8, ZERO_BUBBLE),
+         ("zero_bubble", 4, 8, 8, ZERO_BUBBLE)]
 
 
 def measured(trainer, library, options):
@@ -43,10 +45,11 @@ def main():
     parser.add_argument("--each", type=float, default=20.0)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--width", type=int, default=24)
+    parser.add_argument("schedules", nargs="*", default=sorted({name for name, *_ in CASES}), metavar="SCHEDULE")
     options = parser.parse_args()
     library = None
     print("| schedule | ranks | stages a rank | micro-batches | formula | measured | measured / formula |\n|---|---|---|---|---|---|---|")
-    for name, ranks, layers, micro_batches, mesh in CASES:
+    for name, ranks, layers, micro_batches, mesh in [case for case in CASES if case[0] in options.schedules]:
         config = {"n_layer": layers, "n_head": 2, "n_embd": options.width, "vocab_size": VOCABULARY, "block_size": 12}
         trainer = Ranks(ranks, job_of(ranks, 2, options.steps, config=config, parallelism={"pp": ranks, **mesh},
                                       accumulation={"num_steps": micro_batches, "sync_with_dataloader": False}))

@@ -114,7 +114,7 @@ class Pipeline(BesideOne):
         self.assertEqual({c["axis"] for c in plan["collectives"]}, {"pp", "tp"})
         self.beside(4, 2, mesh={"tp": 2}, model="llama", config=LLAMA, data={"sequence_length": 16}, schedule="zero_bubble")
         by_name = [{"match": "layers.*.self_attn.*", "style": "replicate"}, {"match": "layers.*.mlp.up_proj", "style": "colwise"}]
-        self.beside(4, 2, mesh={"tp": 2, "tp_plan": by_name}, model="llama", config=LLAMA, data={"sequence_length": 16})
+        self.beside(4, 2, mesh={"tp": 2, "tp_plan": by_name}, model="llama", config=LLAMA, data={"sequence_length": 16}, schedule="zero_bubble")
 
     def test_with_divided_sequences(self):
         """A stage's ranks have positions each, and give these to the next stage's."""
@@ -122,8 +122,8 @@ class Pipeline(BesideOne):
         self.assertEqual({c["axis"] for c in plan["collectives"]}, {"dp_replicate", "pp", "cp"})
         crossing, = {c["bytes"] for c in plan["collectives"] if c["axis"] == "pp" and c["what"] == "what the next stage takes"}
         self.assertEqual(crossing, 4 * 3 * CONFIG["block_size"] // 2 * CONFIG["n_embd"])
-        self.beside(8, 2, schedule="gpipe", mesh={"cp": 2, "cp_comm": "ring", "tp": 2}, model="llama", config=LLAMA, data={"sequence_length": 16})
-        self.beside(4, 2, mesh={"sp": 2})
+        self.beside(8, 2, schedule="zero_bubble", mesh={"cp": 2, "cp_comm": "ring", "tp": 2}, model="llama", config=LLAMA, data={"sequence_length": 16})
+        self.beside(4, 2, schedule="zero_bubble", mesh={"sp": 2})
 
     def test_with_a_split_residual(self):
         """Gradients of norms and biases are added up over a stage's ranks."""
@@ -138,7 +138,7 @@ class Pipeline(BesideOne):
         layers, ends = 2 * (12 * width * width + 13 * width), [(CONFIG["vocab_size"] + rows) * width for rows in (CONFIG["block_size"], 2)]
         self.assertEqual([stage["optimizer"] for stage in plan["pipeline"]["stages"]], [4 * 2 * (layers + end) // 2 for end in ends])
         self.assertEqual([c["kind"] for c in plan["collectives"] if c["axis"] == "dp_shard"], ["reduce-scatter", "all-reduce", "all-reduce", "all-gather"])
-        self.beside(8, 2, batch=2, mesh={"zero_stage": 1, "tp": 2, "megatron": {"sequence_parallelism": True}}, **groups)
+        self.beside(8, 2, batch=2, schedule="zero_bubble", mesh={"zero_stage": 1, "tp": 2, "megatron": {"sequence_parallelism": True}}, **groups)
 
     def test_with_sharded_weights(self):
         """A stage holds two of its layers at a time, and sends their gradients with each micro-batch; those of embeddings, which are cut
@@ -255,7 +255,7 @@ class Files(unittest.TestCase):
         self.resumed((2, 4, {"tp": 2}), (4, 4, {"pp": 2, "tp": 2}))
 
     def test_from_stages_of_divided_matrices_to_one_rank(self):
-        self.resumed((4, 4, {"pp": 2, "tp": 2, "pp_schedule": "zero_bubble"}), (1, 4, {}))
+        self.resumed((8, 2, {"pp": 2, "tp": 2, "zero_stage": 1, "pp_schedule": "zero_bubble"}), (1, 4, {}))
 
     def test_from_stages_of_sharded_weights_to_shards_of_matrices(self):
         self.resumed((4, 2, {"pp": 2, "zero_stage": 3}), (4, 2, {"tp": 2, "zero_stage": 3}))
@@ -264,8 +264,7 @@ class Files(unittest.TestCase):
         self.resumed((1, 4, {}), (8, 2, {"pp": 2, "tp": 2, "zero_stage": 3}))
 
     def test_from_divided_sequences_to_stages_of_them(self):
-        self.resumed((4, 2, {"sp": 2}), (4, 4, {"pp": 2, "cp": 2}))
-
+        self.resumed((4, 2, {"sp": 2}), (4, 4, {"pp": 2, "cp": 2, "pp_schedule": "zero_bubble"}))
 
     def test_other_states(self):
         """Scales of blocks and averages of rows, which are fewer than a parameter's elements: of embeddings that two stages use,

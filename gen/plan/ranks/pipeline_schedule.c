@@ -20,7 +20,7 @@ static void set_deferring_loops(struct schedule *schedule) {
   const struct schedule_number none = {0}, ahead = {.ahead = 1}, every = {.constant = all}, held = {.constant = most};
   const struct schedule_number back = {.constant = all, .ahead = 1};
   schedule->loops[0] = (struct schedule_loop){
-      .first = none, .end = ahead, .actions = {{ACTION_FORWARD, none}}, .n_actions = 1, .waits = true};
+      .first = none, .end = ahead, .actions = {{ACTION_FORWARD, none}}, .n_actions = 1, .waits = !schedule->starts};
   schedule->loops[1] = (struct schedule_loop){
       .first = ahead, .end = held, .actions = {{ACTION_FORWARD, none}, {ACTION_BACKWARD, ahead}}, .n_actions = 2};
   schedule->loops[2] =
@@ -46,8 +46,8 @@ static int64_t forwards_ahead(const struct schedule *schedule, enum pp_schedule 
 struct schedule schedule_of(struct arena *arena, enum pp_schedule kind, int64_t ranks, int64_t chunks,
                             int64_t micro_batches) {
   struct schedule schedule = {.ranks = ranks, .chunks = chunks, .micro_batches = micro_batches};
-  schedule.starts = kind == SCHEDULE_INTERLEAVED;
   schedule.defers = kind == SCHEDULE_ZERO_BUBBLE;
+  schedule.starts = kind == SCHEDULE_INTERLEAVED || schedule.defers;
   schedule.ahead = arena_alloc(arena, (size_t)ranks * sizeof *schedule.ahead);
   for (int64_t k = 0; k < ranks; k++) schedule.ahead[k] = forwards_ahead(&schedule, kind, k);
   if (schedule.defers)
