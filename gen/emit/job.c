@@ -79,6 +79,9 @@ static struct jinja_value scaler_value(struct arena *arena, const struct job *jo
   set_real(arena, value, "growth_factor", job->precision.grad_scaler.growth_factor);
   set_real(arena, value, "backoff_factor", job->precision.grad_scaler.backoff_factor);
   set_int(arena, value, "growth_interval", job->precision.grad_scaler.growth_interval);
+  set_int(arena, value, "hysteresis", job->precision.grad_scaler.hysteresis);
+  set_bool(arena, value, "consecutive_hysteresis", job->precision.grad_scaler.consecutive_hysteresis);
+  set_real(arena, value, "min_loss_scale", job->precision.grad_scaler.min_loss_scale);
   return value;
 }
 
@@ -102,6 +105,7 @@ struct jinja_value step_end_value(const struct program *program) {
   set_bool(arena, value, "seeds", program->step_end.takes_seed);
   set_bool(arena, value, "uneven_inputs", step_end.uneven_inputs);
   set_bool(arena, value, "divide_by_initial_world_size", job->data.divide_by_initial_world_size);
+  set_bool(arena, value, "delays", step_end.delays);
   if (step_end.scaler) jinja_set(arena, value, "scaler", scaler_value(arena, job));
   return value;
 }

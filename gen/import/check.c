@@ -144,10 +144,29 @@ static struct spec_node *without(struct arena *arena, const struct spec_node *gr
   return copy;
 }
 
+/* Of a key in a group the row that says whether the group is on: fp16.enabled of fp16.hysteresis; NULL: none. */
+static const struct import_row *switch_of(const struct import *import, const struct import_row *row) {
+  const char *enabled = arena_printf(import->arena, "%.*senabled", (int)(last_word(row->key) - row->key), row->key);
+  for (int i = 0; i < import->count; i++)
+    for (int k = 0; k < import->items[i].count; k++) {
+      const struct import_row *other = &import->items[i].items[k];
+      const bool is_of_file = strcmp(other->where.file, row->where.file) == 0;
+      if (other != row && is_of_file && strcmp(other->key, enabled) == 0) return other;
+    }
+  return NULL;
+}
+
 static void refuse(struct import *import, struct import_row *row, const char *says) {
-  const bool is_default = row->where.line == 0;
-  row->state = is_default ? IMPORT_NEEDLESS : IMPORT_REFUSED;
-  row->says = is_default ? "it is the default there, and has no meaning with the other keys" : says;
+  const struct import_row *group = switch_of(import, row);
+  row->state = IMPORT_REFUSED;
+  row->says = says;
+  if (row->where.line == 0) {
+    row->state = IMPORT_NEEDLESS;
+    row->says = "it is the default there, and has no meaning with the other keys";
+  } else if (group != NULL && (group->state == IMPORT_OPEN || group->state == IMPORT_NEEDLESS)) {
+    row->state = group->state;
+    row->says = arena_printf(import->arena, "as %s, on which it depends", group->key);
+  }
   for (int i = 0; i < row->n_keys; i++) import->job = without(import->arena, import->job, row->keys[i]);
   row->n_keys = 0;
 }

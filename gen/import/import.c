@@ -175,15 +175,20 @@ static void walk_map(const struct walk *walk, const struct spec_node *map, const
   }
 }
 
+/* Whether a map has the group of a key: "fp16" of "fp16.hysteresis". */
+static bool has_group_of(struct arena *arena, const struct spec_node *map, const char *key) {
+  const char *dot = strchr(key, '.');
+  return dot == NULL || spec_find(map, arena_copy(arena, key, (size_t)(dot - key))) != NULL;
+}
+
 /* The map with the trainer's defaults for keys that it does not have. Their locations have no line. */
 static const struct spec_node *with_defaults(struct import *import, const struct import_file *file,
                                              const struct spec_node *map) {
   const struct spec_node *defaults = file->kind->defaults;
-  const char *condition = file->kind->defaults_if;
-  if (defaults == NULL || (condition != NULL && spec_find(map, condition) == NULL)) return map;
+  if (defaults == NULL) return map;
   for (int i = 0; i < defaults->count; i++) {
     const char *key = defaults->entries[i].key;
-    if (spec_find(map, key) != NULL) continue;
+    if (spec_find(map, key) != NULL || !has_group_of(import->arena, map, key)) continue;
     struct diagnostics unread = diagnostics_in(import->arena);
     struct spec_node *value = arena_alloc(import->arena, sizeof *value);
     *value = *defaults->entries[i].value;

@@ -36,6 +36,7 @@ static void add_step_end(struct program *program) {
   if (step_end.scaler) {
     add_number(program, "scaler", "scale", "scale", DTYPE_FLOAT32);
     add_number(program, "scaler", "_growth_tracker", "growth_tracker", DTYPE_INT32);
+    if (step_end.delays) add_number(program, "scaler", "_hysteresis_tracker", "hysteresis", DTYPE_INT32);
   }
   if (step_end.skips) add_number(program, "progress", "skipped", "skipped", DTYPE_INT32);
 }

@@ -10,6 +10,7 @@ struct step_end {
   bool counts;           /* the loss of a step is a mean over what its micro-batches count: the entry's second result */
   bool by_micro_batches; /* it is a mean over the micro-batches that ran, which may be fewer than num_steps */
   bool scaler;           /* a factor that the run adapts scales the loss: precision.grad_scaler */
+  bool delays;           /* that factor has a least value, or falls after several overflows alone */
   bool uneven_inputs;    /* a rank may have no samples in a micro-batch, whose gradient is then zero */
   bool takes_seed;       /* the backward takes its seed, the gradient of the loss, from the run */
   bool skips;            /* a step may end without its update: optimizer and schedule count updates, not steps */

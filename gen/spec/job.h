@@ -126,8 +126,10 @@ struct job {
     int n_keep_in_fp32;
     struct {
       bool enabled;
-      double init_scale, growth_factor, backoff_factor;
+      double init_scale, growth_factor, backoff_factor, min_loss_scale;
       int64_t growth_interval; /* steps */
+      int64_t hysteresis;      /* overflows */
+      bool consecutive_hysteresis;
     } grad_scaler;
   } precision;
 

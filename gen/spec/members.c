@@ -29,6 +29,7 @@ static const struct key reals[] = {
     REAL(precision.grad_scaler.init_scale),
     REAL(precision.grad_scaler.growth_factor),
     REAL(precision.grad_scaler.backoff_factor),
+    REAL(precision.grad_scaler.min_loss_scale),
     REAL(optimizer.lr),
     REAL(optimizer.dampening),
     REAL(optimizer.alpha),
@@ -67,6 +68,7 @@ static const struct key reals[] = {
 /* Of 64 bits. A word instead of the number, such as "all", is 0. */
 static const struct key wholes[] = {
     WHOLE(precision.grad_scaler.growth_interval),
+    WHOLE(precision.grad_scaler.hysteresis),
     WHOLE(accumulation.train_batch_size),
     WHOLE(optimizer.ns_steps),
     WHOLE(schedule.warmup_steps),
@@ -111,6 +113,7 @@ static const struct key flags[] = {
     FLAG(optimizer.centered),
     FLAG(training.early_stopping.restore_best),
     FLAG(precision.tf32),
+    FLAG(precision.grad_scaler.consecutive_hysteresis),
     FLAG(training.ema.evaluate),
     FLAG(training.deterministic),
     FLAG(checkpoint.automatic_checkpoint_naming),

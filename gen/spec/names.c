@@ -116,8 +116,7 @@ static struct name_files read_files(struct arena *arena, const struct spec_node 
                              .class = text_of(row, "class"),
                              .base = text_of(row, "base"),
                              .ending = text_of(row, "ending"),
-                             .defaults = spec_find(row, "defaults"),
-                             .defaults_if = text_of(row, "if")};
+                             .defaults = spec_find(row, "defaults")};
     if (file.says == NULL || file.class == NULL) fail(row, "a file needs 'says' and 'class'");
     const struct spec_node *sections = spec_find(row, "sections");
     file.section_count = sections != NULL ? sections->count : 0;

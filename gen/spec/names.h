@@ -39,8 +39,8 @@ struct name_file {
     const char *key, *class;
   } *sections; /* groups of such a file whose keys are another class's */
   int section_count;
-  const struct spec_node *defaults; /* a map of its keys: what they are in a file that does not have them; NULL: none */
-  const char *defaults_if;          /* the key that a file has where defaults count; NULL: always */
+  const struct spec_node *defaults; /* a map of its keys: what they are in a file that has their groups, but not them;
+                                       NULL: none */
 };
 
 struct name_files {

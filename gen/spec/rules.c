@@ -19,6 +19,7 @@ static const struct rule rules[] = {
     {.key = "schedule.warmup_steps", .bound = "training.steps"},
     {.key = "schedule.decay_steps", .bound = "schedule.warmup_steps", .at_least = true, .free_at_zero = true},
     {.key = "training.ema.every", .bound = "training.steps"}, /* else the averages are the weights of the start */
+    {.key = "precision.grad_scaler.min_loss_scale", .bound = "precision.grad_scaler.init_scale"},
     {.key = "schedule.min_lr", .bound = "optimizer.lr"},
     {.key = "schedule.start_weight_decay", .bound = "optimizer.weight_decay", .below_something = true},
 };

@@ -19,6 +19,22 @@ ACCEL_FUNCTION void accel_rescale(float scale[1], int32_t tracker[1], bool finit
   tracker[0] = grows ? 0 : count;
 }
 
+/* The same in the arithmetic of DeepSpeed's DynamicLossScaler: the scale falls at the overflow of number `hysteresis`
+ * and at those after it, which left[0] counts down to 1, from the top again where the scale grows, or, if
+ * `consecutive`, at each step without overflow. It does not fall below `least`; false where an overflow finds it there.
+ */
+ACCEL_FUNCTION bool accel_rescale_late(float scale[1], int32_t tracker[1], int32_t left[1], bool finite, double growth,
+                                       double backoff, int32_t interval, int32_t hysteresis, bool consecutive,
+                                       float least) {
+  const bool falls = !finite && left[0] <= 1;
+  const bool begins = finite && (consecutive || tracker[0] + 1 >= interval);
+  const bool ends = falls && scale[0] == least;
+  left[0] = begins ? hysteresis : !finite && left[0] > 1 ? left[0] - 1 : left[0];
+  accel_rescale(scale, tracker, finite, growth, falls ? backoff : 1.0, interval);
+  scale[0] = scale[0] < least ? least : scale[0];
+  return !ends;
+}
+
 /* From the norm of the gradient of one micro-batch, of b samples, and of the step's, of that many micro-batches:
  * estimates of the squared norm of the true gradient and of the trace of its covariance over samples (McCandlish et
  * al., arXiv:1812.06162, appendix A.1). Each moves its average over steps by the fraction `share`. */

@@ -149,6 +149,10 @@ void accel_require_finite_loss(struct accel_run *run, int64_t at, double loss);
 /* The same of the gradient's norm. */
 void accel_require_finite_norm(struct accel_run *run, int64_t at, double norm);
 
+/* Ends the process with status 1 when the gradients of step `at`, counted from 0, overflowed and their scale, as it
+ * was, was not `lowered`, because it is the least one. */
+void accel_require_lower_scale(struct accel_run *run, int64_t at, bool lowered, double scale);
+
 /* Whether ranks that step alone are to average their weights once `at` steps are done: at the cadence, and before
  * anything is saved. The same on all ranks; true once for an `at`, as what is asked in between may end the run. */
 bool accel_mean_is_due(struct accel_run *run, int64_t at);

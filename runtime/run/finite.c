@@ -38,11 +38,22 @@ static bool lacks_targets(struct accel_run *run, int64_t at) {
   return program->local_steps > 0 ? lacks : rt_world_largest(lacks) != 0;
 }
 
+/* Waits for what is being saved, as the run ends. */
+static void finish_saves(struct accel_run *run) {
+  struct problem problem;
+  rt_log_clear(&run->reports.log);
+  if (!rt_saver_wait(&run->saves.saver, &problem)) rt_warn("%s", problem.what);
+}
+
+static void end_run(struct accel_run *run, const struct problem *problem) {
+  if (run->program->local_steps > 0) rt_fail(problem, 1); /* this rank alone knows */
+  rt_fail_together(problem, 1);
+}
+
 static void require_finite(struct accel_run *run, int64_t at, const char *what, double value) {
   struct problem problem;
   if (isfinite(value)) return;
-  rt_log_clear(&run->reports.log);
-  if (!rt_saver_wait(&run->saves.saver, &problem)) rt_warn("%s", problem.what);
+  finish_saves(run);
   if (isnan(value) && lacks_targets(run, at)) {
     rt_problem(&problem, "step %" PRId64 ": %s is nan: a batch has no target that counts; stopped before its update",
                at + 1, what);
@@ -54,8 +65,7 @@ static void require_finite(struct accel_run *run, int64_t at, const char *what, 
             "lower optimizer.lr, lengthen schedule.warmup_steps, clip with optimizer.clip_grad_norm, look for "
             "wrong values in the data, or skip such steps: training.on_nonfinite: skip");
   }
-  if (run->program->local_steps > 0) rt_fail(&problem, 1); /* this rank alone knows */
-  rt_fail_together(&problem, 1);
+  end_run(run, &problem);
 }
 
 void accel_require_finite_loss(struct accel_run *run, int64_t at, double loss) {
@@ -64,6 +74,19 @@ void accel_require_finite_loss(struct accel_run *run, int64_t at, double loss) {
 
 void accel_require_finite_norm(struct accel_run *run, int64_t at, double norm) {
   require_finite(run, at, "the gradient's norm", norm);
+}
+
+void accel_require_lower_scale(struct accel_run *run, int64_t at, bool lowered, double scale) {
+  struct problem problem;
+  if (lowered) return;
+  finish_saves(run);
+  rt_problem(&problem,
+             "step %" PRId64 ": gradients overflow at a loss scale of %g, the least one; stopped before its update",
+             at + 1, scale);
+  rt_help(&problem,
+          "lower precision.grad_scaler.min_loss_scale or optimizer.lr, raise precision.grad_scaler.hysteresis, "
+          "or train in bf16, which needs no scale");
+  end_run(run, &problem);
 }
 
 void accel_report_skipped(struct accel_run *run, bool skipped) {

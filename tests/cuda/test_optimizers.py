@@ -18,7 +18,7 @@ RULES = {
     "lamb": ({"lr": 1e-2, "weight_decay": 0.1, **CLIPPED}, {}),
     "adafactor": ({"lr": 1e-2, "weight_decay": 0.1, "param_groups": GROUPS}, {"precision": {"mixed_precision": "bf16"}}),
     "adamw": ({"lr": 1e-3, "state_dtype": "bf16_stochastic", **CLIPPED}, {"width": 128}),
-    "sgd": ({"lr": 1e-2}, {"precision": {"mixed_precision": "fp16", "grad_scaler": {"init_scale": 2.0**27, "growth_interval": 2}},
+    "sgd": ({"lr": 1e-2}, {"precision": {"mixed_precision": "fp16", "grad_scaler": {"init_scale": 2.0**27, "growth_interval": 2, "hysteresis": 2, "min_loss_scale": 1}},
                            "training": {"steps": 16, "seed": 3}, "width": 128}),
     "rmsprop": ({"lr": 1e-3, "momentum": 0.9, "centered": True, "state_dtype": "bf16"}, {}),
     "lomo": ({"lr": 1e-2, "param_groups": GROUPS}, {}),

@@ -297,6 +297,11 @@ class Runs(unittest.TestCase):
         ended = self.start(self.built(model=small, **keys))
         self.assertEqual(ended.returncode, 1)
         self.assertIn("step 2: the loss is", ended.stderr)
+        scaler = {"init_scale": 1e30, "min_loss_scale": 1e30, "hysteresis": 2}
+        keys |= {"optimizer": {"name": "sgd", "lr": 1e-3}, "precision": {"mixed_precision": "fp16", "grad_scaler": scaler}}
+        ended = self.start(self.built(model=small, **keys))
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("step 2: gradients overflow at a loss scale of 1e+30, the least one", ended.stderr)
 
 
 def add(name, job):

@@ -41,7 +41,7 @@ DEEPSPEED = {
     "gradient_clipping": 0,
     "optimizer": {"type": "Adam", "params": {"lr": 3e-4, "betas": [0.9, 0.95]}},
     "scheduler": {"type": "WarmupDecayLR", "params": {"warmup_num_steps": 100, "warmup_max_lr": 3e-4, "total_num_steps": "auto"}},
-    "fp16": {"enabled": True, "initial_scale_power": 12, "hysteresis": 2},
+    "fp16": {"enabled": True, "initial_scale_power": 12, "hysteresis": 4},
     "zero_optimization": {"stage": 2, "reduce_bucket_size": 1.6e7, "overlap_comm": True},
     "tensorboard": {"enabled": False, "output_path": "x"},
     "no_such_key": 1,
@@ -148,9 +148,12 @@ def kinds():
     compare("a configuration of DeepSpeed", [deepspeed],
             {"data.batch_size": "4", "accumulation.num_steps": "2", "optimizer.name": "adamw", "optimizer.lr": "0.0003", "optimizer.betas": "[0.9, 0.95]",
              "optimizer.weight_decay": "0", "schedule.name": "linear", "schedule.warmup_steps": "100", "precision.mixed_precision": "fp16",
-             "precision.grad_scaler.init_scale": "4096"},
-            {"gradient_clipping": "needless", "fp16.hysteresis": "refused", "scheduler.params.total_num_steps": "open", "tensorboard": "needless",
+             "precision.grad_scaler.init_scale": "4096", "precision.grad_scaler.hysteresis": "4", "precision.grad_scaler.min_loss_scale": "1",
+             "precision.grad_scaler.growth_interval": "1000"},
+            {"gradient_clipping": "needless", "scheduler.params.total_num_steps": "open", "tensorboard": "needless",
              "no_such_key": "unknown", "zero_optimization.overlap_comm": "needless"})
+    auto = write("auto.json", {"fp16": {"enabled": "auto", "hysteresis": 2}, "zero_optimization": {"stage": 2}})
+    compare("a group that a script turns on", [auto], {}, {"fp16.hysteresis": "open", "fp16.min_loss_scale": "needless"})
     compare("arguments of transformers' Trainer", [write("trainer.json", TRAINER)],
             {"data.batch_size": "16", "optimizer.name": "adamw", "optimizer.state_dtype": "8bit", "training.steps": "500", "schedule.warmup_fraction": "0.1",
              "optimizer.betas": "[0.9, 0.95]", "optimizer.clip_grad_norm": "1.0", "schedule.name": "linear", "training.seed": "42"},

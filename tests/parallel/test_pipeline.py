@@ -190,7 +190,7 @@ class Pipeline(BesideOne):
     def test_skipped_steps(self):
         """All stages skip a step whose gradients overflow on one of them, and have one scale. Frozen parameters."""
         several = self.beside(4, 2, mesh={"tp": 2}, tolerance=1e-3, optimizer={"eps": 1e-3}, accumulation={**STEPS, "normalize": "tokens"},
-                              precision={"mixed_precision": "fp16", "grad_scaler": {"init_scale": 2.0 ** 26, "growth_interval": 4}},
+                              precision={"mixed_precision": "fp16", "grad_scaler": {"init_scale": 2.0 ** 26, "growth_interval": 4, "hysteresis": 2, "consecutive_hysteresis": True}},
                               model_keys={"freeze": ["wte.weight", "h.1.*", "*.ln_1.*"]})
         scales = [line["loss_scale"] for line in json_lines(several.folder / "run")]
         self.assertLess(scales[3], scales[0])

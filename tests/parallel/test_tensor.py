@@ -79,7 +79,7 @@ class Tensor(Divided):
 
     def test_in_fp16(self):
         """Gradients overflow at first, on whichever rank has them: all leave out the same steps."""
-        scaler = {"enabled": True, "init_scale": 2.0**26, "growth_interval": 5}
+        scaler = {"enabled": True, "init_scale": 2.0**26, "growth_interval": 5, "hysteresis": 2, "min_loss_scale": 1}
         several = self.beside(2, 2, tolerance=1e-4, precision={"mixed_precision": "fp16", "grad_scaler": scaler}, optimizer={"eps": 1e-3})
         norms = [line["grad_norm"] for line in json_lines(several.folder / "run")]
         self.assertIsNone(norms[0])

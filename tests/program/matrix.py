@@ -17,6 +17,7 @@ BERT = {"num_hidden_layers": 2, "num_attention_heads": 3, "hidden_size": 15, "in
 ADAMW = {"name": "adamw", "lr": 1e-3, "betas": [0.9, 0.95], "weight_decay": 0.1, "clip_grad_norm": 1.0}
 COSINE = {"name": "cosine", "warmup_steps": 2, "min_lr": 1e-4}
 SCALER = {"grad_scaler": {"enabled": True, "init_scale": 1234.5, "growth_interval": 2}}
+LATE_SCALER = {"grad_scaler": {**SCALER["grad_scaler"], "hysteresis": 2, "min_loss_scale": 1}}
 BF16, FP16 = {"mixed_precision": "bf16"}, {"mixed_precision": "fp16"}
 NO_DECAY = [{"match": "*.bias", "weight_decay": 0}, {"match": "*ln_*.weight", "weight_decay": 0, "lr_scale": 2}]
 
@@ -108,7 +109,7 @@ CASES = [
     mlp("mlp_skip", training={"on_nonfinite": "skip"}, optimizer=ADAMW, schedule=COSINE),
     mlp("mlp_skip_accumulation", training={"on_nonfinite": "skip"}, optimizer={"name": "sgd"}, accumulation={"num_steps": 2}),
     mlp("mlp_scaler", precision=SCALER, optimizer={**ADAMW, "norm_type": "inf"}),
-    gpt("gpt2_scaler", precision=SCALER, training={"on_nonfinite": "skip", "eval_interval": 2}, optimizer={"name": "sgd"},
+    gpt("gpt2_scaler", precision=LATE_SCALER, training={"on_nonfinite": "skip", "eval_interval": 2}, optimizer={"name": "sgd"},
         accumulation={"num_steps": 2}, config={"dropout": 0.1}),
     mlp("mlp_ema", training={"ema": {"decay": 0.9, "every": 2, "warmup": True, "evaluate": True}, "eval_interval": 2},
         optimizer={**ADAMW, "param_groups": NO_DECAY[:1]}),

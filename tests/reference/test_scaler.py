@@ -2,6 +2,7 @@
 weights, step by step, under overflows. In float32 a scale near the largest number makes gradients overflow."""
 
 import copy
+import re
 import unittest
 
 import numpy as np
@@ -21,6 +22,35 @@ def accelerator_with(scaler, micro):
     return accelerator
 
 
+class LateScaler(torch.amp.GradScaler):
+    """DeepSpeed's DynamicLossScaler.update_scale, restated: its counters, by iterations, and its end."""
+
+    def __init__(self, device, hysteresis, consecutive_hysteresis, min_loss_scale, **keys):
+        super().__init__(device, **keys)
+        self.top = self.left = hysteresis
+        self.refills, self.least = consecutive_hysteresis, min_loss_scale
+        self.iteration, self.last_overflow = 0, -1
+        self.ended = False
+
+    def update(self):
+        found = [f.item() for s in self._per_optimizer_states.values() for f in s["found_inf_per_device"].values()]
+        scale = self.get_scale()
+        if any(found) and self.left == 1:
+            self.ended = scale == self.least
+            scale = max(scale * self.get_backoff_factor(), self.least)
+        elif any(found):
+            self.left -= 1
+        if any(found):
+            self.last_overflow = self.iteration
+        else:
+            grows = (self.iteration - self.last_overflow) % self.get_growth_interval() == 0
+            if grows or self.refills:
+                self.left = self.top
+            scale *= self.get_growth_factor() if grows else 1
+        self.iteration += 1
+        super().update(scale)
+
+
 class Scaler(unittest.TestCase):
     def check(self, steps, optimizer, peer, micro=1, clip=0.0, norm_type="2", spoiled=(), spread=1, training=None,
               **scaler):
@@ -31,7 +61,8 @@ class Scaler(unittest.TestCase):
                     schedule={"name": "exponential", "gamma": 0.9}, precision={"grad_scaler": {"enabled": True, **keys}},
                     training=training or {})
         metrics = rows.run()
-        accelerator = accelerator_with(torch.amp.GradScaler("cpu", **keys), micro)
+        peer_scaler = (LateScaler if "hysteresis" in keys else torch.amp.GradScaler)("cpu", **keys)
+        accelerator = accelerator_with(peer_scaler, micro)
         model = Mlp(rows.weights)
         optimizer = peer(model.parameters())
         schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
@@ -63,6 +94,34 @@ class Scaler(unittest.TestCase):
                                      growth_factor=1.7, backoff_factor=0.3, growth_interval=3)
         self.assertGreater(skipped, 3)
         self.assertTrue(any(b > a for a, b in zip(scales, scales[1:])))
+
+    def test_hysteresis(self):
+        """As DeepSpeed's: the scale falls after several overflows alone, and not below the least."""
+        for consecutive in (False, True):
+            skipped, scales = self.check(40, {"name": "sgd", "lr": 0.001, "weight_decay": 0},
+                                         lambda w: torch.optim.SGD(w, lr=0.001), spread=20, init_scale=2.0**127,
+                                         growth_interval=4, hysteresis=3, consecutive_hysteresis=consecutive,
+                                         min_loss_scale=2.0**100)
+            self.assertGreater(skipped, 6)
+            self.assertTrue(any(b > a for a, b in zip(scales, scales[1:])))
+            self.assertTrue(any(b < a for a, b in zip(scales, scales[1:])))
+
+    def test_least_scale(self):
+        """An overflow at the least scale that hysteresis does not wait for ends the run, after the same steps as there."""
+        keys = {"init_scale": 2.0**121, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 9, "hysteresis": 2,
+                "consecutive_hysteresis": False, "min_loss_scale": 1.5 * 2.0**119}
+        rows = Rows(144, 12, steps=12, spread=1e8, data={"shuffle": False}, optimizer={"name": "sgd", "lr": 0.001},
+                    precision={"grad_scaler": {"enabled": True, **keys}})
+        with self.assertRaisesRegex(AssertionError, "gradients overflow at a loss scale of 9.9.*e.35, the least one") as caught:
+            rows.run()
+        peer, steps = LateScaler("cpu", **keys), 0
+        weight = torch.ones((), requires_grad=True)
+        while not peer.ended:
+            peer.scale(weight * torch.inf).backward()
+            peer.step(torch.optim.SGD([weight], lr=0))
+            peer.update()
+            steps += 1
+        self.assertEqual(steps, int(re.search(r"step (\d+): gradients", str(caught.exception))[1]))
 
     def test_accumulation(self):
         """Found by the largest element; gradients clipped."""
@@ -98,7 +157,7 @@ class Scaler(unittest.TestCase):
         groups = {"optimizer": {"name": "nadam", "lr": 0.01}, "schedule": {"name": "linear"}, "checkpoint": {"every": 5},
                   "accumulation": {"num_steps": 3, "normalize": "tokens"},
                   "precision": {"grad_scaler": {"enabled": True, "init_scale": 3e38, "growth_factor": 1.7,
-                                                "backoff_factor": 0.3, "growth_interval": 2}}}
+                                                "backoff_factor": 0.3, "growth_interval": 2, "hysteresis": 2}}}
         whole, parts = (Rows(60, 3, steps=12, spread=20, **copy.deepcopy(groups)) for _ in range(2))
         wanted = whole.run()
         self.assertGreater(wanted[-1]["skipped"], wanted[4]["skipped"])

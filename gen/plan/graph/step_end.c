@@ -67,6 +67,8 @@ bool plan_step_end(struct program *program, struct builder *builder, struct diag
   struct step_end *step_end = &program->step_end;
   *step_end = (struct step_end){.scaler = job->precision.grad_scaler.enabled, .divisor = job->accumulation.num_steps};
   step_end->uneven_inputs = job->data.uneven_inputs;
+  step_end->delays = job->precision.grad_scaler.hysteresis > 1 || job->precision.grad_scaler.min_loss_scale > 0;
+  step_end->delays &= step_end->scaler;
   step_end->takes_seed = step_end->scaler || step_end->uneven_inputs;
   step_end->short_steps = job_accumulates(job) && job->accumulation.sync_with_dataloader;
   const struct node *cause = NULL;
