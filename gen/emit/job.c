@@ -139,6 +139,13 @@ struct jinja_value hooks_value(struct arena *arena, const struct job *job) {
   return value;
 }
 
+static void set_epochs(struct arena *arena, struct jinja_value map, const char *key, struct epochs epochs) {
+  struct jinja_value value = jinja_map(arena);
+  set_int(arena, value, "count", epochs.count);
+  set_int(arena, value, "parts", epochs.count > 0 ? epochs.parts : 0);
+  jinja_set(arena, map, key, value);
+}
+
 struct jinja_value training_value(struct arena *arena, const struct job *job) {
   struct jinja_value value = jinja_map(arena);
   set_int(arena, value, "steps", job->training.steps);
@@ -146,8 +153,11 @@ struct jinja_value training_value(struct arena *arena, const struct job *job) {
   set_int(arena, value, "micro_steps", job->accumulation.num_steps);
   set_bool(arena, value, "accumulates", job_adds_gradients(job));
   set_int(arena, value, "eval_interval", job->training.eval_interval);
+  set_epochs(arena, value, "eval_epochs", job->training.eval_epochs);
+  set_bool(arena, value, "evaluates", job_evaluates(job));
   set_int(arena, value, "eval_iters", job->training.eval_iters);
   set_int(arena, value, "save_every", job->checkpoint.every);
+  set_epochs(arena, value, "save_epochs", job->checkpoint.epochs);
   set_int(arena, value, "log_every", job->tracking.every);
   set_literal(arena, value, "project_dir", job->checkpoint.project_dir);
   set_int(arena, value, "threads", job->devices.threads);

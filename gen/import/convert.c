@@ -288,6 +288,15 @@ static enum import_state as_optional(struct conversion *c) {
   return end_as(c, IMPORT_NEEDLESS, arena_printf(c->import->arena, "%s; %s", c->name->at[0], says));
 }
 
+static enum import_state as_per_epoch(struct conversion *c) {
+  const double times = c->row->value->real;
+  if (!needs_number(c)) return c->row->state;
+  if (times == 0) return end_as(c, IMPORT_NEEDLESS, "it is off");
+  if (times < 1 || times != floor(times)) return end_as(c, IMPORT_REFUSED, "it must be a whole number of times");
+  const char *part = times > 1 ? arena_printf(c->import->arena, "1/%.0f epoch", times) : "epoch";
+  return take(c, c->name->at[0], node_of(c, part));
+}
+
 static enum import_state as_power(struct conversion *c) {
   if (!needs_number(c)) return c->row->state;
   return take(c, c->name->at[0], number_of(c, exp2(c->row->value->real)));
@@ -312,7 +321,9 @@ static enum import_state as_strategy(struct conversion *c) {
   if (is_off(value)) return end_as(c, IMPORT_NEEDLESS, "it is off");
   if (is_word(value, "steps"))
     return end_as(c, IMPORT_NEEDLESS, arena_printf(c->import->arena, "%s says after how many", c->name->at[0]));
-  return end_as(c, IMPORT_REFUSED, arena_printf(c->import->arena, "%s counts steps, and no epochs", c->name->at[0]));
+  if (is_word(value, "epoch") && strcmp(c->name->at[0], "tracking.every") != 0)
+    return take(c, c->name->at[0], node_of(c, "epoch"));
+  return end_as(c, IMPORT_REFUSED, arena_printf(c->import->arena, "%s says after how many steps", c->name->at[0]));
 }
 
 /* The samples of a step of all ranks. Without the samples of a micro-batch these follow, for the ranks that are known
@@ -408,6 +419,7 @@ static const struct {
     {"loss_scale", as_loss_scale},
     {"only", as_only},
     {"optional", as_optional},
+    {"per_epoch", as_per_epoch},
     {"power", as_power},
     {"ranks", as_ranks},
     {"resume", as_resume},

@@ -16,6 +16,7 @@
  *   loss_scale      0 is a dynamic scale, which is the only one
  *   only VALUE      VALUE is the only value that it may have; with 0 also nothing, false and no
  *   optional        what it says can be given, and need not
+ *   per_epoch       how often in an epoch
  *   power           N is 2 to the power of N
  *   ranks           the number of all processes, of which there are as many on each machine
  *   resume          true is auto

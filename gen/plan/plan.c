@@ -98,7 +98,7 @@ static bool pass_partition(struct context *context) {
 /* The copy for evaluation is not called from the entry, so it gets no backward. */
 static bool pass_evaluate(struct context *context) {
   struct program *program = context->program;
-  if (program->kind == PROGRAM_TRAIN && program->job->training.eval_interval > 0)
+  if (program->kind == PROGRAM_TRAIN && job_evaluates(program->job))
     return add_evaluation(program, context->builder, context->diags);
   return program->kind == PROGRAM_TRAIN || become_evaluation(program, context->builder, context->diags);
 }
@@ -124,7 +124,7 @@ static bool pass_step_end(struct context *context) {
 
 static bool pass_evaluation_mean(struct context *context) {
   struct program *program = context->program;
-  bool evaluates = program->kind == PROGRAM_TRAIN && program->job->training.eval_interval > 0;
+  bool evaluates = program->kind == PROGRAM_TRAIN && job_evaluates(program->job);
   if (!evaluates && program->kind != PROGRAM_EVALUATE) return true;
   return plan_evaluation_mean(program, context->builder, context->diags);
 }

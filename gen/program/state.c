@@ -9,7 +9,7 @@ int64_t state_bytes(const struct state *state) {
 int64_t state_copy_bytes(const struct program *program) {
   int64_t bytes = 0;
   const struct job *job = program->job;
-  if (!job->checkpoint.background || (job->checkpoint.every == 0 && job->checkpoint.minutes == 0)) return 0;
+  if (!job->checkpoint.background || !job_saves(job)) return 0;
   for (int i = 0; i < program->states.count; i++)
     if (program->states.items[i].whole == 0 || job->checkpoint.by_rank) bytes += state_bytes(&program->states.items[i]);
   return bytes;

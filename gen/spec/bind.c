@@ -1,10 +1,13 @@
 #include "gen/spec/bind.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gen/spec/parallel.h"
 #include "gen/spec/tensor_plan.h"
+
+enum { MOST_EPOCHS = 1000000 };
 
 int64_t spec_integer(const struct job *job, const char *key) {
   const struct spec_node *node = spec_find(job->tree, key);
@@ -243,8 +246,36 @@ static void bind_devices(struct arena *arena, struct job *job, struct diagnostic
   job->devices.tuning = named ? relative_to(arena, job->file, tuning) : tuning;
 }
 
-static void bind_training(struct job *job) {
+/* "epoch", "2 epochs", "1/4 epoch"; `unit` is what follows the numbers. False where it is none. */
+static bool read_epochs(long long count, long long parts, const char *unit, struct epochs *epochs) {
+  const bool is_one = strcmp(unit, "epoch") == 0;
+  if (!is_one && strcmp(unit, "epochs") != 0) return false;
+  if (count < 1 || parts < 1 || (parts > 1 && count != 1) || count > MOST_EPOCHS || parts > MOST_EPOCHS) return false;
+  *epochs = (struct epochs){count, parts};
+  return true;
+}
+
+/* A word instead of a number of steps: epochs, or a time where `minutes` is given. */
+static void bind_cadence(const struct spec_node *node, struct epochs *epochs, double *minutes,
+                         struct diagnostics *diags) {
+  if (node->kind != SPEC_STRING) return;
+  const bool has_count = isdigit((unsigned char)node->text[0]);
+  char *end = (char *)node->text;
+  const long long count = has_count ? strtoll(end, &end, 10) : 1;
+  const bool is_part = has_count && *end == '/';
+  const long long parts = is_part ? strtoll(end + 1, &end, 10) : 1;
+  const char *unit = end + strspn(end, " ");
+  const bool is_time = minutes != NULL && has_count && !is_part && count > 0 && count <= 1000000;
+  if (is_time && (strcmp(unit, "min") == 0 || strcmp(unit, "h") == 0))
+    *minutes = (double)count * (*unit == 'h' ? 60 : 1);
+  else if (!read_epochs(count, parts, unit, epochs))
+    diag_error(diags, node->where, "'%s' is no time from one to the next: write a number of steps, epoch, 2 epochs%s",
+               node->text, minutes != NULL ? ", 1/4 epoch, 30min or 1h" : " or 1/4 epoch");
+}
+
+static void bind_training(struct job *job, struct diagnostics *diags) {
   job->training.seed = (uint64_t)spec_integer(job, "training.seed");
+  bind_cadence(spec_find(job->tree, "training.eval_interval"), &job->training.eval_epochs, NULL, diags);
   bind_metrics(job);
   bind_stopping(job);
   bool stable = spec_find(job->tree, "schedule.stable_steps") != NULL;
@@ -256,16 +287,16 @@ static void bind_reports(struct job *job) {
   job->tracking.layer_norms = strcmp(spec_string(job, "tracking.grad_norms"), "per_layer") == 0;
 }
 
-/* Steps, minutes, or a group of both. */
-static void bind_cadence(struct job *job) {
+static void bind_saves(struct job *job, struct diagnostics *diags) {
   const struct spec_node *every = spec_find(job->tree, "checkpoint.every");
   job->checkpoint.every = every->kind == SPEC_INT ? every->integer : spec_integer(job, "checkpoint.every.steps");
-  job->checkpoint.minutes =
-      every->kind == SPEC_STRING ? strtod(every->text, NULL) : spec_real(job, "checkpoint.every.minutes");
+  job->checkpoint.minutes = spec_real(job, "checkpoint.every.minutes");
+  job->checkpoint.epochs = (struct epochs){spec_integer(job, "checkpoint.every.epochs"), 1};
+  bind_cadence(every, &job->checkpoint.epochs, &job->checkpoint.minutes, diags);
 }
 
 static void bind_checkpoint(struct job *job, struct diagnostics *diags) {
-  bind_cadence(job);
+  bind_saves(job, diags);
   job->checkpoint.max_shard_bytes = size_in_bytes(job, "checkpoint.max_shard_size", diags);
   job->checkpoint.saves_on_signal = strcmp(spec_string(job, "checkpoint.on_signal"), "save") == 0;
   job->checkpoint.outlives_errors = strcmp(spec_string(job, "checkpoint.on_save_error"), "continue") == 0;
@@ -283,7 +314,7 @@ struct job *job_bind(struct arena *arena, const char *file, const struct spec_no
   bind_precision(arena, job);
   bind_data(arena, job);
   bind_devices(arena, job, diags);
-  bind_training(job);
+  bind_training(job, diags);
   bind_reports(job);
   bind_layers(arena, job);
   parallel_bind(job);

@@ -16,6 +16,14 @@ bool job_has_rows(const struct job *job) {
   return job->data.train.format == DATA_CSV || job->data.train.format == DATA_NPY;
 }
 
+bool job_evaluates(const struct job *job) {
+  return job->training.eval_interval > 0 || job->training.eval_epochs.count > 0;
+}
+
+bool job_saves(const struct job *job) {
+  return job->checkpoint.every > 0 || job->checkpoint.minutes > 0 || job->checkpoint.epochs.count > 0;
+}
+
 const char *job_digest(struct arena *arena, const struct job *job) {
   const char *text = job_resolved(arena, job);
   char hex[65];

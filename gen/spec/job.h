@@ -30,6 +30,12 @@ struct data_part {
   double weight;             /* 0: every sample once an epoch */
 };
 
+/* So many epochs, or one of so many parts of an epoch. */
+struct epochs {
+  int64_t count; /* 0: not given */
+  int64_t parts; /* 1 where count is more */
+};
+
 struct data_source {
   const struct data_part *parts;
   int n_parts; /* 0: the source is absent */
@@ -248,7 +254,8 @@ struct job {
     int64_t samples, epochs; /* 0: not given */
     uint64_t seed;           /* of the one process that a trainer is, whose index device_specific_seed would add */
     bool deterministic;      /* for any number of threads */
-    int64_t eval_interval;   /* 0: never */
+    int64_t eval_interval;   /* 0: the steps do not say */
+    struct epochs eval_epochs;
     enum on_nonfinite on_nonfinite;
     int64_t eval_iters; /* batches of one evaluation; 0: all samples, each once */
     bool metrics[METRICS];
@@ -270,7 +277,8 @@ struct job {
   struct {
     const char *project_dir;
     int64_t every;  /* steps; 0: the steps do not say */
-    double minutes; /* 0: the clock does not say; neither: the weights at the end only */
+    double minutes; /* 0: the clock does not say; none of all three: the weights at the end only */
+    struct epochs epochs;
     bool automatic_checkpoint_naming;
     int64_t iteration, total_limit; /* total_limit 0: all are kept */
     int64_t max_shard_bytes;
@@ -342,6 +350,10 @@ bool job_wants_predictions(const struct job *job);
 
 /* Whether the samples are rows of features, not windows of tokens. */
 bool job_has_rows(const struct job *job);
+
+/* Whether a run is evaluated while it trains, and whether it saves checkpoints before its end. */
+bool job_evaluates(const struct job *job);
+bool job_saves(const struct job *job);
 
 /* The axes' names, by enum axis: as the job writes them. */
 extern const char *const job_axis_names[AXES];

@@ -162,16 +162,19 @@ static void check_ordered(const struct spec_node *job, struct diagnostics *diags
                    diags);
 }
 
-/* What is evaluated and saved is what all ranks have. */
+/* What is evaluated and saved is what all ranks have. A time makes it so; an epoch's end need not be such a step. */
 static void check_cadence(const struct spec_node *job, const char *key, const struct spec_node *local,
                           struct diagnostics *diags) {
   const struct spec_node *every = spec_find(job, key);
-  if (every == NULL || every->kind != SPEC_INT || every->integer % local->integer == 0) return;
+  if (every == NULL) return;
+  const bool in_epochs = strstr(every->kind == SPEC_STRING ? every->text : key, "epoch") != NULL;
+  if (!in_epochs && (every->kind != SPEC_INT || every->integer % local->integer == 0)) return;
   diag_error(diags, every->where, "'%s' must be a multiple of the %lld steps that each rank takes alone", key,
              (long long)local->integer);
   diag_note(diags, local->where, "'parallelism.local_sgd_steps' is %lld here", (long long)local->integer);
+  const long long number = in_epochs ? 0 : every->integer;
   diag_help(diags, "between, ranks have different weights: use %lld",
-            (long long)((every->integer / local->integer + 1) * local->integer));
+            (number / (long long)local->integer + 1) * (long long)local->integer);
 }
 
 static void check_local(const struct spec_node *job, struct diagnostics *diags) {
@@ -182,6 +185,7 @@ static void check_local(const struct spec_node *job, struct diagnostics *diags) 
   check_cadence(job, "training.eval_interval", steps, diags);
   check_cadence(job, "checkpoint.every", steps, diags);
   check_cadence(job, "checkpoint.every.steps", steps, diags);
+  check_cadence(job, "checkpoint.every.epochs", steps, diags);
 }
 
 /* ---- Batches ---- */

@@ -174,6 +174,12 @@ struct accel_parts {
   int count; /* 0: the source's path is all there is */
 };
 
+/* So many epochs, or one of so many parts of an epoch, each after the step that ends it. */
+struct accel_epochs {
+  int64_t count; /* 0: never */
+  int64_t parts; /* 1 where count is more */
+};
+
 /* What becomes of the samples at an epoch's end that do not make a batch for every rank. */
 struct accel_rest {
   bool kept;          /* they make a round of batches of their own; else the epoch leaves them out */
@@ -293,7 +299,8 @@ struct accel_program {
   int n_indices;
 
   int64_t log_every, eval_every, save_every; /* in steps; 0: never (saving: at the end only) */
-  int64_t eval_iters;                        /* batches of one evaluation; 0: it sees all samples once */
+  struct accel_epochs eval_epochs, save_epochs;
+  int64_t eval_iters;        /* batches of one evaluation; 0: it sees all samples once */
   const char *metrics[4];    /* in addition to its loss, "accuracy" and so on (docs/job.md); NULL after them */
   int64_t predicted_classes; /* that predictions are among; 0: nothing is predicted */
   struct accel_checkpoints checkpoint;

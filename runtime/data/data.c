@@ -221,7 +221,8 @@ static bool check_sizes(const struct data *data, const struct accel_program *pro
   int64_t round = program->rest.kept ? 1 : sharding->batch * sharding->ranks;
   if (!check_size(&data->split[ACCEL_TRAIN], program, ACCEL_TRAIN, round, problem)) return false;
   if (!check_counted(data, program, problem)) return false;
-  return program->eval_every <= 0 || check_size(&data->split[ACCEL_EVAL], program, ACCEL_EVAL, 1, problem);
+  return (program->eval_every <= 0 && program->eval_epochs.count == 0) ||
+         check_size(&data->split[ACCEL_EVAL], program, ACCEL_EVAL, 1, problem);
 }
 
 int64_t rt_data_position(const struct data *data, enum accel_split which, int64_t position) {

@@ -12,10 +12,18 @@ struct sharing {
   bool with_epochs; /* a step ends where an epoch does, with fewer micro-batches when no more are left of it */
 };
 
+/* What is due `parts` times in `steps` steps, each time after the step that ends the part; steps 0: never. */
+struct cadence {
+  int64_t steps, parts;
+};
+
 /* The micro-batches of step `at`, counted from 0. */
 struct accel_share rt_share(const struct sharing *sharing, int64_t at);
 
 /* Steps that `micro_batches` of them make, the last one perhaps short. */
 int64_t rt_share_steps(const struct sharing *sharing, int64_t micro_batches);
+
+/* So many epochs, or parts of one, in steps. */
+struct cadence rt_share_cadence(const struct sharing *sharing, struct accel_epochs epochs);
 
 #endif

@@ -5,25 +5,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtime/data/share.h"
+
 /* In steps; a cadence of 0 or less is never. */
 struct cadences {
   int64_t steps;
   int64_t log_every, eval_every, save_every;
   int64_t hook_every; /* user code sees these steps */
   int64_t mean_every; /* ranks average their weights */
+  struct cadence eval_epochs, save_epochs;
 };
 
 /* The next step count above `at` at which something is due; `steps` at most. The first step counts too: the time to
  * it is measured. */
 int64_t rt_events_next(const struct cadences *cadences, int64_t at);
 
-/* Due at multiples of eval_every and at the end. */
+/* Due at multiples of eval_every, by epochs, and at the end. */
 bool rt_events_eval(const struct cadences *cadences, int64_t at);
 
 /* Due at multiples of mean_every. */
 bool rt_events_mean(const struct cadences *cadences, int64_t at);
 
-/* Due at multiples of save_every and at the end. */
+/* Due at multiples of save_every, by epochs, and at the end. */
 bool rt_events_save(const struct cadences *cadences, int64_t at);
 
 /* There is a line for every log cadence, evaluation and save, and of the end. */

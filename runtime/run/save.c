@@ -16,7 +16,7 @@ void rt_save_failed(struct accel_run *run, const struct problem *problem) {
 }
 
 static bool has_cadence(const struct accel_run *run) {
-  return run->cadences.save_every > 0 || run->program->checkpoint.minutes > 0;
+  return run->cadences.save_every > 0 || run->cadences.save_epochs.steps > 0 || run->program->checkpoint.minutes > 0;
 }
 
 /* A signal that one rank gets, and a time that one finds over, are so for all. */

@@ -72,8 +72,12 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   if (program == NULL) rt_fail(&problem, 1);
   run->program = program;
   rt_process_runs(program);
-  run->cadences = (struct cadences){program->steps,      program->log_every,   program->eval_every,
-                                    program->save_every, program->hooks_steps, program->local_steps};
+  run->cadences = (struct cadences){.steps = program->steps,
+                                    .log_every = program->log_every,
+                                    .eval_every = program->eval_every,
+                                    .save_every = program->save_every,
+                                    .hook_every = program->hooks_steps,
+                                    .mean_every = program->local_steps};
   run->project_dir = program->project_dir;
   run->resumption.asked = program->checkpoint.resume;
   run->reports.watch = &watch;
@@ -87,6 +91,8 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   bool open = rt_device_is_there(&problem) && rt_input_open(run, data, &problem) &&
               rt_arena_open(&run->arena, program->arena_bytes, &problem);
   rt_world_require(open, &problem, 1);
+  run->cadences.eval_epochs = rt_share_cadence(&run->input.sharing, program->eval_epochs);
+  run->cadences.save_epochs = rt_share_cadence(&run->input.sharing, program->save_epochs);
   const struct arena_parts parts = parts_of(own);
   rt_world_open_arena(run->arena.base, run->arena.bytes, &parts);
   rt_compare_ranks(program, &run->input.data);

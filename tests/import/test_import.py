@@ -47,7 +47,7 @@ DEEPSPEED = {
     "no_such_key": 1,
 }
 TRAINER = {"output_dir": "out", "per_device_train_batch_size": 16, "optim": "adamw_bnb_8bit", "max_steps": 500, "warmup_ratio": 0.1, "adam_beta2": 0.95,
-           "save_strategy": "no", "label_smoothing_factor": 0.1}
+           "save_strategy": "no", "eval_strategy": "epoch", "label_smoothing_factor": 0.1}
 NANOGPT = """'''A documentation string.'''
 import time
 dataset = 'shakespeare'   # a comment
@@ -90,6 +90,8 @@ max_steps: 100
 bf16: auto
 gradient_checkpointing: offload
 wandb_entity:
+saves_per_epoch: 4
+evals_per_epoch: 1
 liger_rope: true
 """
 
@@ -156,7 +158,7 @@ def kinds():
     compare("a group that a script turns on", [auto], {}, {"fp16.hysteresis": "open", "fp16.min_loss_scale": "needless"})
     compare("arguments of transformers' Trainer", [write("trainer.json", TRAINER)],
             {"data.batch_size": "16", "optimizer.name": "adamw", "optimizer.state_dtype": "8bit", "training.steps": "500", "schedule.warmup_fraction": "0.1",
-             "optimizer.betas": "[0.9, 0.95]", "optimizer.clip_grad_norm": "1.0", "schedule.name": "linear", "training.seed": "42"},
+             "optimizer.betas": "[0.9, 0.95]", "optimizer.clip_grad_norm": "1.0", "schedule.name": "linear", "training.seed": "42", "training.eval_interval": "epoch"},
             {"save_strategy": "needless", "save_steps": "needless", "num_train_epochs": "needless", "label_smoothing_factor": "refused"})
     text = NANOGPT.replace("n_layer = n_head = 6\n", "n_layer = 6\n")
     compare("a configuration of nanoGPT", [write("train.py", text)],
@@ -168,7 +170,8 @@ def kinds():
              "training.steps": "100", "schedule.name": "cosine"},
             {"stage": "needless", "quantization_bit": "refused", "template": "refused", "plot_loss": "needless"})
     compare("a configuration of axolotl", [write("axolotl.yaml", AXOLOTL)],
-            {"model.lora.rank": "16", "model.lora.targets": "[c_attn]", "optimizer.state_dtype": "8bit", "optimizer.lr": "0.0002"},
+            {"model.lora.rank": "16", "model.lora.targets": "[c_attn]", "optimizer.state_dtype": "8bit", "optimizer.lr": "0.0002",
+             "checkpoint.every": '"1/4 epoch"', "training.eval_interval": "epoch"},
             {"base_model": "refused", "bf16": "open", "gradient_checkpointing": "refused", "wandb_entity": "needless", "liger_rope": "needless"})
     both = write("both.yaml", "distributed_type: DEEPSPEED\nnum_processes: 2\nuse_cpu: true\ndeepspeed_config:\n  deepspeed_config_file: ds.json\n")
     compare("a file that another one names", [both], {"devices.per_node": "2", "optimizer.name": "adamw"}, {"deepspeed_config.deepspeed_config_file": "needless"})

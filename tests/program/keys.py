@@ -72,7 +72,7 @@ VALUES = {
     "devices.memory": ["1GiB", "2MB"],
     "memory.checkpoint_every": [1, 2], "memory.checkpoint_layers": [1, 2], "memory.checkpoint_functions": [["mlp"]], "memory.cross_entropy_chunk": [0, 2, "auto"],
     "training.steps": [10], "training.seed": [0, 7],
-    "training.eval_interval": [0, 5], "training.eval_iters": [1, 2, "all"],
+    "training.eval_interval": [0, 5, "1/2 epoch"], "training.eval_iters": [1, 2, "all"],
     "training.early_stopping": [{"patience": 2}, {"patience": 1, "metric": "accuracy", "restore_best": True}],
     "hooks": [],  # tests/program/test_hooks.py
     "profile": [],  # tests/program/test_profile.py
@@ -81,7 +81,7 @@ VALUES = {
     "training.ema": [{"decay": 0.9}, {"decay": 0.9, "every": 2, "warmup": True}],
     "training.metrics": [["perplexity"], ["accuracy", "f1_macro"]],
     "checkpoint.max_shard_size": ["10GB", "1KB"], "checkpoint.resume": ["never", "auto"],
-    "precision.grad_scaler.init_scale": [65536.0, 1024.0], "checkpoint.every": [0, 4, "30min", {"steps": 4, "minutes": 30}], "tracking.every": [1],
+    "precision.grad_scaler.init_scale": [65536.0, 1024.0], "checkpoint.every": [0, 4, "30min", "2 epochs", {"steps": 4, "minutes": 30}], "tracking.every": [1],
     "schedule.warmup_steps": [0, 3], "schedule.decay_steps": [0, 8], "schedule.min_lr": [0, 1e-5],
     "schedule.warmup_samples": [7], "schedule.decay_samples": [20], "schedule.start_weight_decay": [0, 0.01],
     "schedule.gamma": [0.5, 1], "schedule.cycles": [1, 2], "schedule.stable_steps": [0, 4],

@@ -19,8 +19,13 @@ def steps_of_epochs(rows, micro, epochs):
 class Length(unittest.TestCase):
     def rows(self, count, training, micro=1, **more):
         rows = Rows(count, 4, training=training, accumulation={"num_steps": micro, **more},
-                    schedule={"name": "linear", "warmup_steps": 1})
+                    schedule={"name": "linear", "warmup_steps": 1},
+                    checkpoint={"every": "epoch", "automatic_checkpoint_naming": False})
         return rows
+
+    def saved(self, rows):
+        """The steps of its checkpoints."""
+        return sorted(int(path.name[5:]) for path in (rows.trainer.folder / "run").glob("step_*"))
 
     def test_epochs(self):
         for count, micro, epochs in ((12, 1, 2), (30, 1, 2), (30, 3, 2), (9, 3, 4)):
@@ -28,12 +33,15 @@ class Length(unittest.TestCase):
                 rows = self.rows(count, {"epochs": epochs}, micro)
                 metrics = rows.run()
                 self.assertEqual(len(metrics), steps_of_epochs(rows, micro, epochs))
+                self.assertEqual(self.saved(rows), [steps_of_epochs(rows, micro, epoch + 1) for epoch in range(epochs)])
                 steps = len(metrics)  # which the schedule knows
                 self.assertLess(abs(metrics[-1]["lr"] / metrics[0]["lr"] - 1 / (steps - 1)), 1e-6)
 
     def test_epochs_across_steps(self):
         """Fourteen micro-batches of two epochs by threes."""
-        self.assertEqual(len(self.rows(30, {"epochs": 2}, 3, sync_with_dataloader=False).run()), 5)
+        rows = self.rows(30, {"epochs": 2}, 3, sync_with_dataloader=False)
+        self.assertEqual(len(rows.run()), 5)
+        self.assertEqual(self.saved(rows), [3, 5])  # the third step takes the seventh and the eighth
 
     def test_samples(self):
         self.assertEqual(len(self.rows(30, {"samples": 21}).run()), 6)

@@ -98,7 +98,7 @@ TEXTS = {
     "hooks.source": lambda r, m: "hooks.c",
     **{f"hooks.{name}": (lambda name: lambda r, m: name)(name)
        for name in ("on_start", "on_step", "on_eval", "on_save", "on_end", "on_pre_save", "on_pre_load")},
-    "checkpoint.every": lambda r, m: r.choice((0, 1, 2, "30min", {"steps": 2, "minutes": 30}, {"steps": 1})),
+    "checkpoint.every": lambda r, m: r.choice((0, 1, 2, "30min", "1/3 epoch", {"steps": 2, "minutes": 30}, {"steps": 1})),
     "checkpoint.total_limit": lambda r, m: r.choice((1, 2, 5)),
     "checkpoint.max_shard_size": lambda r, m: r.choice(("10GB", "1KB")),
     "checkpoint.resume": lambda r, m: r.choice(("never", "auto")),

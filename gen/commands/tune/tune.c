@@ -77,10 +77,10 @@ static void adjust(void *context, struct job *job) {
   job->profile.schedule.active = MOST_STEPS;
   job->profile.schedule.repeat = 1;
   job->profile.output_trace_dir = tune->folder;
-  job->training.eval_interval = 0;
+  job->training.eval_interval = job->training.eval_epochs.count = 0;
   job->training.early_stopping.patience = 0;
   job->checkpoint.project_dir = arena_printf(tune->arena, "%s/run", tune->folder);
-  job->checkpoint.every = 0;
+  job->checkpoint.every = job->checkpoint.epochs.count = 0;
   job->checkpoint.minutes = 0;
   job->checkpoint.resume = "never";
   job->devices.threads = (int)tune->threads;

@@ -237,8 +237,8 @@ static int chunk_regions(struct pass *pass, bool only_count) {
 
 /* Whether what is trained may come to give its loss with the gradients alone, and is evaluated as it is so far. */
 static bool evaluates_entry(const struct program *program) {
-  return program->kind == PROGRAM_TRAIN && program->job->training.eval_interval > 0 &&
-         program->entry.second_region == NULL && !job_optimizer(program->job)->in_backward;
+  return program->kind == PROGRAM_TRAIN && job_evaluates(program->job) && program->entry.second_region == NULL &&
+         !job_optimizer(program->job)->in_backward;
 }
 
 int64_t chunk_wanted(const struct job *job) {
