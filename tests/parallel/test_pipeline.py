@@ -171,10 +171,11 @@ class Pipeline(BesideOne):
         self.beside(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
 
     def test_encoder_and_decoder(self):
-        """The encoder's result, and the bias of its scores, continue from stage to stage, and so do their gradients; three stages add up those
-        of the embedding."""
+        """The encoder's result, and the bias of its scores, continue from stage to stage, and so do their gradients, also where they come to a
+        rank several times; three stages add up those of the embedding."""
         groups = {"model": "t5", "config": T5, "data": {"sequence_length": 16}}
-        self.beside(2, 2, **groups)
+        stages = self.beside(2, 2, each=1, **{**groups, "config": {**T5, "num_decoder_layers": 4}}).plan()["pipeline"]["stages"]
+        self.assertEqual([stage["chunks"] for stage in stages], [[4, 4, 4]] * 2)
         stages = self.beside(4, 4, **groups).plan()["pipeline"]["stages"]
         self.assertEqual([stage["layers"] for stage in stages], [1, 2, 1, 1])
         split = {"megatron": {"pipeline_model_parallel_split_rank": 1}}
@@ -354,6 +355,12 @@ class Refused(unittest.TestCase):
         words = "{} layers are not two or more times {} layers on each of 2 ranks"
         for layers, each in ((4, 2), (6, 2), (4, 3)):
             self.refused(words.format(layers, each), config={**CONFIG, "n_layer": layers}, parallelism={"pp": 2, **chunks(each)})
+
+    def test_stages_of_an_encoder_and_a_decoder(self):
+        groups = {"model": "t5", "config": {**T5, "num_decoder_layers": 6}, "data": {"sequence_length": 16}}
+        self.refused("a stage of 2 layers would have some of the 3 of the first loop and some of the second", parallelism={"pp": 2, **chunks(2)}, **groups)
+        split = {**chunks(1)["megatron"], "pipeline_model_parallel_split_rank": 1}
+        self.refused("the layers of a stage say with which one the decoder begins", parallelism={"pp": 2, **chunks(1), "megatron": split}, **groups)
 
     def test_more_stages_than_there_can_be(self):
         self.refused("34 layers in stages of 1 are more than 32 stages", config={**CONFIG, "n_layer": 34}, parallelism={"pp": 2, **chunks(1)})

@@ -51,16 +51,32 @@ static bool runs_once(const struct graph *graph, const struct region *region) {
   return true;
 }
 
-/* Each rank has several stages of so many layers. */
-static bool check_chunks(const struct program *program, const struct node *layers, struct diagnostics *diags) {
+/* The layers of all loops. */
+static int64_t count_layers_of(const struct loops *loops) {
+  int64_t count = 0;
+  for (int i = 0; i < loops->count; i++) count += loops->items[i]->call->count;
+  return count;
+}
+
+/* Each rank has several stages of so many layers; of an encoder and a decoder, a stage has layers of one of them. */
+static bool check_chunks(const struct program *program, const struct loops *loops, struct diagnostics *diags) {
   const int64_t ranks = program->job->parallelism.axes[AXIS_PP], each = program->job->parallelism.chunk_layers;
-  const int64_t count = layers->call->count;
+  const int64_t count = count_layers_of(loops);
+  const struct node *layers = loops->items[0];
   struct location where = job_where(program->job, "parallelism.megatron.num_layers_per_virtual_pipeline_stage");
   if (count % (ranks * each) != 0 || count == ranks * each) {
     diag_error(diags, where, "%lld layers are not two or more times %lld layers on each of %lld ranks",
                (long long)count, (long long)each, (long long)ranks);
     diag_note(diags, layers->where, "the loop over layers is here");
     diag_help(diags, "let the number of layers be a multiple of it times parallelism.pp, or leave it out");
+    return false;
+  }
+  if (layers->call->count % each != 0) {
+    diag_error(diags, where,
+               "a stage of %lld layers would have some of the %d of the first loop and some of the second",
+               (long long)each, layers->call->count);
+    diag_note(diags, layers->where, "the first loop over layers is here");
+    diag_help(diags, "let it divide the layers of both");
     return false;
   }
   if (count / each <= MOST_STAGES) return true;
@@ -70,13 +86,13 @@ static bool check_chunks(const struct program *program, const struct node *layer
   return false;
 }
 
-/* The stages of the first of two loops, of `ranks`: as the job says, or by the numbers of layers. */
-static int first_stages(const struct program *program, const struct loops *loops, int ranks) {
+/* How many of all stages have layers of the first of two loops: as the job says, or by the numbers of layers. */
+static int first_stages(const struct program *program, const struct loops *loops, int stages) {
   const int first = loops->items[0]->call->count, all = first + loops->items[1]->call->count;
   const int64_t given = program->job->parallelism.split_rank;
   if (given > 0) return (int)given;
-  const int most = ranks - 1, stages = (2 * ranks * first + all) / (2 * all);
-  return stages < 1 ? 1 : stages > most ? most : stages;
+  const int most = stages - 1, count = (2 * stages * first + all) / (2 * all);
+  return count < 1 ? 1 : count > most ? most : count;
 }
 
 static bool check_count(const struct program *program, const struct node *layers, int stages,
@@ -102,10 +118,10 @@ static bool check_two(const struct program *program, const struct loops *loops, 
   if (program->job->parallelism.chunk_layers == 0)
     return check_count(program, loops->items[0], first, diags) &&
            check_count(program, loops->items[1], ranks - first, diags);
-  diag_error(diags, job_where(program->job, "parallelism.megatron.num_layers_per_virtual_pipeline_stage"),
-             "a model with two loops over layers has one stage on each rank");
-  diag_note(diags, loops->items[1]->where, "the second loop is here");
-  diag_help(diags, "leave it out, and parallelism.pp_schedule: interleaved");
+  if (program->job->parallelism.split_rank == 0) return check_chunks(program, loops, diags);
+  diag_error(diags, job_where(program->job, "parallelism.megatron.pipeline_model_parallel_split_rank"),
+             "with several stages on each rank, the layers of a stage say with which one the decoder begins");
+  diag_help(diags, "leave it out");
   return false;
 }
 
@@ -126,7 +142,7 @@ static bool check(const struct program *program, const struct loops *loops, stru
     diag_help(diags, "leave it out");
     return false;
   }
-  if (program->job->parallelism.chunk_layers > 0) return check_chunks(program, loops->items[0], diags);
+  if (program->job->parallelism.chunk_layers > 0) return check_chunks(program, loops, diags);
   return check_count(program, loops->items[0], (int)stages, diags);
 }
 
@@ -253,7 +269,7 @@ bool divide_layers(struct program *program, struct diagnostics *diags) {
   if (!check(program, &loops, diags) || !check_buffers(program, diags)) return false;
   struct pipeline *pipeline = &program->ranks.pipeline;
   const int64_t each = program->kind == PROGRAM_TRAIN ? program->job->parallelism.chunk_layers : 0;
-  const int stages = each > 0 ? (int)(loops.items[0]->call->count / each) : ranks;
+  const int stages = each > 0 ? (int)(count_layers_of(&loops) / each) : ranks;
   pipeline->stages = stages;
   pipeline->ranks = ranks;
   pipeline->split = loops.count == 2 ? first_stages(program, &loops, stages) : 0;
