@@ -15,6 +15,10 @@
 static struct world world = {0, 1, 0, 1};
 static bool joined;
 
+const char *rt_world_engine(void) {
+  return "MPI";
+}
+
 void rt_world_join(void) {
   int provided;
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {

@@ -131,6 +131,9 @@ static void print_version(const struct accel_program *program) {
          program->plan);
   size_t length = strlen(program->plan);
   if (length > 0 && program->plan[length - 1] != '\n') putchar('\n');
+  if (rt_mesh_ranks(program) > 1) /* `accel-gen launch PROGRAM` reads this line */
+    printf("ranks     %lld by %s, timeout %d s, a signal %s\n", (long long)rt_mesh_ranks(program), rt_world_engine(),
+           program->timeout, program->checkpoint.saves_on_signal ? "saves" : "ends the run");
 }
 
 void rt_flags_read(const struct accel_program *program, const struct flag *flags, int count, int argc, char **argv) {

@@ -19,6 +19,10 @@ struct world {
   int local_rank, local_ranks; /* on this machine */
 };
 
+/* What carries what they send each other: "MPI"; "TCP", where processes meet by the variables of torchrun; "nothing" of
+ * one alone. */
+const char *rt_world_engine(void);
+
 /* Joins the other processes, before anything else is done. */
 void rt_world_join(void);
 

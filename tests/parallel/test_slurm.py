@@ -30,10 +30,11 @@ class Slurm(unittest.TestCase):
     def test_allocation(self):
         """Two nodes, two ranks on each; with one node too few srun says so."""
         command = [GENERATOR, "launch", self.folder / "job.yaml", "trainer", "--steps", "3"]
-        result = self.cluster.run("salloc", "--nodes=2", "--ntasks-per-node=2", *command, cwd=self.folder)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("srun --nodes=2 --ntasks-per-node=2 --kill-on-bad-exit=1 --mpi=pmix ./trainer --steps 3\n", result.stdout)
-        self.assertIn(", 4 ranks x ", result.stdout)
+        for words in (command, [GENERATOR, "launch", "trainer", "--steps", "3"]):  # the program has its ranks, Slurm the nodes
+            result = self.cluster.run("salloc", "--nodes=2", "--ntasks-per-node=2", *words, cwd=self.folder)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("srun --nodes=2 --ntasks-per-node=2 --kill-on-bad-exit=1 --mpi=pmix ./trainer --steps 3\n", result.stdout)
+            self.assertIn(", 4 ranks x ", result.stdout)
         result = self.cluster.run("salloc", "--nodes=1", "--ntasks-per-node=2", *command, cwd=self.folder)
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("Only allocated 1 nodes asked for 2", result.stderr)

@@ -196,6 +196,20 @@ class Launch(Started):
         self.assertNotEqual(result.returncode, 0)
         return result.stderr.rpartition("    help: ")[2]
 
+    def test_program_alone(self):
+        """Without a job a program has its ranks by itself, on the machines of --hosts."""
+        for words, status, said in [
+                (("--hosts", "a,b,c", "trainer", "--steps", "1"), 0, "-n 3 --host a:1,b:1,c:1 ./trainer --steps 1\n"),
+                (("--hosts", "a,b", "trainer"), 1, "3 ranks do not go evenly on 2 machines"),
+                (("--set", "devices.per_node=1", "trainer"), 2, "--set needs the job's file before the program"),
+                ((shutil.which("true"),), 1, "--version does not print what a program of accel-gen prints"),
+                (("job.yaml",), 2, "a program is missing")]:
+            with self.subTest(said):
+                result = subprocess.run([GENERATOR, "launch", "--print", *words], cwd=self.trainer.folder, capture_output=True,
+                                        text=True, timeout=60)
+                self.assertEqual(result.returncode, status, result.stderr)
+                self.assertIn(said, result.stdout if status == 0 else result.stderr)
+
     def test_refusals(self):
         """Each names what lets the command through."""
         asroot = {name: "1" for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")}

@@ -49,6 +49,15 @@ static bool write_stream(const char *path, const char *bytes, size_t length) {
   return good || complain(path);
 }
 
+bool is_program(const char *path) {
+  char magic[4];
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) return false;
+  bool whole = fread(magic, 1, sizeof magic, file) == sizeof magic;
+  fclose(file);
+  return whole && memcmp(magic, "\177ELF", sizeof magic) == 0;
+}
+
 bool is_folder(const char *path) {
   struct stat status;
   return stat(path, &status) == 0 && S_ISDIR(status.st_mode);

@@ -13,6 +13,9 @@
  * then nothing has changed. */
 bool write_file(const struct inputs *inputs, const char *path, const char *bytes, size_t length);
 
+/* Whether a file is a program, not a text: an object of ELF. */
+bool is_program(const char *path);
+
 /* Whether a folder has this name. */
 bool is_folder(const char *path);
 

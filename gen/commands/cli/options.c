@@ -136,11 +136,17 @@ static bool read_command(struct reader *reader) {
   return true;
 }
 
+static bool has_all(const struct options *options) {
+  const struct command *chosen = options->chosen;
+  bool ended = chosen->is_last != NULL && options->n_arguments == 1 && chosen->is_last(options->argument);
+  return ended || options->n_arguments == chosen->most;
+}
+
 static bool read_words(struct reader *reader) {
   struct options *options = reader->options;
   bool options_ended = false;
   while (*reader->next != NULL) {
-    if (options->chosen->has_rest && options->n_arguments == options->chosen->most) break;
+    if (options->chosen->has_rest && has_all(options)) break;
     const char *word = *reader->next++;
     if (!options_ended && strcmp(word, "--") == 0) {
       options_ended = true;
@@ -166,7 +172,7 @@ static bool is_whole(const struct options *options) {
                                        words_listed(options->arena, command->words, " or ")),
                           options->argument);
   for (int i = 0; i < 2; i++)
-    if (command->needed[i] != NULL && options->n_arguments <= i)
+    if (command->needed[i] != NULL && options->n_arguments <= i && !has_all(options))
       return options_refuse(options, command->needed[i], " is missing");
   if (command->needs_output && options->output == NULL && options->dump == NULL && options->bundle == NULL)
     return options_refuse(options, "an output is missing: -o FILE", "");

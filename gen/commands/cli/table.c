@@ -5,6 +5,7 @@
 
 #include "gen/base/text.h"
 #include "gen/commands/cli/commands.h"
+#include "gen/commands/cli/files.h"
 #include "gen/commands/cli/values.h"
 
 enum { MANY = 1 << 30 };
@@ -122,14 +123,15 @@ const struct command command_table[] = {
      .run = command_data},
     {.name = "launch",
      .summary = "start the processes of a program",
-     .about = "Prints and runs the command that starts PROGRAM, built from JOB, with as many processes as the job has "
-              "ranks. The FLAGs are PROGRAM's.",
+     .about = "Prints and runs the command that starts PROGRAM, with as many processes as it has ranks by the JOB or, "
+              "without one, by itself. The FLAGs are PROGRAM's.",
      .page = "launching.md",
-     .forms = {{"launch JOB PROGRAM [FLAG]...", "start the processes of a program"},
+     .forms = {{"launch [JOB] PROGRAM [FLAG]...", "start the processes of a program"},
                {"launch --write ENGINE JOB PROGRAM [FLAG]...", "write what an engine starts them by"}},
      .needed = {"a job file", "a program"},
      .most = 2,
      .has_rest = true,
+     .is_last = is_program,
      .run = command_launch},
     {.name = "checkpoint",
      .summary = "inspect, verify and compare checkpoints; merge shards",

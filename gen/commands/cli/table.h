@@ -23,7 +23,8 @@ struct command {
   int most;              /* arguments; 0: none */
   bool needs_output;     /* -o must be given, unless a pass is dumped or a bundle is written */
   bool has_rest;         /* words after `most` arguments are not read */
-  bool takes_dashes;     /* an option that no command has is an argument: --tp_size of another trainer */
+  bool (*is_last)(const char *argument); /* no argument is read after such a one; NULL: of none */
+  bool takes_dashes; /* an option that no command has is an argument: --tp_size of another trainer */
   int (*run)(const struct options *options);
 };
 

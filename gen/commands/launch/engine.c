@@ -171,14 +171,15 @@ static bool resumes(const struct job *job) {
 }
 
 static struct jinja_value values_of(const struct options *options, const struct launch *launch, const struct job *job,
-                                    const struct engine *engine, struct jinja_value settings) {
+                                    const struct launched *ranks, const struct engine *engine,
+                                    struct jinja_value settings) {
   struct arena *arena = options->arena;
   struct jinja_value values = jinja_map(arena);
-  struct words mpirun = launch_by_mpirun(arena, launch, job, NULL);
-  int64_t each = job->devices.ranks / job->devices.nodes;
+  struct words mpirun = launch_by_mpirun(arena, launch, ranks, NULL);
+  int64_t each = ranks->count / ranks->nodes;
   jinja_set(arena, values, "settings", settings);
   jinja_set(arena, values, "name", jinja_string(arena, name_of(arena, launch->job)));
-  jinja_set(arena, values, "nodes", jinja_int(job->devices.nodes));
+  jinja_set(arena, values, "nodes", jinja_int(ranks->nodes));
   jinja_set(arena, values, "per_node", jinja_int(each));
   jinja_set(arena, values, "gpus", jinja_int(target_of(job)->is_host ? 0 : each));
   jinja_set(arena, values, "threads", jinja_int(job->devices.threads));
@@ -198,15 +199,16 @@ static const char *load(void *context, const char *name) {
   return NULL;
 }
 
-int launch_write(const struct options *options, const struct launch *launch, const struct job *job) {
+int launch_write(const struct options *options, const struct launch *launch, const struct job *job,
+                 const struct launched *ranks) {
   struct arena *arena = options->arena;
   const struct engine *engine = engine_named(options->write);
   struct jinja_value settings;
-  if (engine->by_env && target_of(job)->ranks.meet_by_environment && job->devices.ranks > job->devices.nodes) {
+  if (engine->by_env && ranks->meets_by_environment && ranks->count > ranks->nodes) {
     fprintf(stderr,
             "accel-gen launch: --write %s starts one process on each node, and a program for GPUs needs one for each "
             "GPU: devices.per_node is %lld; use --write kubernetes or slurm\n",
-            engine->name, (long long)(job->devices.ranks / job->devices.nodes));
+            engine->name, (long long)(ranks->count / ranks->nodes));
     return STATUS_BAD_JOB;
   }
   if (!settings_of(options, engine, &settings)) return STATUS_BAD_JOB;
@@ -218,7 +220,8 @@ int launch_write(const struct options *options, const struct launch *launch, con
   struct jinja_output output;
   struct jinja_error error;
   struct jinja_env *env = jinja_env_new(arena, &how);
-  if (!jinja_render(env, engine->template, values_of(options, launch, job, engine, settings), false, &output, &error)) {
+  if (!jinja_render(env, engine->template, values_of(options, launch, job, ranks, engine, settings), false, &output,
+                    &error)) {
     fprintf(stderr, "accel-gen launch: %s:%d: %s\n", engine->template, error.chain[0].line, error.message);
     return STATUS_CANNOT;
   }

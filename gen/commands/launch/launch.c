@@ -43,35 +43,36 @@ static struct words alone(const struct words *command, int program) {
   return words;
 }
 
-static struct words command_of(struct arena *arena, const struct launch *launch, const struct job *job, bool started) {
-  int64_t each = job->devices.ranks / job->devices.nodes;
+static struct words command_of(struct arena *arena, const struct launch *launch, const struct launched *ranks,
+                               bool started) {
+  int64_t each = ranks->count / ranks->nodes;
   const char *hosts = launch->hosts != NULL ? with_ranks(arena, launch->hosts, each) : NULL;
   struct words command =
-      launch->by == BY_SRUN ? launch_by_srun(arena, launch, job) : launch_by_mpirun(arena, launch, job, hosts);
+      launch->by == BY_SRUN ? launch_by_srun(arena, launch, ranks) : launch_by_mpirun(arena, launch, ranks, hosts);
   int flags = 0;
   while (launch->flags[flags] != NULL) flags++;
-  return job->devices.ranks == 1 || started ? alone(&command, command.count - 1 - flags) : command;
+  return ranks->count == 1 || started ? alone(&command, command.count - 1 - flags) : command;
+}
+
+static struct launched launched_of_job(const struct job *job) {
+  return (struct launched){.count = job->devices.ranks,
+                           .nodes = job->devices.nodes,
+                           .timeout = job->devices.timeout,
+                           .saves_on_signal = job->checkpoint.saves_on_signal,
+                           .meets_by_environment = target_of(job)->ranks.meet_by_environment};
 }
 
 /* Slurm's own signals reach the ranks through srun; those to mpirun are watched for. */
-static int run(const struct options *options, const struct launch *launch) {
-  struct arena *arena = options->arena;
-  struct diagnostics diags = diagnostics_in(arena);
-  const struct job *job = job_read(arena, launch->job, options->overrides, options->n_overrides, &diags);
-  if (job == NULL) {
-    diag_print(&diags, stderr, options->colour);
-    return STATUS_BAD_JOB;
-  }
-  if (options->write != NULL) return launch_write(options, launch, job);
-  bool meets = target_of(job)->ranks.meet_by_environment;
-  if (launch->by == BY_ENV && !meets && !launch->print) return launch_by_env(arena, launch, job);
-  struct words command = command_of(arena, launch, job, launch->by == BY_ENV && meets);
+static int start(struct arena *arena, const struct launch *launch, const struct launched *ranks) {
+  bool meets = ranks->meets_by_environment;
+  if (launch->by == BY_ENV && !meets && !launch->print) return launch_by_env(arena, launch, ranks);
+  struct words command = command_of(arena, launch, ranks, launch->by == BY_ENV && meets);
   printf("%s\n", words_text(&command));
   fflush(stdout);
   if (launch->print) return STATUS_OK;
-  if (launch->by == BY_MPIRUN && job->devices.ranks > 1) {
-    int status = launch_run(&command, job->checkpoint.saves_on_signal, NULL);
-    launch_explain(status, job, launch->hosts);
+  if (launch->by == BY_MPIRUN && ranks->count > 1) {
+    int status = launch_run(&command, ranks->saves_on_signal, NULL);
+    launch_explain(status, ranks, launch->hosts);
     return status;
   }
   execvp(command.items[0], command.items);
@@ -79,13 +80,36 @@ static int run(const struct options *options, const struct launch *launch) {
   return STATUS_CANNOT;
 }
 
+static int run_by_job(const struct options *options, const struct launch *launch) {
+  struct diagnostics diags = diagnostics_in(options->arena);
+  const struct job *job = job_read(options->arena, launch->job, options->overrides, options->n_overrides, &diags);
+  if (job == NULL) {
+    diag_print(&diags, stderr, options->colour);
+    return STATUS_BAD_JOB;
+  }
+  struct launched ranks = launched_of_job(job);
+  if (options->write != NULL) return launch_write(options, launch, job, &ranks);
+  return start(options->arena, launch, &ranks);
+}
+
+static int run_by_program(const struct options *options, const struct launch *launch) {
+  struct launched ranks;
+  if (options->n_overrides > 0 || options->write != NULL) {
+    options_refuse(options, options->write != NULL ? "--write" : "--set", " needs the job's file before the program");
+    return STATUS_BAD_JOB;
+  }
+  if (!launched_of_program(options->arena, launch, &ranks)) return STATUS_CANNOT;
+  return start(options->arena, launch, &ranks);
+}
+
 int command_launch(const struct options *options) {
   launch_take_sagemaker();
+  bool by_itself = options->n_arguments == 1;
   const struct launch launch = {.by = starter_of(options->by),
                                 .hosts = options->hosts,
-                                .job = options->argument,
-                                .program = options->second,
+                                .job = by_itself ? NULL : options->argument,
+                                .program = by_itself ? options->argument : options->second,
                                 .print = options->print,
                                 .flags = options->rest};
-  return run(options, &launch);
+  return by_itself ? run_by_program(options, &launch) : run_by_job(options, &launch);
 }

@@ -13,17 +13,30 @@ enum starter { BY_MPIRUN, BY_SRUN, BY_ENV, STARTERS };
 struct launch {
   enum starter by;
   const char *hosts; /* "a,b" for mpirun; NULL: this machine, or what mpirun knows */
-  const char *job, *program;
+  const char *job;   /* NULL: the program says by itself what is started */
+  const char *program;
   bool print;
   char **flags; /* of the program, ending with NULL */
 };
 
-/* The command that starts all ranks of `job` by mpirun. `hosts` is what --host gets, "a:4,b:4"; NULL: nothing. */
-struct words launch_by_mpirun(struct arena *arena, const struct launch *launch, const struct job *job,
+/* What is started, by the job or by the program itself. */
+struct launched {
+  int64_t count, nodes;      /* ranks, and the machines that have as many each */
+  int64_t timeout;           /* seconds that a rank waits for others */
+  bool saves_on_signal;      /* else a signal ends the ranks */
+  bool meets_by_environment; /* the ranks read torchrun's variables by themselves; else MPI starts them */
+};
+
+/* What a program of accel-gen prints of itself with --version. It stands for the machines of `hosts` or of a job of
+ * Slurm. False, after a message, where it prints nothing of the kind. */
+bool launched_of_program(struct arena *arena, const struct launch *launch, struct launched *ranks);
+
+/* The command that starts all `ranks` by mpirun. `hosts` is what --host gets, "a:4,b:4"; NULL: nothing. */
+struct words launch_by_mpirun(struct arena *arena, const struct launch *launch, const struct launched *ranks,
                               const char *hosts);
 
 /* The same for srun, within a job of Slurm. */
-struct words launch_by_srun(struct arena *arena, const struct launch *launch, const struct job *job);
+struct words launch_by_srun(struct arena *arena, const struct launch *launch, const struct launched *ranks);
 
 struct watch {
   bool (*look)(void *of); /* false: the ranks are to end */
@@ -38,7 +51,7 @@ int launch_run(const struct words *command, bool saves, const struct watch *watc
 
 /* Says on standard error what to do where mpirun ended with `status` because of what Open MPI requires: nothing where
  * that is not the reason. `hosts` is what --host got; NULL: nothing. */
-void launch_explain(int status, const struct job *job, const char *hosts);
+void launch_explain(int status, const struct launched *ranks, const char *hosts);
 
 /* Has the signals that ask to end handled, but for those that are ignored, as by nohup. `flags` are sigaction's. */
 void launch_catch(void (*handler)(int), int flags);
@@ -53,7 +66,7 @@ void launch_take_sagemaker(void);
 /* Starts the ranks when processes were started by that convention: each runs this, and they meet at
  * MASTER_ADDR:MASTER_PORT. That of RANK 0 runs mpirun; on each other machine one runs mpirun's daemon. Gives the exit
  * status, the same in all of them. */
-int launch_by_env(struct arena *arena, const struct launch *launch, const struct job *job);
+int launch_by_env(struct arena *arena, const struct launch *launch, const struct launched *ranks);
 
 /* What mpirun calls instead of ssh: hands `words`, a machine and a command, to the process that waits there. */
 int launch_agent(const char *socket, char **words);

@@ -42,16 +42,16 @@ static void add_components(struct words *command) {
     add_variable(command, arena_printf(command->arena, "HWLOC_COMPONENTS=%s,-opencl", given));
 }
 
-struct words launch_by_mpirun(struct arena *arena, const struct launch *launch, const struct job *job,
+struct words launch_by_mpirun(struct arena *arena, const struct launch *launch, const struct launched *ranks,
                               const char *hosts) {
   struct words command = words_in(arena);
   add_components(&command);
-  if (job->devices.nodes > 1) add_keepalive(&command, job->devices.timeout);
+  if (ranks->nodes > 1) add_keepalive(&command, ranks->timeout);
   words_add(&command, "mpirun");
   words_add(&command, "--bind-to");
   words_add(&command, "none");
   words_add(&command, "-n");
-  words_add(&command, arena_printf(arena, "%lld", (long long)job->devices.ranks));
+  words_add(&command, arena_printf(arena, "%lld", (long long)ranks->count));
   if (hosts != NULL) {
     words_add(&command, "--host");
     words_add(&command, hosts);
@@ -70,13 +70,12 @@ static bool offers_pmix(struct arena *arena) {
   return kinds != NULL && strstr(kinds, "pmix") != NULL;
 }
 
-struct words launch_by_srun(struct arena *arena, const struct launch *launch, const struct job *job) {
+struct words launch_by_srun(struct arena *arena, const struct launch *launch, const struct launched *ranks) {
   struct words command = words_in(arena);
   const char *each = getenv("SLURM_CPUS_PER_TASK"); /* srun does not take it from the job by itself */
   words_add(&command, "srun");
-  words_add(&command, arena_printf(arena, "--nodes=%lld", (long long)job->devices.nodes));
-  words_add(&command,
-            arena_printf(arena, "--ntasks-per-node=%lld", (long long)(job->devices.ranks / job->devices.nodes)));
+  words_add(&command, arena_printf(arena, "--nodes=%lld", (long long)ranks->nodes));
+  words_add(&command, arena_printf(arena, "--ntasks-per-node=%lld", (long long)(ranks->count / ranks->nodes)));
   words_add(&command, "--kill-on-bad-exit=1");
   if (getenv("SLURM_MPI_TYPE") == NULL && offers_pmix(arena)) words_add(&command, "--mpi=pmix");
   if (each != NULL) words_add(&command, arena_printf(arena, "--cpus-per-task=%s", each));

@@ -188,7 +188,7 @@ static bool is_set(const char *name) {
   return environment(name, NULL) != NULL;
 }
 
-void launch_explain(int status, const struct job *job, const char *hosts) {
+void launch_explain(int status, const struct launched *ranks, const char *hosts) {
   int cores = own_cores();
   if (status == 127)
     fputs("    help: Open MPI has mpirun: on Debian openmpi-bin\n", stderr);
@@ -197,9 +197,9 @@ void launch_explain(int status, const struct job *job, const char *hosts) {
     fputs("    help: Open MPI starts nothing as root until both OMPI_ALLOW_RUN_AS_ROOT=1 and\n"
           "          OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 are set, as in a container that has no other user\n",
           stderr);
-  else if (status == 1 && hosts == NULL && job->devices.ranks > cores && !is_set("OMPI_MCA_rmaps_base_oversubscribe"))
+  else if (status == 1 && hosts == NULL && ranks->count > cores && !is_set("OMPI_MCA_rmaps_base_oversubscribe"))
     fprintf(stderr,
             "    help: Open MPI starts as many ranks as a machine has cores, here %d, and the job has %lld; lower\n"
             "          devices.per_node, or set OMPI_MCA_rmaps_base_oversubscribe=1 (mpirun's --oversubscribe)\n",
-            cores, (long long)job->devices.ranks);
+            cores, (long long)ranks->count);
 }

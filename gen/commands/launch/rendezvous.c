@@ -102,18 +102,17 @@ static const char *meeting_port(struct arena *arena) {
 }
 
 /* A process is a rank; or, where it has no LOCAL_RANK, a machine with all its ranks. */
-static bool read_convention(const struct job *job, struct hello *own, long *size) {
+static bool read_convention(const struct launched *ranks, struct hello *own, long *size) {
   long rank;
   if (!number_of("RANK", &rank) || !number_of("WORLD_SIZE", size) || rank >= *size)
     return fail("RANK and WORLD_SIZE", "they must be numbers, the first below the second"), false;
   *own = (struct hello){.rank = (int)rank, .ranks = 1};
-  if (getenv("LOCAL_RANK") == NULL && *size == job->devices.nodes)
-    own->ranks = (int)(job->devices.ranks / job->devices.nodes);
+  if (getenv("LOCAL_RANK") == NULL && *size == ranks->nodes) own->ranks = (int)(ranks->count / ranks->nodes);
   gethostname(own->host, NAME - 1);
-  if (*size * own->ranks == job->devices.ranks) return true;
+  if (*size * own->ranks == ranks->count) return true;
   fprintf(stderr,
           "accel-gen launch: WORLD_SIZE is %ld, but the job has %lld ranks: devices.nodes times devices.per_node\n",
-          *size, (long long)job->devices.ranks);
+          *size, (long long)ranks->count);
   return false;
 }
 
@@ -306,22 +305,22 @@ static bool look(void *of) {
   return true;
 }
 
-static int lead(struct meeting *meeting, const struct launch *launch, const struct job *job) {
+static int lead(struct meeting *meeting, const struct launch *launch, const struct launched *ranks) {
   const char *hosts = hosts_of(meeting);
   if (hosts == NULL) return STATUS_CANNOT;
   bool one = strchr(hosts, ',') == NULL;
   if (!one && !open_agents(meeting)) return fail(meeting->folder, strerror(errno));
   if (!one) set_agent(meeting);
-  struct words command = launch_by_mpirun(meeting->arena, launch, job, one ? NULL : hosts);
+  struct words command = launch_by_mpirun(meeting->arena, launch, ranks, one ? NULL : hosts);
   printf("%s\n", words_text(&command));
   fflush(stdout);
-  int status = launch_run(&command, job->checkpoint.saves_on_signal, &(struct watch){look, meeting});
-  launch_explain(status, job, one ? NULL : hosts);
+  int status = launch_run(&command, ranks->saves_on_signal, &(struct watch){look, meeting});
+  launch_explain(status, ranks, one ? NULL : hosts);
   if (!one) remove_folder(meeting->folder);
   return status;
 }
 
-static int call_together(struct arena *arena, const struct launch *launch, const struct job *job,
+static int call_together(struct arena *arena, const struct launch *launch, const struct launched *ranks,
                          const struct hello *own, int size, const char *port, double until) {
   struct meeting meeting = {.arena = arena, .size = size, .agents = -1};
   meeting.members = arena_alloc(arena, (size_t)size * sizeof *meeting.members);
@@ -329,20 +328,20 @@ static int call_together(struct arena *arena, const struct launch *launch, const
   meeting.members[0] = (struct member){.hello = *own, .socket = -1};
   int listening = listen_at(port);
   if (listening < 0) return fail(arena_printf(arena, "port %s", port), strerror(errno));
-  int32_t status = gather(&meeting, listening, until) ? lead(&meeting, launch, job) : STATUS_CANNOT;
+  int32_t status = gather(&meeting, listening, until) ? lead(&meeting, launch, ranks) : STATUS_CANNOT;
   for (int i = 1; i < size; i++)
     if (meeting.members[i].hello.ranks > 0) send_all(meeting.members[i].socket, &status, sizeof status);
   return status;
 }
 
-int launch_by_env(struct arena *arena, const struct launch *launch, const struct job *job) {
+int launch_by_env(struct arena *arena, const struct launch *launch, const struct launched *ranks) {
   struct hello own;
   long size;
-  if (!read_convention(job, &own, &size)) return STATUS_CANNOT;
+  if (!read_convention(ranks, &own, &size)) return STATUS_CANNOT;
   const char *port = meeting_port(arena);
-  double until = now() + (double)job->devices.timeout;
+  double until = now() + (double)ranks->timeout;
   if (own.rank > 0) return take_part(arena, &own, port, until);
-  return call_together(arena, launch, job, &own, (int)size, port, until);
+  return call_together(arena, launch, ranks, &own, (int)size, port, until);
 }
 
 /* ---- mpirun's agent ---- */
