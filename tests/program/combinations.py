@@ -1,8 +1,8 @@
 """docs/combinations.md: which two keys do not go together, and what the generator says. Every pair of keys is tried with
 each value that is not its default, in each context in which the keys make sense alone.
 
-usage: combinations.py [--accept] [KEY...]   prints the page, or writes it; with KEYs, tries the pairs of these alone, and
-                                             takes all others from the present page"""
+usage: combinations.py [--accept] [KEY[=VALUE]...]   prints the page, or writes it; with KEYs, or values of these, tries the
+                                                     pairs of these alone, and takes all others from the present page"""
 
 import concurrent.futures
 import itertools
@@ -44,6 +44,10 @@ PAIRS = """
 MOST = 2  # contexts that a pair is tried in
 
 
+def group_of(key):
+    return key.split(".")[0]
+
+
 def choices():
     """Key to the values that a pair is tried with."""
     defaults = {key: schema.get("default") for key, schema in keys.leaves()}
@@ -59,7 +63,7 @@ def choices():
 
 def names(key):
     """The names that the group of a key can have, its default first; just None where a group has none."""
-    group = key.split(".")[0]
+    group = group_of(key)
     schema = keys.target(keys.SCHEMA["properties"][group]).get("properties", {}).get("name")
     if schema is None or key == f"{group}.name":
         return [None]
@@ -77,7 +81,7 @@ class Table:
         """A base with (key, value, name of the key's group) for each setting."""
         job = dict(keys.BASES[base])
         for key, value, name in settings:
-            named = key.split(".")[0] + ".name"
+            named = group_of(key) + ".name"
             job |= {**keys.companions(named, name), named: name} if name else {}
             job |= keys.companions(key, value)
         return job | {key: value for key, value, _ in settings}
@@ -103,7 +107,7 @@ class Table:
 
     def common(self, pair, bases, number):
         """Yields the (base, name, name) in which both make sense alone."""
-        (one, other), same = pair, pair[0][0].split(".")[0] == pair[1][0].split(".")[0]
+        (one, other), same = pair, group_of(pair[0][0]) == group_of(pair[1][0])
         for base, name, second in itertools.product(bases, names(one[0]), names(other[0])):
             if (not same or None in (name, second) or name == second) and \
                     self.takes(one, (base, name), number) and self.takes(other, (base, second), number):
@@ -155,10 +159,13 @@ def refusals(pairs, table, workers=2):
         return [(pair, message) for pair, message in pool.map(ask, enumerate(pairs)) if message]
 
 
-def names_taken(found, table):
-    """Of keys that not all names of their group take: key to those that do."""
-    taken = {}
+def names_taken(found, table, groups=()):
+    """Of keys that not all names of their group take: key to those that do. Of other groups than these, if any are given, as
+    the page says."""
+    taken = {key: names for key, names in listed(PAGE.read_text())[0].items() if group_of(key) not in groups} if groups else {}
     for key, values in found.items():
+        if groups and group_of(key) not in groups:
+            continue
         good = {name for value in values for _, name in table.alone((key, value), 0)}
         if good < set(names(key)):
             taken[key] = good
@@ -168,8 +175,8 @@ def names_taken(found, table):
 def by_name(pair, taken):
     """Whether the names that two keys go with say already that they do not go together."""
     (one, v), (other, w) = pair
-    group = one.split(".")[0]
-    if group != other.split(".")[0]:
+    group = group_of(one)
+    if group != group_of(other):
         return False
     sides = [{value} if key == f"{group}.name" else taken.get(key) for key, value in ((one, v), (other, w))]
     return None not in sides and not sides[0] & sides[1]
@@ -213,12 +220,13 @@ def earlier(pairs, taken):
 
 def page(folder, again):
     found, table = choices(), Table(folder)
-    taken = names_taken(found, table)
+    taken = names_taken(found, table, {group_of(key) for key in again})
     pairs = list(all_pairs(found))
-    tried = [pair for pair in pairs if not again or {key for key, _ in pair} & again]
+    tried = [pair for pair in pairs if not again or any(value in again.get(key, ()) for key, value in pair)]
     messages = {as_listed(pair): message for pair, message in refusals(tried, table)}
     if again:
-        messages |= earlier([pair for pair in pairs if pair not in tried], taken)
+        known = {as_listed(pair) for pair in tried}
+        messages |= earlier([pair for pair in pairs if as_listed(pair) not in known], taken)
     refused = [(pair, messages[as_listed(pair)]) for pair in pairs if as_listed(pair) in messages]
     lines = list(rows([(pair, message) for pair, message in refused if not by_name(pair, taken)]))
     counts = f"{len(pairs):,} pairs of {len(found)} keys were tried; {len(refused):,} are refused.\n\n"
@@ -249,9 +257,14 @@ def listed(text):
 
 
 def main():
-    again = {word for word in sys.argv[1:] if not word.startswith("-")}
-    if unknown := again - set(choices()):
-        sys.exit(f"combinations.py: no key {', '.join(sorted(unknown))} with values to try")
+    found, again = choices(), {}
+    for word in (word for word in sys.argv[1:] if not word.startswith("-")):
+        key, _, value = word.partition("=")
+        values = [one for one in found.get(key, []) if value in ("", one, json.dumps(one))]
+        if not values:
+            sys.exit(f"combinations.py: nothing to try of {word}: " +
+                     (f"{key} is tried with {', '.join(map(json.dumps, found[key]))}" if key in found else "no such key"))
+        again.setdefault(key, []).extend(values)
     with tempfile.TemporaryDirectory(prefix="accel-pairs-") as name:
         folder = pathlib.Path(name)
         keys.write_data(folder)
