@@ -214,10 +214,10 @@ static void matmul_sum_tn_7x3(float *y, float *d_bias, const float *a, const flo
 void constant_1(float *y);
 void cross_entropy_backward_1(float *dlogits, const float *d_loss, const float *logits, const float *lse,
                               const float *scale, const int32_t *targets);
-/* Notes the loss of the micro-batch at hand. */
+/* The loss of the micro-batch at hand goes into the step's. */
 void note_loss(struct progress *progress, const float *result);
 
-/* Adds up the squares of the gradients, in chunks. */
+/* Adds up the squares of the gradients, in chunks, so that their sum is the same in every run. */
 void sum_squares(const float *gradients);
 
 /* Prepares the update: the loss of the step, the norm of its gradient, whether there is an update, its learning rate

@@ -153,19 +153,20 @@ static __device__ float clip_factor(double norm) {
   return (float)fmin(1.0 / (norm + 1e-6), 1.0);
 }
 
-/* The loss of a micro-batch goes into the step's. */
-__global__ void note_loss(struct progress *progress, const float *result) {
+/* The loss of the micro-batch at hand goes into the step's. */
+__global__ void __launch_bounds__(1) note_loss(struct progress *progress, const float *result) {
   const double share = result[0];
   progress->loss = progress->micro == 0 ? share : progress->loss + share;
   progress->micro++;
 }
 
-/* Squares of the gradients, added up in chunks, so that their sum is the same in every run. */
+/* Adds up the squares of the gradients, in chunks, so that their sum is the same in every run. */
 __global__ void __launch_bounds__(512) sum_squares(float *sums, const float *gradients) {
   accel_sum_chunk(sums, gradients, 192);
 }
 
-/* The loss of the step and the norm of its gradient, whether there is an update, its learning rate and factor. */
+/* Prepares the update: the loss of the step, the norm of its gradient, whether there is an update, its learning rate
+ * and factor; these are the report of the step, too. */
 __global__ void __launch_bounds__(512) prepare_update(const float *sums, struct progress *progress) {
   const double squares = accel_sum_of_chunks(sums, 1);
   const double size = sqrt(squares);
