@@ -189,7 +189,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "data", data_value(program));
   jinja_set(arena, context, "optimizer", optimizer_value(program));
   jinja_set(arena, context, "schedule", schedule_value(arena, job));
-  jinja_set(arena, context, "training", training_value(arena, job));
+  jinja_set(arena, context, "training", training_value(program));
   jinja_set(arena, context, "hooks", hooks_value(arena, job));
   jinja_set(arena, context, "step_end", step_end_value(program));
   jinja_set(arena, context, "mesh", mesh_value(program));

@@ -24,7 +24,7 @@ static void set_units(const struct program *program, struct jinja_value value, c
   int *begins = arena_alloc(arena, ((size_t)count + 1) * sizeof *begins);
   int *arrives = arena_alloc(arena, ((size_t)count + 1) * sizeof *arrives);
   int *reduced = arena_alloc(arena, ((size_t)count + 1) * sizeof *reduced);
-  bool comes = count > 0 && program->job->parallelism.zero_stage == 3, leaves = false;
+  bool comes = count > 0 && weights_are_split(program), leaves = false;
   for (int i = 0; i < count; i++) {
     begins[i] = step->begins[i] >= 0 ? step->begins[i] : program->ranks.fsdp_units.count;
     arrives[i] = step->arrives[i] >= 0 ? step->arrives[i] : program->ranks.fsdp_units.count;
@@ -38,7 +38,7 @@ static void set_units(const struct program *program, struct jinja_value value, c
 
 void set_stage_exchange(const struct program *program, struct jinja_value value, const struct step *step) {
   const struct call *call = step->node->call;
-  const bool sends = step->used != NULL && call->forward != NULL && job_reduces_each(program->job);
+  const bool sends = step->used != NULL && call->forward != NULL && gradients_are_split(program);
   set_units(program, value, step, sends);
   jinja_set(program->arena, value, "used",
             numbers_value(program->arena, sends ? step->used : NULL, sends ? call->count : 0));

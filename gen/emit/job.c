@@ -4,6 +4,7 @@
 #include "gen/base/path.h"
 #include "gen/emit/values.h"
 #include "gen/program/optimizers.h"
+#include "gen/program/sharding.h"
 
 /* {path, format, parts: [{path, labels, weight}]}: parts where a path is not enough. */
 static struct jinja_value source_value(struct arena *arena, const struct data_source *source) {
@@ -146,12 +147,14 @@ static void set_epochs(struct arena *arena, struct jinja_value map, const char *
   jinja_set(arena, map, key, value);
 }
 
-struct jinja_value training_value(struct arena *arena, const struct job *job) {
+struct jinja_value training_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
   set_int(arena, value, "steps", job->training.steps);
   set_int(arena, value, "seed", (int64_t)job->training.seed);
   set_int(arena, value, "micro_steps", job->accumulation.num_steps);
-  set_bool(arena, value, "accumulates", job_adds_gradients(job));
+  set_bool(arena, value, "accumulates", gradients_add_up(program));
   set_int(arena, value, "eval_interval", job->training.eval_interval);
   set_epochs(arena, value, "eval_epochs", job->training.eval_epochs);
   set_bool(arena, value, "evaluates", job_evaluates(job));

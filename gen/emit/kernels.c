@@ -125,9 +125,16 @@ struct jinja_value gemms_value(const struct program *program, const struct kerne
   return value;
 }
 
-/* The axis of the mesh along which a kernel exchanges numbers or asks which rank it runs on, as "tp". */
-static void set_mesh_axis(struct arena *arena, struct jinja_value k, const struct node *node) {
+/* The axis of the mesh along which a kernel exchanges numbers or asks which rank it runs on, as "tp"; or those of all
+ * batches, near ranks first. */
+static void set_mesh_axis(const struct program *program, struct jinja_value k, const struct node *node) {
+  struct arena *arena = program->arena;
   const struct op_ranks *ranks = &node->kind->ranks;
+  struct axes batches = {0};
+  for (int i = program->mesh.batches.count - 1; i >= 0; i--)
+    batches.items[batches.count++] = program->mesh.batches.items[i];
+  if (ranks->exchanged != NULL && ranks->exchanged(node).axis < 0)
+    jinja_set(arena, k, "mesh_axes", axis_names_value(arena, batches));
   int axis = ranks->exchanged != NULL ? ranks->exchanged(node).axis : -1;
   if (axis < 0 && ranks->part_axis != NULL) axis = ranks->part_axis(node);
   if (axis >= 0) set_text(arena, k, "mesh_axis", job_axis_names[axis]);
@@ -139,7 +146,7 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   struct jinja_value value = jinja_map(arena), k = jinja_map(arena);
   struct jinja_value inputs = jinja_list(arena), outputs = jinja_list(arena);
   set_attributes(arena, k, node);
-  set_mesh_axis(arena, k, node);
+  set_mesh_axis(program, k, node);
   for (int i = 0; i < node->n_outputs; i++) {
     struct jinja_value operand = operand_value(arena, kernel, &kernel->outputs[i]);
     set_bool(arena, operand, "workspace", node->kind->memory.workspace >> op_described(node->kind, i) & 1);

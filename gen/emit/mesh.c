@@ -9,8 +9,7 @@
 #include "gen/program/sharding.h"
 #include "gen/program/target.h"
 
-/* As the runtime's enum has it after ACCEL_; "": no axis. */
-static const char *axis_name(struct arena *arena, enum axis axis) {
+const char *axis_name(struct arena *arena, enum axis axis) {
   if (axis == AXES) return "";
   char *name = arena_string(arena, job_axis_names[axis]);
   for (char *c = name; *c != '\0'; c++) *c = (char)toupper((unsigned char)*c);
@@ -30,7 +29,7 @@ static struct jinja_value axes_value(const struct program *program) {
   return list;
 }
 
-static struct jinja_value names_value(struct arena *arena, struct axes axes) {
+struct jinja_value axis_names_value(struct arena *arena, struct axes axes) {
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < axes.count; i++) jinja_push(arena, list, jinja_string(arena, axis_name(arena, axes.items[i])));
   return list;
@@ -165,7 +164,7 @@ struct jinja_value mesh_value(const struct program *program) {
            !alone && job_data_ranks(job) > 1 && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
   set_bool(arena, value, "sharded", !alone && is_sharded(program));
   set_bool(arena, value, "own_gradients", !alone && shard_has_own_gradients(program));
-  set_bool(arena, value, "reduces_each", !alone && job_reduces_each(job));
+  set_bool(arena, value, "reduces_each", !alone && gradients_are_split(program));
   set_bool(arena, value, "parts", !alone && weights_are_split(program)); /* of weights on each rank */
   set_bool(arena, value, "arrives_apart", !alone && shard_arrives_apart(program));
   set_bool(arena, value, "adds_up", !alone && shard_adds_up(program));
@@ -194,7 +193,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_int(arena, value, "timeout", job->devices.timeout);
   set_bool(arena, value, "numa_affinity", job->devices.numa_affinity);
   jinja_set(arena, value, "axes", axes_value(program));
-  jinja_set(arena, value, "data_axes", names_value(arena, program->mesh.batches));
+  jinja_set(arena, value, "data_axes", axis_names_value(arena, program->mesh.batches));
   const struct axes axes = summed_along(program, NULL);
   set_text(arena, value, "summed_along", axis_name(arena, axes.count > 0 ? axes.items[0] : AXES));
   set_bool(arena, value, "sums_along_two", sums_along_two(program));

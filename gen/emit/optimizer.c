@@ -248,9 +248,10 @@ static struct jinja_value rule_value(const struct program *program, const struct
            is_sharded(program) ? "" : bits16_name(program)); /* else after what makes it whole */
   set_bool(arena, value, "sharded", is_sharded(program));
   set_bool(arena, value, "own_gradients", shard_has_own_gradients(program));
-  set_bool(arena, value, "exact_norm", job_has_tree(job));           /* the same however gradients are divided */
-  set_bool(arena, value, "parts", job->parallelism.zero_stage == 3); /* weights, too, are there in part */
-  bool deals = job->parallelism.axes[AXIS_EP] > 1, cuts = job->parallelism.axes[AXIS_TP] > 1, splits = deals || cuts;
+  set_bool(arena, value, "exact_norm", job_has_tree(job));     /* the same however gradients are divided */
+  set_bool(arena, value, "parts", weights_are_split(program)); /* weights, too, are there in part */
+  const bool deals = mesh_ranks(program, DIVIDES_EXPERTS) > 1, cuts = mesh_ranks(program, DIVIDES_TENSORS) > 1;
+  const bool splits = deals || cuts;
   set_bool(arena, value, "splits_tensors", splits);
   set_text(arena, value, "split_along", cuts ? "TP" : "EP");
   set_bool(arena, value, "deals_others", cuts && deals);
@@ -261,7 +262,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
   }
   jinja_set(arena, value, "first_ranges", stage_ranges_value(program, ranges));
   set_stage_gradients(program, value);
-  set_int(arena, value, "shards", job->parallelism.axes[AXIS_DP_SHARD]);
+  set_int(arena, value, "shards", ranks_along(program, program->mesh.shards));
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
   set_bool(arena, value, "grows", grows);
   bool by_chance = optimizer_state_dtype(job) == STATE_BF16_STOCHASTIC;

@@ -140,7 +140,7 @@ static void set_gradients(const struct program *program, enum gradient_set set, 
 void set_stage_gradients(const struct program *program, struct jinja_value value) {
   static const struct stage_table whole = {"stage_gradients", "first_gradients", "counted_gradients"};
   static const struct stage_table cut = {"split_stage_gradients", "first_split_gradients", "counted_split_gradients"};
-  bool splits = program->job->parallelism.axes[AXIS_TP] > 1;
+  bool splits = mesh_ranks(program, DIVIDES_TENSORS) > 1;
   if (program->ranks.pipeline.stages == 0) return;
   set_gradients(program, splits ? GRADIENTS_WHOLE : GRADIENTS_ALL, value, whole);
   if (splits) set_gradients(program, GRADIENTS_CUT, value, cut);

@@ -88,7 +88,7 @@ struct jinja_value hooks_value(struct arena *arena, const struct job *job);
 /* How long, from which seed and with which cadences it is trained: {steps, seed, micro_steps, metrics, stopping:
  * {metric, greater, patience, threshold, restore_best}, ...}; `stopping` is empty where evaluations do not end the run.
  */
-struct jinja_value training_value(struct arena *arena, const struct job *job);
+struct jinja_value training_value(const struct program *program);
 
 /* How the run is saved and continued, and the size of the copy from which it is saved. */
 struct jinja_value checkpoint_value(const struct program *program);
@@ -161,6 +161,10 @@ struct jinja_value gemms_value(const struct program *program, const struct kerne
 
 /* How the weights are updated: the numbers of the rule, its groups, and what it keeps. */
 struct jinja_value optimizer_value(const struct program *program);
+
+/* An axis as the runtime's enum has it after ACCEL_; "": none. The same of several. */
+const char *axis_name(struct arena *arena, enum axis axis);
+struct jinja_value axis_names_value(struct arena *arena, struct axes axes);
 
 /* The grid of ranks and what they do together: {ranks, batch_ranks, data_ranks, axes: [{name, length}], buckets:
  * [{what, first, count}], local_steps, averaged: the same of weights, asks_rank, timeout}, and sync_each_batch; {ranks:

@@ -228,8 +228,8 @@ struct op_exchange {
 
 /* Asked by the plan for several ranks. */
 struct op_ranks {
-  /* The same operation where its statistics are over the batches of all ranks: it has the attributes "replicas" and
-   * "shards", the ranks along either axis, and more outputs after this one's. NULL: it has no statistics of a batch. */
+  /* The same operation where its statistics are over the batches of all ranks: it has the attribute "ranks",
+   * how many they are, and more outputs after this one's. NULL: it has no statistics of a batch. */
   const struct op_kind *over_ranks;
   /* What the kernel exchanges with other ranks. NULL: nothing. */
   struct op_exchange (*exchanged)(const struct node *node);

@@ -44,7 +44,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
 
 /* The ranks whose batches are one. */
 static int64_t ranks_of(const struct node *node) {
-  return node->kind->ranks.exchanged != NULL ? node_int(node, "replicas") * node_int(node, "shards") : 1;
+  return node->kind->ranks.exchanged != NULL ? node_int(node, "ranks") : 1;
 }
 
 /* The mean of a channel's elements, or of their squares about `centre`. */
@@ -113,9 +113,8 @@ static struct value *evaluated(struct builder *builder, const struct node *node)
 
 static void gradient_over_ranks(struct builder *builder, const struct node *node, struct value *const *dy,
                                 struct value **dx) {
-  struct attribute ranks[] = {attribute_int("replicas", node_int(node, "replicas")),
-                              attribute_int("shards", node_int(node, "shards"))};
-  differentiate(builder, node, "sync_batch_norm_backward", ranks, 2, dy[0], dx);
+  struct attribute ranks = attribute_int("ranks", node_int(node, "ranks"));
+  differentiate(builder, node, "sync_batch_norm_backward", &ranks, 1, dy[0], dx);
 }
 
 /* After the other `count` results, workspace for two sums of each channel. */

@@ -144,7 +144,7 @@ void plan_state(struct program *program) {
   int64_t elements = program->weights->bytes / dtype_size(DTYPE_FLOAT32);
   const struct job *job = program->job;
   if (program->kind != PROGRAM_TRAIN) return;
-  bool parts = job->parallelism.zero_stage == 3;
+  bool parts = weights_are_split(program);
   add(program,
       (struct state){.file = "model", .name = "", .member = parts ? "all_weights" : "weights", .count = elements});
   if (parts) divide(program);

@@ -15,7 +15,7 @@ int64_t shard_last(const struct program *program, const struct flat_range *range
 }
 
 bool shard_adds_up(const struct program *program) {
-  return is_sharded(program) && job_reduces_each(program->job) && program->job->accumulation.num_steps > 1;
+  return gradients_are_split(program) && program->job->accumulation.num_steps > 1;
 }
 
 bool shard_arrives_apart(const struct program *program) {
@@ -28,4 +28,14 @@ bool shard_sends_otherwise(const struct program *program) {
 
 bool weights_are_split(const struct program *program) {
   return program->mesh.axes[program->mesh.shards].weights == PLACED_SPLIT;
+}
+
+bool gradients_are_split(const struct program *program) {
+  const bool adds_first = job_has_tree(program->job) && program->job->accumulation.num_steps > 1;
+  return program->mesh.axes[program->mesh.shards].gradients == PLACED_SPLIT && !adds_first;
+}
+
+bool gradients_add_up(const struct program *program) {
+  const bool kept = program->ranks.pipeline.stages > 0; /* each stage sends what all of its micro-batches added up to */
+  return job_accumulates(program->job) && (!gradients_are_split(program) || kept);
 }

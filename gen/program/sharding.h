@@ -27,7 +27,14 @@ bool shard_arrives_apart(const struct program *program);
  * then added up over the ranks that have the same part. */
 bool shard_sends_otherwise(const struct program *program);
 
-/* Whether weights are split, too. */
+/* Whether weights are split, too; they are then gathered before each use. */
 bool weights_are_split(const struct program *program);
+
+/* Whether the gradients that micro-batches add to are split, too: each sends its own, as no rank has the memory for
+ * all. In a tree a rank's own micro-batches add up first: with several, gradients are needed until the last one. */
+bool gradients_are_split(const struct program *program);
+
+/* Whether micro-batches add to the gradients of those before them on a rank. */
+bool gradients_add_up(const struct program *program);
 
 #endif

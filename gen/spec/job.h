@@ -376,15 +376,6 @@ int64_t job_batch_ranks(const struct job *job);
 /* By how much the numbers of neighbours along an axis differ (rt_stride_along). */
 int64_t job_axis_stride(const struct job *job, enum axis axis);
 
-/* Whether micro-batches add to the gradients of those before them. */
-bool job_adds_gradients(const struct job *job);
-
-/* Whether gradients are added up over ranks after each micro-batch, as none of them has the memory for all. */
-bool job_reduces_each(const struct job *job);
-
-/* Whether ranks hold a few layers at a time, of weights or of gradients. */
-bool job_folds(const struct job *job);
-
 /* Whether gradients add up in an order that does not depend on how a step's micro-batches are divided into ranks and
  * accumulation: then each micro-batch's are its own until they are added. */
 bool job_has_tree(const struct job *job);

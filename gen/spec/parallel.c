@@ -42,19 +42,6 @@ int64_t job_round(const struct job *job) {
   return job_batch_ranks(job) * (job_has_tree(job) ? job->accumulation.num_steps : 1);
 }
 
-bool job_adds_gradients(const struct job *job) {
-  return job_accumulates(job) && (!job_reduces_each(job) || job->parallelism.axes[AXIS_PP] > 1);
-}
-
-/* In a tree a rank's own micro-batches add up first: with several, gradients are needed until the last one. */
-bool job_reduces_each(const struct job *job) {
-  return job->parallelism.zero_stage >= 2 && !(job_has_tree(job) && job->accumulation.num_steps > 1);
-}
-
-bool job_folds(const struct job *job) {
-  return job_reduces_each(job) || job->parallelism.zero_stage == 3;
-}
-
 int64_t job_adding_ranks(const struct job *job) {
   return job->parallelism.local_steps > 0 || job->parallelism.power_sgd.on ? 1 : job_data_ranks(job);
 }

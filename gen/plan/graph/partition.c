@@ -294,17 +294,17 @@ static bool divide_residual(struct partition *partition, struct diagnostics *dia
 static const bool *partial_gradients(const struct partition *partition) {
   const struct program *program = partition->program;
   const struct job *job = program->job;
-  if (job->parallelism.zero_stage == 0 && job->parallelism.local_steps == 0 && !job->parallelism.power_sgd.on)
+  if (program->mesh.shards == AXES && job->parallelism.local_steps == 0 && !job->parallelism.power_sgd.on)
     return mark_partial_gradients(&partition->placements, partition->nodes);
   return arena_alloc(program->arena, ((size_t)program->graph->next_value + 1) * sizeof(bool));
 }
 
 /* Along the axis whose ranks take the same batches. */
 static bool divide_tensors(struct program *program, struct builder *builder, struct diagnostics *diags) {
-  struct partition partition = {.program = program, .axis = AXIS_TP};
-  int64_t ranks = program->job->parallelism.axes[AXIS_TP];
+  struct partition partition = {.program = program, .axis = mesh_dividing(program, DIVIDES_TENSORS)};
+  const int64_t ranks = ranks_along(program, partition.axis);
   if (ranks <= 1) return true;
-  open_placements(&partition.placements, program, ranks, program->job->parallelism.axes[AXIS_SP]);
+  open_placements(&partition.placements, program, ranks, mesh_ranks(program, DIVIDES_HEADS));
   if (!place_by_plan(&partition.placements, diags)) return false;
   find_placements(&partition.placements);
   note_undivided(&partition.placements);
@@ -325,7 +325,8 @@ static bool divide_tensors(struct program *program, struct builder *builder, str
 
 bool partition(struct program *program, struct builder *builder, struct diagnostics *diags) {
   const struct job *job = program->job;
-  int64_t owners = job->parallelism.axes[AXIS_EP];
+  const enum axis axis = mesh_dividing(program, DIVIDES_EXPERTS);
   if (!divide_tensors(program, builder, diags)) return false;
-  return owners <= 1 || deal_groups(program, builder, AXIS_EP, owners, job_where(job, "parallelism.ep"), diags);
+  return axis == AXES ||
+         deal_groups(program, builder, axis, ranks_along(program, axis), job_where(job, "parallelism.ep"), diags);
 }

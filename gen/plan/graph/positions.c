@@ -318,11 +318,15 @@ static bool seed(struct positions *positions) {
   return false;
 }
 
+static struct along along(const struct program *program, enum divides divides) {
+  return (struct along){mesh_dividing(program, divides), mesh_ranks(program, divides)};
+}
+
 bool divide_positions(struct program *program, struct builder *builder, struct diagnostics *diags) {
   const struct graph *graph = program->graph;
   struct positions positions = {.program = program, .builder = builder, .diags = diags};
-  positions.keys = (struct along){AXIS_CP, program->job->parallelism.axes[AXIS_CP]};
-  positions.heads = (struct along){AXIS_SP, program->job->parallelism.axes[AXIS_SP]};
+  positions.keys = along(program, DIVIDES_KEYS);
+  positions.heads = along(program, DIVIDES_HEADS);
   positions.ranks = positions.keys.ranks * positions.heads.ranks;
   if (positions.ranks <= 1 || program->kind != PROGRAM_TRAIN) return true;
   open_divided(&positions);

@@ -60,7 +60,7 @@ static int64_t count_layers_of(const struct loops *loops) {
 
 /* Each rank has several stages of so many layers; of an encoder and a decoder, a stage has layers of one of them. */
 static bool check_chunks(const struct program *program, const struct loops *loops, struct diagnostics *diags) {
-  const int64_t ranks = program->job->parallelism.axes[AXIS_PP], each = program->job->parallelism.chunk_layers;
+  const int64_t ranks = mesh_ranks(program, DIVIDES_LAYERS), each = program->job->parallelism.chunk_layers;
   const int64_t count = count_layers_of(loops);
   const struct node *layers = loops->items[0];
   struct location where = job_where(program->job, "parallelism.megatron.num_layers_per_virtual_pipeline_stage");
@@ -107,7 +107,7 @@ static bool check_count(const struct program *program, const struct node *layers
 
 /* Of an encoder and a decoder. */
 static bool check_two(const struct program *program, const struct loops *loops, struct diagnostics *diags) {
-  const int ranks = (int)program->job->parallelism.axes[AXIS_PP], first = first_stages(program, loops, ranks);
+  const int ranks = (int)mesh_ranks(program, DIVIDES_LAYERS), first = first_stages(program, loops, ranks);
   if (program->job->parallelism.pp_schedule == SCHEDULE_ZERO_BUBBLE) {
     diag_error(diags, job_where(program->job, "parallelism.pp_schedule"),
                "stages of an encoder and a decoder have not been run with zero_bubble");
@@ -126,7 +126,7 @@ static bool check_two(const struct program *program, const struct loops *loops, 
 }
 
 static bool check(const struct program *program, const struct loops *loops, struct diagnostics *diags) {
-  int64_t stages = program->job->parallelism.axes[AXIS_PP];
+  int64_t stages = mesh_ranks(program, DIVIDES_LAYERS);
   struct location where = job_where(program->job, "parallelism.pp");
   bool once = loops->count > 0;
   for (int i = 0; i < loops->count; i++) once = once && runs_once(program->graph, loops->items[i]->region);
@@ -263,7 +263,7 @@ static struct node **divide_entry(const struct program *program, const struct re
 }
 
 bool divide_layers(struct program *program, struct diagnostics *diags) {
-  const int ranks = (int)program->job->parallelism.axes[AXIS_PP];
+  const int ranks = (int)mesh_ranks(program, DIVIDES_LAYERS);
   if (ranks <= 1) return true;
   const struct loops loops = loops_of(program->arena, program->graph->entry);
   if (!check(program, &loops, diags) || !check_buffers(program, diags)) return false;

@@ -8,8 +8,7 @@ static void spread(struct program *program, struct node *node) {
   enum dtype dtypes[MAX_OUTPUTS];
   const char *error;
   node->kind = node->kind->ranks.over_ranks;
-  node->attributes[node->n_attributes++] = attribute_int("replicas", program->job->parallelism.axes[AXIS_DP_REPLICATE]);
-  node->attributes[node->n_attributes++] = attribute_int("shards", program->job->parallelism.axes[AXIS_DP_SHARD]);
+  node->attributes[node->n_attributes++] = attribute_int("ranks", job_data_ranks(program->job));
   int before = node->n_outputs, count = node->kind->infer(program->arena, node, shapes, dtypes, &error);
   for (int i = before; i < count; i++)
     node_output(program->graph, node, shapes[i], dtypes[i])->name = node->kind->output_names[i];

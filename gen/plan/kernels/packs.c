@@ -7,6 +7,7 @@
 #include "gen/plan/memory/layout.h"
 #include "gen/program/kernels.h"
 #include "gen/program/optimizers.h"
+#include "gen/program/sharding.h"
 #include "gen/program/storage.h"
 #include "gen/program/target.h"
 #include "gen/program/weights.h"
@@ -19,7 +20,7 @@ enum { PACKED = 1 }; /* the input that a library may have in a layout of its own
 static bool weights_stay(const struct program *program) {
   const struct job *job = program->job;
   return program->kind == PROGRAM_TRAIN && program->target->library.packs && !job->training.deterministic &&
-         job->parallelism.reproducible == REPRODUCIBLE_OFF && job->parallelism.zero_stage != 3 &&
+         job->parallelism.reproducible == REPRODUCIBLE_OFF && !weights_are_split(program) &&
          !job_optimizer(job)->in_backward;
 }
 

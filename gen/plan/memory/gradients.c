@@ -6,6 +6,7 @@
 #include "gen/plan/graph/weight_walk.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/program/optimizers.h"
+#include "gen/program/sharding.h"
 #include "gen/program/weight_names.h"
 #include "gen/program/weights.h"
 
@@ -150,7 +151,7 @@ void plan_gradients(struct program *program) {
   counts.contributions = arena_alloc(program->arena, bytes);
   counts.first = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *counts.first);
   weight_walk_from(&walk, backward);
-  for (int r = 0; r < graph->n_regions && job_adds_gradients(program->job); r++)
+  for (int r = 0; r < graph->n_regions && gradients_add_up(program); r++)
     for (int i = 0; i < graph->regions[r]->gradients.count; i++)
       graph->regions[r]->gradients.items[i].accumulate = true;
   choose_in_backward(program, &walk);
@@ -207,7 +208,7 @@ static bool check_buffers(const struct program *program, struct diagnostics *dia
 
 /* The tree of what is trained, along with a program's own. */
 bool plan_trained(struct program *program, struct diagnostics *diags) {
-  bool some = job_folds(program->job); /* they have a layout of their own */
+  bool some = weights_are_split(program) || gradients_are_split(program); /* they have a layout of their own */
   if (!check_buffers(program, diags)) return false;
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];

@@ -7,7 +7,7 @@
 /* Decides which parameters are updated within the backward, so that their gradients are not stored, and which gradients
  * are written and which are added: in the order of the backward run, the first contribution to
  * a parameter writes, unless the same code adds elsewhere; then all add and weight.zero requires zeros before. Where
- * micro-batches add up so (job_adds_gradients), all add. Sets the accumulate flags of the graph's gradients. */
+ * micro-batches add up so (gradients_add_up), all add. Sets the accumulate flags of the graph's gradients. */
 void plan_gradients(struct program *program);
 
 /* Fills program->gradients and the offset of each weight's gradient, after plan_gradients. False with an error when

@@ -156,8 +156,8 @@ int64_t wire_width(const struct job *job) {
 }
 
 /* Whether each micro-batch sends its gradients. */
-static bool sends_each(const struct job *job) {
-  return job->parallelism.sync_each_batch || job_reduces_each(job);
+static bool sends_each(const struct program *program) {
+  return program->job->parallelism.sync_each_batch || gradients_are_split(program);
 }
 
 enum collective_kind summing_collective(const struct program *program, enum axis axis) {
@@ -174,7 +174,7 @@ static void begin_bucket(struct program *program, const struct gradient *gradien
                               .width = wire_width(job),
                               .first = gradient->first,
                               .count = gradient->end - gradient->first,
-                              .times = sends_each(job) ? job->accumulation.num_steps : 1};
+                              .times = sends_each(program) ? job->accumulation.num_steps : 1};
   if (gradient->ready < INT_MAX) ARENA_PUSH(program->arena, program->ranks.collectives, bucket);
   if (is_sharded(program)) shard_begin(program, gradient->weight);
 }
@@ -262,7 +262,7 @@ static void add_of_batches(struct program *program) {
   const struct gradient *gradients = gradients_of(program, order.ready, &count);
   mark_steps(program, &order, add_buckets(program, &order, gradients, count));
   program->ranks.sends_always =
-      program->job->accumulation.num_steps == 1 || (sends_each(program->job) && !shard_sends_otherwise(program));
+      program->job->accumulation.num_steps == 1 || (sends_each(program) && !shard_sends_otherwise(program));
   if (job_has_tree(program->job))
     tree_losses(program);
   else

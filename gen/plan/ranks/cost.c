@@ -34,7 +34,7 @@ struct group {
 static struct group group_of(const struct program *program, enum axis axis) {
   const struct job *job = program->job;
   int64_t each = job->devices.ranks / job->devices.nodes, stride = job_axis_stride(job, axis);
-  int64_t ranks = job->parallelism.axes[axis];
+  int64_t ranks = ranks_along(program, axis);
   int64_t together = each / stride < 1 ? 1 : each / stride; /* of a group on a machine */
   return (struct group){.ranks = ranks,
                         .sharing = (double)each,

@@ -38,8 +38,7 @@ static int64_t elements_of(const struct weight_node *node) {
 static bool has_gradient_alone(const struct program *program, const struct weight_node *node) {
   if (node->parameter != NULL) {
     const struct weight *weight = weight_named(program->weights, node->path);
-    return weight->gradient >= 0 &&
-           (!weight->zero || job_adds_gradients(program->job)); /* cleared, it may be added to */
+    return weight->gradient >= 0 && (!weight->zero || gradients_add_up(program)); /* cleared, it may be added to */
   }
   for (int i = 0; i < node->n_children; i++)
     if (!has_gradient_alone(program, node->children[i])) return false;
@@ -156,8 +155,8 @@ static void give_slots(struct weight_tree *tree, const char *path) {
 }
 
 static void fold_array(struct program *program, const struct weight_array *array) {
-  if (program->job->parallelism.zero_stage == 3) give_slots(program->weights, array->elements[0]->path);
-  if (job_reduces_each(program->job)) give_slots(program->gradients, array->elements[0]->path);
+  if (weights_are_split(program)) give_slots(program->weights, array->elements[0]->path);
+  if (gradients_are_split(program)) give_slots(program->gradients, array->elements[0]->path);
   for (int i = 0; i < array->count; i++) {
     struct fsdp_unit unit = {.path = array->elements[i]->path};
     ARENA_PUSH(program->arena, program->ranks.fsdp_units, unit);
@@ -173,7 +172,7 @@ static struct location cause_of(const struct job *job) {
 
 /* Ranks have a shard of each sharded weight. */
 static bool check_all_trained(const struct program *program, struct diagnostics *diags) {
-  for (int i = 0; i < program->weights->count && program->job->parallelism.zero_stage == 3; i++) {
+  for (int i = 0; i < program->weights->count && weights_are_split(program); i++) {
     if (program->weights->items[i].gradient >= 0) continue;
     diag_error(diags, cause_of(program->job), "'%s' is not trained, so no update would gather its shards",
                program->weights->items[i].path);
@@ -216,7 +215,8 @@ bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
   static const char *const root[] = {""};
   struct folding folding = {.program = program, .newest = -1};
   const struct region *backward = graph_backward_of(program->graph, program->graph->entry);
-  if (program->kind != PROGRAM_TRAIN || !job_folds(program->job) || backward == NULL) return true;
+  if (program->kind != PROGRAM_TRAIN || backward == NULL) return true;
+  if (!weights_are_split(program) && !gradients_are_split(program)) return true;
   if (!check_wrapped(program, diags) || !check_ignored(program, diags) || !check_all_trained(program, diags))
     return false;
   add_candidates(&folding, program->weights->root);
@@ -302,7 +302,7 @@ static void add_uses(struct program *program, struct use_list *list, const struc
 }
 
 static const struct weight_node *unit_node(const struct program *program, int unit) {
-  const struct weight_tree *tree = program->job->parallelism.zero_stage == 3 ? program->weights : program->gradients;
+  const struct weight_tree *tree = weights_are_split(program) ? program->weights : program->gradients;
   return weight_node_at(tree->root, program->ranks.fsdp_units.items[unit].path);
 }
 
@@ -368,9 +368,9 @@ void plan_gathers(struct program *program) {
   add_uses(program, &forward, program->entry.forward, 0, root);
   add_uses(program, &backward, program->entry.backward, 0, root);
   if (program->entry.second != NULL) add_uses(program, &evaluation, program->entry.second, 0, root);
-  if (job_reduces_each(program->job)) add_settled(program, &backward);
+  if (gradients_are_split(program)) add_settled(program, &backward);
   program->ranks.first_fsdp_unit = forward.items[0].fsdp_unit;
-  if (program->job->parallelism.zero_stage < 3) return;
+  if (!weights_are_split(program)) return;
   bool *here = arena_alloc(program->arena, ((size_t)program->ranks.fsdp_units.count + 1) * sizeof *here);
   add_gathers(program, &evaluation, here);
   memset(here, 0, (size_t)program->ranks.fsdp_units.count * sizeof *here);

@@ -99,7 +99,7 @@ static void count_parameters(struct program *program) {
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
     enum placement_form form = weight->parameter->placement.form;
-    int64_t ranks = form == PLACED_WHOLE ? 1 : program->job->parallelism.axes[weight->parameter->axis];
+    int64_t ranks = form == PLACED_WHOLE ? 1 : ranks_along(program, (enum axis)weight->parameter->axis);
     int64_t own = shape_count(weight->parameter->shape);
     figures->n_tied += weight->tied;
     if (weight->parameter->buffer) continue;

@@ -10,47 +10,62 @@ static void add_tensors(struct text *text, const struct program *program) {
               program->figures.n_split, program->weights->count, placed->split, placed->values);
 }
 
-static void add_shards(struct text *text, const struct program *program) {
-  static const char *const parts[] = {"", "states", "states and gradients", "states, gradients and weights"};
-  static const char *const wholes[] = {"states, gradients and weights whole", "; gradients and weights whole",
-                                       "; weights whole", ""};
-  int stage = program->job->parallelism.zero_stage;
-  bool same = program->job->parallelism.axes[AXIS_DP_SHARD] == job_sequence_ranks(program->job);
-  text_printf(text, "%s%s%s; %s", parts[stage], stage > 0 ? " in parts" : "", wholes[stage],
-              same ? "the same batches" : "batches of their own");
+/* Of what the optimizer works on. */
+static const char *placement_of_states(const struct mesh_axis *axis) {
+  if (axis->states == PLACED_WHOLE) return "parameters and states whole, gradients added up";
+  if (axis->gradients == PLACED_PARTIAL) return "states in parts; gradients and weights whole";
+  if (axis->weights == PLACED_WHOLE) return "states and gradients in parts; weights whole";
+  return "states, gradients and weights in parts";
+}
+
+/* Different batches of the ranks along an axis: those that it counts along others take the same. */
+static int64_t batches_along(const struct program *program, enum axis axis) {
+  int64_t ranks = ranks_along(program, axis);
+  for (int other = 0; other < AXES; other++)
+    if (program->mesh.axes[other].within == axis) ranks /= ranks_along(program, (enum axis)other);
+  return ranks;
 }
 
 static void add_axis(struct text *text, const struct program *program, enum axis axis) {
-  static const char *const others[AXES] = {
-      [AXIS_DP_REPLICATE] = "parameters and states whole, gradients added up; batches of their own",
-      [AXIS_PP] = "each has some layers, with their gradients and states; the same batches",
-      [AXIS_CP] = "parameters and states whole, gradients added up; positions in parts",
-      [AXIS_SP] = "parameters and states whole, gradients added up; positions in parts",
-      [AXIS_EP] =
-          "each has some experts, with their gradients and states; other parameters whole; batches of their own"};
-  const bool counted = (axis == AXIS_CP || axis == AXIS_SP) && program->job->parallelism.zero_stage > 0;
-  text_printf(text, "placement %s: ", job_axis_names[axis]);
-  if (counted)
-    text_puts(text, "among the ranks along dp_shard; positions in parts");
-  else if (axis == AXIS_TP)
+  const struct mesh_axis *placed = &program->mesh.axes[axis], *within = &program->mesh.axes[placed->within];
+  switch (placed->divides) {
+  case DIVIDES_BATCHES:
+    text_printf(text, "%s; %s", placement_of_states(placed),
+                batches_along(program, axis) > 1 ? "batches of their own" : "the same batches");
+    break;
+  case DIVIDES_KEYS:
+  case DIVIDES_HEADS:
+    if (within->states == PLACED_WHOLE)
+      text_printf(text, "%s; positions in parts", placement_of_states(within));
+    else
+      text_printf(text, "among the ranks along %s; positions in parts", job_axis_names[placed->within]);
+    break;
+  case DIVIDES_LAYERS:
+    text_puts(text, "each has some layers, with their gradients and states; the same batches");
+    break;
+  case DIVIDES_TENSORS:
     add_tensors(text, program);
-  else if (axis == AXIS_DP_SHARD)
-    add_shards(text, program);
-  else
-    text_puts(text, others[axis]);
-  text_puts(text, "\n");
+    break;
+  case DIVIDES_EXPERTS:
+    text_puts(text,
+              "each has some experts, with their gradients and states; other parameters whole; batches of their own");
+  }
 }
 
-/* Ranks along dp_replicate but those along cp and sp, where it counts them too. */
-static int64_t length_of(const struct job *job, enum axis axis) {
-  const bool counts = axis == AXIS_DP_REPLICATE && job->parallelism.zero_stage == 0;
-  return job->parallelism.axes[axis] / (counts ? job_sequence_ranks(job) : 1);
+/* Whether the ranks along it differ in more than the positions that other axes divide. */
+static bool is_told(const struct program *program, enum axis axis) {
+  return batches_along(program, axis) > 1 ||
+         (ranks_along(program, axis) > 1 && program->mesh.axes[axis].states == PLACED_SPLIT);
 }
 
 const char *placements_text(const struct program *program) {
   struct text text = text_in(program->arena);
-  for (int axis = 0; axis < AXES; axis++)
-    if (length_of(program->job, (enum axis)axis) > 1) add_axis(&text, program, (enum axis)axis);
+  for (int axis = 0; axis < AXES; axis++) {
+    if (!is_told(program, (enum axis)axis)) continue;
+    text_printf(&text, "placement %s: ", job_axis_names[axis]);
+    add_axis(&text, program, (enum axis)axis);
+    text_puts(&text, "\n");
+  }
   for (int i = 0; i < program->ranks.placed.n_whole; i++)
     text_printf(&text, "whole     %s\n", program->ranks.placed.whole[i]);
   return text_string(&text);

@@ -32,13 +32,13 @@ static void add_model(struct text *text, const struct program *program) {
 
 /* The axis whose ranks divide parameters. */
 static enum axis split_axis(const struct program *program) {
-  return program->figures.n_dealt > 0 ? AXIS_EP : AXIS_TP;
+  return mesh_dividing(program, program->figures.n_dealt > 0 ? DIVIDES_EXPERTS : DIVIDES_TENSORS);
 }
 
 /* What tensor or expert parallelism divides. */
 static void add_split(struct text *text, const struct program *program) {
   const struct program_figures *figures = &program->figures;
-  int ranks = (int)program->job->parallelism.axes[split_axis(program)];
+  int ranks = (int)ranks_along(program, split_axis(program));
   int others = figures->n_dealt * (ranks - 1); /* that other ranks have */
   if (figures->n_split == 0) return;
   text_printf(text, "split     %d of %d parameters among %d ranks (%s); each has %s of %s elements\n",
@@ -180,7 +180,7 @@ const char *report_json(const struct program *program, json_t *predicted, json_t
     json_object_set_new(root, "split",
                         json_pack("{s:i, s:I, s:I}", "parameters", program->figures.n_split, "elements",
                                   (json_int_t)program->figures.own_elements, "ranks",
-                                  (json_int_t)job->parallelism.axes[split_axis(program)]));
+                                  (json_int_t)ranks_along(program, split_axis(program))));
   if (root != NULL && program->ranks.pipeline.stages > 0) json_object_set_new(root, "pipeline", stages_json(program));
   struct shared_bytes shared = shared_bytes(program);
   if (root != NULL && program->ranks.collectives.count > 0) {

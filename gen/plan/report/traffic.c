@@ -8,7 +8,7 @@
 #include "gen/plan/ranks/sequence.h"
 
 static long long ranks_of(const struct program *program, const struct collective *collective) {
-  return (long long)program->job->parallelism.axes[collective->axis];
+  return (long long)ranks_along(program, collective->axis);
 }
 
 /* Collectives of a step along an axis, or along all (AXES). */
