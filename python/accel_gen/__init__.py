@@ -1,12 +1,20 @@
-"""The command accel-gen in a Python environment: it is started from here, and Python is gone when it runs."""
+"""accel-gen in Python: the command, and jobs that are built, run and read from a notebook.
 
-import os
-import sys
-from pathlib import Path
+    from accel_gen import Job
 
-ROOT = Path(__file__).parent / "root"  # bin, lib, include and share, as `ninja install` lays them
+    job = Job("job.yaml", {"training.steps": 200})
+    run = job.build().run()
+    run.column("loss")
+"""
+
+from accel_gen.command import main
+
+__all__ = ["AccelGenError", "Job", "Program", "Run", "main"]
 
 
-def main():
-    command = ROOT / "bin" / "accel-gen"
-    os.execv(command, [str(command), *sys.argv[1:]])
+def __getattr__(name):  # the command starts without what only notebooks need
+    if name in __all__:
+        from accel_gen import job
+
+        return getattr(job, name)
+    raise AttributeError(f"module 'accel_gen' has no attribute {name!r}")

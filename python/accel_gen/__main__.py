@@ -1,3 +1,3 @@
-from accel_gen import main
+from accel_gen.command import main
 
 main()
