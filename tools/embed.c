@@ -2,7 +2,7 @@
  *
  * usage: embed OUTPUT.c OUTPUT.c.d TEMPLATES JOB_SCHEMA TUNING_SCHEMA MEASURED_SCHEMA NAMES SOURCE...
  *
- * A SOURCE is a folder, or a file, of what a bundle takes along.
+ * A SOURCE is a folder, or a file, of what a bundle takes along or `accel-gen test` runs.
  *
  * Defines what gen/base/embedded.h declares. Numbers, not string literals: ISO C bounds a literal's length. */
 #include <dirent.h>

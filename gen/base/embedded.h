@@ -12,8 +12,8 @@ struct embedded_file {
 extern const struct embedded_file accel_templates[];
 extern const int accel_template_count;
 
-/* Headers for user code, and what a bundle takes along, by their paths in the source tree: "include/accel/model.h",
- * "runtime/run/start.c", "share/bundle/build.sh". */
+/* Headers for user code, what a bundle takes along, and what `accel-gen test` runs, by their paths in the source tree:
+ * "include/accel/model.h", "runtime/run/start.c", "share/bundle/build.sh". */
 extern const struct embedded_file accel_sources[];
 extern const int accel_source_count;
 

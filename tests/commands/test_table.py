@@ -78,15 +78,19 @@ def arguments(command):
     """So that nothing is found that a command could work on."""
     words = {"JOB": ["/none/job.yaml"], "model": ["model", "check", "/none/model.c"], "checkpoint": ["checkpoint", "list", "/none"],
              "diff": ["diff", "/none/a.yaml", "/none/b.yaml"], "launch": ["launch"], "explain": ["explain", "/none/a.c:1"],
-             "help": ["help"], "env": ["env"], "version": ["version"]}
+             "help": ["help"], "env": ["env"], "test": ["test"], "version": ["version"]}
     return words.get(command, [command, "/none/file"])
 
 
+# So that nothing is done: arguments that are not there, or one too many.
+AFTER = {"launch": ["/none/job.yaml", "/none/program"], "env": ["/none/file"], "test": ["/none/file"]}
+
+
 def refused(command, name, value, choice):
-    numbers = {"--nodes": "2", "--rounds": "1", "--set": "a=1", "--latency": "1", "--bandwidth": "1", "--step": "1"}
+    numbers = {"--nodes": "2", "--rounds": "1", "--ranks": "1", "--set": "a=1", "--latency": "1", "--bandwidth": "1", "--step": "1"}
     words = arguments(command)
     words = [*words, name, *([numbers.get(name, choice or "/none")] if value else [])]
-    done = run(*words, *(["/none/job.yaml", "/none/program"] if command == "launch" else []))
+    done = run(*words, *AFTER.get(command, []))
     return re.search(r"does not take|unknown option|is missing after|no value belongs", done.stderr)
 
 

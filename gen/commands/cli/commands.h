@@ -52,6 +52,9 @@ int command_import(const struct options *options);
 /* accel-gen config, and config update FILE: the defaults of a machine, which jobs extend. */
 int command_config(const struct options *options);
 
+/* accel-gen test: a small job on the machines at hand. Status 1 where a check fails. */
+int command_test(const struct options *options);
+
 /* accel-gen env: what the machine has. */
 int command_env(const struct options *options);
 

@@ -196,6 +196,7 @@ const struct command *options_read(struct options *options, int argc, char **arg
   options->fail_on = "unproved";
   options->undefined = "strict";
   options->color = "auto";
+  options->device = "cpu";
   options->rounds = 3;
   options->arguments = arena_alloc(options->arena, ((size_t)argc + 1) * sizeof *options->arguments);
   bool good = read_command(&reader) && read_words(&reader) && (options->asks_help || value_tuning(options));

@@ -62,6 +62,8 @@ struct options {
   const char *tokenizer, *end;          /* --tokenizer FILE and --end TOKEN of `data` */
   const char *text_field, *text_column; /* --text-field NAME and --text-column NAME of `data` */
   const char *by, *hosts;               /* --by NAME and --hosts LIST of `launch` */
+  int ranks;                            /* --ranks N of `test`; 0: what the machines suggest */
+  const char *device;                   /* --device KIND of `test`; "cpu" by default */
   bool print;                           /* --print of `launch` */
   const char *write;                    /* --write ENGINE of `launch` */
   struct job_override *with;            /* --with NAME=VALUE of `launch --write`, in order */

@@ -172,6 +172,15 @@ const struct command command_table[] = {
      .only_words = true,
      .most = 2,
      .run = command_config},
+    {.name = "test",
+     .summary = "run a small job on this machine or cluster, and check it",
+     .about = "Generates, audits, compiles and runs a small job with data of its own: all ranks take their steps, "
+              "operations among ranks give what each rank computes by itself, losses are those of one process, and a "
+              "checkpoint is resumed bit for bit. The exit status is 1 when a check fails. Nothing is left of it.",
+     .page = "launching.md#trying-a-machine",
+     .forms = {{"test [--ranks N] [--hosts A,B,...]", "run a small job on this machine or cluster, and print what it "
+                                                      "proved"}},
+     .run = command_test},
     {.name = "env",
      .summary = "print what this machine has, to paste into an issue",
      .about = "Prints accel-gen's version and commit, the system, processors and instruction sets, memory, limits of "
@@ -293,6 +302,14 @@ const struct option option_table[] = {
                 "sbatch, a manifest of the MPI Operator or of Kubeflow Trainer, a request of SageMaker"},
     {"--with", NULL, "NAME=VALUE", .read = value_with, .commands = " launch ", .page = "launching.md",
      .summary = "with --write: a parameter of the engine, such as image=NAME; may be repeated"},
+    {"--ranks", NULL, "N", .read = value_ranks, .commands = " test ", .page = "launching.md#trying-a-machine",
+     .summary = "the number of ranks: by default those of the Slurm job, one for each GPU, or two on each machine"},
+    {"--hosts", NULL, "A,B,...", MEMBER(hosts), .commands = " test ", .page = "launching.md#trying-a-machine",
+     .summary = "the machines, for mpirun; they share the working folder"},
+    {"--by", NULL, "NAME", .choices = " mpirun srun ", MEMBER(by), .commands = " test ", .page = "launching.md",
+     .summary = "what starts the processes: srun inside a Slurm job, and mpirun elsewhere"},
+    {"--device", NULL, "KIND", .choices = " cpu cuda ", MEMBER(device), .commands = " test ",
+     .summary = "processors (default) or NVIDIA GPUs"},
     {"--print", .commands = " launch ", MEMBER(print), .summary = "print the command without running it"},
     {"--undefined", NULL, "KIND", .choices = " strict lenient chainable debug ", MEMBER(undefined),
      .commands = " render ", .summary = "what an undefined name evaluates to (strict: an error)"},

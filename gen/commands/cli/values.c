@@ -55,13 +55,21 @@ bool value_step(struct options *options, const char *value) {
   return read_quantity(options, value, 1e-3, &options->network.step);
 }
 
-bool value_rounds(struct options *options, const char *value) {
+static bool read_count(struct options *options, const char *name, const char *value, int *count) {
   char *end;
-  long rounds = strtol(value, &end, 10);
-  if (end == value || *end != '\0' || rounds < 1 || rounds > 1000)
-    return options_refuse(options, "--rounds is a number from 1 to 1000, not ", value);
-  options->rounds = (int)rounds;
+  long number = strtol(value, &end, 10);
+  if (end == value || *end != '\0' || number < 1 || number > 1000)
+    return options_refuse(options, arena_printf(options->arena, "%s is a number from 1 to 1000, not ", name), value);
+  *count = (int)number;
   return true;
+}
+
+bool value_rounds(struct options *options, const char *value) {
+  return read_count(options, "--rounds", value, &options->rounds);
+}
+
+bool value_ranks(struct options *options, const char *value) {
+  return read_count(options, "--ranks", value, &options->ranks);
 }
 
 bool value_include(struct options *options, const char *value) {

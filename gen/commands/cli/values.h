@@ -19,6 +19,9 @@ bool value_step(struct options *options, const char *value);
 /* --rounds N */
 bool value_rounds(struct options *options, const char *value);
 
+/* --ranks N */
+bool value_ranks(struct options *options, const char *value);
+
 /* -I DIR */
 bool value_include(struct options *options, const char *value);
 

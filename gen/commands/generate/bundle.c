@@ -71,7 +71,7 @@ static void put_sources(struct filling *filling, const struct needs *needs) {
   static const char own[] = "share/bundle/";
   for (int i = 0; i < accel_source_count; i++) {
     const char *name = accel_sources[i].name;
-    if (!target_takes(needs->target, name, needs->ranks > 1)) continue;
+    if (begins(name, "share/test/") || !target_takes(needs->target, name, needs->ranks > 1)) continue;
     if (begins(name, own)) name += sizeof own - 1;
     put(filling, name, accel_sources[i].text, strlen(accel_sources[i].text));
   }
