@@ -57,7 +57,7 @@ expect "help of a key of another group" 2 "no help on 'training.lr'; did you mea
 expect "an option before the command" 2 'the command comes first, before every option: check' "$gen" --set a=b check "$job"
 expect "help of a group that is a command, too" 0 '^data: a group of keys' "$gen" help job.data
 expect "an unknown command" 2 "unknown command 'buidl'; did you mean 'build'?" "$gen" buidl "$job"
-expect "an unknown command like no other" 2 "unknown command 'test', and no file has this name" "$gen" test
+expect "an unknown command like no other" 2 "unknown command 'unheard', and no file has this name" "$gen" unheard
 expect "an unknown word of a command" 2 'the word after checkpoint is list, show, verify, diff or merge, not lst' "$gen" checkpoint lst .
 expect "a misspelt option" 2 'unknown option --resolve; did you mean --resolved?' "$gen" check "$job" --resolve
 expect "launch with a key" 0 'mpirun --bind-to none -n 2 ./trainer -v$' \
