@@ -194,9 +194,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "numa_affinity", job->devices.numa_affinity);
   jinja_set(arena, value, "axes", axes_value(program));
   jinja_set(arena, value, "data_axes", axis_names_value(arena, program->mesh.batches));
-  const struct axes axes = summed_along(program, NULL);
-  set_text(arena, value, "summed_along", axis_name(arena, axes.count > 0 ? axes.items[0] : AXES));
-  set_bool(arena, value, "sums_along_two", sums_along_two(program));
+  jinja_set(arena, value, "sums", axis_names_value(arena, summed_along(program, NULL)));
   bool local = job->parallelism.local_steps > 0;
   set_int(arena, value, "local_steps", job->parallelism.local_steps);
   if (!is_sharded(program)) jinja_set(arena, value, "buckets", pieces_value(program, true));
