@@ -1,6 +1,7 @@
 /* What a statement has to do with other ranks. */
 #include "gen/emit/values.h"
 #include "gen/program/sharding.h"
+#include "gen/program/storage.h"
 
 /* Buckets of gradients that are complete after a statement, by its iterations, and last, before it; nothing where they
  * are as before. */
@@ -18,13 +19,14 @@ static struct jinja_value numbers_value(struct arena *arena, const int *row, int
 }
 
 /* Of a statement whose iterations use units: what comes and has left before each; fsdp_units.count stands for none. */
-static void set_units(const struct program *program, struct jinja_value value, const struct step *step, bool sends) {
+static void set_units(const struct program *program, struct jinja_value value, const struct step *step, bool gathers,
+                      bool sends) {
   struct arena *arena = program->arena;
   int count = step->used != NULL ? step->node->call->count : 0;
   int *begins = arena_alloc(arena, ((size_t)count + 1) * sizeof *begins);
   int *arrives = arena_alloc(arena, ((size_t)count + 1) * sizeof *arrives);
   int *reduced = arena_alloc(arena, ((size_t)count + 1) * sizeof *reduced);
-  bool comes = count > 0 && weights_are_split(program), leaves = false;
+  bool comes = count > 0 && gathers, leaves = false;
   for (int i = 0; i < count; i++) {
     begins[i] = step->begins[i] >= 0 ? step->begins[i] : program->ranks.fsdp_units.count;
     arrives[i] = step->arrives[i] >= 0 ? step->arrives[i] : program->ranks.fsdp_units.count;
@@ -39,7 +41,8 @@ static void set_units(const struct program *program, struct jinja_value value, c
 void set_stage_exchange(const struct program *program, struct jinja_value value, const struct step *step) {
   const struct call *call = step->node->call;
   const bool sends = step->used != NULL && call->forward != NULL && gradients_are_split(program);
-  set_units(program, value, step, sends);
+  const bool gathers = step->callee != NULL && !is_deferred(step->callee) && weights_are_split(program);
+  set_units(program, value, step, gathers, sends);
   jinja_set(program->arena, value, "used",
             numbers_value(program->arena, sends ? step->used : NULL, sends ? call->count : 0));
 }
@@ -52,6 +55,6 @@ void set_exchange(const struct program *program, struct jinja_value value, const
   }
   bool otherwise = last && shard_sends_otherwise(program);
   if (sends) set_complete(program->arena, value, step);
-  set_units(program, value, step, sends);
+  set_units(program, value, step, weights_are_split(program), sends);
   set_text(program->arena, value, "sender", otherwise ? "send_last_gradients" : "send_gradients");
 }

@@ -38,7 +38,6 @@ static const char whole_sums[] = "its tree of sums is of whole gradients";
 static const char by_index[] = "chance is drawn by an element's index among all weights";
 static const char factors[] = "its factors are of whole matrices";
 static const char again[] = "what is computed again would be saved for the gradients of weights that come later";
-static const char sent[] = "a layer's gradients are sent when its backward ends, and those of weights come later";
 
 static const struct mesh_refusal {
   unsigned divisions; /* that the key, or a value of it, does not go with */
@@ -107,9 +106,6 @@ static const struct mesh_refusal {
     {ZERO_BUBBLE, {"memory.activation_checkpointing", "layers", again, "memory.activation_checkpointing: none"}},
     {ZERO_BUBBLE, {"memory.activation_checkpointing", "functions", again, "memory.activation_checkpointing: none"}},
     {ZERO_BUBBLE, {"memory.activation_checkpointing", "auto", again, "memory.activation_checkpointing: none"}},
-    {ZERO_BUBBLE, {"parallelism.zero_stage", "2", sent, "parallelism.zero_stage: 1"}},
-    {ZERO_BUBBLE, {"parallelism.zero_stage", "3", sent, "parallelism.zero_stage: 1"}},
-    {ZERO_BUBBLE, {"parallelism.fsdp", NULL, sent, "parallelism.zero_stage: 1"}},
     {EXPERTS | ON_GPUS, {"parallelism.zero_stage", NULL, untried_on_gpus, "a job without parallelism.zero_stage"}},
     {EXPERTS | ON_GPUS, {"parallelism.fsdp", NULL, untried_on_gpus, "a job without parallelism.fsdp"}},
     {TENSORS,

@@ -10,6 +10,7 @@
 #include "gen/plan/ranks/tree.h"
 #include "gen/program/match.h"
 #include "gen/program/sharding.h"
+#include "gen/program/storage.h"
 #include "gen/program/weight_names.h"
 #include "gen/program/weights.h"
 
@@ -390,7 +391,8 @@ static struct use_list uses_of_stage(struct program *program, const struct use_l
 }
 
 /* What a stage uses in one way of a micro-batch: which unit comes first, and when the others come. Between two
- * micro-batches of a stage, or its forward and its backward, others may have been where its layers were. */
+ * micro-batches of a stage, or its forward and its backward, others may have been where its layers were. What is
+ * deferred adds to gradients alone. */
 static int plan_stage(struct program *program, const struct function *function, int stage, bool *here) {
   static const char *const root[] = {""};
   struct use_list all = {0};
@@ -398,14 +400,27 @@ static int plan_stage(struct program *program, const struct function *function, 
   struct use_list own = uses_of_stage(program, &all, stage);
   if (function->forward != NULL) add_settled(program, &own);
   memset(here, 0, (size_t)program->ranks.fsdp_units.count * sizeof *here);
-  if (weights_are_split(program)) add_gathers(program, &own, here);
+  if (weights_are_split(program) && !is_deferred(function)) add_gathers(program, &own, here);
   return own.count > 0 ? own.items[0].fsdp_unit : -1;
 }
 
-void plan_stage_gathers(struct program *program) {
+/* A deferred statement of layers that takes weights, which other layers are in the place of by then; NULL: none does.
+ */
+static const struct step *late_reader(const struct program *program) {
+  for (int f = 0; f < program->functions.count; f++)
+    for (int i = 0; i < program->functions.items[f]->n_steps; i++) {
+      const struct step *step = &program->functions.items[f]->steps[i];
+      const struct function *callee = step->callee;
+      for (int s = 0; callee != NULL && is_deferred(callee) && s < callee->region->n_scopes; s++)
+        if (step->used != NULL && (callee->uses_weights[s] || callee->uses_bits16_weights[s])) return step;
+    }
+  return NULL;
+}
+
+bool plan_stage_gathers(struct program *program, struct diagnostics *diags) {
   struct pipeline *pipeline = &program->ranks.pipeline;
   const size_t count = (size_t)pipeline->stages;
-  if (program->ranks.fsdp_units.count == 0) return;
+  if (program->ranks.fsdp_units.count == 0) return true;
   find_flat_ranges(program);
   bool *here = arena_alloc(program->arena, ((size_t)program->ranks.fsdp_units.count + 1) * sizeof *here);
   pipeline->first_units = arena_alloc(program->arena, count * sizeof *pipeline->first_units);
@@ -413,6 +428,15 @@ void plan_stage_gathers(struct program *program) {
   for (int k = 0; k < pipeline->stages; k++) {
     pipeline->first_units[k] = plan_stage(program, program->entry.forward, k, here);
     pipeline->last_units[k] = plan_stage(program, program->entry.backward, k, here);
+    if (program->entry.deferred != NULL) plan_stage(program, program->entry.deferred, k, here);
     if (program->entry.second != NULL) plan_stage(program, program->entry.second, k, here);
   }
+  const struct step *reader = weights_are_split(program) ? late_reader(program) : NULL;
+  if (reader == NULL) return true;
+  diag_error(diags, job_where(program->job, "parallelism.pp_schedule"),
+             "gradients that come later need weights of '%s', and other layers are in their place by then",
+             reader->callee->region->function);
+  diag_note(diags, reader->node->where, "it is called here");
+  diag_help(diags, "use zero_stage: 2, or parallelism.pp_schedule: 1f1b");
+  return false;
 }

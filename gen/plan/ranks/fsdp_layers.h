@@ -21,7 +21,8 @@ int fsdp_unit_of(const struct program *program, const struct weight *weight);
 void plan_gathers(struct program *program);
 
 /* The same of each stage of a pipeline, whose forwards and backwards begin with the gather of their first unit: fills
- * program->ranks.pipeline.first_units and last_units. After the flat ranges are known. */
-void plan_stage_gathers(struct program *program);
+ * program->ranks.pipeline.first_units and last_units. After the flat ranges are known. False with an error at the
+ * schedule where what it defers needs weights. */
+bool plan_stage_gathers(struct program *program, struct diagnostics *diags);
 
 #endif

@@ -311,13 +311,13 @@ static void add_shared(struct program *program) {
 }
 
 /* The sum of gradients of which each rank keeps a part: of layers of which a stage has a few at a time with each
- * micro-batch, of all else once. */
+ * micro-batch, and with what it defers again, of all else once. */
 static void add_scattered(struct program *program, enum axis axis, const char *what) {
   const struct shard_elements of = shard_most_elements(program);
   const int64_t width = wire_width(program->job);
   if (of.units > 0)
     add(program, COLLECTIVE_REDUCE_SCATTER, axis, "gradients of layers of a stage, of the one that has most", of.units,
-        width, program->job->accumulation.num_steps);
+        width, program->job->accumulation.num_steps * (program->ranks.pipeline.schedule.defers ? 2 : 1));
   add(program, COLLECTIVE_REDUCE_SCATTER, axis, of.units > 0 ? "its other gradients" : what, of.others, width, 1);
 }
 
@@ -490,10 +490,8 @@ bool plan_pipeline(struct program *program, struct diagnostics *diags) {
   }
   plan_schedule(program);
   give_memory(program);
-  if (is_sharded(program)) {
-    shard_all(program);
-    plan_stage_gathers(program);
-  }
+  if (is_sharded(program)) shard_all(program);
+  if (is_sharded(program) && !plan_stage_gathers(program, diags)) return false;
   add_collectives(program);
   return true;
 }
