@@ -7,19 +7,22 @@
 #include "gen/c/parse.h"
 
 #define HOOK_TYPE "void (struct accel_run *, const struct accel_progress *)"
+#define BATCH_TYPE "void (struct accel_run *, struct accel_batch *)"
 
 static void check_function(const struct job *job, const struct tree *tree, int hook, struct diagnostics *diags) {
   const char *name = job->hooks.names[hook], *key = job_hook_keys[hook];
   struct location asked = job_where(job, arena_printf(diags->arena, "hooks.%s", key));
+  const bool is_batch = hook == HOOK_BATCH;
+  const char *type = is_batch ? BATCH_TYPE : HOOK_TYPE;
   const struct function *function = tree_function(tree, name);
   if (function == NULL || !function->is_defined) {
     diag_error(diags, asked, "%s defines no function '%s'", job->hooks.source, name);
-    diag_help(diags, "write 'void %s(struct accel_run *run, const struct accel_progress *progress) { ... }'", name);
+    diag_help(diags, "write 'void %s(struct accel_run *run, %s) { ... }'", name,
+              is_batch ? "struct accel_batch *batch" : "const struct accel_progress *progress");
     return;
   }
-  if (strcmp(function->type_name, HOOK_TYPE) != 0)
-    diag_error(diags, function->where, "'%s' is of type '%s', a hook of type '%s'", name, function->type_name,
-               HOOK_TYPE);
+  if (strcmp(function->type_name, type) != 0)
+    diag_error(diags, function->where, "'%s' is of type '%s', a hook of type '%s'", name, function->type_name, type);
   else if (function->is_static)
     diag_error(diags, function->where, "'%s' is static, so the trainer cannot call it", name);
   else
@@ -30,9 +33,10 @@ static void check_function(const struct job *job, const struct tree *tree, int h
 /* What the file includes in addition to our header may be missing here; the compiler will find it. */
 static struct tree *parse(struct arena *arena, const char *file, struct diagnostics *diags) {
   static const char *const flags[] = {"-std=c17"};
-  struct header header = {"accel/hooks.h", embedded_source("include/accel/hooks.h")};
+  struct header headers[] = {{"accel/hooks.h", embedded_source("include/accel/hooks.h")},
+                             {"accel/batch.h", embedded_source("include/accel/batch.h")}};
   struct parse_request request = {
-      .file = file, .flags = flags, .n_flags = 1, .headers = &header, .n_headers = 1, .outline = true};
+      .file = file, .flags = flags, .n_flags = 1, .headers = headers, .n_headers = 2, .outline = true};
   return tree_parse(arena, &request, diags);
 }
 
@@ -44,7 +48,8 @@ bool hooks_check(struct arena *arena, const struct job *job, struct diagnostics 
   if (named == 0)
     diag_error(
         diags, where,
-        "'hooks' names no function to call: on_pre_load, on_start, on_step, on_eval, on_pre_save, on_save, on_end");
+        "'hooks' names no function to call: on_pre_load, on_start, on_step, on_eval, on_pre_save, on_save, on_end, "
+        "on_step_begin, on_epoch, on_batch");
   if (access(job->hooks.source, R_OK) != 0) diag_error(diags, where, "cannot read the hooks %s", job->hooks.source);
   if (diags->errors > before) return false;
   const struct tree *tree = parse(arena, job->hooks.source, diags);

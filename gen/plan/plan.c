@@ -100,6 +100,12 @@ static bool pass_evaluate(struct context *context) {
   struct program *program = context->program;
   if (program->kind == PROGRAM_TRAIN && job_evaluates(program->job))
     return add_evaluation(program, context->builder, context->diags);
+  if (program->kind == PROGRAM_EVALUATE && program->job->hooks.names[HOOK_BATCH] != NULL) {
+    diag_error(context->diags, job_where(program->job, "hooks.on_batch"),
+               "'hooks.on_batch' changes batches where a run trains, and this program would evaluate unchanged ones");
+    diag_help(context->diags, "evaluate within training (training.eval_interval), or leave the key out");
+    return false;
+  }
   return program->kind == PROGRAM_TRAIN || become_evaluation(program, context->builder, context->diags);
 }
 

@@ -8,7 +8,13 @@
  *
  * The trainer calls it by its name: on_pre_load before a checkpoint is loaded (the weights are not there yet), on_start
  * before the first step, on_step after every step, on_eval after an evaluation, on_pre_save before a checkpoint or the
- * weights are saved and on_save after, on_end after the last step. A name begins with "on_", which no
+ * weights are saved and on_save after, on_end after the last step; also on_step_begin before every step, and on_epoch
+ * after the step that ends an epoch. on_batch alone is of another type and called within steps and evaluations, with
+ * each micro-batch once it is loaded:
+ *
+ *   void on_batch(struct accel_run *run, struct accel_batch *batch);
+ *
+ * A name begins with "on_", which no
  * function of a trainer does. The file is C or whatever links as C; `accel-gen build` compiles it with the trainer.
  *
  * All calls come from the main thread, between steps. Time spent in them does not count as training. In a run of
@@ -22,12 +28,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "batch.h"
+
 /* The run: opaque. */
 struct accel_run;
 
-/* Where the run stands. The same object at each call; read it, do not keep it. */
+/* Where the run stands. The same object at each call; read it, do not keep it. The step at hand is the newest one; in
+ * on_step_begin it is the one that begins. */
 struct accel_progress {
   int64_t step, steps;        /* steps done so far, and of the whole run */
+  int64_t epoch;              /* of the step at hand, from 0 */
+  bool end_of_dataloader;     /* the step at hand takes the last batch of that epoch */
+  int64_t remainder;          /* samples of all ranks in an epoch's last round of batches where that is not full; 0: it
+                                 is, as with data.drop_last */
   double loss, lr, grad_norm; /* of the newest step; 0 before the first one */
   bool step_was_skipped;      /* it ended without its update, as its numbers were not finite */
   bool has_eval;              /* an evaluation ran after this very step */
@@ -53,6 +66,10 @@ bool accel_metric(const struct accel_run *run, const char *name, double *value);
 /* Ends the run after the step at hand, as if it were the last one: with its evaluation, its line, and saved weights.
  * Any rank may call it, and all end. A run that is resumed takes the steps that were left. */
 void accel_stop(struct accel_run *run);
+
+/* Saves a checkpoint after the step at hand, or after the first one where it is called before that, as checkpoint.every
+ * does, also in a job without it. Any rank may call it. In on_save and on_end it is too late. */
+void accel_save(struct accel_run *run);
 
 /* Sets this rank's flag, which is for user code's own use. */
 void accel_set_trigger(struct accel_run *run);

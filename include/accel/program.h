@@ -306,7 +306,8 @@ struct accel_program {
   struct accel_checkpoints checkpoint;
   struct accel_stopping stopping;
   struct accel_profile profile;
-  bool hooks_steps; /* user code sees every step, so each one is an event */
+  bool hooks_steps;  /* user code sees every step, so each one is an event */
+  bool hooks_epochs; /* and the ends of epochs */
   const char *project_dir;
   struct accel_start_file start;
   struct accel_adapters adapters;

@@ -183,6 +183,12 @@ struct accel_progress;
 /* Where the run stands after `at` steps, for user code (accel/hooks.h). The same pointer at each call, to the run's. */
 const struct accel_progress *accel_progress(struct accel_run *run, int64_t at, struct accel_report report);
 
+/* The same before the next step, which is then the one at hand. */
+const struct accel_progress *accel_progress_before(struct accel_run *run, int64_t at, struct accel_report report);
+
+/* Whether the step before, `at` steps being done, took the last micro-batch of an epoch. */
+bool accel_epoch_is_over(const struct accel_run *run, int64_t at);
+
 /* After such a function in a run of several ranks: that one's user code ended the run is known to all. */
 void accel_agree(struct accel_run *run);
 

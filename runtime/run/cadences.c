@@ -27,6 +27,7 @@ int64_t rt_events_next(const struct cadences *cadences, int64_t at) {
   next = sooner(next, at, every(cadences->eval_every));
   next = sooner(next, at, cadences->eval_epochs);
   next = sooner(next, at, every(cadences->hook_every));
+  next = sooner(next, at, cadences->hook_epochs);
   next = sooner(next, at, every(cadences->mean_every));
   next = sooner(next, at, cadences->save_epochs);
   return sooner(next, at, every(cadences->save_every));
@@ -35,6 +36,10 @@ int64_t rt_events_next(const struct cadences *cadences, int64_t at) {
 bool rt_events_eval(const struct cadences *cadences, int64_t at) {
   if (cadences->eval_every <= 0 && cadences->eval_epochs.steps <= 0) return false;
   return at == cadences->steps || is_due(every(cadences->eval_every), at) || is_due(cadences->eval_epochs, at);
+}
+
+bool rt_events_epoch(const struct cadences *cadences, int64_t at) {
+  return is_due(cadences->epoch, at);
 }
 
 bool rt_events_mean(const struct cadences *cadences, int64_t at) {

@@ -13,7 +13,8 @@ struct cadences {
   int64_t log_every, eval_every, save_every;
   int64_t hook_every; /* user code sees these steps */
   int64_t mean_every; /* ranks average their weights */
-  struct cadence eval_epochs, save_epochs;
+  struct cadence eval_epochs, save_epochs, hook_epochs;
+  struct cadence epoch; /* one; by itself no event */
 };
 
 /* The next step count above `at` at which something is due; `steps` at most. The first step counts too: the time to
@@ -22,6 +23,9 @@ int64_t rt_events_next(const struct cadences *cadences, int64_t at);
 
 /* Due at multiples of eval_every, by epochs, and at the end. */
 bool rt_events_eval(const struct cadences *cadences, int64_t at);
+
+/* Whether an epoch ends there. */
+bool rt_events_epoch(const struct cadences *cadences, int64_t at);
 
 /* Due at multiples of mean_every. */
 bool rt_events_mean(const struct cadences *cadences, int64_t at);

@@ -19,6 +19,11 @@ static bool has_cadence(const struct accel_run *run) {
   return run->cadences.save_every > 0 || run->cadences.save_epochs.steps > 0 || run->program->checkpoint.minutes > 0;
 }
 
+/* Whether the clock or user code wants a save once `at` steps are done. */
+static bool is_wanted(const struct accel_run *run, int64_t at) {
+  return run->saves.is_timely || run->user.save_at == at;
+}
+
 /* A signal that one rank gets, and a time that one finds over, are so for all. */
 static void ask(struct accel_run *run, int64_t at) {
   const struct accel_checkpoints *checkpoint = &run->program->checkpoint;
@@ -31,7 +36,7 @@ static void ask(struct accel_run *run, int64_t at) {
 
 bool accel_save_is_due(struct accel_run *run, int64_t at) {
   ask(run, at);
-  return rt_events_save(&run->cadences, at) || run->saves.is_timely || run->saves.signal != 0;
+  return rt_events_save(&run->cadences, at) || is_wanted(run, at) || run->saves.signal != 0;
 }
 
 /* The save before reads what is collected next. */
@@ -67,10 +72,11 @@ static void save_due(struct accel_run *run, int64_t at, double lr, struct saved 
   run->saves.newest_step = at;
   run->saves.newest_time = rt_now();
   bool last = at_end && rt_is_sharded(run->program, 0); /* the weights alone are saved, too */
-  bool by_rank = run->program->checkpoint.by_rank, whole = has_cadence(run) && !by_rank;
+  bool has_checkpoint = has_cadence(run) || is_wanted(run, at);
+  bool by_rank = run->program->checkpoint.by_rank, whole = has_checkpoint && !by_rank;
   bool ready = by_rank;
   if (whole || last) ready = rt_save_collect(run, whole ? STATES_ALL : STATES_LEFT, &problem);
-  if (has_cadence(run) && (rt_is_main() || by_rank)) {
+  if (has_checkpoint && (rt_is_main() || by_rank)) {
     bool good = ready && save_checkpoint(run, at, lr, !at_end, &problem);
     if (rt_is_main() && good)
       *saved = (struct saved){.path = run->saves.saver.path, .is_pending = run->saves.saver.busy};
@@ -91,7 +97,7 @@ struct saved rt_save_due(struct accel_run *run, int64_t at, double lr) {
   if (rt_saver_has_failed(&run->saves.saver) && !rt_saver_wait(&run->saves.saver, &problem))
     rt_save_failed(run, &problem);
   ask(run, at);
-  if (run->model.weights == NULL || !(rt_events_save(&run->cadences, at) || run->saves.is_timely)) return saved;
+  if (run->model.weights == NULL || !(rt_events_save(&run->cadences, at) || is_wanted(run, at))) return saved;
   save_due(run, at, lr, &saved);
   saved.stall_s = rt_now() - start;
   return saved;

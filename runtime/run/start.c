@@ -81,7 +81,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   run->project_dir = program->project_dir;
   run->resumption.asked = program->checkpoint.resume;
   run->reports.watch = &watch;
-  run->saves.mean_at = run->saves.newest_step = run->reports.eval_at = run->saves.asked_at = -1;
+  run->saves.mean_at = run->saves.newest_step = run->reports.eval_at = run->saves.asked_at = run->user.save_at = -1;
   const char *data = read_flags(run, program, argc, argv);
   if (!rt_world_divide(program, &problem)) rt_fail_together(&problem, 2);
   run->bound = rt_world_set_threads(program);
@@ -92,6 +92,8 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
               rt_arena_open(&run->arena, program->arena_bytes, &problem);
   rt_world_require(open, &problem, 1);
   run->cadences.eval_epochs = rt_share_cadence(&run->input.sharing, program->eval_epochs);
+  run->cadences.epoch = rt_share_cadence(&run->input.sharing, (struct accel_epochs){1, 1});
+  if (program->hooks_epochs) run->cadences.hook_epochs = run->cadences.epoch;
   run->cadences.save_epochs = rt_share_cadence(&run->input.sharing, program->save_epochs);
   const struct arena_parts parts = parts_of(own);
   rt_world_open_arena(run->arena.base, run->arena.bytes, &parts);

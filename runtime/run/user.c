@@ -14,17 +14,39 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Of an epoch's last round of batches, where that is not full. */
+static int64_t remainder_of(const struct accel_run *run) {
+  const struct mixture *mixture = &run->input.data.split[ACCEL_TRAIN].mixture;
+  return run->program->rest.kept ? mixture->samples % (mixture->sharding.batch * mixture->sharding.ranks) : 0;
+}
+
+bool accel_epoch_is_over(const struct accel_run *run, int64_t at) {
+  return rt_events_epoch(&run->cadences, at);
+}
+
 const struct accel_progress *accel_progress(struct accel_run *run, int64_t at, struct accel_report report) {
   rt_stopwatch_stop(run->reports.watch); /* what follows is not training */
+  run->user.at_hand = at;
   run->user.has_whole_weights = false;
   run->user.progress = (struct accel_progress){.step = at,
                                                .steps = run->cadences.steps,
                                                .loss = report.loss,
+                                               .epoch = at > 0 ? rt_input_position(run, at - 1).epoch : 0,
+                                               .end_of_dataloader = accel_epoch_is_over(run, at),
+                                               .remainder = remainder_of(run),
                                                .lr = report.lr,
                                                .grad_norm = report.grad_norm,
                                                .step_was_skipped = run->reports.skipped,
                                                .has_eval = run->reports.eval_at == at,
                                                .eval_loss = run->reports.eval_at == at ? run->reports.eval_loss : 0};
+  return &run->user.progress;
+}
+
+const struct accel_progress *accel_progress_before(struct accel_run *run, int64_t at, struct accel_report report) {
+  accel_progress(run, at, report);
+  run->user.at_hand = at + 1;
+  run->user.progress.epoch = rt_input_position(run, at).epoch;
+  run->user.progress.end_of_dataloader = accel_epoch_is_over(run, at + 1);
   return &run->user.progress;
 }
 
@@ -53,11 +75,16 @@ bool accel_metric(const struct accel_run *run, const char *name, double *value) 
 }
 
 void accel_stop(struct accel_run *run) {
-  if (run->user.progress.step < run->cadences.steps) run->cadences.steps = run->user.progress.step;
+  if (run->user.at_hand < run->cadences.steps) run->cadences.steps = run->user.at_hand;
+}
+
+void accel_save(struct accel_run *run) {
+  run->user.save_at = run->user.at_hand > run->first_step ? run->user.at_hand : run->first_step + 1;
 }
 
 void accel_agree(struct accel_run *run) {
   run->cadences.steps = -rt_world_largest(-run->cadences.steps);
+  run->user.save_at = rt_world_largest(run->user.save_at);
 }
 
 void accel_set_trigger(struct accel_run *run) {

@@ -6,6 +6,8 @@
 
 struct user {
   struct accel_progress progress; /* as reported last */
+  int64_t at_hand;                /* the step count after the step that it sees */
+  int64_t save_at;                /* the step count at which it wants a save; -1: none so far */
   bool trigger;                   /* it set its flag */
   bool has_whole_weights;         /* rank 0 has divided weights whole, as they are now */
 };

@@ -14,6 +14,11 @@ sys.path.insert(0, str(TREE / "tests" / "program"))
 
 import test_hooks as on_processor  # noqa: E402
 
+sys.path.insert(0, str(TREE / "tests" / "reference"))
+sys.modules.pop("test_hooks")
+
+import test_hooks as moments  # noqa: E402
+
 
 class Hooks(unittest.TestCase):
     def lines(self, trainer, device, stop_at=6, *flags):
@@ -36,6 +41,23 @@ class Hooks(unittest.TestCase):
             np.testing.assert_allclose(np.array(one[1:], float), np.array(other[1:], float), rtol=2e-5, err_msg=one[0])
         self.assertAlmostEqual(float(ours[-1][9]), found.weights()["output.bias"][-1], places=7)
         self.resume(found)
+
+    def test_moments(self):
+        """Epochs, a save that a hook asks for, and batches that one changes, as on the processor."""
+        expected = moments.Hooks().rows(12, 5, drop_last=False)
+        found = HostTrainer(json.loads(json.dumps(expected.job)), PARTS)
+        for name in ("hooks.c", "rows.csv"):
+            (found.folder / name).write_text((expected.trainer.folder / name).read_text())
+        shutil.copy(expected.trainer.folder / "start.safetensors", found.folder)
+        expected.run()
+        found.build()
+        found.run()
+        lines = [[line for line in trainer.output.splitlines() if line.startswith(("begin", "step ", "epoch"))] for trainer in (found, expected.trainer)]
+        self.assertEqual(*lines)
+        self.assertTrue((found.folder / "run" / "step_4" / "manifest.json").exists())
+        weights = expected.trainer.weights()
+        for name, value in found.weights().items():
+            np.testing.assert_allclose(value, weights[name], rtol=2e-5, err_msg=name)
 
     def resume(self, trainer):
         """A run that a hook has ended after step 6 takes the seventh when it is resumed, as one that it did not end."""

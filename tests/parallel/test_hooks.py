@@ -76,6 +76,7 @@ void on_step(struct accel_run *run, const struct accel_progress *at) {
   accel_write(&logger, ACCEL_LEVEL_INFO, ACCEL_MAIN_PROCESS_ONLY, "step");
   for (int i = 0; i < 2; i++) ACCEL_WARNING_ONCE(&logger, "once in %d", (int)at->steps);
   accel_log(run, "calls", (double)count.calls);
+  if (at->step % 4 == 0 && process->is_last) accel_save(run);
   if (at->step == 6 && process->is_last) accel_stop(run);
   accel_store_free(store);
 }
@@ -97,7 +98,7 @@ NAMES = ("on_pre_load", "on_start", "on_step", "on_pre_save", "on_save", "on_end
 
 
 def build(ranks, batch):
-    job = job_of(ranks, batch, 9, devices={"timeout": TIMEOUT}, checkpoint={"every": 4}, training={"eval_interval": 3, "eval_iters": 2})
+    job = job_of(ranks, batch, 9, devices={"timeout": TIMEOUT}, checkpoint={"every": 100}, training={"eval_interval": 3, "eval_iters": 2})
     job["hooks"] = {"source": "hooks.c", **{name: name for name in NAMES}}
     trainer = Ranks(ranks, job)
     (trainer.folder / "hooks.c").write_text(HOOKS)

@@ -15,7 +15,7 @@ LAYERS = {"n_layer": 4, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_siz
 JOINED = {"drop_last": False, "even_batches": False, "join_uneven_inputs": True}
 NORMED = {"model": "../../tests/reference/models/normed", "config": {"n_layer": 2, "width": 9, "n_classes": 3},
           "data": {"train": {"path": "rows.csv", "format": "csv"}, "features": 6}, "training": ALL}
-HOOKS = {name: name for name in ("on_pre_load", "on_start", "on_step", "on_eval", "on_pre_save", "on_save", "on_end")}
+HOOKS = {name: name for name in ("on_pre_load", "on_start", "on_step", "on_eval", "on_pre_save", "on_save", "on_end", "on_step_begin", "on_epoch")}
 CASES = {
     "plain": {},
     "accumulating": {"accumulation": {"num_steps": 3}, "training": ALL},

@@ -15,6 +15,12 @@ void on_step(struct accel_run *run, const struct accel_progress *at) {
   calls[1]++;
   note(run, at, "steps_seen");
 }
+void on_step_begin(struct accel_run *run, const struct accel_progress *at) {
+  note(run, at, "steps_begun");
+}
+void on_epoch(struct accel_run *run, const struct accel_progress *at) {
+  note(run, at, "epochs_seen");
+}
 void on_eval(struct accel_run *run, const struct accel_progress *at) {
   note(run, at, "evaluations_seen");
 }

@@ -97,7 +97,7 @@ TEXTS = {
     "training.metrics": lambda r, m: r.sample(("accuracy", "perplexity", "f1_macro", "f1_binary"), r.randint(0, 3)),
     "hooks.source": lambda r, m: "hooks.c",
     **{f"hooks.{name}": (lambda name: lambda r, m: name)(name)
-       for name in ("on_start", "on_step", "on_eval", "on_save", "on_end", "on_pre_save", "on_pre_load")},
+       for name in ("on_start", "on_step", "on_eval", "on_save", "on_end", "on_pre_save", "on_pre_load", "on_step_begin", "on_epoch")},
     "checkpoint.every": lambda r, m: r.choice((0, 1, 2, "30min", "1/3 epoch", {"steps": 2, "minutes": 30}, {"steps": 1})),
     "checkpoint.total_limit": lambda r, m: r.choice((1, 2, 5)),
     "checkpoint.max_shard_size": lambda r, m: r.choice(("10GB", "1KB")),
