@@ -19,6 +19,7 @@ for folder in cpu gpu; do
   for header in "include/accel/$folder"/*.h; do put 644 "$header" "include/accel/$folder"; done
 done
 for schema in job manifest measured plan tuning; do put 644 "schemas/$schema.schema.json" share/accel-gen; done
+for model in examples/models/*.[ch]; do put 644 "$model" share/accel-gen/models; done
 for kind in cuda hip; do put 755 "tools/$kind-toolkit.sh" share/accel-gen; done
 put 644 build/share/accel-gen.1 share/man/man1
 put 644 build/share/accel-gen.bash share/bash-completion/completions accel-gen

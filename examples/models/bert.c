@@ -22,6 +22,8 @@ const struct config defaults = {
 
 #include "bert.h"
 
+const char *const architectures[] = {"BertForMaskedLM"};
+
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     BERT_PUBLISHED,

@@ -24,6 +24,8 @@ const struct config defaults = {
 
 #include "bert.h"
 
+const char *const architectures[] = {"BertForSequenceClassification"};
+
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     {"num_labels id2label.#", "num_labels"},

@@ -13,6 +13,8 @@ struct config {
 
 const struct config defaults = {.dropout = 0.0};
 
+const char *const architectures[] = {"GPT2LMHeadModel"};
+
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     {"n_positions n_ctx", "block_size", .absent = "1024"},

@@ -23,6 +23,8 @@ const struct config defaults = {
     .rope = ROPE_DEFAULTS(10000, 2048),
 };
 
+const char *const architectures[] = {"GPTNeoXForCausalLM"};
+
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     {"rope_parameters.partial_rotary_factor partial_rotary_factor rotary_pct", "rotary_pct", .absent = "0.25"},

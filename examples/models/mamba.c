@@ -21,6 +21,8 @@ const struct config defaults = {
     .initializer_range = 0.1,
 };
 
+const char *const architectures[] = {"MambaForCausalLM"};
+
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     {"intermediate_size", .is = "expand*hidden_size"},

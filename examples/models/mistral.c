@@ -24,6 +24,8 @@ const struct config defaults = {
     .rope = ROPE_DEFAULTS(10000, 8192),
 };
 
+const char *const architectures[] = {"MistralForCausalLM"};
+
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     {"head_dim", "head_dim", .absent = "hidden_size/num_attention_heads"},

@@ -21,6 +21,8 @@ const struct config defaults = {
     .rope = ROPE_DEFAULTS(1000000, 32768),
 };
 
+const char *const architectures[] = {"Qwen3ForCausalLM"};
+
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     {"head_dim", "head_dim", .absent = "hidden_size/num_attention_heads"},

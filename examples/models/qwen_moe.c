@@ -37,6 +37,8 @@ const struct config defaults = {
     .rope = ROPE_DEFAULTS(10000, 32768),
 };
 
+const char *const architectures[] = {"Qwen3MoeForCausalLM", "Qwen2MoeForCausalLM qk_norm=false"};
+
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     {"head_dim", "head_dim", .absent = "hidden_size/num_attention_heads"},

@@ -24,10 +24,13 @@ const struct config defaults = {.layer_type = BOTTLENECK,
                                 .downsample_in_first_stage = false,
                                 .downsample_in_bottleneck = false};
 
+const char *const architectures[] = {"ResNetForImageClassification"};
+
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     {"num_labels id2label.#", "num_labels"},
     {"hidden_act", .is = "relu"},
+    {"hidden_sizes.#", "stages"},
     {"stage_names.*"},
     {"out_*"},
 };

@@ -24,6 +24,8 @@ const struct config defaults = {
     .tie_word_embeddings = true,
 };
 
+const char *const architectures[] = {"T5ForConditionalGeneration"};
+
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     {"is_gated_act", "gated"},

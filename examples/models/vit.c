@@ -13,6 +13,8 @@ struct config {
 
 const struct config defaults = {.num_channels = 3, .layer_norm_eps = 1e-12, .initializer_range = 0.02};
 
+const char *const architectures[] = {"ViTForImageClassification"};
+
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     {"num_labels id2label.#", "num_labels"},

@@ -147,9 +147,9 @@ static void report_missing(struct evaluator *evaluator, const struct leaf *leaf,
             leaf->path);
 }
 
-struct cvalue config_argument(struct evaluator *evaluator, const struct type *type,
-                              const struct model_request *request) {
-  int errors = evaluator->diags->errors;
+/* The values of the request, and the model's defaults where it has none. */
+static struct cvalue fill(struct evaluator *evaluator, const struct type *type, const struct model_request *request,
+                          struct leaves *cells) {
   struct location where = {.file = evaluator->program->file};
   struct cvalue config = new_value(evaluator, type, false, where);
   struct leaves leaves = {0};
@@ -162,6 +162,24 @@ struct cvalue config_argument(struct evaluator *evaluator, const struct type *ty
       set_leaf(evaluator, leaf, &request->config[i]);
   }
   take_defaults(evaluator, type, &leaves);
+  *cells = leaves;
+  return config;
+}
+
+struct cvalue config_so_far(struct evaluator *evaluator, const struct type *type, const struct model_request *request) {
+  struct diagnostics unread = diagnostics_in(evaluator->arena), *diags = evaluator->diags;
+  struct leaves leaves;
+  evaluator->diags = &unread;
+  struct cvalue config = fill(evaluator, type, request, &leaves);
+  evaluator->diags = diags;
+  return config;
+}
+
+struct cvalue config_argument(struct evaluator *evaluator, const struct type *type,
+                              const struct model_request *request) {
+  int errors = evaluator->diags->errors;
+  struct leaves leaves;
+  struct cvalue config = fill(evaluator, type, request, &leaves);
   for (int i = 0; i < leaves.count; i++)
     if (!leaves.items[i].given && leaves.items[i].cell->kind == CVALUE_UNSET)
       report_missing(evaluator, &leaves.items[i], request);

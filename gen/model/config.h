@@ -10,4 +10,7 @@
 struct cvalue config_argument(struct evaluator *evaluator, const struct type *type,
                               const struct model_request *request);
 
+/* The same without a word about what is missing or does not fit: such cells are unset. */
+struct cvalue config_so_far(struct evaluator *evaluator, const struct type *type, const struct model_request *request);
+
 #endif

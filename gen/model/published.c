@@ -187,6 +187,11 @@ static void compare_meant(const struct comparison *of, const struct row *row, co
   json_decref(value);
 }
 
+/* Whether a row's key is that of a leaf. How many items there are is asked for by name alone. */
+static bool is_named(const char *key, const char *path) {
+  return fnmatch(key, path, 0) == 0 && (key[strlen(key) - 1] == '#' || path[strlen(path) - 1] != '#');
+}
+
 /* All leaves that one of a row's keys matches; of several keys the first that the file has. */
 static void compare_row(const struct comparison *of, const struct row *row) {
   struct arena *arena = of->evaluator->arena;
@@ -197,7 +202,7 @@ static void compare_row(const struct comparison *of, const struct row *row) {
     bool here = false;
     for (int i = 0; i < of->values.count; i++) {
       struct published_value *leaf = &of->values.items[i];
-      if (fnmatch(key, leaf->path, 0) != 0) continue;
+      if (!is_named(key, leaf->path)) continue;
       leaf->known = here = true;
       const char *null = row->null != NULL ? row->null : row->absent;
       if (found) continue;
@@ -270,6 +275,187 @@ static bool compare_guarded(struct comparison *of, const char **unknown) {
   of->config = config_argument(of->evaluator, of->type, of->request);
   *unknown = compare_all(of);
   return true;
+}
+
+/* ---- From the file to the config ---- */
+
+struct found {
+  struct config_value *items;
+  int count, capacity;
+};
+
+static bool is_found(const struct found *found, const char *field) {
+  for (int i = 0; i < found->count; i++)
+    if (strcmp(found->items[i].name, field) == 0) return true;
+  return false;
+}
+
+/* A value as the job writes it for a field of the type; false where it is none. */
+static bool value_for(const struct type *type, const json_t *value, struct config_value *out) {
+  const double number = json_is_boolean(value) ? json_is_true(value) : json_number_value(value);
+  const bool is_number = json_is_number(value) || json_is_boolean(value);
+  const enum ctype_kind kind = ctype_of(type);
+  out->real = number;
+  if (kind == CTYPE_STRING || type->n_enumerators > 0) {
+    out->kind = CONFIG_STRING;
+    out->string = json_string_value(value);
+    for (int i = 0; i < type->n_enumerators && json_is_string(value); i++)
+      if (names_enumerator(type, type->enumerators[i].value, json_string_value(value)))
+        return out->string = type->enumerators[i].name, true;
+    return json_is_string(value) && type->n_enumerators == 0;
+  }
+  if (!is_number || (kind != CTYPE_REAL && number != trunc(number)) || fabs(number) >= 0x1p53)
+    return out->kind = CONFIG_REAL, is_number && kind == CTYPE_REAL;
+  out->integer = (int64_t)number;
+  out->kind = type->is_bool ? CONFIG_BOOL : number == trunc(number) ? CONFIG_INT : CONFIG_REAL;
+  return true;
+}
+
+/* Adds a field's value, unless it has one. A text that stands for a product of fields that are not known yet is none.
+ */
+static void add_found(const struct comparison *of, struct found *found, const char *field, const char *key,
+                      const json_t *value, bool is_meant) {
+  const struct location where = {.file = of->path};
+  const struct type *type;
+  struct config_value out = {.name = arena_string(of->evaluator->arena, field), .where = where, .name_where = where};
+  if (is_found(found, field) || find_field(of, field, &type) == NULL) return;
+  if (value_for(type, value, &out)) {
+    if (out.kind == CONFIG_STRING) out.string = arena_string(of->evaluator->arena, out.string);
+    ARENA_PUSH(of->evaluator->arena, *found, out);
+  } else if (!is_meant) {
+    diag_error(of->evaluator->diags, where, "%s of '%s' is no value for '%s' of %s",
+               published_text(of->evaluator->arena, value), key, field, of->evaluator->program->file);
+  }
+}
+
+static const struct published_value *leaf_of(const struct comparison *of, const char *key) {
+  for (int i = 0; i < of->values.count; i++)
+    if (is_named(key, of->values.items[i].path)) return &of->values.items[i];
+  return NULL;
+}
+
+/* What a row says of its field: the value of its first key that the file has, or what it means that there is none. */
+static void find_by_row(const struct comparison *of, const struct row *row, struct found *found, bool meant) {
+  struct arena *arena = of->evaluator->arena;
+  const char *word = row->absent, *key = row->keys;
+  const struct published_value *leaf = NULL;
+  for (const char *at = row->keys; leaf == NULL && *at != '\0'; at += strspn(at, " ")) {
+    key = arena_copy(arena, at, strcspn(at, " "));
+    leaf = leaf_of(of, key);
+    at += strcspn(at, " ");
+  }
+  if (leaf != NULL && !json_is_null(leaf->value)) {
+    if (!meant) add_found(of, found, row->field, leaf->path, leaf->value, false);
+    return;
+  }
+  if (leaf != NULL && row->null != NULL) word = row->null;
+  if (!meant || word == NULL) return;
+  json_t *value = read_word(of, word);
+  add_found(of, found, row->field, key, value, true);
+  json_decref(value);
+}
+
+static bool is_in_table(const struct comparison *of, const char *path) {
+  for (int i = 0; i < of->rows.count; i++)
+    for (const char *at = of->rows.items[i].keys; *at != '\0'; at += strspn(at, " ")) {
+      const char *key = arena_copy(of->evaluator->arena, at, strcspn(at, " "));
+      if (is_named(key, path)) return true;
+      at += strcspn(at, " ");
+    }
+  return false;
+}
+
+/* transformers writes no labels where there are two of them, its default. */
+static void find_labels(const struct comparison *of, struct found *found) {
+  json_t *two = json_integer(2);
+  if (leaf_of(of, "id2label.#") == NULL) add_found(of, found, "num_labels", "id2label", two, true);
+  json_decref(two);
+}
+
+/* First what the file says, then what it means that it does not, of which some depends on other fields. */
+static void find_all(struct comparison *of, struct found *found) {
+  enum { ROUNDS = 4 };
+  read_table(of);
+  for (int round = 0; round < ROUNDS; round++) {
+    struct model_request request = *of->request;
+    request.config = found->items;
+    request.n_config = found->count;
+    of->config = config_so_far(of->evaluator, of->type, &request);
+    for (int i = 0; i < of->rows.count; i++)
+      if (of->rows.items[i].field != NULL) find_by_row(of, &of->rows.items[i], found, round > 0);
+    for (int i = 0; i < of->values.count && round == 0; i++) {
+      const struct published_value *leaf = &of->values.items[i];
+      if (json_is_null(leaf->value) || is_in_table(of, leaf->path)) continue;
+      add_found(of, found, leaf->path, leaf->path, leaf->value, published_is_aside(leaf->path));
+    }
+  }
+  find_labels(of, found);
+}
+
+static bool find_guarded(struct comparison *of, struct found *found) {
+  if (setjmp(of->evaluator->failure) != 0) return false;
+  find_all(of, found);
+  return true;
+}
+
+/* An evaluator of a model's constants. */
+static struct evaluator evaluator_of(struct arena *arena, const struct tree *model, struct diagnostics *diags) {
+  struct evaluator evaluator = {.arena = arena, .diags = diags, .program = model};
+  evaluator.builder = builder_new(arena, diags);
+  evaluator.statics = arena_alloc(arena, ((size_t)model->n_statics + 1) * sizeof(struct cvalue));
+  return evaluator;
+}
+
+bool model_config_of_published(struct arena *arena, const struct tree *model, const struct model_request *request,
+                               const char *path, struct config_value **config, int *n_config,
+                               struct diagnostics *diags) {
+  const int before = diags->errors;
+  struct found found = {0};
+  struct evaluator evaluator = evaluator_of(arena, model, diags);
+  struct comparison of = {
+      .evaluator = &evaluator, .type = config_type(model, request->entry), .request = request, .path = path};
+  for (int i = 0; i < request->n_config; i++) ARENA_PUSH(arena, found, request->config[i]);
+  if (of.type != NULL && published_read(arena, path, &of.values, diags)) {
+    find_guarded(&of, &found);
+    published_free(&of.values);
+  }
+  builder_abandon(evaluator.builder);
+  *config = found.items;
+  *n_config = found.count;
+  return diags->errors == before;
+}
+
+/* What stands after the class, where the text begins with it. */
+static const char *after_class(const char *text, const char *architecture) {
+  const size_t length = strlen(architecture);
+  if (text == NULL || strncmp(text, architecture, length) != 0 || (text[length] != '\0' && text[length] != ' '))
+    return NULL;
+  return text + length + strspn(text + length, " ");
+}
+
+static const char *read_architectures(struct evaluator *evaluator, const char *architecture) {
+  for (int i = 0; i < evaluator->program->n_statics; i++) {
+    const struct variable *variable = evaluator->program->statics[i];
+    if (strcmp(variable->name, "architectures") != 0 || variable->initial == NULL) continue;
+    struct cvalue list = initialize(evaluator, variable->type, variable->initial, false);
+    for (int64_t k = 0; list.kind == CVALUE_AGGREGATE && k < list.count; k++) {
+      const char *after = after_class(string_of(&list.items[k]), architecture);
+      if (after != NULL) return after;
+    }
+  }
+  return NULL;
+}
+
+static const char *find_architecture(struct evaluator *evaluator, const char *architecture) {
+  return setjmp(evaluator->failure) == 0 ? read_architectures(evaluator, architecture) : NULL;
+}
+
+const char *model_class(struct arena *arena, const struct tree *model, const char *architecture) {
+  struct diagnostics unread = diagnostics_in(arena);
+  struct evaluator evaluator = evaluator_of(arena, model, &unread);
+  const char *after = find_architecture(&evaluator, architecture);
+  builder_abandon(evaluator.builder);
+  return after;
 }
 
 bool model_check_published(struct arena *arena, const struct tree *model, const struct model_request *request,

@@ -13,4 +13,15 @@
 bool model_check_published(struct arena *arena, const struct tree *model, const struct model_request *request,
                            const char *path, struct diagnostics *diags, const char **unknown);
 
+/* The values of a model's config that the config.json at `path` has, by the same table: what model_check_published then
+ * finds nothing to say against. `request` has those that are given besides, which come first in *config. False with an
+ * error where a value is none of its field's. */
+bool model_config_of_published(struct arena *arena, const struct tree *model, const struct model_request *request,
+                               const char *path, struct config_value **config, int *n_config,
+                               struct diagnostics *diags);
+
+/* What the model's table `architectures` says after a class of transformers such as "GPT2LMHeadModel": "", or values of
+ * the config that make it that class, "qk_norm=false". NULL where it does not have the class. */
+const char *model_class(struct arena *arena, const struct tree *model, const char *architecture);
+
 #endif

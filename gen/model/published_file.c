@@ -20,9 +20,9 @@ static void add_values(struct arena *arena, struct published_values *values, con
     struct published_value leaf = {.path = path, .value = value};
     ARENA_PUSH(arena, *values, leaf);
   }
-  if (path[0] == '\0' || !json_is_object(value)) return;
-  struct published_value size = {arena_printf(arena, "%s.#", path), json_integer((json_int_t)json_object_size(value)),
-                                 true, true};
+  if (path[0] == '\0' || !(json_is_object(value) || json_is_array(value))) return;
+  const size_t count = json_is_object(value) ? json_object_size(value) : json_array_size(value);
+  struct published_value size = {arena_printf(arena, "%s.#", path), json_integer((json_int_t)count), true, true};
   ARENA_PUSH(arena, *values, size);
 }
 

@@ -6,8 +6,8 @@
 
 #include "gen/base/diag.h"
 
-/* A value that is no object or list, by where it is: "rope_scaling.factor", "hidden_sizes.0"; and of each object how
- * many keys it has: "id2label.#". */
+/* A value that is no object or list, by where it is: "rope_scaling.factor", "hidden_sizes.0"; and of each object and
+ * list how many it has: "id2label.#". */
 struct published_value {
   const char *path;
   const json_t *value;

@@ -30,11 +30,15 @@
  *   {"max_position_embeddings"},                    nothing that the model computes depends on it
  *
  * A key within an object is "rope_scaling.factor", an item of a list "hidden_sizes.0", each of them "layer_types.*",
- * and the number of an object's keys "id2label.#". `absent` and `null` are what it means that the key is not there, or
- * is null; without `null` that is what `absent` says. */
+ * and the number of an object's keys or a list's items "id2label.#". `absent` and `null` are what it means that the key
+ * is not there, or is null; without `null` that is what `absent` says. */
 struct published {
   const char *key, *field, *is, *absent, *null;
 };
+
+/* A model may also list the classes of transformers whose checkpoints it loads. `accel-gen estimate` finds it by them:
+ * const char *const architectures[] = {"GPT2LMHeadModel"}; values of the config that make it the class may follow:
+ * "Qwen2MoeForCausalLM qk_norm=false". */
 
 /* A value of the model: a tensor with a shape that is known when the model is read, and elements that are not. */
 typedef struct accel_tensor *tensor;

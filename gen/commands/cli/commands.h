@@ -49,6 +49,9 @@ int command_launch(const struct options *options);
  */
 int command_import(const struct options *options);
 
+/* accel-gen estimate FOLDER, FILE.json or JOB: the memory that a model takes to load and to train. */
+int command_estimate(const struct options *options);
+
 /* accel-gen config, and config update FILE: the defaults of a machine, which jobs extend. */
 int command_config(const struct options *options);
 

@@ -39,6 +39,20 @@ const struct command command_table[] = {
      .needed = {"a job file"},
      .most = 1,
      .run = command_plan},
+    {.name = "estimate",
+     .summary = "print what a published model takes to load and to train",
+     .about =
+         "Of a folder of Hugging Face with a config.json, of that file alone, or of a job: finds the model by its "
+         "architectures, reads it with that config, and plans it with each optimizer and precision on one rank, and by "
+         "ZeRO stage on the job's ranks (8). No weights are needed. --set changes the job, such as data.batch_size=4 "
+         "devices.per_node=16 optimizer.name=lion.",
+     .page = "memory.md#estimates",
+     .forms = {{"estimate FOLDER", "print the memory that a published model takes to load and to train"},
+               {"estimate FILE.json", "the same of its config.json alone"},
+               {"estimate JOB", "the same of a job's model"}},
+     .needed = {"a folder with a config.json, such a file, or a job"},
+     .most = 1,
+     .run = command_estimate},
     {.name = "tune",
      .summary = "measure which kernels are fastest on this machine",
      .about = "Measures which variants of the kernels of the job's trainer are fastest here, and writes a table that "
@@ -214,7 +228,7 @@ const struct option option_table[] = {
      .summary =
          "where to write; - is standard output. The file appears whole or not at all; a file that is read is refused"},
     {"--set", NULL, "KEY=VALUE", .completes = COMPLETES_SETTING, .read = value_override,
-     .commands = " JOB build plan tune check model launch import config ",
+     .commands = " JOB build plan tune check model launch import config estimate ",
      .summary =
          "override a key of the job: --set optimizer.lr=3e-4 --set data.train.path=other.txt; the value is YAML"},
     {"--program", NULL, "KIND", .choices = " train evaluate generate ", MEMBER(program),
@@ -257,7 +271,7 @@ const struct option option_table[] = {
     {"--config", NULL, "K=V,...", MEMBER(config), .commands = " model ", .summary = "the model's config"},
     {"--resolved", .commands = " check ", MEMBER(resolved),
      .summary = "print the job with every default filled in; of a job's file, with the source of each value"},
-    {"--json", .commands = " plan model explain diff checkpoint import env ", MEMBER(json),
+    {"--json", .commands = " plan model explain diff checkpoint import env estimate ", MEMBER(json),
      .summary = "print one JSON object; plan.schema.json describes that of a plan"},
     {"--object", NULL, "FILE.o", .completes = COMPLETES_FILE, MEMBER(object), .commands = " audit ", .page = "audit.md",
      .summary = "the program's object code, to check together with its text"},
