@@ -131,7 +131,7 @@ enum message_kind {
   MESSAGE_SEND,
   MESSAGE_START, /* of a message, which a receipt or a wait ends */
   MESSAGE_WAIT,
-  MESSAGE_WAIT_ONE, /* for what was started from one place */
+  MESSAGE_WAIT_ONE, /* for what was started from one address */
   MESSAGE_RECEIVE,  /* which ends when what was started is sent, too */
   MESSAGE_TAKE,     /* which leaves it on its way */
   MESSAGE_EXCHANGE,

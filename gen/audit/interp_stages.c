@@ -2,8 +2,8 @@
  * is listed. The lists are then run against each other: a message goes when one stage is at its sending, or has started
  * it, and the other at its receipt, what stages do together when all are there. A stage continues after a sending, a
  * receipt or a wait when what it has started is gone. That is the least that a channel between them can do, so what
- * ends this way ends with any buffers. Ranks that differ in what is no stage run equal lists, and are at equal places
- * of them. */
+ * ends this way ends with any buffers. Ranks that differ in what is no stage run equal lists, and are at equal
+ * positions of them. */
 #include <string.h>
 
 #include "gen/audit/interp.h"
@@ -64,11 +64,11 @@ static bool is_same_place(struct value a, struct value b) {
   return is_place(a) && is_place(b) && a.object == b.object && a.base + a.low == b.base + b.low;
 }
 
-/* A wait is for one place. */
+/* A wait is for one address. */
 static bool read_wait(struct interp *interp, const struct value *arguments, int count, struct stage_message *message) {
   if (count < 1 || !is_place(arguments[0])) {
-    interp_fail(interp, FAILURE_DEADLOCK, VERDICT_CANNOT_TELL, message->node, 0, "the argument of %s is not one place",
-                message->node->function->name);
+    interp_fail(interp, FAILURE_DEADLOCK, VERDICT_CANNOT_TELL, message->node, 0,
+                "the argument of %s is not one address", message->node->function->name);
     return false;
   }
   message->memory = arguments[0];

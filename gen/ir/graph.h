@@ -178,7 +178,7 @@ struct region {
   struct node_list nodes;
   struct value_list results;
   /* Of a backward region: the region whose gradient it is. It uses that region's parameters and values as they are;
-   * what it uses is kept from the forward run. */
+   * what it uses is saved by the forward. */
   struct region *forward;
   struct gradient_list gradients;
   /* Activation checkpointing: nothing that the region makes is kept; its backward region makes it again from the inputs

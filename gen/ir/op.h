@@ -26,7 +26,7 @@ enum epilogue {
   EPILOGUE_BIAS, /* a vector is added to each row */
   EPILOGUE_GELU, /* the form with tanh */
   EPILOGUE_RELU,
-  EPILOGUE_DGELU, /* the matmul times the slope of such, where the operand of that was kept */
+  EPILOGUE_DGELU, /* the matmul times the slope of such, where the operand of that was saved */
   EPILOGUE_DRELU,
   EPILOGUE_SUM /* the second factor is added up over its rows, which is the gradient of a bias */
 };
@@ -53,7 +53,7 @@ struct mean {
 
 enum { MAX_OUTPUTS = 7, MAX_GEMMS = 8 };
 
-/* One of the products of matrices that a kernel is made of: [rows][depth] x [depth][columns]. */
+/* One of the matmuls that a kernel is made of: [rows][depth] x [depth][columns]. */
 struct op_gemm {
   const char *name; /* among them, as the template has it: "logits" */
   int64_t rows, depth, columns;
@@ -90,7 +90,7 @@ struct op_memory {
   /* assigns[o] - 1 is the input, a parameter, whose new value is output o. It is written to the parameter after the
    * kernel has read the old value; 0: none. The node already exists for that alone. */
   int assigns[MAX_OUTPUTS];
-  /* Whether the one output is made again from the one input where the backward uses it, instead of being kept. NULL:
+  /* Whether the one output is made again from the one input where the backward uses it, instead of being saved. NULL:
    * it is not. */
   bool (*remade)(const struct node *node);
 };
@@ -110,7 +110,7 @@ struct op_types {
 struct op_cost {
   double (*flops)(const struct node *node);
   double flops_each;
-  /* The operations that are products of matrices. NULL: all if autocast is BITS16, else none. */
+  /* The operations that are matmuls. NULL: all if autocast is BITS16, else none. */
   double (*matmul_flops)(const struct node *node);
 };
 
@@ -423,7 +423,7 @@ int op_described(const struct op_kind *kind, int output);
 /* The floating-point operations of one execution of a node. */
 double op_flops(const struct node *node);
 
-/* Those of them that are products of matrices. */
+/* Those of them that are matmuls. */
 double op_matmul_flops(const struct node *node);
 
 /* The variants of a loop, for op_choice.variants: "all" threads, and "one" where sharing it out may cost more than

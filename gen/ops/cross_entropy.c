@@ -73,8 +73,8 @@ static struct node *over_matmul(struct builder *builder, const struct node *node
   struct value *inputs[] = {a, b, node->inputs[1]};
   struct attribute attributes[N_ATTRIBUTES + 2] = {node->attributes[0], node->attributes[1], node->attributes[2],
                                                    attribute_int("rows", rows), attribute_int("pitch", pitch)};
-  bool kept = rows == op_rows(a->shape) && pitch != op_columns(b->shape);
-  const char *name = kept ? "kept_cross_entropy" : "linear_cross_entropy";
+  bool saves = rows == op_rows(a->shape) && pitch != op_columns(b->shape);
+  const char *name = saves ? "saved_cross_entropy" : "linear_cross_entropy";
   return builder_node(builder, name, inputs, 3, attributes, N_ATTRIBUTES + 2);
 }
 

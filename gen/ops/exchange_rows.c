@@ -6,7 +6,7 @@
  * of this rank start among the rows that come to it: group by group, and of a group those of rank 0 first.
  * dispatch_rows: y [ranks n][C] = the rows of all ranks that are of this one's groups, in that order, and 0 after them.
  * There is room for all rows of all ranks.
- * collect_rows: y [n][C] = what the ranks of their groups have made of this rank's rows, in their places; 0 for rows
+ * collect_rows: y [n][C] = what the ranks of their groups have made of this rank's rows, at their positions; 0 for rows
  * after the last group. The gradient of either is the other. Output 1 of both is workspace, of ranks n rows: for
  * devices whose collectives move as much in each step (target_ranks.fixed_sizes). */
 #include <string.h>

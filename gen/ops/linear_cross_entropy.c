@@ -4,7 +4,7 @@
  * dweight = x^T dlogits, which adds up in its own type: the plan widens a parameter's. The last output is workspace for
  * a chunk, of x's type, in rows of `pitch` elements.
  *
- * Where all rows are in memory at once (`kept`), the logits stay there for the backward, which then makes of them, in
+ * Where all rows are in memory at once (`saved`), the logits stay there for the backward, which then makes of them, in
  * their memory, their gradient and its matmuls: what is left is that rows begin where a library wants them.
  *
  * As the loss is a mean whose gradient is known before any logit is, both can be computed from a chunk while it is in
@@ -25,9 +25,9 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return 4;
 }
 
-static const struct op_kind kind_kept, kind_forward_backward;
-static bool is_kept(const struct op_kind *kind) {
-  return kind == &kind_kept;
+static const struct op_kind kind_saved, kind_forward_backward;
+static bool is_saved(const struct op_kind *kind) {
+  return kind == &kind_saved;
 }
 
 static bool accepts(const struct node *node, bool output, int index, const int64_t *strides) {
@@ -53,7 +53,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
   const double *logits = op_logits_multiply(arena, inputs[0], inputs[1], op_rows(x->shape), op_columns(x->shape),
                                             op_logits_classes(weight));
   parts->node.kind->truth.reference(&parts->node, (const double *const[]){logits, inputs[2]}, outputs);
-  if (is_kept(node->kind))
+  if (is_saved(node->kind))
     keep(node->outputs[3], logits, op_logits_classes(weight), outputs[3]);
   else
     op_logits_clear(node->outputs[3], outputs[3]);
@@ -63,9 +63,9 @@ static void reference(const struct node *node, const double *const *inputs, doub
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   struct value *inputs[] = {dy[0],           node->inputs[0], node->inputs[1], node->outputs[1], node->outputs[2],
                             node->inputs[2], node->outputs[3]};
-  bool kept = is_kept(node->kind);
-  const char *name = kept ? "kept_cross_entropy_backward" : "linear_cross_entropy_backward";
-  struct node *back = builder_node(builder, name, inputs, LOGITS + kept, node->attributes, N_ATTRIBUTES);
+  bool saved = is_saved(node->kind);
+  const char *name = saved ? "saved_cross_entropy_backward" : "linear_cross_entropy_backward";
+  struct node *back = builder_node(builder, name, inputs, LOGITS + saved, node->attributes, N_ATTRIBUTES);
   if (back == NULL) return;
   for (int i = 0; i < 2; i++)
     if (builder_wants_gradient(builder, node->inputs[i])) dx[i] = back->outputs[i];
@@ -101,7 +101,7 @@ static int64_t index_limit(const struct node *node, int input) {
   .evaluation.mean = op_mean_over_targets, .fusion.share = inverse_count, .truth.reference = reference
 
 static const struct op_kind kind = {FORWARD, .name = "linear_cross_entropy", .memory.workspace = 8};
-static const struct op_kind kind_kept = {FORWARD, .name = "kept_cross_entropy"};
+static const struct op_kind kind_saved = {FORWARD, .name = "saved_cross_entropy"};
 
 /* ---- Backward ---- */
 
@@ -159,9 +159,9 @@ static double flops_backward(const struct node *node) {
 static const struct op_kind kind_backward = {BACKWARD, .name = "linear_cross_entropy_backward",
                                              .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets"},
                                              .output_names = {"dx", "dweight", "logits"}};
-static const struct op_kind kind_kept_backward = {
-    BACKWARD, .name = "kept_cross_entropy_backward",
-    .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets", "kept"},
+static const struct op_kind kind_saved_backward = {
+    BACKWARD, .name = "saved_cross_entropy_backward",
+    .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets", "saved"},
     .output_names = {"dx", "dweight", "logits"}, .memory.in_place = {0, 0, LOGITS + 1}};
 
 /* ---- The loss and its gradient in one kernel ---- */
@@ -280,6 +280,6 @@ static const struct op_kind kind_forward_backward = {
 
 const struct op_file op_file_linear_cross_entropy = {
     .name = "linear_cross_entropy",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_kept, &kind_kept_backward,
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_saved, &kind_saved_backward,
                                              &kind_inverse_count, &kind_forward_backward, NULL},
 };

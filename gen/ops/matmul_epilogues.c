@@ -23,7 +23,7 @@ static const struct op_kind *plain(void) {
   return op_kind_find("matmul");
 }
 
-/* Position of the operand after a and b, or after y, that is kept or was. */
+/* Position of the operand after a and b, or after y, that is saved or was. */
 static int aux_input(const struct node *node) {
   return has(node, EPILOGUE_BIAS) ? 3 : 2;
 }
@@ -50,7 +50,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return count;
 }
 
-/* Factors are laid out as in a matmul alone. What is kept is laid out as y is, and all vectors are without gaps; y may
+/* Factors are laid out as in a matmul alone. What is saved is laid out as y is, and all vectors are without gaps; y may
  * be by columns where nothing but a sum is made with it. */
 static bool accepts(const struct node *node, bool output, int index, const int64_t *strides) {
   bool any_layout = node->kind->library.epilogues == EPILOGUE_BIT(EPILOGUE_SUM);

@@ -62,7 +62,7 @@ struct factored {
 /* A value that one stage of a pipeline gives to the next one, in the backward to the one before: its own, or one that
  * it passes on. */
 struct crossing {
-  const struct function *function; /* in whose memory it is, on both ranks at the same place */
+  const struct function *function; /* in whose memory it is, on both ranks at the same offset */
   const struct storage *storage;
   int64_t first, count; /* its elements there */
   int from, to;         /* stages */

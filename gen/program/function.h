@@ -15,7 +15,7 @@ enum storage_kind {
   STORAGE_RESULT,   /* a result of the function: the caller's memory */
   STORAGE_WEIGHT,   /* a parameter */
   STORAGE_GRADIENT, /* a parameter's gradient */
-  STORAGE_SAVED,    /* kept from forward to backward */
+  STORAGE_SAVED,    /* saved from forward to backward */
   STORAGE_SCRATCH   /* dead when the function returns */
 };
 

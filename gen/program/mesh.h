@@ -1,6 +1,6 @@
-/* Mesh: the axes along which a program's ranks lie, by what they divide, and the placements along each of what the
- * optimizer works on. gen/plan/graph/mesh.h decides it: what is not a key of the job names no axis, but goes through
- * these lists. */
+/* Mesh: the axes along which a program's ranks are ordered, by what they divide, and the placements along each of what
+ * the optimizer works on. gen/plan/graph/mesh.h decides it: what is not a key of the job names no axis, but goes
+ * through these lists. */
 #ifndef ACCEL_PROGRAM_MESH_H
 #define ACCEL_PROGRAM_MESH_H
 

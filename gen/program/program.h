@@ -136,7 +136,7 @@ struct program_ranks {
   int64_t partial_gradients; /* elements of gradients of which ranks that divide tensors have a part of the sum each */
   struct program_placed {    /* where ranks divide tensors */
     int split, values;       /* values of the graph of which ranks along tp have parts; all but parameters */
-    const char **whole;      /* lines: which products and tables each of them has whole, and why */
+    const char **whole;      /* lines: which matmuls and tables each of them has whole, and why */
     int n_whole;
   } placed;
   int64_t wire;              /* numbers of 16 bits: room for what is on its way to other ranks as such */

@@ -9,7 +9,7 @@ static bool is_group(const json_t *root, const char *key) {
   return schema != NULL && schema_keyword(root, schema, "properties") != NULL;
 }
 
-/* One of the places that a name leads to, as a sentence has it. */
+/* One of the keys that a name leads to, as a sentence has it. */
 static const char *lead_words(struct arena *arena, const json_t *root, const char *at) {
   const char *value = strchr(at, '=');
   if (strncmp(at, "accel-gen ", 10) == 0) return arena_printf(arena, "'%s'", at);

@@ -62,8 +62,8 @@ void accel_exchange_starts(enum accel_axis axis, const int32_t *starts, int32_t 
 void accel_dispatch_rows(enum accel_axis axis, const void *x, void *y, const int32_t *all, size_t groups, size_t rows,
                          size_t width);
 
-/* They come back: x[ranks * rows] is as accel_dispatch_rows leaves it, y[rows] gets this rank's rows in their places,
- * and zeros after those of the last group. */
+/* They come back: x[ranks * rows] is as accel_dispatch_rows leaves it, y[rows] gets this rank's rows at their
+ * positions, and zeros after those of the last group. */
 void accel_collect_rows(enum accel_axis axis, const void *x, void *y, const int32_t *all, size_t groups, size_t rows,
                         size_t width);
 

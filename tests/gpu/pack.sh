@@ -58,7 +58,7 @@ write shards nanogpt "$small" "train: {path: $folder/train.bin, format: nanogpt}
   "$steps\ndevices: {per_node: 4}\nparallelism: {tp: 2, zero_stage: 3}"
 write grouped llama "num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 16, hidden_size: 64, intermediate_size: 128, vocab_size: 256" \
   "$tokens, sequence_length: 64" "$steps\naccumulation: {num_steps: 2}"
-# Choices of a router that lie close together part curves.
+# Choices of a router that are close together make curves differ.
 experts="num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 16, hidden_size: 64, moe_intermediate_size: 96, num_experts: 8, num_experts_per_tok: 2, capacity_factor: 1.25, vocab_size: 256"
 write experts qwen_moe "$experts" "$tokens, sequence_length: 64" "$steps"
 write experts16 qwen_moe "$experts" "$tokens, sequence_length: 64" "$steps\nprecision: {mixed_precision: bf16}"

@@ -7,7 +7,7 @@
 
 #include "gen/ir/builder.h"
 
-/* Where random elements lie. AWAY_FROM_ZERO and the two COMBs keep off each other's and zero's kinks. */
+/* Where random elements are. AWAY_FROM_ZERO and the two COMBs keep off each other's and zero's kinks. */
 enum range { AROUND_ZERO, POSITIVE, AWAY_FROM_ZERO, COMB_A, COMB_B };
 
 struct fixture_tensor {

@@ -57,7 +57,7 @@ static void heads_together(struct fixture *fixture) {
   fixture_int(fixture, parts.dim[1] * parts.dim[2]);
 }
 
-/* One or two thirds of rows, as queries, keys and values lie side by side. */
+/* One or two thirds of rows, as queries, keys and values are side by side. */
 static void thirds(struct fixture *fixture) {
   struct shape third = fixture_shape(fixture, 2, MOST / 3), whole = third;
   int64_t first = fixture_random(fixture, 3);

@@ -22,7 +22,7 @@ static const int64_t even_extents[] = {1, 2, 6, 12, 18};
 
 /* ---- Parts ---- */
 
-/* What is asked of a node, and how its operands then lie: its inputs, then output 0. */
+/* What is asked of a node, and how its operands are then placed: its inputs, then output 0. */
 struct trial {
   const char *function; /* that makes the node */
   const struct node *node;

@@ -1,4 +1,4 @@
-"""Tensors that lie split over the sequence on the ranks of parallelism.tp (parallelism.megatron.sequence_parallelism): what
+"""Tensors that are split over the sequence on the ranks of parallelism.tp (parallelism.megatron.sequence_parallelism): what
 ranks exchange of them; the same losses, norms and weights as one process."""
 
 import os

@@ -28,7 +28,7 @@ static double *poisoned(struct machine *machine, int64_t count) {
   return memory;
 }
 
-/* ---- Where things lie, counted here a second time ---- */
+/* ---- Where things are, counted here a second time ---- */
 
 static int64_t slot_offset(const struct function *function, int slot) {
   int64_t bytes = 0;

@@ -15,7 +15,7 @@ struct machine {
   void *context;
   const double *const *inputs; /* of the entry */
   double loss;
-  double *gradient_memory; /* of all of them, and of what the plan lets lie there before they are written */
+  double *gradient_memory; /* of all of them, and of what the plan puts there before they are written */
   double **gradients;      /* by weight of the program */
 };
 

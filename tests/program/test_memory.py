@@ -108,7 +108,7 @@ BY_RENAME = """  union {
 
 
 class Lending(unittest.TestCase):
-    """Activations in memory of gradients: the program whose text was changed so that they lie next to the gradients has the
+    """Activations in memory of gradients: the program whose text was changed so that they are next to the gradients has the
     same losses and weights, and takes as much more as the plan says."""
 
     def run_text(self, trainer, text):
@@ -139,7 +139,7 @@ class Lending(unittest.TestCase):
         self.assertEqual(again, losses)
         for key in weights:
             np.testing.assert_array_equal(others[key], weights[key], key)
-        print(f"{aliased} bytes of activations lie in gradients, {most - least} more are taken without that")
+        print(f"{aliased} bytes of activations are in gradients, {most - least} more are taken without that")
         self.assertLess(abs(most - least - aliased), 1 << 19)
 
     def test_float32(self):

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 import yaml
-from recorded import Recorded, run  # first: the others lie in tests/program
+from recorded import Recorded, run  # first: the others are in tests/program
 from matrix import ADAMW, COSINE, gpt, mlp  # isort: skip
 
 GPT = gpt("gpt2", optimizer=ADAMW, schedule=COSINE).job

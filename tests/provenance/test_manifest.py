@@ -13,7 +13,7 @@ import unittest
 from html.parser import HTMLParser
 
 import jsonschema
-from recorded import GENERATOR, TREE, Recorded, run, sha256  # first: the others lie in tests/program
+from recorded import GENERATOR, TREE, Recorded, run, sha256  # first: the others are in tests/program
 from matrix import ADAMW, BF16, COSINE, NO_DECAY, gpt, gru, mlp  # isort: skip
 import keys  # isort: skip
 

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 import yaml
-from recorded import GENERATOR, TREE  # first: the others lie in tests/program
+from recorded import GENERATOR, TREE  # first: the others are in tests/program
 from matrix import ADAMW, mlp  # isort: skip
 
 CI = TREE / "examples" / "ci"

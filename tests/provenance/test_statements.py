@@ -15,7 +15,7 @@ from google.protobuf import json_format
 from in_toto_attestation.predicates.provenance.v1.provenance_pb2 import Provenance
 from in_toto_attestation.v1.statement import Statement
 from in_toto_attestation.v1.statement_pb2 import Statement as StatementMessage
-from recorded import GENERATOR, TREE, run, sha256  # first: the others lie in tests/program
+from recorded import GENERATOR, TREE, run, sha256  # first: the others are in tests/program
 from harness import need_part  # isort: skip
 from matrix import gpt, mlp  # isort: skip
 from test_injection import HOSTILE  # isort: skip

@@ -85,7 +85,7 @@ static void states_of_parameters_are_divided(void **state) {
   assert_ptr_equal(whole->states[3].slices, number);
 }
 
-/* Where the first rank's elements lie in the whole's array: those of tensors, which are some of OWN. */
+/* Where the first rank's elements are in the whole's array: those of tensors, which are some of OWN. */
 static int places(int *own, int *whole) {
   static const int columns[] = {0, 1, 4, 5, 8, 9}; /* of 12, of three blocks of four */
   int n = 0;

@@ -186,7 +186,7 @@ struct adoption {
   struct node_list late;  /* what is made again right before the node at hand, which uses it first */
 };
 
-/* Whether a value is made again where it is used instead of being kept. */
+/* Whether a value is made again where it is used instead of being saved. */
 static bool is_remade(const struct value *value) {
   const struct node *node = value->producer;
   return node != NULL && node->kind->memory.remade != NULL && node->kind->memory.remade(node);
@@ -209,7 +209,7 @@ static struct value *adopt_view(struct adoption *adoption, struct value *input, 
 }
 
 /* An input of the forward region becomes an input of the backward region, a view of one a view of that, and what need
- * not be kept is made again; all else is kept from the forward run and stays as it is. */
+ * not be saved is made again; all else is saved by the forward and stays as it is. */
 static struct value *adopt(struct adoption *adoption, struct value *value) {
   struct region *backward = adoption->backward;
   bool again = value_is_view(value) || is_remade(value);

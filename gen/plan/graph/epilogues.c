@@ -6,7 +6,7 @@
 #include "gen/plan/graph/rewrites.h"
 #include "gen/plan/graph/uses.h"
 
-/* Columns of what is kept come in such multiples: of gelu's operand, of relu's bits (cuBLASLt's
+/* Columns of what is saved come in such multiples: of gelu's operand, of relu's bits (cuBLASLt's
  * CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD); and bits in such elements. */
 enum { KEPT_COLUMNS = 8, MASK_COLUMNS = 128, MASK_BITS = 32 };
 

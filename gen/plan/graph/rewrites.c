@@ -13,7 +13,7 @@ const struct rewrite rewrites[] = {
      * Becomes: loss, dx, dweight <- one kernel, which computes each logit once.
      * If: nothing of the backward but this gradient reads the loss, and the optimizer does not update in it. */
     {"loss_backward", REWRITE_LOSS_BACKWARD, "linear_cross_entropy", .result = "linear_cross_entropy_forward_backward"},
-    {"loss_backward", REWRITE_LOSS_BACKWARD, "kept_cross_entropy", .result = "linear_cross_entropy_forward_backward"},
+    {"loss_backward", REWRITE_LOSS_BACKWARD, "saved_cross_entropy", .result = "linear_cross_entropy_forward_backward"},
 
     /* ---- Epilogues: p <- matmul(a, b), with one matrix b for all rows ---- */
 

@@ -152,17 +152,17 @@ static void refuse(const struct plan *plan, const struct planned *item) {
               needs->kind->name);
   else
     diag_note(plan->diags, item->region->where,
-              "their parts would not be equal, or another pattern lays it otherwise, or no product has it");
+              "their parts would not be equal, or another pattern lays it otherwise, or no matmul has it");
   if (item->rule->replicated)
     diag_help(plan->diags, "leave the pattern out: 'accel-gen plan' says what the ranks divide without it");
   else
     diag_help(plan->diags, "leave it out, or write '%s': then ranks %s",
               item->rule->style == TENSOR_COLUMNS ? "colwise_gather_output" : "rowwise_split_input",
-              item->rule->style == TENSOR_COLUMNS ? "gather the columns of the product"
+              item->rule->style == TENSOR_COLUMNS ? "gather the columns of the matmul"
                                                   : "take their columns of an input that each has whole");
 }
 
-/* Lets ranks gather the columns that a product gives, or take their columns of its input; false where these are split
+/* Lets ranks gather the columns that a matmul gives, or take their columns of its input; false where these are split
  * for another rule. */
 static bool set_replicated(struct placements *placements, const struct node *node, bool columns) {
   const struct value *whole = columns ? node->outputs[0] : node->inputs[0];
@@ -171,17 +171,17 @@ static bool set_replicated(struct placements *placements, const struct node *nod
   return placement_of(placements, whole).form != PLACED_SPLIT;
 }
 
-/* Columns or rows of the products by a parameter; without one, of the table that it is. */
+/* Columns or rows of the matmuls by a parameter; without one, of the table that it is. */
 static bool place_matrix(const struct plan *plan, const struct planned *item) {
   const bool columns = item->rule->style == TENSOR_COLUMNS;
   const struct parameter *p = item->parameter;
-  int products = 0, tables = 0;
+  int matmuls = 0, tables = 0;
   for (int i = 0; i < item->region->nodes.count; i++) {
     const struct node *node = item->region->nodes.items[i];
-    products += multiplies(node, p);
+    matmuls += multiplies(node, p);
     tables += looks_up(node, p);
   }
-  if (products == 0 || tables > 0) return split(plan, p->value, columns ? p->value->shape.rank - 1 : 0);
+  if (matmuls == 0 || tables > 0) return split(plan, p->value, columns ? p->value->shape.rank - 1 : 0);
   for (int i = 0; i < item->region->nodes.count; i++) {
     const struct node *node = item->region->nodes.items[i];
     if (!multiplies(node, p)) continue;
@@ -191,7 +191,7 @@ static bool place_matrix(const struct plan *plan, const struct planned *item) {
   return true;
 }
 
-/* Vectors, such as biases, follow the products that they belong to. */
+/* Vectors, such as biases, follow the matmuls that they belong to. */
 static bool place(const struct plan *plan, const struct planned *item) {
   const bool divides = item->rule != NULL && item->rule->style <= TENSOR_ROWS;
   if (!divides || item->parameter->value->shape.rank < 2 || place_matrix(plan, item)) return true;
@@ -243,7 +243,7 @@ bool check_plan_of_positions(struct placements *placements, struct placement *co
     if (item->rule == NULL || item->rule->style != TENSOR_POSITIONS || has_positions(item, nodes)) continue;
     diag_error(diags, item->rule->where, "what uses '%s' has all positions on each rank", item->name);
     diag_help(diags, job->parallelism.splits_sequence
-                         ? "only what is between the products that ranks divide has parts of the positions"
+                         ? "only what is between the matmuls that ranks divide has parts of the positions"
                          : "set parallelism.megatron.sequence_parallelism: true");
     return false;
   }

@@ -1,4 +1,4 @@
-/* Undivided: which products and tables ranks that divide tensors have whole, and why, for people. */
+/* Undivided: which matmuls and tables ranks that divide tensors have whole, and why, for people. */
 #ifndef ACCEL_PLAN_GRAPH_UNDIVIDED_H
 #define ACCEL_PLAN_GRAPH_UNDIVIDED_H
 

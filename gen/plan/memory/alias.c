@@ -11,7 +11,7 @@
 #include "gen/program/target.h"
 #include "gen/program/weights.h"
 
-enum { LEAST_OF_KEPT = 64 }; /* the smallest alias, as a fraction of what is kept: one in so many bytes */
+enum { LEAST_OF_KEPT = 64 }; /* the smallest alias, as a fraction of what is saved: one in so many bytes */
 
 /* ---- Free memory ---- */
 

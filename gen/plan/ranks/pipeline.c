@@ -449,7 +449,7 @@ static void plan_schedule(struct program *program) {
       schedule_of(program->arena, trains ? job->parallelism.pp_schedule : SCHEDULE_1F1B, pipeline->ranks,
                   pipeline->stages / pipeline->ranks, trains ? job->accumulation.num_steps : 1);
   pipeline->rooms = schedule_rooms(program->arena, &pipeline->schedule);
-  /* What an encoder gives goes through several stages of a rank, which have one place for it: for as long as the first
+  /* What an encoder gives goes through several stages of a rank, which have one buffer for it: for as long as the first
    * of them needs a micro-batch, that is in one room of all. */
   for (int k = 0; k < pipeline->stages && pipeline->split > 0; k++)
     pipeline->rooms[k] = pipeline->rooms[k % pipeline->ranks];

@@ -14,7 +14,7 @@ double function_own_flops(const struct function *function, bool matmuls) {
   return flops;
 }
 
-/* All operations of one run of a function, or only its products of matrices. */
+/* All operations of one run of a function, or only its matmuls. */
 static double function_flops(const struct function *function, bool matmuls) {
   double flops = function_own_flops(function, matmuls);
   for (int s = 0; s < function->n_steps; s++) {

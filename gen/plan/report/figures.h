@@ -7,7 +7,7 @@
 /* Fills the figures of the program: parameters, operations, bytes (bytes.h), and what its data must stay below. */
 void count_figures(struct program *program);
 
-/* Operations of one run of a function without those of the functions that it calls: all, or only products of matrices.
+/* Operations of one run of a function without those of the functions that it calls: all, or only matmuls.
  */
 double function_own_flops(const struct function *function, bool matmuls);
 

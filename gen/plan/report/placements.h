@@ -4,7 +4,7 @@
 
 #include "gen/program/program.h"
 
-/* A line for each axis of several ranks, and one for each product and table that ranks along tp have whole, with why;
+/* A line for each axis of several ranks, and one for each matmul and table that ranks along tp have whole, with why;
  * "" for one rank. */
 const char *placements_text(const struct program *program);
 

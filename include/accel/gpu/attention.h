@@ -41,7 +41,7 @@ void accel_gpu_open_attention_backward(struct accel_gpu_attention *attention);
 struct accel_attention_data {
   const void *q, *k, *v;
   void *y;
-  float *lse; /* [batch][heads][queries]: log Σ exp of a row's scores, kept for the backward */
+  float *lse; /* [batch][heads][queries]: log Σ exp of a row's scores, saved for the backward */
   const int32_t *query_lengths, *key_lengths; /* [batch]; NULL without lengths */
   const void *d_y;
   void *d_q, *d_k, *d_v;

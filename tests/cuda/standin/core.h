@@ -63,7 +63,7 @@ void memory_remove(void *address, const char *what);
 /* Where an address is. */
 enum memory_kind memory_kind_of(const void *address);
 
-/* A fault unless `bytes` from there lie in one allocation of that kind. */
+/* A fault unless `bytes` from there are in one allocation of that kind. */
 void memory_require(const void *address, size_t bytes, enum memory_kind kind, const char *what);
 
 size_t memory_used(void);

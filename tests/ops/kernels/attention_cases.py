@@ -22,9 +22,9 @@ def attention64(q, k, v, causal, scale, window=0, starts=None):
     return p @ v.astype(np.float64), lse[..., 0], p
 
 
-def head_operand(name, b, h, t, d, lie, accumulate=False):
-    """lie: "dense" [B][H][T][D], "merged" [B][T][H][D], "qkv" [B][T][3 H][D]."""
-    strides = {"dense": None, "merged": [t * h * d, d, h * d, 1], "qkv": [t * 3 * h * d, d, 3 * h * d, 1]}[lie]
+def head_operand(name, b, h, t, d, layout, accumulate=False):
+    """layout: "dense" [B][H][T][D], "merged" [B][T][H][D], "qkv" [B][T][3 H][D]."""
+    strides = {"dense": None, "merged": [t * h * d, d, h * d, 1], "qkv": [t * 3 * h * d, d, 3 * h * d, 1]}[layout]
     return Operand(name, [b, h, t, d], strides, accumulate=accumulate)
 
 
@@ -34,7 +34,7 @@ def packed(rng, b, t, documents):
     return np.maximum.accumulate(np.where(begins, np.arange(t), 0), 1).astype(np.int32) if documents else None
 
 
-def build_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", large=1.0, group=1, window=0, documents=0,
+def build_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, layout="dense", large=1.0, group=1, window=0, documents=0,
                     variant="256"):
     s, kv = s or t, h // group
     q, k, v = normal(rng, b, h, t, d) * large, normal(rng, b, kv, s, d), normal(rng, b, kv, s, d)
@@ -42,8 +42,8 @@ def build_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense"
     starts = packed(rng, b, t, documents)
     y, lse, _ = attention64(q, k, v, causal, scale, window, starts)
     more = [Operand("starts", [b, t], dtype="int32_t")] if documents else []
-    inputs = [head_operand("q", b, h, t, d, lie), head_operand("k", b, kv, s, d, lie), head_operand("v", b, kv, s, d, lie)]
-    outputs = [head_operand("y", b, h, t, d, "dense" if lie == "dense" else "merged"), Operand("lse", [b, h, t])]
+    inputs = [head_operand("q", b, h, t, d, layout), head_operand("k", b, kv, s, d, layout), head_operand("v", b, kv, s, d, layout)]
+    outputs = [head_operand("y", b, h, t, d, "dense" if layout == "dense" else "merged"), Operand("lse", [b, h, t])]
     return Case(Kernel("attention", outputs, inputs + more, name, causal=causal, window=window, scale=scale, variant=variant),
                 {"q": q, "k": k, "v": v, **({"starts": starts} if documents else {})}, {"y": y, "lse": lse})
 
@@ -53,15 +53,15 @@ def by_group(x, group):
     return x.reshape(x.shape[0], -1, group, *x.shape[2:]).sum(2)
 
 
-def build_rotary(name, rng, b=1, h=1, t=1, d=2, angles=1, interleaved=0, inverse=0, lie="dense"):
+def build_rotary(name, rng, b=1, h=1, t=1, d=2, angles=1, interleaved=0, inverse=0, layout="dense"):
     x, cos, sin = normal(rng, b, h, t, d), normal(rng, t, angles), normal(rng, t, angles)
     first = np.arange(angles) * (2 if interleaved else 1)
     second = first + (1 if interleaved else angles)
     turned = (x[..., first] + 1j * x[..., second].astype(np.float64)) * (cos + 1j * sin.astype(np.float64) * (-1 if inverse else 1))
     y = x.astype(np.float64)
     y[..., first], y[..., second] = turned.real, turned.imag
-    kernel = Kernel("rotary", [head_operand("y", b, h, t, d, "dense" if lie == "dense" else "merged")],
-                    [head_operand("x", b, h, t, d, lie), Operand("cos", [t, angles]), Operand("sin", [t, angles])], name,
+    kernel = Kernel("rotary", [head_operand("y", b, h, t, d, "dense" if layout == "dense" else "merged")],
+                    [head_operand("x", b, h, t, d, layout), Operand("cos", [t, angles]), Operand("sin", [t, angles])], name,
                     interleaved=interleaved, inverse=inverse)
     return Case(kernel, {"x": x, "cos": cos, "sin": sin}, {"y": y})
 
@@ -73,7 +73,7 @@ def build_table(name, rng, count=1, whole=0):
     return Case(kernel, {}, {"y": numbers})
 
 
-def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, lie="dense", accumulate=False, group=1,
+def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, layout="dense", accumulate=False, group=1,
                              window=0, documents=0, variant="64"):
     s, kv = s or t, h // group
     q, k, v, dy = normal(rng, b, h, t, d), normal(rng, b, kv, s, d), normal(rng, b, kv, s, d), normal(rng, b, h, t, d)
@@ -83,11 +83,11 @@ def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, li
     more = [Operand("starts", [b, t], dtype="int32_t")] if documents else []
     dp = dy.astype(np.float64) @ v.astype(np.float64).repeat(group, 1).swapaxes(-1, -2)
     ds = scale * p * (dp - (dy * y).sum(-1, keepdims=True))
-    out = "dense" if lie == "dense" else "merged"
-    inputs = [head_operand("dy", b, h, t, d, out), head_operand("q", b, h, t, d, lie), head_operand("k", b, kv, s, d, lie),
-              head_operand("v", b, kv, s, d, lie), head_operand("y", b, h, t, d, out), Operand("lse", [b, h, t])]
-    outputs = [head_operand("dq", b, h, t, d, lie, accumulate), head_operand("dk", b, kv, s, d, lie, accumulate),
-               head_operand("dv", b, kv, s, d, lie, accumulate)]
+    out = "dense" if layout == "dense" else "merged"
+    inputs = [head_operand("dy", b, h, t, d, out), head_operand("q", b, h, t, d, layout), head_operand("k", b, kv, s, d, layout),
+              head_operand("v", b, kv, s, d, layout), head_operand("y", b, h, t, d, out), Operand("lse", [b, h, t])]
+    outputs = [head_operand("dq", b, h, t, d, layout, accumulate), head_operand("dk", b, kv, s, d, layout, accumulate),
+               head_operand("dv", b, kv, s, d, layout, accumulate)]
     return Case(Kernel("attention_backward", outputs, inputs + more, name, causal=causal, window=window, scale=scale, variant=variant),
                 {"dy": dy, "q": q, "k": k, "v": v, "y": y, "lse": lse, **({"starts": starts} if documents else {})},
                 {"dq": ds @ k.repeat(group, 1), "dk": by_group(ds.swapaxes(-1, -2) @ q, group),
@@ -98,19 +98,19 @@ def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, li
 BUILDERS = {"attention": build_attention, "attention_backward": build_attention_backward, "rotary": build_rotary, "table": build_table}
 FIXED = {
     "attention": [dict(t=t, d=d, causal=c) for t, d in [(1, 1), (3, 5), (17, 7), (33, 17), (64, 32), (40, 16)] for c in (0, 1)]
-    + [dict(b=2, h=3, t=5, d=7, lie="qkv"), dict(b=2, h=3, t=64, d=32, lie="qkv"), dict(b=1, h=2, t=70, d=64, lie="qkv"),
+    + [dict(b=2, h=3, t=5, d=7, layout="qkv"), dict(b=2, h=3, t=64, d=32, layout="qkv"), dict(b=1, h=2, t=70, d=64, layout="qkv"),
        dict(t=7, s=33, d=16, causal=0), dict(t=33, s=7, d=48, causal=1), dict(t=7, s=33, d=16, causal=1),
-       dict(b=2, h=6, t=40, d=16, group=3, lie="qkv"), dict(h=4, t=70, d=7, group=2, causal=0), dict(h=2, t=33, d=16, group=2, window=5),
+       dict(b=2, h=6, t=40, d=16, group=3, layout="qkv"), dict(h=4, t=70, d=7, group=2, causal=0), dict(h=2, t=33, d=16, group=2, window=5),
        dict(t=70, d=16, window=1), dict(t=300, d=8, window=33), dict(t=600, d=16, window=290), dict(t=20, d=5, window=64),
-       dict(t=1, documents=2), dict(b=3, h=4, t=37, d=7, group=2, documents=5), dict(b=2, h=2, t=700, d=16, documents=3, lie="qkv"),
+       dict(t=1, documents=2), dict(b=3, h=4, t=37, d=7, group=2, documents=5), dict(b=2, h=2, t=700, d=16, documents=3, layout="qkv"),
        dict(b=2, t=64, d=16, documents=64),
        dict(t=40, s=700, d=8, causal=0), dict(t=600, d=80, causal=1), dict(t=65, d=32, large=30.0)],
-    "rotary": [dict(), dict(b=2, h=3, t=5, d=7, angles=2), dict(b=2, h=3, t=9, d=32, angles=16, lie="qkv", inverse=1),
-               dict(b=1, h=2, t=33, d=64, angles=8, interleaved=1, lie="qkv"), dict(t=3, d=6, angles=3, interleaved=1, inverse=1)],
+    "rotary": [dict(), dict(b=2, h=3, t=5, d=7, angles=2), dict(b=2, h=3, t=9, d=32, angles=16, layout="qkv", inverse=1),
+               dict(b=1, h=2, t=33, d=64, angles=8, interleaved=1, layout="qkv"), dict(t=3, d=6, angles=3, interleaved=1, inverse=1)],
     "table": [dict(), dict(count=17), dict(count=8, whole=1)],
 }
 FIXED["attention_backward"] = [{n: v for n, v in a.items() if n != "large"} for a in FIXED["attention"]] + [
-    dict(b=2, h=2, t=33, d=16, lie="qkv", accumulate=True), dict(t=9, d=5, accumulate=True)]
+    dict(b=2, h=2, t=33, d=16, layout="qkv", accumulate=True), dict(t=9, d=5, accumulate=True)]
 for backward, variants in (("", ("64", "128")), ("_backward", ("32", "128"))):
     FIXED["attention" + backward] = FIXED["attention" + backward] + [dict(t=140, d=16, causal=c, variant=w) for c in (0, 1) for w in variants]
 

@@ -13,13 +13,13 @@ from kernels import Kernel, Operand
 
 def build_matmul(name, rng, batch=(), m=1, n=1, k=1, a="rows", b="rows", y="rows", b_rank2=False, accumulate=False, gap=0,
                  variant="each"):
-    def operand(letter, shape, lie):
+    def operand(letter, shape, layout):
         order = list(range(len(shape)))
-        if lie == "columns":
+        if layout == "columns":
             order[-1], order[-2] = order[-2], order[-1]
-        if lie == "heads" and len(shape) == 4:
+        if layout == "heads" and len(shape) == 4:
             order[-2], order[-3] = order[-3], order[-2]
-        return Operand(letter, shape, strides_of(shape, order, gap if lie == "gap" else 0),
+        return Operand(letter, shape, strides_of(shape, order, gap if layout == "gap" else 0),
                        accumulate=accumulate and letter == "y")
     oa = operand("a", [*batch, m, k], a)
     ob = operand("b", [k, n] if b_rank2 else [*batch, k, n], b)

@@ -9,10 +9,10 @@ from kernels import Kernel, Operand
 from sequence_cases import lstm64, scan_inputs
 
 
-def build(kind, name, outputs, given, truths, at, valid=None, replaced=None, lie=None, **attributes):
+def build(kind, name, outputs, given, truths, at, valid=None, replaced=None, layout=None, **attributes):
     """The case of given arrays, then at and valid. replaced: the cache whose memory an output takes, by output."""
     given = {**given, "at": np.array([at], np.int32), **({} if valid is None else {"valid": np.array([valid], np.int32)})}
-    inputs = [(lie or {}).get(key) or Operand(key, array.shape, dtype="int32_t" if array.dtype == np.int32 else "float") for key, array in given.items()]
+    inputs = [(layout or {}).get(key) or Operand(key, array.shape, dtype="int32_t" if array.dtype == np.int32 else "float") for key, array in given.items()]
     return Case(Kernel(kind, outputs, inputs, name, **attributes), given, truths, {"next": "cache"} if replaced is None else replaced)
 
 
@@ -75,7 +75,7 @@ def build_scan(name, rng, b=1, t=1, d=1, n=1, at=0, valid=None):
     return build("selective_scan_incremental", name, outputs, {**given, "cache": cache}, {"y": y, "next": states[:, counted(t, valid)]}, at, valid)
 
 
-def build_attention(name, rng, b=1, h=1, t=1, positions=8, d=1, group=1, window=0, at=0, lie="dense"):
+def build_attention(name, rng, b=1, h=1, t=1, positions=8, d=1, group=1, window=0, at=0, layout="dense"):
     kv, first, scale = h // group, min(at, positions - t), float(d) ** -0.5
     given = {"q": normal(rng, b, h, t, d), "k": normal(rng, b, kv, t, d), "v": normal(rng, b, kv, t, d),
              "k_cache": normal(rng, b, kv, positions, d), "v_cache": normal(rng, b, kv, positions, d)}
@@ -88,9 +88,9 @@ def build_attention(name, rng, b=1, h=1, t=1, positions=8, d=1, group=1, window=
     p = np.exp(scores - scores.max(-1, keepdims=True))
     truths = {"y": p / p.sum(-1, keepdims=True) @ values, "next_k": following["k"], "next_v": following["v"]}
     heads = {"q": h, "k": kv, "v": kv}
-    operands = {key: head_operand(key, b, heads[key], t, d, lie) for key in heads}
-    outputs = [head_operand("y", b, h, t, d, "dense" if lie == "dense" else "merged"), *(Operand(f"next_{key}", following[key].shape) for key in "kv")]
-    return build("attention_cached", name, outputs, given, truths, at, replaced={"next_k": "k_cache", "next_v": "v_cache"}, lie=operands,
+    operands = {key: head_operand(key, b, heads[key], t, d, layout) for key in heads}
+    outputs = [head_operand("y", b, h, t, d, "dense" if layout == "dense" else "merged"), *(Operand(f"next_{key}", following[key].shape) for key in "kv")]
+    return build("attention_cached", name, outputs, given, truths, at, replaced={"next_k": "k_cache", "next_v": "v_cache"}, layout=operands,
                  window=window, scale=scale)
 
 
@@ -118,8 +118,8 @@ FIXED = {
     "lstm_incremental": [dict(how, **at) for how, at in zip(SIZES, POSITIONS)],
     "selective_scan_incremental": [dict(how, **at) for how, at in zip(STATES, POSITIONS)],
     "attention_cached": [dict(), dict(positions=9, at=4, d=5), dict(b=2, h=3, t=5, positions=33, d=7, at=20),
-                         dict(h=4, group=2, t=3, positions=40, d=16, at=39), dict(b=2, h=2, t=4, positions=70, d=33, at=50, window=9, lie="qkv"),
-                         dict(h=2, t=9, positions=64, d=32, window=4), dict(h=2, t=9, positions=9, d=8, window=3, at=2, lie="merged"),
+                         dict(h=4, group=2, t=3, positions=40, d=16, at=39), dict(b=2, h=2, t=4, positions=70, d=33, at=50, window=9, layout="qkv"),
+                         dict(h=2, t=9, positions=64, d=32, window=4), dict(h=2, t=9, positions=9, d=8, window=3, at=2, layout="merged"),
                          dict(h=6, group=3, positions=300, d=64, at=290)],
 }
 

@@ -61,7 +61,7 @@ def build_cross_entropy_backward(name, rng, shape=(1,), v=2, ignored=False, in_p
                 scales={"dlogits": 0.7 * scale})  # a probability near 1, less 1
 
 
-def build_linear(kind, name, rng, shape=(1,), c=1, v=2, rows=1, lie="rows", ignored=False, smoothing=0.0, z=0.0, accumulate=False):
+def build_linear(kind, name, rng, shape=(1,), c=1, v=2, rows=1, layout="rows", ignored=False, smoothing=0.0, z=0.0, accumulate=False):
     """The loss, its gradient, or both at once, of logits that are x weight."""
     x, weight, targets = normal(rng, *shape, c), normal(rng, c, v), entropy_inputs(rng, shape, v, ignored)[1]
     logits = (x.astype(np.float64) @ weight).reshape(*shape, v)
@@ -69,7 +69,7 @@ def build_linear(kind, name, rng, shape=(1,), c=1, v=2, rows=1, lie="rows", igno
     given = {"d_loss": np.float32(0.7), "x": x, "weight": weight, "lse": lse, "scale": scale, "targets": targets}
     dlogits = slope64(logits, targets, smoothing, z).reshape(-1, v)
     truths = {"loss": loss, "lse": lse, "scale": scale, "dx": (dlogits @ weight.T).reshape(x.shape), "dweight": x.reshape(-1, c).T @ dlogits}
-    strides = strides_of([c, v], [0, 1] if lie == "rows" else [1, 0])
+    strides = strides_of([c, v], [0, 1] if layout == "rows" else [1, 0])
     operands = {"d_loss": Operand("d_loss", []), "x": Operand("x", x.shape), "weight": Operand("weight", weight.shape, strides),
                 "loss": Operand("loss", []), "lse": Operand("lse", [lse.size]), "scale": Operand("scale", []),
                 "targets": Operand("targets", shape, dtype="int32_t"), "dx": Operand("dx", x.shape, accumulate=accumulate),
@@ -102,8 +102,8 @@ BUILDERS = {
     **{kind: functools.partial(build_linear, kind) for kind in LINEAR},
     "inverse_target_count": build_inverse_target_count,
 }
-CHUNKS = [dict(), dict(shape=(3, 5), c=7, v=17, rows=4), dict(shape=(40,), c=17, v=33, rows=40, lie="columns", ignored=True),
-          dict(shape=(70,), c=5, v=65, rows=32, smoothing=0.1), dict(shape=(9,), c=33, v=7, rows=5, lie="columns", z=0.01)]
+CHUNKS = [dict(), dict(shape=(3, 5), c=7, v=17, rows=4), dict(shape=(40,), c=17, v=33, rows=40, layout="columns", ignored=True),
+          dict(shape=(70,), c=5, v=65, rows=32, smoothing=0.1), dict(shape=(9,), c=33, v=7, rows=5, layout="columns", z=0.01)]
 SUMMED = [dict(CHUNKS[1], accumulate=True), dict(CHUNKS[2], rows=16, accumulate=True)]
 FIXED = {
     "cross_entropy": [dict(shape=s, v=v) for s, v in [((1,), 2), ((3,), 1), ((5, 7), 17), ((130,), 65), ((2,), 5000)]]
@@ -131,7 +131,7 @@ def fuzzed_entropy(rng):
 def fuzzed_linear(rng):
     shape = fuzzed_shape(rng)
     return dict(shape=shape, c=drawn_size(rng), v=drawn_size(rng), rows=int(rng.integers(1, np.prod(shape) + 1)), ignored=bool(rng.integers(2)),
-                lie=str(rng.choice(["rows", "columns"])))
+                layout=str(rng.choice(["rows", "columns"])))
 
 
 FUZZED = {

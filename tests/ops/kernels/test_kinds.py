@@ -24,7 +24,7 @@ ELSEWHERE = {
     **dict.fromkeys(("matmul_bias", "matmul_gelu", "matmul_bias_gelu", "matmul_relu", "matmul_bias_relu", "matmul_dgelu", "matmul_drelu",
                      "matmul_dgelu_sum", "matmul_drelu_sum", "matmul_sum", "embedding_plus", "add_layer_norm", "layer_norm_plus_backward",
                      "layer_norm_plus_bits16_backward", "add_rms_norm", "rms_norm_plus_backward", "rms_norm_plus_bits16_backward",
-                     "kept_cross_entropy", "kept_cross_entropy_backward"), "cuda/test_training.py"),
+                     "saved_cross_entropy", "saved_cross_entropy_backward"), "cuda/test_training.py"),
 }
 
 

@@ -1,4 +1,4 @@
-/* A causal layer of attention over documents that lie in one row, with learned positions. */
+/* A causal layer of attention over documents that are in one row, with learned positions. */
 #include <accel/model.h>
 
 struct config {
