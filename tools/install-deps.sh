@@ -12,7 +12,7 @@ for version in 21 20 19 18 17; do
 done
 [ -n "$llvm" ] || packages="$packages libclang-LLVM-dev"
 if [ "${1:-}" = --test ]; then
-  packages="$packages clang-LLVM clang-format-LLVM clang-tidy-LLVM libclang-rt-LLVM-dev libomp-LLVM-dev libcmocka-dev python3 python3-venv iproute2 slurm-wlm munge qemu-user debhelper chrpath lintian"
+  packages="$packages clang-LLVM clang-format-LLVM clang-tidy-LLVM libclang-rt-LLVM-dev libomp-LLVM-dev libcmocka-dev python3 python3-venv iproute2 slurm-wlm munge qemu-user debhelper chrpath lintian zsh fish"
   optional="hipcc libamdhip64-dev"
   # Where an x86 machine makes programs for 64-bit Arm, and the other way they are its own.
   if [ "$(uname -m)" = x86_64 ]; then packages="$packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross"; fi

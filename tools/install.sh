@@ -23,6 +23,10 @@ for model in examples/models/*.[ch]; do put 644 "$model" share/accel-gen/models;
 for kind in cuda hip; do put 755 "tools/$kind-toolkit.sh" share/accel-gen; done
 put 644 build/share/accel-gen.1 share/man/man1
 put 644 build/share/accel-gen.bash share/bash-completion/completions accel-gen
+# Where zsh looks: in /usr/local by itself, in /usr as Debian's packages have it.
+if [ "$prefix" = /usr ]; then zsh=vendor-completions; else zsh=site-functions; fi
+put 644 build/share/_accel-gen "share/zsh/$zsh"
+put 644 build/share/accel-gen.fish share/fish/vendor_completions.d
 mkdir -p "$root/$libdir/pkgconfig"
 # Relative to itself, so that the installed tree can move.
 up='${pcfiledir}/'$(echo "$libdir/pkgconfig" | sed 's|[^/][^/]*|..|g')

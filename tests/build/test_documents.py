@@ -6,7 +6,7 @@ import re
 from tap import TREE, finish, report, run
 
 PARTS = "gen|runtime|templates|tests|tools|examples|schemas|share|include"
-INSTALLED = ("share/accel-gen", "share/man/", "share/bash-completion/")  # below a prefix, not in the tree
+INSTALLED = ("share/accel-gen", "share/man/", "share/bash-completion/", "share/zsh/", "share/fish/")  # below a prefix, not in the tree
 
 
 def anchor(heading):

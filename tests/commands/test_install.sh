@@ -8,7 +8,7 @@ rm -rf "$prefix"
 PREFIX=$prefix sh tools/install.sh >/dev/null
 for file in bin/accel-gen lib/libaccel-runtime.a lib/pkgconfig/accel-runtime.pc include/accel/trainer.h \
   include/accel/evaluator.h include/accel/generator.h include/accel/model.h include/accel/images.h include/accel/losses.h share/accel-gen/job.schema.json share/accel-gen/plan.schema.json share/man/man1/accel-gen.1 \
-  share/bash-completion/completions/accel-gen; do
+  share/bash-completion/completions/accel-gen share/zsh/site-functions/_accel-gen share/fish/vendor_completions.d/accel-gen.fish; do
   if [ -f "$prefix/$file" ]; then echo "ok $file"; else echo "not ok $file" && exit 1; fi
 done
 

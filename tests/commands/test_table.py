@@ -2,10 +2,13 @@
 a command line is refused for. `--accept` writes the tables of docs/commands.md. TAP."""
 
 import fcntl
+import json
 import os
 import pathlib
 import pty
 import re
+import shlex
+import shutil
 import struct
 import subprocess
 import sys
@@ -15,6 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "build"))
 
 from tap import GENERATOR, TREE, finish, report, run  # noqa: E402
 
+SCHEMA = json.loads((TREE / "schemas" / "job.schema.json").read_text())
 DOCUMENT = TREE / "docs" / "commands.md"
 BEGIN, END = "<!-- Written from gen/commands/cli/table.c by tests/commands/test_table.py --accept. -->\n", "<!-- end -->\n"
 
@@ -104,7 +108,7 @@ def lines_of_command(tables):
         report(f"{command} takes the options of its help", wrong)
 
 
-def completed(words):
+def in_bash(words):
     """What bash offers for the last of the words."""
     script = f"""shopt -s extglob; . "{TREE}/build/share/accel-gen.bash"
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() {{ :; }}; _accel_gen; printf '%s\\n' "${{COMPREPLY[@]}}" """
@@ -112,18 +116,48 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() {{ :; }}; _accel_gen; print
     return done.stdout.split()
 
 
-def completion(tables):
+def in_zsh(words):
+    """What zsh's file hands to the functions of its completion system, of which _files offers files."""
+    script = f"""compadd() {{ local end; [[ $1 == -S ]] && end=$2 && shift 2; shift; print -rl -- ${{^@}}$end; }}
+_describe() {{ print -rl -- ${{${{(P)2}}%%:*}}; }}
+_files() {{ :; }}
+complete() {{ source "{TREE}/build/share/_accel-gen"; }}
+words=(accel-gen "$@"); CURRENT=$#words; complete"""
+    done = subprocess.run(["zsh", "-f", "-c", script, "zsh", *words], capture_output=True, text=True, check=True)
+    return [word for word in done.stdout.split() if word.startswith(words[-1])]
+
+
+def in_fish(words):
+    """What fish offers, each with its description after a tab."""
+    line = shlex.join(["accel-gen", *words])
+    script = f"source '{TREE}/build/share/accel-gen.fish'; complete -C '{line}'"
+    done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C.UTF-8"})
+    return [line.split("\t")[0] for line in done.stdout.splitlines()]
+
+
+def completion(tables, completed):
     wrong = []
     for command, options in tables.items():
         first = "job.yaml" if command == "JOB" else command
         offered = set(completed([first, "-"])) - {"--version"}
+        if completed is in_fish:  # after one dash it offers the short ones and the long ones
+            offered |= set(completed([first, "--"])) - {"--version"}
         wrong += [f"{command}: {' '.join(sorted(offered ^ set(options)))}"] if offered != set(options) else []
         wrong += [] if command == "JOB" or command in completed([command[:2]]) else [f"{command} itself"]
     for words, offered in ((["build", "j.yaml", "--program", "ev"], "evaluate"), (["data", "f", "--format", "ll"], "llmc"),
                            (["audit", "f", "--format", "sa"], "sarif"), (["checkpoint", "ve"], "verify"), (["help", "optimi"], "optimizer"),
                            (["plan", "j.yaml", "--set", "optimizer.weight_d"], "optimizer.weight_decay=")):
         wrong += [] if offered in completed(words) else [f"{' '.join(words)} without {offered}"]
-    report("the completion offers every command, option and choice", wrong)
+    keys = {word.rstrip("=") for word in completed(["plan", "j.yaml", "--set", ""])}
+    return wrong + sorted(key for key in keys ^ set(keys_of(SCHEMA)) if "." in key)
+
+
+def keys_of(schema, path=""):
+    """The keys of a job in groups, with the groups."""
+    schema = {**SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]], **schema} if "$ref" in schema else schema
+    for key, inner in schema.get("properties", {}).items():
+        yield path + key
+        yield from keys_of(inner, f"{path}{key}.")
 
 
 def manual(tables):
@@ -157,7 +191,9 @@ def main():
     screens(tables)
     plans()
     lines_of_command(tables)
-    completion(tables)
+    for shell, completed in (("bash", in_bash), ("zsh", in_zsh), ("fish", in_fish)):
+        name = f"the completion of {shell} offers every command, option and choice"
+        report(name if shutil.which(shell) else f"{name} # SKIP no {shell} (sh tools/install-deps.sh --test)", completion(tables, completed) if shutil.which(shell) else [])
     manual(tables)
     finish()
 

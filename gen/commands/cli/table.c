@@ -345,7 +345,7 @@ const struct option option_table[] = {
     {"--color", NULL, "WHEN", .choices = " auto always never ", MEMBER(color), .commands = " * ",
      .summary = "colours in messages; auto (default): on a terminal, unless NO_COLOR is set"},
     {"--help", "-h", .commands = " * ", MEMBER(asks_help), .summary = "print the options of the command"},
-    {"--as", NULL, "FORM", .choices = " man bash markdown ", MEMBER(as), .commands = " help ", .hidden = true,
+    {"--as", NULL, "FORM", .choices = " man bash zsh fish markdown ", MEMBER(as), .commands = " help ", .hidden = true,
      .summary = "print the table of commands and options for other readers"},
     {0},
 };

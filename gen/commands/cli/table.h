@@ -1,4 +1,4 @@
-/* Table: every command and option with its words. Reading the command line, --help, the man page, the completion and
+/* Table: every command and option with its words. Reading the command line, --help, the man page, the completions and
  * the tables of docs/commands.md are made of it. */
 #ifndef ACCEL_COMMANDS_CLI_TABLE_H
 #define ACCEL_COMMANDS_CLI_TABLE_H
@@ -58,8 +58,11 @@ bool command_takes(const struct command *command, const struct option *option);
 /* "train, evaluate or generate" of " train evaluate generate ". */
 const char *words_listed(struct arena *arena, const char *words, const char *last);
 
-/* The table for other readers: the sections of the man page that list it ("man"), the completion ("bash"), the tables
- * of docs/commands.md ("markdown"). */
+/* The completion that a shell reads: "bash", "zsh" or "fish"; NULL of another word. */
+const char *completion_for(struct arena *arena, const char *shell);
+
+/* The table for other readers: the sections of the man page that list it ("man"), the tables of docs/commands.md
+ * ("markdown"), the completion of a shell. */
 const char *manual_as(struct arena *arena, const char *form);
 
 #endif
