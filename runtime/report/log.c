@@ -98,6 +98,7 @@ void rt_metrics_text(FILE *out, const struct figures *figures) {
   add_figure(out, "tokens_per_s", "%.1f", figures->tokens_per_s);
   add_figure(out, "step_ms", "%.4f", figures->step_ms);
   add_figure(out, "input_wait_ms", "%.4f", figures->input_wait_ms);
+  if (figures->peak_mib > 0) add_figure(out, "peak_memory_mib", "%.1f", figures->peak_mib);
   if (figures->first_step_s >= 0) {
     add_figure(out, "start_to_first_step_s", "%.3f", figures->first_step_s);
     add_figure(out, "weights_s", "%.4f", figures->weights_s);

@@ -20,6 +20,7 @@ struct figures {
   const struct extras *extras; /* those that wait are logged; NULL: none */
   double tokens_per_s, step_ms;
   double input_wait_ms; /* of a step: what it took to get its batches */
+  double peak_mib;      /* the most memory that this process had at once; 0: not known */
   double left_s;        /* to the end of the run */
   double first_step_s;  /* from the process's start to the end of its first step; negative: logged before */
   double weights_s;     /* of that, drawing or reading the weights */

@@ -5,6 +5,7 @@
 #include "runtime/run/run.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
 
 /* How often the progress line moves, and the clock and the signals are looked at, in seconds. */
 static const double progress_pace = 0.25;
@@ -63,6 +64,12 @@ static double tokens_per_step(const struct accel_run *run) {
   return tokens * (sharing->with_epochs ? micro_batches : (double)sharing->in_step);
 }
 
+/* Resident pages, of the host's memory. Linux counts them in KiB. */
+static double peak_mib(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
+}
+
 static struct figures figures_of(const struct accel_run *run, int64_t at, struct accel_report report) {
   double step = rt_stopwatch_step(run->reports.watch);
   const struct stopwatch *watch = run->reports.watch;
@@ -81,6 +88,7 @@ static struct figures figures_of(const struct accel_run *run, int64_t at, struct
       .stopped_early = run->stopping.ended,
       .step_ms = 1e3 * step,
       .input_wait_ms = watch->steps > 0 ? 1e3 * watch->waited / (double)watch->steps : 0,
+      .peak_mib = peak_mib(),
       .left_s = seconds_left(run, at),
       .first_step_s = run->reports.has_first_step ? -1 : watch->first_step_end - watch->process_start,
       .weights_s = watch->weights,

@@ -15,7 +15,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 GENERATOR = TREE / "build" / "accel-gen"
 MODELS = TREE / "examples" / "models"
 # What of a line of metrics.jsonl follows from the clock.
-TIMES = ("tokens_per_s", "step_ms", "input_wait_ms", "start_to_first_step_s", "weights_s", "save_stall_ms", "left_s")
+TIMES = ("tokens_per_s", "step_ms", "input_wait_ms", "start_to_first_step_s", "weights_s", "save_stall_ms", "left_s", "peak_memory_mib")
 FAST = "-std=c17 -O1 -march=native"  # CFLAGS of what is to compile soon, not to run soon
 QUICK = {**os.environ, "CFLAGS": FAST}  # the environment of a build by the command itself
 sys.path.insert(0, str(TREE / "tests" / "runtime"))

@@ -67,7 +67,11 @@ def one_peak(trainer):
                             env={**os.environ, "OMP_NUM_THREADS": "2", "MALLOC_MMAP_THRESHOLD_": "65536"})
     if result.returncode != 0:
         raise AssertionError(f"the trainer ended with {result.returncode}: {result.stderr}")
-    return int((trainer.folder / "peak").read_text())
+    found = int((trainer.folder / "peak").read_text())
+    told = json.loads((trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()[-1])["peak_memory_mib"]
+    if not 0 <= found - told * MIB + MIB / 8 < 8 * MIB:  # the last line is before the last save
+        raise AssertionError(f"metrics.jsonl has a peak of {told} MiB, the system {found / MIB}")
+    return found
 
 
 class Figures(unittest.TestCase):

@@ -15,7 +15,8 @@ import time
 import support
 
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
-TIMES = ("tokens_per_s", "step_ms", "input_wait_ms", "start_to_first_step_s", "weights_s", "save_stall_ms")
+TIMES = ("tokens_per_s", "step_ms", "input_wait_ms", "start_to_first_step_s", "weights_s", "save_stall_ms",
+         "peak_memory_mib")
 
 
 class Checkpoints(support.Folder):
