@@ -61,15 +61,14 @@ static enum axis next_axis(const struct program *program) {
   return is_sharded(program) && axes.count > 1 ? axes.items[1] : AXES;
 }
 
-/* By flat range, whether a rank's part of its sum is sent along another axis, too; none where that is so of all, or of
- * none. */
+/* By flat range, whether a rank's part of its sum is sent along the axis of experts, too; none where there are none. */
 static struct jinja_value summed_twice_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
-  const enum axis next = next_axis(program);
-  for (int i = 0; i < program->optimizer.flat_ranges.count && program->mesh.axes[next].divides == DIVIDES_EXPERTS;
-       i++) {
+  const enum axis experts = mesh_dividing(program, DIVIDES_EXPERTS);
+  if (!is_sharded(program) || experts == AXES) return list;
+  for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
     const struct weight *weight = program->optimizer.flat_ranges.items[i].weight;
-    jinja_push(program->arena, list, jinja_int(axes_have(summed_along(program, weight->parameter), next)));
+    jinja_push(program->arena, list, jinja_int(axes_have(summed_along(program, weight->parameter), experts)));
   }
   return list;
 }
@@ -170,6 +169,9 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "adds_up", !alone && shard_adds_up(program));
   set_bool(arena, value, "sends_otherwise", !alone && shard_sends_otherwise(program));
   set_text(arena, value, "next_axis", alone ? "" : axis_name(arena, next_axis(program)));
+  set_text(arena, value, "layers", axis_name(arena, mesh_dividing(program, DIVIDES_LAYERS)));
+  set_text(arena, value, "tensors", axis_name(arena, mesh_dividing(program, DIVIDES_TENSORS)));
+  set_text(arena, value, "experts", axis_name(arena, mesh_dividing(program, DIVIDES_EXPERTS)));
   jinja_set(arena, value, "summed_twice", summed_twice_value(program));
   set_text(arena, value, "summed", alone ? "" : summed_member(program));
   set_text(arena, value, "wire", alone || !dtype_is_bits16(wire) ? "" : dtype_enumerator(wire));

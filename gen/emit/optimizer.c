@@ -253,7 +253,8 @@ static struct jinja_value rule_value(const struct program *program, const struct
   const bool deals = mesh_ranks(program, DIVIDES_EXPERTS) > 1, cuts = mesh_ranks(program, DIVIDES_TENSORS) > 1;
   const bool splits = deals || cuts;
   set_bool(arena, value, "splits_tensors", splits);
-  set_text(arena, value, "split_along", cuts ? "TP" : "EP");
+  const enum axis split = mesh_dividing(program, cuts ? DIVIDES_TENSORS : DIVIDES_EXPERTS);
+  set_text(arena, value, "split_along", axis_name(arena, split));
   set_bool(arena, value, "deals_others", cuts && deals);
   if (splits) {
     jinja_set(arena, value, "split_gradients", gradients_value(program, cuts ? GRADIENTS_CUT : GRADIENTS_DEALT));
