@@ -108,13 +108,6 @@ static bool check_count(const struct program *program, const struct node *layers
 /* Of an encoder and a decoder. */
 static bool check_two(const struct program *program, const struct loops *loops, struct diagnostics *diags) {
   const int ranks = (int)mesh_ranks(program, DIVIDES_LAYERS), first = first_stages(program, loops, ranks);
-  if (program->job->parallelism.pp_schedule == SCHEDULE_ZERO_BUBBLE) {
-    diag_error(diags, job_where(program->job, "parallelism.pp_schedule"),
-               "stages of an encoder and a decoder have not been run with zero_bubble");
-    diag_note(diags, loops->items[1]->where, "the second loop over layers is here");
-    diag_help(diags, "set parallelism.pp_schedule: 1f1b");
-    return false;
-  }
   if (program->job->parallelism.chunk_layers == 0)
     return check_count(program, loops->items[0], first, diags) &&
            check_count(program, loops->items[1], ranks - first, diags);
