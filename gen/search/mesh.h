@@ -64,7 +64,8 @@ struct estimate {
  * - stage s keeps activations of min(m, p - s) micro-batches with 1f1b, p - s + (p - 1) / v with v chunks (Korthikanti
  *   et al. 2022, section 4.2), all m with gpipe, min(m, p) with zero_bubble, with the gradients that are deferred;
  * - zero_stage divides the optimizer's states, gradients too, weights too by dp_shard; what is in no layer, and two
- *   layers, stay whole with 2 and 3 (gen/plan/ranks/fsdp_layers.h);
+ *   layers, stay whole with 2 and 3 (gen/plan/ranks/fsdp_layers.h); a rank has its part of the sum besides, and of what
+ *   each micro-batch adds to it with 2 and 3;
  * - in an all-reduce of n bytes among g ranks each sends 2 (g - 1) / g n in 2 log2 g rounds, in a reduce-scatter or an
  *   all-gather half of both, in an all-to-all (g - 1) / g n in g - 1 rounds (Thakur, Rabenseifner and Gropp 2005);
  * - without stages, gradients go while the backward of the last micro-batch runs, with zero_stage 2 and 3 of each one,

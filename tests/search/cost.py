@@ -119,7 +119,9 @@ def step_bytes(cluster, mesh):
         layers, around = elements(d, p, stage)
         whole = around + min(layers, 2 * d["layer"])
         weights = size["weights"] * whole + FLOAT * (layers + around) / g if mesh["zero_stage"] == 3 else size["weights"] * (layers + around)
-        gradients = size["gradients"] * whole + FLOAT * (layers + around) / g if mesh["zero_stage"] >= 2 else size["gradients"] * (layers + around)
+        own = FLOAT * (layers + around) / g  # a rank's part of the sum, and of what a micro-batch adds to it
+        gradients = size["gradients"] * (whole if mesh["zero_stage"] >= 2 else layers + around)
+        gradients += own * (0 if not mesh["zero_stage"] else 2 if mesh["zero_stage"] >= 2 and m > 1 else 1)
         optimizer = size["optimizer"] * (layers + around) / (g if mesh["zero_stage"] else 1)
         alive = {"": 1, "gpipe": m, "1f1b": min(m, p - stage), "zero_bubble": min(m, p),
                  "interleaved": min(m, p - stage + (p - 1) / mesh["chunks"])}[mesh["order"]]

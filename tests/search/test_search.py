@@ -182,7 +182,7 @@ class Chosen(BesideOne):
         self.assertEqual({axis for axis, length in chosen["axes"].items() if length > 1}, set(axes))
         for key in (*[f"{axis}: {chosen['axes'][axis]}" for axis in axes], f"batch_size: {chosen['batch_size']}",
                     f"num_steps: {chosen['num_steps']}"):
-            self.assertIn(f"\n  {key}\n", done.stdout)
+            self.assertRegex(done.stdout, rf"\n  {key} *(#.*)?\n")
         several, lines = trained(ranks, job)
         samples = job["accumulation"]["train_batch_size"]
         one, wanted = self.one(samples, STEPS, config=CONFIG)
