@@ -106,6 +106,16 @@ static void set_loops(struct arena *arena, struct jinja_value k, const struct ke
   jinja_set(arena, k, "parts", parts);
 }
 
+/* Of a kernel along one axis, the product of the extents before it and of those after it. */
+static void set_axis(struct arena *arena, struct jinja_value k, const struct node *node) {
+  for (int i = 0; i < node->n_attributes && node->n_inputs > 0; i++) {
+    if (strcmp(node->attributes[i].name, "axis") != 0) continue;
+    struct shape shape = node->inputs[0]->shape;
+    set_int(arena, k, "outer", shape_product(shape, 0, (int)node->attributes[i].integer));
+    set_int(arena, k, "inner", shape_product(shape, (int)node->attributes[i].integer + 1, shape.rank));
+  }
+}
+
 /* Whether it reads or writes elements of 16 bits. */
 static bool is_bits16(const struct kernel *kernel) {
   for (int i = 0; i < kernel->node->n_outputs; i++)
@@ -147,6 +157,7 @@ static struct jinja_value kernel_value(const struct program *program, const stru
   struct jinja_value inputs = jinja_list(arena), outputs = jinja_list(arena);
   set_attributes(arena, k, node);
   set_mesh_axis(program, k, node);
+  set_axis(arena, k, node);
   for (int i = 0; i < node->n_outputs; i++) {
     struct jinja_value operand = operand_value(arena, kernel, &kernel->outputs[i]);
     set_bool(arena, operand, "workspace", node->kind->memory.workspace >> op_described(node->kind, i) & 1);

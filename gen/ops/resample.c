@@ -1,13 +1,13 @@
-/* A linear map along one axis, in which each position of y is a sum over a few positions in a row of x:
- *   y[o][i][r] = the sum over j < counts[i] of weights[i][j] x[o][starts[i] + j][r].
+/* A linear map along one axis, in which each position of y is a sum over as many positions in a row of x:
+ *   y[o][i][r] = the sum over j < terms of factors[i][j] x[o][starts[i] + j][r].
  * The gradient is the transposed map. Averages over windows and interpolation are such maps along height and along
- * width, one after the other; the weights are worked out here. */
+ * width, one after the other; the factors are worked out here. */
 #include <math.h>
+#include <string.h>
 
 #include "gen/ops/support/nodes.h"
 #include "gen/ops/support/support.h"
 
-/* The map as a node has it: for each position of y its start, its count and its weights, in a row. */
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
   if (!op_check_float(arena, node, 0, error)) return 0;
@@ -19,26 +19,23 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   int axis = (int)node_int(node, "axis");
   struct op_block x = op_block(node->inputs[0]->shape, axis), y = op_block(node->outputs[0]->shape, axis);
-  for (int64_t o = 0; o < y.outer; o++) {
-    const double *row = node_reals(node, "map");
-    for (int64_t i = 0; i < y.extent; i++) {
-      int64_t start = (int64_t)row[0], count = (int64_t)row[1];
+  const double *starts = node_reals(node, "starts"), *factors = node_reals(node, "factors");
+  int64_t terms = node_int(node, "terms");
+  for (int64_t o = 0; o < y.outer; o++)
+    for (int64_t i = 0; i < y.extent; i++)
       for (int64_t r = 0; r < y.inner; r++) {
         double sum = 0;
-        for (int64_t j = 0; j < count; j++) sum += row[2 + j] * inputs[0][(o * x.extent + start + j) * x.inner + r];
+        for (int64_t j = 0; j < terms; j++)
+          sum += factors[i * terms + j] * inputs[0][(o * x.extent + (int64_t)starts[i] + j) * x.inner + r];
         outputs[0][(o * y.extent + i) * y.inner + r] = sum;
       }
-      row += 2 + count;
-    }
-  }
 }
 
 static double flops(const struct node *node) {
-  int axis = (int)node_int(node, "axis");
-  struct op_block y = op_block(node->outputs[0]->shape, axis);
+  struct op_block y = op_block(node->outputs[0]->shape, (int)node_int(node, "axis"));
+  const double *factors = node_reals(node, "factors");
   double terms = 0;
-  const double *row = node_reals(node, "map");
-  for (int64_t i = 0; i < y.extent; i++, row += 2 + (int64_t)row[1]) terms += row[1];
+  for (int64_t i = 0; i < y.extent * node_int(node, "terms"); i++) terms += factors[i] != 0;
   return 2 * terms * (double)y.outer * (double)y.inner;
 }
 
@@ -54,40 +51,57 @@ static struct map map_new(struct arena *arena, int64_t from, int64_t to) {
   return map;
 }
 
+/* Where the weights of a position of y begin and end, which are not 0. */
+static void find_row(struct map map, int64_t i, int64_t *start, int64_t *end) {
+  const double *row = map.weights + i * map.from;
+  *start = 0, *end = map.from;
+  while (*start < *end && row[*start] == 0) ++*start;
+  while (*end > *start && row[*end - 1] == 0) --*end;
+}
+
 /* Without the positions of x before the first and after the last one that counts, so that the kernel reads its operand
- * up to both ends. */
+ * up to both ends. All positions of y have as many terms; even: one rule of starts, or one row of factors. */
 static struct value *resample(struct builder *builder, struct value *x, int axis, struct map map) {
   struct arena *arena = builder_arena(builder);
-  int64_t first = map.from - 1, needed = 1;
-  double *rows = arena_alloc(arena, (size_t)map.to * (2 + (size_t)map.from) * sizeof *rows);
-  int64_t n = 0;
-  for (int64_t i = 0; i < map.to * map.from; i++)
-    if (map.weights[i] != 0 && i % map.from < first) first = i % map.from;
+  int64_t first = map.from, needed = 0, terms = 1, start, end;
   for (int64_t i = 0; i < map.to; i++) {
-    const double *row = map.weights + i * map.from;
-    int64_t start = 0, end = map.from;
-    while (start < end && row[start] == 0) start++;
-    while (end > start && row[end - 1] == 0) end--;
-    if (start == end) start = first, end = first;
+    find_row(map, i, &start, &end);
+    if (start == end) continue;
+    if (start < first) first = start;
     if (end > needed) needed = end;
-    rows[n++] = (double)(start - first);
-    rows[n++] = (double)(end - start);
-    for (int64_t j = start; j < end; j++) rows[n++] = row[j];
+    if (end - start > terms) terms = end - start;
   }
-  struct attribute attributes[] = {attribute_int("axis", axis), attribute_int("positions", map.to),
-                                   attribute_reals("map", rows, n)};
-  if (first >= needed) first = 0; /* none counts */
+  if (first >= needed) first = 0, needed = 1; /* none counts */
+  double *starts = arena_alloc(arena, (size_t)map.to * sizeof *starts);
+  double *factors = arena_alloc(arena, (size_t)(map.to * terms) * sizeof *factors);
+  bool even_starts = true, even_factors = true;
+  for (int64_t i = 0; i < map.to; i++) {
+    find_row(map, i, &start, &end);
+    if (start == end) start = first;
+    if (start + terms > needed) start = needed - terms;
+    starts[i] = (double)(start - first);
+    for (int64_t j = 0; j < terms; j++) factors[i * terms + j] = map.weights[i * map.from + start + j];
+    even_starts = even_starts && (i == 0 || starts[i] - starts[i - 1] == starts[1] - starts[0]);
+    even_factors = even_factors && memcmp(factors, factors + i * terms, (size_t)terms * sizeof *factors) == 0;
+  }
+  struct attribute attributes[] = {attribute_int("axis", axis),
+                                   attribute_int("positions", map.to),
+                                   attribute_int("terms", terms),
+                                   attribute_int("even_starts", even_starts),
+                                   attribute_reals("starts", starts, map.to),
+                                   attribute_int("even_factors", even_factors),
+                                   attribute_reals("factors", factors, map.to * terms)};
   if (first > 0 || needed < map.from) x = op_slice(builder, x, axis, first, needed - first);
-  return builder_op(builder, "resample", &x, 1, attributes, 3);
+  return builder_op(builder, "resample", &x, 1, attributes, 7);
 }
 
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   int axis = (int)node_int(node, "axis");
-  int64_t from = node->inputs[0]->shape.dim[axis], to = node_int(node, "positions");
+  int64_t from = node->inputs[0]->shape.dim[axis], to = node_int(node, "positions"), terms = node_int(node, "terms");
   struct map back = map_new(builder_arena(builder), to, from);
-  const double *row = node_reals(node, "map");
-  for (int64_t i = 0; i < to; i++, row += 2 + (int64_t)row[1])
-    for (int64_t j = 0; j < (int64_t)row[1]; j++) back.weights[((int64_t)row[0] + j) * to + i] = row[2 + j];
+  const double *starts = node_reals(node, "starts"), *factors = node_reals(node, "factors");
+  for (int64_t i = 0; i < to; i++)
+    for (int64_t j = 0; j < terms; j++) back.weights[((int64_t)starts[i] + j) * to + i] = factors[i * terms + j];
   dx[0] = resample(builder, dy[0], axis, back);
 }
 

@@ -151,9 +151,12 @@ def build_resample(name, rng, shape=(2,), axis=0, rows=((0, (1.0,)),), accumulat
     for i, (start, weights) in enumerate(rows):
         matrix[i, start : start + len(weights)] = weights
     truth = np.moveaxis(np.tensordot(matrix, x.astype(np.float64), (1, axis)), 0, axis)
-    numbers = [number for start, weights in rows for number in (float(start), float(len(weights)), *map(float, weights))]
+    terms = max(1, *(len(weights) for _, weights in rows))
+    starts = [min(start, shape[axis] - terms) for start, _ in rows]
+    factors = [matrix[i, start : start + terms].tolist() for i, start in enumerate(starts)]
     kernel = Kernel("resample", [Operand("y", list(truth.shape), accumulate=accumulate)], [Operand("x", shape)], name, axis=axis,
-                    positions=len(rows), map=numbers)
+                    positions=len(rows), terms=terms, starts=list(map(float, starts)), factors=sum(factors, []),
+                    even_starts=int(len(set(np.diff(starts))) < 2), even_factors=int(all(row == factors[0] for row in factors)))
     return Case(kernel, {"x": x}, {"y": truth})
 
 

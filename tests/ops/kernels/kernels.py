@@ -94,6 +94,8 @@ class Kernel:
         self.outputs, self.inputs, self.random, self.weights, self.variant = outputs, inputs, random, 0, ""
         self.in_blocks = False
         self.__dict__.update(attributes)
+        if "axis" in attributes and inputs:
+            self.outer, self.inner = inputs[0].before[self.axis], inputs[0].after[self.axis]
         self.__dict__.update({operand.name: operand for operand in outputs + inputs})
 
 
