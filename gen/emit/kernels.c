@@ -23,6 +23,13 @@ static struct jinja_value products_value(struct arena *arena, struct shape shape
   return list;
 }
 
+/* Whether an operand's rows, those of all leading positions, lie as far from each other. */
+static bool steps_evenly(const struct kernel_operand *operand) {
+  for (int i = 0; i + 2 < operand->shape.rank; i++)
+    if (operand->strides[i] != operand->strides[i + 1] * operand->shape.dim[i + 1]) return false;
+  return true;
+}
+
 static struct jinja_value operand_value(struct arena *arena, const struct kernel *kernel,
                                         const struct kernel_operand *operand) {
   struct jinja_value value = jinja_map(arena);
@@ -39,6 +46,7 @@ static struct jinja_value operand_value(struct arena *arena, const struct kernel
   set_text(arena, value, "extent",
            operand->dense ? extent_text(arena, shape) : arena_printf(arena, "%lld", (long long)operand->extent));
   set_text(arena, value, "type", element_type(operand->dtype));
+  set_bool(arena, value, "even", steps_evenly(operand));
   set_bool(arena, value, "accumulate", operand->accumulate);
   jinja_set(arena, value, "loop_strides", strides_value(arena, operand->loop_strides, kernel->n_loops));
   return value;

@@ -81,6 +81,7 @@ class Operand:
         self.before, self.after = [int(np.prod(shape[:i], dtype=np.int64)) for i in range(len(shape))], row_major
         self.strides = list(strides) if strides is not None else row_major
         self.dense = self.strides == row_major
+        self.even = all(self.strides[i] == self.strides[i + 1] * self.shape[i + 1] for i in range(len(shape) - 2))
         self.elements = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
         self.extent = " * ".join(map(str, shape)) if self.dense and shape else str(self.elements)
         self.accumulate, self.workspace = accumulate, workspace
