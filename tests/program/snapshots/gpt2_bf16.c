@@ -703,12 +703,13 @@ static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf1
 #pragma omp parallel for collapse(2)
   for (size_t b = 0; b < 3; b++)
     for (size_t h = 0; h < 2; h++) {
-      const accel_bf16 *qh = q + b * 96 + h * 4, *kh = k + b * 96 + h * 4;
-      const accel_bf16 *vh = v + b * 96 + h * 4, *yh = y + b * 32 + h * 4;
+      const accel_bf16 *kh = k + b * 96 + h * 4, *vh = v + b * 96 + h * 4;
+      accel_bf16 *dkh = dk + b * 96 + h * 4;
+      accel_bf16 *dvh = dv + b * 96 + h * 4;
+      const accel_bf16 *qh = q + b * 96 + h * 4, *yh = y + b * 32 + h * 4;
       const accel_bf16 *dyh = dy + b * 32 + h * 4;
       const float *lseh = lse + (b * 2 + h) * 4;
-      accel_bf16 *dqh = dq + b * 96 + h * 4, *dkh = dk + b * 96 + h * 4;
-      accel_bf16 *dvh = dv + b * 96 + h * 4;
+      accel_bf16 *dqh = dq + b * 96 + h * 4;
       float dkp[4][16] = {0}, dvp[4][16] = {0};
       for (size_t first = 0; first < 4; first += 32) {
         const size_t queries = 4 - first < 32 ? 4 - first : 32;
@@ -1124,7 +1125,7 @@ static void cross_entropy_backward_bf16_1(accel_bf16 dlogits[static 12 * 256], c
     const int32_t target = targets[r];
     const float factor = target >= 0 ? d_loss[0] * scale[0] : 0.0f, l = lse[r];
     const float top = factor;
-    const size_t label = (size_t)target; /* none of the classes where it is -100; one rounding a position */
+    const size_t label = (size_t)target; /* none of the classes where it does not count; one rounding a position */
 #pragma omp simd
     for (size_t v = 0; v < 256; v++) {
       const float slope = factor * accel_exp(accel_widen(x[v]) - l);

@@ -358,6 +358,7 @@ static void look(struct accel_run *run, int age) {
 static void send_batch(struct accel_run *run, int64_t position, const struct accel_graph *graph) {
   struct feed *feed = accel_gpu_feed_begin();
   accel_load_classes(run, ACCEL_TRAIN, position, 3, feed->features, feed->labels);
+
   accel_gpu_feed_send();
   accel_gpu_feed_take();
   accel_gpu_launch(graph);

@@ -256,8 +256,8 @@ static void cross_entropy_backward_1(float dlogits[static 3 * 3], const float d_
 
 /* ---- What ranks do together ---- */
 
-/* Weights in the order in which the backward completes their gradients, named by the first of each row: its element
- * and that of its gradient; how many of the row a rank updates, how many more the last one does, and where these begin
+/* Weights in the order in which the backward completes their gradients, named by the first of each row: its element and
+ * that of its gradient, how many of the row a rank updates, how many more the last one does, and where these begin
  * among a rank's own gradients and moments. */
 static const struct range {
   size_t first, gradients, shard_size, rest, own;
