@@ -1,6 +1,10 @@
 #include "gen/model/config.h"
 
+#include <setjmp.h>
 #include <string.h>
+
+#include "gen/model/fields.h"
+#include "gen/spec/node.h"
 
 /* One number or string of the config: a field, or inside a nested struct or array ("experts.count", "widths.0"). */
 struct leaf {
@@ -185,4 +189,61 @@ struct cvalue config_argument(struct evaluator *evaluator, const struct type *ty
       report_missing(evaluator, &leaves.items[i], request);
   if (evaluator->diags->errors > errors) evaluate_stop(evaluator);
   return config;
+}
+
+const struct type *config_type(const struct tree *model, const char *entry) {
+  const struct function *function = model_function(model, entry);
+  for (int i = 0; function != NULL && i < function->n_parameters; i++)
+    if (ctype_of(function->parameters[i]->type) == CTYPE_STRUCT) return function->parameters[i]->type;
+  return NULL;
+}
+
+/* ---- A list of the fields ---- */
+
+struct listing {
+  struct model_field *items;
+  int count, capacity;
+};
+
+/* A default as YAML; NULL: there is none. */
+static const char *default_text(struct arena *arena, const struct leaf *leaf) {
+  const struct cvalue *cell = leaf->cell;
+  for (int i = 0; cell->kind == CVALUE_INTEGER && i < leaf->type->n_enumerators; i++)
+    if (leaf->type->enumerators[i].value == cell->integer) return leaf->type->enumerators[i].name;
+  if (cell->kind == CVALUE_INTEGER && leaf->type->is_bool) return cell->integer != 0 ? "true" : "false";
+  if (cell->kind == CVALUE_INTEGER) return arena_printf(arena, "%lld", (long long)cell->integer);
+  if (cell->kind == CVALUE_REAL) return spec_number(arena, cell->real, true);
+  if (cell->kind != CVALUE_STRING) return NULL;
+  const struct spec_node word = {.kind = SPEC_STRING, .text = cell->string, .length = strlen(cell->string)};
+  struct text out = text_in(arena);
+  spec_write_value(&out, &word);
+  return text_string(&out);
+}
+
+static void list_fields(struct evaluator *evaluator, const struct type *type, struct listing *listing) {
+  const struct model_request none = {0};
+  struct leaves leaves;
+  fill(evaluator, type, &none, &leaves);
+  for (int i = 0; i < leaves.count; i++)
+    ARENA_PUSH(evaluator->arena, *listing,
+               ((struct model_field){leaves.items[i].path, default_text(evaluator->arena, &leaves.items[i])}));
+}
+
+static bool list_guarded(struct evaluator *evaluator, const struct type *type, struct listing *listing) {
+  if (setjmp(evaluator->failure) != 0) return false;
+  list_fields(evaluator, type, listing);
+  return true;
+}
+
+int model_fields(struct arena *arena, const struct tree *model, const char *entry, struct model_field **fields) {
+  struct diagnostics unread = diagnostics_in(arena);
+  struct listing listing = {0};
+  const struct type *type = config_type(model, entry);
+  struct evaluator evaluator = {.arena = arena, .diags = &unread, .program = model};
+  evaluator.builder = builder_new(arena, &unread);
+  evaluator.statics = arena_alloc(arena, ((size_t)model->n_statics + 1) * sizeof(struct cvalue));
+  if (type != NULL) list_guarded(&evaluator, type, &listing);
+  builder_abandon(evaluator.builder);
+  *fields = listing.items;
+  return listing.count;
 }

@@ -13,4 +13,7 @@ struct cvalue config_argument(struct evaluator *evaluator, const struct type *ty
 /* The same without a word about what is missing or does not fit: such cells are unset. */
 struct cvalue config_so_far(struct evaluator *evaluator, const struct type *type, const struct model_request *request);
 
+/* The type of the config that a function of the model takes; NULL where it takes none. */
+const struct type *config_type(const struct tree *model, const char *entry);
+
 #endif

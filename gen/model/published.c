@@ -262,13 +262,6 @@ static const char *compare_all(struct comparison *of) {
 
 /* ---- The config ---- */
 
-static const struct type *config_type(const struct tree *model, const char *entry) {
-  const struct function *function = model_function(model, entry);
-  for (int i = 0; function != NULL && i < function->n_parameters; i++)
-    if (ctype_of(function->parameters[i]->type) == CTYPE_STRUCT) return function->parameters[i]->type;
-  return NULL;
-}
-
 /* Alone in its function, so that no variable of it lives across the jump. */
 static bool compare_guarded(struct comparison *of, const char **unknown) {
   if (setjmp(of->evaluator->failure) != 0) return false;

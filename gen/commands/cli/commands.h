@@ -52,6 +52,9 @@ int command_import(const struct options *options);
 /* accel-gen estimate FOLDER, FILE.json or JOB: the memory that a model takes to load and to train. */
 int command_estimate(const struct options *options);
 
+/* accel-gen init: a job from the name of a model, a model in C, or a folder of Hugging Face. */
+int command_init(const struct options *options);
+
 /* accel-gen config, and config update FILE: the defaults of a machine, which jobs extend. */
 int command_config(const struct options *options);
 

@@ -21,6 +21,20 @@ const struct command command_table[] = {
      .most = 1,
      .needs_output = true,
      .run = command_generate},
+    {.name = "init",
+     .summary = "write a first job: of a model's name, its C, or a folder",
+     .about =
+         "Takes the name of a model that comes along (gpt2, llama), a model in C with its config's defaults, or a "
+         "folder "
+         "of Hugging Face with its config.json, weights and tokenizer; what the model cannot represent is refused with "
+         "its key. Asks for the rest in a terminal, else takes a small model's sizes. Only a job that has a plan is "
+         "written.",
+     .page = "models.md#a-first-job",
+     .forms = {{"init --model NAME --data FILE [-o JOB]", "write a job that trains a model of this name"},
+               {"init MODEL.c --data FILE [-o JOB]", "write a job of a model in C"},
+               {"init FOLDER --data FILE [-o JOB]", "write a job that continues a published model"}},
+     .most = 1,
+     .run = command_init},
     {.name = "build",
      .summary = "write the program of a job and compile it",
      .about =
@@ -224,11 +238,11 @@ const struct command command_table[] = {
 
 const struct option option_table[] = {
     {"-o", "--output", "FILE", .completes = COMPLETES_FILE, MEMBER(output),
-     .commands = " JOB build tune audit diff data checkpoint import config launch ",
+     .commands = " JOB build tune audit diff data checkpoint import config launch init ",
      .summary =
          "where to write; - is standard output. The file appears whole or not at all; a file that is read is refused"},
     {"--set", NULL, "KEY=VALUE", .completes = COMPLETES_SETTING, .read = value_override,
-     .commands = " JOB build plan tune check model launch import config estimate ",
+     .commands = " JOB build plan tune check model launch import config estimate init ",
      .summary =
          "override a key of the job: --set optimizer.lr=3e-4 --set data.train.path=other.txt; the value is YAML"},
     {"--program", NULL, "KIND", .choices = " train evaluate generate ", MEMBER(program),
@@ -284,7 +298,12 @@ const struct option option_table[] = {
          "A file that is not text (JSON, a table, compressed) is refused unless --format is given"},
     {"--format", NULL, "KIND", .choices = " accelerate deepspeed trainer llamafactory axolotl nanogpt ", MEMBER(format),
      .commands = " import ", .page = "import.md", .summary = "what the files are, where their keys do not say it"},
-    {"--default", .commands = " config ", MEMBER(takes_defaults), .summary = "ask nothing: take what the machine has"},
+    {"--model", NULL, "NAME", MEMBER(model), .commands = " init ", .page = "models.md",
+     .summary = "a model that comes along, such as gpt2 or llama; instead of a file or a folder"},
+    {"--data", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(data), .commands = " init ", .page = "data.md",
+     .summary = "what to train on: .tok, .csv, .npy or .bin by its ending, else any file, whose bytes are tokens"},
+    {"--default", .commands = " config init ", MEMBER(takes_defaults),
+     .summary = "ask nothing: take what the machine has"},
     {"--strict", .commands = " import ", MEMBER(strict), .summary = "write no job when a key is refused or not known"},
     {"--fail-on", NULL, "V", .choices = " broken unproved never ", MEMBER(fail_on), .commands = " audit ",
      .page = "audit.md", .summary = "which verdict gives exit status 1 (unproved, and broken with it)"},

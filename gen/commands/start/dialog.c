@@ -84,12 +84,7 @@ bool dialog_take(struct dialog *dialog, const char *key, const char *value) {
   return false;
 }
 
-bool dialog_ask(struct dialog *dialog, const char *key, const char *question, const char *preset) {
-  if (spec_find(dialog->document, key) != NULL) return true;
-  if (!dialog->asks) {
-    if (preset != NULL) dialog_set(dialog, key, preset);
-    return true;
-  }
+static bool ask(struct dialog *dialog, const char *key, const char *question, const char *preset) {
   for (;;) {
     prompt(question, choices_of(dialog, key), preset);
     const char *answer = read_line(dialog->arena);
@@ -101,6 +96,22 @@ bool dialog_ask(struct dialog *dialog, const char *key, const char *question, co
     if (answer[0] == '\0' && preset == NULL) return true;
     if (dialog_take(dialog, key, answer[0] != '\0' ? answer : preset)) return true;
   }
+}
+
+bool dialog_confirm(struct dialog *dialog, const char *key, const char *question) {
+  struct text preset = text_in(dialog->arena);
+  if (!dialog->asks) return true;
+  spec_write_value(&preset, spec_find(dialog->document, key));
+  return ask(dialog, key, question, text_string(&preset));
+}
+
+bool dialog_ask(struct dialog *dialog, const char *key, const char *question, const char *preset) {
+  if (spec_find(dialog->document, key) != NULL) return true;
+  if (!dialog->asks) {
+    if (preset != NULL) dialog_set(dialog, key, preset);
+    return true;
+  }
+  return ask(dialog, key, question, preset);
 }
 
 const char *dialog_word(struct dialog *dialog, const char *question, const char *choices, const char *preset) {

@@ -36,6 +36,9 @@ bool dialog_take(struct dialog *dialog, const char *key, const char *value);
  * preset: the key stays away. False when the input ends. */
 bool dialog_ask(struct dialog *dialog, const char *key, const char *question, const char *preset);
 
+/* Asks whether the value that a key has stays; without a person it does. */
+bool dialog_confirm(struct dialog *dialog, const char *key, const char *question);
+
 /* The same of a word that is no key: one of `choices`, each between spaces, or any text for NULL. NULL when the input
  * ends, or where nobody is asked and there is no preset. */
 const char *dialog_word(struct dialog *dialog, const char *question, const char *choices, const char *preset);

@@ -1,0 +1,282 @@
+/* accel-gen init: a job from the name of a model, a model in C, or a folder of Hugging Face. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gen/base/path.h"
+#include "gen/base/text.h"
+#include "gen/commands/cli/commands.h"
+#include "gen/commands/cli/files.h"
+#include "gen/commands/generate/compilation.h"
+#include "gen/commands/start/dialog.h"
+#include "gen/commands/start/family.h"
+#include "gen/commands/start/samples.h"
+#include "gen/model/fields.h"
+#include "gen/plan/report/report.h"
+#include "gen/spec/override.h"
+
+struct init {
+  const struct options *options;
+  struct dialog dialog;
+  struct diagnostics diags;
+  const char *output;
+  const char *name;   /* of the model: "gpt2" */
+  const char *source; /* its C */
+  struct tree *model;
+  const char *folder;    /* of published weights; NULL: there are none */
+  const char *tokenizer; /* the folder's; NULL: it has none */
+  struct family family;  /* of a config.json */
+  bool is_published;
+};
+
+static const char *whole(const struct init *init, int64_t number) {
+  return arena_printf(init->options->arena, "%lld", (long long)number);
+}
+
+/* In quotes, as YAML has them. */
+static const char *quoted(const struct init *init, const char *word) {
+  const struct spec_node node = {.kind = SPEC_STRING, .text = word, .length = strlen(word)};
+  struct text out = text_in(init->options->arena);
+  spec_write_value(&out, &node);
+  return text_string(&out);
+}
+
+static bool fail(struct init *init, const char *message, const char *help) {
+  diag_error(&init->diags, (struct location){0}, "%s", message);
+  if (help != NULL) diag_help(&init->diags, "%s", help);
+  return false;
+}
+
+/* ---- The model ---- */
+
+/* A name, a file in C, or a folder; asked for where none is given. */
+static bool find_source(struct init *init) {
+  const struct options *options = init->options;
+  struct arena *arena = options->arena;
+  const char *what = options->model != NULL ? options->model : options->argument;
+  const char *names = family_names(options);
+  if (what == NULL) what = dialog_word(&init->dialog, "Model", names, NULL);
+  if (what == NULL)
+    return fail(init, "no model is named", "give --model NAME, a model in C, or a folder of Hugging Face");
+  init->is_published = is_folder(what) || has_ending(what, ".json");
+  if (init->is_published) {
+    if (!family_read(options, what, &init->family, &init->diags)) return false;
+    init->folder = is_folder(what) ? what : folder_of(arena, what);
+    init->source = init->family.source;
+    init->model = init->family.model;
+  } else {
+    init->source = has_ending(what, ".c") ? what : family_source(options, what);
+    if (init->source == NULL)
+      return fail(init, arena_printf(arena, "there is no model '%s'", what),
+                  arena_printf(arena, "the models are%s; a file of your own ends with .c", names));
+    init->model = model_parse(arena, init->source, &init->diags);
+  }
+  init->name = without_ending(arena, name_in_folder(init->source), ".c");
+  return init->model != NULL;
+}
+
+/* Sizes of a small model for what has no default, by the names that models call it. */
+static const char *small_size(const char *field) {
+  static const char *const sizes[][2] = {{"n_layer", "4"},
+                                         {"num_hidden_layers", "4"},
+                                         {"num_layers", "4"},
+                                         {"num_decoder_layers", "4"},
+                                         {"n_head", "4"},
+                                         {"num_attention_heads", "4"},
+                                         {"num_heads", "4"},
+                                         {"num_key_value_heads", "2"},
+                                         {"n_embd", "128"},
+                                         {"hidden_size", "128"},
+                                         {"d_model", "128"},
+                                         {"head_dim", "32"},
+                                         {"d_kv", "32"},
+                                         {"intermediate_size", "512"},
+                                         {"d_ff", "512"},
+                                         {"moe_intermediate_size", "256"},
+                                         {"vocab_size", "256"},
+                                         {"block_size", "128"},
+                                         {"num_experts", "4"},
+                                         {"num_local_experts", "4"},
+                                         {"num_experts_per_tok", "2"},
+                                         {"width", "128"},
+                                         {"num_labels", "2"},
+                                         {"n_classes", "2"},
+                                         {"max_position_embeddings", "512"}};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    if (strcmp(sizes[i][0], field) == 0) return sizes[i][1];
+  return NULL;
+}
+
+static const char *set_value(const struct options *options, const char *field) {
+  const char *key = arena_printf(options->arena, "model.config.%s", field), *value = NULL;
+  for (int i = 0; i < options->n_overrides; i++)
+    if (strcmp(options->overrides[i].key, key) == 0) value = options->overrides[i].value;
+  return value;
+}
+
+/* The config of a model in C: what --set says, its defaults, and what is asked for. */
+static const char *own_config(struct init *init) {
+  struct arena *arena = init->options->arena;
+  struct text out = text_in(arena);
+  struct model_field *fields;
+  const int count = model_fields(arena, init->model, "model", &fields);
+  text_puts(&out, "{");
+  for (int i = 0; i < count; i++) {
+    const char *value = set_value(init->options, fields[i].name);
+    if (value == NULL) value = fields[i].value;
+    if (value == NULL)
+      value = dialog_word(&init->dialog, arena_printf(arena, "The model's %s", fields[i].name), NULL,
+                          small_size(fields[i].name));
+    if (value == NULL) {
+      fail(init, arena_printf(arena, "the model's '%s' has no default, and is not given", fields[i].name),
+           arena_printf(arena, "--set model.config.%s=VALUE gives it", fields[i].name));
+      return NULL;
+    }
+    text_printf(&out, "%s\"%s\": %s", i > 0 ? ", " : "", fields[i].name, value);
+  }
+  text_puts(&out, "}");
+  return text_string(&out);
+}
+
+static bool add_model(struct init *init) {
+  struct arena *arena = init->options->arena;
+  const char *config = init->is_published ? family_config(arena, &init->family) : own_config(init);
+  if (config == NULL) return false;
+  dialog_set(&init->dialog, "model.source",
+             quoted(init, name_from(arena, folder_of(arena, init->output), init->source)));
+  dialog_set(&init->dialog, "model.config", config);
+  return true;
+}
+
+/* ---- A folder ---- */
+
+static bool has_file(const struct init *init, const char *name) {
+  return access(arena_printf(init->options->arena, "%s/%s", init->folder, name), R_OK) == 0;
+}
+
+/* Weights that the trainer reads; in another form they are refused. */
+static bool add_weights(struct init *init) {
+  if (init->folder == NULL) return true;
+  if (has_file(init, "tokenizer.json"))
+    init->tokenizer = arena_printf(init->options->arena, "%s/tokenizer.json", init->folder);
+  if (has_file(init, "model.safetensors") || has_file(init, "model.safetensors.index.json")) {
+    dialog_set(&init->dialog, "model.weights", quoted(init, init->folder));
+    return true;
+  }
+  if (has_file(init, "pytorch_model.bin") || has_file(init, "pytorch_model.bin.index.json"))
+    return fail(
+        init,
+        arena_printf(init->options->arena, "%s has its weights in pytorch_model.bin, which is not read", init->folder),
+        "save them as safetensors: AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(FOLDER)");
+  fprintf(stderr, "accel-gen init: %s has no weights; the model starts from its initialization\n", init->folder);
+  return true;
+}
+
+/* ---- The data ---- */
+
+static bool add_sizes(struct init *init, const struct samples *samples) {
+  enum { LENGTH = 512 };
+  const struct spec_node *config = spec_find(init->dialog.document, "model.config");
+  if (model_takes(init->model, "model", "features")) {
+    if (samples->features == 0)
+      return fail(init, "this model reads rows of numbers", "give it --data FILE.csv, a row a sample, the label last");
+    dialog_set(&init->dialog, "data.features", whole(init, samples->features));
+    return true;
+  }
+  if (samples->features > 0) return fail(init, "this model reads tokens, and the data has rows of numbers", NULL);
+  if (spec_entry(config, "block_size") != NULL) return true; /* the length of its windows */
+  const int64_t most = init->family.positions > 0 && init->family.positions < LENGTH ? init->family.positions : LENGTH;
+  dialog_set(&init->dialog, "data.sequence_length", whole(init, init->is_published ? most : 128));
+  return true;
+}
+
+static bool add_data(struct init *init) {
+  struct arena *arena = init->options->arena;
+  const char *path = init->options->data;
+  struct samples samples;
+  if (path == NULL) path = dialog_word(&init->dialog, "File to train on", NULL, NULL);
+  if (path == NULL) return fail(init, "no data is named", "give --data FILE");
+  if (!samples_look(arena, path, &samples))
+    return fail(init, arena_printf(arena, "cannot read the data '%s': %s", path, strerror(errno)), NULL);
+  if (init->tokenizer != NULL && strcmp(samples.format, "bytes") == 0) {
+    const char *tokens = arena_printf(arena, "%s.tok", path);
+    fprintf(stderr, "accel-gen init: before training, write its tokens: accel-gen data %s -o %s --tokenizer %s\n",
+            shell_word(arena, path), shell_word(arena, tokens), shell_word(arena, init->tokenizer));
+    path = tokens;
+    samples.format = "tokens";
+  }
+  dialog_set(&init->dialog, "data.train",
+             arena_printf(arena, "{path: %s, format: %s}", quoted(init, path), samples.format));
+  return add_sizes(init, &samples);
+}
+
+/* ---- The rest ---- */
+
+static bool add_rest(struct init *init) {
+  struct dialog *dialog = &init->dialog;
+  const bool tunes = spec_find(dialog->document, "model.weights") != NULL;
+  dialog_set(dialog, "data.batch_size", "8");
+  dialog_set(dialog, "optimizer",
+             arena_printf(init->options->arena, "{name: adamw, lr: %s, weight_decay: 0.1, clip_grad_norm: 1.0}",
+                          tunes ? "2.0e-05" : "0.001"));
+  dialog_set(dialog, "schedule", "{name: cosine, warmup_fraction: 0.1}");
+  dialog_set(dialog, "training", "{steps: 1000, seed: 1337}");
+  dialog_set(dialog, "checkpoint.project_dir", quoted(init, arena_printf(init->options->arena, "runs/%s", init->name)));
+  return dialog_confirm(dialog, "data.batch_size", "Samples of a step") &&
+         dialog_confirm(dialog, "training.steps", "Steps") && dialog_confirm(dialog, "optimizer.lr", "Learning rate");
+}
+
+static void override_all(struct init *init) {
+  const struct options *options = init->options;
+  for (int i = 0; i < options->n_overrides; i++)
+    if (strncmp(options->overrides[i].key, "model.config.", 13) != 0)
+      init->dialog.document =
+          override_apply(options->arena, init->dialog.document, &options->overrides[i], &init->diags);
+}
+
+/* Plans the job: only one that has a program is written. */
+static int write_job(struct init *init) {
+  struct arena *arena = init->options->arena;
+  struct options options = {.arena = arena, .binary = init->options->binary, .argument = init->output};
+  struct text out = text_in(arena);
+  spec_write(&out, init->dialog.document);
+  struct compilation compilation = {
+      .options = &options, .arena = arena, .diags = init->diags, .kind = PROGRAM_TRAIN, .text = text_string(&out)};
+  const int status = compile_to_program(&compilation);
+  init->diags = compilation.diags;
+  if (status != STATUS_OK) return status;
+  struct inputs inputs = inputs_in(arena);
+  inputs_add(&inputs, "the model", init->source);
+  inputs_add(&inputs, "the data", init->options->data);
+  if (!write_file(&inputs, init->output, out.bytes, out.length)) return STATUS_CANNOT;
+  fprintf(stderr, "%s: %s; accel-gen build %s -o trainer compiles its program\n", init->output,
+          report_summary(compilation.program), shell_word(arena, init->output));
+  return STATUS_OK;
+}
+
+static int make_job(struct init *init) {
+  const bool to_file = strcmp(init->output, "-") != 0;
+  if (to_file && access(init->output, F_OK) == 0) {
+    fail(init, arena_printf(init->options->arena, "%s is there", init->output), "-o names another file");
+    return STATUS_CANNOT;
+  }
+  if (!find_source(init) || !add_model(init) || !add_weights(init) || !add_data(init) || !add_rest(init))
+    return STATUS_BAD_JOB;
+  override_all(init);
+  return init->diags.errors > 0 ? STATUS_BAD_JOB : write_job(init);
+}
+
+int command_init(const struct options *options) {
+  if (options->model != NULL && options->argument != NULL) {
+    options_refuse(options, "--model replaces the argument: give one of them", "");
+    return STATUS_BAD_JOB;
+  }
+  struct init init = {.options = options, .output = options->output != NULL ? options->output : "job.yaml"};
+  init.diags = diagnostics_in(options->arena);
+  init.dialog = dialog_open(options->arena, "{}", !options->takes_defaults && dialog_has_person());
+  const int status = make_job(&init);
+  dialog_close(&init.dialog);
+  if (init.diags.count > 0) diag_print(&init.diags, stderr, options->colour);
+  return status;
+}

@@ -1,0 +1,37 @@
+#include "gen/commands/start/samples.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gen/base/path.h"
+
+enum { HEAD = 1 << 16 };
+
+/* The numbers of the first line but the last, which is the label. */
+static int64_t columns_of(const char *line) {
+  int64_t commas = 0;
+  for (; *line != '\0' && *line != '\n'; line++) commas += *line == ',';
+  return commas;
+}
+
+/* What llm.c's files begin with. */
+static bool is_llmc(const char *bytes, size_t length) {
+  uint32_t magic = 0;
+  if (length >= sizeof magic) memcpy(&magic, bytes, sizeof magic);
+  return magic == 20240520 || magic == 20240801;
+}
+
+bool samples_look(struct arena *arena, const char *path, struct samples *samples) {
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) return false;
+  char *head = arena_alloc(arena, HEAD + 1);
+  const size_t length = fread(head, 1, HEAD, file);
+  const bool good = ferror(file) == 0;
+  fclose(file);
+  *samples = (struct samples){.format = "bytes"};
+  if (has_ending(path, ".tok")) samples->format = "tokens";
+  if (has_ending(path, ".bin")) samples->format = is_llmc(head, length) ? "llmc" : "nanogpt";
+  if (has_ending(path, ".npy")) samples->format = "npy_tokens";
+  if (has_ending(path, ".csv")) *samples = (struct samples){"csv", columns_of(head)};
+  return good;
+}

@@ -1,0 +1,136 @@
+"""accel-gen init: jobs of every model that comes along, of a model in C, of a folder of Hugging Face that transformers wrote, and by
+questions. They pass check and plan, and train three steps."""
+
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import transformers
+import yaml
+
+TREE = Path(__file__).resolve().parents[2]
+GENERATOR = TREE / "build" / "accel-gen"
+MODELS = TREE / "examples" / "models"
+TEXT = "A job is a page of keys. " * 400
+TOKENS = ["gpt2", "nanogpt", "llama", "mistral", "mixtral", "gemma", "qwen3", "qwen_moe", "gpt_neox", "mamba", "bert", "t5", "gru_bytes"]
+LLAMA = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "hidden_size": 16, "intermediate_size": 24,
+         "vocab_size": 256, "max_position_embeddings": 32, "tie_word_embeddings": True, "rms_norm_eps": 1e-5}
+
+
+class Init(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        (self.folder / "corpus.txt").write_text(TEXT)
+
+    def command(self, *words, status=0):
+        done = subprocess.run([GENERATOR, *words], cwd=self.folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout + done.stderr
+
+    def init(self, *words, status=0, **sets):
+        (self.folder / "job.yaml").unlink(missing_ok=True)
+        flags = [word for key, value in sets.items() for word in ("--set", f"{key.replace('__', '.')}={value}")]
+        return self.command("init", *words, *flags, status=status)
+
+    def job(self):
+        """The job, which check and plan take."""
+        self.command("check", "job.yaml")
+        self.assertIn("parameters", self.command("plan", "job.yaml"))
+        return yaml.safe_load((self.folder / "job.yaml").read_text())
+
+    def train(self):
+        self.command("build", "job.yaml", "-o", "trainer")
+        done = subprocess.run(["./trainer"], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"\n +3 +\d+\.\d+")
+        return done.stdout
+
+    def test_names(self):
+        for name in TOKENS:
+            with self.subTest(model=name):
+                self.init("--model", name, "--data", "corpus.txt")
+                job = self.job()
+                self.assertEqual((self.folder / job["model"]["source"]).resolve(), MODELS / f"{name}.c")
+                self.assertEqual(job["data"]["train"], {"path": "corpus.txt", "format": "bytes"})
+        (self.folder / "rows.csv").write_text("1,2,3,0\n4,5,6,1\n" * 20)
+        self.init("--model", "mlp_table", "--data", "rows.csv", data__batch_size=2)
+        self.assertEqual(self.job()["data"]["features"], 3)
+
+    def test_folder(self):
+        """Its values, its weights and what its tokenizer asks for; and it trains."""
+        config = transformers.LlamaConfig(**LLAMA)
+        transformers.LlamaForCausalLM(config).save_pretrained(self.folder / "llama")
+        said = self.init("llama", "--data", "corpus.txt", training__steps=3, tracking__every=1, data__batch_size=2)
+        self.assertIn("job.yaml: ", said)
+        job = self.job()
+        values = job["model"]["config"]
+        for key in set(LLAMA) - {"max_position_embeddings"}:
+            self.assertEqual(float(values[key]), LLAMA[key], key)
+        self.assertEqual((values["head_dim"], values["rope.theta"], values["rope.kind"]), (8, 10000, "ROPE_DEFAULT"))
+        self.assertEqual((job["model"]["weights"], job["data"]["sequence_length"]), ("llama", 32))
+        self.train()
+        (self.folder / "llama" / "tokenizer.json").write_text("{}")
+        self.assertIn("accel-gen data corpus.txt -o corpus.txt.tok --tokenizer llama/tokenizer.json", self.init("llama", "--data", "corpus.txt"))
+        self.assertEqual(self.job()["data"]["train"], {"path": "corpus.txt.tok", "format": "tokens"})
+        self.init("llama/config.json", "--data", "corpus.txt")
+        (self.folder / "llama" / "model.safetensors").rename(self.folder / "llama" / "pytorch_model.bin")
+        self.assertIn("pytorch_model.bin, which is not read", self.init("llama", "--data", "corpus.txt", status=2))
+        for change, message in (({"hidden_act": "relu"}, "of 'hidden_act'"), ({"attention_bias": True}, "of 'attention_bias'"), ({"alibi": 2}, "alibi (2)"),
+                                ({"rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4}}, "longrope"), ({"hidden_size": "16"}, "'hidden_size' is no value")):
+            (self.folder / "llama" / "config.json").write_text(json.dumps({**json.loads(config.to_json_string()), "architectures": ["LlamaForCausalLM"], **change}))
+            self.assertIn(message, self.init("llama", "--data", "corpus.txt", status=2))
+            self.assertFalse((self.folder / "job.yaml").exists())
+
+    def test_own_model(self):
+        """The keys of its config with their defaults; what has none is asked for or given."""
+        text = (MODELS / "gru_bytes.c").read_text().replace("int vocab_size, block_size;", "int vocab_size, block_size;\n  int tricks;\n  bool odd;")
+        (self.folder / "own.c").write_text(text.replace(".vocab_size = 256}", ".vocab_size = 256, .odd = true}"))
+        self.assertIn("the model's 'tricks' has no default", self.init("own.c", "--data", "corpus.txt", status=2))
+        self.init("own.c", "--data", "corpus.txt", model__config__tricks=3, model__config__width=8, model__config__block_size=4, training__steps=3, tracking__every=1)
+        job = self.job()
+        self.assertEqual(job["model"], {"source": "own.c", "config": {"n_embd": 64, "width": 8, "vocab_size": 256, "block_size": 4, "tricks": 3, "odd": True}})
+        self.train()
+
+    def test_questions(self):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.folder)
+            os.execv(GENERATOR, ["accel-gen", "init"])
+        answers = ["nothing", "gpt2", "1", "2", "16", "", "32", "corpus.txt", "0", "4", "3", ""]
+        os.write(terminal, "".join(f"{answer}\n" for answer in answers).encode())
+        shown = b""
+        try:
+            while piece := os.read(terminal, 4096):
+                shown += piece
+        except OSError:
+            pass  # its other end is closed
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, shown.decode())
+        job = self.job()
+        self.assertEqual({key: job["model"]["config"][key] for key in ("n_layer", "n_head", "n_embd", "vocab_size", "block_size")},
+                         {"n_layer": 1, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 32})
+        self.assertEqual((job["data"]["batch_size"], job["training"]["steps"], job["optimizer"]["lr"]), (4, 3, 0.001))
+        self.assertIn("'batch_size' must be at least 1", shown.decode())
+
+    def test_refused(self):
+        self.assertIn("there is no model 'gtp2'", self.init("--model", "gtp2", "--data", "corpus.txt", status=2))
+        self.assertIn("no data is named", self.init("--model", "gpt2", status=2))
+        self.assertIn("no model is named", self.init("--data", "corpus.txt", status=2))
+        self.assertIn("cannot read the data 'none.txt'", self.init("--model", "gpt2", "--data", "none.txt", status=2))
+        self.assertIn("this model reads rows of numbers", self.init("--model", "mlp_table", "--data", "corpus.txt", status=2))
+        self.assertIn("'image_size' has no default", self.init("--model", "vit", "--data", "corpus.txt", status=2))
+        self.assertIn("give one of them", self.init("own.c", "--model", "gpt2", "--data", "corpus.txt", status=2))
+        self.assertFalse((self.folder / "job.yaml").exists())
+        (self.folder / "job.yaml").write_text("mine")
+        self.assertIn("job.yaml is there", self.command("init", "--model", "gpt2", "--data", "corpus.txt", status=1))
+        self.assertEqual((self.folder / "job.yaml").read_text(), "mine")
+
+
+if __name__ == "__main__":
+    unittest.main()
