@@ -262,7 +262,7 @@ static struct jinja_value rule_value(const struct program *program, const struct
     jinja_set(arena, value, "whole_gradients", gradients_value(program, GRADIENTS_WHOLE));
   }
   jinja_set(arena, value, "first_ranges", stage_ranges_value(program, ranges));
-  set_stage_gradients(program, value);
+  jinja_set(arena, value, "stage_sets", stage_gradients_value(program));
   set_int(arena, value, "shards", ranks_along(program, program->mesh.shards));
   set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
   set_bool(arena, value, "grows", grows);

@@ -75,7 +75,9 @@ static struct jinja_value ranges_value(const struct program *program) {
 static bool is_of(enum gradient_set set, const struct weight *weight) {
   if (weight->gradient < 0) return false;
   if (set == GRADIENTS_PARTIAL) return weight->parameter->partial_gradient;
-  return set == GRADIENTS_ALL || (set == GRADIENTS_CUT) == (weight->parameter->placement.form != PLACED_WHOLE);
+  static const enum placement_form forms[] = {
+      [GRADIENTS_CUT] = PLACED_SPLIT, [GRADIENTS_DEALT] = PLACED_DEALT, [GRADIENTS_WHOLE] = PLACED_WHOLE};
+  return set == GRADIENTS_ALL || weight->parameter->placement.form == forms[set];
 }
 
 static bool is_before(const struct pipeline *pipeline, int rank, const char *name) {
@@ -137,13 +139,30 @@ static void set_gradients(const struct program *program, enum gradient_set set, 
   jinja_set(arena, value, names.table, table_value(arena, rows, count, shard_has_own_gradients(program) ? 2 : 1, 1));
 }
 
-void set_stage_gradients(const struct program *program, struct jinja_value value) {
-  static const struct stage_table whole = {"stage_gradients", "first_gradients", "counted_gradients"};
-  static const struct stage_table cut = {"split_stage_gradients", "first_split_gradients", "counted_split_gradients"};
-  bool splits = mesh_ranks(program, DIVIDES_TENSORS) > 1;
-  if (program->ranks.pipeline.stages == 0) return;
-  set_gradients(program, splits ? GRADIENTS_WHOLE : GRADIENTS_ALL, value, whole);
-  if (splits) set_gradients(program, GRADIENTS_CUT, value, cut);
+static void push_stage_set(const struct program *program, enum gradient_set set, const char *stages, enum axis axis,
+                           struct jinja_value list) {
+  static const struct stage_table names = {"rows", "first", "counted"};
+  struct arena *arena = program->arena;
+  struct jinja_value value = jinja_map(arena);
+  const struct parameter dealt = {.placement.form = PLACED_DEALT, .axis = (int)axis};
+  set_gradients(program, set, value, names);
+  set_text(arena, value, "name", arena_printf(arena, "%sstage", stages));
+  set_text(arena, value, "stages", stages);
+  set_text(arena, value, "axis", axis_name(arena, axis));
+  jinja_set(arena, value, "along",
+            axis_names_value(arena, summed_along(program, set == GRADIENTS_DEALT ? &dealt : NULL)));
+  jinja_push(arena, list, value);
+}
+
+struct jinja_value stage_gradients_value(const struct program *program) {
+  struct jinja_value list = jinja_list(program->arena);
+  const enum axis tensors = mesh_dividing(program, DIVIDES_TENSORS), experts = mesh_dividing(program, DIVIDES_EXPERTS);
+  if (program->ranks.pipeline.stages == 0) return list;
+  if (tensors != AXES) push_stage_set(program, GRADIENTS_CUT, "split_", tensors, list);
+  if (experts != AXES) push_stage_set(program, GRADIENTS_DEALT, "dealt_", experts, list);
+  push_stage_set(program, tensors == AXES && experts == AXES ? GRADIENTS_ALL : GRADIENTS_WHOLE, "",
+                 mesh_dividing(program, DIVIDES_LAYERS), list);
+  return list;
 }
 
 /* Elements of the rows of each rank. */

@@ -24,6 +24,12 @@ struct jinja_value shape_value(struct arena *arena, struct shape shape);
 /* The C type of an element: "float", "int32_t", "accel_bf16", "accel_f16". */
 const char *element_type(enum dtype dtype);
 
+/* An axis as the runtime's enum has it after ACCEL_; "": no axis. */
+const char *axis_name(struct arena *arena, enum axis axis);
+
+/* A list of these. */
+struct jinja_value axis_names_value(struct arena *arena, struct axes axes);
+
 /* The runtime's enumerator for it, without its prefix: "FLOAT32". */
 const char *dtype_enumerator(enum dtype dtype);
 
@@ -131,9 +137,11 @@ struct jinja_value stages_value(const struct program *program);
 /* Of ranges of the update, where those of each stage of a pipeline begin, and the end. */
 struct jinja_value stage_ranges_value(const struct program *program, const struct flat_range_list *ranges);
 
-/* Sets stage_gradients, a table of gradients by stage, first_gradients, where those of each stage begin there, and the
- * end, and counted_gradients, where those of each stage end that no stage before it has as well. */
-void set_stage_gradients(const struct program *program, struct jinja_value value);
+/* The gradients of a pipeline's stages, in sets: [{name, stages, rows, first, counted, axis, along}]. rows: a table of
+ * them by stage; first: where those of each stage begin there, and the end; counted: where those of each stage end that
+ * no stage before it has as well; axis: along which each rank has a part of these or others; along: the axes along
+ * which they are added up, in order; name, stages: of the table, and within the names of the two others. */
+struct jinja_value stage_gradients_value(const struct program *program);
 
 /* Sets partial_rows, a table of the gradients of which ranks along tp have a part of the sum each; of a pipeline those
  * of each stage, with first_partial, where these begin and the end, and partial_counts, their elements. */

@@ -144,42 +144,27 @@ static const struct mesh_refusal {
 };
 
 /* Who divides: ranks along an axis, in the order in which they take theirs of a job's. */
-#define BIT(axis) (1u << (axis))
 static const struct division {
   unsigned division;
   enum axis axis;
   const char *key, *value;    /* of the axis's ranks those of a job with this value; NULL: all */
   const char *does, *without; /* "ranks that divide matmuls", "a job without parallelism.tp" */
-  unsigned others;            /* axes that it does not go with, as bits */
 } divisions[] = {
-    {TENSORS, AXIS_TP, NULL, NULL, "ranks that divide matmuls", "a job without parallelism.tp", 0},
-    {SEQUENCES, AXIS_CP, NULL, NULL, "ranks that divide sequences", "a job without parallelism.cp", 0},
-    {SEQUENCES, AXIS_SP, NULL, NULL, "ranks that divide sequences", "a job without parallelism.sp", 0},
-    {LAYERS, AXIS_PP, NULL, NULL, "ranks that divide the layers", "a job without parallelism.pp", 0},
-    {EXPERTS, AXIS_EP, NULL, NULL, "ranks that divide experts", "a job without parallelism.ep", BIT(AXIS_PP)},
+    {TENSORS, AXIS_TP, NULL, NULL, "ranks that divide matmuls", "a job without parallelism.tp"},
+    {SEQUENCES, AXIS_CP, NULL, NULL, "ranks that divide sequences", "a job without parallelism.cp"},
+    {SEQUENCES, AXIS_SP, NULL, NULL, "ranks that divide sequences", "a job without parallelism.sp"},
+    {LAYERS, AXIS_PP, NULL, NULL, "ranks that divide the layers", "a job without parallelism.pp"},
+    {EXPERTS, AXIS_EP, NULL, NULL, "ranks that divide experts", "a job without parallelism.ep"},
     {RESIDUAL, AXIS_TP, "parallelism.megatron.sequence_parallelism", "true",
-     "parallelism.megatron.sequence_parallelism", "parallelism.tp without it", 0},
+     "parallelism.megatron.sequence_parallelism", "parallelism.tp without it"},
     {ZERO_BUBBLE, AXIS_PP, "parallelism.pp_schedule", "zero_bubble", "parallelism.pp_schedule: zero_bubble",
-     "parallelism.pp_schedule: 1f1b", BIT(AXIS_EP)},
+     "parallelism.pp_schedule: 1f1b"},
 };
-
-static void check_others(const struct spec_node *job, const struct division *division, const struct spec_node *cause,
-                         struct diagnostics *diags) {
-  for (int i = 0; i < AXES; i++) {
-    const enum axis other = (enum axis)i;
-    if (!(division->others & BIT(other)) || axis_length(job, other) == 1) continue;
-    diag_error(diags, axis_of(job, other)->where, "'parallelism.%s' does not go with %s: %s", job_axis_names[other],
-               division->does, untried);
-    diag_note(diags, cause->where, "%s by this", division->does);
-    diag_help(diags, "leave it out, or use %s", division->without);
-  }
-}
 
 static void check_division(const struct spec_node *job, const struct division *division, struct diagnostics *diags) {
   const struct spec_node *cause = division->key != NULL ? spec_find(job, division->key) : axis_of(job, division->axis);
   if (axis_length(job, division->axis) == 1 || cause == NULL) return;
   if (division->value != NULL && !spec_is(cause, division->value)) return;
-  check_others(job, division, cause, diags);
   const bool on_gpus = !spec_is(spec_find(job, "devices.kind"), "cpu");
   for (size_t i = 0; i < COUNT(refusals); i++) {
     const bool for_gpus = (refusals[i].divisions & ON_GPUS) != 0;

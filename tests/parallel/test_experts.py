@@ -140,6 +140,42 @@ class Sequences(Compared):
         self.compare(several, lines, *trained(4, job_of(4, 3, 20, parallelism={"cp": 2}, **groups)))
 
 
+class Stages(Compared):
+    """Each stage of a pipeline has the experts of its layers, which its own ranks divide."""
+
+    QWEN, MIXTRAL = ({**config, "num_hidden_layers": 3, "router_aux_loss_coef": 0} for config in (QWEN, {**MIXTRAL, "grouped_experts": True}))
+    GROUPS = {"data": {"sequence_length": 16}, "accumulation": {"num_steps": 3, "sync_with_dataloader": False}, "training": EVALUATED}
+
+    def beside_one(self, ranks, samples, steps=10, config=None, model="qwen_moe", **mesh):
+        groups = {"model": model, "config": config or self.QWEN, **self.GROUPS}
+        taken = ranks // (2 * mesh.get("tp", 1))
+        several, lines = trained(ranks, job_of(ranks, samples // taken, steps, parallelism={"pp": 2, "ep": 2, **mesh}, **groups))
+        self.compare(several, lines, *self.one(samples, steps, **groups))
+        return several
+
+    def test_router(self):
+        """Whose balance is of a rank's own batches: beside stages that have all experts."""
+        groups = {"model": "qwen_moe", "config": {**self.QWEN, "router_aux_loss_coef": 0.01}, **self.GROUPS}
+        several, lines = trained(4, job_of(4, 3, 20, parallelism={"pp": 2, "ep": 2}, **groups))
+        self.compare(several, lines, *trained(2, job_of(2, 3, 20, **groups)))
+        plan = several.plan()
+        all_to_all = [c for c in plan["collectives"] if c["kind"] == "all-to-all"]
+        self.assertEqual((len(all_to_all), {c["axis"] for c in all_to_all}), (8, {"ep"}))  # of the two layers of a stage
+
+    def test_divided_matrices(self):
+        """Squares of parts, of experts and of what all ranks of a stage have, in one norm."""
+        self.beside_one(8, 4, tp=2, pp_schedule="zero_bubble")
+
+    def test_shards(self):
+        """A rank's part of the sum is added up along ep, too, but for experts."""
+        several = self.beside_one(8, 4, model="mixtral", config=self.MIXTRAL, zero_stage=1)
+        scattered, = [c["bytes"] for c in several.plan()["collectives"] if c["kind"] == "reduce-scatter"]
+        then, = [c["bytes"] for c in several.plan()["collectives"] if c["axis"] == "ep" and "part" in c["what"]]
+        experts = 4 * 2 * 2 * 3 * MIXTRAL["hidden_size"] * MIXTRAL["intermediate_size"]
+        self.assertEqual(then, (scattered - experts) // 2)
+        self.beside_one(8, 4, zero_stage=3)
+
+
 class Claims(unittest.TestCase):
     """The audit of a program, and of edits of it: each breaks a claim that was not broken."""
 
@@ -185,8 +221,8 @@ class Files(BesideOne):
 
     def resumed(self, before, after):
         """A run of 5 steps on one mesh that resumes on another up to step 10, compared with one process: (ranks, batch, keys of parallelism)."""
-        groups = {"model": "qwen_moe", "config": {**QWEN, "router_aux_loss_coef": 0}, "data": {"sequence_length": 16},
-                  "checkpoint": {"every": 5}}
+        groups = {"model": "qwen_moe", "config": Stages.QWEN, "data": {"sequence_length": 16},
+                  "checkpoint": {"every": 5}, "accumulation": {"num_steps": 2, "sync_with_dataloader": False}}
         one, wanted = self.one(4, 10, **groups)
         first = Ranks(before[0], job_of(before[0], before[1], 5, **groups, parallelism=before[2]))
         first.build()
@@ -198,11 +234,11 @@ class Files(BesideOne):
         for name, value in one.weights().items():
             self.assertLess(relative(second.weights()[name], value), 1e-3, name)
 
-    def test_from_two_ranks_to_one(self):
-        self.resumed((2, 2, {"ep": 2}), (1, 4, {}))
+    def test_from_stages_to_one_rank(self):
+        self.resumed((4, 2, {"pp": 2, "ep": 2}), (1, 4, {}))
 
-    def test_from_one_rank_to_two_times_two(self):
-        self.resumed((1, 4, {}), (4, 1, {"ep": 2}))
+    def test_from_one_rank_to_stages_of_shards(self):
+        self.resumed((1, 4, {}), (8, 1, {"pp": 2, "ep": 2, "zero_stage": 1}))
 
     def test_from_shards(self):
         self.resumed((2, 2, {"zero_stage": 2}), (4, 1, {"ep": 2, "zero_stage": 3}))

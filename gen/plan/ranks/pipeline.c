@@ -255,14 +255,30 @@ static void add_send(struct program *program, const char *what, int64_t count, i
   add(program, COLLECTIVE_SEND, mesh_dividing(program, DIVIDES_LAYERS), what, count, width, times);
 }
 
-/* Elements of the rank that has most. */
-static int64_t most_elements(const struct program *program) {
+/* Elements of gradients that are added up along an axis, of the rank that has most. */
+static int64_t most_elements(const struct program *program, enum axis axis) {
   int64_t most = 0;
   for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
     int64_t count = 0;
     for (int i = 0; i < program->ranks.pipeline.ranges.count; i++) {
       const struct stage_range *range = &program->ranks.pipeline.ranges.items[i];
-      if (range->stage == k && range->gradient >= 0) count += range->end - range->first;
+      const bool own = range->stage == k && range->gradient >= 0;
+      if (own && axes_have(summed_along(program, range->weight->parameter), axis)) count += range->end - range->first;
+    }
+    if (count > most) most = count;
+  }
+  return most;
+}
+
+/* The same of a rank's parts of them. */
+static int64_t most_own_elements(const struct program *program, enum axis axis) {
+  int64_t most = 0;
+  for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
+    int64_t count = 0;
+    for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
+      const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
+      const bool own = range->stage == k && axes_have(summed_along(program, range->weight->parameter), axis);
+      if (own) count += shard_last(program, range);
     }
     if (count > most) most = count;
   }
@@ -326,17 +342,19 @@ static void add_scattered(struct program *program, enum axis axis, const char *w
 static void add_gradients(struct program *program) {
   const struct axes axes = summed_along(program, NULL);
   const char *what = "gradients of a stage, of the one that has most";
-  int64_t count = most_elements(program);
+  bool scattered = false;
   if (!is_sharded(program)) add_shared(program);
   for (int i = 0; i < axes.count; i++) {
     const enum collective_kind kind = summing_collective(program, axes.items[i]);
     if (kind != COLLECTIVE_REDUCE_SCATTER) {
+      const int64_t count =
+          scattered ? most_own_elements(program, axes.items[i]) : most_elements(program, axes.items[i]);
       add(program, kind, axes.items[i], what, count, wire_width(program->job), 1);
       continue;
     }
     add_scattered(program, axes.items[i], what);
     what = "each rank's part of them";
-    count = program->ranks.own_elements;
+    scattered = true;
   }
   if (is_sharded(program)) add_shared(program);
 }
