@@ -65,20 +65,25 @@ static bool joins_last_range(const struct program *program, const struct flat_ra
   return last->end == part->first && bytes <= program->job->parallelism.bucket_bytes && accepts(program, part);
 }
 
+static void add_part(struct program *program, const struct flat_range *part) {
+  if (joins_last_range(program, part))
+    shard_extend(program, part->weight);
+  else
+    begin(program, part);
+}
+
 /* Those of a stage that are of units, or the others. */
 static void add_of_stage(struct program *program, int stage, bool of_units) {
   for (int i = 0; i < program->optimizer.parts.count; i++) {
     const struct flat_range *part = &program->optimizer.parts.items[i];
-    if (part->stage != stage || (fsdp_unit_of(program, part->weight) >= 0) != of_units) continue;
-    if (joins_last_range(program, part))
-      shard_extend(program, part->weight);
-    else
-      begin(program, part);
+    if (part->stage == stage && (fsdp_unit_of(program, part->weight) >= 0) == of_units) add_part(program, part);
   }
 }
 
 void shard_all(struct program *program) {
+  const struct flat_range_list *parts = &program->optimizer.parts;
   program->optimizer.flat_ranges = (struct flat_range_list){0};
+  for (int i = 0; i < parts->count && program->ranks.pipeline.stages == 0; i++) add_part(program, &parts->items[i]);
   for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
     add_of_stage(program, k, false);
     add_of_stage(program, k, true);

@@ -17,8 +17,8 @@ bool shard_accepts(const struct program *program, const struct weight *weight);
 void shard_begin(struct program *program, const struct weight *weight);
 void shard_extend(struct program *program, const struct weight *weight);
 
-/* Fills program->optimizer.flat_ranges with all weights of program->optimizer.parts, stage by stage of a pipeline and
- * in the order of their memory, those of no unit of FSDP first, and cuts them. */
+/* Fills program->optimizer.flat_ranges with all weights of program->optimizer.parts, in the order of their memory, and
+ * cuts them. Those of a pipeline are stage by stage, of each those of no unit of FSDP first. */
 void shard_all(struct program *program);
 
 /* Cuts all flat ranges: their shards, where each begins among what is a rank's own, and the length of that. A rank of a
