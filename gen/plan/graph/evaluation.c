@@ -32,7 +32,7 @@ static struct value *in_type(struct builder *builder, const struct region *regio
 }
 
 /* What stands for the node in evaluation replaces it. */
-static void settle_node(struct graph *graph, struct builder *builder, struct region *region, int index) {
+static void substitute_in_node(struct graph *graph, struct builder *builder, struct region *region, int index) {
   struct node *node = region->nodes.items[index];
   int before = region->nodes.count;
   builder_at(builder, node->where);
@@ -49,11 +49,11 @@ static void settle_node(struct graph *graph, struct builder *builder, struct reg
   region_remove(region, node);
 }
 
-static void settle_region(struct graph *graph, struct builder *builder, struct region *region) {
+static void substitute_in_region(struct graph *graph, struct builder *builder, struct region *region) {
   int last = graph->next_node;
   builder_enter(builder, region);
   for (int i = region->nodes.count - 1; i >= 0; i--)
-    if (region->nodes.items[i]->kind->evaluation.substitute != NULL) settle_node(graph, builder, region, i);
+    if (region->nodes.items[i]->kind->evaluation.substitute != NULL) substitute_in_node(graph, builder, region, i);
   builder_leave(builder);
   if (graph->next_node > last) name_values(graph->arena, region);
 }
@@ -124,7 +124,7 @@ void part_evaluation(struct program *program, struct builder *builder) {
   copying.values = arena_alloc(graph->arena, ((size_t)graph->next_value + 1) * sizeof(struct value *));
   for (int i = 0; i < n; i++) {
     copying.callees[i] = copy_region(&copying, graph->regions[i], "evaluation");
-    settle_region(graph, builder, copying.callees[i]);
+    substitute_in_region(graph, builder, copying.callees[i]);
   }
   program->entry.second_region = copying.callees[graph->entry->id];
 }
@@ -160,7 +160,7 @@ static bool refuse_draws(const struct node *node, struct diagnostics *diags) {
 
 bool become_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags) {
   struct graph *graph = program->graph;
-  for (int r = 0; r < graph->n_regions; r++) settle_region(graph, builder, graph->regions[r]);
+  for (int r = 0; r < graph->n_regions; r++) substitute_in_region(graph, builder, graph->regions[r]);
   const struct node *draws = drawing(graph->entry);
   if (draws != NULL) return refuse_draws(draws, diags);
   return graph->entry->results.count == 1 || predict_classes(program, builder, graph->entry, diags);
