@@ -98,6 +98,7 @@ struct op_memory {
 /* Asked by the autocast pass: element types. */
 struct op_types {
   struct autocast autocast;
+  bool float32_on_cpu; /* processors have no kernel of 16 bits: operands of 16 bits are widened, and results narrowed */
   /* OP_KERNEL: the template reads and writes floating-point operands as float32, whatever the model's type is. */
   bool wide;
   /* The result is the input converted to the element type `to`. */

@@ -113,6 +113,7 @@ static const struct op_kind kind = {
     .sequence.incremental = incremental,
     .gradient = gradient,
     .types.autocast = {.cpu = AUTOCAST_FLOAT32, .cuda = AUTOCAST_BITS16},
+    .types.float32_on_cpu = true,
     .cost.flops = flops,
     .cost.matmul_flops = flops,
     .index.limit = index_limit,

@@ -1,4 +1,4 @@
-"""Models in bfloat16 against PyTorch's autocast over the same weights: the loss, and the gradients as what one step of
+"""Models in bfloat16 against PyTorch's autocast over the same weights, and against its modules with weights of bfloat16: the loss, and the gradients as what one step of
 plain descent moves. Two computations in 16 bits differ by their roundings; the way to tell that they round alike is that
 ours is no farther from theirs than a few times what theirs is from float32."""
 
@@ -16,13 +16,13 @@ from unet import noised
 
 
 class Low(Images, Text):
-    def moved(self, source, theirs, config, data):
+    def moved(self, source, theirs, config, data, precision):
         """The loss and what each weight moved by at a rate of 1."""
         trainer = Trainer({
             "model": {"source": str(MODELS / source), "weights": "start.safetensors", "config": config},
             "data": {key: value for key, value in data.items() if key != "files"},
             "optimizer": {"name": "sgd", "lr": 1.0, "weight_decay": 0}, "training": {"steps": 1, "seed": 1},
-            "precision": {"mixed_precision": "bf16"}})
+            "precision": precision})
         for name, content in data["files"].items():
             (trainer.folder / name).write_bytes(content)
         theirs.save_pretrained(trainer.folder)
@@ -32,15 +32,17 @@ class Low(Images, Text):
         start, after = load_file(trainer.folder / "start.safetensors"), load_file(trainer.folder / "run/model.safetensors")
         return loss, {name: start[name].double() - after[name].double() for name in start if start[name].is_floating_point()}
 
-    def compare(self, source, theirs, config, data, tensors, loss_of, recurrent=False):
+    def compare(self, source, theirs, config, data, tensors, loss_of, recurrent=False, stored=False):
+        """`stored`: weights and what is computed are bfloat16, param_dtype; else autocast chooses."""
         theirs.train()
-        ours, moved = self.moved(source, theirs, config, data)
+        ours, moved = self.moved(source, theirs, config, data, {"param_dtype" if stored else "mixed_precision": "bf16"})
         sides = []
         for low in (True, False):
             theirs.zero_grad()
             # Without oneDNN, which has no LSTM of bfloat16 for a processor without AVX-512, PyTorch has one of its own.
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=low), torch.backends.mkldnn.flags(enabled=not recurrent):
-                loss = loss_of(theirs, *tensors)
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=low and not stored), torch.backends.mkldnn.flags(enabled=not recurrent):
+                weights = {name: p.bfloat16() if low else p for name, p in theirs.named_parameters()}
+                loss = loss_of(lambda *given: torch.func.functional_call(theirs, weights, given) if stored else theirs(*given), *tensors)
             loss.backward()
             sides.append((loss.item(), {name: p.grad.double().clone() for name, p in theirs.named_parameters() if p.grad is not None}))
         (low, gradients), (full, exact) = sides
@@ -50,7 +52,8 @@ class Low(Images, Text):
         norm = sum(exact[name].norm() ** 2 for name in names) ** 0.5
         apart = sum((moved[name] - gradients[name]).norm() ** 2 for name in names) ** 0.5 / norm
         rounding = sum((exact[name] - gradients[name]).norm() ** 2 for name in names) ** 0.5 / norm
-        print(f"{source}: gradients {apart:.2g} from autocast's, which are {rounding:.2g} from float32's", flush=True)
+        peer = "those of weights in bfloat16" if stored else "autocast's"
+        print(f"{source}: gradients {apart:.2g} from {peer}, which are {rounding:.2g} from float32's", flush=True)
         self.assertLess(apart, 3 * rounding + 1e-3)
 
     def test_resnet(self):
@@ -78,6 +81,11 @@ class Low(Images, Text):
             model(tokens).flatten(0, 1).float(), targets.flatten()), recurrent=True)
 
     def test_experts(self):
+        for stored in (False, True):
+            with self.subTest(stored=stored):
+                self.experts(stored)
+
+    def experts(self, stored):
         same = {"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "hidden_size": 32, "vocab_size": 256,
                 "num_experts": 3, "num_experts_per_tok": 3, "moe_intermediate_size": 16, "rms_norm_eps": 1e-5}
         theirs = Qwen3MoeForCausalLM(Qwen3MoeConfig(**same, rope_parameters={"rope_theta": 10000.0, "rope_type": "default"}, mlp_only_layers=[],
@@ -85,7 +93,7 @@ class Low(Images, Text):
         theirs.config._experts_implementation = "eager"
         data, batches = self.text(12)
         self.compare("qwen_moe.c", theirs, same, data, batches(0), lambda model, tokens, targets: torch.nn.functional.cross_entropy(
-            model(tokens).logits.flatten(0, 1).float(), targets.flatten()))
+            model(tokens).logits.flatten(0, 1).float(), targets.flatten()), stored=stored)
 
 
 if __name__ == "__main__":

@@ -135,6 +135,21 @@ static enum autocast_rule rule_of(const struct pass *pass, const struct node *no
   return pass->rules->cuda ? node->autocast.cuda : node->autocast.cpu;
 }
 
+/* The 16 bits that go in where autocast has no say and the processor's kernel takes float32 alone; else DTYPE_FLOAT32.
+ */
+static enum dtype narrows_to(const struct pass *pass, const struct node *node) {
+  bool wide = node->kind->types.float32_on_cpu && !pass->rules->cuda && pass->rules->bits16 == DTYPE_FLOAT32;
+  return wide ? node->inputs[0]->dtype : DTYPE_FLOAT32;
+}
+
+/* The node in float32; what reads its results reads them in the type that went in. */
+static void widen_node(struct body *body, const struct node *from, struct node *node, enum dtype dtype) {
+  convert_inputs(body, node, DTYPE_FLOAT32);
+  infer_types(body, node);
+  region_append(body->pass->graph, body->region, node);
+  for (int i = 0; i < node->n_outputs; i++) body->map[from->outputs[i]->id] = add_cast(body, node->outputs[i], dtype);
+}
+
 static void convert_node(struct body *body, struct node *node) {
   enum autocast_rule rule = rule_of(body->pass, node);
   if (node->kind->class == OP_VIEW) rule = AUTOCAST_AS_IS;
@@ -248,6 +263,11 @@ static void fill(struct body *body, const struct region *from, const enum dtype 
   for (int i = 0; i < from->nodes.count; i++) {
     struct node *copy = node_copy(graph, from->nodes.items[i], body->region, body->map);
     body->region->nodes.count--; /* casts come before it */
+    enum dtype narrow = copy->call == NULL ? narrows_to(body->pass, copy) : DTYPE_FLOAT32;
+    if (dtype_is_bits16(narrow)) {
+      widen_node(body, from->nodes.items[i], copy, narrow);
+      continue;
+    }
     if (copy->call != NULL)
       convert_call(body, copy);
     else
