@@ -92,6 +92,9 @@ void interp_join(struct interp *interp, const struct state *other, int count, st
       state->content = content_join(state->content, other[i].content);
     else if (other[i].written != NULL)
       state->content = other[i].content;
+    if (other[i].has_stored)
+      state->stored = state->has_stored ? content_join(state->stored, other[i].stored) : other[i].stored;
+    state->has_stored |= other[i].has_stored;
     state->maybe_written =
         state->maybe_written || other[i].maybe_written || (either && state->written != other[i].written);
     state->written = either ? ranges_common(interp->memory, state->written, other[i].written)

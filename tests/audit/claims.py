@@ -119,6 +119,14 @@ def marked(written):
             "step": f"  marked(arena->{written}, arena->tokens, arena->y, arena->weights);"}
 
 
+def chosen(then, otherwise):
+    """A kernel that stores rows in two branches, each with something added; they are looked up."""
+    return {"functions": "static void choose(int32_t a[static 2 * 4], const int32_t b[static 2 * 4]) {\n"
+            f"  for (size_t i = 0; i < 8; i++)\n    if (i >= 1 && i < 8)\n      a[i] = b[i] + {then};\n    else\n      a[i] = b[i] + {otherwise};\n}}",
+            "members": "  int32_t chosen[2 * 4];",
+            "step": "  choose(arena->chosen, arena->tokens);\n  embed(arena->y, arena->weights, arena->chosen);"}
+
+
 GEMM = "\n  dnnl_sgemm('N', 'N', 4, 4, 4, 1.0f, {}, 4, {}, 4, 0.0f, y, 4);"
 CASES = [
     Case("no-recursion", functions="static int again(int n) { return n > 0 ? again(n - 1) /*!*/ : 0; }"),
@@ -268,6 +276,9 @@ CASES = [
     Case("no-overlap", includes="#include <dnnl.h>", kernel=PARTS["kernel"] + GEMM.format("y + 12", "x") + " /*!*/"),
     Case("", **marked("marks")),
     Case("in-bounds", at=["x[(size_t)b[i] * 4 + c]", "gradients[(size_t)"], **marked("tokens")),
+    Case("", **chosen(0, 0)),
+    Case("in-bounds", verdict="cannot tell", at=["= weights[(size_t)tokens"], **chosen(1000, 0)),
+    Case("in-bounds", verdict="cannot tell", at=["= weights[(size_t)tokens"], **chosen(0, 1000)),
     # Overflow.
     Case("no-overflow", kernel="  for (int i = 0; i < 32; i++) y[i] = x[i] * (float)(i * 100000000); /*!*/"),
     Case("no-overflow", kernel="  for (int i = 0; i < 32; i++) y[i] = x[i] * (float)(1u << (i + 1)); /*!*/"),
