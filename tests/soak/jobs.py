@@ -18,6 +18,7 @@ BASE = {"model.source", "model.config", "data.train.path", "data.train.format", 
 NOT_DRAWN = {
     "extends": "files: tests/spec/test_extends.py",
     "devices.tuning": "a table that takes minutes to measure: tests/commands/test_tune.py",
+    "hooks.on_batch": "a call within a step, of which the audit says so: tests/reference/test_hooks.py",
     "requires": "versions: tests/spec/test_versions.py",
     "devices.nodes": "machines: tests/parallel/test_hosts.py",
 }
