@@ -300,7 +300,6 @@ KINDS = {
         (r"\n  (accel_(?:all_gather|reduce_scatter)_\w*parts)", r"\n  if ((float)x[0] < 0.0f) return;\n  \1"))),
     "parts of another length on some ranks": ("same-collectives", of_parts(
         (PARTS, r"\1(ACCEL_TP, \2, \3, \4 - (size_t)rank % 2);"))),
-    "part of another rank": ("in-bounds", replace(r"rank_along_tp(\) \* \d+,)", r"rank_along_tp + 1\1")),
     "sum of some ranks": ("same-collectives", of_sums(
         (SUM_CALL, r"\n  if (rank == 0) \1\2"),
         (SUM, r"if (rank % 2) \1(\2, \3, \4, \5)"))),
@@ -324,7 +323,7 @@ KINDS = {
     "exchange by data": ("same-collectives", of_exchanges(
         (r"\n  (all_to_all_\w+\(|accel_all_to_all\()([^;]*;)", r"\n  if (arena->result[0] < 9.0f) \1\2"))),
     "exchange with itself": ("no-overlap", replace(EXCHANGE, r"\1(\2, \3, \3, \5 * sizeof *\6)")),
-    "part of another rank": ("in-bounds", replace(r"\+ rank_along_sp\)", "+ rank_along_sp + 1)")),
+    "part of another rank": ("in-bounds", replace(r"\+ (rank_along_[a-z]+) \*", r"+ (\1 + 1) *")),
     "message by the rank": ("same-collectives", of_rings(
         (RING, r"\1(int)rank_along_cp, \3, \4, \5, \6\7"), (RING, r"\1\2, \3, \4, \5, \6 / (rank_along_cp + 1)\7"),
         (r"\n( +)(accel_send_receive\([^;]*;)", r"\n\1if (rank_along_cp == 0) \2"),
