@@ -1,7 +1,9 @@
 """Ranks that divide a model (parallelism.tp and the other axes), in programs for GPUs over the stand-ins: compared with one process
-of the same job over them, and compared with the program for the processor, with every access of host and kernels seen."""
+of the same job over them, and compared with the program for the processor, with every access of host and kernels seen. A
+third of the tests a day, as their programs take minutes to compile; --all runs all."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -194,6 +196,14 @@ class Experts(Axes):
         groups = {"model": "qwen_moe", "config": EXPERTS, "data": {"sequence_length": 16}}
         found = self.made("cuda", job_of(4, 3, 20, parallelism={"tp": 2, "ep": 2}, **groups))
         self.compare(found, self.made("cuda", job_of(2, 3, 20, **groups)), 1e-6, "replicas")
+
+
+def load_tests(loader, suite, pattern):
+    tests = [test for case in suite for test in case]
+    seed = int(os.environ.get("SEED", 1))
+    mine = tests if "--all" in sys.argv else tests[seed % 3::3]
+    print(f"{len(mine)} of {len(tests)} tests: SEED={seed}", flush=True)
+    return unittest.TestSuite(mine)
 
 
 if __name__ == "__main__":
