@@ -4,8 +4,11 @@
 #include "runtime/process/world.h"
 #include "runtime/run/run.h"
 
+#include <fcntl.h>
 #include <stdio.h>
-#include <sys/resource.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* How often the progress line moves, and the clock and the signals are looked at, in seconds. */
 static const double progress_pace = 0.25;
@@ -64,10 +67,18 @@ static double tokens_per_step(const struct accel_run *run) {
   return tokens * (sharing->with_epochs ? micro_batches : (double)sharing->in_step);
 }
 
-/* Resident pages, of the host's memory. Linux counts them in KiB. */
+/* Resident pages, of the host's memory; 0 where the system does not tell. getrusage would count those of the process
+ * that started this one, too. */
 static double peak_mib(void) {
-  struct rusage usage;
-  return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
+  static const char name[] = "\nVmHWM:";
+  char text[4096];
+  int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  ssize_t length = read(file, text, sizeof text - 1);
+  close(file);
+  text[length > 0 ? length : 0] = '\0';
+  const char *peak = strstr(text, name);
+  return peak != NULL ? strtod(peak + sizeof name - 1, NULL) / 1024 : 0;
 }
 
 static struct figures figures_of(const struct accel_run *run, int64_t at, struct accel_report report) {

@@ -298,7 +298,7 @@ class Found(unittest.TestCase):
 
     def resolved(self, trainer):
         text = subprocess.check_output([GENERATOR, "check", trainer.path, "--resolved"], text=True)
-        return {key: re.search(rf"^  {key}: (.*)$", text, re.M).group(1) for key in re.findall(r"^  (\w+): \S", text, re.M)}
+        return {key: re.search(rf"^  {key}: (.*?)(?: +#.*)?$", text, re.M).group(1) for key in re.findall(r"^  (\w+): \S", text, re.M)}
 
     def same_program(self, trainer, **named):
         flags = [word for key, value in named.items() for word in ("--set", f"{key.replace('__', '.')}={value}")]

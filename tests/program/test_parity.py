@@ -12,7 +12,8 @@ from torch_gpt import Gpt, random_weights
 
 torch.set_num_threads(2)
 SEED = 1337
-CORPUS = bytes(np.random.default_rng(7).integers(97, 123, 9000).astype(np.uint8)) + open(MODELS / "gpt2.c", "rb").read()
+# 90 batches of five windows an epoch, so that two micro-batches are of one epoch.
+CORPUS = (bytes(np.random.default_rng(7).integers(97, 123, 9000).astype(np.uint8)) + open(MODELS / "gpt2.c", "rb").read())[:12100]
 CONFIG = {"n_layer": 3, "n_head": 3, "n_embd": 48, "vocab_size": 256, "block_size": 24}
 
 
