@@ -51,6 +51,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
     Checkpoints.test_kills_at_every_call
   try "ranks resume from ranks" env DIVISIONS=all "$PYTHON" tests/parallel/test_resume.py
   try "ranks against one and PyTorch's" env DIVISIONS=all "$PYTHON" tests/reference/test_placements.py
+  try "pipelines against one process" env DIVISIONS=all "$PYTHON" tests/parallel/test_pipeline.py
   try "divisions with the same bits" env DIVISIONS=all "$PYTHON" tests/parallel/test_topology.py Divisions
   try "traffic of all divisions" env DIVISIONS=all "$PYTHON" tests/parallel/test_traffic.py Traffic.test_placements
   try "CUDA programs on the processor" "$PYTHON" tests/cuda/test_training.py --all

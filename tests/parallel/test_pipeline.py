@@ -1,5 +1,6 @@
 """Pipeline parallelism (parallelism.pp) against one process: the same losses, norms and weights, with tied embeddings or
-without, alone or with data parallelism; whole tensors in files, so that a run resumes on any mesh."""
+without, alone or with data parallelism; whole tensors in files, so that a run resumes on any mesh. Every other test a day;
+DIVISIONS=all runs all."""
 
 import json
 import math
@@ -364,6 +365,13 @@ class Refused(unittest.TestCase):
 
     def test_more_stages_than_there_can_be(self):
         self.refused("34 layers in stages of 1 are more than 32 stages", config={**CONFIG, "n_layer": 34}, parallelism={"pp": 2, **chunks(1)})
+
+
+def load_tests(loader, suite, pattern):
+    tests, seed = [test for case in suite for test in case], int(os.environ.get("SEED", 1))
+    mine = tests if os.environ.get("DIVISIONS") == "all" else tests[seed % 2::2]
+    print(f"{len(mine)} of {len(tests)} tests: SEED={seed}", flush=True)
+    return unittest.TestSuite(mine)
 
 
 if __name__ == "__main__":
