@@ -50,7 +50,7 @@ struct mesh_axis {
 struct program_mesh {
   struct mesh_axis axes[AXES + 1]; /* the last one is no axis, of one rank */
   struct axes batches;             /* along which gradients and the loss are partial sums, far ranks first */
-  struct axes apart; /* along which gradients have norms of their own, in the order in which these add up */
+  struct axes norms; /* along which gradients have norms of their own, in the order in which these add up */
   enum axis shards;  /* along which states are split; AXES: none */
 };
 

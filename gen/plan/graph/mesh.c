@@ -34,5 +34,5 @@ void lay_mesh(struct program *program) {
   if (stage >= 3) mesh->axes[AXIS_DP_SHARD].weights = PLACED_SPLIT;
   mesh->shards = lengths[AXIS_DP_SHARD] > 1 ? AXIS_DP_SHARD : AXES;
   for (size_t i = 0; i < sizeof inner_to_outer / sizeof *inner_to_outer; i++)
-    add(mesh, &mesh->apart, inner_to_outer[i]);
+    add(mesh, &mesh->norms, inner_to_outer[i]);
 }

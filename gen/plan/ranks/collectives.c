@@ -272,11 +272,11 @@ static void add_of_batches(struct program *program) {
 void add_norm(struct program *program) {
   const struct program_mesh *mesh = &program->mesh;
   const bool largest = program->job->optimizer.norm_type == NORM_INF,
-             shards_alone = mesh->apart.count == is_sharded(program);
+             shards_alone = mesh->norms.count == is_sharded(program);
   const char *what = largest ? "the gradient's largest element" : "the gradient's norm";
   const int64_t count = largest || (shards_alone && !job_has_tree(program->job)) ? 1 : TREE_SQUARES;
-  for (int i = 0; i < mesh->apart.count; i++)
-    add_sum(program, mesh->apart.items[i], what, count, (int64_t)sizeof(double));
+  for (int i = 0; i < mesh->norms.count; i++)
+    add_sum(program, mesh->norms.items[i], what, count, (int64_t)sizeof(double));
 }
 
 /* Gradients of which each rank that divides tensors has a part of the sum, in one collective. */
