@@ -12,6 +12,9 @@ struct embedded_file {
 extern const struct embedded_file accel_templates[];
 extern const int accel_template_count;
 
+/* The text of the template of this name; NULL where there is none. */
+const char *embedded_template(const char *name);
+
 /* Headers for user code, what a bundle takes along, and what `accel-gen test` runs, by their paths in the source tree:
  * "include/accel/model.h", "runtime/run/start.c", "share/bundle/build.sh". */
 extern const struct embedded_file accel_sources[];

@@ -9,9 +9,7 @@ static const char *find_template(const struct templates *templates, const char *
   size_t length;
   if (templates->folder != NULL)
     return read_bytes(templates->arena, arena_printf(templates->arena, "%s/%s", templates->folder, name), &length);
-  for (int i = 0; i < accel_template_count; i++)
-    if (strcmp(accel_templates[i].name, name) == 0) return accel_templates[i].text;
-  return NULL;
+  return embedded_template(name);
 }
 
 static const char *load(void *context, const char *name) {

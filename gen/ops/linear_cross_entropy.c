@@ -109,11 +109,7 @@ static int infer_backward(struct arena *arena, const struct node *node, struct s
                           const char **error) {
   if (!op_check_shape(arena, node, 0, (struct shape){0}, "the gradient of a scalar", error)) return 0;
   if (!op_logits_check(arena, node, 1, 2, 5, error)) return 0;
-  shapes[0] = node->inputs[1]->shape;
-  shapes[1] = node->inputs[2]->shape;
-  shapes[2] = op_logits_chunk(node);
-  for (int i = 0; i < 3; i++) dtypes[i] = node->inputs[1]->dtype;
-  return 3;
+  return op_logits_infer_gradients(node, 1, 2, shapes, dtypes);
 }
 
 static bool accepts_backward(const struct node *node, bool output, int index, const int64_t *strides) {

@@ -90,11 +90,7 @@ static int infer_backward(struct arena *arena, const struct node *node, struct s
   for (int i = 0; i < 2; i++)
     if (!op_check_shape(arena, node, i, rows_shape(node->inputs[2]), "one for each row of x", error)) return 0;
   if (!op_logits_check(arena, node, 2, 3, 5, error)) return 0;
-  shapes[0] = node->inputs[2]->shape;
-  shapes[1] = node->inputs[3]->shape;
-  shapes[2] = op_logits_chunk(node);
-  for (int i = 0; i < 3; i++) dtypes[i] = node->inputs[2]->dtype;
-  return 3;
+  return op_logits_infer_gradients(node, 2, 3, shapes, dtypes);
 }
 
 static bool accepts_backward(const struct node *node, bool output, int index, const int64_t *strides) {

@@ -194,9 +194,7 @@ static struct jinja_value values_of(const struct options *options, const struct 
 
 static const char *load(void *context, const char *name) {
   (void)context;
-  for (int i = 0; i < accel_template_count; i++)
-    if (strcmp(accel_templates[i].name, name) == 0) return accel_templates[i].text;
-  return NULL;
+  return embedded_template(name);
 }
 
 int launch_write(const struct options *options, const struct launch *launch, const struct job *job,

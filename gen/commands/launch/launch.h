@@ -59,7 +59,7 @@ void launch_catch(void (*handler)(int), int flags);
 /* Whether this process was started by the convention of torchrun: RANK, WORLD_SIZE and MASTER_ADDR are set. */
 bool launch_is_convention(void);
 
-/* On a machine of SageMaker that nothing else has given these variables: sets them from what it tells of its machines,
+/* On a machine of SageMaker where nothing else has set these variables: sets them from its list of machines,
  * SM_HOSTS and SM_CURRENT_HOST or /opt/ml/input/config/resourceconfig.json. A process is a machine. */
 void launch_take_sagemaker(void);
 

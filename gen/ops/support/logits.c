@@ -18,6 +18,14 @@ struct shape op_logits_chunk(const struct node *node) {
   return shape_of(2, node_int(node, "rows"), node_int(node, "pitch"));
 }
 
+int op_logits_infer_gradients(const struct node *node, int x, int weight, struct shape *shapes, enum dtype *dtypes) {
+  shapes[0] = node->inputs[x]->shape;
+  shapes[1] = node->inputs[weight]->shape;
+  shapes[2] = op_logits_chunk(node);
+  for (int i = 0; i < 3; i++) dtypes[i] = node->inputs[x]->dtype;
+  return 3;
+}
+
 bool op_logits_is_matrix(struct shape shape, const int64_t *strides) {
   if (strides[0] < 1 || strides[1] < 1) return false;
   return (strides[1] == 1 && strides[0] >= shape.dim[1]) || (strides[0] == 1 && strides[1] >= shape.dim[0]);

@@ -15,6 +15,10 @@ int op_logits_check(struct arena *arena, const struct node *node, int x, int wei
 /* The shape of a chunk: rows by pitch. */
 struct shape op_logits_chunk(const struct node *node);
 
+/* The types and shapes of the gradients of inputs x and weight, by their indices, and of a chunk, in whose memory they
+ * are computed; gives 3, their number. */
+int op_logits_infer_gradients(const struct node *node, int x, int weight, struct shape *shapes, enum dtype *dtypes);
+
 /* A matrix as a library of matmuls takes it: one stride is 1, the other one skips at least a whole line. */
 bool op_logits_is_matrix(struct shape shape, const int64_t *strides);
 
