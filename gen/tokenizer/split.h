@@ -1,4 +1,5 @@
-/* How a text is cut into words before its bytes are joined: regular expressions, one within the pieces of the other. */
+/* How a text is cut into words before a model makes tokens of them: regular expressions, one within the pieces of the
+ * other. */
 #ifndef ACCEL_TOKENIZER_SPLIT_H
 #define ACCEL_TOKENIZER_SPLIT_H
 
@@ -7,15 +8,33 @@
 
 enum { SPLIT_MOST = 8 };
 
+/* What becomes of a match and of what is between two (SplitDelimiterBehavior of the library tokenizers). */
+enum split_behavior {
+  SPLIT_ISOLATED,             /* each is a piece */
+  SPLIT_REMOVED,              /* a match is none */
+  SPLIT_CONTIGUOUS,           /* matches without anything between are one piece */
+  SPLIT_MERGED_WITH_PREVIOUS, /* a match belongs to what is before it, if that is no match */
+  SPLIT_MERGED_WITH_NEXT,     /* … to what is after it */
+};
+
 /* The expressions, compiled. */
 struct splitter {
-  void *codes[SPLIT_MOST]; /* pcre2_code */
-  void *match;             /* pcre2_match_data */
+  struct split {
+    void *code; /* pcre2_code */
+    enum split_behavior behavior;
+    bool inverted; /* what is between two matches counts as the match */
+  } splits[SPLIT_MOST];
+  void *match; /* pcre2_match_data */
   int count;
 };
 
-/* Adds an expression, within the pieces of those before. False with the offset in it and the reason, in `error`. */
-bool splitter_add(struct splitter *splitter, const char *expression, char *error, size_t size);
+/* An expression as PCRE2 compiles it, with \s, \S, \w and \W as the library has them; a pcre2_code. NULL with the
+ * reason in `error`. */
+void *split_compile(const char *expression, char *error, size_t size);
+
+/* Adds an expression, within the pieces of those before. False with the reason in `error`. */
+bool splitter_add(struct splitter *splitter, const char *expression, enum split_behavior behavior, bool inverted,
+                  char *error, size_t size);
 
 void splitter_free(struct splitter *splitter);
 
@@ -23,17 +42,18 @@ void splitter_free(struct splitter *splitter);
 struct splitting {
   const char *text;
   struct {
-    size_t from, to, at;
-  } levels[SPLIT_MOST];
-  int level;   /* the innermost one that is in a piece */
-  size_t at;   /* the end of the newest word */
-  size_t done; /* of the newest one after which splitting can resume */
+    size_t from, to, at; /* at: where the next piece begins, and `to` where there is none */
+  } levels[SPLIT_MOST + 1];
+  int level;    /* the innermost one that is in a piece */
+  size_t done;  /* the end of the newest word after which splitting can resume */
+  bool between; /* at that */
 };
 
 /* Begins with a text of `size` bytes, of which `done` were cut before. */
-void splitting_begin(struct splitting *splitting, const char *text, size_t size, size_t done);
+void splitting_begin(struct splitting *splitting, const struct splitter *splitter, const char *text, size_t size,
+                     size_t done);
 
-/* The next word, `from` to `to` in the text; false at its end. A match is a word, and so is what is between two. */
+/* The next word, `from` to `to` in the text; false at its end. */
 bool splitting_next(struct splitting *splitting, const struct splitter *splitter, size_t *from, size_t *to);
 
 #endif

@@ -1,5 +1,7 @@
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include "gen/tokenizer/tokenizer.h"
 
+#include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -8,6 +10,15 @@
 
 /* ---- Words ---- */
 
+bool tokenizer_reserve(struct tokenizer *tokenizer, size_t count) {
+  if (count <= tokenizer->capacity) return true;
+  uint32_t *grown = realloc(tokenizer->tokens, count * sizeof *grown);
+  if (grown == NULL) return false;
+  tokenizer->tokens = grown;
+  tokenizer->capacity = count;
+  return true;
+}
+
 /* The tokens of a word that was met before, of which there are many in a text: the last one of each slot. */
 static struct cached *cached_word(struct tokenizer *tokenizer, const char *word, size_t size) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
@@ -15,75 +26,89 @@ static struct cached *cached_word(struct tokenizer *tokenizer, const char *word,
   return &tokenizer->cache[(hash ^ hash >> 32) % CACHED_WORDS];
 }
 
-static bool grow(struct tokenizer *tokenizer, size_t size) {
-  if (size <= tokenizer->capacity) return true;
-  uint32_t *grown = realloc(tokenizer->tokens, size * sizeof *grown);
-  if (grown == NULL) return false;
-  tokenizer->tokens = grown;
-  tokenizer->capacity = size;
-  return true;
-}
-
 /* The tokens of a word, in tokenizer->tokens. */
-static bool encode_word(struct tokenizer *tokenizer, const char *word, size_t size, size_t *count) {
+static enum word_result encode_word(struct tokenizer *tokenizer, const char *word, size_t size, size_t *count) {
+  if (size > CACHED_BYTES) return tokenizer->model->encode(tokenizer, word, size, count);
   struct cached *cached = cached_word(tokenizer, word, size);
-  if (size <= CACHED_BYTES && cached->size == size && memcmp(cached->word, word, size) == 0) {
+  if (cached->size == size && memcmp(cached->word, word, size) == 0) {
     *count = cached->count;
     memcpy(tokenizer->tokens, cached->tokens, *count * sizeof *cached->tokens);
-    return true;
+    return WORD_ENCODED;
   }
-  if (!grow(tokenizer, size)) return false;
-  *count = size;
-  for (size_t i = 0; i < size; i++) tokenizer->tokens[i] = tokenizer->byte_tokens[(unsigned char)word[i]];
-  uint32_t whole;
-  if (tokenizer->ignores_merges && tokenizer_word(tokenizer, word, size, &whole))
-    tokenizer->tokens[0] = whole, *count = 1;
-  else if (!bpe_join(tokenizer->bpe, tokenizer->tokens, count))
-    return false;
-  if (size > CACHED_BYTES) return true;
+  enum word_result result = tokenizer->model->encode(tokenizer, word, size, count);
+  if (result != WORD_ENCODED) return result;
   cached->size = (uint8_t)size;
   cached->count = (uint8_t)*count;
   memcpy(cached->word, word, size);
   memcpy(cached->tokens, tokenizer->tokens, *count * sizeof *cached->tokens);
-  return true;
+  return WORD_ENCODED;
 }
 
 /* ---- Added tokens ---- */
 
-/* The first added token of a kind in text[from … to - 1], the longest that begins there; NULL: none, *at is `to`. */
-static const struct added *find_added(const struct tokenizer *tokenizer, bool normalized, const char *text, size_t from,
-                                      size_t to, size_t *at) {
-  for (*at = from; *at < to; ++*at) {
-    const struct added *best = NULL;
-    if (!tokenizer->begins_added[(unsigned char)text[*at]]) continue;
-    for (size_t i = 0; i < tokenizer->n_added; i++) {
-      const struct added *added = &tokenizer->added[i];
-      if (added->normalized == normalized && added->size <= to - *at &&
-          memcmp(added->text, text + *at, added->size) == 0 && (best == NULL || added->size > best->size))
-        best = added;
-    }
-    if (best != NULL) return best;
+/* The longest added token of a kind at the beginning of a text; NULL: none. */
+static const struct added *added_at(const struct tokenizer *tokenizer, bool normalized, const char *text, size_t size) {
+  const struct added *best = NULL;
+  if (!tokenizer->begins_added[(unsigned char)text[0]]) return NULL;
+  for (size_t i = 0; i < tokenizer->n_added; i++) {
+    const struct added *added = &tokenizer->added[i];
+    if (added->normalized == normalized && added->size <= size && memcmp(added->text, text, added->size) == 0 &&
+        (best == NULL || added->size > best->size))
+      best = added;
   }
-  return NULL;
+  return best;
 }
 
-/* The added token at the encoding's position, or NULL and in *end where the next one begins. Those that are found
- * before a text is brought to its normal form come first. */
-static const struct added *next_added(struct encoding *encoding, size_t *end) {
-  const struct tokenizer *tokenizer = encoding->tokenizer;
-  size_t at;
-  if (!encoding->knows_stop || encoding->stop < encoding->at) {
-    find_added(tokenizer, false, encoding->text, encoding->at, encoding->size, &encoding->stop);
-    encoding->knows_stop = true;
+static bool is_match(const void *code, const char *text, size_t size) {
+  pcre2_match_data *match = pcre2_match_data_create(1, NULL);
+  bool found = match != NULL && pcre2_match(code, (PCRE2_SPTR)text, size, 0, PCRE2_NO_UTF_CHECK, match, NULL) >= 0;
+  pcre2_match_data_free(match);
+  return found;
+}
+
+/* The bytes of the last character of a text. */
+static size_t last_character(const char *text, size_t size) {
+  size_t length = 1;
+  while (length < size && ((unsigned char)text[size - length] & 0xc0) == 0x80) length++;
+  return length;
+}
+
+/* Whether a word ends before `from` or begins at `to`. */
+static bool touches_word(const struct tokenizer *tokenizer, const char *text, size_t size, size_t from, size_t to) {
+  size_t before = from > 0 ? last_character(text, from) : 0, length = 0;
+  if (to < size) character_at(text + to, size - to, &length);
+  return (before > 0 && is_match(tokenizer->word_end, text + from - before, before)) ||
+         (length > 0 && is_match(tokenizer->word_begin, text + to, length));
+}
+
+/* The first added token of a kind from `at` on, which is the end of one before it or the beginning of a text. */
+static struct added_match find_added(const struct tokenizer *tokenizer, bool normalized, const char *text, size_t size,
+                                     size_t at) {
+  size_t length;
+  for (size_t from = at; from < size;) {
+    const struct added *added = added_at(tokenizer, normalized, text + from, size - from);
+    if (added == NULL) {
+      from++;
+      continue;
+    }
+    size_t to = from + added->size;
+    if (added->single_word && touches_word(tokenizer, text, size, from, to)) {
+      from = to;
+      continue;
+    }
+    while (added->strips_left && from > at &&
+           is_white_space(character_at(text + from - last_character(text, from), size, &length)))
+      from -= last_character(text, from);
+    while (added->strips_right && to < size && is_white_space(character_at(text + to, size - to, &length)))
+      to += length;
+    return (struct added_match){added, from, to};
   }
-  const struct added *added = NULL;
-  if (encoding->stop == encoding->at)
-    added = find_added(tokenizer, false, encoding->text, encoding->at, encoding->size, &at);
-  else
-    added = find_added(tokenizer, true, encoding->text, encoding->at, encoding->stop, &at);
-  if (added != NULL && at == encoding->at) return added;
-  *end = at;
-  return NULL;
+  return (struct added_match){NULL, size, size};
+}
+
+static size_t emit_added(struct tokenizer *tokenizer, const struct added_match *match) {
+  tokenizer->tokens[0] = match->added->token;
+  return 1;
 }
 
 /* ---- A text ---- */
@@ -113,73 +138,173 @@ static bool no_memory(struct problem *problem, const char *path) {
   return rt_problem(problem, "%s: no memory for its text", path);
 }
 
-/* The part of the text up to `end` in its normal form, on which words are cut. */
+/* ---- Segments: what is between the added tokens of a normal form ---- */
+
+/* The segment with its prefix, and with what stands for blanks. */
+static void edit_segment(const struct prefix *prefix, const char *text, size_t size, bool is_first,
+                         struct bytes *edited) {
+  size_t blank = prefix->blank != NULL ? strlen(prefix->blank) : 0;
+  bool begins = size >= prefix->size && prefix->text != NULL && memcmp(text, prefix->text, prefix->size) == 0;
+  begins |= blank > 0 && text[0] == ' ';
+  if (prefix->text != NULL && !begins && (is_first || !prefix->only_first))
+    bytes_add(edited, prefix->text, prefix->size);
+  for (size_t at = 0, end; at < size; at = end) {
+    const char *found = blank > 0 ? memchr(text + at, ' ', size - at) : NULL;
+    end = found != NULL ? (size_t)(found - text) : size;
+    bytes_add(edited, text + at, end - at);
+    if (found == NULL) break;
+    bytes_add(edited, prefix->blank, blank);
+    end++;
+  }
+}
+
+static bool open_segment(struct encoding *encoding, size_t end, struct problem *problem) {
+  const struct tokenizer *tokenizer = encoding->tokenizer;
+  const char *text = encoding->form + encoding->form_at;
+  size_t size = end - encoding->form_at;
+  const struct prefix *prefix = &tokenizer->prefix;
+  if ((prefix->text != NULL || prefix->blank != NULL) && prefix->level == 0 && size > 0) {
+    edit_segment(prefix, text, size, encoding->at == 0 && encoding->form_at == 0, &encoding->own_segment);
+    if (encoding->own_segment.failed) return no_memory(problem, encoding->path);
+    text = encoding->own_segment.text;
+    size = encoding->own_segment.size;
+  }
+  size_t done = encoding->skipped < size ? encoding->skipped : size;
+  encoding->skipped -= done;
+  encoding->segment_size = size;
+  encoding->form_at = end;
+  splitting_begin(&encoding->splitting, &tokenizer->splitter, text, size, done);
+  encoding->has_segment = true;
+  return true;
+}
+
+static void close_segment(struct encoding *encoding) {
+  bytes_free(&encoding->own_segment);
+  encoding->before += encoding->segment_size;
+  encoding->has_segment = false;
+}
+
+/* The word with what is put before the pieces of a split. False without memory. */
+static bool edit_word(struct encoding *encoding, size_t from, const char **word, size_t *size) {
+  const struct prefix *prefix = &encoding->tokenizer->prefix;
+  if (prefix->text == NULL || prefix->level == 0 || encoding->splitting.levels[prefix->level].from != from ||
+      (*size >= prefix->size && memcmp(*word, prefix->text, prefix->size) == 0))
+    return true;
+  encoding->word.size = 0;
+  bytes_add(&encoding->word, prefix->text, prefix->size);
+  bytes_add(&encoding->word, *word, *size);
+  *word = encoding->word.text;
+  *size = encoding->word.size;
+  return !encoding->word.failed;
+}
+
+/* The tokens of the next word of the segment; *count is 0 at its end. */
+static bool next_word(struct encoding *encoding, size_t *count, struct problem *problem) {
+  size_t from, to;
+  *count = 0;
+  if (!splitting_next(&encoding->splitting, &encoding->tokenizer->splitter, &from, &to)) return true;
+  const char *word = encoding->splitting.text + from;
+  size_t size = to - from;
+  enum word_result result = WORD_NO_MEMORY;
+  if (edit_word(encoding, from, &word, &size)) result = encode_word(encoding->tokenizer, word, size, count);
+  encoding->inside = encoding->before + encoding->splitting.done;
+  if (result == WORD_ENCODED) return true;
+  if (result == WORD_NO_MEMORY) return no_memory(problem, encoding->path);
+  rt_problem(problem, "%s: no token stands for a part of '%.*s', and the tokenizer has none for what is unknown",
+             encoding->path, (int)(size < 80 ? size : 80), word);
+  return rt_help(problem, "give a tokenizer with an unknown token, or a text of its language");
+}
+
+/* ---- Parts: what is between the added tokens of a text ---- */
+
 static bool open_part(struct encoding *encoding, size_t end, struct problem *problem) {
   const struct tokenizer *tokenizer = encoding->tokenizer;
-  const char *text = encoding->text + encoding->at, *part = text;
-  size_t size = end - encoding->at;
-  encoding->end = end;
-  if (tokenizer->composes) {
-    utf8proc_uint8_t *form = NULL;
-    utf8proc_ssize_t length =
-        utf8proc_map((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)size, &form, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
-    if (length < 0) return no_memory(problem, encoding->path);
-    part = encoding->part = (char *)form;
-    size = (size_t)length;
+  encoding->form = encoding->text + encoding->at;
+  encoding->form_size = end - encoding->at;
+  if (tokenizer->normalizers.count > 0) {
+    if (!normalize(&tokenizer->normalizers, encoding->form, encoding->form_size, &encoding->own_form))
+      return no_memory(problem, encoding->path);
+    encoding->form = encoding->own_form.text;
+    encoding->form_size = encoding->own_form.size;
   }
-  if (tokenizer->adds_space && size > 0 && part[0] != ' ') {
-    char *spaced = malloc(size + 1);
-    if (spaced == NULL) return no_memory(problem, encoding->path);
-    spaced[0] = ' ';
-    memcpy(spaced + 1, part, size++);
-    free(encoding->part);
-    part = encoding->part = spaced;
-  }
-  splitting_begin(&encoding->splitting, part, size, encoding->inside);
+  encoding->form_at = encoding->before = 0;
+  encoding->skipped = encoding->inside;
+  encoding->knows_form_next = false;
   encoding->has_part = true;
   return true;
 }
 
 static void close_part(struct encoding *encoding) {
-  free(encoding->part);
-  encoding->part = NULL;
+  bytes_free(&encoding->own_form);
   encoding->has_part = false;
-  encoding->at = encoding->end;
+  encoding->at = encoding->next.from;
   encoding->inside = 0;
+}
+
+/* The next tokens of the part; *count is 0 at its end. */
+static bool next_of_part(struct encoding *encoding, size_t *count, struct problem *problem) {
+  for (;;) {
+    *count = 0;
+    if (encoding->has_segment) {
+      if (!next_word(encoding, count, problem)) return false;
+      if (*count > 0) return true;
+      if (encoding->splitting.levels[0].at < encoding->segment_size) continue;
+      close_segment(encoding);
+    }
+    if (encoding->form_at >= encoding->form_size) return true;
+    if (!encoding->knows_form_next)
+      encoding->form_next =
+          find_added(encoding->tokenizer, true, encoding->form, encoding->form_size, encoding->form_at);
+    const struct added_match *next = &encoding->form_next;
+    encoding->knows_form_next = true;
+    if (encoding->form_at < next->from) {
+      if (!open_segment(encoding, next->from, problem)) return false;
+      continue;
+    }
+    size_t size = next->to - next->from;
+    encoding->knows_form_next = false;
+    encoding->form_at = next->to;
+    encoding->before += size;
+    if (encoding->skipped >= size) {
+      encoding->skipped -= size;
+      continue;
+    }
+    encoding->inside = encoding->before;
+    *count = emit_added(encoding->tokenizer, next);
+    return true;
+  }
 }
 
 bool encoding_next(struct encoding *encoding, const uint32_t **tokens, size_t *count, struct problem *problem) {
   struct tokenizer *tokenizer = encoding->tokenizer;
-  size_t from, to, end;
-  *tokens = tokenizer->tokens;
-  for (*count = 0; encoding->at < encoding->size;) {
-    if (!encoding->has_part) {
-      const struct added *added = next_added(encoding, &end);
-      if (added != NULL) {
-        encoding->at += added->size;
-        tokenizer->tokens[0] = added->token;
-        *count = 1;
-        return true;
-      }
-      if (!open_part(encoding, end, problem)) return false;
+  *count = 0;
+  while (encoding->has_part || encoding->at < encoding->size) {
+    if (!encoding->has_part && (!encoding->knows_next || encoding->next.from < encoding->at)) {
+      encoding->next = find_added(tokenizer, false, encoding->text, encoding->size, encoding->at);
+      encoding->knows_next = true;
     }
-    if (splitting_next(&encoding->splitting, &tokenizer->splitter, &from, &to)) {
-      if (!encode_word(tokenizer, encoding->splitting.text + from, to - from, count))
-        return no_memory(problem, encoding->path);
-      encoding->inside = encoding->splitting.done;
-      *tokens = tokenizer->tokens;
-      return true;
+    if (!encoding->has_part && encoding->next.from == encoding->at) {
+      encoding->at = encoding->next.to;
+      encoding->knows_next = false;
+      *count = emit_added(tokenizer, &encoding->next);
+      break;
     }
+    if (!encoding->has_part && !open_part(encoding, encoding->next.from, problem)) return false;
+    if (!next_of_part(encoding, count, problem)) return false;
+    if (*count > 0) break;
     close_part(encoding);
   }
+  *tokens = tokenizer->tokens;
   return true;
 }
 
 bool encoding_may_stop(const struct encoding *encoding) {
-  return !encoding->has_part || encoding->splitting.done == encoding->splitting.at;
+  return !encoding->has_segment || encoding->splitting.between;
 }
 
 void encoding_end(struct encoding *encoding) {
-  free(encoding->part);
+  bytes_free(&encoding->own_form);
+  bytes_free(&encoding->own_segment);
+  bytes_free(&encoding->word);
   *encoding = (struct encoding){0};
 }

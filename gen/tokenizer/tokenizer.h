@@ -1,5 +1,6 @@
-/* Tokenizers of Hugging Face's tokenizer.json, of one family: byte-pair encoding over bytes (GPT-2, Llama 3, Qwen).
- * What such a file can contain in addition is refused, not passed over. */
+/* Tokenizers of Hugging Face's tokenizer.json: BPE, over bytes (GPT-2, Llama 3, Qwen) or characters (Llama 2, Gemma,
+ * CLIP), WordPiece (BERT) and Unigram (T5, XLM-R, ALBERT). What of such a file is not read is refused, not passed over.
+ */
 #ifndef ACCEL_TOKENIZER_TOKENIZER_H
 #define ACCEL_TOKENIZER_TOKENIZER_H
 
@@ -7,9 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gen/tokenizer/bytes.h"
 #include "gen/tokenizer/split.h"
 #include "runtime/base/problem.h"
 
+struct added;
 struct tokenizer;
 
 /* Reads a tokenizer from the text of a tokenizer.json; `path` is for messages. NULL with a problem. */
@@ -23,21 +26,37 @@ uint32_t tokenizer_vocabulary(const struct tokenizer *tokenizer);
 /* The number of a token by its text, an added one or one of the vocabulary's. False: there is none. */
 bool tokenizer_find(const struct tokenizer *tokenizer, const char *text, uint32_t *token);
 
-/* A text on its way through a tokenizer. `at` and `inside` say how far it is: whoever begins with it again can resume
- * from there. */
+/* An added token in a text, and where it is, with the white space that belongs to it. */
+struct added_match {
+  const struct added *added; /* NULL: there is none, and it is at the text's end */
+  size_t from, to;
+};
+
+/* A text on its way through a tokenizer: parts between added tokens, whose normal forms are cut at the added tokens
+ * that are looked for there, and what is between those into words. `at` and `inside` say how far it is: whoever begins
+ * with it again can resume from there. */
 struct encoding {
   struct tokenizer *tokenizer;
   const char *path; /* for messages */
   const char *text;
   size_t size;
-  size_t at;     /* where the part at hand begins: what is between two added tokens */
-  size_t inside; /* bytes of that part that are done, in its normal form */
-  size_t end;    /* where it ends */
+  size_t at;     /* where the part at hand begins */
+  size_t inside; /* bytes of it that are done, of its segments as they are cut into words */
+  struct added_match next;
+  bool knows_next;
   bool has_part;
-  char *part; /* its normal form, when that is not the text itself */
+  const char *form; /* the part's normal form: the text's, or `own_form` */
+  size_t form_size, form_at;
+  struct bytes own_form;
+  struct added_match form_next;
+  bool knows_form_next;
+  size_t skipped; /* bytes of the part that a run before this one did */
+  size_t before;  /* bytes of segments and tokens before the segment at hand */
+  bool has_segment;
+  size_t segment_size;
+  struct bytes own_segment; /* the segment with what is put before it and for blanks, where that changes it */
+  struct bytes word;        /* the word at hand, where something is put before it */
   struct splitting splitting;
-  size_t stop; /* where the next added token that is found before normalization begins */
-  bool knows_stop;
 };
 
 /* Begins with a text at its start. False with a problem at a byte that is not UTF-8. */

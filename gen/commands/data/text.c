@@ -80,8 +80,8 @@ bool text_decode(const char *path, struct problem *problem) {
   struct mapping json;
   struct tokenizer *tokenizer = open_tokenizer(path, &json, problem);
   if (tokenizer == NULL) return false;
-  struct decoder *decoder = decoder_new(tokenizer);
-  bool good = decoder != NULL ? print_text(decoder, path, problem) : rt_problem(problem, "no memory for %s", path);
+  struct decoder *decoder = decoder_new(tokenizer, path, problem);
+  bool good = decoder != NULL && print_text(decoder, path, problem);
   decoder_free(decoder);
   tokenizer_free(tokenizer);
   rt_unmap(&json);
