@@ -33,6 +33,8 @@ struct numbers {
 
 struct bench {
   struct arena *arena;
+  const struct model_case *at;
+  struct tree *source; /* read once: most of the time would go to libclang */
   uint64_t state;
   const double *inputs[2];
   struct {
@@ -69,27 +71,24 @@ static const double *lookup(void *context, const char *name, const struct parame
 
 /* ---- One model, both ways ---- */
 
-static struct graph *read_model(struct arena *arena, const struct model_case *at, struct diagnostics *diags) {
+static struct graph *read_graph(struct bench *bench, struct arena *arena, struct diagnostics *diags) {
+  const struct model_case *at = bench->at;
   struct model_request request = {.entry = "model",
                                   .loss = true,
                                   .config = at->config,
                                   .n_config = at->n_config,
                                   .inputs = at->table ? table_inputs : token_inputs,
                                   .n_inputs = 2};
-  struct tree *source = model_parse(arena, at->file, diags);
-  struct graph *graph = source != NULL ? model_graph(arena, source, &request, diags) : NULL;
+  if (bench->source == NULL) bench->source = model_parse(bench->arena, at->file, diags);
+  struct graph *graph = bench->source != NULL ? model_graph(arena, bench->source, &request, diags) : NULL;
   if (graph == NULL) diag_print(diags, stderr, false);
   assert_non_null(graph);
   return graph;
 }
 
-static struct graph *read_graph(struct bench *bench, const struct model_case *at, struct diagnostics *diags) {
-  return read_model(bench->arena, at, diags);
-}
-
 static struct graph *read_again(void *context, struct arena *arena, const struct job *job, struct diagnostics *diags) {
   (void)job;
-  return read_model(arena, context, diags);
+  return read_graph(context, arena, diags);
 }
 
 /* expected NULL: nothing flows there, so nothing may be written; the arena starts as zeros. */
@@ -104,9 +103,8 @@ static void compare(const char *what, const double *found, const double *expecte
 }
 
 /* A graph differentiated and run as it is: its loss, and an evaluator that has its gradients. */
-static struct evaluator *evaluate(struct bench *bench, const struct model_case *at, const struct job *job,
-                                  struct diagnostics *diags, double *loss) {
-  struct program draft = {.arena = bench->arena, .job = job, .graph = read_graph(bench, at, diags)};
+static struct evaluator *evaluate(struct bench *bench, const struct job *job, struct diagnostics *diags, double *loss) {
+  struct program draft = {.arena = bench->arena, .job = job, .graph = read_graph(bench, bench->arena, diags)};
   assert_true(choose_recomputation(&draft, diags));
   struct region *backward =
       differentiate(builder_on(draft.graph, diags), &(struct seed){.constant = 1.0 / job->accumulation.num_steps});
@@ -125,9 +123,9 @@ static struct numbers *weight_of(struct bench *bench, const char *path) {
 }
 
 /* Whether the model has the functions that the job wants recomputed: a random one may call none. */
-static bool can_recompute(struct bench *bench, const struct model_case *at, const struct job *job) {
+static bool can_recompute(struct bench *bench, const struct job *job) {
   struct diagnostics diags = diagnostics_in(bench->arena);
-  struct program draft = {.arena = bench->arena, .job = job, .graph = read_graph(bench, at, &diags)};
+  struct program draft = {.arena = bench->arena, .job = job, .graph = read_graph(bench, bench->arena, &diags)};
   return choose_recomputation(&draft, &diags);
 }
 
@@ -161,20 +159,20 @@ static bool is_parted(const struct program *program) {
 
 /* The planned program, and the graph with what is recomputed, against the graph in which nothing is. */
 static void check(const struct model_case *at, uint64_t seed, const struct job *job, struct aliasing *aliasing) {
-  struct bench bench = {.arena = arena_new(), .state = seed};
+  struct bench bench = {.arena = arena_new(), .at = at, .state = seed};
   struct diagnostics diags = diagnostics_in(bench.arena);
   bench.inputs[0] = random_numbers(&bench, at->table ? BATCH * COLUMNS : BATCH * TOKENS, at->table ? 0 : VOCABULARY);
   bench.inputs[1] = random_numbers(&bench, at->table ? BATCH : BATCH * TOKENS, at->table ? CLASSES : VOCABULARY);
 
   struct job plain = *job;
   plain.memory.activation_checkpointing = CHECKPOINTING_NONE;
-  if (!can_recompute(&bench, at, job)) job = &plain;
+  if (!can_recompute(&bench, job)) job = &plain;
   double loss, again;
-  struct evaluator *truth = evaluate(&bench, at, &plain, &diags, &loss);
-  struct evaluator *recomputed = evaluate(&bench, at, job, &diags, &again);
+  struct evaluator *truth = evaluate(&bench, &plain, &diags, &loss);
+  struct evaluator *recomputed = evaluate(&bench, job, &diags, &again);
   compare("loss", &again, &loss, 1, at->file);
 
-  struct planner planner = {.read = read_again, .context = (void *)at, .kind = PROGRAM_TRAIN};
+  struct planner planner = {.read = read_again, .context = &bench, .kind = PROGRAM_TRAIN};
   struct program *program = plan_least(bench.arena, &planner, job, &diags, NULL, NULL);
   if (program == NULL) diag_print(&diags, stderr, false);
   assert_non_null(program);
