@@ -14,7 +14,6 @@ import tempfile
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 HOST = TREE / "tests" / "cuda" / "host"
-ALONE = [HOST / "threads.cc", HOST / "at_once.cc"]  # what kernels want that a test calls itself
 sys.path.insert(0, str(TREE / "tests" / "parallel"))
 
 from ranks import GENERATOR, Ranks, Trainer, free_port  # noqa: E402
@@ -48,6 +47,15 @@ def compile_all(*commands):
     for command, process in running:
         if process.wait() != 0:
             raise AssertionError(f"failed: {' '.join(map(str, command))}")
+
+
+@functools.cache
+def alone():
+    """Objects of what kernels need that a test calls itself."""
+    sources = [HOST / "threads.cc", HOST / "at_once.cc"]
+    made = [OUT / f"{source.stem}.alone.o" for source in sources]
+    compile_all(*(["g++", *CXX, "-fPIC", headers(), "-c", source, "-o", to] for source, to in zip(sources, made)))
+    return made
 
 
 # The runtime's part for a kind of GPUs, and the stand-ins of its libraries: HIP's are over those of CUDA.

@@ -8,7 +8,7 @@ import re
 import unittest
 
 import numpy as np
-from host import ALONE, CXX, HostTrainer, compile_all, headers
+from host import CXX, HostTrainer, alone, compile_all, headers
 from test_training import TEXT, case, write_data
 
 VOCABULARY, WIDTH = 2900, 300  # several rows of a block, columns that do not fill one
@@ -22,7 +22,7 @@ class Embedding(unittest.TestCase):
         trainer = HostTrainer(case("gpt2", CONFIG, {**TEXT, "batch_size": 13, "sequence_length": 100}), [])
         write_data(trainer.folder, 1)
         trainer.generate()
-        compile_all(["g++", *CXX, "-shared", "-fPIC", headers(), "-x", "c++", trainer.folder / "trainer.cu", *ALONE,
+        compile_all(["g++", *CXX, "-shared", "-fPIC", headers(), "-x", "c++", trainer.folder / "trainer.cu", "-x", "none", *alone(),
                      "-o", trainer.folder / "kernels.so"])
         return trainer.folder, (trainer.folder / "trainer.cu").read_text()
 

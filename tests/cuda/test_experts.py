@@ -12,7 +12,7 @@ import sys
 import unittest
 
 import numpy as np
-from host import ALONE, CXX, HostTrainer, compile_all, headers
+from host import CXX, HostTrainer, alone, compile_all, headers
 from test_training import HEADS, TEXT, case, write_data
 
 MODEL = {**HEADS, "num_hidden_layers": 1, "hidden_size": 136, "num_experts": 5, "num_experts_per_tok": 2, "moe_intermediate_size": 72,
@@ -63,7 +63,7 @@ class Experts(unittest.TestCase):
         write_data(trainer.folder, 1)
         trainer.generate("--program", program)
         library = trainer.folder / "kernels.so"
-        compile_all(["g++", *CXX, "-shared", "-fPIC", headers(), "-x", "c++", trainer.folder / "trainer.cu", *ALONE, "-o",
+        compile_all(["g++", *CXX, "-shared", "-fPIC", headers(), "-x", "c++", trainer.folder / "trainer.cu", "-x", "none", *alone(), "-o",
                      library])
         return ctypes.CDLL(library), (trainer.folder / "trainer.cu").read_text()
 

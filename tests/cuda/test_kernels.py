@@ -9,7 +9,7 @@ import os
 import sys
 
 import numpy as np
-from host import ALONE, CXX, OUT, TREE, compile_all, headers
+from host import CXX, OUT, TREE, alone, compile_all, headers
 
 sys.path.insert(0, str(TREE / "tests" / "ops" / "kernels"))
 
@@ -104,7 +104,7 @@ def load(kind, made):
     text = HEAD.replace("SUMS", str(SUMS)) + body.rstrip() + "\n"
     source.write_text(text.replace("\nstatic void", "\nvoid"))
     compile_all(["g++", *CXX, "-shared", "-fPIC", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-missing-field-initializers", headers(), source,
-                 *ALONE, "-o", library])
+                 *alone(), "-o", library])
     functions = ctypes.CDLL(str(library))
     calls = [functions[case.kernel.name] for case in made]
     return [lambda *arrays, call=call: call(*(ctypes.c_void_p(a.ctypes.data) for a in arrays)) for call in calls], text

@@ -6,7 +6,7 @@ import os
 import unittest
 
 import numpy as np
-from host import ALONE, CXX, OUT, compile_all, headers
+from host import CXX, OUT, alone, compile_all, headers
 
 KERNELS = """#include <accel/gpu/launch.h>
 /* Each number gets the next one's position: a thread, a warp or a block may be at the next one first. */
@@ -42,7 +42,7 @@ class Turns(unittest.TestCase):
         cls.libraries = {}
         for order in ("", "reversed"):  # which a library asks for once
             library = OUT / f"turns_{order}.so"
-            compile_all(["g++", *CXX, "-shared", "-fPIC", headers(), source, *ALONE, "-o", library])
+            compile_all(["g++", *CXX, "-shared", "-fPIC", headers(), source, *alone(), "-o", library])
             cls.libraries[order] = ctypes.CDLL(str(library))
 
     def run_kernel(self, order, name, *arguments):
