@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every source is clean under clang as it is under gcc, compiled by the commands of build/compile_commands.json; and clangd knows
-# the headers of each folder without that file, by compile_flags.txt. The command's warnings are the build's own. What the fuzz targets are linked with is not compiled here: clang
-compiles it under the same warnings for build/test_fuzz.
+# the headers of each folder without that file, by compile_flags.txt. The command's warnings are the build's own. What the fuzz
+# targets are linked with is not compiled here: clang compiles it under the same warnings for build/test_fuzz.
 set -eu
 clang=$(command -v clang-19 || command -v clang-20 || command -v clang-18 || command -v clang-17 || command -v clang || true)
 if [ -z "$clang" ]; then
