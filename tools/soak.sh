@@ -51,9 +51,14 @@ while [ "$(date +%s)" -lt "$end" ]; do
     Checkpoints.test_kills_at_every_call
   try "ranks resume from ranks" env DIVISIONS=all "$PYTHON" tests/parallel/test_resume.py
   try "ranks against one and PyTorch's" env DIVISIONS=all "$PYTHON" tests/reference/test_placements.py
-  try "pipelines against one process" env DIVISIONS=all "$PYTHON" tests/parallel/test_pipeline.py
+  for axis in tensor sequences pipeline experts; do
+    try "ranks that divide a model: $axis" env CASES=all "$PYTHON" "tests/parallel/test_$axis.py"
+  done
+  try "what saves memory" env CASES=all "$PYTHON" tests/program/test_memory.py
+  try "rules against PyTorch's" env CASES=all "$PYTHON" tests/optimizer/test_against_torch.py
   try "divisions with the same bits" env DIVISIONS=all "$PYTHON" tests/parallel/test_topology.py Divisions
   try "traffic of all divisions" env DIVISIONS=all "$PYTHON" tests/parallel/test_traffic.py Traffic.test_placements
+  try "CUDA kernels on the processor" "$PYTHON" tests/cuda/test_kernels.py --all --seed "$seed"
   try "CUDA programs on the processor" "$PYTHON" tests/cuda/test_training.py --all
   try "CUDA programs that run forward" "$PYTHON" tests/cuda/test_forward.py --all
   try "CUDA programs whose ranks divide" "$PYTHON" tests/cuda/test_sharded.py --all

@@ -1,9 +1,8 @@
 """Ranks that divide a model (parallelism.tp and the other axes), in programs for GPUs over the stand-ins: compared with one process
 of the same job over them, and compared with the program for the processor, with every access of host and kernels seen. A
-third of the tests a day, as their programs take minutes to compile; --all runs all."""
+quarter of the tests a day, as their programs take minutes to compile; --all runs all."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import numpy as np
 from host import HostTrainer, Trainer, objects
 
 from ranks import CORPUS, GENERATOR, job_of, relative  # tests/parallel; isort: skip
+from rotation import rotating  # tests/program; isort: skip
 
 GPT = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 257, "block_size": 12, "dropout": 0.1}
 WHOLE = {**GPT, "vocab_size": 256}
@@ -198,12 +198,7 @@ class Experts(Axes):
         self.compare(found, self.made("cuda", job_of(2, 3, 20, **groups)), 1e-6, "replicas")
 
 
-def load_tests(loader, suite, pattern):
-    tests = [test for case in suite for test in case]
-    seed = int(os.environ.get("SEED", 1))
-    mine = tests if "--all" in sys.argv else tests[seed % 3::3]
-    print(f"{len(mine)} of {len(tests)} tests: SEED={seed}", flush=True)
-    return unittest.TestSuite(mine)
+load_tests = rotating(4)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Expert parallelism (parallelism.ep): ranks that have some experts of a mixture each, compared with one process with all of their batches
-and compared with as many ranks that have all experts; whole tensors, of all ranks, in files, so that a run resumes on any mesh."""
+and compared with as many ranks that have all experts; whole tensors, of all ranks, in files, so that a run resumes on any mesh. Every other test a day;
+CASES=all runs all."""
 
 import re
 import subprocess
 import unittest
 
 from ranks import GENERATOR, MODELS, BesideOne, Ranks, job_of, relative, trained
+from rotation import rotating  # tests/program; isort: skip
 
 QWEN = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "head_dim": 8, "vocab_size": 256,
         "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2,
@@ -287,6 +289,9 @@ class Refused(unittest.TestCase):
         trainer = Ranks(2, {**job_of(2, 3, 5, parallelism={"ep": 2}), "model": frozen})
         self.assertIn("which they have in each other's place, one is frozen", trainer.command("plan", "job.yaml", "--set",
                                                                                               "data.sequence_length=16", status=2))
+
+
+load_tests = rotating(2, always=("Refused",))
 
 
 if __name__ == "__main__":

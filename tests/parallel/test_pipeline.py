@@ -1,6 +1,6 @@
 """Pipeline parallelism (parallelism.pp) against one process: the same losses, norms and weights, with tied embeddings or
-without, alone or with data parallelism; whole tensors in files, so that a run resumes on any mesh. Every other test a day;
-DIVISIONS=all runs all."""
+without, alone or with data parallelism; whole tensors in files, so that a run resumes on any mesh. A third of the tests a
+day; CASES=all runs all."""
 
 import json
 import math
@@ -10,6 +10,7 @@ import unittest
 
 import numpy as np
 from ranks import GENERATOR, MPI, BesideOne, Ranks, job_of, json_lines, load_file, relative, trained
+from rotation import rotating  # tests/program; isort: skip
 
 CONFIG = {"n_layer": 4, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
 LLAMA = {"num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "intermediate_size": 48,
@@ -367,11 +368,7 @@ class Refused(unittest.TestCase):
         self.refused("34 layers in stages of 1 are more than 32 stages", config={**CONFIG, "n_layer": 34}, parallelism={"pp": 2, **chunks(1)})
 
 
-def load_tests(loader, suite, pattern):
-    tests, seed = [test for case in suite for test in case], int(os.environ.get("SEED", 1))
-    mine = tests if os.environ.get("DIVISIONS") == "all" else tests[seed % 2::2]
-    print(f"{len(mine)} of {len(tests)} tests: SEED={seed}", flush=True)
-    return unittest.TestSuite(mine)
+load_tests = rotating(3, always=("Refused",))
 
 
 if __name__ == "__main__":

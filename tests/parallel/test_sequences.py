@@ -1,11 +1,13 @@
 """Ranks that divide sequences (parallelism.sp and cp) against one process: the same losses, norms and weights, on models with attention,
-with data parallelism or alone; a run resumes on any mesh."""
+with data parallelism or alone; a run resumes on any mesh. Every other test a day;
+CASES=all runs all."""
 
 import collections
 import subprocess
 import unittest
 
 from ranks import GENERATOR, BesideOne, Ranks, job_of, relative, trained
+from rotation import rotating  # tests/program; isort: skip
 
 CONFIG = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12}
 LLAMA = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "intermediate_size": 48,
@@ -230,6 +232,9 @@ class Refused(unittest.TestCase):
     def test_gpus(self):
         """What runs on NVIDIA's is in tests/cuda/test_axes.py."""
         self.refused("programs for AMD's GPUs have no such ranks so far", devices={"per_node": 2, "kind": "hip"})
+
+
+load_tests = rotating(2, always=("Refused",))
 
 
 if __name__ == "__main__":

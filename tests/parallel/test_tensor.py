@@ -1,5 +1,6 @@
 """Tensor parallelism (parallelism.tp) against one process: the same losses, norms and weights, on every model with matmuls or
-heads that ranks can divide, with data parallelism or alone; whole tensors in files, so that a run resumes on any mesh."""
+heads that ranks can divide, with data parallelism or alone; whole tensors in files, so that a run resumes on any mesh. Every other test a day;
+CASES=all runs all."""
 
 import json
 import os
@@ -10,6 +11,7 @@ import unittest
 
 import numpy as np
 from ranks import GENERATOR, MPI, TREE, BesideOne, Ranks, job_of, json_lines, load_file, relative, table, trained
+from rotation import rotating  # tests/program; isort: skip
 
 CONFIG = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
 LLAMA = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "intermediate_size": 48,
@@ -271,6 +273,9 @@ class Refused(unittest.TestCase):
     def test_gpus(self):
         """What runs there is in tests/cuda/test_axes.py."""
         self.refused("programs for AMD's GPUs have no such ranks so far", devices={"per_node": 2, "kind": "hip"})
+
+
+load_tests = rotating(2, always=("Refused",))
 
 
 if __name__ == "__main__":

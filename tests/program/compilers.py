@@ -7,21 +7,25 @@ from collections import Counter
 
 from harness import TREE
 from matrix import library_flags, tool
+from rotation import SEED, is_todays
 
 WARNINGS = ["-std=c17", "-Wall", "-Wextra", "-Werror"]
-SEED = int(os.environ.get("SEED", 0))
 COMPILERS = {"gcc": "gcc", "clang": tool("clang")}
 
 
 def compiles(text, number, both=False):
-    """Yields (what, None or why it failed): no warning under gcc and clang. Those that come from following values (gcc)
-    or from loops that were not vectorized (clang) need an optimizing compiler, which is what takes the time: of sixteen
-    programs in a row one is optimized by gcc and one by clang, others with another SEED; with `both`, by both."""
+    """Yields (what, None or why it failed): no warning under gcc and clang. Of two programs in a row one is compiled by
+    gcc and one by clang. Those that come from following values (gcc) or from loops that were not vectorized (clang)
+    need an optimizing compiler, which is what takes the time: of sixteen programs in a row each optimizes one. Others
+    with another SEED; with `both`, both optimize."""
+    alone = None in COMPILERS.values()
     for at, (name, compiler) in enumerate(COMPILERS.items()):
         if compiler is None:
             yield f"compiles with {name} # SKIP not installed", None
             continue
-        optimized = both or (number + SEED) % 16 == at or None in COMPILERS.values()
+        if not (both or alone or is_todays(number + at, 2)):
+            continue
+        optimized = both or alone or is_todays(number + at, 16)
         how = ["-O2", "-c", "-o", os.devnull] if optimized else ["-fsyntax-only"]
         result = subprocess.run([compiler, *WARNINGS, *how, *library_flags("--cflags"), "-x", "c", "-"], input=text,
                                 capture_output=True, text=True)

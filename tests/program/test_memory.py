@@ -1,5 +1,5 @@
 """What memory saves changes no number: a program with activation checkpointing has the losses and the weights, bit for
-bit, of the one without, dropout included."""
+bit, of the one without, dropout included. Half of the ways to recompute a day, as SEED says (tests/program/rotation.py)."""
 
 import re
 import subprocess
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from harness import FAST, GENERATOR, MODELS, Trainer, relative, save_file
 from matrix import library_flags
+from rotation import todays
 from test_figures import peak
 
 GPT = {"n_layer": 5, "n_head": 3, "n_embd": 15, "vocab_size": 256, "block_size": 7, "dropout": 0.1}
@@ -152,7 +153,7 @@ class Lending(unittest.TestCase):
 class Checkpointing(unittest.TestCase):
     def check(self, name, ways, **groups):
         losses, weights, plain = train(name, {}, **groups)
-        for memory in ways:
+        for memory in todays(ways, 2):
             with self.subTest(model=name, **memory):
                 again, others, plan = train(name, memory, **groups)
                 self.assertEqual(again, losses)
@@ -217,8 +218,8 @@ class Chunks(unittest.TestCase):
     def test_low_precision(self):
         """With bf16 the logits are float32 here and bfloat16 there."""
         precision = {"mixed_precision": "bf16"}
-        losses, _, plain = train("gpt2", {}, precision=precision)
-        again, _, plan = train("gpt2", {"cross_entropy_chunk": 8}, precision=precision)
+        losses, _, plain = train("gpt2", {}, FAST, precision=precision)
+        again, _, plan = train("gpt2", {"cross_entropy_chunk": 8}, FAST, precision=precision)
         np.testing.assert_allclose(again, losses, rtol=1e-3)
         self.assertLess(plan["arena_bytes"]["total"], plain["arena_bytes"]["total"])
 
@@ -237,8 +238,8 @@ class Chunks(unittest.TestCase):
             model.write(BEHIND.replace("LOSS", loss))
             model.flush()
             source = {"source": model.name, "config": {"n_layer": 1, "width": 7, "n_classes": 11}}
-            losses, weights, _ = train("mlp_table", {}, model=source)
-            again, others, _ = train("mlp_table", {"cross_entropy_chunk": 2}, model=source)
+            losses, weights, _ = train("mlp_table", {}, FAST, model=source)
+            again, others, _ = train("mlp_table", {"cross_entropy_chunk": 2}, FAST, model=source)
             np.testing.assert_allclose(again, losses, rtol=1e-6)
             for key in weights:
                 self.assertLess(relative(others[key], weights[key]), 1e-6, key)

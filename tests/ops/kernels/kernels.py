@@ -9,11 +9,13 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import jinja2
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests" / "program"))
 
 
 # The templates that all others know by a name.

@@ -2,8 +2,8 @@
 for speed and without, for AVX2, with one thread and three, and under the sanitizers. What a library computes, and shares out among threads
 as it likes, gives the same bits with one thread and three as a deterministic program has it, else run after run. `test_kernels.py [--how HOW] [--all]
 [--seed N] [--rounds N] [KIND ...]`; without --how: all but plain and sse2, and AVX2 where the processor has more. A kernel is long in the compiler, so that gcc with
-the flags for speed takes every fourth case, and each other way every twelfth one, not the same as the others; which, the seed says. With
---all, as `ninja soak` has it, every one."""
+the flags for speed takes every fourth case, and each other way every twelfth one, not the same as the others; clang takes half of the kinds
+a day, and the sanitizers the other half; which, the seed says (tests/program/rotation.py). With --all, as `ninja soak` has it, every one."""
 # long
 
 import argparse
@@ -17,6 +17,7 @@ import numpy as np
 
 import cases
 import kernels as kit
+from rotation import todays  # tests/program
 
 SANITIZED = ["-O1", "-march=native", "-ffp-contract=fast", *kit.SANITIZERS]
 HOW = {
@@ -29,11 +30,7 @@ HOW = {
 }
 WIDER = "avx512f" in pathlib.Path("/proc/cpuinfo").read_text()  # else gcc's own flags are those for AVX2
 SHARES = {"gcc": (0, 4), "avx2": (0, 12), "clang": (4, 12), "sanitized": (8, 12)}  # of a kind's cases: the first, and every how-many-th
-
-
-def share(everything, first, step):
-    """Every step-th one from the first one on, counted round; at least one."""
-    return everything[first % step :: step] or [everything[first % len(everything)]]
+TURNS = {"clang": (0, 2), "sanitized": (1, 2)}  # of the kinds, the same
 
 
 def sanitized(arguments):
@@ -62,11 +59,12 @@ def main():
         elif how == "sanitized" and "libasan" not in os.environ.get("LD_PRELOAD", ""):
             failed |= sanitized(arguments_of(options, how, seed)) != 0
         else:
-            for kind in options.kinds or [kind for kind in cases.KINDS if how in cases.ways_of(kind, HOW)]:
-                first, step = (0, 1) if options.all else SHARES.get(how, (0, 2))
+            first, step = SHARES.get(how, (0, 2))
+            turn, days = TURNS.get(how, (0, 1))
+            for kind in options.kinds or todays([kind for kind in cases.KINDS if how in cases.ways_of(kind, HOW)], days, turn + seed):
                 rng = np.random.default_rng(seed)
                 chosen = list(cases.fixed(kind)) + [cases.fuzzed(kind, rng) for _ in range(options.rounds)]
-                failed |= not check(how, compiler, tuple(flags), kind, share(chosen, first + seed, step), rng)
+                failed |= not check(how, compiler, tuple(flags), kind, todays(chosen, step, first + seed // days), rng)
     return 1 if failed else 0
 
 

@@ -1,0 +1,33 @@
+"""Which part of a test's cases a run tries, where their time goes to compilers. SEED chooses it, which run.sh takes from the day, so that
+each case is tried in one of so many days; `ninja soak` tries all of them: with --all, or with CASES=all where a script takes names alone."""
+
+import os
+import sys
+import unittest
+
+SEED = int(os.environ.get("SEED", 1))
+ALL = "--all" in sys.argv or os.environ.get("CASES") == "all"
+
+
+def todays(cases, days, seed=SEED):
+    """Every days-th case; at least one. What takes turns within a case whose turn is every N days goes by SEED // N."""
+    cases = list(cases)
+    return cases if ALL else cases[seed % days :: days] or [cases[seed % len(cases)]]
+
+
+def is_todays(number, days, seed=SEED):
+    """Whether todays() has the case of this number among as many as `days` or more."""
+    return ALL or number % days == seed % days
+
+
+def rotating(days, always=()):
+    """A module's load_tests: every days-th test, and all of the classes named in `always`, which take no time."""
+    def load_tests(_loader, suite, _pattern):
+        tests = [test for case in suite for test in case]
+        quick = [test for test in tests if type(test).__name__ in always]
+        slow = [test for test in tests if test not in quick]
+        mine = todays(slow, days)
+        print(f"{len(mine)} of {len(slow)} tests: SEED={SEED}", flush=True)
+        return unittest.TestSuite(mine + quick)
+
+    return load_tests
