@@ -10,7 +10,7 @@
 struct reading;
 struct tokenizer;
 
-enum { TOKEN_NONE = UINT32_MAX };
+#define TOKEN_NONE UINT32_MAX
 
 /* The best way to a byte of a word (Unigram). */
 struct best_path {

@@ -8,8 +8,8 @@
 
 /* Sets node.deferred of each node of a backward region on which none of the region's results depends, nor layers of the
  * pipeline that it runs: what is left are gradients of parameters. A kernel that makes gradients of both is not
- * deferred. A call is deferred if all that it runs may run later; of another one, what is deferred in its callee runs
- * later. Nothing under another schedule. After nodes are fused. */
+ * deferred. A call is deferred if it has no results, so that all that it runs may run later; of another one, what is
+ * deferred in its callee runs later. Nothing under another schedule. After nodes are fused. */
 void defer_weight_gradients(struct program *program);
 
 #endif

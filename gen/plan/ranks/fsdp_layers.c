@@ -411,7 +411,8 @@ static const struct step *late_reader(const struct program *program) {
     for (int i = 0; i < program->functions.items[f]->n_steps; i++) {
       const struct step *step = &program->functions.items[f]->steps[i];
       const struct function *callee = step->callee;
-      for (int s = 0; callee != NULL && is_deferred(callee) && s < callee->region->n_scopes; s++)
+      bool late = callee != NULL && (is_deferred(callee) || is_deferred(program->functions.items[f]));
+      for (int s = 0; late && s < callee->region->n_scopes; s++)
         if (step->used != NULL && (callee->uses_weights[s] || callee->uses_bits16_weights[s])) return step;
     }
   return NULL;
