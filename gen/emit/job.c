@@ -111,11 +111,12 @@ struct jinja_value step_end_value(const struct program *program) {
   return value;
 }
 
-/* {metric, greater, patience, threshold, restore_best}; nothing where evaluations do not end the run. */
+/* {metric, greater, patience, threshold, restore_best}; nothing where evaluations neither end the run nor are compared.
+ */
 static struct jinja_value stopping_value(struct arena *arena, const struct job *job) {
   struct jinja_value value = jinja_map(arena);
   int metric = job->training.early_stopping.metric;
-  if (job->training.early_stopping.patience == 0) return value;
+  if (job->training.early_stopping.patience == 0 && !job->training.early_stopping.restore_best) return value;
   set_literal(arena, value, "metric", metric >= 0 ? job_metric_names[metric] : NULL);
   set_bool(arena, value, "greater", job->training.early_stopping.greater);
   set_int(arena, value, "patience", job->training.early_stopping.patience);

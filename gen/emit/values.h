@@ -92,8 +92,8 @@ struct jinja_value step_end_value(const struct program *program);
 struct jinja_value hooks_value(struct arena *arena, const struct job *job);
 
 /* How long, from which seed and with which cadences it is trained: {steps, seed, micro_steps, metrics, stopping:
- * {metric, greater, patience, threshold, restore_best}, ...}; `stopping` is empty where evaluations do not end the run.
- */
+ * {metric, greater, patience, threshold, restore_best}, ...}; `stopping` is empty where evaluations neither end the run
+ * nor decide which weights are the best. */
 struct jinja_value training_value(const struct program *program);
 
 /* How the run is saved and continued, and the size of the copy from which it is saved. */

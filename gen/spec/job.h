@@ -260,7 +260,7 @@ struct job {
     int64_t eval_iters; /* batches of one evaluation; 0: all samples, each once */
     bool metrics[METRICS];
     struct {
-      int64_t patience; /* 0: evaluations do not end the run */
+      int64_t patience; /* 0: evaluations do not end the run, but restore_best may keep the best weights */
       double threshold;
       int metric;   /* enum metric; -1: the loss */
       bool greater; /* is better */

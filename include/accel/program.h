@@ -222,7 +222,7 @@ struct accel_profile {
 struct accel_stopping {
   const char *metric; /* NULL: the loss */
   bool greater;       /* is better */
-  int64_t patience;   /* 0: they do not */
+  int64_t patience;   /* 0: they do not, and are compared for restore_best alone */
   double threshold;
   bool averages;     /* the moving averages are what was evaluated */
   bool restore_best; /* keep the weights of the best one, and end with them */

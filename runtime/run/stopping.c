@@ -38,9 +38,14 @@ static bool note(struct stopping *stopping, const struct accel_stopping *rule, d
   return better;
 }
 
+/* Without a patience the best weights are kept, and no evaluation ends the run. */
+static bool is_over(const struct accel_stopping *rule, const struct stopping *stopping) {
+  return rule->patience > 0 && stopping->failures >= rule->patience;
+}
+
 void accel_resume_stopping(struct accel_run *run, const int32_t state[4]) {
   const struct stopping stopping = rt_stopping_read(state);
-  if (stopping.failures < run->program->stopping.patience || run->first_step >= run->cadences.steps) return;
+  if (!is_over(&run->program->stopping, &stopping) || run->first_step >= run->cadences.steps) return;
   run->cadences.steps = run->first_step;
   if (!rt_is_main()) return;
   printf("nothing to train: %" PRId32 " evaluations without improvement ended the run; a larger "
@@ -62,7 +67,7 @@ void accel_stop_early(struct accel_run *run, int64_t at, int32_t state[4]) {
   if (note(&stopping, rule, metric_of(run)) && rule->restore_best) keep_best(run, &stopping);
   rt_stopping_write(&stopping, state);
   run->stopping.state = state;
-  if (stopping.failures < rule->patience) return;
+  if (!is_over(rule, &stopping)) return;
   run->cadences.steps = at < run->cadences.steps ? at : run->cadences.steps;
   run->stopping.ended = true;
 }

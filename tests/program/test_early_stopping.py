@@ -48,9 +48,9 @@ class EarlyStopping(unittest.TestCase):
         return prepare(self, **training).run()
 
     def check(self, rows, metric="loss", mode=None, patience=2, threshold=0.0, **training):
-        rule = {"patience": patience, "metric": metric, "threshold": threshold, **({"mode": mode} if mode else {})}
+        rule = {"metric": metric, "threshold": threshold, **({"mode": mode} if mode else {}), **({"patience": patience} if patience else {})}
         greater = mode == "max" if mode else metric != "loss"
-        callback = Callback(patience, threshold, greater)
+        callback = Callback(patience or STEPS + 1, threshold, greater)
         end, best = STEPS, 0
         for row in rows:
             stop, is_best = callback.on_evaluate(row[f"eval_{metric}"])
@@ -73,7 +73,7 @@ class EarlyStopping(unittest.TestCase):
         rows = self.whole()
         ends = {self.check(rows), self.check(rows, patience=4), self.check(rows, metric="accuracy", patience=3),
                 self.check(rows, threshold=0.02, patience=3), self.check(rows, metric="f1_macro", mode="min", patience=1),
-                self.check(rows, patience=STEPS)}
+                self.check(rows, patience=None)}
         print("ends", sorted(ends))
         self.assertGreater(len(ends), 2, "the cases differ")
 

@@ -79,6 +79,7 @@ static void adjust(void *context, struct job *job) {
   job->profile.output_trace_dir = tune->folder;
   job->training.eval_interval = job->training.eval_epochs.count = 0;
   job->training.early_stopping.patience = 0;
+  job->training.early_stopping.restore_best = false;
   job->checkpoint.project_dir = arena_printf(tune->arena, "%s/run", tune->folder);
   job->checkpoint.every = job->checkpoint.epochs.count = 0;
   job->checkpoint.minutes = 0;
