@@ -1,4 +1,4 @@
-/* Gradients that are sent as factors of matrices. */
+/* Gradients that are sent as factors of matrices, or by user code. */
 #include "gen/emit/rows.h"
 #include "gen/emit/values.h"
 #include "gen/program/storage.h"
@@ -78,7 +78,9 @@ struct jinja_value compression_value(const struct program *program) {
   set_int(arena, value, "seed", job->parallelism.power_sgd.seed);
   set_real(arena, value, "epsilon", job->parallelism.power_sgd.epsilon);
   set_bool(arena, value, "batched", job->parallelism.power_sgd.batched);
-  set_bool(arena, value, "feedback", job->parallelism.power_sgd.feedback);
+  set_bool(arena, value, "by_hook", job->parallelism.by_hook);
+  set_text(arena, value, "missed", job->parallelism.by_hook ? "bucket_state" : "missed");
+  set_bool(arena, value, "feedback", job->parallelism.power_sgd.feedback || job->parallelism.by_hook);
   set_bool(arena, value, "warm", job->parallelism.power_sgd.warm);
   return value;
 }

@@ -134,7 +134,8 @@ struct jinja_value hooks_value(struct arena *arena, const struct job *job) {
     for (int k = 0; k < i && name != NULL; k++)
       before |= job->hooks.names[k] != NULL && strcmp(name, job->hooks.names[k]) == 0;
     set_text(arena, value, job_hook_keys[i], name != NULL ? name : "");
-    if (name != NULL && !before && i != HOOK_BATCH) jinja_push(arena, names, jinja_string(arena, name));
+    if (name != NULL && !before && i != HOOK_BATCH && i != HOOK_BUCKET)
+      jinja_push(arena, names, jinja_string(arena, name));
   }
   jinja_set(arena, value, "names", names);
   set_comment(arena, value, "source", name_in_folder(job->hooks.source));

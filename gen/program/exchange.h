@@ -110,10 +110,11 @@ struct pipeline {
                                      uses none; NULL: there are none */
 };
 
+/* Gradients that are sent as factors, or that user code exchanges, which has buckets alone. */
 struct compression {
   struct factored *items;
   int count, capacity;
-  int64_t elements, left, right; /* of all matrices, of all factors of each side */
+  int64_t elements, left, right; /* of all matrices, of all factors of each side; of user code's state */
   int64_t gradients;
   int first_bucket, n_buckets; /* collectives of the gradients that are sent whole */
 };

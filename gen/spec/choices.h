@@ -54,6 +54,7 @@ enum hook {
   HOOK_STEP_BEGIN,
   HOOK_EPOCH,
   HOOK_BATCH,
+  HOOK_BUCKET,
   HOOKS
 };
 enum offload { OFFLOAD_NONE, OFFLOAD_CPU };

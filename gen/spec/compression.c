@@ -1,5 +1,8 @@
 #include "gen/spec/compression.h"
 
+#include "gen/spec/parallel.h"
+#include "gen/spec/refusals.h"
+
 static const char hook_key[] = "parallelism.ddp.comm_hook";
 
 static const struct spec_node *option(const struct spec_node *job, const char *name) {
@@ -36,8 +39,30 @@ static void check_start(const struct spec_node *job, const struct spec_node *hoo
   diag_help(diags, "use start_powerSGD_iter: 2, or set use_error_feedback and warm_start to false");
 }
 
+/* Of a function of the user's own that exchanges gradients. */
+static const struct refusal hooked[] = {
+    {"parallelism.ddp.comm_hook", "fp16", "the function has all of the exchange", "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "bf16", "the function has all of the exchange", "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "power_sgd", "the function has all of the exchange", "parallelism.ddp.comm_hook: no"},
+    {"parallelism.ddp.comm_hook", "batched_power_sgd", "the function has all of the exchange",
+     "parallelism.ddp.comm_hook: no"},
+    {"accumulation.sync_each_batch", "true", "the function has what a step's micro-batches add up to",
+     "accumulation.sync_each_batch: false"},
+};
+
+static void check_hook(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *function = spec_find(job, "hooks.on_bucket");
+  if (function == NULL) return;
+  check_refusals(job, hooked, COUNT(hooked), "user code that exchanges gradients", function,
+                 "a job without hooks.on_bucket", diags);
+  if (parallel_ranks(job) > 1) return;
+  diag_error(diags, function->where, "'hooks.on_bucket' exchanges gradients with other ranks, and there are none");
+  diag_help(diags, "set devices.per_node or devices.nodes, or leave it out");
+}
+
 void compression_check(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *hook = spec_find(job, hook_key), *each = spec_find(job, "accumulation.sync_each_batch");
+  check_hook(job, diags);
   check_batched(job, hook, diags);
   check_start(job, hook, diags);
   if (!is_power_sgd(hook) || each->integer == 0) return;
@@ -56,6 +81,7 @@ static enum mixed_precision wire_of(const struct job *job, const struct spec_nod
 void compression_bind(struct job *job) {
   const struct spec_node *hook = spec_find(job->tree, hook_key);
   job->parallelism.wire = wire_of(job, hook);
+  job->parallelism.by_hook = spec_find(job->tree, "hooks.on_bucket") != NULL && job->devices.ranks > 1;
   if (!is_power_sgd(hook) || job->devices.ranks == 1) return;
   job->parallelism.power_sgd.on = true;
   job->parallelism.power_sgd.batched = spec_is(hook, "batched_power_sgd");

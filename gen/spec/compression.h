@@ -5,10 +5,11 @@
 #include "gen/spec/job.h"
 #include "gen/spec/node.h"
 
-/* Checks the keys of parallelism.ddp.comm_state_option against each other and the hook. */
+/* Checks the keys of parallelism.ddp.comm_state_option against each other and the hook, and what goes with
+ * hooks.on_bucket. */
 void compression_check(const struct spec_node *job, struct diagnostics *diags);
 
-/* Fills job->parallelism.wire and power_sgd, after job->devices.ranks. */
+/* Fills job->parallelism.wire, power_sgd and by_hook, after job->devices.ranks. */
 void compression_bind(struct job *job);
 
 #endif

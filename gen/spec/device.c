@@ -13,12 +13,20 @@ struct limit {
 
 /* Of CUDA, what its templates do not write. */
 static const struct limit cuda[] = {
+    {"hooks.on_bucket",
+     {NULL},
+     "the function would have gradients on the host",
+     "a job without hooks.on_bucket, or devices.kind: cpu"},
     {"devices.arch", {"native"}, NULL, "no devices.arch; TARGETS of the bundle's build.sh names GPUs"},
     {.key = NULL},
 };
 
 /* Of HIP, what its runtime and libraries lack, and what no test has run. */
 static const struct limit hip[] = {
+    {"hooks.on_bucket",
+     {NULL},
+     "the function would have gradients on the host",
+     "a job without hooks.on_bucket, or devices.kind: cpu"},
     {"devices.arch", {"native"}, NULL, "no devices.arch; TARGETS of the bundle's build.sh names GPUs"},
     {"devices.nodes", {"1"}, "ranks have nothing to exchange through", "one process, or devices.kind: cuda"},
     {"devices.per_node", {"1"}, "ranks have nothing to exchange through", "one process, or devices.kind: cuda"},

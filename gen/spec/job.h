@@ -198,6 +198,7 @@ struct job {
       double least_rate, epsilon;
       bool feedback, warm;
     } power_sgd;
+    bool by_hook;                     /* hooks.on_bucket makes gradients the means of all ranks */
     struct tensor_rule *tensor_rules; /* tp_plan: how ranks along tp lay parameters; a parameter has the first that
                                          matches it */
     int n_tensor_rules;
@@ -382,6 +383,9 @@ bool job_has_tree(const struct job *job);
 
 /* Whether the backward adds to the gradients of the micro-batches before. */
 bool job_accumulates(const struct job *job);
+
+/* Whether what ranks exchange of gradients comes as their mean: factors, or what hooks.on_bucket makes of a bucket. */
+bool job_exchanges_means(const struct job *job);
 
 /* Ranks whose gradients add up as they are: 1 where each steps alone, or where they are averaged in another way. */
 int64_t job_adding_ranks(const struct job *job);

@@ -42,8 +42,12 @@ int64_t job_round(const struct job *job) {
   return job_batch_ranks(job) * (job_has_tree(job) ? job->accumulation.num_steps : 1);
 }
 
+bool job_exchanges_means(const struct job *job) {
+  return job->parallelism.power_sgd.on || job->parallelism.by_hook;
+}
+
 int64_t job_adding_ranks(const struct job *job) {
-  return job->parallelism.local_steps > 0 || job->parallelism.power_sgd.on ? 1 : job_data_ranks(job);
+  return job->parallelism.local_steps > 0 || job_exchanges_means(job) ? 1 : job_data_ranks(job);
 }
 
 int64_t parallel_ranks(const struct spec_node *job) {
@@ -87,6 +91,7 @@ static const struct refusal ordered[] = {
      "parallelism.ddp.comm_hook: no"},
     {"tracking.noise_scale", "true", "it compares the first micro-batch of a process with the step",
      "tracking.noise_scale: false"},
+    {"hooks.on_bucket", NULL, "the function decides how ranks add up", "a job without hooks.on_bucket"},
 };
 
 /* Of ranks that step alone. */
@@ -97,6 +102,7 @@ static const struct refusal local[] = {
     {"parallelism.ddp.comm_hook", "batched_power_sgd", "no gradients are exchanged", "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "bf16", "no gradients are exchanged", "parallelism.ddp.comm_hook: no"},
     {"parallelism.ddp.comm_hook", "fp16", "no gradients are exchanged", "parallelism.ddp.comm_hook: no"},
+    {"hooks.on_bucket", NULL, "no gradients are exchanged", "a job without hooks.on_bucket"},
     {"training.ema", NULL, "each rank would have averages of its own weights", "a job without an average"},
     {"optimizer.name", "schedule_free_adamw", "each rank would have averages of its own weights",
      "optimizer.name: adamw"},
@@ -112,6 +118,7 @@ static const struct refusal joined[] = {
      "parallelism.sync_batch_norm: false"},
     {"parallelism.reproducible", "topology", "its tree of sums is of whole rounds", "parallelism.reproducible: run"},
     {"parallelism.local_sgd_steps", NULL, "no gradients are exchanged", "a job without parallelism.local_sgd_steps"},
+    {"hooks.on_bucket", NULL, "the function would count ranks that have none", "a job without hooks.on_bucket"},
 };
 
 /* Of ranks on several machines. */

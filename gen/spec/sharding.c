@@ -144,6 +144,7 @@ static const struct {
      "parallelism.ddp.comm_hook: no", 1},
     {"parallelism.ddp.comm_hook", "fp16", "it is of gradients that all ranks get", "parallelism.ddp.comm_hook: no", 1},
     {"parallelism.ddp.comm_hook", "bf16", "it is of gradients that all ranks get", "parallelism.ddp.comm_hook: no", 1},
+    {"hooks.on_bucket", NULL, "it is of gradients that all ranks get", "a job without hooks.on_bucket", 1},
     {"training.early_stopping.restore_best", "true", "each rank has a part of the best weights",
      "training.early_stopping.restore_best: false", 3},
 };

@@ -9,13 +9,13 @@
  * The trainer calls it by its name: on_pre_load before a checkpoint is loaded (the weights are not there yet), on_start
  * before the first step, on_step after every step, on_eval after an evaluation, on_pre_save before a checkpoint or the
  * weights are saved and on_save after, on_end after the last step; also on_step_begin before every step, and on_epoch
- * after the step that ends an epoch. on_batch alone is of another type and called within steps and evaluations, with
- * each micro-batch once it is loaded:
+ * after the step that ends an epoch. on_batch is of another type and called within steps and evaluations, with
+ * each micro-batch once it is loaded; so is on_bucket, with gradients that it makes those of all ranks:
  *
  *   void on_batch(struct accel_run *run, struct accel_batch *batch);
+ *   void on_bucket(struct accel_run *run, struct accel_bucket *bucket);
  *
- * A name begins with "on_", which no
- * function of a trainer does. The file is C or whatever links as C; `accel-gen build` compiles it with the trainer.
+ * A name begins with "on_", which no function of a trainer does. The file is C or whatever links as C; `accel-gen build` compiles it with the trainer.
  *
  * All calls come from the main thread, between steps. Time spent in them does not count as training. In a run of
  * several ranks every rank calls each function, at the same steps; what ranks say to each other is in accel/accel.h. Of
@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "batch.h"
+#include "bucket.h"
 
 /* The run: opaque. */
 struct accel_run;

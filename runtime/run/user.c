@@ -1,4 +1,5 @@
 /* What user code may call: include/accel/hooks.h. */
+#include "include/accel/bucket.h"
 #include "include/accel/hooks.h"
 #include "runtime/run/run.h"
 
@@ -134,6 +135,15 @@ int accel_weight_count(const struct accel_run *run) {
 
 const char *accel_weight_name(const struct accel_run *run, int index) {
   return run->program->tensors[index].name;
+}
+
+float *accel_gradient_in(const struct accel_run *run, const struct accel_bucket *bucket, int index, int64_t *count) {
+  const struct accel_tensor *tensor = &run->program->tensors[index];
+  const int64_t offset = run->program->gradients[index].offset, at = offset / (int64_t)sizeof(float) - bucket->first;
+  if (offset < 0 || at < 0 || at >= bucket->count) return NULL;
+  *count = 1;
+  for (int d = 0; d < tensor->rank; d++) *count *= tensor->shape[d];
+  return bucket->gradients + at;
 }
 
 const char *accel_key_of(const struct accel_run *run, const char *name) {

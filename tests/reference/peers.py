@@ -62,10 +62,10 @@ def accelerated(rank, ranks, port):
 CLIP = 0.5  # of norms
 
 
-def rows_of(ranks, batch, steps, micro=1, **groups):
+def rows_of(ranks, batch, steps, micro=1, accumulation=None, **groups):
     """Seven steps an epoch, distributed to ranks."""
     rows = Rows(ranks * batch * 7 * micro, batch, steps=steps, devices={"per_node": ranks},
-                accumulation={"num_steps": micro}, **groups)
+                accumulation={"num_steps": micro, **(accumulation or {})}, **groups)
     rows.order = Order(SEED, TRAIN, True, 0, len(rows.labels), batch=ranks * batch)
     return rows
 

@@ -19,6 +19,7 @@ NOT_DRAWN = {
     "extends": "files: tests/spec/test_extends.py",
     "devices.tuning": "a table that takes minutes to measure: tests/commands/test_tune.py",
     "hooks.on_batch": "a call within a step, of which the audit says so: tests/reference/test_hooks.py",
+    "hooks.on_bucket": "user code that would exchange for all jobs: tests/reference/test_comm_hook.py",
     "requires": "versions: tests/spec/test_versions.py",
     "devices.nodes": "machines: tests/parallel/test_hosts.py",
 }

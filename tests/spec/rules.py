@@ -76,7 +76,7 @@ def divides(job, stage):
     """What gen/spec/sharding.c says."""
     optimizer, accumulation = job.get("optimizer", {}), job.get("accumulation", {})
     whole = optimizer.get("name") in ("lamb", "adafactor", "muon", "schedule_free_adamw") or optimizer.get("state_dtype") == "8bit"
-    hook = axes_of(job).get("ddp", {}).get("comm_hook", "no") != "no"
+    hook = axes_of(job).get("ddp", {}).get("comm_hook", "no") != "no" or "on_bucket" in job.get("hooks", {})
     training = job.get("training", {})
     by_chance = optimizer.get("state_dtype") == "bf16_stochastic"
     if stage == 3 and (training.get("early_stopping", {}).get("restore_best") or by_chance):
@@ -157,7 +157,7 @@ def ranks_hold(job):
     rounds = ranks > 1 or axes.get("reproducible") == "topology" and job.get("accumulation", {}).get("num_steps", 1) != 1
     if rounds and not data.get("drop_last", True) and uneven and not by_tokens and not data.get("join_uneven_inputs"):
         return False
-    if not (joined_holds(job) and order_holds(job) and local_holds(job, ranks) and factors_hold(job)):
+    if not (joined_holds(job) and order_holds(job) and local_holds(job, ranks) and factors_hold(job) and hook_holds(job)):
         return False
     alone = job.get("optimizer", {}).get("name") in ("lomo", "adalomo") or job.get("tracking", {}).get("noise_scale")
     return ranks == 1 or not alone
@@ -165,6 +165,16 @@ def ranks_hold(job):
 
 def hook_of(job):
     return axes_of(job).get("ddp", {}).get("comm_hook", "no")
+
+
+def hook_holds(job):
+    """With user code that exchanges gradients."""
+    axes = axes_of(job)
+    if "on_bucket" not in job.get("hooks", {}):
+        return True
+    alone = ranks_of(job) == 1 or "local_sgd_steps" in axes or axes.get("reproducible") == "topology"
+    other = hook_of(job) != "no" or job.get("accumulation", {}).get("sync_each_batch") or job.get("data", {}).get("join_uneven_inputs")
+    return not (alone or other or job.get("devices", {}).get("kind", "cpu") != "cpu")
 
 
 def joined_holds(job):

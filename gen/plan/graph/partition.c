@@ -294,7 +294,7 @@ static bool divide_residual(struct partition *partition, struct diagnostics *dia
 static const bool *partial_gradients(const struct partition *partition) {
   const struct program *program = partition->program;
   const struct job *job = program->job;
-  if (program->mesh.shards == AXES && job->parallelism.local_steps == 0 && !job->parallelism.power_sgd.on)
+  if (program->mesh.shards == AXES && job->parallelism.local_steps == 0 && !job_exchanges_means(job))
     return mark_partial_gradients(&partition->placements, partition->nodes);
   return arena_alloc(program->arena, ((size_t)program->graph->next_value + 1) * sizeof(bool));
 }

@@ -269,6 +269,30 @@ static void add_of_batches(struct program *program) {
     add_loss(program);
 }
 
+/* Gradients of batches that user code exchanges after the backward, bucket after bucket. What it sends of one is its
+ * own affair: a sum of all of it is assumed. */
+static void add_of_hook(struct program *program) {
+  static const char *const root[] = {""};
+  struct compression *compression = &program->ranks.compression;
+  struct order order = {.program = program};
+  order.ready = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *order.ready);
+  note_function(&order, program->entry.backward, root);
+  int count;
+  const struct gradient *gradients = gradients_of(program, order.ready, &count);
+  add_buckets(program, &order, gradients, count);
+  for (int i = 0; i < program->ranks.n_buckets; i++) {
+    struct collective *bucket = &program->ranks.collectives.items[i];
+    bucket->what =
+        arena_printf(program->arena, "%s, as %s sends them", bucket->what, program->job->hooks.names[HOOK_BUCKET]);
+    bucket->after = NULL;
+  }
+  compression->gradients = compression->elements = all_gradients(program);
+  compression->n_buckets = program->ranks.n_buckets;
+  program->ranks.n_buckets = 0; /* none begins within the backward */
+  program->ranks.sends_always = true;
+  add_loss(program);
+}
+
 void add_norm(struct program *program) {
   const struct program_mesh *mesh = &program->mesh;
   const bool largest = program->job->optimizer.norm_type == NORM_INF,
@@ -299,14 +323,19 @@ void plan_collectives(struct program *program) {
   const struct job *job = program->job;
   const bool trains = program->kind == PROGRAM_TRAIN;
   if (job->devices.ranks <= 1 || (trains && program->entry.backward == NULL)) return;
-  if (trains && job_adding_ranks(job) > 1) add_of_batches(program);
+  if (trains && job->parallelism.by_hook)
+    add_of_hook(program);
+  else if (trains && job_adding_ranks(job) > 1)
+    add_of_batches(program);
   if (trains) add_partial_gradients(program);
   if (trains) add_norm(program);
   if (is_sharded(program)) {
     plan_gathers(program);
     shard_gather(program);
   }
+  const int before = program->ranks.collectives.count;
   sequence_collectives(program);
+  program->ranks.compression.first_bucket += program->ranks.collectives.count - before;
 }
 
 int64_t collective_bytes(const struct collective *collective) {

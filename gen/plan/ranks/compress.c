@@ -157,6 +157,7 @@ static void add_state(struct program *program, const char *name, const char *mem
 
 void compression_states(struct program *program) {
   const struct compression *compression = &program->ranks.compression;
+  if (program->job->parallelism.by_hook) add_state(program, "bucket_state", "bucket_state", compression->elements);
   if (program->job->parallelism.power_sgd.warm) add_state(program, "power_sgd_q", "right_factors", compression->right);
   if (program->job->parallelism.power_sgd.feedback)
     add_state(program, "power_sgd_error", "missed", compression->elements);

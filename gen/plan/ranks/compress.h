@@ -13,7 +13,7 @@ void plan_compression(struct program *program);
 /* Bytes of the arena other than the gradients and what outlives a step. */
 int64_t compression_bytes(const struct program *program);
 
-/* Adds what outlives a step: the right factors, and what the factors missed. */
+/* Adds what outlives a step: the right factors, what the factors missed, and the state of hooks.on_bucket. */
 void compression_states(struct program *program);
 
 #endif
