@@ -95,6 +95,7 @@ struct jinja_value step_end_value(const struct program *program) {
   set_text(arena, value, "counted", step_end.counts ? step_end.mean.count->name : "");
   set_bool(arena, value, "by_micro_batches", step_end.by_micro_batches);
   set_real(arena, value, "divisor", step_end.divisor);
+  set_real(arena, value, "numerator", step_end.numerator);
   set_int(arena, value, "contributors", (int64_t)step_end.contributors);
   set_bool(arena, value, "short_steps", step_end.short_steps);
   set_bool(arena, value, "stops", job->training.on_nonfinite == NONFINITE_STOP);

@@ -18,6 +18,7 @@ struct step_end {
   bool norm_pass;        /* the backward applies the updates; it runs once more before, for the gradient's norm alone */
   bool factor;           /* the update multiplies gradients by a number of the run: clipping, unscaling */
   double divisor;        /* of the seed: keeps accumulated gradients about as large as the step's */
+  double numerator;      /* unscaling multiplies by it, where it divides by a count or by micro-batches */
   double contributors;   /* unscaling also divides by this number of ranks, whose gradients are summed */
   struct mean mean;      /* with normalize tokens, or without drop_last: what the loss is a mean over; where that is
                             counted, the count is a result of the entry */

@@ -132,10 +132,11 @@ def train(rows, micro, name, wrapper, option, rank, ranks, port, out):
 
 
 class PowerSgd(unittest.TestCase):
-    def check(self, ranks, batch, micro, name, wrapper="no", near=1e-5, norms=1e-3, **option):
+    def check(self, ranks, batch, micro, name, wrapper="no", near=1e-5, norms=1e-3, normalize="batches", **option):
         moves = {"name": "sgd", "lr": 10 * LR} if wrapper != "no" else {"name": "adamw", "lr": LR, "weight_decay": 0.1}
         ddp = {"comm_hook": name, "comm_wrapper": wrapper, "comm_state_option": option}
-        rows = rows_of(ranks, batch, STEPS, micro, parallelism={"ddp": ddp}, optimizer={**moves, "clip_grad_norm": 0.5})
+        rows = rows_of(ranks, batch, STEPS, micro, parallelism={"ddp": ddp}, optimizer={**moves, "clip_grad_norm": 0.5},
+                       accumulation={"normalize": normalize})
         lines = trained(rows, ranks)
         plan = rows.trainer.plan()
         factors = [c["bytes"] for c in plan["collectives"] if "right factors" in c["what"]]
@@ -145,7 +146,8 @@ class PowerSgd(unittest.TestCase):
         compare(self, rows, lines, wanted, weights, near, norms, 10 * near)
 
     def test_one_column(self):
-        self.check(2, 4, 1, "power_sgd", start_powerSGD_iter=3)
+        """Each batch has as many targets, so that their mean is that of batches."""
+        self.check(2, 4, 1, "power_sgd", normalize="tokens", start_powerSGD_iter=3)
 
     def test_two_columns_drawn_anew(self):
         self.check(3, 2, 2, "power_sgd", matrix_approximation_rank=2, start_powerSGD_iter=0, min_compression_rate=1,

@@ -84,6 +84,9 @@ bool plan_step_end(struct program *program, struct builder *builder, struct diag
   double ranks = (double)job_adding_ranks(job);
   bool in_seed = !step_end->unscales || job_has_tree(job);
   if (in_seed) step_end->divisor *= ranks;
+  /* A count is of all ranks, and what they have exchanged may be their mean already. */
+  bool means = step_end->counts && job_exchanges_means(job);
+  step_end->numerator = step_end->divisor * (means ? (double)job_data_ranks(job) : 1);
   step_end->contributors = !in_seed && !step_end->counts ? ranks : 1;
   bool whole = step_end->skips || job->optimizer.clip_grad_norm > 0; /* all gradients are needed before an update */
   step_end->norm_pass = whole && job_optimizer(job)->in_backward;
