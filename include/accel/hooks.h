@@ -15,7 +15,8 @@
  *   void on_batch(struct accel_run *run, struct accel_batch *batch);
  *   void on_bucket(struct accel_run *run, struct accel_bucket *bucket);
  *
- * A name begins with "on_", which no function of a trainer does. The file is C or whatever links as C; `accel-gen build` compiles it with the trainer.
+ * A name begins with "on_", which no function of a trainer does. The file is C or whatever links as C; `accel-gen
+ * build` compiles it with the trainer.
  *
  * All calls come from the main thread, between steps. Time spent in them does not count as training. In a run of
  * several ranks every rank calls each function, at the same steps; what ranks say to each other is in accel/accel.h. Of
