@@ -1,13 +1,22 @@
 #include "gen/plan/start.h"
 
 #include "gen/program/adapters.h"
+#include "gen/program/dealt.h"
 #include "gen/program/match.h"
 
-static bool is_fresh(const struct job *job, const char *name) {
-  if (job->model.lora.rank > 0 && is_adapter(name)) return true;
+/* The first pattern that matches a name; -1: none. */
+static int pattern_of_fresh(const struct job *job, const char *name) {
   for (int i = 0; i < job->model.n_fresh; i++)
-    if (name_matches(job->model.fresh[i].name, name)) return true;
-  return false;
+    if (name_matches(job->model.fresh[i].name, name)) return i;
+  return -1;
+}
+
+static struct location where_of_fresh(const struct job *job, int i) {
+  return job->model.fresh[i].where;
+}
+
+static bool is_fresh(const struct job *job, const char *name) {
+  return (job->model.lora.rank > 0 && is_adapter(name)) || pattern_of_fresh(job, name) >= 0;
 }
 
 bool plan_start(struct program *program, struct diagnostics *diags) {
@@ -18,6 +27,7 @@ bool plan_start(struct program *program, struct diagnostics *diags) {
     program->weights->items[i].fresh = is_fresh(job, program->weights->items[i].path);
     ARENA_PUSH(program->arena, names, program->weights->items[i].path);
   }
+  if (!check_dealt_names(program, pattern_of_fresh, where_of_fresh, diags)) return false;
   for (int i = 0; i < job->model.n_fresh; i++) {
     const struct named *pattern = &job->model.fresh[i];
     bool matches = false;

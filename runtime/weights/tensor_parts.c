@@ -173,6 +173,35 @@ static bool join_slices(const struct accel_program *joined, struct accel_state *
   return slices != NULL;
 }
 
+/* A list of tensors by their positions. */
+static bool join_list(const int **list, int *n) {
+  const int *own = *list;
+  const int n_own = *n;
+  *n = 0;
+  for (int i = 0; i < n_own; i++) *n += wholes_of(&parts[own[i]]);
+  int *positions = calloc((size_t)*n + 1, sizeof *positions), *next = positions;
+  *list = positions;
+  for (int i = 0; i < n_own && positions != NULL; i++) {
+    const struct tensor_part *part = &parts[own[i]];
+    for (int which = 0; which < wholes_of(part); which++) *next++ = part->position + which * part->step;
+  }
+  return positions != NULL;
+}
+
+/* Adapters are of matrices that all ranks have, or have parts of. */
+static bool join_adapters(struct accel_adapters *adapters) {
+  struct accel_adapter *items = calloc((size_t)adapters->count + 1, sizeof *items);
+  if (items == NULL) return false;
+  for (int i = 0; i < adapters->count; i++) {
+    items[i] = adapters->items[i];
+    items[i].weight = parts[items[i].weight].position;
+    items[i].a = parts[items[i].a].position;
+    items[i].b = parts[items[i].b].position;
+  }
+  adapters->items = items;
+  return join_list(&adapters->whole, &adapters->n_whole);
+}
+
 static bool is_of_parameters(const struct accel_state *state) {
   return state->slices == NULL || state->slices[0].parameter >= 0;
 }
@@ -199,7 +228,9 @@ const struct accel_program *rt_tensor_parts_join(const struct accel_program *pro
   rank_program = program;
   joined = *program;
   joined.sharding = (struct accel_sharding){0};
-  if (join_tensors(program, &joined) && join_states(program, &joined)) return &joined;
+  if (join_tensors(program, &joined) && join_states(program, &joined) && join_adapters(&joined.adapters) &&
+      join_list(&joined.start.fresh, &joined.start.n_fresh))
+    return &joined;
   rt_problem(problem, "no memory for the list of tensors");
   return NULL;
 }

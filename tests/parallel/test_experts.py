@@ -6,7 +6,7 @@ import re
 import subprocess
 import unittest
 
-from ranks import GENERATOR, MODELS, BesideOne, Ranks, job_of, relative, trained
+from ranks import GENERATOR, MODELS, BesideOne, Ranks, job_of, load_file, relative, save_file, trained
 from rotation import rotating  # tests/program; isort: skip
 
 QWEN = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "head_dim": 8, "vocab_size": 256,
@@ -81,9 +81,6 @@ class Experts(Compared):
         several, lines = trained(2, job_of(2, 3, 20, config={**MIXTRAL, "grouped_experts": True}, parallelism={"ep": 2}, **groups))
         self.compare(several, lines, *trained(2, job_of(2, 3, 20, config=MIXTRAL, **groups)))
 
-    def test_in_bf16(self):
-        self.beside(2, 2, tolerance=1e-4, weights=1e-2, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3})
-
 
 class Whole(Compared):
     """Rules that look at whole tensors, which a rank's experts are, and patterns that take all experts, compared with one process."""
@@ -103,6 +100,32 @@ class Whole(Compared):
 
     def test_in_fp16(self):
         self.beside_one(tolerance=1e-4, weights=1e-2, precision={"mixed_precision": "fp16"}, optimizer={"eps": 1e-3})
+
+    def test_in_bf16(self):
+        """Weights, too; the evaluation is that of averages."""
+        self.beside_one(20, tolerance=1e-4, weights=1e-2, precision={"param_dtype": "bf16"}, optimizer={"eps": 1e-3},
+                        training={**EVALUATED, "ema": {"decay": 0.5, "evaluate": True}})
+
+    def test_adapters(self):
+        """Of a published model, whose experts start fresh; the model that a run leaves has them in its matrices."""
+        one, _ = self.one(6, 5, model="qwen_moe", config=QWEN, data={"sequence_length": 16})
+        published = one.folder / "published.safetensors"
+        save_file({name: value for name, value in one.weights().items() if ".experts." not in name}, published)
+        self.beside_one(20, model_keys={"weights": str(published), "fresh": ["*.experts.*"],
+                                        "lora": {"rank": 4, "targets": ["q_proj", "shared_expert.up_proj"], "modules_to_save": ["norm"]}})
+
+    def test_best_averages(self):
+        """What mirrors the weights has the experts of all ranks in files, too."""
+        training = {**EVALUATED, "eval_interval": 2, "ema": {"decay": 0.5}, "early_stopping": {"patience": 2, "threshold": 2.0, "restore_best": True}}
+        groups = {"model": "qwen_moe", "config": {**QWEN, "router_aux_loss_coef": 0}, "data": {"sequence_length": 16}, "training": training}
+        several = self.beside_one(20, **groups)
+        one, lines = self.one(6, 20, **groups)
+        self.assertLess(len(lines), 20)
+        for name in ("ema", "best"):
+            wanted, left = (load_file(run.folder / "run" / f"{name}.safetensors") for run in (one, several))
+            self.assertEqual(sorted(wanted), sorted(left))
+            for weight, value in wanted.items():
+                self.assertLess(relative(left[weight], value), 1e-3, f"{name}: {weight}")
 
     def test_shards(self):
         """Of four ranks two shard the same experts, and all other weights."""

@@ -157,10 +157,17 @@ static int part_between(const char *a, const char *b, int64_t step) {
   return strcmp(p, q) == 0 ? part : -1;
 }
 
-static struct parameter *parameter_of(const struct region *region, const struct value *value) {
+/* An operation over groups may widen what is stored in 16 bits. */
+static const struct value *before_casts(const struct value *value) {
+  while (value->producer != NULL && value->producer->kind->types.converts) value = value->producer->inputs[0];
+  return value;
+}
+
+static struct parameter *parameter_of(const struct region *region, const struct value *operand) {
+  const struct value *value = before_casts(operand);
   bool own = value->kind == VALUE_PARAMETER && value->region == region;
   struct parameter *p = own ? &region->parameters.items[value->index] : NULL;
-  return p != NULL && p->value == value && !p->buffer ? p : NULL;
+  return p != NULL && (p->value == value || p->bits16 == value) && !p->buffer ? p : NULL;
 }
 
 /* Places what a node's groups have: `operands` of all groups, of which a rank has `each`. */
@@ -189,7 +196,7 @@ static bool place_parameters(struct deal *deal, const struct node *node, struct 
                                  own->path, p->path));
     own->placement = placement;
     own->axis = (int)deal->axis;
-    own->together = (operands[g]->index - operands[g % each]->index) / (g / each);
+    own->together = (p->value->index - own->value->index) / (g / each);
     gone[p->value->index] = true;
   }
   return true;
@@ -211,13 +218,25 @@ static bool tells_order(const struct deal *deal, const struct region *region, co
   return true;
 }
 
+static bool is_used(const struct region *region, const struct parameter *p) {
+  return value_is_used(region, p->value, NULL) || (p->bits16 != NULL && value_is_used(region, p->bits16, NULL));
+}
+
+/* Takes out the casts of what other ranks have. */
+static void drop_casts(struct region *region) {
+  for (int i = region->nodes.count - 1; i >= 0; i--) {
+    const struct node *node = region->nodes.items[i];
+    if (node->kind->types.converts && !value_is_used(region, node->outputs[0], NULL)) region_remove(region, node);
+  }
+}
+
 static bool remove_parameters(struct deal *deal, struct region *region, const bool *gone) {
   struct parameter_list all = region->parameters;
   int *was = arena_alloc(deal->program->arena, ((size_t)all.count + 1) * sizeof *was);
   region->parameters.count = 0;
   for (int i = 0; i < all.count; i++) {
     struct parameter p = all.items[i];
-    if (gone[i] && value_is_used(region, p.value, NULL)) {
+    if (gone[i] && is_used(region, &p)) {
       diag_error(deal->diags, deal->where, "'%s' belongs to a group of another rank, and is used outside of it",
                  p.path);
       return false;
@@ -263,6 +282,7 @@ static bool deal_region(struct deal *deal, struct region *region) {
   for (int i = 0; i < region->results.count && good; i++)
     region->results.items[i] = collected(deal, region->results.items[i]);
   builder_leave(deal->builder);
+  drop_casts(region);
   return good && remove_parameters(deal, region, gone);
 }
 
