@@ -17,6 +17,8 @@
 #include "norms.h"
 #include "order.h"
 #include "pack.h"
+#include "pool.h"
+#include "rotary.h"
 #include "scan.h"
 #include "tiles.h"
 

@@ -5,6 +5,33 @@
 #include "functions.h"
 #include "group.h"
 
+/* du, ddelta and da of channel i % channels of sequence i / channels, from the last step to the first, with the
+ * gradient of its states carried. dy, u, delta, du and ddelta are [][steps][channels], a [channels][all], da
+ * [][channels][all], b and c [][steps][all], states [][steps][channels][all]. */
+template <size_t steps, size_t channels, size_t all>
+__device__ inline void accel_scan_channel(float *du, float *ddelta, float *da, const float *dy, const float *u,
+                                          const float *delta, const float *a, const float *b, const float *c,
+                                          const float *states, size_t i) {
+  const size_t r = i / channels, d = i % channels;
+  float carried[all] = {0.0f}, a_sum[all] = {0.0f};
+  for (size_t t = steps; t-- > 0;) {
+    const size_t s = r * steps + t;
+    const float step = delta[s * channels + d], own = u[s * channels + d], slope = dy[s * channels + d];
+    float of_u = 0.0f, of_step = 0.0f;
+    for (size_t n = 0; n < all; n++) {
+      const float decay = accel_exp(step * a[d * all + n]), g = carried[n] + slope * c[s * all + n];
+      const float past = t > 0 ? g * states[((s - 1) * channels + d) * all + n] * decay : 0.0f;
+      of_u += g * step * b[s * all + n];
+      of_step += past * a[d * all + n] + g * b[s * all + n] * own;
+      a_sum[n] += past * step;
+      carried[n] = g * decay;
+    }
+    du[s * channels + d] = of_u;
+    ddelta[s * channels + d] = of_step;
+  }
+  for (size_t n = 0; n < all; n++) da[i * all + n] = a_sum[n];
+}
+
 /* db and dc [][steps][all] of sequence blockIdx.x, from the last step to the first, for as many neighbouring states as
  * `count` says from number blockIdx.y * count on: sums over channels, which a block of 256 threads shares. dy, u and
  * delta are [][steps][channels], a [channels][all], c [][steps][all], states [][steps][channels][all]. The sums of

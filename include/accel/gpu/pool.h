@@ -1,0 +1,67 @@
+/* Pooling over windows of planes. For C++ that nvcc or hipcc compiles. */
+#ifndef ACCEL_GPU_POOL_H
+#define ACCEL_GPU_POOL_H
+
+#include "functions.h"
+
+/* The windows along an axis of `size` positions: `windows` of them, of `kernel` positions, `stride` apart, of which the
+ * first begins `padding` before the axis. */
+template <size_t size, size_t windows, size_t kernel, size_t stride, size_t padding> struct accel_windows {
+  static constexpr size_t extent = size, count = windows;
+
+  /* The first position of window i on the axis, and the one after its last. */
+  __device__ static size_t begin(size_t i) {
+    return i * stride > padding ? i * stride - padding : 0;
+  }
+  __device__ static size_t end(size_t i) {
+    return i * stride + kernel - padding < extent ? i * stride + kernel - padding : extent;
+  }
+
+  /* The first window that has a position, and the one after the last that has it. */
+  __device__ static size_t first(size_t at) {
+    return at + padding + 1 > kernel ? (at + padding + stride - kernel) / stride : 0;
+  }
+  __device__ static size_t last(size_t at) {
+    return (at + padding) / stride + 1 < count ? (at + padding) / stride + 1 : count;
+  }
+};
+
+/* y[i] = the largest element of its window, or NaN if one of them is; y is [][down::count][across::count], and x
+ * [][down::extent][across::extent]. */
+template <typename down, typename across, typename result, typename type>
+__device__ inline void accel_max_pool(result *y, const type *x, size_t i) {
+  const size_t m = i / across::count % down::count, n = i % across::count;
+  const type *plane = x + i / (down::count * across::count) * (down::extent * across::extent);
+  float highest = -INFINITY;
+  for (size_t row = down::begin(m); row < down::end(m); row++)
+    for (size_t column = across::begin(n); column < across::end(n); column++) {
+      const float at = accel_float(plane[row * across::extent + column]);
+      highest = at > highest || at != at ? at : highest;
+    }
+  accel_put(y + i, highest);
+}
+
+/* dx[i] = the sum of dy over those of the windows that hold element i, in their order, of whose largest elements it is
+ * the first; shapes as above. */
+template <typename down, typename across, typename result, typename slope, typename type>
+__device__ inline void accel_max_pool_backward(result *dx, const slope *dy, const type *x, size_t i) {
+  constexpr size_t size = down::extent * across::extent;
+  const size_t p = i / size, own = i % size, r = own / across::extent, c = own % across::extent;
+  const type *plane = x + p * size;
+  float sum = 0.0f;
+  for (size_t m = down::first(r); m < down::last(r); m++)
+    for (size_t n = across::first(c); n < across::last(c); n++) {
+      size_t found = down::begin(m) * across::extent + across::begin(n);
+      float highest = accel_float(plane[found]);
+      for (size_t row = down::begin(m); row < down::end(m); row++)
+        for (size_t column = across::begin(n); column < across::end(n); column++) {
+          const float at = accel_float(plane[row * across::extent + column]);
+          found = at > highest ? row * across::extent + column : found;
+          highest = at > highest ? at : highest;
+        }
+      if (found == own) sum += accel_float(dy[(p * down::count + m) * across::count + n]);
+    }
+  accel_put(dx + i, sum);
+}
+
+#endif
