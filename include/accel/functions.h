@@ -38,6 +38,20 @@ ACCEL_FUNCTION float accel_row_loss(float top, float rest, float below, float pi
   return z > 0.0f ? loss + z * l * l : loss;
 }
 
+/* The cell of a unit of an LSTM, which was `before`, and its state *y. open: what opens the gates, input, forget, cell
+ * and output, `stride` from each other, which become how far they are open. */
+ACCEL_FUNCTION float accel_lstm_cell(float *open, size_t stride, float before, float *y) {
+  const float in = accel_sigmoid(open[0]), keep = accel_sigmoid(open[stride]);
+  const float fresh = accel_tanh(open[2 * stride]), out = accel_sigmoid(open[3 * stride]);
+  const float cell = keep * before + in * fresh;
+  open[0] = in;
+  open[stride] = keep;
+  open[2 * stride] = fresh;
+  open[3 * stride] = out;
+  *y = out * accel_tanh(cell);
+  return cell;
+}
+
 /* The gradients of the gates of a unit of an LSTM, input, forget, cell and output, `stride` from each other as they are
  * in `open`: from those of its state and of its cell, which was `before` and is `cell`. Gives that of the former. */
 ACCEL_FUNCTION float accel_lstm_slopes(float *to, const float *open, size_t stride, float dstate, float dcell,
