@@ -55,12 +55,6 @@ static struct jinja_value pieces_value(const struct program *program, bool withi
   return table_value(program->arena, rows, count, 1, sums_along_two(program) ? 2 : 1);
 }
 
-/* The axis along which a rank's parts of sums are added up over those that have the same ones; AXES: there is none. */
-static enum axis next_axis(const struct program *program) {
-  const struct axes axes = summed_along(program, NULL);
-  return is_sharded(program) && axes.count > 1 ? axes.items[1] : AXES;
-}
-
 /* By flat range, whether a rank's part of its sum is sent along the axis of experts, too; none where there are none. */
 static struct jinja_value summed_twice_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
@@ -168,7 +162,6 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "arrives_apart", !alone && shard_arrives_apart(program));
   set_bool(arena, value, "adds_up", !alone && shard_adds_up(program));
   set_bool(arena, value, "sends_otherwise", !alone && shard_sends_otherwise(program));
-  set_text(arena, value, "next_axis", alone ? "" : axis_name(arena, next_axis(program)));
   set_text(arena, value, "layers", axis_name(arena, mesh_dividing(program, DIVIDES_LAYERS)));
   set_text(arena, value, "tensors", axis_name(arena, mesh_dividing(program, DIVIDES_TENSORS)));
   set_text(arena, value, "experts", axis_name(arena, mesh_dividing(program, DIVIDES_EXPERTS)));

@@ -172,23 +172,9 @@ static void check_undivided(const struct spec_node *job, int64_t ranks, struct d
   }
 }
 
-/* A sum of shards continues along one axis: that of groups that have the same shards, or that of experts. */
-static void check_experts(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
-  const struct data_grid grid = data_grid_of(job, ranks);
-  const struct spec_node *ep = key(job, "ep"), *cause = cause_of(job);
-  if (axis_length(job, AXIS_EP) == 1 || grid.parts == 1 || grid.replicas == 1) return;
-  diag_error(diags, ep->where,
-             "'parallelism.ep' does not go with %lld groups of ranks that shard by themselves: sums of shards continue "
-             "along one axis, and the groups have that",
-             (long long)grid.replicas);
-  diag_note(diags, cause->where, "ranks shard by this key");
-  diag_help(diags, "let all of them be parallelism.dp_shard");
-}
-
 void sharding_check(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
   check_product(job, ranks, diags);
   check_stage(job, ranks, diags);
   check_divided(job, ranks, diags);
   check_undivided(job, ranks, diags);
-  check_experts(job, ranks, diags);
 }

@@ -116,8 +116,9 @@ void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float
 void accel_start_reduce_scatter_onto(enum accel_axis axis, const float *values, float *own, float *arriving,
                                      size_t shard_size, size_t last);
 
-/* Begins the same as accel_start_all_reduce when the reduce-scatter that was started last has ended: of what that
- * gives. It is waited for by accel_wait_collectives alone, and not counted by accel_wait_reductions. */
+/* Begins the same as accel_start_all_reduce when the sum that was started last has ended: of what that gives. Several
+ * after one sum, of the same values, begin one after the other; an axis has the same position after all sums. It is
+ * waited for by accel_wait_collectives alone, and not counted by accel_wait_reductions. */
 void accel_start_all_reduce_chained(enum accel_axis axis, float *values, size_t count);
 
 /* Begins: shards as above, of which each rank has its own in its position among values, become those of all ranks.

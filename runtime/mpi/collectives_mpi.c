@@ -147,16 +147,26 @@ void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count) {
   start(&rt_sums, axis, rt_channel_along(axis), values, count);
 }
 
+static void chain(struct in_flight_list *list, enum accel_axis axis, float *values, size_t count);
+
+/* Sums along one axis have one position in all chains, so they begin in one order on all ranks. */
 static void start_chained(const struct in_flight *item) {
-  start(&rt_sums_chained, item->next_axis, rt_channel_chained(item->next_axis), item->next_values, item->next_count);
+  start(&rt_sums_chained, item->chain[0], rt_channel_chained(item->chain[0]), item->chain_values, item->chain_count);
+  for (int i = 1; i < item->n_chain; i++)
+    chain(&rt_sums_chained, item->chain[i], item->chain_values, item->chain_count);
+}
+
+/* To the last sum of a list. */
+static void chain(struct in_flight_list *list, enum accel_axis axis, float *values, size_t count) {
+  struct in_flight *last = &list->items[list->count - 1];
+  last->next = start_chained;
+  last->chain_values = values;
+  last->chain_count = count;
+  last->chain[last->n_chain++] = axis;
 }
 
 void accel_start_all_reduce_chained(enum accel_axis axis, float *values, size_t count) {
-  struct in_flight *last = &rt_sums.items[rt_sums.count - 1];
-  last->next = start_chained;
-  last->next_axis = axis;
-  last->next_values = values;
-  last->next_count = count;
+  chain(&rt_sums, axis, values, count);
 }
 
 /* ---- Getting on ---- */

@@ -73,6 +73,7 @@ void rt_in_flight_wait(struct in_flight_list *list, int count) {
 }
 
 void rt_in_flight_wait_all(struct in_flight_list *list) {
-  rt_in_flight_wait(list, list->count);
+  do rt_in_flight_wait(list, list->count);
+  while (list->ended < list->count);
   list->count = list->ended = 0;
 }

@@ -16,10 +16,11 @@ struct in_flight {
   const void *arrived;
   enum accel_dtype dtype;
   size_t count;
-  void (*next)(const struct in_flight *item); /* NULL: nothing; begins the sum along another axis of: */
-  enum accel_axis next_axis;
-  float *next_values;
-  size_t next_count;
+  void (*next)(const struct in_flight *item); /* NULL: nothing; begins the sums of a chain, which are of: */
+  float *chain_values;
+  size_t chain_count;
+  enum accel_axis chain[ACCEL_AXES]; /* along these axes, one after the other */
+  int n_chain;
 };
 
 struct in_flight_list {
@@ -41,7 +42,7 @@ void rt_in_flight_add(struct in_flight_list *list, MPI_Request request, struct i
 /* Lets them progress. They end in their order, so that what starts after them does so in one order on all ranks. */
 void rt_in_flight_advance(struct in_flight_list *list);
 
-/* Waits until the first `count` of them have ended; all: the list is empty then. */
+/* Waits until the first `count` of them have ended; all, with those that began meanwhile: the list is empty then. */
 void rt_in_flight_wait(struct in_flight_list *list, int count);
 void rt_in_flight_wait_all(struct in_flight_list *list);
 

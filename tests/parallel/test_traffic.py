@@ -117,29 +117,33 @@ class Traffic(unittest.TestCase):
         self.check_order(trainer, plan)
 
     def test_experts(self):
-        """Gradients of experts go along dp_replicate alone. Data decides what an all-to-all sends: no more than the plan says."""
+        """Gradients of experts, of which ranks along dp_shard have parts, go along dp_replicate and not ep, all others along both. Data
+        decides what an all-to-all sends: no more than the plan says."""
         config = {"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2, "hidden_size": 16, "head_dim": 8,
                   "vocab_size": 256, "moe_intermediate_size": 8, "num_experts": 4, "num_experts_per_tok": 2}
-        trainer = Ranks(4, job_of(4, 2, STEPS, model="qwen_moe", config=config, data={"sequence_length": 16}, parallelism={"ep": 2}))
+        trainer = Ranks(8, job_of(8, 1, STEPS, model="qwen_moe", config=config, data={"sequence_length": 16},
+                                  parallelism={"ep": 2, "zero_stage": 1, "dp_shard": 2}))
         trainer.build()
         plan = trainer.plan()["collectives"]
         self.counted(trainer)
-        for rank in range(4):
+        for rank in range(8):
             lines = [line.split("\t") for line in (trainer.folder / f"traffic.{rank}.order").read_text().splitlines()]
-            for axis in ("dp_replicate", "ep"):
-                # Sums along ep that follow on those along dp_replicate begin when these have ended, so among others.
+            for axis in ("dp_replicate", "dp_shard", "ep"):
+                # Sums that follow on others begin when these have ended, so among others.
                 wanted = STEPS * [c for c in plan if c["axis"] == axis and not c["chained"]]
                 chained = [c["bytes"] for c in plan if c["axis"] == axis and c["chained"]]
                 handed = [int(bytes) for name, bytes in lines if name == axis]
                 self.assertEqual(len(handed), len(wanted) + STEPS * len(chained), f"{axis} of rank {rank}")
                 if not chained:
                     self.assertEqual(handed, [c["bytes"] for c in wanted])
+                elif axis == "dp_replicate":
+                    self.assertEqual(sorted(handed), sorted([c["bytes"] for c in wanted] + STEPS * chained))
             most = STEPS * sum(c["bytes"] for c in plan if c["axis"] == "ep")
             sent = sum(int(bytes) for name, bytes in lines if name == "ep")
             exact = STEPS * sum(c["bytes"] for c in plan if c["axis"] == "ep" and c["kind"] != "all-to-all")
             self.assertTrue(exact < sent < most, (exact, sent, most))
         expert = sum(c["bytes"] for c in plan if c["axis"] == "dp_replicate" and "experts" in c["what"])
-        self.assertGreaterEqual(expert, 2 * 2 * 3 * 16 * 8 * 4)
+        self.assertGreaterEqual(2 * expert, 2 * 2 * 3 * 16 * 8 * 4)
         self.assertFalse([c for c in plan if c["axis"] == "ep" and "experts" in c["what"]])
 
     def test_split_sequence(self):
