@@ -36,6 +36,7 @@ struct jinja_value checkpoint_value(const struct program *program) {
   set_int(arena, value, "iteration", job->checkpoint.iteration);
   set_int(arena, value, "total_limit", job->checkpoint.total_limit);
   set_int(arena, value, "max_shard_bytes", job->checkpoint.max_shard_bytes);
+  set_bool(arena, value, "each_node", job->checkpoint.each_node);
   set_bool(arena, value, "by_rank", job->checkpoint.by_rank);
   set_int(arena, value, "copy_bytes", state_copy_bytes(program));
   set_literal(arena, value, "resume", job->checkpoint.resume);

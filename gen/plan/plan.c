@@ -250,7 +250,23 @@ static bool pass_collectives(struct context *context) {
   return true;
 }
 
+/* Nodes that each save have the same to save. */
+static bool check_nodes(const struct program *program, struct diagnostics *diags) {
+  const struct job *job = program->job;
+  if (program->kind != PROGRAM_TRAIN || !job->checkpoint.each_node || job->parallelism.sync_batch_norm) return true;
+  for (int i = 0; i < program->weights->count; i++) {
+    if (!program->weights->items[i].parameter->buffer) continue;
+    diag_error(diags, job_where(job, "checkpoint.save_on_each_node"),
+               "'%s' follows the batches of a rank, and nodes would save different ones",
+               program->weights->items[i].path);
+    diag_help(diags, "set parallelism.sync_batch_norm: true, or checkpoint.save_on_each_node: false");
+    return false;
+  }
+  return true;
+}
+
 static bool pass_state(struct context *context) {
+  if (!check_nodes(context->program, context->diags)) return false;
   plan_state(context->program);
   plan_layers(context->program);
   return true;

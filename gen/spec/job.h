@@ -284,7 +284,8 @@ struct job {
     int64_t iteration, total_limit; /* total_limit 0: all are kept */
     int64_t max_shard_bytes;
     bool background;
-    bool by_rank; /* state_dict_type: each rank writes its part of what ranks divide */
+    bool each_node; /* of several: each saves, and resumes from its own */
+    bool by_rank;   /* state_dict_type: each rank writes its part of what ranks divide */
     const char *resume;
     bool saves_on_signal, outlives_errors;
   } checkpoint;

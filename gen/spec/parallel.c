@@ -121,11 +121,12 @@ static const struct refusal joined[] = {
     {"hooks.on_bucket", NULL, "the function would count ranks that have none", "a job without hooks.on_bucket"},
 };
 
-/* Of ranks on several machines. */
-static const struct refusal spread[] = {
-    {"checkpoint.save_on_each_node", "true",
-     "the first rank writes for all of them, and reads for all when a run resumes",
-     "checkpoint.save_on_each_node: false"},
+/* Of nodes that each save: what only the first rank has, and what no test has run. */
+static const struct refusal each_node[] = {
+    {"parallelism.local_sgd_steps", NULL, "each rank has states of its own",
+     "a job without parallelism.local_sgd_steps"},
+    {"hooks.source", NULL, "what user code saves is that of the main process", "a job without hooks"},
+    {"devices.kind", "cuda", "no run of it on GPUs was tried", "devices.kind: cpu"},
 };
 
 /* A rank that has a machine for itself has nothing to keep apart from. */
@@ -146,7 +147,16 @@ static void check_alone(const struct spec_node *job, struct diagnostics *diags) 
 
 static void check_spread(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *nodes = spec_find(job, "devices.nodes");
-  if (nodes->integer > 1) check_refusals(job, spread, COUNT(spread), "several nodes", nodes, "devices.nodes: 1", diags);
+  const struct spec_node *each = spec_find(job, "checkpoint.save_on_each_node");
+  if (nodes->integer == 1 || each->integer == 0) return;
+  check_refusals(job, each_node, COUNT(each_node), "nodes that each save", each, "checkpoint.save_on_each_node: false",
+                 diags);
+  const int64_t experts = axis_length(job, AXIS_EP), ranks = parallel_data_ranks(job);
+  if (experts == 1 && ranks == parallel_ranks(job) && data_grid_of(job, ranks).parts == 1) return;
+  diag_error(diags, each->where,
+             "'checkpoint.save_on_each_node' does not go with ranks that divide more than batches: "
+             "the first rank collects for a checkpoint what they have");
+  diag_help(diags, "use checkpoint.save_on_each_node: false, or a job without zero_stage, fsdp, tp, cp, sp, ep and pp");
 }
 
 static void check_ordered(const struct spec_node *job, struct diagnostics *diags) {
@@ -273,6 +283,7 @@ void parallel_bind(struct job *job) {
   const struct spec_node *type = spec_find(job->tree, "parallelism.fsdp.state_dict_type");
   job->checkpoint.by_rank = job->parallelism.zero_stage > 0 && type != NULL && spec_is(type, "sharded_state_dict");
   compression_bind(job);
+  job->checkpoint.each_node = job->devices.nodes > 1 && is_set(job->tree, "checkpoint.save_on_each_node");
   job->parallelism.bucket_bytes = (int64_t)(bucket->real * (1 << 20));
   job->parallelism.sync_each_batch = each->integer != 0;
   job->parallelism.splits_sequence = is_set(job->tree, "parallelism.megatron.sequence_parallelism");

@@ -152,6 +152,7 @@ struct accel_checkpoints {
   size_t copy_offset;      /* in the arena, of a copy of all states from which is saved; 0: it waits for a save */
   const char *resume;      /* "auto", "never", or a checkpoint's folder */
   bool by_rank;            /* each rank writes its part of what ranks divide; else rank 0 writes the whole */
+  bool each_node;          /* the first rank of each machine writes all, and its ranks read that; else rank 0 does */
   bool saves_on_signal;    /* SIGTERM, SIGUSR1, SIGHUP and SIGINT save and end the run; else they end it */
   bool outlives_errors;    /* a save that fails is reported, and the run continues */
 };

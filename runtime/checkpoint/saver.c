@@ -80,16 +80,20 @@ static bool is_whole(const char *path) {
   return whole;
 }
 
-bool rt_saver_newest(const struct saver *saver, char path[4096], struct problem *problem) {
+bool rt_saver_newest(const struct saver *saver, int64_t most, int64_t *number, char path[4096],
+                     struct problem *problem) {
   struct numbers numbers;
   bool found = false;
+  *number = -1;
   if (!rt_numbers_find(&numbers, saver->folder, saver->prefix, problem)) return false;
-  for (int i = numbers.count - 1; i >= 0 && !found; i--)
-    found = path_of(saver, numbers.items[i], path, problem) && is_whole(path);
+  for (int i = numbers.count - 1; i >= 0 && !found; i--) {
+    found = numbers.items[i] <= most && path_of(saver, numbers.items[i], path, problem) && is_whole(path);
+    if (found) *number = numbers.items[i];
+  }
   bool any = numbers.count > 0;
   rt_numbers_free(&numbers);
   if (!found) path[0] = '\0';
-  if (found || !any) return true;
+  if (found || !any || most < INT64_MAX) return true;
   rt_problem(problem, "%s: none of its checkpoints is whole", saver->folder);
   return rt_help(problem,
                  "give one with --resume, or start from scratch with --resume never and another --project-dir");
@@ -104,7 +108,7 @@ static char *const *sources(const struct saver *saver) {
 
 bool rt_saver_writes(const struct saver *saver) {
   const struct accel_program *program = saver->program;
-  return rt_is_main() || (program->checkpoint.by_rank && rt_rank_along(program, ACCEL_DP_REPLICATE) == 0);
+  return rt_keeps_files(program) || (program->checkpoint.by_rank && rt_rank_along(program, ACCEL_DP_REPLICATE) == 0);
 }
 
 static bool make_folder(const struct saver *saver, struct problem *problem) {
@@ -115,7 +119,7 @@ static bool make_folder(const struct saver *saver, struct problem *problem) {
 /* Where the next checkpoint goes; where ranks write their parts it is made for all, before one begins. */
 static bool choose_folder(struct saver *saver, int64_t step, struct problem *problem) {
   const struct accel_checkpoints *checkpoint = &saver->program->checkpoint;
-  if (rt_is_main()) {
+  if (rt_keeps_files(saver->program)) {
     int64_t number = checkpoint->automatic_naming ? saver->next++ : step;
     bool good = path_of(saver, number, saver->path, problem) && (!checkpoint->by_rank || make_folder(saver, problem));
     if (!good) saver->path[0] = '\0';
@@ -126,11 +130,11 @@ static bool choose_folder(struct saver *saver, int64_t step, struct problem *pro
 
 static bool write_now(struct saver *saver, char *const *arrays, struct problem *problem) {
   int64_t limit = saver->program->checkpoint.total_limit;
-  if (!rt_is_main()) {
+  if (!rt_keeps_files(saver->program)) {
     rt_checkpoint_write_part(saver->path, saver->program, arrays);
     return true;
   }
-  if (fsync(saver->metrics) != 0 && errno != EINVAL)
+  if (rt_is_main() && fsync(saver->metrics) != 0 && errno != EINVAL)
     return rt_problem(problem, "%s: metrics.jsonl cannot be synced: %s", saver->folder, strerror(errno));
   return (saver->program->checkpoint.by_rank || make_folder(saver, problem)) &&
          rt_checkpoint_write(saver->path, saver->program, arrays, &saver->what, problem) &&
@@ -164,7 +168,7 @@ static bool begin_thread(struct saver *saver, void *(*work)(void *saver)) {
 /* Whether this rank writes a state, from a copy in the arena. */
 static bool is_copied(const struct saver *saver, int state) {
   bool sharded = rt_is_sharded(saver->program, state), by_rank = saver->program->checkpoint.by_rank;
-  return sharded ? by_rank : rt_is_main();
+  return sharded ? by_rank : rt_keeps_files(saver->program);
 }
 
 static void *touch_copies(void *argument) {

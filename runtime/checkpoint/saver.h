@@ -41,9 +41,10 @@ bool rt_saver_collect(struct saver *saver, enum state_set states, struct problem
 bool rt_saver_open(struct saver *saver, const struct accel_program *program, const char *project_dir, char *arena,
                    struct problem *problem);
 
-/* The newest checkpoint that is whole, in `path`; empty: there is none. Ones that are not whole are warned of; when all
- * are so, it is an error. */
-bool rt_saver_newest(const struct saver *saver, char path[4096], struct problem *problem);
+/* The newest checkpoint that is whole, of a number of `most` at most: in `path`, and its number; empty and -1: there is
+ * none. Ones that are not whole are warned of; when all are so, and `most` is INT64_MAX, it is an error. */
+bool rt_saver_newest(const struct saver *saver, int64_t most, int64_t *number, char path[4096],
+                     struct problem *problem);
 
 /* Whether the folder holds any checkpoint. */
 bool rt_saver_has_any(const struct saver *saver, bool *any, struct problem *problem);

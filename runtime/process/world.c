@@ -8,6 +8,10 @@ bool rt_is_main(void) {
   return rt_world()->rank == 0;
 }
 
+bool rt_keeps_files(const struct accel_program *program) {
+  return rt_is_main() || (program->checkpoint.each_node && rt_world()->local_rank == 0);
+}
+
 static int length_of(const struct accel_program *program, int axis) {
   return program->mesh[axis] > 0 ? program->mesh[axis] : 1;
 }

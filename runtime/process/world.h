@@ -121,4 +121,8 @@ const char *rt_world_set_threads(const struct accel_program *program);
 /* Whether this process is the one that writes and reports. */
 bool rt_is_main(void);
 
+/* Whether it writes weights and checkpoints: the same one or, where each node has them, the first one of its machine.
+ */
+bool rt_keeps_files(const struct accel_program *program);
+
 #endif

@@ -76,16 +76,17 @@ static void save_due(struct accel_run *run, int64_t at, double lr, struct saved 
   bool by_rank = run->program->checkpoint.by_rank, whole = has_checkpoint && !by_rank;
   bool ready = by_rank;
   if (whole || last) ready = rt_save_collect(run, whole ? STATES_ALL : STATES_LEFT, &problem);
-  if (has_checkpoint && (rt_is_main() || by_rank)) {
+  const bool keeps = rt_keeps_files(run->program);
+  if (has_checkpoint && (keeps || by_rank)) {
     bool good = ready && save_checkpoint(run, at, lr, !at_end, &problem);
     if (rt_is_main() && good)
       *saved = (struct saved){.path = run->saves.saver.path, .is_pending = run->saves.saver.busy};
-    else if (rt_is_main())
+    else if (keeps && !good)
       rt_save_failed(run, &problem);
   }
-  if (!at_end || !rt_is_main()) return;
+  if (!at_end || !keeps) return;
   if (rt_leave_weights(run, &problem))
-    saved->path = run->model.path;
+    saved->path = rt_is_main() ? run->model.path : NULL;
   else
     rt_save_failed(run, &problem);
 }
@@ -111,13 +112,14 @@ void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
   run->saves.interrupted = true;
   bool by_rank = run->program->checkpoint.by_rank, is_saved = run->saves.newest_step == at;
   bool ready = is_saved || by_rank || rt_save_collect(run, STATES_ALL, &problem);
-  if (!rt_is_main() && !by_rank) return;
+  const bool keeps = rt_keeps_files(run->program);
+  if (!keeps && !by_rank) return;
   if (rt_is_main()) rt_log_clear(&run->reports.log);
   bool saved =
       is_saved ? rt_saver_wait(&run->saves.saver, &problem) : ready && save_checkpoint(run, at, lr, false, &problem);
   run->saves.newest_step = at;
+  if (keeps && !saved) rt_fail(&problem, 1);
   if (!rt_is_main()) return;
-  if (!saved) rt_fail(&problem, 1);
   printf("%s after step %" PRId64 ": saved %s; resume with --resume auto\n", rt_signal_name(run->saves.signal), at,
          run->saves.saver.path);
 }
@@ -126,7 +128,8 @@ void rt_end_saves(struct accel_run *run) {
   struct problem problem;
   if (!rt_saver_wait(&run->saves.saver, &problem)) rt_save_failed(run, &problem);
   if (run->model.weights == NULL || run->saves.interrupted) return;
-  if (rt_world_largest(rt_is_main() && !run->model.is_left) == 0) return;
+  const bool keeps = rt_keeps_files(run->program);
+  if (rt_world_largest(keeps && !run->model.is_left) == 0) return;
   if (rt_is_sharded(run->program, 0) && !rt_save_collect(run, STATES_LEFT, &problem)) rt_fail(&problem, 1);
-  if (rt_is_main() && !rt_leave_weights(run, &problem)) rt_fail(&problem, 1);
+  if (keeps && !rt_leave_weights(run, &problem)) rt_fail(&problem, 1);
 }

@@ -180,13 +180,13 @@ bool accel_load_is_due(struct accel_run *run) {
   return run->resumption.folder[0] != '\0';
 }
 
-/* What rank 0 alone does: it writes and reports. */
+/* What is done alone by those that write. */
 static bool open_files(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
   return rt_join(run->model.path, sizeof run->model.path, run->project_dir, "model.safetensors", problem) &&
          (run->resumption.continues || rt_outputs_spare_inputs(run, problem)) &&
-         rt_log_open(&run->reports.log, run->project_dir, program->sequence_length == 0,
-                     run->resumption.continues ? run->first_step : -1, problem);
+         (!rt_is_main() || rt_log_open(&run->reports.log, run->project_dir, program->sequence_length == 0,
+                                       run->resumption.continues ? run->first_step : -1, problem));
 }
 
 /* Where ranks divide the weights, `weights` is this one's part. */
@@ -203,10 +203,11 @@ static void fill(struct accel_run *run, void *weights) {
   if (!rt_input_start(run, &problem)) rt_fail(&problem, 1);
   /* Only now, when nothing of the input can be wrong any more, the first file is written. */
   run->saves.newest_time = rt_now();
-  if (!rt_is_main()) return;
+  if (!rt_keeps_files(program)) return;
   if (!open_files(run, &problem)) rt_fail(&problem, 1);
-  run->saves.saver.metrics = run->reports.log.metrics;
   run->saves.prints = rt_prints_of(&run->input.data);
+  if (!rt_is_main()) return;
+  run->saves.saver.metrics = run->reports.log.metrics;
   print_headline(run);
   rt_resume_tell(run);
 }

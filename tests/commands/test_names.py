@@ -146,7 +146,7 @@ def spellings():
         "num_train_epochs": "is training.epochs here",
         "--pp_degree": "is parallelism.pp here",
         "--cp_size": "is parallelism.cp here",
-        "--save_on_each_node": "is checkpoint.save_on_each_node here, refused so far",
+        "--save_on_each_node": "is checkpoint.save_on_each_node here",
         "FULL_SHARD": "parallelism.fsdp.sharding_strategy takes full_shard",
         "NO_SHARD": "parallelism.fsdp.sharding_strategy takes no_shard",
         "SHARDED_STATE_DICT": "parallelism.fsdp.state_dict_type takes sharded_state_dict",

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -192,6 +193,68 @@ class Across(unittest.TestCase):
             _, err = other.communicate(timeout=PATIENCE)
             self.assertEqual((other.returncode, err), (0, ""))
         self.assertEqual(self.finish(began[2]), self.wanted)
+
+
+class EachNode(unittest.TestCase):
+    """checkpoint.save_on_each_node: two nodes of two ranks, each in a folder of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.hosts = Hosts(2)
+        cls.addClassCleanup(cls.hosts.close)
+        job = job_of(4, 2, 8, devices={"nodes": 2, "per_node": 2, "timeout": TIMEOUT},
+                     checkpoint={"every": 2, "resume": "auto", "save_on_each_node": True})
+        cls.trainer = Ranks(4, job)
+        cls.folder = cls.trainer.folder
+        job["data"]["train"]["path"] = str(cls.folder / "corpus.txt")
+        cls.trainer.write()
+        cls.trainer.build()
+        program = cls.folder / "apart.sh"
+        program.write_text(f'#!/bin/sh\nmkdir -p {cls.folder}/$(hostname)\ncd {cls.folder}/$(hostname) && exec {cls.folder}/trainer "$@"\n')
+        program.chmod(0o755)
+
+    def run_ranks(self, program="apart.sh"):
+        command = [GENERATOR, "launch", "--hosts", self.hosts.names(), self.folder / "job.yaml", self.folder / program,
+                   "--project-dir", "run"]
+        return subprocess.run(self.hosts.on(0, *command), cwd=self.folder, env=self.hosts.environment(), capture_output=True, text=True,
+                              timeout=PATIENCE)
+
+    def files(self, host):
+        run = self.folder / f"host{host}" / "run"
+        return {str(path.relative_to(run)): path.read_bytes() for path in run.rglob("*") if path.is_file() and path.name != "metrics.jsonl"}
+
+    def refused(self, message, program="apart.sh"):
+        result = self.run_ranks(program)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn(message, result.stderr)
+
+    def test_saves_and_resumes(self):
+        result = self.run_ranks()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        saved, checkpoints = self.files(0), self.folder / "host1" / "run" / "checkpoints"
+        self.assertIn("model.safetensors", saved)
+        self.assertIn("checkpoints/checkpoint_3/optimizer.safetensors", saved)
+        self.assertEqual(saved, self.files(1))
+        self.assertEqual([(self.folder / f"host{host}" / "run" / "metrics.jsonl").exists() for host in (0, 1)], [True, False])
+        # The newest that both have is the third one; what follows gets a number of its own.
+        shutil.rmtree(checkpoints / "checkpoint_3")
+        shutil.rmtree(self.folder / "host0" / "run" / "checkpoints" / "checkpoint_1")
+        os.remove(checkpoints.parent / "model.safetensors")
+        result = self.run_ranks()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("resumes from run/checkpoints/checkpoint_2, step 6", result.stdout)
+        again = [self.files(host) for host in (0, 1)]
+        self.assertEqual([files["model.safetensors"] for files in again], 2 * [saved["model.safetensors"]])
+        for name in ("model.safetensors", "optimizer.safetensors"):
+            self.assertEqual([files[f"checkpoints/checkpoint_4/{name}"] for files in again], 2 * [saved[f"checkpoints/checkpoint_3/{name}"]])
+        shutil.rmtree(checkpoints / "checkpoint_4")
+        shutil.copytree(checkpoints / "checkpoint_0", checkpoints / "checkpoint_4")
+        self.refused("run/checkpoints/checkpoint_4: is another checkpoint than that of rank 0")
+        shutil.rmtree(checkpoints)
+        self.refused("run/checkpoints: has no whole checkpoint that other nodes have, too")
+
+    def test_folder_of_all(self):
+        self.refused("each node saves in a folder of its own", "trainer")
 
 
 if __name__ == "__main__":

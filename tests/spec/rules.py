@@ -148,7 +148,9 @@ def ranks_hold(job):
     if job.get("devices", {}).get("numa_affinity") and job["devices"].get("per_node", 1) == 1:
         return False
     if job.get("devices", {}).get("nodes", 1) > 1 and job.get("checkpoint", {}).get("save_on_each_node"):
-        return False
+        others = "local_sgd_steps" in axes or "source" in job.get("hooks", {}) or job["devices"].get("kind", "cpu") == "cuda"
+        if others or shards > 1 or any(axes.get(axis, 1) != 1 for axis in ("tp", "ep")):
+            return False
     data = job.get("data", {})
     if ranks > 1 and data.get("split_batches") and (data["batch_size"] == "auto" or data["batch_size"] % ranks):
         return False
