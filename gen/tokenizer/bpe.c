@@ -8,12 +8,12 @@ struct merge {
 };
 
 /* A pair of neighbours that can be joined. */
-struct pair {
+struct bpe_pair {
   uint32_t rank, at; /* the index of the left symbol */
   uint32_t left, right, joined;
 };
 
-struct symbol {
+struct bpe_symbol {
   uint32_t token;
   int32_t before, after; /* -1: none */
 };
@@ -22,9 +22,6 @@ struct bpe {
   struct merge *merges;
   size_t mask;
   uint32_t count;
-  struct pair *heap;
-  struct symbol *symbols;
-  size_t n_heap, capacity; /* capacity: of symbols; the heap has three times as many */
 };
 
 struct bpe *bpe_new(size_t most) {
@@ -42,8 +39,6 @@ struct bpe *bpe_new(size_t most) {
 void bpe_free(struct bpe *bpe) {
   if (bpe == NULL) return;
   free(bpe->merges);
-  free(bpe->heap);
-  free(bpe->symbols);
   free(bpe);
 }
 
@@ -60,69 +55,76 @@ void bpe_merge(struct bpe *bpe, uint32_t left, uint32_t right, uint32_t joined) 
   *find(bpe, left, right) = (struct merge){left, right, joined, ++bpe->count}; /* of two of the same the last counts */
 }
 
-static bool is_before(const struct pair *a, const struct pair *b) {
+static bool is_before(const struct bpe_pair *a, const struct bpe_pair *b) {
   return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
 }
 
-static void push(struct bpe *bpe, struct pair pair) {
-  size_t at = bpe->n_heap++;
-  for (; at > 0 && is_before(&pair, &bpe->heap[(at - 1) / 2]); at = (at - 1) / 2)
-    bpe->heap[at] = bpe->heap[(at - 1) / 2];
-  bpe->heap[at] = pair;
+static void push(struct bpe_scratch *scratch, struct bpe_pair pair) {
+  size_t at = scratch->n_heap++;
+  for (; at > 0 && is_before(&pair, &scratch->heap[(at - 1) / 2]); at = (at - 1) / 2)
+    scratch->heap[at] = scratch->heap[(at - 1) / 2];
+  scratch->heap[at] = pair;
 }
 
-static struct pair pop(struct bpe *bpe) {
-  struct pair first = bpe->heap[0], last = bpe->heap[--bpe->n_heap];
+static struct bpe_pair pop(struct bpe_scratch *scratch) {
+  struct bpe_pair first = scratch->heap[0], last = scratch->heap[--scratch->n_heap];
   size_t at = 0;
-  for (size_t next; (next = 2 * at + 1) < bpe->n_heap; at = next) {
-    if (next + 1 < bpe->n_heap && is_before(&bpe->heap[next + 1], &bpe->heap[next])) next++;
-    if (!is_before(&bpe->heap[next], &last)) break;
-    bpe->heap[at] = bpe->heap[next];
+  for (size_t next; (next = 2 * at + 1) < scratch->n_heap; at = next) {
+    if (next + 1 < scratch->n_heap && is_before(&scratch->heap[next + 1], &scratch->heap[next])) next++;
+    if (!is_before(&scratch->heap[next], &last)) break;
+    scratch->heap[at] = scratch->heap[next];
   }
-  bpe->heap[at] = last;
+  scratch->heap[at] = last;
   return first;
 }
 
 /* Notes that the symbol and the one after it can be joined, if they can. */
-static void note(struct bpe *bpe, int32_t at) {
-  if (at < 0 || bpe->symbols[at].after < 0) return;
-  uint32_t left = bpe->symbols[at].token, right = bpe->symbols[bpe->symbols[at].after].token;
+static void note(const struct bpe *bpe, struct bpe_scratch *scratch, int32_t at) {
+  if (at < 0 || scratch->symbols[at].after < 0) return;
+  uint32_t left = scratch->symbols[at].token, right = scratch->symbols[scratch->symbols[at].after].token;
   const struct merge *merge = find(bpe, left, right);
-  if (merge->rank != 0) push(bpe, (struct pair){merge->rank, (uint32_t)at, left, right, merge->joined});
+  if (merge->rank != 0) push(scratch, (struct bpe_pair){merge->rank, (uint32_t)at, left, right, merge->joined});
 }
 
-static bool reserve(struct bpe *bpe, size_t count) {
-  if (count <= bpe->capacity) return true;
+static bool reserve(struct bpe_scratch *scratch, size_t count) {
+  if (count <= scratch->capacity) return true;
   if (count > INT32_MAX / 4) return false;
-  free(bpe->heap);
-  free(bpe->symbols);
-  bpe->heap = malloc(3 * count * sizeof *bpe->heap); /* each join notes two more, and there are fewer than count */
-  bpe->symbols = malloc(count * sizeof *bpe->symbols);
-  bpe->capacity = bpe->heap != NULL && bpe->symbols != NULL ? count : 0;
-  return bpe->capacity > 0;
+  free(scratch->heap);
+  free(scratch->symbols);
+  scratch->heap =
+      malloc(3 * count * sizeof *scratch->heap); /* each join notes two more, and there are fewer than count */
+  scratch->symbols = malloc(count * sizeof *scratch->symbols);
+  scratch->capacity = scratch->heap != NULL && scratch->symbols != NULL ? count : 0;
+  return scratch->capacity > 0;
 }
 
-bool bpe_join(struct bpe *bpe, uint32_t *tokens, size_t *count) {
+bool bpe_join(const struct bpe *bpe, struct bpe_scratch *scratch, uint32_t *tokens, size_t *count) {
   int32_t n = (int32_t)*count;
   if (*count < 2) return true;
-  if (!reserve(bpe, *count)) return false;
-  for (int32_t i = 0; i < n; i++) bpe->symbols[i] = (struct symbol){tokens[i], i - 1, i + 1 < n ? i + 1 : -1};
-  bpe->n_heap = 0;
-  for (int32_t i = 0; i + 1 < n; i++) note(bpe, i);
-  while (bpe->n_heap > 0) {
-    struct pair pair = pop(bpe);
-    struct symbol *left = &bpe->symbols[pair.at];
+  if (!reserve(scratch, *count)) return false;
+  for (int32_t i = 0; i < n; i++) scratch->symbols[i] = (struct bpe_symbol){tokens[i], i - 1, i + 1 < n ? i + 1 : -1};
+  scratch->n_heap = 0;
+  for (int32_t i = 0; i + 1 < n; i++) note(bpe, scratch, i);
+  while (scratch->n_heap > 0) {
+    struct bpe_pair pair = pop(scratch);
+    struct bpe_symbol *left = &scratch->symbols[pair.at];
     /* What was noted before one of the two changed is no pair any more. A symbol that is gone has no neighbours. */
-    if (left->after < 0 || left->token != pair.left || bpe->symbols[left->after].token != pair.right) continue;
-    struct symbol *right = &bpe->symbols[left->after];
+    if (left->after < 0 || left->token != pair.left || scratch->symbols[left->after].token != pair.right) continue;
+    struct bpe_symbol *right = &scratch->symbols[left->after];
     left->token = pair.joined;
     left->after = right->after;
-    if (left->after >= 0) bpe->symbols[left->after].before = (int32_t)pair.at;
+    if (left->after >= 0) scratch->symbols[left->after].before = (int32_t)pair.at;
     right->after = -1;
-    note(bpe, left->before);
-    note(bpe, (int32_t)pair.at);
+    note(bpe, scratch, left->before);
+    note(bpe, scratch, (int32_t)pair.at);
   }
   *count = 0;
-  for (int32_t i = 0; i >= 0; i = bpe->symbols[i].after) tokens[(*count)++] = bpe->symbols[i].token;
+  for (int32_t i = 0; i >= 0; i = scratch->symbols[i].after) tokens[(*count)++] = scratch->symbols[i].token;
   return true;
+}
+
+void bpe_scratch_free(struct bpe_scratch *scratch) {
+  free(scratch->heap);
+  free(scratch->symbols);
+  *scratch = (struct bpe_scratch){0};
 }

@@ -17,7 +17,16 @@ void bpe_free(struct bpe *bpe);
 /* Adds the merge of the next rank. */
 void bpe_merge(struct bpe *bpe, uint32_t left, uint32_t right, uint32_t joined);
 
-/* Joins tokens[0 … count - 1] in place; returns how many are left. False without memory. */
-bool bpe_join(struct bpe *bpe, uint32_t *tokens, size_t *count);
+/* What joining needs while it runs; zero to begin with. */
+struct bpe_scratch {
+  struct bpe_pair *heap;
+  struct bpe_symbol *symbols;
+  size_t n_heap, capacity; /* capacity: of symbols; the heap has three times as many */
+};
+
+/* Joins tokens[0 … *count - 1] in place; *count: how many are left. False without memory. */
+bool bpe_join(const struct bpe *bpe, struct bpe_scratch *scratch, uint32_t *tokens, size_t *count);
+
+void bpe_scratch_free(struct bpe_scratch *scratch);
 
 #endif

@@ -9,7 +9,6 @@
 void model_free(struct model_data *data) {
   bpe_free(data->bpe);
   free((void *)data->scores);
-  free(data->paths);
 }
 
 bool model_knows_all(const struct model_data *data) {
@@ -65,10 +64,11 @@ static bool read_words(const struct reading *reading, const json_t *model) {
   return read_vocabulary(reading, model) && read_unknown(reading, model);
 }
 
-static enum word_result encode_whole(struct tokenizer *tokenizer, const char *word, size_t size, size_t *count) {
+static enum word_result encode_whole(struct encoder *encoder, const char *word, size_t size, size_t *count) {
+  const struct tokenizer *tokenizer = encoder->tokenizer;
   *count = 1;
-  if (!trie_find(tokenizer->vocabulary, word, size, tokenizer->tokens)) tokenizer->tokens[0] = tokenizer->data.unknown;
-  return tokenizer->tokens[0] != TOKEN_NONE ? WORD_ENCODED : WORD_UNKNOWN;
+  if (!trie_find(tokenizer->vocabulary, word, size, encoder->tokens)) encoder->tokens[0] = tokenizer->data.unknown;
+  return encoder->tokens[0] != TOKEN_NONE ? WORD_ENCODED : WORD_UNKNOWN;
 }
 
 const struct model model_word_level = {"WordLevel", read_words, encode_whole};

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct encoder;
 struct reading;
-struct tokenizer;
 
 #define TOKEN_NONE UINT32_MAX
 
@@ -33,8 +33,6 @@ struct model_data {
   size_t most_characters; /* … a longer word is unknown */
   const double *scores;   /* Unigram: by token */
   double unknown_score;
-  struct best_path *paths;
-  size_t n_paths;
 };
 
 enum word_result { WORD_ENCODED, WORD_NO_MEMORY, WORD_UNKNOWN };
@@ -43,8 +41,8 @@ struct model {
   const char *type; /* as tokenizer.json names it */
   /* Reads the file's model, and the vocabulary. False with a problem. */
   bool (*read)(const struct reading *reading, const json_t *model);
-  /* The tokens of a word, valid UTF-8 and not empty, into tokenizer->tokens, *count of them. */
-  enum word_result (*encode)(struct tokenizer *tokenizer, const char *word, size_t size, size_t *count);
+  /* The tokens of a word, valid UTF-8 and not empty, into encoder->tokens, *count of them. */
+  enum word_result (*encode)(struct encoder *encoder, const char *word, size_t size, size_t *count);
 };
 
 extern const struct model model_bpe, model_unigram, model_word_level, model_word_piece;

@@ -115,14 +115,16 @@ static bool is_token(const struct tokenizer *tokenizer, const char *word, size_t
   return trie_token(tokenizer->vocabulary, node, token);
 }
 
-static size_t put_bytes(struct tokenizer *tokenizer, const char *word, size_t size) {
-  for (size_t i = 0; i < size; i++) tokenizer->tokens[i] = tokenizer->data.bytes[i + 1 == size][(unsigned char)word[i]];
+static size_t put_bytes(struct encoder *encoder, const char *word, size_t size) {
+  for (size_t i = 0; i < size; i++)
+    encoder->tokens[i] = encoder->tokenizer->data.bytes[i + 1 == size][(unsigned char)word[i]];
   return size;
 }
 
 /* Unknown characters that wait to become one token or several, as the library has them: bytes that stand for a
  * character do not end such a run, and come before it. */
-static size_t put_characters(struct tokenizer *tokenizer, const char *word, size_t size) {
+static size_t put_characters(struct encoder *encoder, const char *word, size_t size) {
+  const struct tokenizer *tokenizer = encoder->tokenizer;
   const struct model_data *data = &tokenizer->data;
   size_t count = 0, length;
   bool waits = false;
@@ -133,27 +135,27 @@ static size_t put_characters(struct tokenizer *tokenizer, const char *word, size
     if (at + length == size) node = trie_walk(tokenizer->vocabulary, node, data->suffix, strlen(data->suffix));
     bool known = trie_token(tokenizer->vocabulary, node, &token), falls = !known && data->falls_back;
     for (size_t i = 0; falls && i < length; i++) falls = data->fallback[(unsigned char)word[at + i]] != TOKEN_NONE;
-    for (size_t i = 0; falls && i < length; i++)
-      tokenizer->tokens[count++] = data->fallback[(unsigned char)word[at + i]];
+    for (size_t i = 0; falls && i < length; i++) encoder->tokens[count++] = data->fallback[(unsigned char)word[at + i]];
     if (falls) continue;
-    if (waits && (known || !data->fuses_unknown)) tokenizer->tokens[count++] = data->unknown;
-    if (known) tokenizer->tokens[count++] = token;
+    if (waits && (known || !data->fuses_unknown)) encoder->tokens[count++] = data->unknown;
+    if (known) encoder->tokens[count++] = token;
     waits = !known;
   }
-  if (waits) tokenizer->tokens[count++] = data->unknown;
+  if (waits) encoder->tokens[count++] = data->unknown;
   return count;
 }
 
-static enum word_result encode(struct tokenizer *tokenizer, const char *word, size_t size, size_t *count) {
+static enum word_result encode(struct encoder *encoder, const char *word, size_t size, size_t *count) {
+  const struct tokenizer *tokenizer = encoder->tokenizer;
   uint32_t whole;
-  if (!tokenizer_reserve(tokenizer, size)) return WORD_NO_MEMORY;
+  if (!encoder_reserve(encoder, size)) return WORD_NO_MEMORY;
   if (tokenizer->data.ignores_merges && is_token(tokenizer, word, size, &whole)) {
-    tokenizer->tokens[0] = whole;
+    encoder->tokens[0] = whole;
     *count = 1;
     return WORD_ENCODED;
   }
-  *count = tokenizer->maps_bytes ? put_bytes(tokenizer, word, size) : put_characters(tokenizer, word, size);
-  return bpe_join(tokenizer->data.bpe, tokenizer->tokens, count) ? WORD_ENCODED : WORD_NO_MEMORY;
+  *count = tokenizer->maps_bytes ? put_bytes(encoder, word, size) : put_characters(encoder, word, size);
+  return bpe_join(tokenizer->data.bpe, &encoder->bpe, encoder->tokens, count) ? WORD_ENCODED : WORD_NO_MEMORY;
 }
 
 const struct model model_bpe = {"BPE", read_bpe, encode};

@@ -53,9 +53,10 @@ static void offer(struct best_path *path, double score, size_t from, uint32_t to
 
 /* The ways from a byte of a word on: by every token that begins there, and by an unknown character where none is as
  * long as the character. */
-static bool go_on(const struct tokenizer *tokenizer, const char *word, size_t size, size_t at, size_t length) {
+static bool go_on(const struct encoder *encoder, const char *word, size_t size, size_t at, size_t length) {
+  const struct tokenizer *tokenizer = encoder->tokenizer;
   const struct model_data *data = &tokenizer->data;
-  struct best_path *paths = data->paths;
+  struct best_path *paths = encoder->paths;
   uint32_t node = TRIE_ROOT, token;
   bool single = false;
   for (size_t end = at + 1; end <= size && node != TRIE_NONE; end++) {
@@ -82,34 +83,35 @@ static size_t put_before(const struct tokenizer *tokenizer, const char *text, si
   return count;
 }
 
-static bool reserve_paths(struct model_data *data, size_t count) {
-  if (count <= data->n_paths) return true;
-  struct best_path *grown = realloc(data->paths, count * sizeof *grown);
+static bool reserve_paths(struct encoder *encoder, size_t count) {
+  if (count <= encoder->n_paths) return true;
+  struct best_path *grown = realloc(encoder->paths, count * sizeof *grown);
   if (grown == NULL) return false;
-  data->paths = grown;
-  data->n_paths = count;
+  encoder->paths = grown;
+  encoder->n_paths = count;
   return true;
 }
 
-static enum word_result encode(struct tokenizer *tokenizer, const char *word, size_t size, size_t *count) {
-  struct model_data *data = &tokenizer->data;
-  if (!reserve_paths(data, size + 1) || !tokenizer_reserve(tokenizer, size)) return WORD_NO_MEMORY;
-  for (size_t i = 0; i <= size; i++) data->paths[i] = (struct best_path){.from = SIZE_MAX};
-  data->paths[0].score = 0;
+static enum word_result encode(struct encoder *encoder, const char *word, size_t size, size_t *count) {
+  const struct tokenizer *tokenizer = encoder->tokenizer;
+  const struct model_data *data = &tokenizer->data;
+  if (!reserve_paths(encoder, size + 1) || !encoder_reserve(encoder, size)) return WORD_NO_MEMORY;
+  for (size_t i = 0; i <= size; i++) encoder->paths[i] = (struct best_path){.from = SIZE_MAX};
+  encoder->paths[0].score = 0;
   for (size_t at = 0, length; at < size; at += length) {
     character_at(word + at, size - at, &length);
-    if (!go_on(tokenizer, word, size, at, length)) return WORD_UNKNOWN;
+    if (!go_on(encoder, word, size, at, length)) return WORD_UNKNOWN;
   }
-  uint32_t *end = tokenizer->tokens + size;
+  uint32_t *end = encoder->tokens + size;
   *count = 0;
   for (size_t to = size, from; to > 0; to = from) {
-    uint32_t token = data->paths[to].token;
-    from = data->paths[to].from;
-    while (token == data->unknown && from > 0 && data->paths[from].token == data->unknown)
-      from = data->paths[from].from;
+    uint32_t token = encoder->paths[to].token;
+    from = encoder->paths[to].from;
+    while (token == data->unknown && from > 0 && encoder->paths[from].token == data->unknown)
+      from = encoder->paths[from].from;
     *count = put_before(tokenizer, word + from, to - from, end, *count);
   }
-  for (size_t i = 0; i < *count; i++) tokenizer->tokens[i] = end[(ptrdiff_t)i - (ptrdiff_t)*count];
+  for (size_t i = 0; i < *count; i++) encoder->tokens[i] = end[(ptrdiff_t)i - (ptrdiff_t)*count];
   return WORD_ENCODED;
 }
 

@@ -35,18 +35,19 @@ static size_t characters_of(const char *text, size_t size) {
   return count;
 }
 
-static enum word_result encode(struct tokenizer *tokenizer, const char *word, size_t size, size_t *count) {
+static enum word_result encode(struct encoder *encoder, const char *word, size_t size, size_t *count) {
+  const struct tokenizer *tokenizer = encoder->tokenizer;
   const struct model_data *data = &tokenizer->data;
   bool known = characters_of(word, size) <= data->most_characters;
-  if (!tokenizer_reserve(tokenizer, size)) return WORD_NO_MEMORY;
+  if (!encoder_reserve(encoder, size)) return WORD_NO_MEMORY;
   *count = 0;
   for (size_t at = 0, length; known && at < size; at += length) {
     length = longest(tokenizer->vocabulary, at == 0 ? TRIE_ROOT : data->continues, word + at, size - at,
-                     &tokenizer->tokens[*count]);
+                     &encoder->tokens[*count]);
     known = length > 0;
     ++*count;
   }
-  if (!known) tokenizer->tokens[0] = data->unknown, *count = 1;
+  if (!known) encoder->tokens[0] = data->unknown, *count = 1;
   return WORD_ENCODED;
 }
 

@@ -53,13 +53,21 @@ struct tokenizer {
   size_t n_added;
   bool begins_added[256];      /* by first byte */
   void *word_end, *word_begin; /* pcre2_code: a character of a word at that end of a text */
+};
+
+struct encoder {
+  const struct tokenizer *tokenizer;
   struct cached *cache;
   uint32_t *tokens; /* of the word at hand */
   size_t capacity;
+  struct bpe_scratch bpe;
+  struct best_path *paths; /* Unigram's */
+  size_t n_paths;
+  void *match; /* pcre2_match_data */
 };
 
 /* Room for `count` tokens of a word. False without memory. */
-bool tokenizer_reserve(struct tokenizer *tokenizer, size_t count);
+bool encoder_reserve(struct encoder *encoder, size_t count);
 
 /* The character that stands for a byte (bytes_to_unicode of GPT-2's encoder.py): itself where it is printable, else the
  * next one from 256 on. */

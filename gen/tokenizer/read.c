@@ -122,8 +122,6 @@ static bool read_all(const struct reading *reading, const char *text, size_t siz
     return rt_help(reading->problem, "give a tokenizer.json as the library tokenizers writes it");
   }
   if (!json_is_object(tokenizer->root)) return reading_refuse(reading, "the file", "this is no tokenizer");
-  tokenizer->cache = calloc(CACHED_WORDS, sizeof *tokenizer->cache);
-  if (tokenizer->cache == NULL || !tokenizer_reserve(tokenizer, 64)) return reading_no_memory(reading);
   return read_normalizer(reading, json_object_get(tokenizer->root, "normalizer")) &&
          read_pre_tokenizer(reading, json_object_get(tokenizer->root, "pre_tokenizer")) && read_model(reading) &&
          read_all_added(reading);
@@ -147,8 +145,6 @@ void tokenizer_free(struct tokenizer *tokenizer) {
   pcre2_code_free(tokenizer->word_end);
   pcre2_code_free(tokenizer->word_begin);
   free(tokenizer->added);
-  free(tokenizer->cache);
-  free(tokenizer->tokens);
   json_decref(tokenizer->root);
   free(tokenizer);
 }

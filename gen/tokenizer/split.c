@@ -64,8 +64,6 @@ void *split_compile(const char *expression, char *error, size_t size) {
 bool splitter_add(struct splitter *splitter, const char *expression, enum split_behavior behavior, bool inverted,
                   char *error, size_t size) {
   if (splitter->count == SPLIT_MOST) return snprintf(error, size, "more than %d splits", SPLIT_MOST), false;
-  if (splitter->match == NULL) splitter->match = pcre2_match_data_create(1, NULL);
-  if (splitter->match == NULL) return snprintf(error, size, "no memory"), false;
   void *code = split_compile(expression, error, size);
   if (code != NULL) splitter->splits[splitter->count++] = (struct split){code, behavior, inverted};
   return code != NULL;
@@ -73,7 +71,6 @@ bool splitter_add(struct splitter *splitter, const char *expression, enum split_
 
 void splitter_free(struct splitter *splitter) {
   for (int i = 0; i < splitter->count; i++) pcre2_code_free(splitter->splits[i].code);
-  pcre2_match_data_free(splitter->match);
   *splitter = (struct splitter){0};
 }
 
@@ -81,42 +78,41 @@ void splitter_free(struct splitter *splitter) {
 
 /* The match that begins at `at` in the piece of a level, or what is before the next one: its end, and whether it counts
  * as a match. */
-static size_t element(const struct splitting *splitting, const struct splitter *splitter, int level, size_t at,
-                      bool *matches) {
-  const struct split *split = &splitter->splits[level];
+static size_t element(const struct splitting *splitting, int level, size_t at, bool *matches) {
+  const struct split *split = &splitting->splitter->splits[level];
   size_t from = splitting->levels[level].from, to = splitting->levels[level].to;
   int found = pcre2_match(split->code, (PCRE2_SPTR)splitting->text + from, to - from, at - from,
-                          PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, splitter->match, NULL);
+                          PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, splitting->match, NULL);
   *matches = split->inverted;
   if (found < 0) return to; /* none is left, or it would take too long to say */
-  const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(splitter->match);
+  const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(splitting->match);
   if (ends[0] > at - from) return from + ends[0];
   *matches = !split->inverted;
   return from + ends[1];
 }
 
 /* Where the next piece of a level begins, from `at` on: what is removed is passed over. */
-static size_t piece_begin(const struct splitting *splitting, const struct splitter *splitter, int level, size_t at) {
+static size_t piece_begin(const struct splitting *splitting, int level, size_t at) {
   size_t to = splitting->levels[level].to;
-  if (level >= splitter->count || splitter->splits[level].behavior != SPLIT_REMOVED) return at;
+  if (level >= splitting->splitter->count || splitting->splitter->splits[level].behavior != SPLIT_REMOVED) return at;
   bool matches = true;
   for (size_t end; at < to; at = end) {
-    end = element(splitting, splitter, level, at, &matches);
+    end = element(splitting, level, at, &matches);
     if (!matches) break;
   }
   return at;
 }
 
 /* The end of the piece that begins where a level is. */
-static size_t piece_end(const struct splitting *splitting, const struct splitter *splitter, int level) {
+static size_t piece_end(const struct splitting *splitting, int level) {
   size_t to = splitting->levels[level].to;
-  if (level >= splitter->count) return to;
-  enum split_behavior behavior = splitter->splits[level].behavior;
+  if (level >= splitting->splitter->count) return to;
+  enum split_behavior behavior = splitting->splitter->splits[level].behavior;
   bool matches, next_matches;
-  size_t end = element(splitting, splitter, level, splitting->levels[level].at, &matches);
+  size_t end = element(splitting, level, splitting->levels[level].at, &matches);
   if (behavior == SPLIT_ISOLATED || behavior == SPLIT_REMOVED) return end;
   for (size_t next; end < to; end = next) {
-    next = element(splitting, splitter, level, end, &next_matches);
+    next = element(splitting, level, end, &next_matches);
     bool joins = behavior == SPLIT_CONTIGUOUS             ? matches == next_matches
                  : behavior == SPLIT_MERGED_WITH_PREVIOUS ? !matches && next_matches
                                                           : matches && !next_matches;
@@ -126,14 +122,14 @@ static size_t piece_end(const struct splitting *splitting, const struct splitter
   return end;
 }
 
-void splitting_begin(struct splitting *splitting, const struct splitter *splitter, const char *text, size_t size,
-                     size_t done) {
-  *splitting = (struct splitting){.text = text, .done = done, .between = true};
+void splitting_begin(struct splitting *splitting, const struct splitter *splitter, void *match, const char *text,
+                     size_t size, size_t done) {
+  *splitting = (struct splitting){.splitter = splitter, .match = match, .text = text, .done = done, .between = true};
   splitting->levels[0].to = size;
-  splitting->levels[0].at = piece_begin(splitting, splitter, 0, done);
+  splitting->levels[0].at = piece_begin(splitting, 0, done);
 }
 
-bool splitting_next(struct splitting *splitting, const struct splitter *splitter, size_t *from, size_t *to) {
+bool splitting_next(struct splitting *splitting, size_t *from, size_t *to) {
   for (;;) {
     int level = splitting->level;
     if (splitting->levels[level].at == splitting->levels[level].to) {
@@ -142,13 +138,13 @@ bool splitting_next(struct splitting *splitting, const struct splitter *splitter
       continue;
     }
     *from = splitting->levels[level].at;
-    *to = piece_end(splitting, splitter, level);
-    splitting->levels[level].at = piece_begin(splitting, splitter, level, *to);
-    if (level + 1 >= splitter->count) break;
+    *to = piece_end(splitting, level);
+    splitting->levels[level].at = piece_begin(splitting, level, *to);
+    if (level + 1 >= splitting->splitter->count) break;
     splitting->level++;
     splitting->levels[level + 1].from = *from;
     splitting->levels[level + 1].to = *to;
-    splitting->levels[level + 1].at = piece_begin(splitting, splitter, level + 1, *from);
+    splitting->levels[level + 1].at = piece_begin(splitting, level + 1, *from);
   }
   splitting->between = true; /* no level below the first is inside of a piece */
   for (int i = 1; i <= splitting->level; i++) splitting->between &= splitting->levels[i].at == splitting->levels[i].to;

@@ -24,7 +24,6 @@ struct splitter {
     enum split_behavior behavior;
     bool inverted; /* what is between two matches counts as the match */
   } splits[SPLIT_MOST];
-  void *match; /* pcre2_match_data */
   int count;
 };
 
@@ -40,6 +39,8 @@ void splitter_free(struct splitter *splitter);
 
 /* A text, valid UTF-8, and how far each expression is in its piece of it. */
 struct splitting {
+  const struct splitter *splitter;
+  void *match; /* pcre2_match_data, the caller's */
   const char *text;
   struct {
     size_t from, to, at; /* at: where the next piece begins, and `to` where there is none */
@@ -49,11 +50,11 @@ struct splitting {
   bool between; /* at that */
 };
 
-/* Begins with a text of `size` bytes, of which `done` were cut before. */
-void splitting_begin(struct splitting *splitting, const struct splitter *splitter, const char *text, size_t size,
-                     size_t done);
+/* Begins with a text of `size` bytes, of which `done` were cut before; `match` is for this text alone until its end. */
+void splitting_begin(struct splitting *splitting, const struct splitter *splitter, void *match, const char *text,
+                     size_t size, size_t done);
 
 /* The next word, `from` to `to` in the text; false at its end. */
-bool splitting_next(struct splitting *splitting, const struct splitter *splitter, size_t *from, size_t *to);
+bool splitting_next(struct splitting *splitting, size_t *from, size_t *to);
 
 #endif

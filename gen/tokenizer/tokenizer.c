@@ -10,37 +10,58 @@
 
 /* ---- Words ---- */
 
-bool tokenizer_reserve(struct tokenizer *tokenizer, size_t count) {
-  if (count <= tokenizer->capacity) return true;
-  uint32_t *grown = realloc(tokenizer->tokens, count * sizeof *grown);
+struct encoder *encoder_new(const struct tokenizer *tokenizer) {
+  struct encoder *encoder = calloc(1, sizeof *encoder);
+  if (encoder == NULL) return NULL;
+  encoder->tokenizer = tokenizer;
+  encoder->cache = calloc(CACHED_WORDS, sizeof *encoder->cache);
+  encoder->match = pcre2_match_data_create(1, NULL);
+  if (encoder->cache != NULL && encoder->match != NULL && encoder_reserve(encoder, 64)) return encoder;
+  encoder_free(encoder);
+  return NULL;
+}
+
+void encoder_free(struct encoder *encoder) {
+  if (encoder == NULL) return;
+  bpe_scratch_free(&encoder->bpe);
+  pcre2_match_data_free(encoder->match);
+  free(encoder->cache);
+  free(encoder->tokens);
+  free(encoder->paths);
+  free(encoder);
+}
+
+bool encoder_reserve(struct encoder *encoder, size_t count) {
+  if (count <= encoder->capacity) return true;
+  uint32_t *grown = realloc(encoder->tokens, count * sizeof *grown);
   if (grown == NULL) return false;
-  tokenizer->tokens = grown;
-  tokenizer->capacity = count;
+  encoder->tokens = grown;
+  encoder->capacity = count;
   return true;
 }
 
 /* The tokens of a word that was met before, of which there are many in a text: the last one of each slot. */
-static struct cached *cached_word(struct tokenizer *tokenizer, const char *word, size_t size) {
+static struct cached *cached_word(struct encoder *encoder, const char *word, size_t size) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
   for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)word[i]) * UINT64_C(0x100000001b3);
-  return &tokenizer->cache[(hash ^ hash >> 32) % CACHED_WORDS];
+  return &encoder->cache[(hash ^ hash >> 32) % CACHED_WORDS];
 }
 
-/* The tokens of a word, in tokenizer->tokens. */
-static enum word_result encode_word(struct tokenizer *tokenizer, const char *word, size_t size, size_t *count) {
-  if (size > CACHED_BYTES) return tokenizer->model->encode(tokenizer, word, size, count);
-  struct cached *cached = cached_word(tokenizer, word, size);
+/* The tokens of a word, in encoder->tokens. */
+static enum word_result encode_word(struct encoder *encoder, const char *word, size_t size, size_t *count) {
+  if (size > CACHED_BYTES) return encoder->tokenizer->model->encode(encoder, word, size, count);
+  struct cached *cached = cached_word(encoder, word, size);
   if (cached->size == size && memcmp(cached->word, word, size) == 0) {
     *count = cached->count;
-    memcpy(tokenizer->tokens, cached->tokens, *count * sizeof *cached->tokens);
+    memcpy(encoder->tokens, cached->tokens, *count * sizeof *cached->tokens);
     return WORD_ENCODED;
   }
-  enum word_result result = tokenizer->model->encode(tokenizer, word, size, count);
+  enum word_result result = encoder->tokenizer->model->encode(encoder, word, size, count);
   if (result != WORD_ENCODED) return result;
   cached->size = (uint8_t)size;
   cached->count = (uint8_t)*count;
   memcpy(cached->word, word, size);
-  memcpy(cached->tokens, tokenizer->tokens, *count * sizeof *cached->tokens);
+  memcpy(cached->tokens, encoder->tokens, *count * sizeof *cached->tokens);
   return WORD_ENCODED;
 }
 
@@ -106,16 +127,16 @@ static struct added_match find_added(const struct tokenizer *tokenizer, bool nor
   return (struct added_match){NULL, size, size};
 }
 
-static size_t emit_added(struct tokenizer *tokenizer, const struct added_match *match) {
-  tokenizer->tokens[0] = match->added->token;
+static size_t emit_added(struct encoder *encoder, const struct added_match *match) {
+  encoder->tokens[0] = match->added->token;
   return 1;
 }
 
 /* ---- A text ---- */
 
-bool encoding_begin(struct encoding *encoding, struct tokenizer *tokenizer, const char *path, const char *text,
-                    size_t size, struct problem *problem) {
-  *encoding = (struct encoding){.tokenizer = tokenizer, .path = path, .text = text, .size = size};
+bool encoding_begin(struct encoding *encoding, struct encoder *encoder, const char *path, const char *text, size_t size,
+                    struct problem *problem) {
+  *encoding = (struct encoding){.encoder = encoder, .path = path, .text = text, .size = size};
   for (size_t at = 0; at < size;) {
     utf8proc_int32_t code;
     utf8proc_ssize_t left = (utf8proc_ssize_t)(size - at < 4 ? size - at : 4);
@@ -159,7 +180,7 @@ static void edit_segment(const struct prefix *prefix, const char *text, size_t s
 }
 
 static bool open_segment(struct encoding *encoding, size_t end, struct problem *problem) {
-  const struct tokenizer *tokenizer = encoding->tokenizer;
+  const struct tokenizer *tokenizer = encoding->encoder->tokenizer;
   const char *text = encoding->form + encoding->form_at;
   size_t size = end - encoding->form_at;
   const struct prefix *prefix = &tokenizer->prefix;
@@ -173,7 +194,7 @@ static bool open_segment(struct encoding *encoding, size_t end, struct problem *
   encoding->skipped -= done;
   encoding->segment_size = size;
   encoding->form_at = end;
-  splitting_begin(&encoding->splitting, &tokenizer->splitter, text, size, done);
+  splitting_begin(&encoding->splitting, &tokenizer->splitter, encoding->encoder->match, text, size, done);
   encoding->has_segment = true;
   return true;
 }
@@ -186,7 +207,7 @@ static void close_segment(struct encoding *encoding) {
 
 /* The word with what is put before the pieces of a split. False without memory. */
 static bool edit_word(struct encoding *encoding, size_t from, const char **word, size_t *size) {
-  const struct prefix *prefix = &encoding->tokenizer->prefix;
+  const struct prefix *prefix = &encoding->encoder->tokenizer->prefix;
   if (prefix->text == NULL || prefix->level == 0 || encoding->splitting.levels[prefix->level].from != from ||
       (*size >= prefix->size && memcmp(*word, prefix->text, prefix->size) == 0))
     return true;
@@ -202,11 +223,11 @@ static bool edit_word(struct encoding *encoding, size_t from, const char **word,
 static bool next_word(struct encoding *encoding, size_t *count, struct problem *problem) {
   size_t from, to;
   *count = 0;
-  if (!splitting_next(&encoding->splitting, &encoding->tokenizer->splitter, &from, &to)) return true;
+  if (!splitting_next(&encoding->splitting, &from, &to)) return true;
   const char *word = encoding->splitting.text + from;
   size_t size = to - from;
   enum word_result result = WORD_NO_MEMORY;
-  if (edit_word(encoding, from, &word, &size)) result = encode_word(encoding->tokenizer, word, size, count);
+  if (edit_word(encoding, from, &word, &size)) result = encode_word(encoding->encoder, word, size, count);
   encoding->inside = encoding->before + encoding->splitting.done;
   if (result == WORD_ENCODED) return true;
   if (result == WORD_NO_MEMORY) return no_memory(problem, encoding->path);
@@ -218,7 +239,7 @@ static bool next_word(struct encoding *encoding, size_t *count, struct problem *
 /* ---- Parts: what is between the added tokens of a text ---- */
 
 static bool open_part(struct encoding *encoding, size_t end, struct problem *problem) {
-  const struct tokenizer *tokenizer = encoding->tokenizer;
+  const struct tokenizer *tokenizer = encoding->encoder->tokenizer;
   encoding->form = encoding->text + encoding->at;
   encoding->form_size = end - encoding->at;
   if (tokenizer->normalizers.count > 0) {
@@ -254,7 +275,7 @@ static bool next_of_part(struct encoding *encoding, size_t *count, struct proble
     if (encoding->form_at >= encoding->form_size) return true;
     if (!encoding->knows_form_next)
       encoding->form_next =
-          find_added(encoding->tokenizer, true, encoding->form, encoding->form_size, encoding->form_at);
+          find_added(encoding->encoder->tokenizer, true, encoding->form, encoding->form_size, encoding->form_at);
     const struct added_match *next = &encoding->form_next;
     encoding->knows_form_next = true;
     if (encoding->form_at < next->from) {
@@ -270,23 +291,23 @@ static bool next_of_part(struct encoding *encoding, size_t *count, struct proble
       continue;
     }
     encoding->inside = encoding->before;
-    *count = emit_added(encoding->tokenizer, next);
+    *count = emit_added(encoding->encoder, next);
     return true;
   }
 }
 
 bool encoding_next(struct encoding *encoding, const uint32_t **tokens, size_t *count, struct problem *problem) {
-  struct tokenizer *tokenizer = encoding->tokenizer;
+  struct encoder *encoder = encoding->encoder;
   *count = 0;
   while (encoding->has_part || encoding->at < encoding->size) {
     if (!encoding->has_part && (!encoding->knows_next || encoding->next.from < encoding->at)) {
-      encoding->next = find_added(tokenizer, false, encoding->text, encoding->size, encoding->at);
+      encoding->next = find_added(encoder->tokenizer, false, encoding->text, encoding->size, encoding->at);
       encoding->knows_next = true;
     }
     if (!encoding->has_part && encoding->next.from == encoding->at) {
       encoding->at = encoding->next.to;
       encoding->knows_next = false;
-      *count = emit_added(tokenizer, &encoding->next);
+      *count = emit_added(encoder, &encoding->next);
       break;
     }
     if (!encoding->has_part && !open_part(encoding, encoding->next.from, problem)) return false;
@@ -294,7 +315,7 @@ bool encoding_next(struct encoding *encoding, const uint32_t **tokens, size_t *c
     if (*count > 0) break;
     close_part(encoding);
   }
-  *tokens = tokenizer->tokens;
+  *tokens = encoder->tokens;
   return true;
 }
 

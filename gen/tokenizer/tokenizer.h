@@ -14,6 +14,7 @@
 
 struct added;
 struct tokenizer;
+struct encoder;
 
 /* Reads a tokenizer from the text of a tokenizer.json; `path` is for messages. NULL with a problem. */
 struct tokenizer *tokenizer_read(const char *path, const char *text, size_t size, struct problem *problem);
@@ -26,6 +27,12 @@ uint32_t tokenizer_vocabulary(const struct tokenizer *tokenizer);
 /* The number of a token by its text, an added one or one of the vocabulary's. False: there is none. */
 bool tokenizer_find(const struct tokenizer *tokenizer, const char *text, uint32_t *token);
 
+/* What one thread needs to encode texts, one after another, by a tokenizer, which must outlive it. NULL without memory.
+ */
+struct encoder *encoder_new(const struct tokenizer *tokenizer);
+
+void encoder_free(struct encoder *encoder);
+
 /* An added token in a text, and where it is, with the white space that belongs to it. */
 struct added_match {
   const struct added *added; /* NULL: there is none, and it is at the text's end */
@@ -36,7 +43,7 @@ struct added_match {
  * that are looked for there, and what is between those into words. `at` and `inside` say how far it is: whoever begins
  * with it again can resume from there. */
 struct encoding {
-  struct tokenizer *tokenizer;
+  struct encoder *encoder;
   const char *path; /* for messages */
   const char *text;
   size_t size;
@@ -60,8 +67,8 @@ struct encoding {
 };
 
 /* Begins with a text at its start. False with a problem at a byte that is not UTF-8. */
-bool encoding_begin(struct encoding *encoding, struct tokenizer *tokenizer, const char *path, const char *text,
-                    size_t size, struct problem *problem);
+bool encoding_begin(struct encoding *encoding, struct encoder *encoder, const char *path, const char *text, size_t size,
+                    struct problem *problem);
 
 /* Goes to where another encoding of the same text was. */
 void encoding_seek(struct encoding *encoding, size_t at, size_t inside);

@@ -12,7 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   while (end > 0 && bytes[end - 1] != '}') end--;
   struct tokenizer *tokenizer = tokenizer_read("fuzz", (const char *)bytes, end, &problem);
   if (tokenizer == NULL) return 0;
-  size_t count = encoding_begin(&encoding, tokenizer, "fuzz", (const char *)bytes + end, size - end, &problem);
+  struct encoder *encoder = encoder_new(tokenizer);
+  if (encoder == NULL) return tokenizer_free(tokenizer), 0;
+  size_t count = encoding_begin(&encoding, encoder, "fuzz", (const char *)bytes + end, size - end, &problem);
   while (count > 0) {
     const uint32_t *tokens;
     if (!encoding_next(&encoding, &tokens, &count, &problem)) break;
@@ -20,6 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
       if (tokens[i] >= tokenizer_vocabulary(tokenizer)) __builtin_trap();
   }
   encoding_end(&encoding);
+  encoder_free(encoder);
   tokenizer_free(tokenizer);
   return 0;
 }

@@ -196,8 +196,8 @@ class Killed(Folder):
         tokenizer = train("qwen2", text)
         tokenizer.save(str(self.folder / "tokenizer.json"))
         draw = random.Random(SEED)
-        starts = [draw.randrange(len(text) - 3000) for _ in range(4000)]
-        texts = [text[start : start + draw.randrange(1, 3000)] for start in starts]
+        starts = [draw.randrange(len(text) - 5000) for _ in range(8000)]
+        texts = [text[start : start + draw.randrange(1, 5000)] for start in starts]
         (self.folder / "a.jsonl").write_text("".join(json.dumps({"id": 1, "text": text}) + "\n" for text in texts))
         (self.folder / "b.jsonl").write_text('{"text": "<|end|> \u00e4"}\n\n{"text": "last"}')
         self.kill_and_go_on("a.jsonl", "b.jsonl", "--text-field", "text")

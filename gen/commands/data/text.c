@@ -30,11 +30,11 @@ static char *read_input(size_t *size, struct problem *problem) {
   return NULL;
 }
 
-static bool print_tokens(struct tokenizer *tokenizer, const char *text, size_t size, struct problem *problem) {
+static bool print_tokens(struct encoder *encoder, const char *text, size_t size, struct problem *problem) {
   struct encoding encoding;
   const uint32_t *tokens;
   size_t count;
-  if (!encoding_begin(&encoding, tokenizer, standard, text, size, problem)) return false;
+  if (!encoding_begin(&encoding, encoder, standard, text, size, problem)) return false;
   bool good;
   for (const char *between = ""; (good = encoding_next(&encoding, &tokens, &count, problem)) && count > 0;)
     for (size_t i = 0; i < count; i++, between = " ") printf("%s%" PRIu32, between, tokens[i]);
@@ -49,8 +49,11 @@ bool text_encode(const char *path, struct problem *problem) {
   if (tokenizer == NULL) return false;
   size_t size;
   char *text = read_input(&size, problem);
-  bool good = text != NULL && print_tokens(tokenizer, text, size, problem);
+  struct encoder *encoder = encoder_new(tokenizer);
+  bool good = encoder != NULL || rt_problem(problem, "no memory for %s", path);
+  good = good && text != NULL && print_tokens(encoder, text, size, problem);
   free(text);
+  encoder_free(encoder);
   tokenizer_free(tokenizer);
   rt_unmap(&json);
   return good;

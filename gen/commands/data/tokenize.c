@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gen/commands/data/batch.h"
 #include "gen/commands/data/progress.h"
 #include "gen/tokenizer/tokenizer.h"
 #include "runtime/base/clock.h"
@@ -25,9 +26,11 @@ struct work {
   char note[4096];            /* where the progress is noted */
   double noted, took;         /* when, and how long that took */
   int file;                   /* the one at hand */
-  size_t record;              /* where in it the document at hand begins */
+  size_t record;              /* where in it the document at hand begins, or the next one */
+  bool inside;                /* the document at hand was begun: `at` says how far it is */
   struct documents documents; /* of it */
   struct encoding at;         /* in the document */
+  struct batch *batch;        /* of documents before that one which are not written yet */
   bool is_bad;                /* a record is none: there is nothing to continue with */
   struct token_writer out;
   struct progress bar;
@@ -57,6 +60,8 @@ static bool open_inputs(struct work *work, struct problem *problem) {
       return false;
   }
   work->key = rt_checksum_end(&key);
+  work->batch = batch_new(work->tokenizer);
+  if (work->batch == NULL) return rt_problem(problem, "no memory for the texts");
   if (what->end == NULL || tokenizer_find(work->tokenizer, what->end, &work->end)) return true;
   rt_problem(problem, "%s: no token '%s'", what->tokenizer, what->end);
   return rt_help(problem, "--end is the text of one token, such as <|endoftext|>");
@@ -71,8 +76,8 @@ static bool note(struct work *work, struct problem *problem) {
   FILE *out = open_memstream(&text, &size);
   work->noted = rt_now();
   if (out == NULL) return rt_problem(problem, "no memory to note the progress");
-  fprintf(out, "accel-gen data %016" PRIx64 "\n%d %zu %zu %zu\n%" PRIu64 " %" PRIu64 " %" PRId64 "\n", work->key,
-          work->file, work->record, work->at.at, work->at.inside, work->out.tokens, work->out.highest,
+  fprintf(out, "accel-gen data %016" PRIx64 "\n%d %zu %d %zu %zu\n%" PRIu64 " %" PRIu64 " %" PRId64 "\n", work->key,
+          work->file, work->record, work->inside, work->at.at, work->at.inside, work->out.tokens, work->out.highest,
           work->out.n_documents);
   for (int64_t i = 0; i < work->out.n_documents; i++) fprintf(out, "%" PRIu64 "\n", work->out.documents[i]);
   bool good = fclose(out) == 0 || rt_problem(problem, "no memory to note the progress");
@@ -90,13 +95,15 @@ static bool read_note(struct work *work, size_t *record, size_t *at, size_t *ins
   int64_t documents = -1;
   FILE *in = fopen(work->note, "r");
   if (in == NULL) return false;
-  bool good = fscanf(in, "accel-gen data %16" SCNx64 "\n%d %zu %zu %zu\n%" SCNu64 " %" SCNu64 " %" SCNd64, &key,
-                     &work->file, record, at, inside, &tokens, &highest, &documents) == 8 &&
+  int is_inside = 0;
+  bool good = fscanf(in, "accel-gen data %16" SCNx64 "\n%d %zu %d %zu %zu\n%" SCNu64 " %" SCNu64 " %" SCNd64, &key,
+                     &work->file, record, &is_inside, at, inside, &tokens, &highest, &documents) == 9 &&
               key == work->key && documents >= 0 && documents <= (int64_t)work->all + work->what->count &&
               work->file >= 0 && work->file < work->what->count && *record <= work->texts[work->file].size;
   uint64_t *list = good ? calloc((size_t)documents + 1, sizeof *list) : NULL;
   for (int64_t i = 0; list != NULL && i < documents; i++) good = good && fscanf(in, "%" SCNu64, &list[i]) == 1;
   fclose(in);
+  work->inside = is_inside != 0;
   struct token_writer *out = &work->out;
   if (good && list != NULL) {
     *out = (struct token_writer){.width = out->width,
@@ -118,39 +125,48 @@ static bool begin_file(struct work *work, struct problem *problem) {
                          work->what->selector, problem);
 }
 
-/* The next document of the file at hand, on its way through the tokenizer. */
-static enum document begin_document(struct work *work, struct problem *problem) {
-  struct documents *documents = &work->documents;
-  work->record = documents->at;
-  enum document found = documents_next(documents, problem);
-  work->is_bad = found == DOCUMENT_BAD;
-  if (found != DOCUMENT_NEXT) return found;
-  return encoding_begin(&work->at, work->tokenizer, documents->path, documents->text, documents->length, problem)
-             ? DOCUMENT_NEXT
-             : DOCUMENT_BAD;
+/* The next document of the file at hand. */
+static enum document next_document(struct work *work, struct problem *problem) {
+  enum document found = documents_next(&work->documents, problem);
+  work->is_bad |= found == DOCUMENT_BAD;
+  return found;
 }
 
-/* Goes on with a file that a run left, or begins. *resumed: in the middle of a document. */
-static bool begin(struct work *work, bool *resumed, struct problem *problem) {
+/* Begins with the document at hand, on its way through the tokenizer. */
+static bool begin_document(struct work *work, struct problem *problem) {
+  const struct documents *documents = &work->documents;
+  bool good = encoding_begin(&work->at, batch_encoder(work->batch), documents->path, documents->text, documents->length,
+                             problem);
+  work->is_bad |= !good;
+  work->inside = good;
+  return good;
+}
+
+/* Resumes what another run left, or begins. */
+static bool begin(struct work *work, struct problem *problem) {
   size_t record = 0, at = 0, inside = 0;
   uint32_t vocabulary = tokenizer_vocabulary(work->tokenizer);
   int width = vocabulary <= 1 << 8 ? 1 : vocabulary <= 1 << 16 ? 2 : 4;
   work->out.width = width;
-  *resumed = read_note(work, &record, &at, &inside);
-  if (*resumed && !rt_token_writer_resume(&work->out, work->what->output, problem)) {
+  bool resumed = read_note(work, &record, &at, &inside);
+  if (resumed && !rt_token_writer_resume(&work->out, work->what->output, problem)) {
     free(work->out.documents);
-    *resumed = false;
+    resumed = false;
   }
   work->noted = rt_now();
-  if (!*resumed) {
+  if (!resumed) {
     work->file = 0;
+    work->inside = false;
     return rt_token_writer_open(&work->out, work->what->output, width, problem) && begin_file(work, problem);
   }
   fprintf(stderr, "resumes at byte %zu of %s\n", record + at, work->what->texts[work->file]);
   if (!begin_file(work, problem)) return false;
   if (record > 0) documents_seek(&work->documents, record);
-  enum document found = begin_document(work, problem);
+  work->record = record;
+  if (!work->inside) return true;
+  enum document found = next_document(work, problem);
   if (found == DOCUMENT_NEXT && at <= work->documents.length) {
+    if (!begin_document(work, problem)) return false;
     encoding_seek(&work->at, at, inside);
     return true;
   }
@@ -172,6 +188,10 @@ static bool is_due(const struct work *work) {
   return rt_now() - work->noted > (pace > note_pace ? pace : note_pace);
 }
 
+static bool add_end(struct work *work, struct problem *problem) {
+  return work->what->end == NULL || rt_token_writer_add(&work->out, &work->end, 1, problem);
+}
+
 /* What is left of the document at hand. */
 static bool add_document(struct work *work, struct problem *problem) {
   uint64_t before = done_before(work);
@@ -186,34 +206,65 @@ static bool add_document(struct work *work, struct problem *problem) {
     progress_tell(&work->bar, before + (done < work->at.size ? done : work->at.size));
     if (encoding_may_stop(&work->at) && is_due(work) && !note(work, problem)) return false;
   }
-  return work->what->end == NULL || rt_token_writer_add(&work->out, &work->end, 1, problem);
+  encoding_end(&work->at);
+  work->inside = false;
+  return add_end(work, problem);
 }
 
-/* The documents of the file at hand, from the one at hand on where there is one. */
-static bool add_file(struct work *work, bool resumed, struct problem *problem) {
-  for (;; resumed = false) {
-    enum document found = resumed ? DOCUMENT_NEXT : begin_document(work, problem);
-    if (found != DOCUMENT_NEXT) return found == DOCUMENT_NONE;
-    if (!resumed && !rt_token_writer_document(&work->out, problem)) return false;
-    if (!add_document(work, problem)) return false;
-    encoding_end(&work->at);
+/* Writes the documents of the batch, which are all those before work->record. */
+static bool write_batch(struct work *work, struct problem *problem) {
+  if (batch_count(work->batch) == 0) return true;
+  if (!batch_encode(work->batch, problem)) {
+    work->is_bad = true;
+    return false;
   }
+  for (int i = 0; i < batch_count(work->batch); i++) {
+    size_t count;
+    const uint32_t *tokens = batch_tokens(work->batch, i, &count);
+    if (!rt_token_writer_document(&work->out, problem) || !rt_token_writer_add(&work->out, tokens, count, problem) ||
+        !add_end(work, problem))
+      return false;
+  }
+  batch_empty(work->batch);
+  progress_tell(&work->bar, done_before(work));
+  return !is_due(work) || note(work, problem);
 }
 
-static bool add_all(struct work *work, bool resumed, struct problem *problem) {
-  for (;; resumed = false) {
-    if (!add_file(work, resumed, problem)) return false;
+/* Adds the document that was found to the batch or, where it is long, to the output. */
+static bool take_document(struct work *work, struct problem *problem) {
+  const struct documents *documents = &work->documents;
+  if (documents->length <= BATCH_LONGEST) {
+    batch_add(work->batch, documents->path, documents->text, documents->length);
+    return true;
+  }
+  return write_batch(work, problem) && rt_token_writer_document(&work->out, problem) && begin_document(work, problem) &&
+         add_document(work, problem);
+}
+
+/* Whether the file at hand is read as one document, so that no place in it is after that. */
+static bool is_read(const struct work *work) {
+  return work->what->selector.kind == TEXT_WHOLE && work->documents.text != NULL;
+}
+
+static bool add_all(struct work *work, struct problem *problem) {
+  if (work->inside && !add_document(work, problem)) return false;
+  for (;;) {
+    work->record = work->documents.at;
+    if (batch_is_full(work->batch) && !is_read(work) && !write_batch(work, problem)) return false;
+    enum document found = next_document(work, problem);
+    if (found == DOCUMENT_BAD) return write_batch(work, problem) && false;
+    if (found == DOCUMENT_NEXT && !take_document(work, problem)) return false;
+    if (found == DOCUMENT_NEXT) continue;
     documents_end(&work->documents);
-    if (++work->file == work->what->count) return true;
+    if (++work->file == work->what->count) return write_batch(work, problem);
     if (!begin_file(work, problem)) return false;
   }
 }
 
 static bool tokenize_texts(struct work *work, struct problem *problem) {
-  bool resumed;
-  if (!open_inputs(work, problem) || !begin(work, &resumed, problem)) return false;
+  if (!open_inputs(work, problem) || !begin(work, problem)) return false;
   work->bar = progress_begin(done_before(work) + work->at.at, work->all);
-  bool good = add_all(work, resumed, problem);
+  bool good = add_all(work, problem);
   progress_end(&work->bar);
   encoding_end(&work->at);
   documents_end(&work->documents);
@@ -240,6 +291,7 @@ bool tokenize(const struct tokenizing *tokenizing, struct problem *problem) {
   for (int i = 0; work.texts != NULL && i < tokenizing->count; i++) rt_unmap(&work.texts[i]);
   free(work.texts);
   rt_unmap(&work.json);
+  batch_free(work.batch);
   tokenizer_free(work.tokenizer);
   return good;
 }

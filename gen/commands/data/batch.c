@@ -1,0 +1,119 @@
+#include "gen/commands/data/batch.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A document, and its tokens. */
+struct document_tokens {
+  const char *path;
+  size_t from, size; /* of its text in the batch's */
+  uint32_t *tokens;  /* memory that stays for the documents of the next batch */
+  size_t count, capacity;
+  bool failed;
+  struct problem problem; /* where it failed */
+};
+
+struct batch {
+  struct encoder **encoders;
+  int n_encoders;
+  char *text; /* of all documents, one after another */
+  size_t size;
+  struct document_tokens *documents;
+  int count;
+};
+
+struct batch *batch_new(const struct tokenizer *tokenizer) {
+  struct batch *batch = calloc(1, sizeof *batch);
+  if (batch == NULL) return NULL;
+  int threads = omp_get_max_threads();
+  batch->encoders = calloc((size_t)threads, sizeof *batch->encoders);
+  batch->text = malloc(BATCH_BYTES + BATCH_LONGEST);
+  batch->documents = calloc(BATCH_DOCUMENTS, sizeof *batch->documents);
+  bool good = batch->encoders != NULL && batch->text != NULL && batch->documents != NULL;
+  for (; good && batch->n_encoders < threads; batch->n_encoders++) {
+    batch->encoders[batch->n_encoders] = encoder_new(tokenizer);
+    good = batch->encoders[batch->n_encoders] != NULL;
+  }
+  if (good) return batch;
+  batch_free(batch);
+  return NULL;
+}
+
+void batch_free(struct batch *batch) {
+  if (batch == NULL) return;
+  for (int i = 0; i < batch->n_encoders; i++) encoder_free(batch->encoders[i]);
+  for (int i = 0; batch->documents != NULL && i < BATCH_DOCUMENTS; i++) free(batch->documents[i].tokens);
+  free(batch->encoders);
+  free(batch->text);
+  free(batch->documents);
+  free(batch);
+}
+
+struct encoder *batch_encoder(struct batch *batch) {
+  return batch->encoders[0];
+}
+
+bool batch_is_full(const struct batch *batch) {
+  return batch->count == BATCH_DOCUMENTS || batch->size >= BATCH_BYTES;
+}
+
+int batch_count(const struct batch *batch) {
+  return batch->count;
+}
+
+void batch_add(struct batch *batch, const char *path, const char *text, size_t size) {
+  struct document_tokens *document = &batch->documents[batch->count++];
+  document->path = path;
+  document->from = batch->size;
+  document->size = size;
+  if (size > 0) memcpy(batch->text + batch->size, text, size);
+  batch->size += size;
+}
+
+static bool add_tokens(struct document_tokens *document, const uint32_t *tokens, size_t count) {
+  if (document->count + count > document->capacity) {
+    size_t capacity = 2 * document->capacity + count + 64;
+    uint32_t *grown = realloc(document->tokens, capacity * sizeof *grown);
+    if (grown == NULL) return rt_problem(&document->problem, "%s: no memory for its tokens", document->path);
+    document->tokens = grown;
+    document->capacity = capacity;
+  }
+  memcpy(document->tokens + document->count, tokens, count * sizeof *tokens);
+  document->count += count;
+  return true;
+}
+
+static void encode(struct document_tokens *document, const char *text, struct encoder *encoder) {
+  struct encoding encoding;
+  const uint32_t *tokens;
+  size_t count = 1;
+  document->count = 0;
+  bool good = encoding_begin(&encoding, encoder, document->path, text, document->size, &document->problem);
+  while (good && count > 0)
+    good = encoding_next(&encoding, &tokens, &count, &document->problem) && add_tokens(document, tokens, count);
+  encoding_end(&encoding);
+  document->failed = !good;
+}
+
+bool batch_encode(struct batch *batch, struct problem *problem) {
+#pragma omp parallel for schedule(dynamic) num_threads(batch->n_encoders)
+  for (int i = 0; i < batch->count; i++)
+    encode(&batch->documents[i], batch->text + batch->documents[i].from, batch->encoders[omp_get_thread_num()]);
+  for (int i = 0; i < batch->count; i++) {
+    if (!batch->documents[i].failed) continue;
+    *problem = batch->documents[i].problem;
+    return false;
+  }
+  return true;
+}
+
+const uint32_t *batch_tokens(const struct batch *batch, int i, size_t *count) {
+  *count = batch->documents[i].count;
+  return batch->documents[i].tokens;
+}
+
+void batch_empty(struct batch *batch) {
+  batch->count = 0;
+  batch->size = 0;
+}
