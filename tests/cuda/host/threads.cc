@@ -24,18 +24,22 @@ __asm__(".text\n"
 
 namespace {
 
-enum { STACK = 128 << 10, MOST_THREADS = 1024, WARP = 32 };
+/* STACK: no multiple of a large power of two, so that the same variables of threads are in different sets of caches. */
+enum { STACK = (132 << 10) + 320, MOST_THREADS = 1024, WARP = 32 };
 enum state { READY, AT_WARP, AT_BLOCK, ENDED };
 
 struct thread {
   enum state state;
   uint3 index;
-  void *stack;
+  void *stack; /* NULL before the thread has begun */
+  char *room;  /* the memory of its stack */
+  unsigned side;
 };
 
-char *stacks; /* of all threads */
+char *rooms[MOST_THREADS]; /* those that no thread has; the last one was used last */
+unsigned n_rooms;
 struct thread threads[MOST_THREADS];
-uint64_t lanes[MOST_THREADS];
+uint64_t lanes[2][MOST_THREADS];
 unsigned n_threads, current;
 void *scheduler; /* the stack of whoever launched */
 void (*body)(const void *);
@@ -49,14 +53,17 @@ bool is_reversed() {
   return order != NULL && strcmp(order, "reversed") == 0;
 }
 
+bool reversed;
+
 /* Of `count` that take turns, the one whose turn is the i-th. */
 unsigned turn(unsigned i, unsigned count) {
-  return is_reversed() ? count - 1 - i : i;
+  return reversed ? count - 1 - i : i;
 }
 
 void run_thread(void) {
   body(given);
   threads[current].state = ENDED;
+  rooms[n_rooms++] = threads[current].room; /* for a thread that begins after the switch */
   void *nowhere;
   host_switch(&nowhere, scheduler);
   abort();
@@ -68,13 +75,15 @@ void wait(enum state state) {
   host_switch(&threads[me].stack, scheduler);
 }
 
-/* A thread that begins at run_thread, as host_switch will find it. */
-void prepare(unsigned t, dim3 block) {
-  void **top = (void **)(stacks + (size_t)(t + 1) * STACK);
+/* A thread that begins at run_thread, as host_switch will find it: on the stack of the one that ended last, which most
+ * kernels without barriers do not leave. */
+void begin(struct thread *thread) {
+  thread->room = rooms[--n_rooms];
+  void **top = (void **)(thread->room + STACK);
   *--top = NULL; /* so that the stack is aligned as at a call */
   *--top = (void *)run_thread;
   for (int i = 0; i < 6; i++) *--top = NULL;
-  threads[t] = {READY, {t % block.x, t / block.x % block.y, t / block.x / block.y}, top};
+  thread->stack = top;
 }
 
 /* Runs the threads of a warp until none can continue. Whether one did. */
@@ -89,6 +98,7 @@ bool run_warp(unsigned first) {
       if (threads[t].state == READY) {
         current = t;
         threadIdx = threads[t].index;
+        if (threads[t].stack == NULL) begin(&threads[t]);
         host_switch(&scheduler, threads[t].stack);
         moved = true;
       }
@@ -144,11 +154,14 @@ void __syncwarp(unsigned) {
 }
 
 uint64_t *host_lanes(void) {
-  return lanes + current / WARP * WARP;
+  return lanes[threads[current].side ^= 1] + current / WARP * WARP;
 }
 
 void host_run(const char *call, dim3 grid, dim3 block, void (*run)(const void *arguments), const void *arguments) {
-  if (stacks == NULL) stacks = (char *)malloc((size_t)MOST_THREADS * STACK);
+  if (n_rooms == 0) {
+    char *stacks = (char *)malloc((size_t)MOST_THREADS * STACK);
+    for (; n_rooms < MOST_THREADS; n_rooms++) rooms[n_rooms] = stacks + (size_t)n_rooms * STACK;
+  }
   n_threads = block.x * block.y * block.z;
   if (n_threads > MOST_THREADS || n_threads == 0 || grid.y > 65535 || grid.z > 65535 || grid.x == 0) {
     fprintf(stderr, "%s: no GPU takes a launch of %u x %u x %u blocks of %u threads\n", call, grid.x, grid.y, grid.z,
@@ -159,11 +172,14 @@ void host_run(const char *call, dim3 grid, dim3 block, void (*run)(const void *a
   given = arguments;
   gridDim = grid;
   blockDim = block;
+  reversed = is_reversed();
+  for (unsigned t = 0; t < n_threads; t++)
+    threads[t].index = {t % block.x, t / block.x % block.y, t / block.x / block.y};
   const unsigned blocks = grid.x * grid.y * grid.z;
   for (unsigned i = 0; i < blocks; i++) {
     const unsigned b = turn(i, blocks);
     blockIdx = {b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y};
-    for (unsigned t = 0; t < n_threads; t++) prepare(t, block);
+    for (unsigned t = 0; t < n_threads; t++) threads[t] = {READY, threads[t].index, NULL, NULL, 0};
     run_block(call);
   }
 }

@@ -44,15 +44,16 @@ int __syncthreads_or(int predicate);
 /* Waits for all threads of the warp that have not ended. */
 void __syncwarp(unsigned mask = 0xffffffffu);
 
-/* 8 bytes of each lane of the warp at hand, for exchange. */
+/* 8 bytes of each lane of the warp at hand, for its next exchange: one of two rows by turns, so that one barrier is
+ * enough, as no lane comes to the exchange after the next before all have read this one. */
 uint64_t *host_lanes(void);
 
 template <typename type> static inline type __shfl_sync(unsigned, type x, int lane) {
   static_assert(sizeof(type) <= 8, "a lane has 8 bytes");
-  memcpy(host_lanes() + threadIdx.x % 32, &x, sizeof x);
+  uint64_t *const lanes = host_lanes();
+  memcpy(lanes + threadIdx.x % 32, &x, sizeof x);
   __syncwarp();
-  memcpy(&x, host_lanes() + lane, sizeof x);
-  __syncwarp();
+  memcpy(&x, lanes + lane, sizeof x);
   return x;
 }
 template <typename type> static inline type __shfl_xor_sync(unsigned mask, type x, int distance) {
@@ -68,10 +69,10 @@ template <typename type> static inline type __shfl_up_sync(unsigned mask, type x
 }
 static inline unsigned __ballot_sync(unsigned, int predicate) {
   unsigned found = 0;
-  host_lanes()[threadIdx.x % 32] = predicate != 0;
+  uint64_t *const lanes = host_lanes();
+  lanes[threadIdx.x % 32] = predicate != 0;
   __syncwarp();
-  for (int lane = 0; lane < 32; lane++) found |= (unsigned)host_lanes()[lane] << lane;
-  __syncwarp();
+  for (int lane = 0; lane < 32; lane++) found |= (unsigned)lanes[lane] << lane;
   return found;
 }
 /* Threads take turns. */
