@@ -8,6 +8,7 @@ import queue
 import sys
 
 import torch
+import torch._dynamo  # noqa: F401 (else by what wraps a model, in each process)
 import torch.distributed as dist
 import torch.nn.functional as F
 from rows import SEED, TRAIN, Order, Rows, relative

@@ -15,7 +15,6 @@ import unittest
 
 import numpy as np
 import torch
-import torch._dynamo  # noqa: F401 (else by fully_shard, in each process)
 from peers import CLIP, answers, arrays, group, relative, rows_of, take_steps, trained
 from placements import PLACEMENTS, cases_of, covering, parallelism
 from rows import CLASSES, FEATURES, Mlp, random_weights, shapes_of
