@@ -5,8 +5,9 @@
 # oneDNN is told to be for each processor that this one can stand for (ONEDNN_MAX_CPU_ISA).
 #
 # usage: sh tools/processors.sh [--fast]
-#   --fast  each program by one compiler, and of the tests matmuls alone: a minute of processors; else programs by both, and all
-#           tests that ask for the processor, with each of oneDNN's sets
+#   --fast  the loops for each processor and each program by one compiler, the loops by the other one with another SEED, and
+#           of the tests matmuls alone: half a minute of processors; else all by both, and all tests that ask for the
+#           processor, with each of oneDNN's sets
 #
 # A line a case in TAP's form. A line with "# SKIP compiled, not run" is of a processor that nothing here can stand for.
 set -eu
@@ -170,9 +171,13 @@ tests() { # SET
   done
 }
 
+turn=${SEED:-0}
 for compiler in gcc clang-19; do
+  turn=$((turn + 1))
   command -v $compiler >/dev/null || { echo "ok loops by $compiler # SKIP it is not installed"; continue; }
   for march in native x86-64 x86-64-v3 $(processors | cut -d ' ' -f 2); do
+    turn=$((turn + 1))
+    [ -z "$fast" ] || [ $((turn % 2)) = 0 ] || continue
     case $march in
     native) say "loops for this processor by $compiler" loops compile_loops $compiler native || true ;;
     *) say "loops for $march by $compiler" loops loops $compiler "$march" || true ;;

@@ -1,6 +1,6 @@
 """Ranks that divide a model (parallelism.tp and the other axes), in programs for GPUs over the stand-ins: compared with one process
 of the same job over them, and compared with the program for the processor, with every access of host and kernels seen. A
-quarter of the tests a day, as their programs take minutes to compile; --all runs all."""
+fifth of the tests a day, as their programs take minutes to compile; --all runs all."""
 
 import json
 import shutil
@@ -198,7 +198,7 @@ class Experts(Axes):
         self.compare(found, self.made("cuda", job_of(2, 3, 20, **groups)), 1e-6, "replicas")
 
 
-load_tests = rotating(4)
+load_tests = rotating(5)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """lomo and adalomo, whose steps are parts of the backward, against PyTorch's SGD and the published arithmetic in float64;
-what they save is what the plan says and what a process does not take."""
+what they save is what the plan says and what a process does not take. Half of the tests of numbers a day; CASES=all runs all."""
 
 import fnmatch
 import json
@@ -12,6 +12,7 @@ from rules import AdaLomo
 
 import numpy as np
 from harness import FAST, load_file, relative  # tests/program
+from rotation import rotating
 from test_figures import MIB, make, peak
 from test_parity import prepare, tensors
 from torch_gpt import Gpt
@@ -160,6 +161,9 @@ class Memory(unittest.TestCase):
             self.assertGreater(found["sgd"] + aliased["sgd"] - found[name], 0.9 * gradients)
         print(f"{states / MIB:.2f} MiB of states")
         self.assertLess(states, 0.05 * gradients)
+
+
+load_tests = rotating(2, always=("Memory",))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """Pipeline parallelism (parallelism.pp) against one process: the same losses, norms and weights, with tied embeddings or
-without, alone or with data parallelism; whole tensors in files, so that a run resumes on any mesh. A third of the tests a
+without, alone or with data parallelism; whole tensors in files, so that a run resumes on any mesh. A quarter of the tests a
 day; CASES=all runs all."""
 
 import json
@@ -368,7 +368,7 @@ class Refused(unittest.TestCase):
         self.refused("34 layers in stages of 1 are more than 32 stages", config={**CONFIG, "n_layer": 34}, parallelism={"pp": 2, **chunks(1)})
 
 
-load_tests = rotating(3, always=("Refused",))
+load_tests = rotating(4, always=("Refused",))
 
 
 if __name__ == "__main__":

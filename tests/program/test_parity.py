@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 import torch
-from harness import GENERATOR, MODELS, Trainer, relative, save_file, windows
+from harness import FAST, GENERATOR, MODELS, Trainer, relative, save_file, windows
 from torch_gpt import Gpt, random_weights
 
 torch.set_num_threads(2)
@@ -50,7 +50,7 @@ class FirstStep(unittest.TestCase):
 
     def check(self, model, **more):
         rate = 1024.0
-        trainer, weights, batches = prepare(model, {"name": "sgd", "lr": rate, "weight_decay": 0.0}, 1, **more)
+        trainer, weights, batches = prepare(model, {"name": "sgd", "lr": rate, "weight_decay": 0.0}, 1, FAST, **more)
         metrics = trainer.run()
         truth = Gpt(weights, CONFIG, model, torch.float64)
         micro = more.get("accumulation", {}).get("num_steps", 1)
@@ -154,7 +154,7 @@ class Dropout(unittest.TestCase):
     def test_slope(self):
         rate = 1024.0
         config = dict(CONFIG, dropout=0.3)
-        trainer, weights, _ = prepare("gpt2", {"name": "sgd", "lr": rate, "weight_decay": 0.0}, 1,
+        trainer, weights, _ = prepare("gpt2", {"name": "sgd", "lr": rate, "weight_decay": 0.0}, 1, FAST,
                                       model={"config": config})
 
         def loss_at(values):
@@ -177,7 +177,7 @@ class Dropout(unittest.TestCase):
         config = dict(CONFIG, dropout=0.5)
         losses = []
         for chosen in (config, CONFIG):
-            trainer, _, _ = prepare("gpt2", {"name": "sgd", "lr": 1e-12, "weight_decay": 0.0}, 1,
+            trainer, _, _ = prepare("gpt2", {"name": "sgd", "lr": 1e-12, "weight_decay": 0.0}, 1, FAST,
                                     model={"config": dict(chosen)}, training={"eval_interval": 1, "eval_iters": 3})
             losses.append(trainer.run()[0]["eval_loss"])
         self.assertAlmostEqual(losses[0], losses[1], places=5)

@@ -2,7 +2,7 @@
 are drawn; what `accel-gen` takes must compile without a warning under gcc and clang, be audited without a broken claim,
 train, resume to the same bits, be evaluated to the loss that the trainer reported, and write. A refusal has a position.
 
-usage: test_soak.py            a slice of so many processor seconds as SECONDS says (30), drawn by SEED
+usage: test_soak.py            a slice of so many processor seconds as SECONDS says (20), drawn by SEED
        test_soak.py COUNT      so many draws, from number FIRST (0) on; with SMALL failures are made small; they are kept in FAILURES"""
 # long
 
@@ -21,7 +21,7 @@ from smaller import smaller
 from trial import Failed, Refused, Trial, repaired, write_data
 
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
-SECONDS = float(os.environ.get("SECONDS", 30))
+SECONDS = float(os.environ.get("SECONDS", 20))
 FAILURES = pathlib.Path(os.environ.get("FAILURES", jobs.TREE / "build" / "tests" / "soak"))
 LOOKED_AT = 1500  # draws in which every key and every function must be
 TRIES = 14  # of one draw, until it is accepted
