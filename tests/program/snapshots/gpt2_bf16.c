@@ -350,9 +350,8 @@ static void attention_bf16_3x2x4x4(accel_bf16 y[static 96], float lse[static 6 *
         alignas(64) accel_bf16 rows[32][32] = {0}, qt[16][64];
         alignas(64) accel_bf16 p[4][32], p_pairs[2][64], v_pairs[2][32] = {0};
         alignas(64) float s[4][32], o[32][16] = {0}, highest[32], sum[32];
-        for (size_t i = 0; i < queries; i++) memcpy(rows[i], qh + (first + i) * 24, 4 * sizeof(accel_bf16));
-        for (size_t d = 0; d < 16; d += 16)
-          for (size_t i = 0; i < 32; i += 16) accel_transpose_pairs(&rows[i][2 * d], 32, &qt[d][2 * i], 64);
+        for (size_t i = 0; i < queries; i++) memcpy(rows[i], qh + first * 24 + i * 24, 4 * sizeof(accel_bf16));
+        accel_transpose_row_pairs(16, rows[0], qt);
         for (size_t i = 0; i < 32; i++) {
           highest[i] = -INFINITY;
           sum[i] = 0.0f;
@@ -364,11 +363,7 @@ static void attention_bf16_3x2x4x4(accel_bf16 y[static 96], float lse[static 6 *
           const size_t wide = diagonal + 16 < count ? diagonal + 16 : count;
           const accel_bf16 *kb = kh + start * 24, *vb = vh + start * 24;
           size_t j;
-          for (j = 0; j + 8 <= wide; j += 8)
-            accel_pair_tile(8, 32, false, 4, kb + j * 24, 24, 1, qt[0], 32, s[j], 32, 0.5f);
-          for (; j + 8 <= count; j += 8)
-            accel_pair_tile(8, 16, false, 4, kb + j * 24, 24, 1, &qt[0][32], 32, &s[j][16], 32, 0.5f);
-          if (j < count) accel_pair_tile(4, 32, false, 4, kb + j * 24, 24, 1, qt[0], 32, s[j], 32, 0.5f);
+          accel_score_pair_tiles(4, 4, count, wide, kb, 24, qt, s, 0.5f);
           accel_hide_later(s, count, diagonal);
           accel_raise_highest(highest, s, count);
           for (j = 0; j < wide; j++)
@@ -386,12 +381,9 @@ static void attention_bf16_3x2x4x4(accel_bf16 y[static 96], float lse[static 6 *
               sum[i] += e;
             }
           for (j = 0; j < count; j++) accel_narrow_row(s[j], p[j]);
-          for (j = 0; j + 2 <= count; j += 2) accel_pair_rows(32, p[j], p[j + 1], p_pairs[j / 2]);
-          for (j = 0; j + 2 <= count; j += 2) accel_pair_rows(4, vb + j * 24, vb + (j + 1) * 24, v_pairs[j / 2]);
-          for (size_t i = 0; i < 32; i += 8) {
-            const size_t seen = diagonal + i + 8 < count ? diagonal + i + 8 : count;
-            accel_pair_tile(8, 16, true, seen, &p_pairs[0][2 * i], 2, 32, v_pairs[0], 16, &o[i][0], 16, 1.0f);
-          }
+          accel_pair_all_rows(32, count, p[0], 32, p_pairs[0], 64);
+          accel_pair_all_rows(4, count, vb, 24, v_pairs[0], 32);
+          accel_gather_pair_tiles(true, 16, count, diagonal, p_pairs, v_pairs[0], o[0]);
         }
 #pragma omp simd
         for (size_t i = 0; i < 32; i++) {
@@ -716,12 +708,10 @@ static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf1
         alignas(64) accel_bf16 q_rows[32][32] = {0}, dy_rows[32][32] = {0}, qt[16][64], dyt[16][64];
         alignas(64) accel_bf16 q_pairs[16][32], dy_pairs[16][32];
         alignas(64) float dq_rows[32][16] = {0}, top[32] = {0}, dot[32] = {0};
-        for (size_t i = 0; i < queries; i++) memcpy(q_rows[i], qh + (first + i) * 24, 4 * sizeof(accel_bf16));
-        for (size_t i = 0; i < queries; i++) memcpy(dy_rows[i], dyh + (first + i) * 8, 4 * sizeof(accel_bf16));
-        for (size_t d = 0; d < 16; d += 16)
-          for (size_t i = 0; i < 32; i += 16) accel_transpose_pairs(&q_rows[i][2 * d], 32, &qt[d][2 * i], 64);
-        for (size_t d = 0; d < 16; d += 16)
-          for (size_t i = 0; i < 32; i += 16) accel_transpose_pairs(&dy_rows[i][2 * d], 32, &dyt[d][2 * i], 64);
+        for (size_t i = 0; i < queries; i++) memcpy(q_rows[i], qh + first * 24 + i * 24, 4 * sizeof(accel_bf16));
+        for (size_t i = 0; i < queries; i++) memcpy(dy_rows[i], dyh + first * 8 + i * 8, 4 * sizeof(accel_bf16));
+        accel_transpose_row_pairs(16, q_rows[0], qt);
+        accel_transpose_row_pairs(16, dy_rows[0], dyt);
         for (size_t i = 0; i < 32; i += 2) {
           accel_pair_rows(16, q_rows[i], q_rows[i + 1], q_pairs[i / 2]);
           accel_pair_rows(16, dy_rows[i], dy_rows[i + 1], dy_pairs[i / 2]);
@@ -744,17 +734,9 @@ static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf1
           size_t j;
           alignas(64) accel_bf16 p[4][32], ds[4][32], ds_pairs[2][64], k_pairs[2][32] = {0};
           alignas(64) float s[4][32], dp[4][32];
-          for (j = 0; j + 8 <= wide; j += 8)
-            accel_pair_tile(8, 32, false, 4, kb + j * 24, 24, 1, qt[0], 32, s[j], 32, 0.5f);
-          for (; j + 8 <= count; j += 8)
-            accel_pair_tile(8, 16, false, 4, kb + j * 24, 24, 1, &qt[0][32], 32, &s[j][16], 32, 0.5f);
-          if (j < count) accel_pair_tile(4, 32, false, 4, kb + j * 24, 24, 1, qt[0], 32, s[j], 32, 0.5f);
+          accel_score_pair_tiles(4, 4, count, wide, kb, 24, qt, s, 0.5f);
           accel_hide_later(s, count, diagonal);
-          for (j = 0; j + 8 <= wide; j += 8)
-            accel_pair_tile(8, 32, false, 4, vb + j * 24, 24, 1, dyt[0], 32, dp[j], 32, 1.0f);
-          for (; j + 8 <= count; j += 8)
-            accel_pair_tile(8, 16, false, 4, vb + j * 24, 24, 1, &dyt[0][32], 32, &dp[j][16], 32, 1.0f);
-          if (j < count) accel_pair_tile(4, 32, false, 4, vb + j * 24, 24, 1, dyt[0], 32, dp[j], 32, 1.0f);
+          accel_score_pair_tiles(4, 4, count, wide, vb, 24, dyt, dp, 1.0f);
           /* No matmul made these, and whole rows are rounded. */
           for (j = wide; j < count; j++) memset(dp[j], 0, 16 * sizeof(float));
           for (j = 0; j < wide; j++)
@@ -773,28 +755,11 @@ static void attention_backward_bf16_3x2x4x4(accel_bf16 dq[static 272], accel_bf1
             accel_narrow_row(s[j], p[j]);
             accel_narrow_row(dp[j], ds[j]);
           }
-          for (j = 0; j + 2 <= count; j += 2) accel_pair_rows(4, kb + j * 24, kb + (j + 1) * 24, k_pairs[j / 2]);
-          for (j = 0; j + 2 <= count; j += 2) accel_pair_rows(32, ds[j], ds[j + 1], ds_pairs[j / 2]);
-          for (size_t i = 0; i < 32; i += 8) {
-            const size_t seen = diagonal + i + 8 < count ? diagonal + i + 8 : count;
-            accel_pair_tile(8, 16, true, seen, &ds_pairs[0][2 * i], 2, 32, k_pairs[0], 16, &dq_rows[i][0], 16, 1.0f);
-          }
-          for (j = 0; j + 8 <= count; j += 8) {
-            const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_pair_tile(8, 16, true, 32 - i, &p[j][i], 32, 1, &dy_pairs[i / 2][0], 16, dvp[start + j], 16, 1.0f);
-          }
-          if (j < count) {
-            const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_pair_tile(4, 16, true, 32 - i, &p[j][i], 32, 1, &dy_pairs[i / 2][0], 16, dvp[start + j], 16, 1.0f);
-          }
-          for (j = 0; j + 8 <= count; j += 8) {
-            const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_pair_tile(8, 16, true, 32 - i, &ds[j][i], 32, 1, &q_pairs[i / 2][0], 16, dkp[start + j], 16, 1.0f);
-          }
-          if (j < count) {
-            const size_t i = j < diagonal ? 0 : j - diagonal;
-            accel_pair_tile(4, 16, true, 32 - i, &ds[j][i], 32, 1, &q_pairs[i / 2][0], 16, dkp[start + j], 16, 1.0f);
-          }
+          accel_pair_all_rows(4, count, kb, 24, k_pairs[0], 32);
+          accel_pair_all_rows(32, count, ds[0], 32, ds_pairs[0], 64);
+          accel_gather_pair_tiles(true, 16, count, diagonal, ds_pairs, k_pairs[0], dq_rows[0]);
+          accel_scatter_pair_tiles(true, 4, 16, count, diagonal, p, dy_pairs[0], dvp[start], 16);
+          accel_scatter_pair_tiles(true, 4, 16, count, diagonal, ds, q_pairs[0], dkp[start], 16);
         }
         for (size_t i = 0; i < queries; i++)
           for (size_t d = 0; d < 4; d++) dqh[(first + i) * 24 + d] = accel_narrow(dq_rows[i][d]);
