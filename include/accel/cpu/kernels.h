@@ -7,6 +7,7 @@
 #include "draws.h"
 #include "functions.h"
 #include "norms.h"
+#include "pool.h"
 #include "tiles.h"
 
 #ifdef ACCEL_CPU_BF16_H
