@@ -41,3 +41,14 @@ int32_t character_at(const char *text, size_t size, size_t *length) {
   *length = count > 0 ? (size_t)count : 1; /* a byte that is none moves on all the same */
   return count > 0 ? character : 0xfffd;
 }
+
+bool is_utf8(const char *text, size_t size, size_t *at) {
+  utf8proc_int32_t character;
+  for (*at = 0; *at < size;) {
+    utf8proc_ssize_t left = (utf8proc_ssize_t)(size - *at < 4 ? size - *at : 4);
+    utf8proc_ssize_t length = utf8proc_iterate((const utf8proc_uint8_t *)text + *at, left, &character);
+    if (length <= 0) return false;
+    *at += (size_t)length;
+  }
+  return true;
+}

@@ -20,6 +20,9 @@ void bytes_put(struct bytes *bytes, int32_t character);
 
 void bytes_free(struct bytes *bytes);
 
+/* Whether a text is UTF-8; *at: its first byte that is not. */
+bool is_utf8(const char *text, size_t size, size_t *at);
+
 /* The character that begins at `text`, valid UTF-8 of `size` > 0 bytes; *length: its bytes. */
 int32_t character_at(const char *text, size_t size, size_t *length);
 

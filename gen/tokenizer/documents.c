@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gen/base/path.h"
+#include "gen/tokenizer/bytes.h"
 
 /* A problem in the record at hand: in its line `line`, at `column`, from 1; 0: of the line as a whole. */
 static bool bad(const struct documents *of, int64_t line, int64_t column, const char *what, const char *cure,
@@ -218,13 +219,42 @@ void documents_seek(struct documents *documents, size_t at) {
   documents->at = at;
 }
 
-enum document documents_next(struct documents *documents, struct problem *problem) {
+static enum document next(struct documents *documents, struct problem *problem) {
   if (documents->selector.kind == TEXT_FIELD) return next_record(documents, problem);
   if (documents->selector.kind == TEXT_COLUMN) return next_row(documents, problem);
   if (documents->at == documents->size && documents->text != NULL) return DOCUMENT_NONE;
   documents->text = documents->bytes;
   documents->length = documents->at = documents->size;
   return DOCUMENT_NEXT;
+}
+
+/* Passes over the bad record that began at `begin`. */
+static void skip(struct documents *documents, size_t begin, const struct problem *problem) {
+  if (documents->skipped++ == 0) documents->first_skipped = *problem;
+  if (documents->at != begin) return;
+  const char *end = memchr(documents->bytes + begin, '\n', documents->size - begin);
+  documents->at = end != NULL ? (size_t)(end - documents->bytes) + 1 : documents->size;
+  documents->line++;
+}
+
+/* Texts of JSON are UTF-8 when they are read; a cell's is not looked at before it is encoded, which is too late to pass
+ * over it. */
+static bool is_text(const struct documents *documents, int64_t line, struct problem *problem) {
+  size_t at;
+  return documents->selector.kind != TEXT_COLUMN || is_utf8(documents->text, documents->length, &at) ||
+         bad(documents, line, 0, "the text is not UTF-8", "convert the file to UTF-8", problem);
+}
+
+enum document documents_next(struct documents *documents, struct problem *problem) {
+  if (!documents->selector.skips_bad) return next(documents, problem);
+  for (;;) {
+    size_t begin = documents->at;
+    int64_t line = documents->line;
+    enum document found = next(documents, problem);
+    if (found == DOCUMENT_NEXT && !is_text(documents, line, problem)) found = DOCUMENT_BAD;
+    if (found != DOCUMENT_BAD) return found;
+    skip(documents, begin, problem);
+  }
 }
 
 void documents_end(struct documents *documents) {

@@ -13,10 +13,13 @@ struct json_t;
 
 enum text_kind { TEXT_WHOLE, TEXT_FIELD, TEXT_COLUMN };
 
-/* Where texts are: `name` is the field's or the column's. */
+/* Where texts are: `name` is the field's or the column's. A record without a text there is a problem, or is passed
+ * over.
+ */
 struct text_selector {
   enum text_kind kind;
   const char *name;
+  bool skips_bad;
 };
 
 /* The largest record, in bytes: what reading a file takes of memory is a few times as much at most. */
@@ -34,6 +37,8 @@ struct documents {
   struct json_t *record;
   char *room;
   size_t capacity;
+  int64_t skipped;              /* records, by skips_bad */
+  struct problem first_skipped; /* why the first of them was */
 };
 
 /* Begins with a file's `size` bytes. False with a problem where a CSV has no such column. Ended also after false. */
@@ -45,7 +50,8 @@ void documents_seek(struct documents *documents, size_t at);
 
 enum document { DOCUMENT_NONE, DOCUMENT_NEXT, DOCUMENT_BAD };
 
-/* The next text; DOCUMENT_NONE at the end of the file, DOCUMENT_BAD with a problem, which names line and column. */
+/* The next text; DOCUMENT_NONE at the end of the file, DOCUMENT_BAD with a problem, which names line and column. Of a
+ * record that is passed over, what is skipped is its line; of a CSV's row whose cells can be told, the row. */
 enum document documents_next(struct documents *documents, struct problem *problem);
 
 void documents_end(struct documents *documents);

@@ -4,7 +4,6 @@
 #include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 
 #include "gen/tokenizer/parts.h"
 
@@ -137,17 +136,10 @@ static size_t emit_added(struct encoder *encoder, const struct added_match *matc
 bool encoding_begin(struct encoding *encoding, struct encoder *encoder, const char *path, const char *text, size_t size,
                     struct problem *problem) {
   *encoding = (struct encoding){.encoder = encoder, .path = path, .text = text, .size = size};
-  for (size_t at = 0; at < size;) {
-    utf8proc_int32_t code;
-    utf8proc_ssize_t left = (utf8proc_ssize_t)(size - at < 4 ? size - at : 4);
-    utf8proc_ssize_t length = utf8proc_iterate((const utf8proc_uint8_t *)text + at, left, &code);
-    if (length <= 0) {
-      rt_problem(problem, "%s: byte %zu: this is not UTF-8", path, at);
-      return rt_help(problem, "convert the file to UTF-8");
-    }
-    at += (size_t)length;
-  }
-  return true;
+  size_t at;
+  if (is_utf8(text, size, &at)) return true;
+  rt_problem(problem, "%s: byte %zu: this is not UTF-8", path, at);
+  return rt_help(problem, "convert the file to UTF-8");
 }
 
 void encoding_seek(struct encoding *encoding, size_t at, size_t inside) {

@@ -4,6 +4,7 @@ training on the originals, and a changed byte is refused."""
 import csv
 import io
 import json
+import os
 import random
 import struct
 import unittest
@@ -11,6 +12,8 @@ import unittest
 import numpy as np
 from data_folder import Folder
 from harness import MODELS, Trainer
+
+SEED = int(os.environ.get("SEED", "1"))
 
 
 def read(path):
@@ -122,6 +125,27 @@ class Data(Folder):
             file.truncate(1 << 36)
         told = self.data("sparse.jsonl", "-o", "out.tok", "--text-field", "text", status=1)
         self.assertIn("sparse.jsonl:1: the record is longer than 67108864 bytes", told)
+
+    def test_skipped_records(self):
+        """Of records of which some are broken, the texts of the others, how many were skipped, and why the first was."""
+        draw = random.Random(SEED)
+        broken = (b"[1]", b"{", b'{"text": "a\xff"}', b'{"text": 1}', b'{"id": 2}', b'{"text": "a"} 7')
+        lines = [draw.choice(broken) if draw.random() < 0.3 else json.dumps({"text": f"é {i}"}).encode() for i in range(300)]
+        good = [f"é {i}".encode() for i, line in enumerate(lines) if line not in broken]
+        rows = [draw.choice((b"7", b'"a"b,c', b"8,\xff\xfe")) if draw.random() < 0.3 else b'%d,"a, ""%d"""' % (i, i) for i in range(300)]
+        cells = [f'a, "{i}"'.encode() for i, row in enumerate(rows) if row.startswith(b"%d,\"a, " % i)]
+        self.skips("a.jsonl", b"\n".join(lines), ("--text-field", "text"), good, lines)
+        self.skips("a.csv", b"id,text\n" + b"\n".join(rows) + b"\n", ("--text-column", "text"), cells, rows)
+        self.assertIn("--on-bad-record is stop or skip", self.data("a.csv", "-o", "out.tok", "--text-column", "text", "--on-bad-record", "go", status=2))
+        self.assertIn("is of records", self.data("a.csv", "-o", "out.tok", "--on-bad-record", "skip", status=2))
+
+    def skips(self, name, content, where, texts, all_of):
+        (self.folder / name).write_bytes(content)
+        told = self.data(name, "-o", "out.tok", *where, "--on-bad-record", "skip")
+        tokens, starts, _ = read(self.folder / "out.tok")
+        found = [bytes(tokens[first:last].tolist()) for first, last in zip(starts, [*starts[1:], len(tokens)], strict=True)]
+        self.assertEqual(found, texts)
+        self.assertIn(f"warning: {len(all_of) - len(texts)} records were skipped; the first: {name}:", told)
 
     def test_no_texts(self):
         """What is no text is refused by its name or by how it begins, unless it is said to be one."""

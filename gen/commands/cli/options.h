@@ -60,6 +60,7 @@ struct options {
   int n_overrides, overrides_capacity;
 
   const char *tokenizer, *end;          /* --tokenizer FILE and --end TOKEN of `data` */
+  const char *on_bad_record;            /* --on-bad-record of `data`: stop (the default) or skip */
   const char *text_field, *text_column; /* --text-field NAME and --text-column NAME of `data` */
   const char *by, *hosts;               /* --by NAME and --hosts LIST of `launch` */
   int ranks;                            /* --ranks N of `test`; 0: what the machines suggest */

@@ -317,6 +317,10 @@ const struct option option_table[] = {
      .summary = "for JSON Lines: the text in this field of each record is a document"},
     {"--text-column", NULL, "NAME", MEMBER(text_column), .commands = " data ",
      .summary = "for a CSV with a header, or a TSV: the text in this column of each row is a document"},
+    {"--on-bad-record", NULL, "WHAT", .choices = " stop skip ", MEMBER(on_bad_record), .commands = " data ",
+     .page = "data.md",
+     .summary = "with --text-field or --text-column, a record without such a text: stop (default), or skip it and "
+                "report how many were"},
     {"--tokenizer", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(tokenizer), .commands = " data ",
      .page = "data.md", .summary = "a tokenizer.json of Hugging Face that makes tokens from UTF-8 texts"},
     {"--end", NULL, "TOKEN", MEMBER(end), .commands = " data ",

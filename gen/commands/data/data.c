@@ -6,6 +6,7 @@
 
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/cli/inputs.h"
+#include "gen/commands/data/skipped.h"
 #include "gen/commands/data/text.h"
 #include "gen/commands/data/tokenize.h"
 #include "runtime/data/token_file.h"
@@ -55,13 +56,14 @@ static bool add_text(struct token_writer *out, const struct documents *at, struc
 
 /* The bytes of each record's text. */
 static bool copy_records(struct token_writer *out, const struct token_source *source, struct text_selector selector,
-                         struct problem *problem) {
+                         struct skipped *skipped, struct problem *problem) {
   struct documents documents;
   const struct mapping *mapping = &source->mapping;
   enum document found = DOCUMENT_BAD;
   if (documents_begin(&documents, source->path, (const char *)mapping->bytes, mapping->size, selector, problem))
     while ((found = documents_next(&documents, problem)) == DOCUMENT_NEXT)
       if (!add_text(out, &documents, problem)) break;
+  skipped_add(skipped, &documents);
   documents_end(&documents);
   return found == DOCUMENT_NONE;
 }
@@ -69,6 +71,7 @@ static bool copy_records(struct token_writer *out, const struct token_source *so
 static int convert(struct token_source *sources, int count, const struct tokenizing *how) {
   struct problem problem;
   struct token_writer out;
+  struct skipped skipped = {0};
   const char *path = how->output;
   int width = 1;
   bool whole = how->selector.kind == TEXT_WHOLE;
@@ -84,13 +87,14 @@ static int convert(struct token_source *sources, int count, const struct tokeniz
   for (int i = 0; i < count; i++)
     if (whole ? !rt_token_writer_document(&out, &problem) ||
                     !copy_tokens(&out, &sources[i].tokens, rt_map_forget, &problem)
-              : !copy_records(&out, &sources[i], how->selector, &problem)) {
+              : !copy_records(&out, &sources[i], how->selector, &skipped, &problem)) {
       struct problem ignored;
       rt_writer_give_up(&out.writer, "", &ignored);
       return fail(&problem);
     }
   if (!rt_token_writer_commit(&out, width == 1 ? 256 : 0, &problem)) return fail(&problem);
   printf("%s: %" PRIu64 " tokens of %d bytes, %" PRId64 " documents\n", path, out.tokens, width, out.n_documents);
+  skipped_report(&skipped);
   return STATUS_OK;
 }
 
@@ -126,9 +130,11 @@ static int refuse(const struct options *options, const char *message) {
 }
 
 static struct tokenizing tokenizing_of(const struct options *options) {
-  struct text_selector selector = {TEXT_WHOLE, NULL};
-  if (options->text_field != NULL) selector = (struct text_selector){TEXT_FIELD, options->text_field};
-  if (options->text_column != NULL) selector = (struct text_selector){TEXT_COLUMN, options->text_column};
+  struct text_selector selector = {.kind = TEXT_WHOLE};
+  if (options->text_field != NULL) selector = (struct text_selector){.kind = TEXT_FIELD, .name = options->text_field};
+  if (options->text_column != NULL)
+    selector = (struct text_selector){.kind = TEXT_COLUMN, .name = options->text_column};
+  selector.skips_bad = options->on_bad_record != NULL && strcmp(options->on_bad_record, "skip") == 0;
   return (struct tokenizing){.tokenizer = options->tokenizer,
                              .end = options->end,
                              .texts = options->arguments,
@@ -173,6 +179,8 @@ static int write_file_of_tokens(const struct options *options) {
     return refuse(options, "--text-field and --text-column both name where texts are: give one of them");
   if ((options->text_field != NULL || options->text_column != NULL) && options->format != NULL)
     return refuse(options, "--format is of files that are read whole, without --text-field and --text-column");
+  if (options->on_bad_record != NULL && options->text_field == NULL && options->text_column == NULL)
+    return refuse(options, "--on-bad-record is of records, by --text-field or --text-column");
   if (!spares_inputs(options)) return STATUS_CANNOT;
   if (options->tokenizer != NULL) return make_tokens(options);
   struct token_source *sources = sources_of(options, 0, ACCEL_BYTES);
@@ -184,7 +192,7 @@ static int write_file_of_tokens(const struct options *options) {
 
 static bool has_options(const struct options *options) {
   return options->output != NULL || options->tokenizer != NULL || options->end != NULL || options->text_field != NULL ||
-         options->text_column != NULL;
+         options->text_column != NULL || options->on_bad_record != NULL;
 }
 
 static int print_file(const struct options *options) {

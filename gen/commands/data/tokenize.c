@@ -8,6 +8,7 @@
 
 #include "gen/commands/data/batch.h"
 #include "gen/commands/data/progress.h"
+#include "gen/commands/data/skipped.h"
 #include "gen/tokenizer/tokenizer.h"
 #include "runtime/base/clock.h"
 #include "runtime/data/token_file.h"
@@ -29,6 +30,8 @@ struct work {
   size_t record;              /* where in it the document at hand begins, or the next one */
   bool inside;                /* the document at hand was begun: `at` says how far it is */
   struct documents documents; /* of it */
+  struct skipped skipped;     /* records, of the files before it */
+  int64_t skipped_before;     /* records before work->record, of all files */
   struct encoding at;         /* in the document */
   struct batch *batch;        /* of documents before that one which are not written yet */
   bool is_bad;                /* a record is none: there is nothing to continue with */
@@ -48,6 +51,7 @@ static bool open_inputs(struct work *work, struct problem *problem) {
   rt_checksum_add(&key, json, work->json.size);
   if (what->end != NULL) rt_checksum_add(&key, what->end, strlen(what->end) + 1);
   rt_checksum_add(&key, &what->selector.kind, sizeof what->selector.kind);
+  rt_checksum_add(&key, &what->selector.skips_bad, sizeof what->selector.skips_bad);
   if (what->selector.name != NULL) rt_checksum_add(&key, what->selector.name, strlen(what->selector.name) + 1);
   for (int i = 0; i < what->count; i++) {
     if (!rt_map(&work->texts[i], what->texts[i], text_cure, problem)) return false;
@@ -76,9 +80,9 @@ static bool note(struct work *work, struct problem *problem) {
   FILE *out = open_memstream(&text, &size);
   work->noted = rt_now();
   if (out == NULL) return rt_problem(problem, "no memory to note the progress");
-  fprintf(out, "accel-gen data %016" PRIx64 "\n%d %zu %d %zu %zu\n%" PRIu64 " %" PRIu64 " %" PRId64 "\n", work->key,
-          work->file, work->record, work->inside, work->at.at, work->at.inside, work->out.tokens, work->out.highest,
-          work->out.n_documents);
+  fprintf(out, "accel-gen data %016" PRIx64 "\n%d %zu %d %zu %zu\n%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 "\n",
+          work->key, work->file, work->record, work->inside, work->at.at, work->at.inside, work->out.tokens,
+          work->out.highest, work->skipped_before, work->out.n_documents);
   for (int64_t i = 0; i < work->out.n_documents; i++) fprintf(out, "%" PRIu64 "\n", work->out.documents[i]);
   bool good = fclose(out) == 0 || rt_problem(problem, "no memory to note the progress");
   good = good && (fdatasync(work->out.writer.file) == 0 || rt_problem(problem, "%s: cannot be synced", work->note)) &&
@@ -96,14 +100,17 @@ static bool read_note(struct work *work, size_t *record, size_t *at, size_t *ins
   FILE *in = fopen(work->note, "r");
   if (in == NULL) return false;
   int is_inside = 0;
-  bool good = fscanf(in, "accel-gen data %16" SCNx64 "\n%d %zu %d %zu %zu\n%" SCNu64 " %" SCNu64 " %" SCNd64, &key,
-                     &work->file, record, &is_inside, at, inside, &tokens, &highest, &documents) == 9 &&
-              key == work->key && documents >= 0 && documents <= (int64_t)work->all + work->what->count &&
-              work->file >= 0 && work->file < work->what->count && *record <= work->texts[work->file].size;
+  int64_t skipped = 0;
+  bool good =
+      fscanf(in, "accel-gen data %16" SCNx64 "\n%d %zu %d %zu %zu\n%" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNd64, &key,
+             &work->file, record, &is_inside, at, inside, &tokens, &highest, &skipped, &documents) == 10 &&
+      key == work->key && documents >= 0 && documents <= (int64_t)work->all + work->what->count && work->file >= 0 &&
+      work->file < work->what->count && *record <= work->texts[work->file].size;
   uint64_t *list = good ? calloc((size_t)documents + 1, sizeof *list) : NULL;
   for (int64_t i = 0; list != NULL && i < documents; i++) good = good && fscanf(in, "%" SCNu64, &list[i]) == 1;
   fclose(in);
   work->inside = is_inside != 0;
+  work->skipped.count = work->skipped_before = skipped;
   struct token_writer *out = &work->out;
   if (good && list != NULL) {
     *out = (struct token_writer){.width = out->width,
@@ -157,6 +164,7 @@ static bool begin(struct work *work, struct problem *problem) {
   if (!resumed) {
     work->file = 0;
     work->inside = false;
+    work->skipped.count = 0;
     return rt_token_writer_open(&work->out, work->what->output, width, problem) && begin_file(work, problem);
   }
   fprintf(stderr, "resumes at byte %zu of %s\n", record + at, work->what->texts[work->file]);
@@ -250,11 +258,13 @@ static bool add_all(struct work *work, struct problem *problem) {
   if (work->inside && !add_document(work, problem)) return false;
   for (;;) {
     work->record = work->documents.at;
+    work->skipped_before = work->skipped.count + work->documents.skipped;
     if (batch_is_full(work->batch) && !is_read(work) && !write_batch(work, problem)) return false;
     enum document found = next_document(work, problem);
     if (found == DOCUMENT_BAD) return write_batch(work, problem) && false;
     if (found == DOCUMENT_NEXT && !take_document(work, problem)) return false;
     if (found == DOCUMENT_NEXT) continue;
+    skipped_add(&work->skipped, &work->documents);
     documents_end(&work->documents);
     if (++work->file == work->what->count) return write_batch(work, problem);
     if (!begin_file(work, problem)) return false;
@@ -278,6 +288,7 @@ static bool tokenize_texts(struct work *work, struct problem *problem) {
   unlink(work->note);
   printf("%s: %" PRIu64 " tokens of %d bytes, %" PRId64 " documents, vocabulary %" PRIu32 "\n", work->what->output,
          work->out.tokens, work->out.width, documents, tokenizer_vocabulary(work->tokenizer));
+  skipped_report(&work->skipped);
   return true;
 }
 
