@@ -49,6 +49,9 @@ struct jinja_value data_value(const struct program *program) {
   set_real(arena, value, "eval_fraction", job->data.eval_fraction);
   set_int(arena, value, "batch_size", job->data.batch_size);
   set_int(arena, value, "samples", job->data.samples);
+  const char *order = program->kind == PROGRAM_TRAIN ? job->hooks.names[HOOK_ORDER] : NULL;
+  set_text(arena, value, "order", order != NULL ? order : "");
+  set_int(arena, value, "epoch_samples", job->data.epoch_samples);
   set_bool(arena, value, "shuffle", job->data.shuffle);
   set_int(arena, value, "prefetch", job->data.prefetch);
   static const char *const packings[] = {"", "DOCUMENTS", "PADDED"};
@@ -135,7 +138,7 @@ struct jinja_value hooks_value(struct arena *arena, const struct job *job) {
     for (int k = 0; k < i && name != NULL; k++)
       before |= job->hooks.names[k] != NULL && strcmp(name, job->hooks.names[k]) == 0;
     set_text(arena, value, job_hook_keys[i], name != NULL ? name : "");
-    if (name != NULL && !before && i != HOOK_BATCH && i != HOOK_BUCKET)
+    if (name != NULL && !before && i != HOOK_BATCH && i != HOOK_BUCKET && i != HOOK_ORDER)
       jinja_push(arena, names, jinja_string(arena, name));
   }
   jinja_set(arena, value, "names", names);

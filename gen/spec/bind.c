@@ -172,7 +172,7 @@ static void bind_stopping(struct job *job) {
 
 const char *const job_hook_keys[HOOKS] = {"on_start", "on_step",     "on_eval",     "on_save",
                                           "on_end",   "on_pre_save", "on_pre_load", "on_step_begin",
-                                          "on_epoch", "on_batch",    "on_bucket"};
+                                          "on_epoch", "on_batch",    "on_bucket",   "on_order"};
 
 static void bind_hooks(struct arena *arena, struct job *job) {
   const char *source = spec_string(job, "hooks.source");

@@ -55,6 +55,7 @@ enum hook {
   HOOK_EPOCH,
   HOOK_BATCH,
   HOOK_BUCKET,
+  HOOK_ORDER,
   HOOKS
 };
 enum offload { OFFLOAD_NONE, OFFLOAD_CPU };

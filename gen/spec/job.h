@@ -105,6 +105,7 @@ struct job {
     int sequence_length; /* tokens of a window; 0: the config's block_size */
     int features;        /* of a row */
     enum data_label label;
+    int64_t epoch_samples; /* that hooks.on_order fills; 0: as many as there are */
     bool shuffle;
     enum data_packing packing;
     bool keep_last; /* drop_last is false */

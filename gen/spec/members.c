@@ -87,6 +87,7 @@ static const struct key wholes[] = {
     WHOLE(training.eval_iters),
     WHOLE(checkpoint.iteration),
     WHOLE(checkpoint.total_limit),
+    WHOLE(data.epoch_samples),
     WHOLE(tracking.every),
     WHOLE(profile.schedule.skip_first),
     WHOLE(profile.schedule.wait),

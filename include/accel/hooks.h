@@ -15,10 +15,16 @@
  *   void on_batch(struct accel_run *run, struct accel_batch *batch);
  *   void on_bucket(struct accel_run *run, struct accel_bucket *bucket);
  *
+ * on_order is of a type of its own, too. It fills the order of an epoch of training (accel/order.h), before the epoch's
+ * first sample is loaded, or where a run resumes in the epoch. It must be a pure function of what it gets, as every
+ * rank calls it, on any thread, and all must agree:
+ *
+ *   void on_order(struct accel_order *order);
+ *
  * A name begins with "on_", which no function of a trainer does. The file is C or whatever links as C; `accel-gen
  * build` compiles it with the trainer.
  *
- * All calls come from the main thread, between steps. Time spent in them does not count as training. In a run of
+ * All other calls come from the main thread, between steps. Time spent in them does not count as training. In a run of
  * several ranks every rank calls each function, at the same steps; what ranks say to each other is in accel/accel.h. Of
  * the functions below some are for all ranks, which then call them in the same order: they say so. docs/hooks.md has an
  * example. */
@@ -31,6 +37,7 @@
 
 #include "batch.h"
 #include "bucket.h"
+#include "order.h"
 
 /* The run: opaque. */
 struct accel_run;

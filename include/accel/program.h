@@ -235,6 +235,10 @@ struct accel_index {
   int64_t first, count, below, none;
 };
 
+/* A function of the job's own that fills the order of an epoch (accel/hooks.h). */
+struct accel_order;
+typedef void accel_order_hook(struct accel_order *order);
+
 /* What was decided at generation and the runtime must know. All strings are static. */
 struct accel_program {
   const char *name;         /* the model's file without its ending: "gpt2" */
@@ -283,8 +287,10 @@ struct accel_program {
 
   struct accel_source source[ACCEL_SPLITS];
   struct accel_parts parts[ACCEL_SPLITS];
-  double eval_fraction; /* the tail of the training source kept for evaluation when there is no evaluation source */
-  int64_t samples;      /* to train on, from which the steps were counted; 0: any number will do */
+  double eval_fraction;    /* the tail of the training source kept for evaluation when there is no evaluation source */
+  int64_t samples;         /* to train on, from which the steps were counted; 0: any number will do */
+  int64_t epoch_samples;   /* that an epoch of training takes; 0: as many as there are */
+  accel_order_hook *order; /* which ones; NULL: as shuffle says */
   bool shuffle;
   int64_t prefetch; /* micro-batches whose files are read ahead; 0: none */
   struct accel_rest rest;

@@ -139,7 +139,8 @@ static bool cut(struct data *data, const struct data_files *source, const struct
   }
   to->source = source;
   bool good = (split == ACCEL_EVAL || check_parts(source, parts, problem)) &&
-              (rt_mixture_make(&to->mixture, parts, source->weights, count, sharding_of(program, data->own)) ||
+              (rt_mixture_make(&to->mixture, parts, source->weights, count, program->epoch_samples,
+                               sharding_of(program, data->own)) ||
                no_memory(problem));
   free(parts);
   return good;
@@ -191,7 +192,7 @@ static bool check_size(const struct data_split *split, const struct accel_progra
     return rt_help(problem, which == ACCEL_TRAIN ? "name a file with --data FILE, or set data.train.path in the job"
                                                  : "set data.eval.path or data.eval_fraction in the job");
   }
-  if (split->mixture.samples >= needed) return true;
+  if (split->mixture.samples >= needed && split->mixture.has > 0) return true;
   name_files(split->source, name, sizeof name);
   if (!is_sequence(split))
     rt_problem(problem, "%s: %" PRId64 " %ss for %s are too few: %" PRId64 " needed", name, split->mixture.samples,
@@ -247,7 +248,9 @@ bool rt_data_open(struct data *data, const struct accel_program *program, struct
   for (enum accel_split split = 0; split < ACCEL_SPLITS; split++)
     if (!open_source(&data->source[split], program, split, split == ACCEL_TRAIN ? train_path : NULL, problem))
       return false;
-  return cut_splits(data, program, problem) && check_sizes(data, program, problem);
+  return cut_splits(data, program, problem) && check_sizes(data, program, problem) &&
+         (program->order == NULL || rt_mixture_sample_by(&data->split[ACCEL_TRAIN].mixture, program->order) ||
+          no_memory(problem));
 }
 
 bool rt_data_open_eval(struct data *data, const struct accel_program *program, const char *path,
@@ -271,7 +274,7 @@ void rt_data_describe(const struct data *data, char *out, size_t size) {
   char name[400], all[32], train[32], eval[32];
   name_files(split->source, name, sizeof name);
   rt_digits(all, sizeof all, split->source->count);
-  rt_digits(train, sizeof train, split->mixture.samples);
+  rt_digits(train, sizeof train, split->mixture.has);
   rt_digits(eval, sizeof eval, other->mixture.samples);
   int length = snprintf(out, size, "%s: %s %ss, %s %ss to train on", name, all, unit, train, sample);
   if (other->source == NULL || length < 0 || (size_t)length >= size) return;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 bool rt_mixture_make(struct mixture *mixture, const struct order *parts, const double *weights, int64_t count,
-                     struct batch_sharding sharding) {
+                     int64_t epoch_samples, struct batch_sharding sharding) {
   *mixture = (struct mixture){.seed = parts[0].seed,
                               .split = parts[0].split,
                               .shuffle = parts[0].shuffle,
@@ -22,15 +22,22 @@ bool rt_mixture_make(struct mixture *mixture, const struct order *parts, const d
   if (mixture->parts == NULL || mixture->before == NULL) return rt_mixture_free(mixture), false;
   memcpy(mixture->parts, parts, (size_t)count * sizeof *parts);
   for (int64_t i = 0; i < count; i++) {
-    mixture->before[i] = mixture->samples;
-    mixture->samples += parts[i].samples;
+    mixture->before[i] = mixture->has;
+    mixture->has += parts[i].samples;
     if (mixture->weights != NULL) mixture->parts[i].stream = RT_STREAM(RT_USE_PART, (uint64_t)i << 40);
   }
+  mixture->samples = mixture->split == ACCEL_TRAIN && epoch_samples > 0 ? epoch_samples : mixture->has;
   mixture->taken = rt_batch_sharding_positions(&mixture->sharding, mixture->samples);
   return true;
 }
 
+bool rt_mixture_sample_by(struct mixture *mixture, accel_order_hook *fill) {
+  mixture->sampler = rt_sampler_make(fill, mixture->seed, mixture->has, mixture->samples);
+  return mixture->sampler != NULL;
+}
+
 void rt_mixture_free(struct mixture *mixture) {
+  rt_sampler_free(mixture->sampler);
   free(mixture->parts);
   free(mixture->before);
   *mixture = (struct mixture){0};
@@ -91,8 +98,9 @@ static void set_sample(const struct mixture *mixture, int64_t epoch, int64_t ind
   }
 }
 
-/* Of positions of one epoch. */
-static void find_in_epoch(const struct mixture *mixture, int64_t position, int count, struct sample *samples) {
+/* Of positions of one epoch. False: its order is not known, and it was not `fills`. */
+static bool find_in_epoch(const struct mixture *mixture, int64_t position, bool fills, int count,
+                          struct sample *samples) {
   static_assert((int)FOUND_AT_ONCE <= (int)PERMUTED_AT_ONCE, "they are shuffled together");
   int64_t epoch = epoch_of(mixture, position);
   uint64_t indices[FOUND_AT_ONCE];
@@ -102,14 +110,17 @@ static void find_in_epoch(const struct mixture *mixture, int64_t position, int c
   if (mixture->shuffle)
     rt_permute_all(mixture->seed, rt_order_stream(mixture->split, (uint64_t)epoch), (uint64_t)mixture->samples, count,
                    indices);
+  else if (mixture->sampler != NULL && !rt_sampler_take(mixture->sampler, epoch, fills, count, indices))
+    return false;
   for (int i = 0; i < count; i++) set_sample(mixture, epoch, (int64_t)indices[i], &samples[i]);
+  return true;
 }
 
 void rt_mixture_find_all(const struct mixture *mixture, int64_t position, int count, struct sample *samples) {
   for (int first = 0, end; first < count; first = end) {
     for (end = first + 1; end < count; end++)
       if (epoch_of(mixture, position + end) != epoch_of(mixture, position + first)) break;
-    find_in_epoch(mixture, position + first, end - first, samples + first);
+    find_in_epoch(mixture, position + first, true, end - first, samples + first);
   }
 }
 
@@ -117,4 +128,8 @@ struct sample rt_mixture_find(const struct mixture *mixture, int64_t position) {
   struct sample sample;
   rt_mixture_find_all(mixture, position, 1, &sample);
   return sample;
+}
+
+bool rt_mixture_peek(const struct mixture *mixture, int64_t position, struct sample *sample) {
+  return find_in_epoch(mixture, position, false, 1, sample);
 }

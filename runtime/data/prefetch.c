@@ -14,7 +14,8 @@ static void touch(const uint8_t *from, size_t size) {
 
 static void touch_sample(const struct data *data, int64_t position) {
   const struct data_split *split = &data->split[ACCEL_TRAIN];
-  struct sample sample = rt_mixture_find(&split->mixture, rt_data_position(data, ACCEL_TRAIN, position));
+  struct sample sample;
+  if (!rt_mixture_peek(&split->mixture, rt_data_position(data, ACCEL_TRAIN, position), &sample)) return;
   const struct data_file *file = &split->source->files[sample.part];
   const struct tokens *tokens = &file->tokens;
   const struct rows *rows = &file->rows;

@@ -36,6 +36,7 @@ VALUES = {
     "data.batch_size": [1, 4, "auto"],
     "data.sequence_length": [0, 2, 3],
     "data.features": [5],
+    "data.epoch_samples": [],  # needs hooks.on_order: tests/reference/test_samplers.py
     "data.packing": [],  # needs tokens with documents: tests/reference/test_packing.py
     "data.label": ["class"],
     "data.masking": [{"mask_token": 5, "probability": 1}, {"mask_token": 0, "probability": 1, "random": 0.5, "keep": 0.5}],

@@ -97,7 +97,7 @@ static void whole_batches(void **state) {
     struct mixture mixture;
     struct order order = rt_order_of_rows(1, ACCEL_TRAIN, shuffle, 0, 11);
     bool seen[11] = {false};
-    assert_true(rt_mixture_make(&mixture, &order, NULL, 1, (struct batch_sharding){.batch = 4, .ranks = 1}));
+    assert_true(rt_mixture_make(&mixture, &order, NULL, 1, 0, (struct batch_sharding){.batch = 4, .ranks = 1}));
     assert_int_equal(mixture.taken, 8);
     for (int64_t i = 0; i < 80; i++) {
       int64_t start = rt_mixture_find(&mixture, i).start;

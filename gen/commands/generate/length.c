@@ -23,6 +23,7 @@ static struct accel_program program_of(const struct job *job, const struct accel
       .source = {{NULL, formats[job->data.train.format]}},
       .parts = {{parts, job->data.train.n_parts}},
       .eval_fraction = job->data.eval.n_parts == 0 ? job->data.eval_fraction : 0,
+      .epoch_samples = job->data.epoch_samples,
       .shuffle = job->data.shuffle,
       .packing = (enum accel_packing)job->data.packing,
       .rest = {.kept = job->data.keep_last, .even = job->data.even_batches, .dispatched = job->data.dispatch_batches},
