@@ -30,7 +30,6 @@ enum {
 static const char own_part[] = "it looks at whole parameters, and a rank has a part of some";
 static const char own_stage[] = "a rank has some of the parameters";
 static const char own_experts[] = "it looks at all parameters together, and ranks have experts of their own";
-static const char named_experts[] = "a rank's program names its own experts alone";
 static const char untried[] = "no program with both has been measured against one rank";
 static const char untried_on_gpus[] = "no program for GPUs with both has been measured against one rank";
 static const char added_up[] = "gradients add up over micro-batches";
@@ -109,12 +108,6 @@ static const struct mesh_refusal {
     {EXPERTS | ON_GPUS, {"parallelism.fsdp", NULL, untried_on_gpus, "a job without parallelism.fsdp"}},
     {TENSORS,
      {"parallelism.fsdp.state_dict_type", "sharded_state_dict", "a rank's part of a tensor is no range of it",
-      "parallelism.fsdp.state_dict_type: full_state_dict"}},
-    {LAYERS,
-     {"parallelism.fsdp.state_dict_type", "sharded_state_dict", "a rank's file has its shards of all layers",
-      "parallelism.fsdp.state_dict_type: full_state_dict"}},
-    {EXPERTS,
-     {"parallelism.fsdp.state_dict_type", "sharded_state_dict", named_experts,
       "parallelism.fsdp.state_dict_type: full_state_dict"}},
     {TENSORS | SEQUENCES | LAYERS | EXPERTS,
      {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"}},

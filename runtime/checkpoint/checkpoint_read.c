@@ -165,13 +165,15 @@ static bool is_first_of_parts(const struct accel_program *program, int state) {
 }
 
 bool rt_checkpoint_is_in_parts(const char *folder, const struct accel_program *program) {
-  bool all = program->sharding.n_rows > 0;
+  bool all = true, any = false;
   char path[4096];
   struct problem ignored;
   for (int i = 0; i < program->n_states && all; i++)
-    if (is_first_of_parts(program, i))
+    if (is_first_of_parts(program, i)) {
+      any = true;
       all = index_path(path, folder, program->states[i].file, &ignored) && access(path, F_OK) == 0;
-  return all;
+    }
+  return all && any;
 }
 
 static const struct stored_tensor *find_joined(const struct joined *index, const char *name) {
@@ -199,9 +201,8 @@ static bool take_parts(const char *folder, const struct accel_program *program, 
   struct tensor_list list;
   char path[4096];
   if (!index_path(path, folder, file, problem) || !rt_parts_open(&index, path, cure, problem)) return false;
-  int shard = rt_rank_along(program, ACCEL_DP_SHARD);
   bool good = check_index(folder, program, file, &index, problem) &&
-              rt_tensors_of_shard(&list, program, file, own, shard, problem);
+              rt_tensors_of_rank(&list, program, file, own, false, problem);
   if (good) {
     good = rt_parts_fill(&index, path, &list, problem);
     rt_tensors_free(&list);

@@ -1,10 +1,13 @@
 #include "runtime/checkpoint/saver.h"
 
+#include "runtime/base/dtype.h"
 #include "runtime/checkpoint/sharded_states.h"
 #include "runtime/files/files.h"
 #include "runtime/files/folders.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
+#include "runtime/weights/sharded_rows.h"
+#include "runtime/weights/tensor_parts.h"
 #include "runtime/weights/tensors.h"
 
 #include <errno.h>
@@ -171,13 +174,30 @@ static bool is_copied(const struct saver *saver, int state) {
   return sharded ? by_rank : rt_keeps_files(saver->program);
 }
 
+/* Visits the bytes that this rank has of a state: of weights that it has whole, those of its stage. */
+static void each_range(const struct saver *saver, int state,
+                       void (*visit)(const struct saver *saver, int state, size_t first, size_t bytes)) {
+  const struct accel_program *program = saver->program;
+  const size_t size = rt_dtype_size(program->states[state].dtype);
+  if (program->n_stages == 0 || program->states[state].slices != NULL ||
+      rt_rows_divide(rt_rank_program(program), state)) {
+    visit(saver, state, 0, rt_state_bytes(&program->states[state]));
+    return;
+  }
+  for (int i = 0; i < program->n_stages; i++)
+    if (program->stages[i].stage == rt_rank_along(program, ACCEL_PP))
+      visit(saver, state, program->stages[i].first * size, program->stages[i].count * size);
+}
+
+static void touch(const struct saver *saver, int state, size_t first, size_t bytes) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  for (size_t at = first; at < first + bytes; at += page) *(volatile char *)(saver->copies[state] + at) = 0;
+}
+
 static void *touch_copies(void *argument) {
   struct saver *saver = argument;
-  size_t page = (size_t)sysconf(_SC_PAGESIZE);
   for (int i = 0; i < saver->program->n_states; i++)
-    for (size_t at = is_copied(saver, i) ? 0 : SIZE_MAX, bytes = rt_state_bytes(&saver->program->states[i]); at < bytes;
-         at += page)
-      *(volatile char *)(saver->copies[i] + at) = 0;
+    if (is_copied(saver, i)) each_range(saver, i, touch);
   atomic_store(&saver->done, true);
   return NULL;
 }
@@ -194,19 +214,20 @@ bool rt_saver_collect(struct saver *saver, enum state_set states, struct problem
   return true;
 }
 
-static void copy_states(struct saver *saver) {
+static void copy_range(const struct saver *saver, int state, size_t first, size_t bytes) {
   static const size_t chunk = (size_t)1 << 20;
-  for (int i = 0; i < saver->program->n_states; i++) {
-    size_t bytes = rt_state_bytes(&saver->program->states[i]);
-    const char *from = sources(saver)[i];
-    if (!is_copied(saver, i)) {
-      saver->copies[i] = saver->arrays[i]; /* a copy already, or another rank's to write */
-      continue;
-    }
+  const char *from = sources(saver)[state] + first;
+  char *to = saver->copies[state] + first;
 #pragma omp parallel for
-    for (size_t at = 0; at < bytes; at += chunk)
-      memcpy(saver->copies[i] + at, from + at, bytes - at < chunk ? bytes - at : chunk);
-  }
+  for (size_t at = 0; at < bytes; at += chunk) memcpy(to + at, from + at, bytes - at < chunk ? bytes - at : chunk);
+}
+
+static void copy_states(struct saver *saver) {
+  for (int i = 0; i < saver->program->n_states; i++)
+    if (is_copied(saver, i))
+      each_range(saver, i, copy_range);
+    else
+      saver->copies[i] = saver->arrays[i]; /* a copy already, or another rank's to write */
 }
 
 static void free_files(const struct saved_file *files, int count) {

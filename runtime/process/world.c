@@ -12,7 +12,7 @@ bool rt_keeps_files(const struct accel_program *program) {
   return rt_is_main() || (program->checkpoint.each_node && rt_world()->local_rank == 0);
 }
 
-static int length_of(const struct accel_program *program, int axis) {
+int rt_length_along(const struct accel_program *program, enum accel_axis axis) {
   return program->mesh[axis] > 0 ? program->mesh[axis] : 1;
 }
 
@@ -20,7 +20,7 @@ static int length_of(const struct accel_program *program, int axis) {
 static int64_t ranks_after(const struct accel_program *program, int axis) {
   int64_t ranks = 1;
   for (int i = axis + 1; i < ACCEL_AXES; i++)
-    if (axis >= ACCEL_CP || (i != ACCEL_CP && i != ACCEL_SP)) ranks *= length_of(program, i);
+    if (axis >= ACCEL_CP || (i != ACCEL_CP && i != ACCEL_SP)) ranks *= rt_length_along(program, (enum accel_axis)i);
   return ranks;
 }
 
@@ -33,20 +33,20 @@ int rt_stride_along(const struct accel_program *program, enum accel_axis axis) {
 }
 
 int rt_rank_along(const struct accel_program *program, enum accel_axis axis) {
-  return rt_world()->rank / rt_stride_along(program, axis) % length_of(program, (int)axis);
+  return rt_world()->rank / rt_stride_along(program, axis) % rt_length_along(program, axis);
 }
 
 int64_t rt_data_ranks(const struct accel_program *program) {
-  int64_t ranks = (int64_t)length_of(program, ACCEL_DP_REPLICATE) * length_of(program, ACCEL_DP_SHARD);
-  ranks *= length_of(program, ACCEL_EP);
-  return ranks / length_of(program, ACCEL_CP) / length_of(program, ACCEL_SP);
+  int64_t ranks = (int64_t)rt_length_along(program, ACCEL_DP_REPLICATE) * rt_length_along(program, ACCEL_DP_SHARD);
+  ranks *= rt_length_along(program, ACCEL_EP);
+  return ranks / rt_length_along(program, ACCEL_CP) / rt_length_along(program, ACCEL_SP);
 }
 
 int64_t rt_data_rank(const struct accel_program *program) {
   int64_t rank = rt_rank_along(program, ACCEL_DP_REPLICATE);
-  rank = rank * length_of(program, ACCEL_DP_SHARD) + rt_rank_along(program, ACCEL_DP_SHARD);
-  rank /= (int64_t)length_of(program, ACCEL_CP) * length_of(program, ACCEL_SP);
-  return rank * length_of(program, ACCEL_EP) + rt_rank_along(program, ACCEL_EP);
+  rank = rank * rt_length_along(program, ACCEL_DP_SHARD) + rt_rank_along(program, ACCEL_DP_SHARD);
+  rank /= (int64_t)rt_length_along(program, ACCEL_CP) * rt_length_along(program, ACCEL_SP);
+  return rank * rt_length_along(program, ACCEL_EP) + rt_rank_along(program, ACCEL_EP);
 }
 
 void rt_world_require(bool good, const struct problem *problem, int status) {

@@ -38,7 +38,10 @@ int64_t rt_data_ranks(const struct accel_program *program);
 /* Which of these this rank is, or trains on the batches of. */
 int64_t rt_data_rank(const struct accel_program *program);
 
-/* Which of the ranks that differ along this axis alone this one is. */
+/* The ranks that differ along this axis alone; 1 where the mesh has no such axis. */
+int rt_length_along(const struct accel_program *program, enum accel_axis axis);
+
+/* Which of these this one is. */
 int rt_rank_along(const struct accel_program *program, enum accel_axis axis);
 
 /* By how much the numbers of neighbours along this axis differ: the last axis runs fastest, and ranks along cp and sp

@@ -1,4 +1,4 @@
-/* Tensors of which each rank wrote its part, in the order of the ranks:
+/* Tensors of which each rank wrote its part, in the order of the ranks along dp_shard, of those along ep and pp:
  *
  *   STEM-00001-of-00004.safetensors …   the parts of a rank: "NAME[FIRST:END]", the elements of NAME from FIRST up to
  * END STEM.safetensors.parts.json         {"ranks": 4, "tensors": {NAME: {"dtype": "F32", "shape": [2, 3]}, …}}
@@ -13,8 +13,12 @@
 /* How the index's name continues after that of the whole file. */
 extern const char rt_parts_ending[];
 
-/* Writes what this rank has of the divided states of `file`, whose arrays are `own`, into `folder`; the first rank
- * along dp_shard the index, too. Adds what it wrote to the manifest. */
+/* How many ranks write parts, those along dp_shard of each rank along ep and pp, and which of them this one is. */
+int rt_parts_writers(const struct accel_program *program);
+int rt_parts_writer(const struct accel_program *program);
+
+/* Writes what this rank has of the divided states of `file`, whose arrays are `own`, into `folder`; the first one the
+ * index, too. Adds what it wrote to the manifest. */
 bool rt_parts_write(const char *folder, const struct accel_program *program, const char *file, char *const *own,
                     struct manifest *manifest, struct problem *problem);
 
@@ -39,7 +43,7 @@ struct joined {
 /* Reads the index at `path` alone: tensors without their bytes. */
 bool rt_parts_open(struct joined *joined, const char *path, const char *cure, struct problem *problem);
 
-/* Fills tensors of rt_tensors_of_shard from the files of all ranks in the folder of the index. */
+/* Fills tensors of rt_tensors_of_rank from the files of all ranks in the folder of the index. */
 bool rt_parts_fill(const struct joined *index, const char *path, const struct tensor_list *list,
                    struct problem *problem);
 

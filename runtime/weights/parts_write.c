@@ -6,15 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int shards_of(const struct accel_program *program) {
-  return program->mesh[ACCEL_DP_SHARD];
+int rt_parts_writers(const struct accel_program *program) {
+  return rt_length_along(program, ACCEL_DP_SHARD) * rt_length_along(program, ACCEL_EP) *
+         rt_length_along(program, ACCEL_PP);
+}
+
+int rt_parts_writer(const struct accel_program *program) {
+  const int others =
+      rt_rank_along(program, ACCEL_PP) * rt_length_along(program, ACCEL_EP) + rt_rank_along(program, ACCEL_EP);
+  return others * rt_length_along(program, ACCEL_DP_SHARD) + rt_rank_along(program, ACCEL_DP_SHARD);
 }
 
 static bool write_index(const char *folder, const struct accel_program *program, const char *file,
                         struct manifest *manifest, struct problem *problem) {
   struct tensor_list whole;
   if (!rt_tensors_of_state(&whole, program, file, NULL, problem)) return false;
-  json_t *tensors = json_object(), *root = json_pack("{s:i, s:o}", "ranks", shards_of(program), "tensors", tensors);
+  json_t *tensors = json_object(),
+         *root = json_pack("{s:i, s:o}", "ranks", rt_parts_writers(program), "tensors", tensors);
   for (int i = 0; i < whole.count; i++) {
     json_t *shape = json_array();
     for (int d = 0; d < whole.items[i].rank; d++)
@@ -37,13 +45,13 @@ static bool write_index(const char *folder, const struct accel_program *program,
 
 bool rt_parts_write(const char *folder, const struct accel_program *program, const char *file, char *const *own,
                     struct manifest *manifest, struct problem *problem) {
-  int shard = rt_rank_along(program, ACCEL_DP_SHARD);
+  int writer = rt_parts_writer(program);
   struct tensor_list tensors;
   struct file_sum sum;
   char name[160], path[4096];
-  if (shard == 0 && !write_index(folder, program, file, manifest, problem)) return false;
-  if (!rt_tensors_of_shard(&tensors, program, file, own, shard, problem)) return false;
-  snprintf(name, sizeof name, "%.100s-%05d-of-%05d.safetensors", file, shard + 1, shards_of(program));
+  if (writer == 0 && !write_index(folder, program, file, manifest, problem)) return false;
+  if (!rt_tensors_of_rank(&tensors, program, file, own, true, problem)) return false;
+  snprintf(name, sizeof name, "%.100s-%05d-of-%05d.safetensors", file, writer + 1, rt_parts_writers(program));
   bool written = rt_join(path, sizeof path, folder, name, problem) &&
                  rt_safetensors_write(path, IN_PLACE, tensors.items, tensors.count, &sum, problem) &&
                  rt_manifest_add(manifest, name, sum, problem);

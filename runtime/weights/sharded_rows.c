@@ -10,8 +10,7 @@ struct common {
   size_t at, own, count;
 };
 
-/* The rows that a rank and those along dp_shard divide: from *first up to *end. */
-static void rows_of(const struct accel_program *program, int rank, int *first, int *end) {
+void rt_rows_of(const struct accel_program *program, int rank, int *first, int *end) {
   const struct accel_sharding *sharding = &program->sharding;
   *first = 0;
   *end = sharding->n_rows;
@@ -49,7 +48,7 @@ void rt_rows_collect(const struct accel_program *program, int state, int from, c
     return;
   }
   int begin, end;
-  rows_of(program, from, &begin, &end);
+  rt_rows_of(program, from, &begin, &end);
   for (int k = begin; k < end; k++) {
     const struct accel_row *row = &program->sharding.rows[k];
     int shards = meets(program, row, first, count) ? program->mesh[ACCEL_DP_SHARD] : 0;
@@ -71,7 +70,7 @@ void rt_rows_take(const struct accel_program *program, int state, char *own, siz
     return;
   }
   int begin, end;
-  rows_of(program, rt_world()->rank, &begin, &end);
+  rt_rows_of(program, rt_world()->rank, &begin, &end);
   for (int k = begin; k < end; k++) {
     struct common common = common_of(program, &program->sharding.rows[k], shard, first, count);
     if (common.count > 0) memcpy(own + common.own * size, all + common.at * size, common.count * size);

@@ -8,6 +8,9 @@
 /* Whether ranks along dp_shard divide a state. */
 bool rt_rows_divide(const struct accel_program *program, int state);
 
+/* The rows that a rank and those along dp_shard divide: from *first up to *end. */
+void rt_rows_of(const struct accel_program *program, int rank, int *first, int *end);
+
 /* Collects `count` elements of a state from its element `first` on into `to` of rank 0 (NULL on the others), from what
  * rank `from` and those have, `own`, that differ from it along dp_shard alone. All ranks call it. */
 void rt_rows_collect(const struct accel_program *program, int state, int from, const char *own, size_t first,

@@ -235,6 +235,10 @@ const struct accel_program *rt_tensor_parts_join(const struct accel_program *pro
   return NULL;
 }
 
+const struct accel_program *rt_rank_program(const struct accel_program *program) {
+  return rt_divides_tensors(program) ? rank_program : program;
+}
+
 /* ---- To the whole and back ---- */
 
 /* The tensors that a state has. */
@@ -266,16 +270,27 @@ static char *room(size_t size, bool part) {
   return bytes;
 }
 
-/* The first rank that has something of a tensor: that of a stage, or rank 0. */
-static int first_rank(const struct accel_program *program, const struct tensor_part *part) {
+/* The first stage that has something of a tensor; 0: all do. */
+static int first_stage(const struct tensor_part *part) {
   int stage = 0;
   while (part->stages != 0 && (part->stages >> stage & 1) == 0) stage++;
-  return stage * rt_stride_along(program, ACCEL_PP);
+  return stage;
+}
+
+/* The first rank that has something of it. */
+static int first_rank(const struct accel_program *program, const struct tensor_part *part) {
+  return first_stage(part) * rt_stride_along(program, ACCEL_PP);
 }
 
 /* Whether this rank has something of it. */
 static bool is_here(const struct accel_program *program, const struct tensor_part *part) {
   return part->stages == 0 || (part->stages >> rt_rank_along(program, ACCEL_PP) & 1) != 0;
+}
+
+bool rt_tensor_is_here(const struct accel_program *program, int tensor, bool first) {
+  if (first && rt_dealt_of(program, tensor) == NULL && rt_rank_along(program, ACCEL_EP) > 0) return false;
+  if (program->n_stages == 0) return true;
+  return first ? first_stage(&parts[tensor]) == rt_rank_along(program, ACCEL_PP) : is_here(program, &parts[tensor]);
 }
 
 /* Where a rank's piece is in the whole. */

@@ -17,6 +17,13 @@ bool rt_divides_tensors(const struct accel_program *program);
  * NULL and a problem: there is no memory. */
 const struct accel_program *rt_tensor_parts_join(const struct accel_program *program, struct problem *problem);
 
+/* The program of a rank's own tensors, of which this one was made; itself where ranks divide no tensor. */
+const struct accel_program *rt_rank_program(const struct accel_program *program);
+
+/* Whether this rank has a tensor of the rank's own program, or with `first` is the first along ep and pp of those that
+ * have it. */
+bool rt_tensor_is_here(const struct accel_program *program, int tensor, bool first);
+
 /* Collects what the ranks have of a divided state, `own`, into `whole` of rank 0 (NULL on the others), or gives each
  * rank its own. All ranks call it. */
 void rt_tensor_parts_collect(const struct accel_program *program, int state, const char *own, char *whole);

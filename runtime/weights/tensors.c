@@ -1,7 +1,11 @@
 #include "runtime/weights/tensors.h"
 
 #include "runtime/base/dtype.h"
+#include "runtime/process/world.h"
+#include "runtime/weights/dealt.h"
 #include "runtime/weights/safetensors.h"
+#include "runtime/weights/sharded_rows.h"
+#include "runtime/weights/tensor_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,12 +43,17 @@ static struct accel_slice slice_of(const struct accel_program *program, const st
   return slice;
 }
 
+/* Of a slice: integers among the weights are what they are. */
+static enum accel_dtype dtype_of(const struct accel_program *program, const struct accel_state *state, int parameter) {
+  bool integers = state->slices == NULL && program->tensors[parameter].dtype != ACCEL_FLOAT32;
+  return integers ? program->tensors[parameter].dtype : state->dtype;
+}
+
 static bool add_state(struct tensor_list *list, const struct accel_program *program, const struct accel_state *state,
                       char *array) {
   for (int i = 0; i < slices_of(program, state); i++) {
     struct accel_slice slice = slice_of(program, state, i);
-    bool integers = state->slices == NULL && program->tensors[i].dtype != ACCEL_FLOAT32;
-    struct tensor_view view = {.dtype = integers ? program->tensors[i].dtype : state->dtype, .rank = slice.rank};
+    struct tensor_view view = {.dtype = dtype_of(program, state, slice.parameter), .rank = slice.rank};
     memcpy(view.shape, slice.shape, sizeof view.shape);
     size_t size = rt_dtype_size(view.dtype);
     view.bytes = array != NULL ? array + (size_t)slice.first * rt_dtype_size(state->dtype) : NULL;
@@ -90,6 +99,17 @@ bool rt_tensors_of_state(struct tensor_list *list, const struct accel_program *p
 
 /* ---- Parts ---- */
 
+/* The name of what this rank has of a parameter, or in its place. */
+static char *name_here(const struct accel_program *program, const struct accel_state *state, int parameter) {
+  const char *name = program->tensors[parameter].name;
+  const struct accel_dealt_tensor *dealt = rt_dealt_of(program, parameter);
+  if (dealt == NULL) return name_of(state, name);
+  char *own = rt_dealt_name(dealt, name, rt_rank_along(program, dealt->axis));
+  char *made = own != NULL ? name_of(state, own) : NULL;
+  free(own);
+  return made;
+}
+
 /* "NAME[FIRST:END]" of "NAME", which is given back. */
 static char *part_name(char *name, int64_t first, int64_t end) {
   size_t size = name != NULL ? strlen(name) + 2 * 20 + sizeof "[:]" : 0;
@@ -112,29 +132,49 @@ static bool add_part(struct tensor_list *list, const struct accel_program *progr
   struct tensor_view view = {.dtype = state->dtype, .rank = 1, .shape = {end - first}};
   view.bytes = own + (row->own + (size_t)(first - begin)) * size;
   view.size = (size_t)(end - first) * size;
-  view.name =
-      part_name(name_of(state, program->tensors[slice->parameter].name), first - slice->first, end - slice->first);
+  view.name = part_name(name_here(program, state, slice->parameter), first - slice->first, end - slice->first);
   if (view.name == NULL) return false;
   list->items[list->count++] = view;
   return true;
 }
 
-static bool add_parts(struct tensor_list *list, const struct accel_program *program, const struct accel_state *state,
-                      char *own, int shard) {
+/* A slice that no ranks divide. */
+static bool add_undivided(struct tensor_list *list, const struct accel_program *program,
+                          const struct accel_state *state, const struct accel_slice *slice, char *own) {
+  int64_t count = rt_shape_count(slice->rank, slice->shape);
+  struct tensor_view view = {.dtype = dtype_of(program, state, slice->parameter), .rank = 1, .shape = {count}};
+  view.bytes = own + (size_t)slice->first * rt_dtype_size(state->dtype);
+  view.size = (size_t)count * rt_dtype_size(view.dtype);
+  view.name = part_name(name_here(program, state, slice->parameter), 0, count);
+  if (view.name == NULL) return false;
+  list->items[list->count++] = view;
+  return true;
+}
+
+/* program: of a rank's own tensors. */
+static bool add_parts(struct tensor_list *list, const struct accel_program *program, int which, char *own, bool once) {
+  const struct accel_state *state = &program->states[which];
+  const int shard = rt_rank_along(program, ACCEL_DP_SHARD);
+  int first, end;
+  rt_rows_of(program, rt_world()->rank, &first, &end);
   for (int i = 0; i < slices_of(program, state); i++) {
     struct accel_slice slice = slice_of(program, state, i);
-    for (int k = 0; k < program->sharding.n_rows; k++)
+    if (!rt_tensor_is_here(program, slice.parameter, once)) continue;
+    if (!rt_rows_divide(program, which) && !(once && shard > 0) && !add_undivided(list, program, state, &slice, own))
+      return false;
+    for (int k = first; k < end && rt_rows_divide(program, which); k++)
       if (!add_part(list, program, state, &slice, &program->sharding.rows[k], own, shard)) return false;
   }
   return true;
 }
 
-bool rt_tensors_of_shard(struct tensor_list *list, const struct accel_program *program, const char *file,
-                         char *const *own, int shard, struct problem *problem) {
+bool rt_tensors_of_rank(struct tensor_list *list, const struct accel_program *program, const char *file,
+                        char *const *own, bool once, struct problem *problem) {
+  const struct accel_program *of_rank = rt_rank_program(program);
   *list = (struct tensor_list){0};
-  bool good = make_room(list, program);
-  for (int i = 0; good && i < program->n_states; i++)
-    if (strcmp(program->states[i].file, file) == 0) good = add_parts(list, program, &program->states[i], own[i], shard);
+  bool good = make_room(list, of_rank);
+  for (int i = 0; good && i < of_rank->n_states; i++)
+    if (strcmp(of_rank->states[i].file, file) == 0) good = add_parts(list, of_rank, i, own[i], once);
   if (good) {
     qsort(list->items, (size_t)list->count, sizeof *list->items, by_position);
     return true;

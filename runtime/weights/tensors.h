@@ -33,10 +33,10 @@ struct tensor_list {
 bool rt_tensors_of_state(struct tensor_list *list, const struct accel_program *program, const char *file,
                          char *const *arrays, struct problem *problem);
 
-/* What rank `shard` along dp_shard has of them, where ranks divide them and own[i] is its part of states[i]:
- * "NAME[FIRST:END]", some elements in a row. */
-bool rt_tensors_of_shard(struct tensor_list *list, const struct accel_program *program, const char *file,
-                         char *const *own, int shard, struct problem *problem);
+/* What this rank has of them, where ranks divide them and own[i] is its part of states[i]: "NAME[FIRST:END]", some
+ * elements in a row. once: of what several ranks have, what the first of them has. */
+bool rt_tensors_of_rank(struct tensor_list *list, const struct accel_program *program, const char *file,
+                        char *const *own, bool once, struct problem *problem);
 
 void rt_tensors_free(struct tensor_list *list);
 

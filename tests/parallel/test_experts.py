@@ -265,8 +265,11 @@ class Files(BesideOne):
     def test_from_one_rank_to_stages_of_shards(self):
         self.resumed((1, 4, {}), (8, 1, {"pp": 2, "ep": 2, "zero_stage": 1}))
 
-    def test_from_shards(self):
+    def test_shards(self):
+        """To files of each rank, of its own experts and stage, and from these."""
+        files = {"fsdp": {"sharding_strategy": "shard_grad_op", "state_dict_type": "sharded_state_dict"}}
         self.resumed((2, 2, {"zero_stage": 2}), (4, 1, {"ep": 2, "zero_stage": 3}))
+        self.resumed((8, 1, {"pp": 2, "ep": 2, **files}), (4, 1, {"ep": 2, **files}))
 
 
 class Refused(unittest.TestCase):
@@ -291,10 +294,6 @@ class Refused(unittest.TestCase):
 
     def test_all_experts_for_all_tokens(self):
         self.refused("the model has no operation over groups of rows that 2 ranks could divide", model="mixtral", config=MIXTRAL)
-
-    def test_shards_in_files(self):
-        self.refused("'parallelism.fsdp.state_dict_type' does not go with ranks that divide experts", ranks=4,
-                     parallelism={"ep": 2, "fsdp": {"sharding_strategy": "full_shard", "state_dict_type": "sharded_state_dict"}})
 
     def test_capacity_of_sequences(self):
         self.refused("'group_starts' fills a group's capacity in the order of a sequence's positions, of which a rank has some",

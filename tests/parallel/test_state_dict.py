@@ -19,8 +19,11 @@ def sharded(strategy, **axes):
 
 
 def built(ranks, parallelism, **checkpoint):
-    """Six steps of 12 samples, with a checkpoint in the middle."""
-    trainer = Ranks(ranks, job_of(ranks, 12 // ranks, 6, config=LAYERS, parallelism=parallelism, checkpoint={"every": 3, **checkpoint}))
+    """Six steps of 12 samples, with a checkpoint in the middle; stages take them as two micro-batches."""
+    stages = parallelism.get("pp", 1)
+    more = {"accumulation": {"num_steps": 2, "sync_with_dataloader": False}} if stages > 1 else {}
+    batch = 12 * stages // ranks // (2 if more else 1)
+    trainer = Ranks(ranks, job_of(ranks, batch, 6, config=LAYERS, parallelism=parallelism, checkpoint={"every": 3, **checkpoint}, **more))
     trainer.build()
     return trainer
 
@@ -69,11 +72,25 @@ class Parts(unittest.TestCase):
         self.assertEqual(command("diff", checkpoint(self.saver, 1), self.saver.folder / "on" / "checkpoints" / "checkpoint_0").returncode, 0)
 
     def test_other_ranks(self):
-        for ranks, parallelism in ((1, {}), (3, sharded("full_shard")), (2, sharded("shard_grad_op")), (2, {"zero_stage": 1})):
+        for ranks, parallelism in ((1, {}), (3, sharded("full_shard")), (2, {"zero_stage": 1}), (4, sharded("shard_grad_op", pp=2))):
             with self.subTest(ranks=ranks, parallelism=parallelism):
                 on = self.weights_on(built(ranks, parallelism))
                 for name, value in self.saver.weights().items():
                     self.assertLess(relative(on[name], value), 1e-4, name)
+
+    def test_stages(self):
+        """Each rank of a stage writes what the stage has, of what several have the first: whole weights, where these are no shards,
+        are its first rank's. To the last bit on these ranks."""
+        saver = built(4, sharded("shard_grad_op", pp=2))
+        saver.run()
+        index = json.loads((checkpoint(saver, 0) / "model.safetensors.parts.json").read_text())
+        self.assertEqual((index["ranks"], sorted(index["tensors"])), (4, sorted(saver.weights())))
+        for trainer in (saver, built(2, sharded("full_shard"))):
+            result = trainer.launch("--resume", checkpoint(saver, 0), "--project-dir", "on")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            on = load_file(trainer.folder / "on" / "model.safetensors")
+            for name, value in saver.weights().items():
+                self.assertTrue(np.array_equal(on[name], value) if trainer is saver else relative(on[name], value) < 1e-4, name)
 
     def test_signal(self):
         """To a rank that is not the first."""
