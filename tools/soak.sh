@@ -42,6 +42,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "random jobs and models" env SEED="$seed" SMALL=yes "$PYTHON" tests/soak/test_soak.py 500
   try "edits of programs" "$PYTHON" tests/audit/test_mutations.py --all
   try "edits of CUDA programs" "$PYTHON" tests/audit/test_device_mutations.py --all
+  try "the audit of the matrix" "$PYTHON" tests/audit/test_matrix.py --all
   try "both halves of CUDA programs" "$PYTHON" tests/audit/test_device.py --all
   try "pairs of keys" env SEED="$seed" COUNT=2000 "$PYTHON" tests/program/test_combinations.py
   try templates "$PYTHON" tests/jinja/differential.py build/tests/jinja/render_driver --random 20000 --seed "$seed"
@@ -51,11 +52,12 @@ while [ "$(date +%s)" -lt "$end" ]; do
     Checkpoints.test_kills_at_every_call
   try "ranks resume from ranks" env DIVISIONS=all "$PYTHON" tests/parallel/test_resume.py
   try "ranks against one and PyTorch's" env DIVISIONS=all "$PYTHON" tests/reference/test_placements.py
-  for axis in tensor sequences pipeline experts; do
+  for axis in tensor sequences pipeline experts residual meshes; do
     try "ranks that divide a model: $axis" env CASES=all "$PYTHON" "tests/parallel/test_$axis.py"
   done
   try "what saves memory" env CASES=all "$PYTHON" tests/program/test_memory.py
   try "rules against PyTorch's" env CASES=all "$PYTHON" tests/optimizer/test_against_torch.py
+  try "rules in the backward" env CASES=all "$PYTHON" tests/optimizer/test_lomo.py
   try "divisions with the same bits" env DIVISIONS=all "$PYTHON" tests/parallel/test_topology.py Divisions
   try "traffic of all divisions" env DIVISIONS=all "$PYTHON" tests/parallel/test_traffic.py Traffic.test_placements
   try "CUDA kernels on the processor" "$PYTHON" tests/cuda/test_kernels.py --all --seed "$seed"

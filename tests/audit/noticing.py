@@ -1,13 +1,12 @@
 """Edits of programs, and whether the audit notices each one by a claim that names it: what the tests of mutations share."""
 
-import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-from test_matrix import CLAIM, GENERATOR
+from test_matrix import CLAIM, GENERATOR  # before those of tests/program
+from rotation import is_todays  # isort: skip
 
 
 def edits_of(kinds, programs, each):
@@ -27,7 +26,7 @@ def edits_of(kinds, programs, each):
 
 def is_of_today(number):
     """Whether an edit is tried: the first one of its kind, and every second one, which by SEED; with --all, every one."""
-    return "--all" in sys.argv or number == 1 or (number + int(os.environ.get("SEED", 0))) % 2 == 0
+    return number == 1 or is_todays(number, 2)
 
 
 def why_unnoticed(path, claims):

@@ -10,7 +10,7 @@ import tempfile
 TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TREE / "tests" / "program"), str(TREE / "tests" / "parallel")]
 
-from compilers import SEED  # noqa: E402
+from rotation import todays  # noqa: E402
 from harness import GENERATOR  # noqa: E402
 from matrix import CASES  # noqa: E402
 from ranks import job_of  # noqa: E402
@@ -76,7 +76,7 @@ __device__ float choose_twin(int c) { twin<float> made = c ? make_twin(1.0f) : t
 
 def main():
     failed = taken = 0
-    chosen = CASES if "--all" in sys.argv else CASES[SEED % 2 :: 2]
+    chosen = todays(CASES, 2)
     jobs = [(case.name, case.job, case.program) for case in chosen]
     jobs += [(f"4 ranks, {number}", job_of(4, 3, 4, **groups), "train") for number, groups in enumerate(RANKS)]
     jobs += [(f"experts, {program} {precision}", experts(precision, capacity), program) for program, precision, capacity in GROUPED]

@@ -4,7 +4,6 @@ says which half of the matrix; --all: all of it, and every example job (ninja so
 
 import json
 import math
-import os
 import pathlib
 import re
 import subprocess
@@ -19,13 +18,12 @@ from host import GENERATOR  # isort: skip
 
 import matrix  # isort: skip
 from compilers import tell, unused  # isort: skip
-
-SEED = int(os.environ.get("SEED", "1"))
+from rotation import SEED, todays  # isort: skip
 
 
 def jobs():
     """Name, job, words and settings; data need not be there."""
-    for case in matrix.CASES if "--all" in sys.argv else matrix.CASES[SEED % 2::2]:
+    for case in todays(matrix.CASES, 2):
         yield case.name, case.job, ["--program", case.program], []
     for name, job in {**test_training.CASES, **test_training.MORE, **test_ranks.CASES,
                       **{name: job for name, (job, _) in test_sharded.CASES.items()}}.items():

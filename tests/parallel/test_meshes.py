@@ -1,11 +1,12 @@
 """Ranks that divide along several axes of the mesh at a time against one process: the same losses, norms and weights; a run
-resumes on any mesh."""
+resumes on any mesh. Half of the tests a day; CASES=all runs all."""
 
 import json
 import subprocess
 import unittest
 
 from ranks import BesideOne, Ranks, job_of, relative, trained
+from rotation import rotating  # tests/program; isort: skip
 
 CONFIG = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 16}
 LLAMA = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4, "hidden_size": 32, "intermediate_size": 48,
@@ -129,6 +130,9 @@ class Experts(Resumed):
 
     def test_from_experts(self):
         self.resumed((4, 2, {"tp": 2, "ep": 2}), (4, 2, {"cp": 2, "ep": 2}))
+
+
+load_tests = rotating(2)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Tensors that are split over the sequence on the ranks of parallelism.tp (parallelism.megatron.sequence_parallelism): what
-ranks exchange of them; the same losses, norms and weights as one process."""
+ranks exchange of them; the same losses, norms and weights as one process. Half of the tests of these a day; CASES=all runs
+all."""
 
 import os
 import subprocess
 import unittest
 
 from ranks import GENERATOR, TREE, Ranks, job_of, library_flags, relative, start, trained
+from rotation import rotating  # tests/program; isort: skip
 from test_tensor import CONFIG, EVALUATED, LLAMA, Divided
 
 SPLIT_OF = {"megatron": {"sequence_parallelism": True}}
@@ -113,6 +115,9 @@ class Refused(unittest.TestCase):
 
     def test_no_ranks(self):
         self.refused("and there are no such ranks", parallelism=SPLIT_OF)
+
+
+load_tests = rotating(2, always=("Parts", "Refused"))
 
 
 if __name__ == "__main__":

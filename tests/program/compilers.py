@@ -7,7 +7,7 @@ from collections import Counter
 
 from harness import TREE
 from matrix import library_flags, tool
-from rotation import SEED, is_todays
+from rotation import is_todays
 
 WARNINGS = ["-std=c17", "-Wall", "-Wextra", "-Werror"]
 COMPILERS = {"gcc": "gcc", "clang": tool("clang")}

@@ -14,7 +14,7 @@ import combinations
 import keys
 
 SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
-COUNT = int(os.environ.get("COUNT", 60))
+COUNT = int(os.environ.get("COUNT", 40))
 
 
 class Combinations(unittest.TestCase):
