@@ -243,9 +243,16 @@ def version_holds(job):
         return False
 
 
+def cadence_holds(value, units):
+    """What gen/spec/bind.c reads of a word in place of a number of steps."""
+    return not isinstance(value, str) or re.fullmatch(rf"([1-9]\d*|1/[1-9]\d*)? *epochs?{units}", value) is not None
+
+
 def rules_hold(job):
     """What gen/spec/rules.c says."""
     if not version_holds(job):
+        return False
+    if not cadence_holds(job.get("training", {}).get("eval_interval"), "") or not cadence_holds(job.get("checkpoint", {}).get("every"), r"|[1-9]\d* *(min|h)"):
         return False
     warmup, decay = compared(job, "schedule.warmup_steps"), compared(job, "schedule.decay_steps")
     if warmup > (compared(job, "training.steps") or math.inf) or 0 < decay < warmup:
