@@ -20,11 +20,18 @@ struct stored_tensor {
   size_t size;
 };
 
-/* A file's tensors, in the order of their bytes. */
+/* Memory that belongs to a file. */
+struct held {
+  struct held *next;
+  _Alignas(16) uint8_t bytes[];
+};
+
+/* A file's tensors, of safetensors in the order of their bytes. */
 struct safetensors {
   struct stored_tensor *tensors;
   int count;
-  void *header; /* the JSON that holds the names */
+  void *header;      /* the JSON that holds the names */
+  struct held *held; /* names and copies of what is no file of safetensors (torch_file.h) */
 };
 
 /* Bytes of a value of a type as files spell it; 0: it is not known. */

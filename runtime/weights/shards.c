@@ -1,5 +1,7 @@
 #include "runtime/weights/shards.h"
 
+#include "runtime/weights/torch_file.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +15,9 @@ static bool open_one(struct shards *shards, const char *path, const char *cure, 
   struct shard *shard = &shards->items[shards->count];
   snprintf(shard->path, sizeof shard->path, "%s", path);
   if (!rt_map(&shard->mapping, path, cure, problem)) return false;
-  if (!rt_safetensors_read(&shard->file, shard->path, shard->mapping.bytes, shard->mapping.size, problem)) {
+  const bool is_torch = rt_torch_is(shard->mapping.bytes, shard->mapping.size);
+  if (!(is_torch ? rt_torch_read : rt_safetensors_read)(&shard->file, shard->path, shard->mapping.bytes,
+                                                        shard->mapping.size, problem)) {
     rt_unmap(&shard->mapping);
     return false;
   }
@@ -116,9 +120,19 @@ static bool open_all(struct shards *shards, const char *path, const char *cure, 
   return opened && sort_names(shards, path, problem);
 }
 
+/* The file of PyTorch that a folder has in place of model.safetensors, or the index of several; NULL: none. */
+static const char *find_pickled(const char *folder, const char *stem, char *path, size_t size) {
+  static const char *const names[] = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
+  for (size_t i = 0; i < sizeof names / sizeof *names && strcmp(stem, "model") == 0; i++) {
+    snprintf(path, size, "%s/%s", folder, names[i]);
+    if (access(path, F_OK) == 0) return path;
+  }
+  return NULL;
+}
+
 bool rt_shards_open_in(struct shards *shards, const char *folder, const char *stem, const char *cure,
                        struct problem *problem) {
-  char path[4096], index[4096 + 16], parts[4096 + 16];
+  char path[4096], index[4096 + 16], parts[4096 + 16], pickled[4096 + 64];
   int length = snprintf(path, sizeof path, "%s/%s.safetensors", folder, stem);
   if (length < 0 || (size_t)length >= sizeof path) return rt_problem(problem, "%.200s…: the path is too long", folder);
   snprintf(index, sizeof index, "%s%s", path, index_ending);
@@ -126,8 +140,8 @@ bool rt_shards_open_in(struct shards *shards, const char *folder, const char *st
   const char *found = access(path, F_OK) == 0    ? path
                       : access(index, F_OK) == 0 ? index
                       : access(parts, F_OK) == 0 ? parts
-                                                 : path;
-  return rt_shards_open(shards, found, cure, problem);
+                                                 : find_pickled(folder, stem, pickled, sizeof pickled);
+  return rt_shards_open(shards, found != NULL ? found : path, cure, problem);
 }
 
 bool rt_shards_open(struct shards *shards, const char *path, const char *cure, struct problem *problem) {

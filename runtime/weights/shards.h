@@ -30,7 +30,8 @@ struct shards {
   int n_tensors;
 };
 
-/* Opens a safetensors file, an index (….index.json, ….parts.json), or what a folder holds of model.safetensors. No
+/* Opens a file of safetensors or of torch.save, an index (….index.json, ….parts.json), or what a folder holds of
+ * model.safetensors, and where it has none of pytorch_model.bin. No
  * tensor may be in two files. `cure` is the help where the file is missing. */
 bool rt_shards_open(struct shards *shards, const char *path, const char *cure, struct problem *problem);
 

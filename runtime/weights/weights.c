@@ -121,12 +121,18 @@ static bool is_ignored(const struct accel_start_file *start, const char *name) {
   return false;
 }
 
+/* Whether it is this tensor, perhaps by another name: torch.save keeps all names of what is tied. */
+static bool is_same(const struct stored_tensor *a, const struct stored_tensor *b) {
+  return a == b || (a != NULL && a->bytes == b->bytes && a->size == b->size && a->size > 0 && a->rank == b->rank &&
+                    memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0);
+}
+
 static bool check_extra(const struct shards *shards, const struct accel_program *program,
                         const struct stored_tensor *const *matched, const char *path, struct problem *problem) {
   struct names extra = {0};
   for (int i = 0; i < shards->n_tensors; i++) {
     bool used = is_ignored(&program->start, shards->by_name[i]->name);
-    for (int k = 0; k < program->n_tensors && !used; k++) used = matched[k] == shards->by_name[i];
+    for (int k = 0; k < program->n_tensors && !used; k++) used = is_same(matched[k], shards->by_name[i]);
     if (!used) add_name(&extra, shards->by_name[i]->name);
   }
   end_names(&extra);

@@ -81,7 +81,8 @@ class Init(unittest.TestCase):
         self.assertEqual(self.job()["data"]["train"], {"path": "corpus.txt.tok", "format": "tokens"})
         self.init("llama/config.json", "--data", "corpus.txt")
         (self.folder / "llama" / "model.safetensors").rename(self.folder / "llama" / "pytorch_model.bin")
-        self.assertIn("pytorch_model.bin, which is not read", self.init("llama", "--data", "corpus.txt", status=2))
+        self.init("llama", "--data", "corpus.txt")
+        self.assertEqual(self.job()["model"]["weights"], "llama")
         for change, message in (({"hidden_act": "relu"}, "of 'hidden_act'"), ({"attention_bias": True}, "of 'attention_bias'"), ({"alibi": 2}, "alibi (2)"),
                                 ({"rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4}}, "longrope"), ({"hidden_size": "16"}, "'hidden_size' is no value")):
             (self.folder / "llama" / "config.json").write_text(json.dumps({**json.loads(config.to_json_string()), "architectures": ["LlamaForCausalLM"], **change}))

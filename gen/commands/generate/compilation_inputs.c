@@ -27,7 +27,9 @@ static void add_weights(struct inputs *inputs, const char *path) {
   static const char what[] = "the weights (model.weights)";
   inputs_add(inputs, what, path);
   if (path != NULL && has_ending(path, ".json"))
-    add_pattern(inputs, what, arena_printf(inputs->arena, "%s/*.safetensors", folder_of(inputs->arena, path)));
+    add_pattern(inputs, what,
+                arena_printf(inputs->arena, "%s/*.%s", folder_of(inputs->arena, path),
+                             has_ending(path, ".bin.index.json") ? "bin" : "safetensors"));
 }
 
 void inputs_add_compilation(struct inputs *inputs, const struct compilation *compilation) {

@@ -155,20 +155,18 @@ static bool has_file(const struct init *init, const char *name) {
   return access(arena_printf(init->options->arena, "%s/%s", init->folder, name), R_OK) == 0;
 }
 
-/* Weights that the trainer reads; in another form they are refused. */
+/* Weights that the trainer reads. */
 static bool add_weights(struct init *init) {
   if (init->folder == NULL) return true;
   if (has_file(init, "tokenizer.json"))
     init->tokenizer = arena_printf(init->options->arena, "%s/tokenizer.json", init->folder);
-  if (has_file(init, "model.safetensors") || has_file(init, "model.safetensors.index.json")) {
-    dialog_set(&init->dialog, "model.weights", quoted(init, init->folder));
-    return true;
-  }
-  if (has_file(init, "pytorch_model.bin") || has_file(init, "pytorch_model.bin.index.json"))
-    return fail(
-        init,
-        arena_printf(init->options->arena, "%s has its weights in pytorch_model.bin, which is not read", init->folder),
-        "save them as safetensors: AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(FOLDER)");
+  static const char *const names[] = {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                                      "pytorch_model.bin.index.json"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (has_file(init, names[i])) {
+      dialog_set(&init->dialog, "model.weights", quoted(init, init->folder));
+      return true;
+    }
   fprintf(stderr, "accel-gen init: %s has no weights; the model starts from its initialization\n", init->folder);
   return true;
 }
