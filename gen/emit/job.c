@@ -80,6 +80,7 @@ struct jinja_value data_value(const struct program *program) {
 static struct jinja_value scaler_value(struct arena *arena, const struct job *job) {
   struct jinja_value value = jinja_map(arena);
   set_real(arena, value, "init_scale", job->precision.grad_scaler.init_scale);
+  set_bool(arena, value, "dynamic", job->precision.grad_scaler.dynamic);
   set_real(arena, value, "growth_factor", job->precision.grad_scaler.growth_factor);
   set_real(arena, value, "backoff_factor", job->precision.grad_scaler.backoff_factor);
   set_int(arena, value, "growth_interval", job->precision.grad_scaler.growth_interval);

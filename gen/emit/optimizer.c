@@ -317,6 +317,7 @@ struct jinja_value schedule_value(struct arena *arena, const struct job *job) {
   set_int(arena, value, "stable_until", steps.stable);
   set_int(arena, value, "decay_steps", steps.decay);
   set_int(arena, value, "per_step", steps.per_step);
+  set_bool(arena, value, "step_with_optimizer", job->schedule.step_with_optimizer);
   set_int(arena, value, "steps", job->training.steps);
   set_text(arena, value, "wd_incr_style", job_word(job, "schedule.wd_incr_style"));
   set_real(arena, value, "start_weight_decay", job->schedule.start_weight_decay);

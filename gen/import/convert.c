@@ -267,9 +267,20 @@ static enum import_state as_kind(struct conversion *c) {
 }
 
 static enum import_state as_loss_scale(struct conversion *c) {
-  if (is_number(c->row->value) && c->row->value->real == 0)
-    return end_as(c, IMPORT_NEEDLESS, "the scale is dynamic, as 0 says");
-  return end_as(c, IMPORT_REFUSED, "a scale is always dynamic; precision.grad_scaler.init_scale is where it begins");
+  if (!needs_number(c)) return c->row->state;
+  if (c->row->value->real == 0) return end_as(c, IMPORT_NEEDLESS, "the scale is dynamic, as 0 says");
+  take(c, "precision.grad_scaler.init_scale", c->row->value);
+  return c->row->state == IMPORT_TAKEN ? take(c, "precision.grad_scaler.dynamic", node_of(c, "false")) : c->row->state;
+}
+
+static bool scale_is_fixed(const struct conversion *c) {
+  const struct spec_node *fixed = sibling(c, "loss_scale");
+  return fixed != NULL && is_number(fixed) && fixed->real != 0;
+}
+
+static enum import_state as_dynamic_scale(struct conversion *c) {
+  if (scale_is_fixed(c)) return end_as(c, IMPORT_NEEDLESS, "loss_scale fixes the scale");
+  return take_value(c, c->name->at[0], schema_find(c->import->schema, c->name->at[0]));
 }
 
 /* "only 0" */
@@ -298,6 +309,7 @@ static enum import_state as_per_epoch(struct conversion *c) {
 }
 
 static enum import_state as_power(struct conversion *c) {
+  if (scale_is_fixed(c)) return end_as(c, IMPORT_NEEDLESS, "loss_scale fixes the scale");
   if (!needs_number(c)) return c->row->state;
   return take(c, c->name->at[0], number_of(c, exp2(c->row->value->real)));
 }
@@ -416,6 +428,7 @@ static const struct {
     {"kind", as_kind},
     {"list", as_list},
     {"lora_rank", as_lora_rank},
+    {"dynamic_scale", as_dynamic_scale},
     {"loss_scale", as_loss_scale},
     {"only", as_only},
     {"optional", as_optional},

@@ -13,11 +13,12 @@
  *   kind            Accelerate's distributed_type
  *   list            a list, or words between commas; all is refused
  *   lora_rank       LLaMA-Factory's, whose alpha is twice the rank where it is not given
- *   loss_scale      0 is a dynamic scale, which is the only one
+ *   dynamic_scale   nothing where DeepSpeed's loss_scale fixes the scale
+ *   loss_scale      0 is a dynamic scale, and another number a fixed one
  *   only VALUE      VALUE is the only value that it may have; with 0 also nothing, false and no
  *   optional        what it says can be given, and need not
  *   per_epoch       how often in an epoch
- *   power           N is 2 to the power of N
+ *   power           N is 2 to the power of N, of a scale that is not fixed
  *   ranks           the number of all processes, of which there are as many on each machine
  *   resume          true is auto
  *   strategy        no, steps or epoch: when something happens, whose number of steps is another key

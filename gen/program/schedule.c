@@ -10,6 +10,7 @@ int64_t schedule_per_step(int ranks, bool split_batches) {
 
 /* A rate that moved with the ranks would not be the same for all divisions of a step's micro-batches. */
 static int64_t per_step(const struct job *job) {
+  if (!job->schedule.step_with_optimizer) return 1;
   return schedule_per_step((int)job_batch_ranks(job), job->data.split_batches || job_has_tree(job));
 }
 

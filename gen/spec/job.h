@@ -136,6 +136,7 @@ struct job {
       double init_scale, growth_factor, backoff_factor, min_loss_scale;
       int64_t growth_interval; /* steps */
       int64_t hysteresis;      /* overflows */
+      bool dynamic;            /* false: the scale stays as it is */
       bool consecutive_hysteresis;
     } grad_scaler;
   } precision;
@@ -247,6 +248,7 @@ struct job {
     enum decay_type decay_type;                     /* wsd */
     double decay_fraction;                          /* wsd */
     int64_t stable_steps;                           /* wsd; -1: by decay_fraction */
+    bool step_with_optimizer;                       /* and with the ranks */
     enum growth wd_incr_style;
     double start_weight_decay; /* of the first step, where it grows */
   } schedule;

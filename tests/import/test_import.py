@@ -154,6 +154,10 @@ def kinds():
              "precision.grad_scaler.growth_interval": "1000"},
             {"gradient_clipping": "needless", "scheduler.params.total_num_steps": "open", "tensorboard": "needless",
              "no_such_key": "unknown", "zero_optimization.overlap_comm": "needless"})
+    fixed = write("fixed.json", {"train_micro_batch_size_per_gpu": 1, "fp16": {"enabled": True, "loss_scale": 128, "initial_scale_power": 12}})
+    compare("a fixed loss scale", [fixed],
+            {"precision.grad_scaler.init_scale": "128", "precision.grad_scaler.dynamic": "false"},
+            {"fp16.initial_scale_power": "needless", "fp16.hysteresis": "needless", "fp16.min_loss_scale": "needless"})
     auto = write("auto.json", {"fp16": {"enabled": "auto", "hysteresis": 2}, "zero_optimization": {"stage": 2}})
     compare("a group that a script turns on", [auto], {}, {"fp16.hysteresis": "open", "fp16.min_loss_scale": "needless"})
     compare("arguments of transformers' Trainer", [write("trainer.json", TRAINER)],

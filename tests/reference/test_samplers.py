@@ -76,7 +76,7 @@ class Samplers(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         rows = Rows(RECORDS, BATCH, steps=STEPS, data={"shuffle": False, "epoch_samples": DRAWN, "data_seed": SEED},
-                    optimizer={"name": "sgd", "lr": 0.1, "weight_decay": 0}, devices={"per_node": RANKS},
+                    optimizer={"name": "sgd", "lr": 0.1, "weight_decay": 0}, devices={"per_node": RANKS}, schedule={"name": "exponential", "gamma": 0.8, "step_with_optimizer": False},
                     hooks={"source": "hooks.c", "on_order": "on_order", "on_batch": "on_batch"},
                     checkpoint={"every": 6, "automatic_checkpoint_naming": False})
         (rows.trainer.folder / "hooks.c").write_text(SOURCE)
@@ -104,11 +104,13 @@ class Samplers(unittest.TestCase):
         self.assertEqual(self.seen(), wanted)
         model = Mlp(rows.weights)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.8)
         for together in zip(*of_rank, strict=True):
             samples = [sample for batch in together for sample in batch]
             optimizer.zero_grad()
             F.cross_entropy(model(torch.tensor(rows.features[samples])), torch.tensor(rows.labels[samples])).backward()
             optimizer.step()
+            schedule.step()  # once, though there are two ranks
         self.assertLess(rows.distance(model), 1e-6)
 
         weights = rows.trainer.weights()  # 6 steps are in the middle of the second epoch, of 4 steps each

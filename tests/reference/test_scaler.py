@@ -13,11 +13,11 @@ from accelerate.state import AcceleratorState, GradientState, PartialState
 from rows import Mlp, Rows
 
 
-def accelerator_with(scaler, micro):
+def accelerator_with(scaler, micro, follows):
     """Accelerate makes a scaler for fp16 on a GPU alone; its optimizer and scheduler take one wherever it is."""
     for state in (AcceleratorState, GradientState, PartialState):
         state._reset_state()
-    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=micro)
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=micro, step_scheduler_with_optimizer=follows)
     accelerator.scaler = scaler
     return accelerator
 
@@ -51,18 +51,28 @@ class LateScaler(torch.amp.GradScaler):
         super().update(scale)
 
 
+class FixedScaler(torch.amp.GradScaler):
+    """DeepSpeed's LossScaler: update_scale leaves it as it is."""
+
+    def __init__(self, device, dynamic, **keys):
+        super().__init__(device, **keys)
+
+    def update(self):
+        super().update(self.get_scale())
+
+
 class Scaler(unittest.TestCase):
     def check(self, steps, optimizer, peer, micro=1, clip=0.0, norm_type="2", spoiled=(), spread=1, training=None,
-              **scaler):
-        keys = {"init_scale": 65536.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000, **scaler}
+              follows=True, **scaler):
+        keys = scaler if "dynamic" in scaler else {"init_scale": 65536.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2000, **scaler}
         clipping = {"clip_grad_norm": clip, **({"norm_type": "inf"} if norm_type == "inf" else {})} if clip else {}
         rows = Rows(3 * micro * steps, 3, steps=steps, spoiled=spoiled, spread=spread, data={"shuffle": False},
                     accumulation={"num_steps": micro}, optimizer={**optimizer, **clipping},
-                    schedule={"name": "exponential", "gamma": 0.9}, precision={"grad_scaler": {"enabled": True, **keys}},
+                    schedule={"name": "exponential", "gamma": 0.9, "step_with_optimizer": follows}, precision={"grad_scaler": {"enabled": True, **keys}},
                     training=training or {})
         metrics = rows.run()
-        peer_scaler = (LateScaler if "hysteresis" in keys else torch.amp.GradScaler)("cpu", **keys)
-        accelerator = accelerator_with(peer_scaler, micro)
+        kind = LateScaler if "hysteresis" in keys else FixedScaler if "dynamic" in keys else torch.amp.GradScaler
+        accelerator = accelerator_with(kind("cpu", **keys), micro, follows)
         model = Mlp(rows.weights)
         optimizer = peer(model.parameters())
         schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
@@ -175,6 +185,13 @@ class Scaler(unittest.TestCase):
                                      init_scale=1e-8, growth_factor=10.0, growth_interval=1)
         self.assertEqual(skipped, 0)
         self.assertAlmostEqual(scales[-1] / 1e3, 1, 5)
+
+    def test_fixed(self):
+        """A scale that never moves, next to a rate that moves at skipped steps, too."""
+        skipped, scales = self.check(12, {"name": "sgd", "lr": 0.01, "weight_decay": 0}, lambda w: torch.optim.SGD(w, lr=0.01), spread=20,
+                                     follows=False, init_scale=2.0**126, dynamic=False)
+        self.assertTrue(1 < skipped < 12)
+        self.assertEqual(set(scales), {float(f"{2.0**126:.9g}")})
 
     def test_losses_that_are_not_finite(self):
         skipped, scales = self.check(12, {"name": "sgd", "lr": 0.01, "weight_decay": 0}, lambda w: torch.optim.SGD(w, lr=0.01),
