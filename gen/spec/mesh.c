@@ -36,7 +36,6 @@ static const char added_up[] = "gradients add up over micro-batches";
 static const char whole_sums[] = "its tree of sums is of whole gradients";
 static const char by_index[] = "chance is drawn by an element's index among all weights";
 static const char factors[] = "its factors are of whole matrices";
-static const char again[] = "what is computed again would be saved for the gradients of weights that come later";
 
 static const struct mesh_refusal {
   unsigned divisions; /* that the key, or a value of it, does not go with */
@@ -99,11 +98,9 @@ static const struct mesh_refusal {
     {TENSORS | SEQUENCES | LAYERS | EXPERTS,
      {"data.join_uneven_inputs", "true", untried, "data.join_uneven_inputs: false"}},
     {SEQUENCES, {"data.packing", "pad", untried, "data.packing: none"}},
-    {ZERO_BUBBLE, {"memory.activation_checkpointing", "all", again, "memory.activation_checkpointing: none"}},
-    {ZERO_BUBBLE, {"memory.activation_checkpointing", "every", again, "memory.activation_checkpointing: none"}},
-    {ZERO_BUBBLE, {"memory.activation_checkpointing", "layers", again, "memory.activation_checkpointing: none"}},
-    {ZERO_BUBBLE, {"memory.activation_checkpointing", "functions", again, "memory.activation_checkpointing: none"}},
-    {ZERO_BUBBLE, {"memory.activation_checkpointing", "auto", again, "memory.activation_checkpointing: none"}},
+    {ZERO_BUBBLE,
+     {"memory.activation_checkpointing", "auto", "it chooses among layers, of which the schedule may keep all",
+      "memory.activation_checkpointing: functions"}},
     {EXPERTS | ON_GPUS, {"parallelism.zero_stage", NULL, untried_on_gpus, "a job without parallelism.zero_stage"}},
     {EXPERTS | ON_GPUS, {"parallelism.fsdp", NULL, untried_on_gpus, "a job without parallelism.fsdp"}},
     {TENSORS,

@@ -88,8 +88,9 @@ class Pipeline(BesideOne):
 
     def test_gradients_of_weights_later(self):
         """The norms' gradients come with those of their inputs, all others later; with dropout, without, and in a step of fewer
-        micro-batches than there are stages."""
-        pipeline = self.beside(2, 2, schedule="zero_bubble").plan()["pipeline"]
+        micro-batches than there are stages. Of what is computed again, what gradients of weights need is kept."""
+        pipeline = self.beside(2, 2, schedule="zero_bubble", memory={"activation_checkpointing": "functions",
+                                                                     "checkpoint_functions": ["attend", "mlp"]}).plan()["pipeline"]
         self.assertEqual([stage["micro_batches"] for stage in pipeline["stages"]], [2, 2])
         self.assertAlmostEqual(pipeline["bubble"], 1 / 13)
         pipeline = self.beside(4, 4, model="llama", config=LLAMA, data={"sequence_length": 16}, schedule="zero_bubble",
@@ -339,6 +340,10 @@ class Refused(unittest.TestCase):
 
     def test_ranks_that_it_does_not_divide(self):
         self.refused("'parallelism.pp' is 2, which does not divide the job's 3 ranks", ranks=3)
+
+    def test_all_computed_again(self):
+        self.refused("'block' calls 'attend', and what that computes again would all be kept for the gradients of weights",
+                     parallelism={"pp": 2, "pp_schedule": "zero_bubble"}, memory={"activation_checkpointing": "all"})
 
     def test_fewer_layers_than_ranks(self):
         self.refused("4 ranks have no layer each of 3", ranks=4, config={**CONFIG, "n_layer": 3}, parallelism={"pp": 4})

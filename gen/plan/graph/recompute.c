@@ -154,13 +154,37 @@ static bool choose_functions(struct program *program, struct diagnostics *diags)
   return good;
 }
 
-bool choose_recomputation(struct program *program, struct diagnostics *diags) {
-  switch (program->job->memory.activation_checkpointing) {
-  case CHECKPOINTING_NONE:
-    return true;
-  case CHECKPOINTING_FUNCTIONS:
-    return choose_functions(program, diags);
-  default:
-    return choose_layers(program, diags);
+/* ---- Gradients of weights that come later ---- */
+
+static const struct node *first_call(const struct region *region) {
+  for (int i = 0; i < region->nodes.count; i++)
+    if (region->nodes.items[i]->call != NULL) return region->nodes.items[i];
+  return NULL;
+}
+
+/* What a backward computes again, it keeps for these as far as they need it. Of a function that it calls that is all
+ * that the forward would have kept. */
+static bool check_deferred(const struct program *program, struct diagnostics *diags) {
+  const struct graph *graph = program->graph;
+  if (program->ranks.pipeline.stages == 0 || program->job->parallelism.pp_schedule != SCHEDULE_ZERO_BUBBLE) return true;
+  for (int r = 0; r < graph->n_regions; r++) {
+    const struct region *region = graph->regions[r];
+    const struct node *node = region->recompute ? first_call(region) : NULL;
+    if (node == NULL) continue;
+    diag_error(diags, job_where(program->job, "memory.activation_checkpointing"),
+               "'%s' calls '%s', and what that computes again would all be kept for the gradients of weights, which "
+               "parallelism.pp_schedule: zero_bubble computes later",
+               region->function, node->call->callee->function);
+    diag_note(diags, node->where, "it is called here");
+    diag_help(diags, "name functions that call no others in memory.checkpoint_functions, or use pp_schedule: 1f1b");
+    return false;
   }
+  return true;
+}
+
+bool choose_recomputation(struct program *program, struct diagnostics *diags) {
+  const enum checkpointing way = program->job->memory.activation_checkpointing;
+  if (way == CHECKPOINTING_NONE) return true;
+  const bool chosen = way == CHECKPOINTING_FUNCTIONS ? choose_functions(program, diags) : choose_layers(program, diags);
+  return chosen && check_deferred(program, diags);
 }

@@ -5,7 +5,8 @@
 #include "gen/program/program.h"
 
 /* Marks regions by the job's memory.activation_checkpointing; splits loops whose layers differ in it. False
- * with an error when a function that the job names, or any layer, is not there. */
+ * with an error when a function that the job names, or any layer, is not there, or where gradients of weights come
+ * later and need all that would be computed again. */
 bool choose_recomputation(struct program *program, struct diagnostics *diags);
 
 /* The largest number of layers in a loop of the model; 1 when nothing is repeated. Call it before loops are split. */
