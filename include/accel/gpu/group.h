@@ -103,4 +103,33 @@ __global__ void __launch_bounds__(1024)
     accel_add_columns<add>(second, from + rows * columns, rows, columns);
 }
 
+/* sums[blockIdx.x] = the sum of this block's part of x[count], by 512 threads. */
+template <size_t count, typename type> __device__ inline void accel_sum_all(float *sums, const type *x) {
+  float sum = 0.0f;
+  for (size_t i = (size_t)blockIdx.x * 512 + threadIdx.x; i < count; i += (size_t)gridDim.x * 512)
+    sum += accel_float(x[i]);
+  sum = accel_sum<512>(sum);
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+/* The sum of row[columns], by so many threads, of which this is number `lane`. All get it. */
+template <int threads, typename type>
+__device__ inline float accel_sum_row_of(const type *row, size_t columns, size_t lane) {
+  float sum = 0.0f;
+  for (size_t c = lane; c < columns; c += threads) sum += accel_float(row[c]);
+  return accel_sum<threads>(sum);
+}
+
+/* The sum of the numbers of a position in x[][kept][inner], over the outer ones from `first` up to `last`: a warp of
+ * 256 threads has one of these at a time. The first thread gets it. */
+template <size_t kept, size_t inner, typename type>
+__device__ inline float accel_sum_between(const type *x, size_t position, size_t first, size_t last) {
+  float sum = 0.0f;
+  for (size_t n = first + threadIdx.x / 32; n < last; n += 8) {
+    const type *from = x + (n * kept + position) * inner;
+    for (size_t i = threadIdx.x % 32; i < inner; i += 32) sum += accel_float(from[i]);
+  }
+  return accel_sum<256>(sum);
+}
+
 #endif

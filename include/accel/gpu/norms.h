@@ -110,4 +110,22 @@ __device__ inline double accel_sum_of_words(const int64_t *sums) {
   return total;
 }
 
+/* squares[blockIdx.x] = the sum of what so many blocks have left of it after the squares of all, by so many
+ * threads. */
+template <int threads>
+__global__ void __launch_bounds__(threads) accel_add_squares_of_blocks(double *squares, unsigned blocks) {
+  double sum = 0.0;
+  for (unsigned i = threadIdx.x; i < blocks; i += threads) sum += squares[gridDim.x + blockIdx.x * blocks + i];
+  sum = accel_sum<threads>(sum);
+  if (threadIdx.x == 0) squares[blockIdx.x] = sum;
+}
+
+/* Squares of the gradients in chunks: of micro-batch number `micro` of a step alone; 0: of any. */
+template <typename type>
+__global__ void __launch_bounds__(512)
+    accel_sum_lengths(float *sums, const float *gradients, size_t count, const type *progress, int64_t micro) {
+  if (micro > 0 && progress->micro != micro) return;
+  accel_sum_chunk(sums, gradients, count);
+}
+
 #endif
