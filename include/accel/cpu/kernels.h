@@ -4,10 +4,12 @@
 
 #include "attention.h"
 #include "attention_tiles.h"
+#include "channels.h"
 #include "draws.h"
 #include "functions.h"
 #include "norms.h"
 #include "pool.h"
+#include "scan.h"
 #include "tiles.h"
 
 #ifdef ACCEL_CPU_BF16_H
