@@ -65,6 +65,24 @@ ACCEL_FUNCTION float accel_lstm_slopes(float *to, const float *open, size_t stri
   return slope * keep;
 }
 
+/* Of a row of logits whose classes ranks have parts of: the highest of their ln sum e^logit, ln of the sum of e to
+ * these less that, and the sum of what each gives of the target's. Those of a rank are `step` from those of the one
+ * before. */
+struct accel_joined {
+  float highest, rest, picked;
+};
+ACCEL_FUNCTION struct accel_joined accel_join_parts(size_t ranks, size_t step, const float *parts,
+                                                    const float *linear) {
+  float highest = parts[0], sum = 0.0f, picked = 0.0f;
+  for (size_t n = 1; n < ranks; n++) highest = fmaxf(highest, parts[step * n]);
+  for (size_t n = 0; n < ranks; n++) {
+    sum += accel_exp(parts[step * n] - highest);
+    picked += linear[step * n];
+  }
+  const struct accel_joined joined = {highest, logf(sum), picked};
+  return joined;
+}
+
 /* Four random words: Philox-4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011) under this key, at counter (block, site). */
 ACCEL_FUNCTION void accel_philox(uint32_t words[4], uint64_t key, uint64_t block, uint32_t site) {
   uint32_t w0 = (uint32_t)block, w1 = (uint32_t)(block >> 32), w2 = site, w3 = 0;

@@ -49,4 +49,17 @@ ACCEL_FUNCTION void accel_note_noise(float averages[2], double b, float share, d
   for (int i = 0; i < 2; i++) averages[i] = counts ? moved[i] : averages[i];
 }
 
+/* Where a rate is at step `at` in two phases: from `first` up to `highest` at step `peak`, where that is after the
+ * first step, and down to `last` at step `end`; done: from 0 to 1 over the phase. */
+struct accel_phase {
+  double from, to, done;
+};
+ACCEL_FUNCTION struct accel_phase accel_phase_of(double at, double peak, double end, double first, double highest,
+                                                 double last) {
+  const bool rises = peak > 0.0 && at <= peak;
+  const double down = peak < end ? fmin((at - peak) / (end - peak), 1.0) : 1.0;
+  const struct accel_phase phase = {rises ? first : highest, rises ? highest : last, rises ? at / peak : down};
+  return phase;
+}
+
 #endif

@@ -70,7 +70,7 @@ def library(source):
 
 def tabulate(text, call, count):
     """The values of an expression of `i` over the first steps, by functions of a program."""
-    source = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n" + text
+    source = f'#include "{TREE}/include/accel/cpu/functions.h"\n\n' + text
     source += "void all(int64_t n, double *to);\nvoid all(int64_t n, double *to) {\n"
     source += f"  for (int64_t i = 0; i < n; i++) to[i] = {call};\n}}\n"
     values = (ctypes.c_double * count)()

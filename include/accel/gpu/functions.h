@@ -84,4 +84,9 @@ template <int count> __device__ inline void accel_log_sum_add(float *highest, fl
   for (int e = 0; e < count; e++) *sum += expf(x[e] - from);
 }
 
+/* The blocks of 256 threads for so many elements, each of which continues until all is done. */
+static inline unsigned accel_blocks_of(size_t count) {
+  return count < 256 * 1056 ? (unsigned)((count + 255) / 256) : 1056;
+}
+
 #endif

@@ -128,4 +128,18 @@ __global__ void __launch_bounds__(512)
   accel_sum_chunk(sums, gradients, count);
 }
 
+/* Leaves the sum of what 256 threads have of parameter blockIdx.y in the n-th row of partial sums, which has a part of
+ * each of its blocks. */
+__device__ inline void accel_leave_part(double *partial, size_t n, double sum) {
+  sum = accel_sum<256>(sum);
+  if (threadIdx.x == 0) partial[(n * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x] = sum;
+}
+
+/* The sum of these parts. All threads get it. */
+__device__ inline double accel_sum_of_parts(const double *partial, size_t n) {
+  double sum = 0.0;
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += 256) sum += partial[(n * gridDim.y + blockIdx.y) * gridDim.x + i];
+  return accel_sum<256>(sum);
+}
+
 #endif
