@@ -19,6 +19,7 @@ MODELS = TREE / "examples" / "models"
 TIMES = ("tokens_per_s", "step_ms", "input_wait_ms", "start_to_first_step_s", "weights_s", "save_stall_ms", "left_s", "peak_memory_mib")
 # CFLAGS of what is to compile soon, not to run soon: gcc takes half as long as with -O1, and gold half as long as ld.
 FAST = "-std=c17 -Og -march=native" + (" -fuse-ld=gold" if shutil.which("ld.gold") else "")
+STEADY = "-std=c17 -O1 -march=native"  # of what runs for seconds
 QUICK = {**os.environ, "CFLAGS": FAST}  # the environment of a build by the command itself
 sys.path.insert(0, str(TREE / "tests" / "runtime"))
 
@@ -107,5 +108,5 @@ def relative(a, b):
     return float(np.linalg.norm(a - b) / max(np.linalg.norm(b), 1e-30))
 
 
-__all__ = ["FAST", "QUICK", "TIMES", "Trainer", "windows", "relative", "save_file", "load_file", "MODELS", "TREE", "GENERATOR", "Order",
+__all__ = ["FAST", "QUICK", "STEADY", "TIMES", "Trainer", "windows", "relative", "save_file", "load_file", "MODELS", "TREE", "GENERATOR", "Order",
            "splits", "TRAIN"]

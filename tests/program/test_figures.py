@@ -12,7 +12,7 @@ import time
 import unittest
 
 import numpy as np
-from harness import MODELS, Trainer
+from harness import MODELS, STEADY, Trainer
 
 MIB = 1 << 20
 
@@ -28,7 +28,7 @@ def make(n_layer, n_embd, batch, steps, build=True, **groups):
     trainer = Trainer(job)
     (trainer.folder / "corpus.txt").write_bytes(np.random.default_rng(7).bytes(20000))
     if build:
-        trainer.build()
+        trainer.build(cflags=STEADY)
     return trainer
 
 
