@@ -9,6 +9,7 @@ import sys
 import unittest
 
 from ranks import MPI, Ranks, job_of
+from harness import STEADY  # tests/program; isort: skip
 
 MIB = 1 << 20
 LAYERS = 24
@@ -32,7 +33,7 @@ class Memory(unittest.TestCase):
         ranks, width = (4, 192) if len(parallelism) > 1 else (2, 128)
         config = {"n_layer": layers, "n_head": 2, "n_embd": width, "vocab_size": 256, "block_size": 32}
         trainer = Ranks(ranks, job_of(ranks, 2, 3, config=config, parallelism=parallelism))
-        trainer.build()
+        trainer.build(CFLAGS=STEADY)
         return trainer
 
     def peaks(self, trainer, before=""):
@@ -66,7 +67,7 @@ class Memory(unittest.TestCase):
         config = {"n_layer": layers, "n_head": 2, "n_embd": 96, "vocab_size": 256, "block_size": 32}
         trainer = Ranks(ranks, job_of(ranks, batch, 2, config=config, parallelism={"pp": ranks, **mesh},
                                       accumulation={"num_steps": micro_batches, "sync_with_dataloader": False}))
-        trainer.build()
+        trainer.build(CFLAGS=STEADY)
         stages = trainer.plan()["pipeline"]["stages"]
         return trainer, [sum(stage[name] for name in ("weights", "gradients", "optimizer", "activations")) for stage in stages]
 
