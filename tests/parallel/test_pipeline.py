@@ -102,10 +102,12 @@ class Pipeline(BesideOne):
         self.assertAlmostEqual(pipeline["bubble"], 4 / 13)
 
     def test_layers_left_over(self):
-        """One more on the last of two stages, and on those in the middle of four."""
+        """One more on the last of two stages, and on those in the middle of four, also where these are two of each rank."""
         for ranks, layers, each in ((2, 3, [1, 2]), (4, 6, [1, 2, 2, 1])):
             stages = self.beside(ranks, ranks, config={**CONFIG, "n_layer": layers}).plan()["pipeline"]["stages"]
             self.assertEqual([stage["layers"] for stage in stages], each)
+        stages = self.beside(2, 2, each=1, config={**CONFIG, "n_layer": 5}).plan()["pipeline"]["stages"]
+        self.assertEqual([stage["layers"] for stage in stages], [3, 2])
 
     def test_with_data_parallelism(self):
         """Without dropout, whose draws are those of a micro-batch: here one process takes two of them as one."""

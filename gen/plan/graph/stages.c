@@ -58,17 +58,25 @@ static int64_t count_layers_of(const struct loops *loops) {
   return count;
 }
 
+/* As many stages as there are ranks, or several times as many, of so many layers at least. */
+static int stage_count(int64_t layers, int64_t ranks, int64_t each) {
+  return (int)(each > 0 ? layers / (ranks * each) * ranks : ranks);
+}
+
 /* Each rank has several stages of so many layers; of an encoder and a decoder, a stage has layers of one of them. */
 static bool check_chunks(const struct program *program, const struct loops *loops, struct diagnostics *diags) {
   const int64_t ranks = mesh_ranks(program, DIVIDES_LAYERS), each = program->job->parallelism.chunk_layers;
   const int64_t count = count_layers_of(loops);
   const struct node *layers = loops->items[0];
   struct location where = job_where(program->job, "parallelism.megatron.num_layers_per_virtual_pipeline_stage");
-  if (count % (ranks * each) != 0 || count == ranks * each) {
+  if (count < 2 * ranks * each || (loops->count == 2 && count % (ranks * each) != 0)) {
     diag_error(diags, where, "%lld layers are not two or more times %lld layers on each of %lld ranks",
                (long long)count, (long long)each, (long long)ranks);
     diag_note(diags, layers->where, "the loop over layers is here");
-    diag_help(diags, "let the number of layers be a multiple of it times parallelism.pp, or leave it out");
+    diag_help(diags,
+              loops->count == 2
+                  ? "let the number of layers be a multiple of it times parallelism.pp, or leave it out"
+                  : "let there be at least two times as many layers as it times parallelism.pp, or leave it out");
     return false;
   }
   if (layers->call->count % each != 0) {
@@ -79,7 +87,7 @@ static bool check_chunks(const struct program *program, const struct loops *loop
     diag_help(diags, "let it divide the layers of both");
     return false;
   }
-  if (count / each <= MOST_STAGES) return true;
+  if (stage_count(count, ranks, each) <= MOST_STAGES) return true;
   diag_error(diags, where, "%lld layers in stages of %lld are more than %d stages", (long long)count, (long long)each,
              MOST_STAGES);
   diag_help(diags, "let stages have more layers");
@@ -262,7 +270,7 @@ bool divide_layers(struct program *program, struct diagnostics *diags) {
   if (!check(program, &loops, diags) || !check_buffers(program, diags)) return false;
   struct pipeline *pipeline = &program->ranks.pipeline;
   const int64_t each = program->kind == PROGRAM_TRAIN ? program->job->parallelism.chunk_layers : 0;
-  const int stages = each > 0 ? (int)(count_layers_of(&loops) / each) : ranks;
+  const int stages = stage_count(count_layers_of(&loops), ranks, each);
   pipeline->stages = stages;
   pipeline->ranks = ranks;
   pipeline->split = loops.count == 2 ? first_stages(program, &loops, stages) : 0;
