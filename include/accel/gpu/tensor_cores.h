@@ -22,10 +22,10 @@ template <> struct accel_core<float> {
 };
 
 /* The layout of a matrix, as its fragments call it. */
-template <bool by_rows> struct accel_order {
+template <bool by_rows> struct accel_layout_of {
   typedef nvcuda::wmma::row_major type;
 };
-template <> struct accel_order<false> {
+template <> struct accel_layout_of<false> {
   typedef nvcuda::wmma::col_major type;
 };
 
@@ -84,8 +84,8 @@ __device__ inline void accel_multiply_slabs(accel_sums<type> *sums, const accel_
   const int above = (int)threadIdx.x / 64 * 64, before = (int)threadIdx.x / 32 % 2 * 64;
 #pragma unroll
   for (int d = 0; d < 64 / (int)sizeof(type); d += depth) {
-    wmma::fragment<wmma::matrix_a, 16, 16, depth, number, typename accel_order<left_along>::type> a[4];
-    wmma::fragment<wmma::matrix_b, 16, 16, depth, number, typename accel_order<!right_along>::type> b[4];
+    wmma::fragment<wmma::matrix_a, 16, 16, depth, number, typename accel_layout_of<left_along>::type> a[4];
+    wmma::fragment<wmma::matrix_b, 16, 16, depth, number, typename accel_layout_of<!right_along>::type> b[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       const int row = above + i * 16, column = before + i * 16;
