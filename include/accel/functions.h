@@ -66,11 +66,12 @@ ACCEL_FUNCTION float accel_lstm_slopes(float *to, const float *open, size_t stri
 }
 
 /* Of a row of logits whose classes ranks have parts of: the highest of their ln sum e^logit, ln of the sum of e to
- * these less that, and the sum of what each gives of the target's. Those of a rank are `step` from those of the one
- * before. */
+ * these less that, and the sum of what each gives of the target's. */
 struct accel_joined {
   float highest, rest, picked;
 };
+
+/* That of what the ranks give in parts and linear, each `step` after the one before. */
 ACCEL_FUNCTION struct accel_joined accel_join_parts(size_t ranks, size_t step, const float *parts,
                                                     const float *linear) {
   float highest = parts[0], sum = 0.0f, picked = 0.0f;

@@ -49,11 +49,13 @@ ACCEL_FUNCTION void accel_note_noise(float averages[2], double b, float share, d
   for (int i = 0; i < 2; i++) averages[i] = counts ? moved[i] : averages[i];
 }
 
-/* Where a rate is at step `at` in two phases: from `first` up to `highest` at step `peak`, where that is after the
- * first step, and down to `last` at step `end`; done: from 0 to 1 over the phase. */
+/* A phase of a rate: from where to where it goes, and how far it is, from 0 to 1. */
 struct accel_phase {
   double from, to, done;
 };
+
+/* The phase at step `at` of two: from `first` up to `highest` at step `peak`, where that is after the first step, and
+ * down to `last` at step `end`. */
 ACCEL_FUNCTION struct accel_phase accel_phase_of(double at, double peak, double end, double first, double highest,
                                                  double last) {
   const bool rises = peak > 0.0 && at <= peak;

@@ -31,8 +31,8 @@ __device__ inline void accel_take_row(result *to, const type *from, const int32_
       const int32_t first = all[r * (groups + 1) + rank * each + e];
       const int32_t count = all[r * (groups + 1) + rank * each + e + 1] - first;
       const int32_t at = collects ? n % rows - first : n - before;
-      const bool own = !collects || r == n / rows;
-      row = own & (at >= 0) & (at < count) ? (collects ? before : r * rows + first) + at : row;
+      const bool own = (!collects || r == n / rows) && at >= 0 && at < count;
+      row = own ? (collects ? before : r * rows + first) + at : row;
       before += count;
     }
   const size_t at = row < 0 ? 0 : row < limit ? row : limit - 1;
