@@ -169,6 +169,8 @@ struct jinja_value training_value(const struct program *program) {
   set_int(arena, value, "save_every", job->checkpoint.every);
   set_epochs(arena, value, "save_epochs", job->checkpoint.epochs);
   set_int(arena, value, "log_every", job->tracking.every);
+  set_epochs(arena, value, "log_epochs", job->tracking.epochs);
+  set_bool(arena, value, "log_first", job->tracking.first_step);
   set_literal(arena, value, "project_dir", job->checkpoint.project_dir);
   set_int(arena, value, "threads", job->devices.threads);
   struct jinja_value metrics = jinja_list(arena);

@@ -333,8 +333,7 @@ static enum import_state as_strategy(struct conversion *c) {
   if (is_off(value)) return end_as(c, IMPORT_NEEDLESS, "it is off");
   if (is_word(value, "steps"))
     return end_as(c, IMPORT_NEEDLESS, arena_printf(c->import->arena, "%s says after how many", c->name->at[0]));
-  if (is_word(value, "epoch") && strcmp(c->name->at[0], "tracking.every") != 0)
-    return take(c, c->name->at[0], node_of(c, "epoch"));
+  if (is_word(value, "epoch")) return take(c, c->name->at[0], node_of(c, "epoch"));
   return end_as(c, IMPORT_REFUSED, arena_printf(c->import->arena, "%s says after how many steps", c->name->at[0]));
 }
 

@@ -283,7 +283,8 @@ static void bind_training(struct job *job, struct diagnostics *diags) {
   job->schedule.stable_steps = stable ? spec_integer(job, "schedule.stable_steps") : -1;
 }
 
-static void bind_reports(struct job *job) {
+static void bind_reports(struct job *job, struct diagnostics *diags) {
+  bind_cadence(spec_find(job->tree, "tracking.every"), &job->tracking.epochs, NULL, diags);
   job->profile.on = spec_find(job->tree, "profile") != NULL;
   job->tracking.layer_norms = strcmp(spec_string(job, "tracking.grad_norms"), "per_layer") == 0;
 }
@@ -316,7 +317,7 @@ struct job *job_bind(struct arena *arena, const char *file, const struct spec_no
   bind_data(arena, job);
   bind_devices(arena, job, diags);
   bind_training(job, diags);
-  bind_reports(job);
+  bind_reports(job, diags);
   bind_layers(arena, job);
   parallel_bind(job);
   bind_checkpoint(job, diags);

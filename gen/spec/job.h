@@ -294,7 +294,9 @@ struct job {
   } checkpoint;
 
   struct {
-    int64_t every; /* a log line every so many steps */
+    int64_t every; /* a log line every so many steps; 0: the steps do not say */
+    struct epochs epochs;
+    bool first_step; /* has a line, too */
     bool layer_norms;
     bool noise_scale;
     double noise_decay;

@@ -121,6 +121,7 @@ static const struct key flags[] = {
     FLAG(training.deterministic),
     FLAG(checkpoint.automatic_checkpoint_naming),
     FLAG(checkpoint.background),
+    FLAG(tracking.first_step),
     FLAG(tracking.noise_scale),
     FLAG(devices.numa_affinity),
     FLAG(profile.with_flops),

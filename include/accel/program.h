@@ -306,7 +306,8 @@ struct accel_program {
   int n_indices;
 
   int64_t log_every, eval_every, save_every; /* in steps; 0: never (saving: at the end only) */
-  struct accel_epochs eval_epochs, save_epochs;
+  bool log_first;                            /* a line of the first step, too */
+  struct accel_epochs log_epochs, eval_epochs, save_epochs;
   int64_t eval_iters;        /* batches of one evaluation; 0: it sees all samples once */
   const char *metrics[4];    /* in addition to its loss, "accuracy" and so on (docs/job.md); NULL after them */
   int64_t predicted_classes; /* that predictions are among; 0: nothing is predicted */

@@ -24,6 +24,7 @@ static int64_t sooner(int64_t next, int64_t at, struct cadence cadence) {
 int64_t rt_events_next(const struct cadences *cadences, int64_t at) {
   if (at == 0 && cadences->steps > 0) return 1;
   int64_t next = sooner(cadences->steps, at, every(cadences->log_every));
+  next = sooner(next, at, cadences->log_epochs);
   next = sooner(next, at, every(cadences->eval_every));
   next = sooner(next, at, cadences->eval_epochs);
   next = sooner(next, at, every(cadences->hook_every));
@@ -51,5 +52,6 @@ bool rt_events_save(const struct cadences *cadences, int64_t at) {
 }
 
 bool rt_events_line(const struct cadences *cadences, int64_t at) {
-  return is_due(every(cadences->log_every), at) || rt_events_eval(cadences, at) || rt_events_save(cadences, at);
+  if (is_due(every(cadences->log_every), at) || is_due(cadences->log_epochs, at)) return true;
+  return (at == 1 && cadences->log_first) || rt_events_eval(cadences, at) || rt_events_save(cadences, at);
 }

@@ -13,7 +13,8 @@ struct cadences {
   int64_t log_every, eval_every, save_every;
   int64_t hook_every; /* user code sees these steps */
   int64_t mean_every; /* ranks average their weights */
-  struct cadence eval_epochs, save_epochs, hook_epochs;
+  bool log_first;     /* the first step has a line */
+  struct cadence log_epochs, eval_epochs, save_epochs, hook_epochs;
   struct cadence epoch; /* one; by itself no event */
 };
 
@@ -33,7 +34,7 @@ bool rt_events_mean(const struct cadences *cadences, int64_t at);
 /* Due at multiples of save_every, by epochs, and at the end. */
 bool rt_events_save(const struct cadences *cadences, int64_t at);
 
-/* There is a line for every log cadence, evaluation and save, and of the end. */
+/* There is a line for every log cadence, evaluation and save, of the first step with log_first, and of the end. */
 bool rt_events_line(const struct cadences *cadences, int64_t at);
 
 #endif

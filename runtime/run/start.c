@@ -74,6 +74,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   rt_process_runs(program);
   run->cadences = (struct cadences){.steps = program->steps,
                                     .log_every = program->log_every,
+                                    .log_first = program->log_first,
                                     .eval_every = program->eval_every,
                                     .save_every = program->save_every,
                                     .hook_every = program->hooks_steps,
@@ -91,6 +92,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   bool open = rt_device_is_there(&problem) && rt_input_open(run, data, &problem) &&
               rt_arena_open(&run->arena, program->arena_bytes, &problem);
   rt_world_require(open, &problem, 1);
+  run->cadences.log_epochs = rt_share_cadence(&run->input.sharing, program->log_epochs);
   run->cadences.eval_epochs = rt_share_cadence(&run->input.sharing, program->eval_epochs);
   run->cadences.epoch = rt_share_cadence(&run->input.sharing, (struct accel_epochs){1, 1});
   if (program->hooks_epochs) run->cadences.hook_epochs = run->cadences.epoch;

@@ -1,6 +1,7 @@
 """An order of the user's own (hooks.on_order) against PyTorch's DataLoader with a sampler of the same draws: which samples
 each rank sees, the weights that they leave, and a run that resumes in the middle of an epoch."""
 
+import json
 import pathlib
 import sys
 import unittest
@@ -78,8 +79,10 @@ class Samplers(unittest.TestCase):
         rows = Rows(RECORDS, BATCH, steps=STEPS, data={"shuffle": False, "epoch_samples": DRAWN, "data_seed": SEED},
                     optimizer={"name": "sgd", "lr": 0.1, "weight_decay": 0}, devices={"per_node": RANKS}, schedule={"name": "exponential", "gamma": 0.8, "step_with_optimizer": False},
                     hooks={"source": "hooks.c", "on_order": "on_order", "on_batch": "on_batch"},
-                    checkpoint={"every": 6, "automatic_checkpoint_naming": False})
+                    tracking={"first_step": True}, checkpoint={"every": 6, "automatic_checkpoint_naming": False})
         (rows.trainer.folder / "hooks.c").write_text(SOURCE)
+        rows.trainer.job["tracking"]["every"] = "epoch"
+        rows.trainer.write()
         rows.trainer.build(cflags="-std=c17 -O0")
         cls.rows = rows
 
@@ -99,6 +102,8 @@ class Samplers(unittest.TestCase):
     def test_as_torch(self):
         rows, done = self.rows, self.launch()
         self.assertEqual(done.returncode, 0, done.stderr)
+        lines = (self.rows.trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()
+        self.assertEqual([json.loads(line)["step"] for line in lines], [1, 4, 6, 8, 11])  # a save at 6; 4 steps an epoch
         of_rank = [batches(rank) for rank in range(RANKS)]
         wanted = [[sample for batch in found for sample in batch] for found in of_rank]
         self.assertEqual(self.seen(), wanted)
