@@ -95,14 +95,30 @@ class Traffic(unittest.TestCase):
         self.check_order(trainer, plan)
 
     def test_stages(self):
-        """Of ranks along dp_shard, on the stage that has most."""
+        """Of ranks along dp_shard, on the stage that has most; along pp, of each rank."""
         trainer = Ranks(4, job_of(4, 2, STEPS, config=LAYERS, parallelism={"pp": 2, "zero_stage": 3},
                                   accumulation={"num_steps": 2, "sync_with_dataloader": False}))
         trainer.build()
         plan = [c for c in trainer.plan()["collectives"] if c["axis"] == "dp_shard"]
         before = sum(c["bytes"] for c in plan if c["what"] == "its other weights")
-        most = max(counts["dp_shard"][1] for counts in self.counted(trainer))
+        tables = self.counted(trainer)
+        self.check_stages(trainer, tables)
+        most = max(counts["dp_shard"][1] for counts in tables)
         self.assertEqual(most, STEPS * sum(c["times"] * c["bytes"] for c in plan) + before)
+
+    def test_stages_of_an_encoder(self):
+        """Whose result goes through all stages of the decoder, and whose embedding three stages use."""
+        config = {"num_layers": 4, "num_decoder_layers": 3, "num_heads": 2, "d_model": 16, "d_kv": 8, "d_ff": 32, "vocab_size": 256}
+        trainer = Ranks(3, job_of(3, 2, STEPS, model="t5", config=config, data={"sequence_length": 16},
+                                  parallelism={"pp": 3, "pp_schedule": "zero_bubble", "megatron": {"pipeline_model_parallel_split_rank": 1}},
+                                  accumulation={"num_steps": 3, "sync_with_dataloader": False}))
+        trainer.build()
+        self.check_stages(trainer, self.counted(trainer))
+
+    def check_stages(self, trainer, tables):
+        stages = trainer.plan()["pipeline"]["stages"]
+        sent = [STEPS * stages[rank % len(stages)]["sends"] for rank in range(trainer.ranks)]  # stages are next to each other
+        self.assertEqual([table["pp"][1] for table in tables], sent)
 
     def test_divided_sequences(self):
         plan, trainer = self.check(4, ("dp_replicate", "sp"), config=LAYERS, parallelism={"sp": 2},

@@ -8,6 +8,7 @@
 #include "gen/plan/ranks/pipeline_schedule.h"
 #include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/shard.h"
+#include "gen/plan/ranks/stage_traffic.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/program/sending.h"
 #include "gen/program/sharding.h"
@@ -251,10 +252,6 @@ static void add(struct program *program, enum collective_kind kind, enum axis ax
   ARENA_PUSH(program->arena, program->ranks.collectives, collective);
 }
 
-static void add_send(struct program *program, const char *what, int64_t count, int64_t width, int64_t times) {
-  add(program, COLLECTIVE_SEND, mesh_dividing(program, DIVIDES_LAYERS), what, count, width, times);
-}
-
 /* Elements of gradients that are added up along an axis, of the rank that has most. */
 static int64_t most_elements(const struct program *program, enum axis axis) {
   int64_t most = 0;
@@ -285,45 +282,15 @@ static int64_t most_own_elements(const struct program *program, enum axis axis) 
   return most;
 }
 
-/* Of a weight's gradient, with what pads it. */
-static int64_t padded_elements(const struct weight *weight) {
-  const int64_t size = dtype_size(DTYPE_FLOAT32);
-  return arena_aligned(shape_count(weight->parameter->shape) * size) / size;
-}
-
 /* Of gradients of a rank's stages of which each rank along tp has a part of the sum. */
 static int64_t partial_elements(const struct program *program, int rank) {
   int64_t count = 0;
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
     const bool partial = weight->parameter->partial_gradient && weight->gradient >= 0;
-    if (partial && rank_uses(&program->ranks.pipeline, rank, weight->path)) count += padded_elements(weight);
+    if (partial && rank_uses(&program->ranks.pipeline, rank, weight->path)) count += stage_padded_elements(weight);
   }
   return count;
-}
-
-/* What a rank sends of a gradient that stages of several ranks add to: where ranks shard it, its shard. */
-static int64_t shared_elements(const struct program *program, const struct weight *weight) {
-  for (int i = 0; i < program->optimizer.flat_ranges.count && is_sharded(program); i++) {
-    const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
-    if (range->weight == weight) return shard_last(program, range);
-  }
-  return padded_elements(weight);
-}
-
-/* Gradients of what stages of several ranks use. Of two each sends the other one its own; of more than two, those
- * between the first and the last add up with either, and send the sum on. */
-static void add_shared(struct program *program) {
-  const struct pipeline *pipeline = &program->ranks.pipeline;
-  for (int i = 0; i < program->weights->count; i++) {
-    const struct weight *weight = &program->weights->items[i];
-    int ranks = 0;
-    for (int k = 0; k < pipeline->ranks; k++) ranks += rank_uses(pipeline, k, weight->path);
-    const char *number = ranks == 2 ? "two" : arena_printf(program->arena, "%d", ranks);
-    const char *what = arena_printf(program->arena, "gradients of %s, of %s stages", weight->path, number);
-    if (ranks > 1 && weight->gradient >= 0)
-      add_send(program, what, shared_elements(program, weight), dtype_size(DTYPE_FLOAT32), ranks == 2 ? 1 : 3);
-  }
 }
 
 /* The sum of gradients of which each rank keeps a part: of layers of which a stage has a few at a time with each
@@ -343,7 +310,7 @@ static void add_gradients(struct program *program) {
   const struct axes axes = summed_along(program, NULL);
   const char *what = "gradients of a stage, of the one that has most";
   bool scattered = false;
-  if (!is_sharded(program)) add_shared(program);
+  if (!is_sharded(program)) stage_add_shared(program);
   for (int i = 0; i < axes.count; i++) {
     const enum collective_kind kind = summing_collective(program, axes.items[i]);
     if (kind != COLLECTIVE_REDUCE_SCATTER) {
@@ -356,7 +323,7 @@ static void add_gradients(struct program *program) {
     what = "each rank's part of them";
     scattered = true;
   }
-  if (is_sharded(program)) add_shared(program);
+  if (is_sharded(program)) stage_add_shared(program);
 }
 
 /* Weights of which a rank has a part each: of layers of which a stage has a few at a time before each use, a stage's
@@ -416,36 +383,13 @@ static void add_partial(struct program *program) {
             program->ranks.partial_gradients, dtype_size(DTYPE_FLOAT32));
 }
 
-/* Whether a function has a part in what the program does over and over: an evaluation within training has none. */
-static bool is_repeated(const struct program *program, const struct function *function) {
-  if (program->kind == PROGRAM_TRAIN) return is_backward(function) || function->backward != NULL;
-  for (int i = 0; i < repeated_entry(program)->n_steps; i++)
-    if (repeated_entry(program)->steps[i].callee == function) return true;
-  return function == repeated_entry(program);
-}
-
-/* What one rank between two others gives to them. */
-static void add_crossings(struct program *program) {
-  const struct pipeline *pipeline = &program->ranks.pipeline;
-  const bool trains = program->kind == PROGRAM_TRAIN;
-  const int64_t times = trains ? program->job->accumulation.num_steps * (pipeline->stages / pipeline->ranks) : 1;
-  for (int i = 0; i < pipeline->crossings.count; i++) {
-    const struct crossing *crossing = &pipeline->crossings.items[i];
-    bool forwards = crossing->from < crossing->to;
-    bool first = (forwards ? crossing->from : crossing->to) == 0;
-    bool steps = is_repeated(program, crossing->function);
-    const char *what = forwards ? "what the next stage takes" : "its gradients, of the stage before";
-    if (first && steps) add_send(program, what, crossing->count, dtype_size(crossing->storage->dtype), times);
-  }
-}
-
 /* What all of them add up, too. */
 static void add_collectives(struct program *program) {
-  add_crossings(program);
+  stage_add_crossings(program);
   add_exchanges(program);
   if (program->kind == PROGRAM_GENERATE) {
     const struct shape logits = program->graph->entry->results.items[0]->shape;
-    add_send(program, "logits of the last stage", logits.dim[logits.rank - 1], dtype_size(DTYPE_FLOAT32), 1);
+    stage_add_send(program, "logits of the last stage", logits.dim[logits.rank - 1], dtype_size(DTYPE_FLOAT32), 1);
   }
   if (program->kind != PROGRAM_TRAIN) return;
   add_gradients(program);

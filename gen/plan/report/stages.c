@@ -4,6 +4,7 @@
 
 #include "gen/base/quantity.h"
 #include "gen/base/text.h"
+#include "gen/plan/ranks/stage_traffic.h"
 #include "gen/program/sharding.h"
 #include "gen/program/stage_parameters.h"
 #include "gen/program/storage.h"
@@ -220,10 +221,11 @@ const char *stages_text(const struct program *program) {
               several ? "" : " for others", 100 * bubble(program));
   for (int k = 0; k < pipeline->ranks; k++) {
     const struct stage_bytes bytes = bytes_of(program, k);
-    text_printf(&text, "%-5s %-3d uses weights %s, gradients %s, optimizer %s, activations %s (of %s)\n",
+    text_printf(&text, "%-5s %-3d uses weights %s, gradients %s, optimizer %s, activations %s (of %s), sends %s\n",
                 several ? "rank" : "stage", k, bytes_text(program->arena, bytes.weights),
                 bytes_text(program->arena, bytes.gradients), bytes_text(program->arena, bytes.optimizer),
-                bytes_text(program->arena, bytes.activations), rooms_text(program, k));
+                bytes_text(program->arena, bytes.activations), rooms_text(program, k),
+                bytes_text(program->arena, stage_sent_bytes(program, k)));
   }
   return text_string(&text);
 }
@@ -241,11 +243,13 @@ json_t *stages_json(const struct program *program) {
   json_t *list = json_array();
   for (int k = 0; k < pipeline->ranks; k++) {
     const struct stage_bytes bytes = bytes_of(program, k);
-    json_array_append_new(list, json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:o}", "layers", layers_of(pipeline, k),
-                                          "weights", (json_int_t)bytes.weights, "gradients",
-                                          (json_int_t)bytes.gradients, "optimizer", (json_int_t)bytes.optimizer,
-                                          "activations", (json_int_t)bytes.activations, "micro_batches",
-                                          (json_int_t)pipeline->rooms[k], "chunks", rooms_json(pipeline, k)));
+    json_t *stage = json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:o}", "layers", layers_of(pipeline, k), "weights",
+                              (json_int_t)bytes.weights, "gradients", (json_int_t)bytes.gradients, "optimizer",
+                              (json_int_t)bytes.optimizer, "activations", (json_int_t)bytes.activations,
+                              "micro_batches", (json_int_t)pipeline->rooms[k], "chunks", rooms_json(pipeline, k));
+    if (program->kind == PROGRAM_TRAIN)
+      json_object_set_new(stage, "sends", json_integer((json_int_t)stage_sent_bytes(program, k)));
+    json_array_append_new(list, stage);
   }
   return json_pack("{s:s, s:I, s:f, s:o}", "schedule", schedules[program->job->parallelism.pp_schedule],
                    "micro_batches", (json_int_t)program->job->accumulation.num_steps, "bubble", bubble(program),
