@@ -80,6 +80,7 @@ static bool take_field(struct documents *of, struct problem *problem) {
 static enum document next_record(struct documents *of, struct problem *problem) {
   size_t length, next;
   for (; of->at < of->size; of->at = next, of->line++) {
+    of->begun = of->at;
     if (!line_at(of, &length, &next)) return too_long(of, problem), DOCUMENT_BAD;
     if (is_blank(of->bytes + of->at, length)) continue;
     json_error_t error;
@@ -191,6 +192,8 @@ static enum document next_row(struct documents *of, struct problem *problem) {
   if (of->at == of->size) return DOCUMENT_NONE;
   int64_t line = of->line;
   bool found = false;
+  of->begun = of->at;
+  of->begun_line = line;
   of->length = 0;
   if (!read_row(of, false, &found, problem)) return DOCUMENT_BAD;
   of->text = of->length > 0 ? of->room : "";
@@ -228,32 +231,30 @@ static enum document next(struct documents *documents, struct problem *problem) 
   return DOCUMENT_NEXT;
 }
 
-/* Passes over the bad record that began at `begin`. */
-static void skip(struct documents *documents, size_t begin, const struct problem *problem) {
+/* Passes over the bad record that began last. */
+static void skip(struct documents *documents, const struct problem *problem) {
   if (documents->skipped++ == 0) documents->first_skipped = *problem;
-  if (documents->at != begin) return;
-  const char *end = memchr(documents->bytes + begin, '\n', documents->size - begin);
+  if (documents->at != documents->begun) return;
+  const char *end = memchr(documents->bytes + documents->at, '\n', documents->size - documents->at);
   documents->at = end != NULL ? (size_t)(end - documents->bytes) + 1 : documents->size;
   documents->line++;
 }
 
 /* Texts of JSON are UTF-8 when they are read; a cell's is not looked at before it is encoded, which is too late to pass
  * over it. */
-static bool is_text(const struct documents *documents, int64_t line, struct problem *problem) {
+static bool is_text(const struct documents *documents, struct problem *problem) {
   size_t at;
   return documents->selector.kind != TEXT_COLUMN || is_utf8(documents->text, documents->length, &at) ||
-         bad(documents, line, 0, "the text is not UTF-8", "convert the file to UTF-8", problem);
+         bad(documents, documents->begun_line, 0, "the text is not UTF-8", "convert the file to UTF-8", problem);
 }
 
 enum document documents_next(struct documents *documents, struct problem *problem) {
   if (!documents->selector.skips_bad) return next(documents, problem);
   for (;;) {
-    size_t begin = documents->at;
-    int64_t line = documents->line;
     enum document found = next(documents, problem);
-    if (found == DOCUMENT_NEXT && !is_text(documents, line, problem)) found = DOCUMENT_BAD;
+    if (found == DOCUMENT_NEXT && !is_text(documents, problem)) found = DOCUMENT_BAD;
     if (found != DOCUMENT_BAD) return found;
-    skip(documents, begin, problem);
+    skip(documents, problem);
   }
 }
 

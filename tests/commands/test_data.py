@@ -134,8 +134,8 @@ class Data(Folder):
         good = [f"é {i}".encode() for i, line in enumerate(lines) if line not in broken]
         rows = [draw.choice((b"7", b'"a"b,c', b"8,\xff\xfe")) if draw.random() < 0.3 else b'%d,"a, ""%d"""' % (i, i) for i in range(300)]
         cells = [f'a, "{i}"'.encode() for i, row in enumerate(rows) if row.startswith(b"%d,\"a, " % i)]
-        self.skips("a.jsonl", b"\n".join(lines), ("--text-field", "text"), good, lines)
-        self.skips("a.csv", b"id,text\n" + b"\n".join(rows) + b"\n", ("--text-column", "text"), cells, rows)
+        self.skips("a.jsonl", b"\n \n".join(lines), ("--text-field", "text"), good, lines)
+        self.skips("a.csv", b"id,text\n" + b"\n\n".join(rows) + b"\n", ("--text-column", "text"), cells, rows)
         self.assertIn("--on-bad-record is stop or skip", self.data("a.csv", "-o", "out.tok", "--text-column", "text", "--on-bad-record", "go", status=2))
         self.assertIn("is of records", self.data("a.csv", "-o", "out.tok", "--on-bad-record", "skip", status=2))
 
