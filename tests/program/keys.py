@@ -109,7 +109,7 @@ COMPANIONS = {
     "precision.autocast.cache_enabled": {"precision.mixed_precision": "bf16"},
     **{f"precision.grad_scaler.{key}": {"precision.grad_scaler.enabled": True}
        for key in ("init_scale", "growth_factor", "backoff_factor", "growth_interval", "hysteresis", "consecutive_hysteresis",
-                   "min_loss_scale")},
+                   "min_loss_scale", "dynamic")},
     "training.early_stopping": {"training.eval_interval": 5},
     "tracking.noise_scale": {"accumulation.num_steps": 2},
     "tracking.noise_decay": {"accumulation.num_steps": 2, "tracking.noise_scale": True},

@@ -221,7 +221,9 @@ const char *stages_text(const struct program *program) {
               several ? "" : " for others", 100 * bubble(program));
   for (int k = 0; k < pipeline->ranks; k++) {
     const struct stage_bytes bytes = bytes_of(program, k);
-    text_printf(&text, "%-5s %-3d uses weights %s, gradients %s, optimizer %s, activations %s (of %s), sends %s\n",
+    text_printf(&text,
+                "%-5s %-3d uses weights %s, gradients %s, optimizer %s, activations %s (of %s)\n"
+                "          sends %s\n",
                 several ? "rank" : "stage", k, bytes_text(program->arena, bytes.weights),
                 bytes_text(program->arena, bytes.gradients), bytes_text(program->arena, bytes.optimizer),
                 bytes_text(program->arena, bytes.activations), rooms_text(program, k),
