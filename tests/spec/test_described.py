@@ -12,7 +12,8 @@ GENERATOR = TREE / "build" / "accel-gen"
 SCHEMA = json.loads((TREE / "schemas" / "job.schema.json").read_text())
 BASE = ["data.drop_last=false", "data.data_seed=5", "checkpoint.every=2", "accumulation.num_steps=2"]
 RANKS = ["devices.per_node=2"]
-NEEDS = {"parallelism.fsdp.reshard_after_forward": ["memory.activation_checkpointing=all"], "data.join_uneven_inputs": ["data.even_batches=false"],
+NEEDS = {"checkpoint.save_on_each_node": ["devices.nodes=2"],
+         "parallelism.fsdp.reshard_after_forward": ["memory.activation_checkpointing=all"], "data.join_uneven_inputs": ["data.even_batches=false"],
          "training.early_stopping.restore_best": ["training.eval_interval=1", "training.early_stopping.patience=2"],
          "training.ema.warmup": ["training.ema.decay=0.9"], "training.ema.evaluate": ["training.ema.decay=0.9", "training.eval_interval=1"],
          "optimizer.nesterov": ["optimizer={name: sgd, momentum: 0.9}"], "optimizer.centered": ["optimizer={name: rmsprop}"],
