@@ -30,6 +30,10 @@ def trained_by(model, backward=torch.Tensor.backward):
     return step
 
 
+def undivided(model, c, optimizer_of):
+    return Divided(optimizer_of(model.parameters()), lambda: nn.utils.clip_grad_norm_(model.parameters(), 1.0), trained_by(model))
+
+
 # Matrices.
 
 
@@ -180,6 +184,7 @@ def pipeline(model, c, optimizer_of, schedule, micro_batches):
 
 
 AXES = {
+    "one": undivided,
     "tp": tensor_parallel,
     "tp-compile": lambda *words: tensor_parallel(*words, compiled=True),
     "sp": ulysses,

@@ -37,6 +37,7 @@ JOBS = {
     "tiny": Config(4, 4, 128, 64, 64, 12, 65, False, "none", 1e-3, (0.9, 0.99)),
     "small": Config(6, 6, 384, 256, 256, 8, 65, False, "none", 1e-3, (0.9, 0.99)),
     "gpt2": Config(12, 12, 768, 64, 1024, 4, 50257, True, "tanh", 3e-4, (0.9, 0.95)),
+    "axes": Config(4, 4, 256, 256, 256, 8, 1024, False, "none", 1e-3, (0.9, 0.99)),  # as axes.py has it
 }
 
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # ninja bench: our trainers against their peers, the models of the examples against theirs, where a step's time goes, the time to the first
-# step, two ranks, the optimizer's step against PyTorch's, how long a program takes to make and to audit, text against transformers, and
-# the template engine against Jinja2 and MiniJinja. BENCH holds options for tests/bench/peers.py; LLMC_DIR the source of llm.c;
-# RESUME=1 keeps the rows that an earlier run of the same tree has left.
+# step, two ranks, and two that divide one model, the optimizer's step against PyTorch's, how long a program takes to make and to audit, text
+# against transformers, and the template engine against Jinja2 and MiniJinja. BENCH holds options for tests/bench/peers.py; LLMC_DIR the
+# source of llm.c; RESUME=1 keeps the rows that an earlier run of the same tree has left.
 set -eu
 python=$(sh tests/environment.sh)
 resume=${RESUME:+--resume}
@@ -15,6 +15,7 @@ resume=${RESUME:+--resume}
 # shellcheck disable=SC2086
 "$python" tests/bench/models.py $resume
 "$python" tests/bench/ranks.py
+"$python" tests/bench/axes.py
 "$python" tests/bench/optimizer.py
 "$python" tests/bench/generate.py
 "$python" tests/bench/generation.py
