@@ -1,6 +1,6 @@
 """Two ranks with a thread each that divide one model: our tp, sp, cp and pp against PyTorch's over gloo, in pairs of runs.
 
-usage: axes.py [--axes one,tp,tp-compile,sp,cp,pp] [--pairs 7] [--steps 24] [--json FILE]
+usage: axes.py [--axes one,tp,tp-compile,sp,cp,pp] [--pairs 5] [--steps 20] [--json FILE]
 
 Both sides start from the same weights, take the same samples in the same order and keep float32; AdamW, clip 1.0. The script fails when the
 losses of any step differ by more than 1e-5 of the loss. `one` is one process with one thread, which tells what kernels are worth without any
@@ -8,10 +8,10 @@ exchange. PyTorch's side is that of ranks.py (peer_axes.py): DTensor with Colwis
 tp-compile); all_to_all_single around scaled_dot_product_attention (sp); keys and values gathered around it (cp: context_parallel of
 torch.distributed.tensor.experimental has no kernel for CPUs); Schedule1F1B with four micro-batches (pp), as ours has.
 
-A pair is a run of each, one after the other, ours first in every other pair. A figure of a run is its median step, of which the first
-SKIPPED do not count; the ratio is the median over pairs, with the least and the greatest. Memory is the peak of resident memory (VmHWM) of
-the rank that has more; of PyTorch's, the part that importing it takes stands next to it. "exchange" is what a step of our rank 0 spends in
-collectives by the program's own profile, waiting for the other rank included; pipelines have no profile.
+A pair is a run of each, one after the other, ours first in every other pair. A figure of a run is its median step; the first SKIPPED and
+the last one do not count. The ratio is the median over pairs, with the least and the greatest. Memory is the peak of resident memory (VmHWM)
+of the rank that has more; of PyTorch's, the part that importing it takes stands next to it. "exchange" is what a step of our rank 0 spends
+in collectives by the program's own profile, waiting for the other rank included; pipelines have no profile.
 """
 
 import argparse
@@ -154,8 +154,8 @@ def print_axis(name, result):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--axes", default=",".join(AXES))
-    parser.add_argument("--pairs", type=int, default=7)
-    parser.add_argument("--steps", type=int, default=24)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--json", default=os.path.join(WORK, "axes.json"))
     options = parser.parse_args()
     os.makedirs(WORK, exist_ok=True)
