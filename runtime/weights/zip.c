@@ -66,7 +66,7 @@ static bool widen(const uint8_t *extra, size_t size, uint64_t *const *numbers, i
   return true;
 }
 
-/* Reads the entry at *at of the directory, and moves *at behind it. */
+/* Reads the entry at *at of the directory, and moves *at to the next one. */
 static bool read_entry(const struct file *file, uint64_t *at, struct zip_entry *entry, bool *is_plain) {
   if (!is_at(file, *at, CENTRAL_BYTES, CENTRAL)) return false;
   const uint8_t *header = file->bytes + *at;
