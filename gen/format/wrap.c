@@ -250,7 +250,7 @@ static void open_groups(const struct search *s, struct layout *l) {
                                       token_is(before->token, "return") || before->precedence == PRECEDENCE_ASSIGNMENT);
   for (int i = word->group_count; i-- > 0 && l->depth < LEVELS;) {
     const struct level *outer = &l->levels[l->depth - 1];
-    const int precedence = word->groups[i];
+    const signed char precedence = word->groups[i];
     struct level level = *outer;
     level.broken = level.chained = false;
     level.operator_broken = true;
