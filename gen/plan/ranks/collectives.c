@@ -252,15 +252,22 @@ void add_loss(struct program *program) {
     add_sum(program, program->mesh.batches.items[i], what, counts ? 2 : 1, (int64_t)sizeof(double));
 }
 
+/* Adds the buckets of the gradients in the order in which the backward makes them, which it fills. Returns what
+ * add_buckets does. */
+static int *add_ordered_buckets(struct program *program, struct order *order) {
+  static const char *const root[] = {""};
+  *order = (struct order){.program = program};
+  order->ready = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *order->ready);
+  note_function(order, program->entry.backward, root);
+  int count;
+  const struct gradient *gradients = gradients_of(program, order->ready, &count);
+  return add_buckets(program, order, gradients, count);
+}
+
 /* Gradients, and what the loss is the sum of, over ranks that have batches of their own. */
 static void add_of_batches(struct program *program) {
-  static const char *const root[] = {""};
-  struct order order = {.program = program};
-  order.ready = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *order.ready);
-  note_function(&order, program->entry.backward, root);
-  int count;
-  const struct gradient *gradients = gradients_of(program, order.ready, &count);
-  mark_steps(program, &order, add_buckets(program, &order, gradients, count));
+  struct order order;
+  mark_steps(program, &order, add_ordered_buckets(program, &order));
   program->ranks.sends_always =
       program->job->accumulation.num_steps == 1 || (sends_each(program) && !shard_sends_otherwise(program));
   if (job_has_tree(program->job))
@@ -272,14 +279,9 @@ static void add_of_batches(struct program *program) {
 /* Gradients of batches that user code exchanges after the backward, bucket after bucket. What it sends of one is its
  * own affair: a sum of all of it is assumed. */
 static void add_of_hook(struct program *program) {
-  static const char *const root[] = {""};
   struct compression *compression = &program->ranks.compression;
-  struct order order = {.program = program};
-  order.ready = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *order.ready);
-  note_function(&order, program->entry.backward, root);
-  int count;
-  const struct gradient *gradients = gradients_of(program, order.ready, &count);
-  add_buckets(program, &order, gradients, count);
+  struct order order;
+  add_ordered_buckets(program, &order);
   for (int i = 0; i < program->ranks.n_buckets; i++) {
     struct collective *bucket = &program->ranks.collectives.items[i];
     bucket->what =
