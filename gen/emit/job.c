@@ -121,7 +121,7 @@ struct jinja_value step_end_value(const struct program *program) {
 static struct jinja_value stopping_value(struct arena *arena, const struct job *job) {
   struct jinja_value value = jinja_map(arena);
   int metric = job->training.early_stopping.metric;
-  if (job->training.early_stopping.patience == 0 && !job->training.early_stopping.restore_best) return value;
+  if (!job_compares_evaluations(job)) return value;
   set_literal(arena, value, "metric", metric >= 0 ? job_metric_names[metric] : NULL);
   set_bool(arena, value, "greater", job->training.early_stopping.greater);
   set_int(arena, value, "patience", job->training.early_stopping.patience);
@@ -139,8 +139,7 @@ struct jinja_value hooks_value(struct arena *arena, const struct job *job) {
     for (int k = 0; k < i && name != NULL; k++)
       before |= job->hooks.names[k] != NULL && strcmp(name, job->hooks.names[k]) == 0;
     set_text(arena, value, job_hook_keys[i], name != NULL ? name : "");
-    if (name != NULL && !before && i != HOOK_BATCH && i != HOOK_BUCKET && i != HOOK_ORDER)
-      jinja_push(arena, names, jinja_string(arena, name));
+    if (name != NULL && !before && i < HOOKS_OF_PROGRESS) jinja_push(arena, names, jinja_string(arena, name));
   }
   jinja_set(arena, value, "names", names);
   set_comment(arena, value, "source", name_in_folder(job->hooks.source));

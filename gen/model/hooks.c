@@ -48,10 +48,13 @@ static struct tree *parse(struct arena *arena, const char *file, struct diagnost
   struct header headers[] = {{"accel/hooks.h", embedded_source("include/accel/hooks.h")},
                              {"accel/batch.h", embedded_source("include/accel/batch.h")},
                              {"accel/bucket.h", embedded_source("include/accel/bucket.h")},
-
                              {"accel/order.h", embedded_source("include/accel/order.h")}};
-  struct parse_request request = {
-      .file = file, .flags = flags, .n_flags = 1, .headers = headers, .n_headers = 4, .outline = true};
+  struct parse_request request = {.file = file,
+                                  .flags = flags,
+                                  .n_flags = 1,
+                                  .headers = headers,
+                                  .n_headers = sizeof headers / sizeof *headers,
+                                  .outline = true};
   return tree_parse(arena, &request, diags);
 }
 

@@ -164,7 +164,7 @@ void plan_state(struct program *program) {
     add(program, (struct state){.file = "ema", .name = "", .member = "averages", .count = elements});
   if (job->tracking.noise_scale)
     add_numbers(program, "progress", "noise_scale", "noise", DTYPE_FLOAT32, shape_of(1, (int64_t)2));
-  if (job->training.early_stopping.patience > 0 || job->training.early_stopping.restore_best)
+  if (job_compares_evaluations(job))
     add_numbers(program, "progress", "early_stopping", "stopping", DTYPE_INT32, shape_of(1, (int64_t)4));
   compression_states(program);
   add_step_end(program);

@@ -53,7 +53,8 @@ enum hook {
   HOOK_PRE_LOAD,
   HOOK_STEP_BEGIN,
   HOOK_EPOCH,
-  HOOK_BATCH,
+  HOOKS_OF_PROGRESS, /* those before it get the progress of the run, and the others what they work on */
+  HOOK_BATCH = HOOKS_OF_PROGRESS,
   HOOK_BUCKET,
   HOOK_ORDER,
   HOOKS

@@ -128,3 +128,7 @@ const char *job_resolved(struct arena *arena, const struct job *job) {
   spec_write(&out, job->tree);
   return text_string(&out);
 }
+
+bool job_compares_evaluations(const struct job *job) {
+  return job->training.early_stopping.patience > 0 || job->training.early_stopping.restore_best;
+}

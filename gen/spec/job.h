@@ -390,6 +390,9 @@ bool job_has_tree(const struct job *job);
 /* Whether the backward adds to the gradients of the micro-batches before. */
 bool job_accumulates(const struct job *job);
 
+/* Whether evaluations are compared: to end the run, or to keep the best weights. */
+bool job_compares_evaluations(const struct job *job);
+
 /* Whether what ranks exchange of gradients comes as their mean: factors, or what hooks.on_bucket makes of a bucket. */
 bool job_exchanges_means(const struct job *job);
 
