@@ -124,9 +124,13 @@ static size_t piece_end(const struct splitting *splitting, int level) {
 
 void splitting_begin(struct splitting *splitting, const struct splitter *splitter, void *match, const char *text,
                      size_t size, size_t done) {
-  *splitting = (struct splitting){.splitter = splitter, .match = match, .text = text, .done = done, .between = true};
+  *splitting = (struct splitting){.splitter = splitter, .match = match, .text = text};
   splitting->levels[0].to = size;
-  splitting->levels[0].at = piece_begin(splitting, 0, done);
+  splitting->levels[0].at = splitting->done = piece_begin(splitting, 0, done);
+}
+
+bool splitting_may_stop(const struct splitting *splitting) {
+  return splitting->done == splitting->levels[0].at;
 }
 
 bool splitting_next(struct splitting *splitting, size_t *from, size_t *to) {
@@ -146,8 +150,8 @@ bool splitting_next(struct splitting *splitting, size_t *from, size_t *to) {
     splitting->levels[level + 1].to = *to;
     splitting->levels[level + 1].at = piece_begin(splitting, level + 1, *from);
   }
-  splitting->between = true; /* no level below the first is inside of a piece */
-  for (int i = 1; i <= splitting->level; i++) splitting->between &= splitting->levels[i].at == splitting->levels[i].to;
-  if (splitting->between) splitting->done = splitting->levels[0].at;
+  bool between = true; /* no level below the first is inside of a piece */
+  for (int i = 1; i <= splitting->level; i++) between &= splitting->levels[i].at == splitting->levels[i].to;
+  if (between) splitting->done = splitting->levels[0].at;
   return true;
 }

@@ -45,14 +45,16 @@ struct splitting {
   struct {
     size_t from, to, at; /* at: where the next piece begins, and `to` where there is none */
   } levels[SPLIT_MOST + 1];
-  int level;    /* the innermost one that is in a piece */
-  size_t done;  /* the end of the newest word after which splitting can resume */
-  bool between; /* at that */
+  int level;   /* the innermost one that is in a piece */
+  size_t done; /* the end of the newest word after which splitting can resume */
 };
 
 /* Begins with a text of `size` bytes, of which `done` were cut before; `match` is for this text alone until its end. */
 void splitting_begin(struct splitting *splitting, const struct splitter *splitter, void *match, const char *text,
                      size_t size, size_t done);
+
+/* Whether no split below the first is inside of a piece, so that splitting can resume here. */
+bool splitting_may_stop(const struct splitting *splitting);
 
 /* The next word, `from` to `to` in the text; false at its end. */
 bool splitting_next(struct splitting *splitting, size_t *from, size_t *to);

@@ -312,7 +312,7 @@ bool encoding_next(struct encoding *encoding, const uint32_t **tokens, size_t *c
 }
 
 bool encoding_may_stop(const struct encoding *encoding) {
-  return !encoding->has_segment || encoding->splitting.between;
+  return !encoding->has_segment || splitting_may_stop(&encoding->splitting);
 }
 
 void encoding_end(struct encoding *encoding) {
