@@ -52,8 +52,8 @@ void documents_seek(struct documents *documents, size_t at);
 
 enum document { DOCUMENT_NONE, DOCUMENT_NEXT, DOCUMENT_BAD };
 
-/* The next text; DOCUMENT_NONE at the end of the file, DOCUMENT_BAD with a problem, which names line and column. Of a
- * record that is passed over, what is skipped is its line; of a CSV's row whose cells can be told, the row. */
+/* The next text; DOCUMENT_NONE at the end of the file, DOCUMENT_BAD with a problem, which names line and column. A bad
+ * record that is skipped takes its line with it, and a row of a CSV that ends its whole row. */
 enum document documents_next(struct documents *documents, struct problem *problem);
 
 void documents_end(struct documents *documents);

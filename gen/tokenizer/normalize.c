@@ -62,10 +62,10 @@ static void put_clean(struct bytes *form, int32_t c) {
 }
 
 static void put_apart(struct bytes *form, int32_t c) {
-  bool apart = is_ideograph(c);
-  if (apart) bytes_put(form, ' ');
+  bool ideograph = is_ideograph(c);
+  if (ideograph) bytes_put(form, ' ');
   bytes_put(form, c);
-  if (apart) bytes_put(form, ' ');
+  if (ideograph) bytes_put(form, ' ');
 }
 
 static bool is_mark(int32_t c, bool all) {

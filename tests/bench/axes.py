@@ -3,7 +3,7 @@
 usage: axes.py [--axes one,tp,tp-compile,sp,cp,pp] [--pairs 5] [--steps 20] [--json FILE]
 
 Both sides start from the same weights, take the same samples in the same order and keep float32; AdamW, clip 1.0. The script fails when the
-losses of any step differ by more than 1e-5 of the loss. `one` is one process with one thread, which tells what kernels are worth without any
+losses of any step differ by more than 1e-5 of the loss. `one` is one process with one thread, which shows what kernels are worth without any
 exchange. PyTorch's side is that of ranks.py (peer_axes.py): DTensor with ColwiseParallel and RowwiseParallel, eager and compiled (tp,
 tp-compile); all_to_all_single around scaled_dot_product_attention (sp); keys and values gathered around it (cp: context_parallel of
 torch.distributed.tensor.experimental has no kernel for CPUs); Schedule1F1B with four micro-batches (pp), as ours has.
