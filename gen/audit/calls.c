@@ -28,7 +28,7 @@ static void mark_from(struct marking *marking, struct function *function) {
   bool *mark = marking->in_step_path ? &function->role->in_step_path : &function->role->is_used;
   if (*mark) return;
   *mark = true;
-  syntax_walk(function->body, mark_callee, marking);
+  syntax_visit(function->body, mark_callee, marking);
   if (function->role->elsewhere != NULL) mark_from(marking, function->role->elsewhere);
 }
 
@@ -43,7 +43,7 @@ static bool mark_loop_callee(struct syntax *node, void *data) {
   bool loop = node->kind == SYNTAX_FOR || node->kind == SYNTAX_WHILE || node->kind == SYNTAX_DO;
   if (loop && !search->in_loop) {
     struct root_search inner = {search->audit, true, 0};
-    for (int i = 0; i < node->n_parts; i++) syntax_walk(node->parts[i], mark_loop_callee, &inner);
+    for (int i = 0; i < node->n_parts; i++) syntax_visit(node->parts[i], mark_loop_callee, &inner);
     return false;
   }
   struct function *callee = node->kind == SYNTAX_CALL ? node->function : NULL;
@@ -62,7 +62,7 @@ static bool mark_in_callee(struct syntax *node, void *data) {
   struct function *callee = node->kind == SYNTAX_CALL ? node->function : NULL;
   if (callee == NULL || callee->body == NULL) return true;
   struct root_search inner = {search->audit, false, search->below - 1};
-  syntax_walk(callee->body, search->below > 1 ? mark_in_callee : mark_loop_callee, &inner);
+  syntax_visit(callee->body, search->below > 1 ? mark_in_callee : mark_loop_callee, &inner);
   return true;
 }
 
@@ -75,9 +75,9 @@ void calls_mark(struct audit *audit, const struct tree *tree, const char *root) 
   } else if (root == NULL && entry != NULL) {
     enum { MOST_BELOW = 3 };
     struct root_search search = {audit, false, 0};
-    syntax_walk(entry->body, mark_loop_callee, &search);
+    syntax_visit(entry->body, mark_loop_callee, &search);
     for (search.below = 1; audit->root == NULL && search.below <= MOST_BELOW; search.below++)
-      syntax_walk(entry->body, mark_in_callee, &search);
+      syntax_visit(entry->body, mark_in_callee, &search);
   }
   if (entry != NULL) mark_from(&(struct marking){audit, false}, entry);
   for (int i = 0; i < tree->n_functions; i++) {
@@ -128,7 +128,7 @@ static void search_cycle(struct recursion *recursion, struct function *function)
   if (function->role->mark != UNSEEN) return;
   function->role->mark = OPEN;
   struct recursion inner = {recursion->audit, recursion->claim, function};
-  syntax_walk(function->body, follow_call, &inner);
+  syntax_visit(function->body, follow_call, &inner);
   function->role->mark = DONE;
 }
 
@@ -150,12 +150,12 @@ struct call_check {
   int n_calls;
 };
 
-static void walk_functions(const struct tree *tree, struct call_check *check,
-                           bool (*visit)(struct syntax *node, void *data)) {
+static void visit_functions(const struct tree *tree, struct call_check *check,
+                            bool (*visit)(struct syntax *node, void *data)) {
   for (int i = 0; i < tree->n_functions; i++) {
     check->caller = tree->functions[i];
     check->in_step_path = check->caller->role->in_step_path;
-    syntax_walk(tree->functions[i]->body, visit, check);
+    syntax_visit(tree->functions[i]->body, visit, check);
   }
 }
 
@@ -174,8 +174,8 @@ static bool visit_indirect(struct syntax *node, void *data) {
                     check->caller->name);
     /* The name itself is no use of the function's address. */
     bool records = device_records(node); /* what it names is called when the recording is launched */
-    for (int i = 1; i < node->n_parts && !records; i++) syntax_walk(node->parts[i], visit_indirect, check);
-    if (node->function == NULL) syntax_walk((struct syntax *)callee_of(node), visit_indirect, check);
+    for (int i = 1; i < node->n_parts && !records; i++) syntax_visit(node->parts[i], visit_indirect, check);
+    if (node->function == NULL) syntax_visit((struct syntax *)callee_of(node), visit_indirect, check);
     return false;
   }
   if (node->kind == SYNTAX_FUNCTION)
@@ -190,8 +190,8 @@ static void check_indirect(struct audit *audit, const struct tree *tree) {
   struct claim *claim =
       audit_claim(audit, "no-indirect-call", "Every call names its function: no pointers to functions, no goto.");
   struct call_check check = {.audit = audit, .claim = claim};
-  walk_functions(tree, &check, visit_indirect);
-  for (int i = 0; i < tree->n_statics; i++) syntax_walk(tree->statics[i]->initial, visit_indirect, &check);
+  visit_functions(tree, &check, visit_indirect);
+  for (int i = 0; i < tree->n_statics; i++) syntax_visit(tree->statics[i]->initial, visit_indirect, &check);
   claim_evidence(audit, claim, "%d calls", check.n_calls);
 }
 
@@ -258,7 +258,7 @@ static void check_effects(struct audit *audit, const struct tree *tree) {
   for (size_t i = 0; i < sizeof effects / sizeof effects[0]; i++) {
     struct effect_check check = {.base = {.audit = audit}, .effect = effects[i].effect};
     check.base.claim = audit_claim(audit, effects[i].id, effects[i].sentence);
-    walk_functions(tree, &check.base, visit_effect);
+    visit_functions(tree, &check.base, visit_effect);
     claim_evidence(audit, check.base.claim, "%d of %d external calls", check.base.claim->n_findings,
                    check.base.n_calls);
     tell_unknown(&check);
@@ -303,7 +303,7 @@ static void check_externals(struct audit *audit, const struct tree *tree) {
                                     "arithmetic, memory, a matrix library, exchanges, the runtime's batches.");
   struct call_check check = {.audit = audit, .claim = claim};
   for (int i = 0; i < tree->n_functions; i++) tree->functions[i]->role->mark = UNSEEN;
-  walk_functions(tree, &check, visit_external);
+  visit_functions(tree, &check, visit_external);
   claim_evidence(audit, claim, "%d functions", check.n_calls);
 }
 
@@ -328,7 +328,7 @@ static void check_program(struct audit *audit, const struct tree *tree) {
                                     "In the whole program, files, the network, the environment, clocks and processes "
                                     "are reached through the runtime alone.");
   struct call_check check = {.audit = audit, .claim = claim};
-  walk_functions(tree, &check, visit_program);
+  visit_functions(tree, &check, visit_program);
   claim_evidence(audit, claim, "%d external calls, %d of the runtime", check.n_calls, claim->n_facts);
 }
 

@@ -242,7 +242,7 @@ struct device *device_read(struct arena *arena, struct tree *tree, const struct 
   struct reading reading = {arena, device};
   for (int i = 0; i < kernels->n_functions; i++) {
     kernels->functions[i]->is_device = true;
-    syntax_walk(kernels->functions[i]->body, visit_device, &reading);
+    syntax_visit(kernels->functions[i]->body, visit_device, &reading);
   }
   append(arena, tree, kernels);
   return device;
@@ -281,7 +281,7 @@ void device_link(struct audit *audit, struct tree *tree) {
     struct function *function = tree->functions[i];
     bool own = function->body == NULL && function->header != NULL && strcmp(function->header, tree->file) == 0;
     if (own && !function->is_device) function->role->elsewhere = find_linked(tree, function->name);
-    syntax_walk(function->body, find_capture, audit);
+    syntax_visit(function->body, find_capture, audit);
   }
 }
 

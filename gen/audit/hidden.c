@@ -144,10 +144,10 @@ static void list_strings(struct audit *audit, const struct tree *tree) {
                                     "address or a command.");
   struct listing listing = {.audit = audit, .claim = claim};
   for (int i = 0; i < tree->n_statics; i++)
-    if (tree->statics[i]->function == NULL) syntax_walk(tree->statics[i]->initial, list_string, &listing);
+    if (tree->statics[i]->function == NULL) syntax_visit(tree->statics[i]->initial, list_string, &listing);
   for (int i = 0; i < tree->n_functions; i++) {
     listing.function = tree->functions[i];
-    syntax_walk(tree->functions[i]->body, list_string, &listing);
+    syntax_visit(tree->functions[i]->body, list_string, &listing);
   }
   claim_evidence(audit, claim, "%d strings, %d of them inside functions", listing.n_strings, listing.n_inside);
 }
@@ -158,7 +158,7 @@ void hidden_check(struct audit *audit, const struct tree *tree) {
                                     "says.");
   struct hidden hidden = {audit, claim, 0};
   for (int i = 0; i < audit->marks.count; i++) check_mark(&hidden, tree, &audit->marks.items[i]);
-  for (int i = 0; i < tree->n_functions; i++) syntax_walk(tree->functions[i]->body, visit_node, &hidden);
+  for (int i = 0; i < tree->n_functions; i++) syntax_visit(tree->functions[i]->body, visit_node, &hidden);
   claim_evidence(audit, claim, "%d pragmas, attributes, macros and directives", hidden.n_marks);
   list_strings(audit, tree);
 }

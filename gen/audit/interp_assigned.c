@@ -29,7 +29,7 @@ void interp_find_assigned(struct interp *interp, struct syntax *loop, struct not
   note->has_assigned = true;
   struct assigned_search search = {interp, note};
   for (int i = 0; i < loop->n_parts; i++)
-    if (loop->kind != SYNTAX_FOR || i > 0) syntax_walk(loop->parts[i], collect_assigned, &search);
+    if (loop->kind != SYNTAX_FOR || i > 0) syntax_visit(loop->parts[i], collect_assigned, &search);
 }
 
 struct reset_search {
@@ -52,7 +52,7 @@ bool interp_carries_integers(struct syntax *loop, const struct note *note, const
   for (int i = 0; i < note->n_assigned; i++) {
     struct reset_search search = {note->assigned[i], false};
     if (note->assigned[i] == counter || note->assigned[i]->type->kind != TYPE_INTEGER) continue;
-    syntax_walk(loop->parts[3], find_reset, &search);
+    syntax_visit(loop->parts[3], find_reset, &search);
     if (!search.is_reset) return true;
   }
   return false;

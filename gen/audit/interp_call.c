@@ -22,7 +22,7 @@ static bool touches_pointers(struct function *function) {
   if (function->role->touches_pointers == 0) {
     function->role->touches_pointers = -1; /* for what calls itself */
     bool found = false;
-    syntax_walk(function->body, find_static_pointer, &found);
+    syntax_visit(function->body, find_static_pointer, &found);
     if (found) function->role->touches_pointers = 1;
   }
   return function->role->touches_pointers > 0;
@@ -60,7 +60,7 @@ bool interp_orchestrates(struct function *function) {
   if (function->role->orchestrates == 0) {
     function->role->orchestrates = -1;
     bool found = false;
-    syntax_walk(function->body, find_kernel, &found);
+    syntax_visit(function->body, find_kernel, &found);
     function->role->orchestrates = found ? 1 : -1;
   }
   return function->role->orchestrates > 0;

@@ -28,7 +28,7 @@ static bool does_tensor_work(struct function *function) {
     enum effect effect = function->body == NULL ? external_effect(function->name) : EFFECT_ARITHMETIC;
     bool found = effect == EFFECT_LIBRARY || effect == EFFECT_COLLECTIVE || interp_is_kernel(function);
     function->role->does_tensor_work = -1; /* for what calls itself */
-    syntax_walk(function->body, find_tensor_work, &found);
+    syntax_visit(function->body, find_tensor_work, &found);
     if (found) function->role->does_tensor_work = 1;
   }
   return function->role->does_tensor_work > 0;
@@ -52,9 +52,9 @@ static bool find_return(struct syntax *node, void *data) {
 static bool only_assigns(struct function *function, struct syntax *node) {
   bool work = false, out = false, returns = false;
   for (int i = 1; i < node->n_parts; i++) {
-    syntax_walk(node->parts[i], find_tensor_work, &work);
-    syntax_walk(node->parts[i], find_exit, &out);
-    syntax_walk(node->parts[i], find_return, &returns);
+    syntax_visit(node->parts[i], find_tensor_work, &work);
+    syntax_visit(node->parts[i], find_exit, &out);
+    syntax_visit(node->parts[i], find_return, &returns);
   }
   return !work && !out && !(returns && does_tensor_work(function));
 }
@@ -105,7 +105,7 @@ static bool visit_branch(struct syntax *node, void *data) {
 static void interp_step_path(struct branch_check *check, bool (*visit)(struct syntax *node, void *data)) {
   for (int i = 0; i < check->interp->tree->n_functions; i++) {
     check->function = check->interp->tree->functions[i];
-    if (check->function->role->in_step_path) syntax_walk(check->function->body, visit, check);
+    if (check->function->role->in_step_path) syntax_visit(check->function->body, visit, check);
   }
 }
 

@@ -21,7 +21,7 @@ bool interp_reaches_collective(struct function *function) {
   if (function->role->reaches_collective == 0) {
     function->role->reaches_collective = -1; /* for what calls itself */
     bool found = false;
-    syntax_walk(function->body, find_collective, &found);
+    syntax_visit(function->body, find_collective, &found);
     if (found) function->role->reaches_collective = 1;
   }
   return function->role->reaches_collective > 0;
@@ -87,7 +87,7 @@ static bool find_leave(struct syntax *node, void *data) {
 /* Whether a choice or a loop decides on what `find` finds in it. */
 static bool decides_on(struct syntax *node, bool is_loop, bool (*find)(struct syntax *node, void *data)) {
   bool found = false;
-  for (int i = is_loop ? 0 : 1; i < node->n_parts; i++) syntax_walk(node->parts[i], find, &found);
+  for (int i = is_loop ? 0 : 1; i < node->n_parts; i++) syntax_visit(node->parts[i], find, &found);
   return found;
 }
 
@@ -155,7 +155,7 @@ void interp_claim_collectives(struct interp *interp) {
   struct collective_check check = {.interp = interp, .claim = claim};
   for (int i = 0; i < tree->n_functions; i++) {
     check.function = tree->functions[i];
-    if (check.function->role->is_used) syntax_walk(check.function->body, visit_decision, &check);
+    if (check.function->role->is_used) syntax_visit(check.function->body, visit_decision, &check);
   }
   interp_add_failures(interp, claim, FAILURE_COLLECTIVE);
   claim_evidence(interp->audit, claim, "%d calls of collectives", check.collectives);

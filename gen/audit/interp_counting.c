@@ -70,7 +70,7 @@ bool interp_read_counting(struct interp *interp, struct syntax *loop, struct cou
       !read_condition(loop->parts[1], counting))
     return false;
   struct counter_search search = {counting->counter, 0};
-  syntax_walk(loop->parts[3], count_assignments, &search);
+  syntax_visit(loop->parts[3], count_assignments, &search);
   bool up = counting->step > 0;
   bool fits = up ? counting->operation == OPERATOR_LESS || counting->operation == OPERATOR_LESS_EQUAL ||
                        (counting->operation == OPERATOR_NOT_EQUAL && counting->step == 1)
@@ -98,7 +98,7 @@ bool interp_iterates_bits(const struct syntax *loop) {
       condition->kind != SYNTAX_BINARY || condition->operation != OPERATOR_NOT_EQUAL)
     return false;
   struct counter_search search = {counter->variable, 0};
-  syntax_walk(loop->parts[3], count_assignments, &search);
+  syntax_visit(loop->parts[3], count_assignments, &search);
   return search.count == 0 && is_variable(less->parts[0], counter->variable) &&
          constant_integer(less->parts[1], &one) && one == 1 && is_variable(condition->parts[0], counter->variable) &&
          constant_integer(condition->parts[1], &zero) && zero == 0;

@@ -15,7 +15,7 @@ static bool find_kernel_call(struct syntax *node, void *data) {
 
 static bool calls_kernels(struct syntax *loop) {
   bool found = false;
-  syntax_walk(loop, find_kernel_call, &found);
+  syntax_visit(loop, find_kernel_call, &found);
   return found;
 }
 

@@ -23,7 +23,7 @@ static bool find_setting(struct syntax *node, void *data) {
 static bool is_set_once(const struct tree *tree, const struct variable *variable) {
   struct setting_search search = {.variable = variable};
   for (int i = 0; i < tree->n_functions; i++)
-    if (tree->functions[i]->body != NULL) syntax_walk(tree->functions[i]->body, find_setting, &search);
+    if (tree->functions[i]->body != NULL) syntax_visit(tree->functions[i]->body, find_setting, &search);
   return search.settings == 1 && !search.is_elsewhere;
 }
 

@@ -76,7 +76,7 @@ static bool find_use(struct syntax *node, void *data) {
   bool loop = node->kind == SYNTAX_FOR || node->kind == SYNTAX_WHILE || node->kind == SYNTAX_DO;
   if (loop && !search->in_loop) {
     struct use_search inner = {search->line, true, false, search->variable};
-    for (int i = 0; i < node->n_parts; i++) syntax_walk(node->parts[i], find_use, &inner);
+    for (int i = 0; i < node->n_parts; i++) syntax_visit(node->parts[i], find_use, &inner);
     search->found = search->found || inner.found;
     return false;
   }
@@ -88,15 +88,15 @@ static bool find_use(struct syntax *node, void *data) {
  * alias, or whether it has any iteration. */
 static bool prepares_loop(const struct function *function, int line) {
   struct use_search search = {.line = line};
-  syntax_walk(function->body, find_declared, &search);
-  if (search.variable != NULL) syntax_walk(function->body, find_use, &search);
+  syntax_visit(function->body, find_declared, &search);
+  if (search.variable != NULL) syntax_visit(function->body, find_use, &search);
   return search.found;
 }
 
 /* What of the source explains a conditional jump at this line of a function. */
 static enum reason explain_line(const struct audit *audit, const struct function *function, int line) {
   struct reason_search search = {line, REASON_NONE};
-  syntax_walk(function->body, find_reason, &search);
+  syntax_visit(function->body, find_reason, &search);
   if (search.reason != REASON_NONE) return search.reason;
   for (int i = 0; i < audit->marks.count; i++) { /* the pragma that divides a loop is in front of it */
     const struct mark *mark = &audit->marks.items[i];

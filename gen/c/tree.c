@@ -26,13 +26,13 @@ int type_member(const struct type *type, const char *name) {
   return -1;
 }
 
-void syntax_walk(struct syntax *node, bool (*visit)(struct syntax *node, void *data), void *data) {
+void syntax_visit(struct syntax *node, bool (*visit)(struct syntax *node, void *data), void *data) {
   if (node == NULL || !visit(node, data)) return;
   if (node->kind == SYNTAX_DECLARE) {
-    for (int i = 0; i < node->variable->n_sizes; i++) syntax_walk(node->variable->sizes[i], visit, data);
-    syntax_walk(node->variable->initial, visit, data);
+    for (int i = 0; i < node->variable->n_sizes; i++) syntax_visit(node->variable->sizes[i], visit, data);
+    syntax_visit(node->variable->initial, visit, data);
   }
-  for (int i = 0; i < node->n_parts; i++) syntax_walk(node->parts[i], visit, data);
+  for (int i = 0; i < node->n_parts; i++) syntax_visit(node->parts[i], visit, data);
 }
 
 struct syntax *syntax_bare(struct syntax *node) {

@@ -256,7 +256,7 @@ int type_member(const struct type *type, const char *name);
 
 /* Calls `visit` for `node` and everything below it, parents first; a visit that returns false keeps its children out.
  * NULL is allowed. */
-void syntax_walk(struct syntax *node, bool (*visit)(struct syntax *node, void *data), void *data);
+void syntax_visit(struct syntax *node, bool (*visit)(struct syntax *node, void *data), void *data);
 
 /* The operand below casts. */
 struct syntax *syntax_bare(struct syntax *node);

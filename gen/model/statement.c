@@ -44,7 +44,7 @@ static bool find_tensor(struct syntax *node, void *data) {
 /* Whether the builder hears of a loop: only where it makes tensors. */
 static bool begin_loop(struct evaluator *evaluator, const struct syntax *node) {
   bool tensors = false;
-  for (int i = 0; i < node->n_parts; i++) syntax_walk(node->parts[i], find_tensor, &tensors);
+  for (int i = 0; i < node->n_parts; i++) syntax_visit(node->parts[i], find_tensor, &tensors);
   bool records = tensors && evaluator->n_loops < MOST_LOOPS;
   if (!records) return false;
   evaluator->n_loops++;
