@@ -43,8 +43,8 @@ static struct tree *read_program(struct arena *arena, const char *file, const st
   return tree != NULL && is_readable(tree, diags) ? tree : NULL;
 }
 
-/* Without a step path, nothing is known of what it does. */
-static void tell_missing(struct audit *audit) {
+/* Without a step path, the claims about it cannot be decided. */
+static void report_missing(struct audit *audit) {
   static const char *const of_all[] = {"step-path-found", "no-recursion", "no-indirect-call", "runtime-alone",
                                        "nothing-hidden"};
   for (int i = 0; audit->root == NULL && i < audit->n_claims; i++) {
@@ -91,7 +91,7 @@ struct audit *audit_run(struct arena *arena, const char *file, const struct audi
                (int)INTERP_MAX_STEPS);
     return NULL;
   }
-  tell_missing(audit);
+  report_missing(audit);
   if (options->object != NULL && !machine_check(audit, options->object, diags)) return NULL;
   return audit;
 }

@@ -230,8 +230,8 @@ static void note_unknown(struct effect_check *check, const struct syntax *node) 
   check->unknown_function = node->function != NULL ? node->function->name : NULL;
 }
 
-/* A function that nothing is known of: its effect cannot be decided. */
-static void tell_unknown(const struct effect_check *check) {
+/* An unknown function: its effect cannot be decided. */
+static void report_unknown(const struct effect_check *check) {
   if (check->n_unknown == 0) return;
   const char *name = check->unknown_function;
   claim_finding(check->base.audit, check->base.claim, VERDICT_CANNOT_TELL, check->unknown,
@@ -261,7 +261,7 @@ static void check_effects(struct audit *audit, const struct tree *tree) {
     visit_functions(tree, &check.base, visit_effect);
     claim_evidence(audit, check.base.claim, "%d of %d external calls", check.base.claim->n_findings,
                    check.base.n_calls);
-    tell_unknown(&check);
+    report_unknown(&check);
   }
 }
 

@@ -21,7 +21,8 @@ struct note {
   unsigned origin;    /* of the condition's values, over all visits */
   int64_t iterations; /* a loop: the most iterations of one run, where it is bounded */
   bool counts_steps;  /* a loop: its counter is static, and it ends at the step's number */
-  bool is_shared_out; /* a loop: in the function of the step itself, as often as the runtime says for this step */
+  bool is_shared_out; /* a loop of the step's own function, with an iteration count that the runtime gives for this step
+                       */
   bool has_assigned;  /* the list below is made */
   struct variable **assigned; /* a loop: what its body and step assign */
   int n_assigned, assigned_capacity;
@@ -43,7 +44,7 @@ struct object {
 
 /* The interval of the integers that an object or a slot holds. */
 struct content {
-  bool known, exact; /* exact: a contract says that each of them may occur */
+  bool known, exact; /* exact: by a contract, each of them may occur */
   int64_t low, high;
 };
 
@@ -202,7 +203,7 @@ struct interp {
   int n_kernels, n_accesses;
   int stage, n_stages; /* of a pipeline: as which one the program is followed, of how many; 0: it has not asked */
   struct stage_messages messages[MAX_STAGES];
-  bool passes_on; /* something goes round the ranks along an axis */
+  bool passes_on; /* ranks along an axis exchange data in a ring */
 };
 
 enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_UNREACHABLE };
@@ -294,8 +295,8 @@ bool interp_set_arena(struct interp *interp, const struct type *type, const stru
 bool interp_is_kernel(struct function *function);
 bool interp_orchestrates(struct function *function);
 
-/* Whether what two pointers may reach within their slots meets. */
-bool interp_meet(struct value x, struct value y);
+/* Whether the memory that two pointers may reach within their slots may overlap. */
+bool interp_may_overlap(struct value x, struct value y);
 /* Memory that a call writes must not be memory of another of its arguments: reports where it is. Of two parameters of
  * the kernel at hand, it is a constraint on the kernel's callers. */
 void interp_require_noalias(struct interp *interp, const struct syntax *call, const char *function,

@@ -1,9 +1,9 @@
-/* The arena: what of it keeps its values from step to step. */
+/* The arena: which of its members persist from step to step. */
 #include <string.h>
 
 #include "gen/audit/interp.h"
 
-/* Members of the arena that the table of states names keep their values from step to step: the whole member, as a
+/* Members of the arena that the table of states names persist from step to step: the whole member, as a
  * state may be cut into slices. */
 static void mark_state(struct interp *interp, const struct type *arena, int64_t offset) {
   for (int i = 0; i < arena->n_members; i++) {

@@ -111,28 +111,28 @@ static struct value narrow_argument(struct interp *interp, struct syntax *call, 
                                     int which, struct value value) {
   const struct variable *parameter = function->parameters[which];
   int64_t needed = parameter->type->count * parameter->type->element->size;
-  if (value.kind != VALUE_POINTER || value.object < 0 || value.span < 0) {
+  if (value.kind != VALUE_POINTER || value.object < 0 || value.slot_size < 0) {
     if (!(value.origin & ORIGIN_REPORTED))
       interp_fail(interp, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->parts[which + 1],
                   interp_imprecision(interp, value), "what is passed for '%s' of %s is not known", parameter->name,
                   function->name);
     return value_unknown_pointer(value.origin | ORIGIN_REPORTED);
   }
-  if (value.low < 0 || bounded_add(value.high, needed) > value.span) {
-    int64_t after = value.low < 0 ? 0 : value.span - value.high, size = parameter->type->element->size;
+  if (value.low < 0 || bounded_add(value.high, needed) > value.slot_size) {
+    int64_t after = value.low < 0 ? 0 : value.slot_size - value.high, size = parameter->type->element->size;
     bool certain = interp_imprecision(interp, value) == 0;
     interp_fail(interp, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, call->parts[which + 1],
                 interp_imprecision(interp, value), "'%s' of %s needs %lld elements; %s has %lld from there",
                 parameter->name, function->name, (long long)parameter->type->count, interp_slot_name(interp, value),
                 (long long)(after < 0 ? 0 : after / size));
   }
-  value.low = clamp(value.low, 0, value.span); /* what is inside is followed all the same */
-  value.high = clamp(value.high, value.low, value.span);
-  int64_t left = value.span - value.high;
+  value.low = clamp(value.low, 0, value.slot_size); /* what is inside is followed all the same */
+  value.high = clamp(value.high, value.low, value.slot_size);
+  int64_t left = value.slot_size - value.high;
   value.base += value.low;
   value.base_width += value.high - value.low;
   value.low = value.high = 0;
-  value.span = left < needed ? left : needed;
+  value.slot_size = left < needed ? left : needed;
   return value;
 }
 
@@ -198,13 +198,13 @@ static void push_parameters(struct interp *interp, const struct function *functi
   }
 }
 
-static void keep_failures(struct interp *interp, int from) {
+static void move_failures(struct interp *interp, int from) {
   for (int i = from; i < interp->failures.count; i++)
     ARENA_PUSH(interp->memory, interp->kernel_failures, interp->failures.items[i]);
   interp->failures.count = from;
 }
 
-/* A kernel that declares an extent and leaves elements at an end alone does not do what it says. */
+/* A kernel that declares an extent and does not access elements at an end contradicts it. */
 static void check_extents(struct interp *interp, const struct function *function, int first) {
   for (int i = 0; i < function->n_parameters; i++) {
     const struct state *state = &interp->states[first + i];
@@ -247,7 +247,7 @@ static const struct summary *summarise(struct interp *interp, struct function *f
   interp->n_loops = loops;
   interp->first_parameter = outer_first;
   check_extents(interp, function, first);
-  keep_failures(interp, failures);
+  move_failures(interp, failures);
   for (int i = 0; i < function->n_parameters; i++) {
     read[i] = interp->states[first + i].exposed;
     written[i] = interp->states[first + i].written;
@@ -272,7 +272,7 @@ static void apply_ranges(struct interp *interp, struct syntax *node, int which, 
     struct value at = pointer;
     int64_t from = ranges->items[i].from, to = ranges->items[i].to;
     at.low = at.high = from;
-    if (to > pointer.span) to = pointer.span; /* what is missing was reported at the argument */
+    if (to > pointer.slot_size) to = pointer.slot_size; /* what is missing was reported at the argument */
     if (from < to) interp_access(interp, at, to - from, is_write, node->parts[which + 1]);
   }
 }
@@ -297,8 +297,8 @@ static void set_stored(struct interp *interp, const struct type *type, struct va
                        const struct ranges *written, struct content stored) {
   int64_t missing;
   if (type->element->kind != TYPE_INTEGER || pointer.object < 0) return;
-  if (!ranges_cover(written, 0, pointer.span, &missing)) stored.known = false;
-  interp_set_content(interp, pointer, pointer.span, stored);
+  if (!ranges_cover(written, 0, pointer.slot_size, &missing)) stored.known = false;
+  interp_set_content(interp, pointer, pointer.slot_size, stored);
 }
 
 static bool has_integers(const struct function *function, int parameter) {
@@ -309,7 +309,8 @@ static bool has_integers(const struct function *function, int parameter) {
 /* Whether a kernel may change the integers of a parameter through another one. */
 static bool shares_integers(const struct function *function, const struct value *arguments, int parameter) {
   for (int i = 0; i < function->n_parameters; i++)
-    if (i != parameter && has_integers(function, i) && interp_meet(arguments[i], arguments[parameter])) return true;
+    if (i != parameter && has_integers(function, i) && interp_may_overlap(arguments[i], arguments[parameter]))
+      return true;
   return false;
 }
 

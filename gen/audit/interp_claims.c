@@ -131,7 +131,7 @@ static const struct {
     [FAILURE_PARTIAL] = {"whole-arrays", "Every kernel works on each of its arrays up to the extent that it declares."},
     [FAILURE_OVERLAP] = {"no-overlap", "No two buffers share memory while both are in use."},
     [FAILURE_ALIGNMENT] = {"aligned", "Every access of the step path is aligned as its type requires."},
-    [FAILURE_ADDRESS_SPACE] = {"device-apart",
+    [FAILURE_ADDRESS_SPACE] = {"address-spaces",
                                "The host does not touch the device's memory itself, nor a kernel the host's."},
     [FAILURE_OVERFLOW] = {"no-overflow",
                           "No arithmetic on counters and constants leaves the range of its type, no shift "

@@ -1,5 +1,5 @@
-/* Collectives. All ranks run one text, so they meet in the same ones in the same order when only constants and counters
- * say whether one is reached, and its arguments. */
+/* Collectives. All ranks run one program, so they reach the same ones in the same order when only constants and
+ * counters say whether one is reached, and its arguments. */
 #include <string.h>
 
 #include "gen/audit/externals.h"
@@ -33,7 +33,7 @@ static bool is_own(unsigned origin) {
          (origin & (ORIGIN_UNTRACKED | ORIGIN_REPORTED)) == 0;
 }
 
-/* Whether the program says along which axes it has ranks, and `axis` is none of them. */
+/* Whether the axes along which the program has ranks are known, and `axis` is none of them. */
 static bool is_no_axis(const struct interp *interp, struct value axis) {
   int member = interp->config == NULL ? -1 : type_member(interp->config->type, "mesh");
   if (member < 0 || axis.kind != VALUE_INTEGER || axis.low != axis.high) return false;

@@ -149,7 +149,7 @@ static struct value send_states(const struct call *call) {
   struct interp *interp = call->interp;
   struct value at = interp_address(interp, interp->arena_object);
   int64_t bytes = interp->config == NULL ? -1 : external_member(interp, interp->config, "arena_bytes", 0);
-  if (bytes > 0 && bytes <= at.span) interp_access(interp, at, bytes, true, call->node);
+  if (bytes > 0 && bytes <= at.slot_size) interp_access(interp, at, bytes, true, call->node);
   return value_number(0);
 }
 
@@ -161,8 +161,8 @@ static struct value begin_feed(const struct call *call) {
   struct value at = interp_address(interp, interp->arena_object);
   set_feed(interp, FEED_PENDING);
   at.base = planned(interp, "feed_offset");
-  at.span = planned(interp, "feed_bytes");
-  if (at.base < 0 || at.span < 0) return value_unknown_pointer(ORIGIN_CONFIG);
+  at.slot_size = planned(interp, "feed_bytes");
+  if (at.base < 0 || at.slot_size < 0) return value_unknown_pointer(ORIGIN_CONFIG);
   at.origin = ORIGIN_STAGED;
   return at;
 }

@@ -48,7 +48,7 @@ static struct value sum_16_bits_into(const struct call *call) {
 }
 
 /* Parts of `size` bytes an element, of argument `outer` times the argument after it, become the whole on all ranks, or
- * wholes become a part of their sum, with room for a whole. */
+ * wholes become a part of their sum, with space for a whole. */
 static struct value exchange_parts(const struct call *call, int part, int whole, int work, int outer, int64_t size) {
   struct interp *interp = call->interp;
   int64_t axis = call->arguments[0].kind == VALUE_INTEGER ? call->arguments[0].low : -1;
@@ -81,7 +81,7 @@ static struct value scatter_16_bits(const struct call *call) {
   return exchange_parts(call, 2, 1, 3, 4, 2);
 }
 
-/* x, argument 1, and y, argument 2, have argument 3 bytes for each rank along argument 0; they are apart. */
+/* x, argument 1, and y, argument 2, have argument 3 bytes for each rank along argument 0; they do not overlap. */
 static struct value exchange_all(const struct call *call) {
   const struct value axis = call->arguments[0];
   const bool known = call->interp->config != NULL && axis.kind == VALUE_INTEGER && axis.low == axis.high;
@@ -148,7 +148,7 @@ static struct value collect_rows(const struct call *call) {
   return move_rows(call, 1);
 }
 
-/* What goes to another stage, comes from it, or is added up with its own. */
+/* Data sent to another stage, received from it, or added up with its own. */
 static struct value send_bytes(const struct call *call) {
   interp_collective(call->interp, call->node, call->arguments, call->count);
   external_touch(call, 2, external_max(call, 3), false);

@@ -69,17 +69,17 @@ static struct value evaluate_arithmetic(struct interp *interp, struct syntax *no
 }
 
 /* Whether an address as a number is a multiple of a power of two, as the arena's own address is of 64. */
-static bool stands_at_multiple(struct interp *interp, struct syntax *address, struct value unit) {
+static bool is_aligned_to(struct interp *interp, struct syntax *address, struct value alignment) {
   const struct syntax *bare = syntax_bare(address);
   if (bare->type->kind != TYPE_POINTER || address->type->kind != TYPE_INTEGER) return false;
   struct value at = interp_evaluate(interp, (struct syntax *)bare);
-  bool power = unit.kind == VALUE_INTEGER && unit.low == unit.high && unit.low > 0 && unit.low <= 64 &&
-               (unit.low & (unit.low - 1)) == 0;
+  bool power = alignment.kind == VALUE_INTEGER && alignment.low == alignment.high && alignment.low > 0 &&
+               alignment.low <= 64 && (alignment.low & (alignment.low - 1)) == 0;
   return power && at.kind == VALUE_POINTER && at.object == interp->arena_object && at.base_width == 0 &&
-         at.low == at.high && bounded_add(at.base, at.low) % unit.low == 0;
+         at.low == at.high && bounded_add(at.base, at.low) % alignment.low == 0;
 }
 
-/* a && b, a || b: the second is looked at under what the first says. */
+/* a && b, a || b: the second operand is evaluated under the condition of the first. */
 static struct value evaluate_logic(struct interp *interp, struct syntax *node) {
   struct value first = interp_evaluate(interp, node->parts[0]);
   interp_note_choice(interp, node, first);
@@ -268,8 +268,7 @@ struct value interp_evaluate(struct interp *interp, struct syntax *node) {
   case SYNTAX_BINARY: {
     if (node->operation == OPERATOR_AND || node->operation == OPERATOR_OR) return evaluate_logic(interp, node);
     struct value a = interp_evaluate(interp, node->parts[0]), b = interp_evaluate(interp, node->parts[1]);
-    if (node->operation == OPERATOR_REMAINDER && stands_at_multiple(interp, node->parts[0], b))
-      return value_integer(0, 0);
+    if (node->operation == OPERATOR_REMAINDER && is_aligned_to(interp, node->parts[0], b)) return value_integer(0, 0);
     return node->operation == OPERATOR_COMMA ? b : evaluate_arithmetic(interp, node, node->operation, a, b);
   }
   case SYNTAX_ASSIGN:

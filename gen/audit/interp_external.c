@@ -10,8 +10,8 @@ void external_touch(const struct call *call, int which, int64_t bytes, bool is_w
   struct value at = which < call->count ? call->arguments[which] : value_unknown_pointer(0);
   struct interp *interp = call->interp;
   if (bytes <= 0) return;
-  bool known = at.kind == VALUE_POINTER && at.object >= 0 && at.span >= 0;
-  if (known && at.low >= 0 && bounded_add(at.high, bytes) <= at.span) {
+  bool known = at.kind == VALUE_POINTER && at.object >= 0 && at.slot_size >= 0;
+  if (known && at.low >= 0 && bounded_add(at.high, bytes) <= at.slot_size) {
     interp_access(interp, at, bytes, is_write, call->node);
     struct value *whole = &interp->states[at.object].value; /* a record's: what its members come from */
     if (is_write && interp->objects[at.object].kind == OBJECT_LOCAL && whole->kind == VALUE_NUMBER)
@@ -33,10 +33,10 @@ void external_touch(const struct call *call, int which, int64_t bytes, bool is_w
   else
     interp_fail(interp, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, call->node, imprecision,
                 "%s %s %lld bytes of %s; it has %lld from there", name, is_write ? "writes" : "reads", (long long)bytes,
-                interp_slot_name(interp, at), (long long)(at.high > at.span ? 0 : at.span - at.high));
-  if (!known || at.low < 0 || at.low >= at.span) return;
-  if (bytes > at.span - at.low) bytes = at.span - at.low; /* what is inside is accessed all the same */
-  if (at.high > at.span - bytes) at.high = at.span - bytes;
+                interp_slot_name(interp, at), (long long)(at.high > at.slot_size ? 0 : at.slot_size - at.high));
+  if (!known || at.low < 0 || at.low >= at.slot_size) return;
+  if (bytes > at.slot_size - at.low) bytes = at.slot_size - at.low; /* what is inside is accessed all the same */
+  if (at.high > at.slot_size - bytes) at.high = at.slot_size - bytes;
   interp_access(interp, at, bytes, is_write, call->node);
 }
 
@@ -115,7 +115,7 @@ static struct value copy_bytes(const struct call *call) {
   external_touch(call, 0, external_max(call, 2), true);
   call->interp->incoming = (struct content){0};
   bool whole = to.kind == VALUE_POINTER && to.object == call->interp->arena_object && to.base_width == 0 &&
-               to.low == to.high && external_max(call, 2) <= to.span - to.low;
+               to.low == to.high && external_max(call, 2) <= to.slot_size - to.low;
   if (whole && content.known) interp_set_content(call->interp, to, external_max(call, 2), content);
   return call->arguments[0];
 }
@@ -144,13 +144,13 @@ static struct value start_run(const struct call *call) {
   return value_unknown_pointer(ORIGIN_CONFIG);
 }
 
-static struct value tell_rank(const struct call *call) {
+static struct value give_rank(const struct call *call) {
   return value_of_type(call->node->type, ORIGIN_CONFIG | ORIGIN_RANK);
 }
 
 /* Along one axis of the grid. */
-static struct value tell_rank_along(const struct call *call) {
-  struct value rank = tell_rank(call);
+static struct value give_rank_along(const struct call *call) {
+  struct value rank = give_rank(call);
   int64_t axis = call->count > 1 && call->arguments[1].kind == VALUE_INTEGER ? call->arguments[1].low : -1;
   if (call->interp->config == NULL || axis < 0 || call->arguments[1].high != axis) return rank;
   int64_t ranks = external_member(call->interp, call->interp->config, "mesh", axis);
@@ -188,8 +188,8 @@ static void fill_below(const struct call *call, int which, int64_t count, int64_
   external_touch(call, which, bytes, true);
   if (which >= call->count || call->arguments[which].kind != VALUE_POINTER) return;
   struct value at = call->arguments[which];
-  if (at.object < 0 || at.low < 0 || at.low >= at.span) return; /* reported already */
-  if (bytes > at.span - at.low) bytes = at.span - at.low;
+  if (at.object < 0 || at.low < 0 || at.low >= at.slot_size) return; /* reported already */
+  if (bytes > at.slot_size - at.low) bytes = at.slot_size - at.low;
   interp_set_content(call->interp, at, bytes, (struct content){below > 0, true, least, below - 1});
 }
 
@@ -290,9 +290,9 @@ static const struct {
     {"accel_start", start_run},
     {"accel_evaluation_start", start_run},
     {"accel_generation_start", start_run},
-    {"accel_rank", tell_rank},
-    {"accel_rank_along", tell_rank_along},
-    {"accel_generation_rank_along", tell_rank_along},
+    {"accel_rank", give_rank},
+    {"accel_rank_along", give_rank_along},
+    {"accel_generation_rank_along", give_rank_along},
     {"accel_arena", give_arena},
     {"accel_generation_arena", give_arena},
     {"accel_fill_weights", fill_weights},
@@ -318,10 +318,10 @@ static struct value call_unknown(const struct call *call) {
     if (!agreed || at.kind != VALUE_POINTER) origin |= at.origin;
     const struct syntax *argument = call->node->parts[i + 1];
     bool writable = argument->type->kind == TYPE_POINTER && !argument->type->points_to_constant;
-    if (at.kind != VALUE_POINTER || at.object < 0 || !writable || at.span < 0 || at.low < 0) continue;
-    if (at.low >= at.span) continue;
-    external_touch(call, i, at.span - at.high, true);
-    interp_set_content(call->interp, at, at.span - at.low, (struct content){0});
+    if (at.kind != VALUE_POINTER || at.object < 0 || !writable || at.slot_size < 0 || at.low < 0) continue;
+    if (at.low >= at.slot_size) continue;
+    external_touch(call, i, at.slot_size - at.high, true);
+    interp_set_content(call->interp, at, at.slot_size - at.low, (struct content){0});
   }
   return value_of_type(call->node->type, origin);
 }

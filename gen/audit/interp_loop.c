@@ -72,7 +72,7 @@ struct iteration_space {
   const struct value *assigned; /* of the integers that the body assigns, at the start of each iteration; NULL: any */
 };
 
-/* Whether this loop goes next: the outermost one that is open. Threads of a kernel are many and start alike, so of its
+/* Whether this loop is next: the outermost one that is open. Threads of a kernel are many and start alike, so of its
  * loops the innermost one does, but for the two that choose a matrix or a row of a table, the grid's y and z. */
 static bool halving_helps(const struct interp *interp, const struct iteration_space *space, uint64_t loops) {
   if ((loops & space->bit) == 0) return false;

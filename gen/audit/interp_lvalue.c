@@ -19,7 +19,7 @@ static struct value enter_slot(struct interp *interp, struct value at, int64_t o
   at.base += at.low + offset;
   at.base_width += at.high - at.low;
   at.low = at.high = 0;
-  at.span = size;
+  at.slot_size = size;
   return at;
 }
 
@@ -85,7 +85,7 @@ static struct lvalue member_lvalue(struct interp *interp, struct syntax *node) {
   if (record->kind != TYPE_RECORD || whole.at.object < 0 || record->members[node->member].offset < 0)
     return (struct lvalue){value_unknown_pointer(whole.at.origin), node->type};
   const struct member *member = &record->members[node->member];
-  if (whole.at.low < 0 || bounded_add(whole.at.high, record->size) > whole.at.span) {
+  if (whole.at.low < 0 || bounded_add(whole.at.high, record->size) > whole.at.slot_size) {
     interp_fail(interp, FAILURE_BOUNDS,
                 interp_imprecision(interp, whole.at) == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node,
                 interp_imprecision(interp, whole.at), "'%s' is outside of %s", interp_spell(interp, node),

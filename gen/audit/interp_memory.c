@@ -44,12 +44,12 @@ bool interp_reads_unwritten(const struct interp *interp, int access) {
 }
 
 /* Integers that a kernel put into a slot of the device, all of it. */
-static void keep_stored(struct interp *interp) {
+static void apply_stored(struct interp *interp) {
   for (int i = 0; i < interp->stored.count; i++) {
     const struct stored *stored = &interp->stored.items[i];
     int64_t missing;
-    if (ranges_cover(stored->written, 0, stored->slot.span, &missing))
-      interp_set_content(interp, stored->slot, stored->slot.span, stored->content);
+    if (ranges_cover(stored->written, 0, stored->slot.slot_size, &missing))
+      interp_set_content(interp, stored->slot, stored->slot.slot_size, stored->content);
   }
   interp->stored.count = 0;
 }
@@ -58,13 +58,13 @@ void interp_flush(struct interp *interp) {
   if (interp->n_loops > 0) return;
   for (int i = 0; i < interp->pending.count; i++) apply(interp, &interp->pending.items[i]);
   interp->pending.count = 0;
-  keep_stored(interp);
+  apply_stored(interp);
 }
 
 static void store_integers(struct interp *interp, struct value at, int64_t size) {
   struct stored *stored = NULL;
   for (int i = 0; i < interp->stored.count && stored == NULL; i++)
-    if (interp->stored.items[i].slot.base == at.base && interp->stored.items[i].slot.span == at.span)
+    if (interp->stored.items[i].slot.base == at.base && interp->stored.items[i].slot.slot_size == at.slot_size)
       stored = &interp->stored.items[i];
   if (stored == NULL) {
     struct stored first = {.slot = at, .content = interp->incoming};
@@ -101,28 +101,31 @@ static bool is_scalar(const struct type *type) {
 }
 
 /* A number of which no check is seen may be anything of its type. */
-static bool is_unbounded(struct value at, int64_t unit) {
-  bool open = (at.blame & BLAME_ALWAYS) != 0 && (at.high / unit >= INT32_MAX / 2 || at.low / unit <= INT32_MIN / 2);
+static bool is_unbounded(struct value at, int64_t element) {
+  bool open =
+      (at.blame & BLAME_ALWAYS) != 0 && (at.high / element >= INT32_MAX / 2 || at.low / element <= INT32_MIN / 2);
   return open || ((at.origin & ORIGIN_DATA) != 0 && (at.high > INT32_MAX || at.low < INT32_MIN));
 }
 
 static void fail_bounds(struct interp *interp, struct value at, int64_t size, const struct syntax *node) {
   if (at.origin & ORIGIN_REPORTED) return;
   const char *what = interp_spell(interp, node), *slot = interp_slot_name(interp, at);
-  long long unit = size > 0 ? size : 1, reached = at.low < 0 ? bounded_add(at.low, 1 - unit) / unit : at.high / unit;
+  long long element = size > 0 ? size : 1,
+            reached = at.low < 0 ? bounded_add(at.low, 1 - element) / element : at.high / element;
   uint64_t imprecision = interp_imprecision(interp, at);
   bool certain = imprecision == 0;
   if (at.object < 0 && interp->in_step_path && interp->untracked == NULL) interp->untracked = node;
-  if (at.object < 0 || at.span < 0)
+  if (at.object < 0 || at.slot_size < 0)
     interp_fail(interp, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, node, imprecision, "what '%s' points to is not known",
                 what);
-  else if (is_unbounded(at, unit))
+  else if (is_unbounded(at, element))
     interp_fail(interp, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, node, imprecision,
-                "'%s': nothing bounds the number that chooses an element of %s[%lld]", what, slot, at.span / unit);
+                "'%s': nothing bounds the number that chooses an element of %s[%lld]", what, slot,
+                at.slot_size / element);
   else
     interp_fail(interp, FAILURE_BOUNDS, certain ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, imprecision,
                 certain ? "'%s' reaches element %lld of %s[%lld]" : "'%s' may reach element %lld of %s[%lld]", what,
-                reached, slot, at.span / unit);
+                reached, slot, at.slot_size / element);
 }
 
 /* missing: the byte of the object; -1 when it is a number of its own. */
@@ -199,13 +202,13 @@ static void write_object(struct interp *interp, struct value at, int64_t from, i
 
 bool interp_access(struct interp *interp, struct value at, int64_t size, bool is_write, const struct syntax *node) {
   interp->n_accesses++;
-  bool good = at.object >= 0 && at.span >= 0 && at.low >= 0 && bounded_add(at.high, size) <= at.span;
+  bool good = at.object >= 0 && at.slot_size >= 0 && at.low >= 0 && bounded_add(at.high, size) <= at.slot_size;
   if (!good) {
     if (is_write && at.object < 0 && (at.origin & ORIGIN_REPORTED) == 0) interp_unknown_write(interp);
     fail_bounds(interp, at, size, node);
-    if (at.object < 0 || at.span < size || at.low > at.span - size || at.high < 0) return false;
+    if (at.object < 0 || at.slot_size < size || at.low > at.slot_size - size || at.high < 0) return false;
     if (at.low < 0) at.low = 0; /* what is inside is accessed all the same */
-    if (at.high > at.span - size) at.high = at.span - size;
+    if (at.high > at.slot_size - size) at.high = at.slot_size - size;
   }
   int64_t from = at.base + at.low, to = at.base + at.base_width + at.high + size;
   if ((at.origin & ORIGIN_DATA) != 0) interp->states[at.object].by_data = true;
@@ -279,7 +282,7 @@ static struct value load_static(struct interp *interp, struct lvalue lvalue, con
 static void check_alignment(struct interp *interp, struct lvalue lvalue, const struct syntax *node) {
   int64_t needed = lvalue.type->alignment;
   if (needed <= 1 || lvalue.at.object < 0 || interp->objects[lvalue.at.object].type == NULL) return;
-  if (lvalue.at.low < 0 || bounded_add(lvalue.at.high, lvalue.type->size) > lvalue.at.span)
+  if (lvalue.at.low < 0 || bounded_add(lvalue.at.high, lvalue.type->size) > lvalue.at.slot_size)
     return; /* reported already */
   const struct object *object = &interp->objects[lvalue.at.object];
   int64_t given = object->kind == OBJECT_PARAMETER ? object->type->element->alignment : object->type->alignment;
@@ -333,7 +336,7 @@ static bool any_of_members(const struct interp *interp, struct lvalue lvalue, st
     const struct value *one = interp_field(whole->fields, at, lvalue.type->size);
     if (one == NULL || one->kind != VALUE_POINTER || one->object < 0 || one->low != one->high) return false;
     if (at == first) *any = *one;
-    if (one->object != any->object || one->low != any->low || one->span != any->span) return false;
+    if (one->object != any->object || one->low != any->low || one->slot_size != any->slot_size) return false;
     int64_t end = any->base + any->base_width, other = one->base + one->base_width;
     if (one->base < any->base) any->base = one->base;
     any->base_width = (end > other ? end : other) - any->base;
@@ -379,8 +382,8 @@ struct value interp_load(struct interp *interp, struct lvalue lvalue, const stru
   return value;
 }
 
-/* Keeps what is known of a local record, after a write to it. */
-static void keep_fields(struct interp *interp, struct lvalue lvalue, const struct field *before, struct value value) {
+/* Updates what is known of a local record after a write to it. */
+static void update_fields(struct interp *interp, struct lvalue lvalue, const struct field *before, struct value value) {
   struct value *whole = &interp->states[lvalue.at.object].value;
   bool exact = lvalue.at.base_width == 0 && lvalue.at.low == lvalue.at.high;
   if (whole->kind != VALUE_NUMBER || !exact) return;
@@ -413,5 +416,5 @@ void interp_store(struct interp *interp, struct lvalue lvalue, struct value valu
   if (!good || interp->objects[lvalue.at.object].kind != OBJECT_LOCAL) return;
   struct value *whole = &interp->states[lvalue.at.object].value;
   if (whole->kind == VALUE_NUMBER) whole->origin |= value.origin;
-  keep_fields(interp, lvalue, fields, value);
+  update_fields(interp, lvalue, fields, value);
 }

@@ -1,9 +1,9 @@
-/* Which memory a call may not share among its arguments. */
+/* Which arguments of a call may not alias. */
 #include "gen/audit/interp.h"
 
-bool interp_meet(struct value x, struct value y) {
-  return x.object >= 0 && x.object == y.object && x.base + x.low < y.base + y.base_width + y.span &&
-         y.base + y.low < x.base + x.base_width + x.span;
+bool interp_may_overlap(struct value x, struct value y) {
+  return x.object >= 0 && x.object == y.object && x.base + x.low < y.base + y.base_width + y.slot_size &&
+         y.base + y.low < x.base + x.base_width + x.slot_size;
 }
 
 static void report_overlap(struct interp *interp, const struct syntax *call, const char *function, struct value written,
@@ -22,7 +22,7 @@ void interp_require_noalias(struct interp *interp, const struct syntax *call, co
                    interp->objects[other.object].kind == OBJECT_PARAMETER;
   if (of_kernel && written.object != other.object)
     interp->states[written.object].noalias |= (uint64_t)1 << (other.object - interp->first_parameter);
-  if (interp_meet(written, other)) report_overlap(interp, call, function, written, other);
+  if (interp_may_overlap(written, other)) report_overlap(interp, call, function, written, other);
 }
 
 void interp_require_in_place(struct interp *interp, const struct syntax *call, const char *function,
@@ -30,5 +30,5 @@ void interp_require_in_place(struct interp *interp, const struct syntax *call, c
   bool certain =
       written.base_width == 0 && other.base_width == 0 && written.low == written.high && other.low == other.high;
   if (certain && written.base + written.low == other.base + other.low) return;
-  if (interp_meet(written, other)) report_overlap(interp, call, function, written, other);
+  if (interp_may_overlap(written, other)) report_overlap(interp, call, function, written, other);
 }

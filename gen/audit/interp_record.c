@@ -12,11 +12,11 @@ static const struct field *add(struct interp *interp, const struct field *next, 
 
 const struct field *interp_set_field(struct interp *interp, const struct field *fields, int64_t offset, int64_t size,
                                      struct value value) {
-  const struct field *kept = NULL;
+  const struct field *remaining = NULL;
   for (; fields != NULL; fields = fields->next)
     if (fields->offset + fields->size <= offset || offset + size <= fields->offset)
-      kept = add(interp, kept, fields->offset, fields->size, fields->value);
-  return add(interp, kept, offset, size, value);
+      remaining = add(interp, remaining, fields->offset, fields->size, fields->value);
+  return add(interp, remaining, offset, size, value);
 }
 
 const struct value *interp_field(const struct field *fields, int64_t offset, int64_t size) {

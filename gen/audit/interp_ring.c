@@ -1,5 +1,5 @@
-/* What goes round the ranks along an axis. All ranks come to the same calls with the same arguments (same-collectives),
- * so each message has its receipt where the rank that one is for is the rank that takes it from there. */
+/* Exchanges in a ring of the ranks along an axis. All ranks reach the same calls with the same arguments
+ * (same-collectives), so each message is received if the rank that it is sent to receives from its sender. */
 #include "gen/audit/interp.h"
 #include "gen/audit/interp_external.h"
 
@@ -13,7 +13,7 @@ static int64_t ranks_along(const struct interp *interp, struct value axis) {
   return external_member(interp, interp->config, "mesh", axis.low);
 }
 
-static bool meet(struct value x, struct value y, int64_t bytes) {
+static bool may_overlap(struct value x, struct value y, int64_t bytes) {
   if (x.object < 0 || x.object != y.object) return false;
   return x.base + x.low < y.base + y.base_width + y.high + bytes &&
          y.base + y.low < x.base + x.base_width + x.high + bytes;
@@ -31,24 +31,24 @@ void interp_ring(struct interp *interp, const struct syntax *node, const struct 
     return;
   }
   if (to.low % ranks == 0)
-    interp_fail(interp, FAILURE_DEADLOCK, VERDICT_BROKEN, node, 0, "%s gives a rank what is its own",
+    interp_fail(interp, FAILURE_DEADLOCK, VERDICT_BROKEN, node, 0, "%s sends from a rank to itself",
                 node->function->name);
   if ((to.low + from.low) % ranks != 0)
     interp_fail(interp, FAILURE_DEADLOCK, VERDICT_BROKEN, node, 0,
-                "each rank gives to the one %lld further, which takes from the one %lld further, of %lld",
-                (long long)to.low, (long long)from.low, (long long)ranks);
+                "each rank sends to rank + %lld, which receives from rank + %lld, of %lld ranks", (long long)to.low,
+                (long long)from.low, (long long)ranks);
   const uint64_t loops = arguments[2].loops | arguments[2].blame | arguments[4].loops | arguments[4].blame;
-  if (meet(arguments[2], arguments[4], bytes.low))
+  if (may_overlap(arguments[2], arguments[4], bytes.low))
     interp_fail(interp, FAILURE_OVERLAP, loops != 0 ? VERDICT_CANNOT_TELL : VERDICT_BROKEN, node, loops,
-                "%s takes what comes over what it gives", node->function->name);
+                "%s receives into the memory that it sends from", node->function->name);
 }
 
 void interp_claim_ring(struct interp *interp) {
   if (!interp->passes_on || interp->n_stages > 0) return;
   struct claim *claim =
       audit_claim(interp->audit, "deadlock-free",
-                  "Ranks come together to each exchange round an axis (same-collectives), and each message goes to the "
-                  "rank that takes it: what a rank gives so many ranks further is taken from as many before.");
+                  "Ranks reach each exchange in a ring together (same-collectives), and each message is sent to the "
+                  "rank that receives it: the distances of sending and receiving are opposite.");
   interp_add_failures(interp, claim, FAILURE_DEADLOCK);
   claim_evidence(interp->audit, claim, "all ranks along an axis alike");
 }

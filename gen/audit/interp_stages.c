@@ -1,8 +1,8 @@
 /* Stages of a pipeline. The program is followed once for each stage, as that stage, and what it exchanges with others
- * is listed. The lists are then run against each other: a message goes when one stage is at its sending, or has started
- * it, and the other at its receipt, what stages do together when all are there. A stage continues after a sending, a
- * receipt or a wait when what it has started is gone. That is the least that a channel between them can do, so what
- * ends this way ends with any buffers. Ranks that differ in what is no stage run equal lists, and are at equal
+ * is listed. The lists are then run against each other: a message is sent when one stage is at its sending, or has
+ * started it, and the other at its receipt, what stages do together when all are there. A stage continues after a
+ * sending, a receipt or a wait when what it has started is gone. That is the least that a channel between them can do,
+ * so what ends this way ends with any buffers. Ranks that differ in what is no stage run equal lists, and are at equal
  * positions of them. */
 #include <string.h>
 
@@ -32,7 +32,7 @@ static bool is_one(struct value value) {
   return value.kind == VALUE_INTEGER && value.low == value.high;
 }
 
-/* Whether a message or a sum says all about itself: which stages, how much. */
+/* Whether the stages and the size of a message or of a sum are known. */
 static bool read_message(struct interp *interp, const struct value *arguments, int count,
                          struct stage_message *message) {
   const struct syntax *node = message->node;
@@ -55,18 +55,18 @@ static bool read_message(struct interp *interp, const struct value *arguments, i
   return true;
 }
 
-static bool is_place(struct value value) {
+static bool is_exact_address(struct value value) {
   return value.kind == VALUE_POINTER && value.object >= 0 && value.base_width == 0 && value.low == value.high;
 }
 
 /* Whether two messages are of the same memory, as far as that is known. */
-static bool is_same_place(struct value a, struct value b) {
-  return is_place(a) && is_place(b) && a.object == b.object && a.base + a.low == b.base + b.low;
+static bool is_same_address(struct value a, struct value b) {
+  return is_exact_address(a) && is_exact_address(b) && a.object == b.object && a.base + a.low == b.base + b.low;
 }
 
 /* A wait is for one address. */
 static bool read_wait(struct interp *interp, const struct value *arguments, int count, struct stage_message *message) {
-  if (count < 1 || !is_place(arguments[0])) {
+  if (count < 1 || !is_exact_address(arguments[0])) {
     interp_fail(interp, FAILURE_DEADLOCK, VERDICT_CANNOT_TELL, message->node, 0,
                 "the argument of %s is not one address", message->node->function->name);
     return false;
@@ -191,7 +191,7 @@ static bool pass_exchange(struct exchange *exchange, int stage, const struct sta
 /* Whether something was started from there that nobody has received. */
 static bool is_on_its_way(const struct stage_messages *started, struct value memory) {
   for (int i = 0; i < started->count; i++)
-    if (!is_place(started->items[i].memory) || is_same_place(started->items[i].memory, memory)) return true;
+    if (!is_exact_address(started->items[i].memory) || is_same_address(started->items[i].memory, memory)) return true;
   return false;
 }
 

@@ -29,7 +29,7 @@ int interp_variable(struct interp *interp, const struct variable *variable) {
 }
 
 struct value interp_address(const struct interp *interp, int object) {
-  struct value value = {.kind = VALUE_POINTER, .object = object, .span = interp->objects[object].size};
+  struct value value = {.kind = VALUE_POINTER, .object = object, .slot_size = interp->objects[object].size};
   return value;
 }
 

@@ -117,7 +117,7 @@ static int function_at(const struct reader *reader, size_t section, uint64_t off
 
 /* ---- Instructions ---- */
 
-/* The compilation unit of an address; NULL when there is no line table for it. Units are asked one by one: not every
+/* The compilation unit of an address; NULL when there is no line table for it. Units are queried one by one: not every
  * compiler writes a table of their addresses. */
 static Dwarf_Die *unit_of(struct reader *reader, uint64_t address, Dwarf_Addr *bias, Dwarf_Line **line) {
   for (Dwarf_Die *unit = NULL; (unit = dwfl_module_nextcu(reader->module, unit, bias)) != NULL;) {

@@ -24,7 +24,7 @@ static void insert(struct arena *arena, struct map *map, int at, struct map_entr
 
 void map_write(struct arena *arena, struct map *map, int64_t from, int64_t to, const struct path *path) {
   int at = first_entry(map, from);
-  if (at < map->count && map->items[at].from < from) { /* keeps its head, and its tail as another entry */
+  if (at < map->count && map->items[at].from < from) { /* its head remains, and its tail becomes another entry */
     struct map_entry tail = {from, map->items[at].to, map->items[at].path};
     map->items[at++].to = from;
     insert(arena, map, at, tail);
@@ -57,8 +57,8 @@ const struct path *map_taken(const struct map *map, int64_t from, int64_t to, co
 
 /* ---- Views ---- */
 
-/* Of two scalar types the one that counts: integers may stand among reals, as counters among weights. NULL for two that
- * cannot stand together. */
+/* Of two scalar types the one that counts: integers may be mixed with reals, as counters with weights. NULL for two
+ * that cannot be mixed. */
 static const struct type *joined(const struct type *a, const struct type *b) {
   if (a == NULL || b == NULL) return NULL;
   if (a->kind != b->kind) return a->kind == TYPE_REAL ? a : b;

@@ -53,7 +53,7 @@ struct value value_of_type(const struct type *type, unsigned origin) {
 }
 
 static bool same_slot(struct value a, struct value b) {
-  return a.object == b.object && a.base == b.base && a.base_width == b.base_width && a.span == b.span;
+  return a.object == b.object && a.base == b.base && a.base_width == b.base_width && a.slot_size == b.slot_size;
 }
 
 struct value value_join(struct value a, struct value b) {
@@ -144,37 +144,37 @@ static wide max_of(const wide *numbers, int count) {
   return most;
 }
 
-struct span {
+struct wide_range {
   wide low, high;
   bool known;
 };
 
-static struct span corners(const wide *numbers, int count) {
-  return (struct span){min_of(numbers, count), max_of(numbers, count), true};
+static struct wide_range corners(const wide *numbers, int count) {
+  return (struct wide_range){min_of(numbers, count), max_of(numbers, count), true};
 }
 
-static struct span divide(struct value a, struct value b) {
-  if (b.low <= 0 && b.high >= 0) return (struct span){0};
+static struct wide_range divide(struct value a, struct value b) {
+  if (b.low <= 0 && b.high >= 0) return (struct wide_range){0};
   const wide numbers[] = {(wide)a.low / b.low, (wide)a.low / b.high, (wide)a.high / b.low, (wide)a.high / b.high, 0};
   bool crosses = a.low < 0 && a.high > 0;
   return corners(numbers, crosses ? 5 : 4);
 }
 
 /* Whether a remainder by b keeps a's steps. */
-static bool keeps_step(struct value a, struct value b) {
+static bool preserves_step(struct value a, struct value b) {
   return b.low == b.high && b.low > 0 && a.step > 1 && a.low >= 0 && b.low % a.step == 0 && a.low % a.step == 0;
 }
 
-static struct span remainder_of(struct value a, struct value b) {
-  if (b.low <= 0) return (struct span){0};
-  if (keeps_step(a, b) && a.high >= b.low) return (struct span){0, b.low - a.step, true};
-  if (a.low == a.high && b.low == b.high) return (struct span){a.low % b.low, a.low % b.low, true};
-  if (a.low >= 0 && a.high < b.low) return (struct span){a.low, a.high, true};
-  return (struct span){a.low < 0 ? -(wide)b.high + 1 : 0, a.high > 0 ? (wide)b.high - 1 : 0, true};
+static struct wide_range remainder_of(struct value a, struct value b) {
+  if (b.low <= 0) return (struct wide_range){0};
+  if (preserves_step(a, b) && a.high >= b.low) return (struct wide_range){0, b.low - a.step, true};
+  if (a.low == a.high && b.low == b.high) return (struct wide_range){a.low % b.low, a.low % b.low, true};
+  if (a.low >= 0 && a.high < b.low) return (struct wide_range){a.low, a.high, true};
+  return (struct wide_range){a.low < 0 ? -(wide)b.high + 1 : 0, a.high > 0 ? (wide)b.high - 1 : 0, true};
 }
 
-static struct span shift(enum operator_kind operation, struct value a, struct value b) {
-  if (b.low < 0 || b.high > 62) return (struct span){0};
+static struct wide_range shift(enum operator_kind operation, struct value a, struct value b) {
+  if (b.low < 0 || b.high > 62) return (struct wide_range){0};
   if (operation == OPERATOR_LEFT) {
     const wide numbers[] = {(wide)a.low << b.low, (wide)a.low << b.high, (wide)a.high << b.low, (wide)a.high << b.high};
     return corners(numbers, 4);
@@ -184,21 +184,21 @@ static struct span shift(enum operator_kind operation, struct value a, struct va
 }
 
 /* Of numbers that are not negative: no more bits than both have. */
-static struct span bits(enum operator_kind operation, struct value a, struct value b) {
-  if (a.low < 0 || b.low < 0) return (struct span){0};
+static struct wide_range bits(enum operator_kind operation, struct value a, struct value b) {
+  if (a.low < 0 || b.low < 0) return (struct wide_range){0};
   if (a.low == a.high && b.low == b.high) {
     int64_t result = operation == OPERATOR_BIT_AND  ? a.low & b.low
                      : operation == OPERATOR_BIT_OR ? a.low | b.low
                                                     : a.low ^ b.low;
-    return (struct span){result, result, true};
+    return (struct wide_range){result, result, true};
   }
-  if (operation == OPERATOR_BIT_AND) return (struct span){0, a.high < b.high ? a.high : b.high, true};
+  if (operation == OPERATOR_BIT_AND) return (struct wide_range){0, a.high < b.high ? a.high : b.high, true};
   int64_t most = a.high > b.high ? a.high : b.high, mask = 1;
   while (mask <= most && mask < VALUE_MAX / 2) mask = mask * 2 + 1;
-  return (struct span){0, mask, true};
+  return (struct wide_range){0, mask, true};
 }
 
-static struct span compare(enum operator_kind operation, struct value a, struct value b) {
+static struct wide_range compare(enum operator_kind operation, struct value a, struct value b) {
   int truth = -1;
   switch (operation) {
   case OPERATOR_LESS:
@@ -221,15 +221,15 @@ static struct span compare(enum operator_kind operation, struct value a, struct 
   default:
     break;
   }
-  return truth < 0 ? (struct span){0, 1, true} : (struct span){truth, truth, true};
+  return truth < 0 ? (struct wide_range){0, 1, true} : (struct wide_range){truth, truth, true};
 }
 
-static struct span combine(enum operator_kind operation, struct value a, struct value b) {
+static struct wide_range combine(enum operator_kind operation, struct value a, struct value b) {
   switch (operation) {
   case OPERATOR_ADD:
-    return (struct span){(wide)a.low + b.low, (wide)a.high + b.high, true};
+    return (struct wide_range){(wide)a.low + b.low, (wide)a.high + b.high, true};
   case OPERATOR_SUBTRACT:
-    return (struct span){(wide)a.low - b.high, (wide)a.high - b.low, true};
+    return (struct wide_range){(wide)a.low - b.high, (wide)a.high - b.low, true};
   case OPERATOR_MULTIPLY: {
     const wide numbers[] = {(wide)a.low * b.low, (wide)a.low * b.high, (wide)a.high * b.low, (wide)a.high * b.high};
     return corners(numbers, 4);
@@ -266,7 +266,7 @@ static int64_t common_divisor(int64_t a, int64_t b) {
 
 static int64_t step_after(enum operator_kind operation, struct value a, struct value b) {
   if (operation == OPERATOR_ADD || operation == OPERATOR_SUBTRACT) return common_divisor(step_of(a), step_of(b));
-  if (operation == OPERATOR_REMAINDER && keeps_step(a, b)) return a.step;
+  if (operation == OPERATOR_REMAINDER && preserves_step(a, b)) return a.step;
   if (operation != OPERATOR_MULTIPLY) return 0;
   if (a.low != a.high && b.low != b.high) return 0;
   int64_t times = a.low == a.high ? a.low : b.low, step = a.low == a.high ? step_of(b) : step_of(a);
@@ -275,20 +275,20 @@ static int64_t step_after(enum operator_kind operation, struct value a, struct v
 
 struct value value_binary(enum operator_kind operation, struct value a, struct value b, const struct type *type,
                           bool *overflows) {
-  struct span span = combine(operation, a, b);
-  bool fits = span.known && span.low >= type_min(type) && span.high <= type_max(type);
+  struct wide_range range = combine(operation, a, b);
+  bool fits = range.known && range.low >= type_min(type) && range.high <= type_max(type);
   unsigned origin = a.origin | b.origin;
   uint64_t loops = a.loops | b.loops;
-  *overflows = span.known && !fits && type->is_signed;
+  *overflows = range.known && !fits && type->is_signed;
   struct value value =
-      !span.known || type->is_signed ? value_of_type(type, origin) : wrap(span.low, span.high, type, origin, loops);
-  if (fits) value = value_integer((int64_t)span.low, (int64_t)span.high);
+      !range.known || type->is_signed ? value_of_type(type, origin) : wrap(range.low, range.high, type, origin, loops);
+  if (fits) value = value_integer((int64_t)range.low, (int64_t)range.high);
   value.step = fits ? step_after(operation, a, b) : 0;
   value.origin = origin;
   value.loops = loops;
   /* The result takes both ends where each of a and b does, independently of the other. */
   bool uneven = operation == OPERATOR_REMAINDER || (operation >= OPERATOR_BIT_AND && operation <= OPERATOR_BIT_OR);
-  bool loose = value.low != value.high && (uneven || !span.known || (!fits && type->is_signed));
+  bool loose = value.low != value.high && (uneven || !range.known || (!fits && type->is_signed));
   value.blame |= a.blame | b.blame | (a.loops & b.loops);
   if (loose) value.blame |= loops != 0 ? loops : BLAME_ALWAYS;
   if (fits && value.low == value.high) value.blame = 0;

@@ -49,8 +49,9 @@ struct value {
   int64_t step;      /* an integer: low, low + step, ...; 0 and 1: any between */
   bool is_known;     /* a real whose value is `real` */
   double real;
-  int object;         /* a pointer: among the interpreter's objects; -1: not known */
-  int64_t base, span; /* a pointer: where its slot starts in the object (base .. base + base_width), and its bytes */
+  int object; /* a pointer: among the interpreter's objects; -1: not known */
+  int64_t base,
+      slot_size; /* a pointer: where its slot starts in the object (base .. base + base_width), and its bytes */
   int64_t base_width;
   const struct path *path;
   const struct field *fields; /* a record: the members of which something is known */

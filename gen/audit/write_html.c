@@ -39,7 +39,7 @@ static void add_entry(const struct audit *audit, const char *class, struct locat
   text_puts(out, "</div>");
 }
 
-enum { SHOWN = 12 }; /* findings of a claim that stand open */
+enum { SHOWN = 12 }; /* findings of a claim that are shown expanded */
 
 static void add_findings(const struct audit *audit, const struct claim *claim, struct text *out) {
   int more = claim->n_findings - SHOWN;

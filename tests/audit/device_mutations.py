@@ -57,9 +57,9 @@ def lost(pattern):
 
 
 HOST = {
-    "GPU: host reads the device": ("device-apart", in_host("step", "report.loss = arena->result[0];")),
-    "GPU: host writes to the device": ("device-apart", in_host("last_micro_step", "arena->result[0] = 0.0f;")),
-    "GPU: host memory cleared as the device's": ("device-apart", in_host(
+    "GPU: host reads the device": ("address-spaces", in_host("step", "report.loss = arena->result[0];")),
+    "GPU: host writes to the device": ("address-spaces", in_host("last_micro_step", "arena->result[0] = 0.0f;")),
+    "GPU: host memory cleared as the device's": ("address-spaces", in_host(
         "last_micro_step", "accel_gpu_zero(accel_gpu_stream(ACCEL_COMPUTE), &report, sizeof report);")),
     "GPU: feed not sent": ("written-before-read", lost(r"\n  accel_gpu_feed_send\(\);")),
     "GPU: feed not taken": ("written-before-read", lost(r"\n  accel_gpu_feed_take\(\);")),
@@ -87,7 +87,7 @@ DEVICE = {
     "GPU: launcher does nothing": ("written-before-read", lost(rf"{LAUNCH},[^;]*;")),
     "GPU: other parameters": ("device-half", replace(r'(extern "C" void \w+\()', r"\1double more, ")),
     "GPU: kernel missing": ("device-half known-externals", replace(r'extern "C" void (?!open_kernels)(\w+)\(', r'extern "C" void \1_there(')),
-    "GPU: host memory in a kernel": ("device-apart", own_memory),
+    "GPU: host memory in a kernel": ("address-spaces", own_memory),
     "GPU: print in a kernel": ("no-file", at_start_of(KERNEL, 'printf("here");', "stdio.h")),
     "GPU: allocation in a kernel": ("no-allocation", at_start_of(KERNEL, "(void)malloc(8);", "stdlib.h")),
     "GPU: clock in a kernel": ("no-clock", at_start_of(KERNEL, "(void)clock();", "time.h")),
