@@ -78,7 +78,7 @@ static struct jinja_value parts_value(const struct program *program, const struc
 static int64_t gradient_stride(const struct program *program, int weight) {
   const struct layers *layers = layers_of(program, weight);
   return layers != NULL
-             ? program->weights->items[weight + layers->rows].gradient - program->weights->items[weight].gradient
+             ? program->weights->items[weight + layers->round].gradient - program->weights->items[weight].gradient
              : 0;
 }
 
@@ -169,6 +169,7 @@ struct jinja_value layers_value(const struct program *program) {
     set_int(arena, value, "from", layers->from);
     set_int(arena, value, "count", layers->count);
     set_text(arena, value, "stride", stride_text(program, layers));
+    set_bool(arena, value, "with_next", layers->with_next);
     jinja_push(arena, list, value);
   }
   return list;

@@ -33,10 +33,18 @@ static bool is_fellow(const char *path, const char *of, struct numbered at, int 
          own->number == number;
 }
 
-/* Parameters of layers, as they are compared: the first layer's, and how many layers are to be. */
-struct candidate {
+enum { MOST_KINDS = 4 };
+
+/* Layers of one kind: the first one's parameters, and the number in their names. */
+struct kind {
   struct numbered at;
-  int first, rows, count;
+  int first, rows;
+};
+
+/* Layers as they are compared: the kinds that alternate, the parameters of a round of them, and how many rounds. */
+struct candidate {
+  struct kind kinds[MOST_KINDS];
+  int n_kinds, round, count;
 };
 
 static bool same_parameter(const struct program *program, const struct weight *a, const struct weight *b) {
@@ -60,19 +68,18 @@ static bool slices_in_step(const struct state *state, const struct weight *w[3],
 }
 
 /* Whether what a parameter has in layer `layer` is where the first two layers let expect it. */
-static bool row_is_alike(const struct program *program, const struct candidate *layers, int row, int layer) {
-  const struct weight *first = &program->weights->items[layers->first + row],
-                      *w[3] = {first, first + layers->rows, first + (ptrdiff_t)layer * layers->rows};
-  const char *path = w[2]->path;
+static bool row_is_alike(const struct program *program, const struct candidate *layers, const struct kind *kind,
+                         int row, int layer) {
+  const struct weight *begin = &program->weights->items[kind->first], *first = begin + row,
+                      *w[3] = {first, first + layers->round, first + (ptrdiff_t)layer * layers->round};
   struct numbered own;
-  if (!is_fellow(path, first->path, layers->at, layers->at.number + layer, &own) ||
-      strcmp(own.after, first->path + (layers->at.after - program->weights->items[layers->first].path)) != 0)
+  if (!is_fellow(w[2]->path, first->path, kind->at, kind->at.number + layer, &own) ||
+      strcmp(own.after, first->path + (kind->at.after - begin->path)) != 0)
     return false;
   if (!same_parameter(program, first, w[2]) || (first->gradient < 0) != (w[2]->gradient < 0)) return false;
   if (!in_step(first->offset, w[1]->offset, w[2]->offset, layer) ||
       !in_step(first->gradient, w[1]->gradient, w[2]->gradient, layer) ||
-      w[1]->offset - first->offset !=
-          program->weights->items[layers->first + layers->rows].offset - program->weights->items[layers->first].offset)
+      w[1]->offset - first->offset != begin[layers->round].offset - begin->offset)
     return false;
   for (int i = 0; i < program->states.count; i++)
     if (!slices_in_step(&program->states.items[i], w, layer)) return false;
@@ -80,43 +87,74 @@ static bool row_is_alike(const struct program *program, const struct candidate *
 }
 
 static bool layer_is_alike(const struct program *program, const struct candidate *layers, int layer) {
-  if (layers->first + (layer + 1) * layers->rows > program->weights->count) return false;
-  for (int row = 0; row < layers->rows; row++)
-    if (!row_is_alike(program, layers, row, layer)) return false;
+  if (layers->kinds[0].first + (layer + 1) * layers->round > program->weights->count) return false;
+  for (int i = 0; i < layers->n_kinds; i++)
+    for (int row = 0; row < layers->kinds[i].rows; row++)
+      if (!row_is_alike(program, layers, &layers->kinds[i], row, layer)) return false;
   return true;
 }
 
-/* The layers whose first parameter this is, by one number of its name. */
-static struct candidate candidate_at(const struct program *program, int weight, struct numbered at) {
-  struct candidate layers = {.at = at, .first = weight, .count = 1};
+/* The nth number of a parameter's name. */
+static bool nth_number(const struct program *program, int weight, int n, struct numbered *at) {
+  const char *path = weight < program->weights->count ? program->weights->items[weight].path : "%";
+  bool found = strchr(path, '%') == NULL && find_number(path, 0, at);
+  while (found && n-- > 0) found = find_number(path, at->before + 1, at);
+  return found;
+}
+
+/* The kind whose first layer begins with a parameter, by the nth number of its name. */
+static bool find_kind(const struct program *program, int weight, int n, struct kind *kind) {
   struct numbered own;
+  *kind = (struct kind){.first = weight, .rows = 1};
+  if (!nth_number(program, weight, n, &kind->at)) return false;
   const char *path = program->weights->items[weight].path;
-  while (weight + layers.rows < program->weights->count &&
-         is_fellow(program->weights->items[weight + layers.rows].path, path, at, at.number, &own))
-    layers.rows++;
-  while (layer_is_alike(program, &layers, layers.count)) layers.count++;
+  while (weight + kind->rows < program->weights->count &&
+         is_fellow(program->weights->items[weight + kind->rows].path, path, kind->at, kind->at.number, &own))
+    kind->rows++;
+  return true;
+}
+
+/* The layers whose first parameter this is, by the nth number of its name: of as few kinds as there can be. */
+static struct candidate candidate_at(const struct program *program, int weight, int n) {
+  struct candidate layers = {.count = 1};
+  while (layers.count == 1 && layers.n_kinds < MOST_KINDS &&
+         find_kind(program, weight + layers.round, n, &layers.kinds[layers.n_kinds])) {
+    layers.round += layers.kinds[layers.n_kinds++].rows;
+    while (layer_is_alike(program, &layers, layers.count)) layers.count++;
+  }
   return layers;
 }
 
 /* The outermost layers that begin with a parameter and are worth a loop. */
 static struct candidate find_layers(const struct program *program, int weight) {
-  const char *path = program->weights->items[weight].path;
-  struct numbered at = {0};
-  for (size_t from = 0; strchr(path, '%') == NULL && find_number(path, from, &at); from = at.before + 1) {
-    struct candidate layers = candidate_at(program, weight, at);
-    if (layers.rows * (layers.count - 1) > 1) return layers;
+  struct numbered at;
+  for (int n = 0; nth_number(program, weight, n, &at); n++) {
+    struct candidate layers = candidate_at(program, weight, n);
+    if (layers.round * (layers.count - 1) > 1) return layers;
   }
-  return (struct candidate){.rows = 1, .count = 1};
+  return (struct candidate){.round = 1, .count = 1};
+}
+
+static void add_layers(struct program *program, const struct candidate *found) {
+  for (int i = 0; i < found->n_kinds; i++) {
+    const struct kind *kind = &found->kinds[i];
+    const struct weight *first = &program->weights->items[kind->first];
+    struct layers layers = {.first = kind->first,
+                            .rows = kind->rows,
+                            .from = kind->at.number,
+                            .count = found->count,
+                            .stride = first[found->round].offset - first->offset,
+                            .before = (int)kind->at.before,
+                            .round = found->round,
+                            .with_next = i + 1 < found->n_kinds};
+    ARENA_PUSH(program->arena, program->layers, layers);
+  }
 }
 
 void plan_layers(struct program *program) {
   for (int i = 0; i < program->weights->count;) {
     struct candidate found = find_layers(program, i);
-    if (found.count > 1) {
-      int64_t stride = program->weights->items[i + found.rows].offset - program->weights->items[i].offset;
-      struct layers layers = {i, found.rows, found.at.number, found.count, stride, (int)found.at.before};
-      ARENA_PUSH(program->arena, program->layers, layers);
-    }
-    i += found.rows * found.count;
+    if (found.count > 1) add_layers(program, &found);
+    i += found.round * found.count;
   }
 }

@@ -8,9 +8,11 @@ int layers_row(const struct program *program, int weight) {
   int row = weight;
   for (int i = 0; i < program->layers.count; i++) {
     const struct layers *layers = &program->layers.items[i];
-    if (weight < layers->first + layers->rows) break;
-    if (weight < layers->first + layers->rows * layers->count) return -1;
-    row -= layers->rows * (layers->count - 1);
+    int start = layers->first;
+    while (layers->with_next) layers = &program->layers.items[++i];
+    if (weight < start + layers->round) break;
+    if (weight < start + layers->round * layers->count) return -1;
+    row -= layers->round * (layers->count - 1);
   }
   return row;
 }
@@ -34,5 +36,5 @@ const char *layers_name(const struct program *program, int weight) {
 int64_t layers_slice_stride(const struct program *program, const struct state *state, const struct state_slice *slice) {
   const struct layers *layers =
       slice->weight != NULL ? layers_of(program, (int)(slice->weight - program->weights->items)) : NULL;
-  return layers != NULL ? state_slice_of(state, slice->weight + layers->rows)->first - slice->first : 0;
+  return layers != NULL ? state_slice_of(state, slice->weight + layers->round)->first - slice->first : 0;
 }

@@ -57,12 +57,16 @@ struct weight {
   bool in_backward; /* updated as soon as the backward has its gradient */
 };
 
-/* Layers that are alike: of each the next `rows` of its weights, from the first layer's on. */
+/* Layers that are alike: `rows` weights of each, from weight `first` of the first one on. Layers of several kinds may
+ * alternate, such as those of convolutions and of attention: each kind is an entry, and those of a round follow one
+ * another. */
 struct layers {
   int first, rows;
   int from, count; /* the first layer's number; how many there are */
   int64_t stride;  /* bytes from one layer's weights to the next one's */
   int before;      /* letters of their names before the number */
+  int round;       /* weights from one layer to the next: its own and those of the kinds that alternate with it */
+  bool with_next;  /* whether the next entry is of the same round */
 };
 
 /* Weights in a row, by elements, that the optimizer treats alike: several parameters, or one that its rule takes as a

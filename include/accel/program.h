@@ -29,11 +29,13 @@ struct accel_tensor {
 };
 
 /* Layers that are alike: the `rows` tensors from row `first` on stand for those of each, and are written for the first
- * layer. Wherever a table names one of these rows, it means that tensor of all layers. */
+ * layer. Wherever a table names one of these rows, it means that tensor of all layers. Layers of several kinds may
+ * alternate: the kinds are entries in a row, of as many layers each. */
 struct accel_layers {
   int first, rows;
   int from, count; /* the first layer's number; how many layers there are */
   size_t stride;   /* bytes from one layer's tensor to the next one's */
+  bool with_next;  /* whether these layers alternate with those of the next entry */
 };
 
 /* A tensor of which each rank along an axis of the mesh has a part. Dimension `dim` of the whole is `blocks` equal

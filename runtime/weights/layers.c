@@ -21,15 +21,28 @@ static int layer_count(const struct accel_layers *layers) {
   return layers != NULL ? layers->count : 1;
 }
 
+/* The first one of the entries that alternate with this one. */
+static const struct accel_layers *round_of(const struct accel_program *program, const struct accel_layers *layers) {
+  while (layers != NULL && layers > program->layers && layers[-1].with_next) layers--;
+  return layers;
+}
+
+/* The rows of all entries that alternate, of which this is the first one. */
+static int rows_of_round(const struct accel_layers *layers) {
+  int rows = layers->rows;
+  for (; layers->with_next; layers++) rows += layers[1].rows;
+  return rows;
+}
+
 /* The position among all tensors of a row's tensor of one layer. */
 static int position_of(const struct accel_program *program, int tensor, int layer) {
+  const struct accel_layers *own = round_of(program, layers_of(program, tensor));
   int position = tensor;
   for (int i = 0; i < program->n_layers; i++) {
     const struct accel_layers *layers = &program->layers[i];
-    if (tensor >= layers->first + layers->rows) position += layers->rows * (layers->count - 1);
+    if (layers->first < tensor && round_of(program, layers) != own) position += layers->rows * (layers->count - 1);
   }
-  const struct accel_layers *own = layers_of(program, tensor);
-  return own != NULL ? position + layer * own->rows : position;
+  return own != NULL ? position + layer * rows_of_round(own) : position;
 }
 
 /* A table whose rows begin with the number of a tensor; first NULL: the table of the tensors itself. */
@@ -43,11 +56,17 @@ static int tensor_of(const struct table *table, int row) {
   return table->first != NULL ? *(const int *)((const char *)table->first + (size_t)row * table->row_bytes) : row;
 }
 
-/* The row after the neighbours of `row` that stand for the same layers. */
+/* The entry of the rounds of layers that a row of a table belongs to; NULL: to none. */
+static const struct accel_layers *round_of_row(const struct accel_program *program, const struct table *table,
+                                               int row) {
+  return round_of(program, layers_of(program, tensor_of(table, row)));
+}
+
+/* The row after the neighbours of `row` that are of the same rounds of layers. */
 static int end_of(const struct accel_program *program, const struct table *table, int row) {
-  const struct accel_layers *layers = layers_of(program, tensor_of(table, row));
+  const struct accel_layers *round = round_of_row(program, table, row);
   int end = row + 1;
-  while (layers != NULL && end < table->rows && layers_of(program, tensor_of(table, end)) == layers) end++;
+  while (round != NULL && end < table->rows && round_of_row(program, table, end) == round) end++;
   return end;
 }
 

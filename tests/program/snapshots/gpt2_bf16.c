@@ -1444,10 +1444,10 @@ static const struct accel_tensor tensors[] = {
 };
 
 /* Rows of which each of several layers has the same, under its number: the first row and how many, the first number and
- * how many layers, and the bytes from one layer to the next. */
+ * how many layers, the bytes from one layer to the next, and whether they alternate with those of the next row. */
 static const struct accel_layers layers_of_tensors[] = {
     /* h.%d */
-    {4, 12, 0, 2, sizeof(struct block_weights)},
+    {4, 12, 0, 2, sizeof(struct block_weights), false},
 };
 
 /* What outlives a step: its file in a checkpoint and its name there, where it is. */
