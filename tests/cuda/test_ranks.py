@@ -39,7 +39,7 @@ def ordered(model, config, data, ranks, divided):
                 training={"steps": 3, "seed": 3, "eval_interval": 2, "eval_iters": "all"})
 
 
-class Beside(Comparison):
+class DataParallel(Comparison):
     def test_statistics(self):
         self.compare("statistics", CASES["statistics"])
 

@@ -1,4 +1,4 @@
-"""What HIP programs compute, beside the programs for the processor, as tests/cuda/test_training.py and test_forward.py
+"""What HIP programs compute, compared with the programs for the processor, as tests/cuda/test_training.py and test_forward.py
 compare CUDA's: their kernels run as C++ on the processor, their calls of HIP and hipBLASLt go to stand-ins
 (tests/hip/standin). This is said of their arithmetic and their barriers, of the host program and of the runtime's part for
 HIP; nothing of a GPU, and nothing of hipBLASLt. SKIPPED where HIP's headers are not.

@@ -174,7 +174,7 @@ def trained(ranks, job, *flags, **environment):
     return trainer, trainer.run(*flags, **environment)
 
 
-class BesideOne(unittest.TestCase):
+class ComparedWithOne(unittest.TestCase):
     """Ranks against one process that takes their batches as one; those that divide tensors or sequences have one batch."""
 
     @classmethod
@@ -213,5 +213,5 @@ class BesideOne(unittest.TestCase):
             self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
 
 
-__all__ = ["BesideOne", "CONFIG", "CORPUS", "FAST", "GENERATOR", "MODELS", "MPI", "PATIENCE", "QUICK", "Ranks", "Running", "TREE", "errors", "free_port",
+__all__ = ["ComparedWithOne", "CONFIG", "CORPUS", "FAST", "GENERATOR", "MODELS", "MPI", "PATIENCE", "QUICK", "Ranks", "Running", "TREE", "errors", "free_port",
            "free_ports", "job_of", "json_lines", "library_flags", "load_file", "main_unless", "relative", "save_file", "start", "table", "trained", "wait_for"]

@@ -4,7 +4,7 @@ import pathlib
 import tempfile
 import unittest
 
-from ranks import CONFIG, BesideOne, Ranks, job_of, trained
+from ranks import CONFIG, ComparedWithOne, Ranks, job_of, trained
 
 ARGUMENT = """#include <accel/model.h>
 struct config { int block_size; };
@@ -16,7 +16,7 @@ tensor model(scope s, struct config c, tensor tokens, tensor targets) {
 """
 
 
-class OneProcess(BesideOne):
+class OneProcess(ComparedWithOne):
     """Ranks with batches of B give what one process gives with batches of ranks times B, as shards of the same order."""
 
     def test_two_ranks(self):

@@ -6,7 +6,7 @@ import re
 import subprocess
 import unittest
 
-from ranks import GENERATOR, MODELS, BesideOne, Ranks, job_of, load_file, relative, save_file, trained
+from ranks import GENERATOR, MODELS, ComparedWithOne, Ranks, job_of, load_file, relative, save_file, trained
 from rotation import rotating  # tests/program; isort: skip
 
 QWEN = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "head_dim": 8, "vocab_size": 256,
@@ -17,7 +17,7 @@ MIXTRAL = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_head
 EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 
 
-class Compared(BesideOne):
+class Compared(ComparedWithOne):
     def compare(self, several, lines, other, wanted, tolerance=1e-6, weights=1e-3):
         for line, want in zip(lines, wanted, strict=True):
             for name in [name for name in want if name in ("loss", "eval_loss")]:
@@ -30,7 +30,7 @@ class Compared(BesideOne):
 
 
 class Experts(Compared):
-    def beside(self, ranks, ep, config=None, steps=20, tolerance=1e-6, weights=1e-3, **groups):
+    def compared(self, ranks, ep, config=None, steps=20, tolerance=1e-6, weights=1e-3, **groups):
         """The same ranks with all experts each: a balance of a rank's own batches is not that of all of them."""
         config = {**QWEN, **(config or {})}
         groups = {"data": {"sequence_length": 16}, **groups}
@@ -49,7 +49,7 @@ class Experts(Compared):
         self.compare(several, lines, *self.one(6, 20, **groups))
 
     def test_two_ranks(self):
-        several = self.beside(2, 2, training=EVALUATED)
+        several = self.compared(2, 2, training=EVALUATED)
         plan = several.plan()
         experts = QWEN["num_hidden_layers"] * QWEN["num_experts"] * 3
         size = QWEN["hidden_size"] * QWEN["moe_intermediate_size"]
@@ -61,18 +61,18 @@ class Experts(Compared):
         self.assertEqual({c["bytes"] for c in sent}, {rows, 2 * rows})
 
     def test_with_replicas(self):
-        self.beside(4, 2, training=EVALUATED, accumulation={"num_steps": 2, "sync_with_dataloader": False})
+        self.compared(4, 2, training=EVALUATED, accumulation={"num_steps": 2, "sync_with_dataloader": False})
 
     def test_an_expert_a_rank(self):
-        self.beside(4, 4, steps=10, memory={"activation_checkpointing": "all"})
+        self.compared(4, 4, steps=10, memory={"activation_checkpointing": "all"})
 
     def test_capacity(self):
         """Rows that no expert takes go nowhere, and come back as zeros."""
-        self.beside(2, 2, config={"capacity_factor": 1.0}, steps=10, optimizer={"norm_type": "inf", "clip_grad_norm": 0.1})
+        self.compared(2, 2, config={"capacity_factor": 1.0}, steps=10, optimizer={"norm_type": "inf", "clip_grad_norm": 0.1})
 
     def test_some_layers(self):
         """Half of the layers have no experts."""
-        self.beside(2, 2, config={"decoder_sparse_step": 2, "intermediate_size": 32}, steps=10,
+        self.compared(2, 2, config={"decoder_sparse_step": 2, "intermediate_size": 32}, steps=10,
                     precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
 
     def test_all_for_all(self):
@@ -85,7 +85,7 @@ class Experts(Compared):
 class Whole(Compared):
     """Rules that look at whole tensors, which a rank's experts are, and patterns that take all experts, compared with one process."""
 
-    def beside_one(self, steps=10, tolerance=1e-6, weights=1e-3, ranks=2, samples=6, **groups):
+    def compared_with_one(self, steps=10, tolerance=1e-6, weights=1e-3, ranks=2, samples=6, **groups):
         parallelism = {"ep": 2, **groups.pop("parallelism", {})}
         groups = {"model": "qwen_moe", "config": {**QWEN, "router_aux_loss_coef": 0}, "data": {"sequence_length": 16}, **groups}
         several, lines = trained(ranks, job_of(ranks, samples // ranks, steps, parallelism=parallelism, **groups))
@@ -96,14 +96,14 @@ class Whole(Compared):
         for optimizer in ({"name": "lamb"}, {"name": "adafactor", "eps": 1e-3}, {"name": "muon"}, {"state_dtype": "8bit"},
                           {"param_groups": [{"match": "*.experts.*", "lr": 3e-3}, {"match": "*.gate.weight", "weight_decay": 0.0}]}):
             with self.subTest(optimizer):
-                self.beside_one(steps=5, optimizer=optimizer)
+                self.compared_with_one(steps=5, optimizer=optimizer)
 
     def test_in_fp16(self):
-        self.beside_one(tolerance=1e-4, weights=1e-2, precision={"mixed_precision": "fp16"}, optimizer={"eps": 1e-3})
+        self.compared_with_one(tolerance=1e-4, weights=1e-2, precision={"mixed_precision": "fp16"}, optimizer={"eps": 1e-3})
 
     def test_in_bf16(self):
         """Weights, too; the evaluation is that of averages."""
-        self.beside_one(20, tolerance=1e-4, weights=1e-2, precision={"param_dtype": "bf16"}, optimizer={"eps": 1e-3},
+        self.compared_with_one(20, tolerance=1e-4, weights=1e-2, precision={"param_dtype": "bf16"}, optimizer={"eps": 1e-3},
                         training={**EVALUATED, "ema": {"decay": 0.5, "evaluate": True}})
 
     def test_adapters(self):
@@ -111,14 +111,14 @@ class Whole(Compared):
         one, _ = self.one(6, 5, model="qwen_moe", config=QWEN, data={"sequence_length": 16})
         published = one.folder / "published.safetensors"
         save_file({name: value for name, value in one.weights().items() if ".experts." not in name}, published)
-        self.beside_one(20, model_keys={"weights": str(published), "fresh": ["*.experts.*"],
+        self.compared_with_one(20, model_keys={"weights": str(published), "fresh": ["*.experts.*"],
                                         "lora": {"rank": 4, "targets": ["q_proj", "shared_expert.up_proj"], "modules_to_save": ["norm"]}})
 
     def test_best_averages(self):
         """What mirrors the weights has the experts of all ranks in files, too."""
         training = {**EVALUATED, "eval_interval": 2, "ema": {"decay": 0.5}, "early_stopping": {"patience": 2, "threshold": 2.0, "restore_best": True}}
         groups = {"model": "qwen_moe", "config": {**QWEN, "router_aux_loss_coef": 0}, "data": {"sequence_length": 16}, "training": training}
-        several = self.beside_one(20, **groups)
+        several = self.compared_with_one(20, **groups)
         one, lines = self.one(6, 20, **groups)
         self.assertLess(len(lines), 20)
         for name in ("ema", "best"):
@@ -130,7 +130,7 @@ class Whole(Compared):
     def test_shards(self):
         """Of four ranks two shard the same experts, and all other weights; of eight two pairs do, whose sums go on along two axes."""
         for ranks, stage, more in ((4, 1, {"optimizer": {"norm_type": "inf", "clip_grad_norm": 0.1}}), (8, 3, {"training": EVALUATED})):
-            several = self.beside_one(steps=20, ranks=ranks, samples=8, parallelism={"zero_stage": stage, "dp_shard": 2}, **more)
+            several = self.compared_with_one(steps=20, ranks=ranks, samples=8, parallelism={"zero_stage": stage, "dp_shard": 2}, **more)
             sent = several.plan()["collectives"]
             self.assertEqual({c["axis"] for c in sent}, {"dp_shard", "ep"} | ({"dp_replicate"} if ranks == 8 else set()))
             self.assertTrue([c for c in sent if c["kind"] == "reduce-scatter" and "experts" in c["what"]])
@@ -159,7 +159,7 @@ class Sequences(Compared):
         self.divided(4, model="mixtral", config={**MIXTRAL, "grouped_experts": True}, sp=2, cp=2)
 
     def test_with_experts(self):
-        """Beside as many ranks of each sequence that have all experts."""
+        """Compared with as many ranks of each sequence that have all experts."""
         groups = {"model": "mixtral", "config": {**MIXTRAL, "grouped_experts": True}, "data": {"sequence_length": 16}, "training": EVALUATED}
         several, lines = trained(4, job_of(4, 3, 20, parallelism={"cp": 2, "ep": 2}, **groups))
         self.compare(several, lines, *trained(4, job_of(4, 3, 20, parallelism={"cp": 2}, **groups)))
@@ -171,7 +171,7 @@ class Stages(Compared):
     QWEN, MIXTRAL = ({**config, "num_hidden_layers": 3, "router_aux_loss_coef": 0} for config in (QWEN, {**MIXTRAL, "grouped_experts": True}))
     GROUPS = {"data": {"sequence_length": 16}, "accumulation": {"num_steps": 3, "sync_with_dataloader": False}, "training": EVALUATED}
 
-    def beside_one(self, ranks, samples, steps=10, config=None, model="qwen_moe", **mesh):
+    def compared_with_one(self, ranks, samples, steps=10, config=None, model="qwen_moe", **mesh):
         groups = {"model": model, "config": config or self.QWEN, **self.GROUPS}
         taken = ranks // (2 * mesh.get("tp", 1))
         several, lines = trained(ranks, job_of(ranks, samples // taken, steps, parallelism={"pp": 2, "ep": 2, **mesh}, **groups))
@@ -179,7 +179,7 @@ class Stages(Compared):
         return several
 
     def test_router(self):
-        """Whose balance is of a rank's own batches: beside stages that have all experts."""
+        """Whose balance is of a rank's own batches: compared with stages that have all experts."""
         groups = {"model": "qwen_moe", "config": {**self.QWEN, "router_aux_loss_coef": 0.01}, **self.GROUPS}
         several, lines = trained(4, job_of(4, 3, 20, parallelism={"pp": 2, "ep": 2}, **groups))
         self.compare(several, lines, *trained(2, job_of(2, 3, 20, **groups)))
@@ -189,16 +189,16 @@ class Stages(Compared):
 
     def test_divided_matrices(self):
         """Squares of parts, of experts and of what all ranks of a stage have, in one norm."""
-        self.beside_one(8, 4, tp=2, pp_schedule="zero_bubble")
+        self.compared_with_one(8, 4, tp=2, pp_schedule="zero_bubble")
 
     def test_shards(self):
         """A rank's part of the sum is added up along ep, too, but for experts."""
-        several = self.beside_one(8, 4, model="mixtral", config=self.MIXTRAL, zero_stage=1)
+        several = self.compared_with_one(8, 4, model="mixtral", config=self.MIXTRAL, zero_stage=1)
         scattered, = [c["bytes"] for c in several.plan()["collectives"] if c["kind"] == "reduce-scatter"]
         then, = [c["bytes"] for c in several.plan()["collectives"] if c["axis"] == "ep" and "part" in c["what"]]
         experts = 4 * 2 * 2 * 3 * MIXTRAL["hidden_size"] * MIXTRAL["intermediate_size"]
         self.assertEqual(then, (scattered - experts) // 2)
-        self.beside_one(8, 4, zero_stage=3, pp_schedule="zero_bubble")  # the first layer is not of the loop
+        self.compared_with_one(8, 4, zero_stage=3, pp_schedule="zero_bubble")  # the first layer is not of the loop
 
 
 class Claims(unittest.TestCase):
@@ -241,7 +241,7 @@ class Claims(unittest.TestCase):
                 self.assertIn(claim, broken, told)
 
 
-class Files(BesideOne):
+class Files(ComparedWithOne):
     """Files have the experts of all ranks."""
 
     def resumed(self, before, after):

@@ -5,7 +5,7 @@ import json
 import subprocess
 import unittest
 
-from ranks import BesideOne, Ranks, job_of, relative, trained
+from ranks import ComparedWithOne, Ranks, job_of, relative, trained
 from rotation import rotating  # tests/program; isort: skip
 
 CONFIG = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 16}
@@ -18,7 +18,7 @@ EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 SPLIT = {"megatron": {"sequence_parallelism": True}}
 
 
-class Meshes(BesideOne):
+class Meshes(ComparedWithOne):
     def pair(self, ranks, batch, config=CONFIG, **parallelism):
         groups = {"training": EVALUATED, **parallelism.pop("groups", {})}
         return self.check(ranks, batch, 20, config=config, parallelism=parallelism, **groups)[0]

@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 import numpy as np
-from ranks import GENERATOR, MPI, BesideOne, Ranks, job_of, json_lines, load_file, relative, trained
+from ranks import GENERATOR, MPI, ComparedWithOne, Ranks, job_of, json_lines, load_file, relative, trained
 from rotation import rotating  # tests/program; isort: skip
 
 CONFIG = {"n_layer": 4, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
@@ -25,10 +25,10 @@ def chunks(each):
     return {"pp_schedule": "interleaved", "megatron": {"num_layers_per_virtual_pipeline_stage": each}}
 
 
-class Pipeline(BesideOne):
+class Pipeline(ComparedWithOne):
     """`ranks` ranks, each `pp` of which divide the layers and take the same batches; `mesh`: what a stage's ranks divide."""
 
-    def beside(self, ranks, pp, batch=3, steps=20, tolerance=1e-6, schedule="1f1b", mesh=None, each=0, **groups):
+    def compared(self, ranks, pp, batch=3, steps=20, tolerance=1e-6, schedule="1f1b", mesh=None, each=0, **groups):
         """each: layers of a stage, of which a rank has several."""
         groups = {"config": CONFIG, "accumulation": STEPS, "training": EVALUATED, **groups}
         parallelism = {"pp": pp, "pp_schedule": schedule, **(chunks(each) if each else {}), **(mesh or {})}
@@ -50,7 +50,7 @@ class Pipeline(BesideOne):
         return several
 
     def test_two_stages(self):
-        pipeline = self.beside(2, 2).plan()["pipeline"]
+        pipeline = self.compared(2, 2).plan()["pipeline"]
         width, states = CONFIG["n_embd"], 2
         layers = CONFIG["n_layer"] // 2 * (12 * width * width + 13 * width)
         ends = [(CONFIG["vocab_size"] + rows) * width for rows in (CONFIG["block_size"], 2)]
@@ -60,111 +60,111 @@ class Pipeline(BesideOne):
 
     def test_four_stages(self):
         """A layer each, and fewer micro-batches than the first stage has room for."""
-        pipeline = self.beside(4, 4, accumulation={**STEPS, "num_steps": 3}).plan()["pipeline"]
+        pipeline = self.compared(4, 4, accumulation={**STEPS, "num_steps": 3}).plan()["pipeline"]
         self.assertEqual([stage["micro_batches"] for stage in pipeline["stages"]], [3, 3, 2, 1])
 
     def test_all_forwards_first(self):
-        pipeline = self.beside(2, 2, schedule="gpipe").plan()["pipeline"]
+        pipeline = self.compared(2, 2, schedule="gpipe").plan()["pipeline"]
         self.assertEqual([stage["micro_batches"] for stage in pipeline["stages"]], [4, 4])
 
     def test_two_chunks_each(self):
-        pipeline = self.beside(2, 2, each=1).plan()["pipeline"]
+        pipeline = self.compared(2, 2, each=1).plan()["pipeline"]
         self.assertAlmostEqual(pipeline["bubble"], 1 / 9)
         self.assertEqual([stage["layers"] for stage in pipeline["stages"]], [2, 2])
         self.assertEqual([stage["chunks"] for stage in pipeline["stages"]], [[4, 2], [3, 1]])
 
     def test_four_chunks_each(self):
-        self.beside(2, 2, each=1, model="llama", config={**LLAMA, "num_hidden_layers": 8}, data={"sequence_length": 16},
+        self.compared(2, 2, each=1, model="llama", config={**LLAMA, "num_hidden_layers": 8}, data={"sequence_length": 16},
                     accumulation={**STEPS, "num_steps": 6})
 
     def test_chunks_of_four_ranks(self):
-        self.beside(4, 4, each=1, config={**CONFIG, "n_layer": 8}, memory={"cross_entropy_chunk": 7})
+        self.compared(4, 4, each=1, config={**CONFIG, "n_layer": 8}, memory={"cross_entropy_chunk": 7})
 
     def test_chunks_with_data_parallelism(self):
-        self.beside(4, 2, each=1, config={**CONFIG, "dropout": 0.0})
+        self.compared(4, 2, each=1, config={**CONFIG, "dropout": 0.0})
 
     def test_chunks_of_divided_matrices(self):
-        self.beside(4, 2, mesh={"tp": 2}, each=1, model="llama", config=LLAMA, data={"sequence_length": 16})
+        self.compared(4, 2, mesh={"tp": 2}, each=1, model="llama", config=LLAMA, data={"sequence_length": 16})
 
     def test_gradients_of_weights_later(self):
         """The norms' gradients come with those of their inputs, all others later; with dropout, without, and in a step of fewer
         micro-batches than there are stages. Of what is computed again, what gradients of weights need is kept."""
-        pipeline = self.beside(2, 2, schedule="zero_bubble", memory={"activation_checkpointing": "functions",
+        pipeline = self.compared(2, 2, schedule="zero_bubble", memory={"activation_checkpointing": "functions",
                                                                      "checkpoint_functions": ["attend", "mlp"]}).plan()["pipeline"]
         self.assertEqual([stage["micro_batches"] for stage in pipeline["stages"]], [2, 2])
         self.assertAlmostEqual(pipeline["bubble"], 1 / 13)
-        pipeline = self.beside(4, 4, model="llama", config=LLAMA, data={"sequence_length": 16}, schedule="zero_bubble",
+        pipeline = self.compared(4, 4, model="llama", config=LLAMA, data={"sequence_length": 16}, schedule="zero_bubble",
                                accumulation={**STEPS, "num_steps": 6}).plan()["pipeline"]
         self.assertEqual([stage["micro_batches"] for stage in pipeline["stages"]], [4, 4, 4, 4])
         self.assertAlmostEqual(pipeline["bubble"], 3 / 21)
-        pipeline = self.beside(4, 4, schedule="zero_bubble", accumulation={**STEPS, "num_steps": 3},
+        pipeline = self.compared(4, 4, schedule="zero_bubble", accumulation={**STEPS, "num_steps": 3},
                                memory={"cross_entropy_chunk": 7}).plan()["pipeline"]
         self.assertAlmostEqual(pipeline["bubble"], 4 / 13)
 
     def test_layers_left_over(self):
         """One more on the last of two stages, and on those in the middle of four, also where these are two of each rank."""
         for ranks, layers, each in ((2, 3, [1, 2]), (4, 6, [1, 2, 2, 1])):
-            stages = self.beside(ranks, ranks, config={**CONFIG, "n_layer": layers}).plan()["pipeline"]["stages"]
+            stages = self.compared(ranks, ranks, config={**CONFIG, "n_layer": layers}).plan()["pipeline"]["stages"]
             self.assertEqual([stage["layers"] for stage in stages], each)
-        stages = self.beside(2, 2, each=1, config={**CONFIG, "n_layer": 5}).plan()["pipeline"]["stages"]
+        stages = self.compared(2, 2, each=1, config={**CONFIG, "n_layer": 5}).plan()["pipeline"]["stages"]
         self.assertEqual([stage["layers"] for stage in stages], [3, 2])
 
     def test_with_data_parallelism(self):
         """Without dropout, whose draws are those of a micro-batch: here one process takes two of them as one."""
-        self.beside(4, 2, config={**CONFIG, "dropout": 0.0})
+        self.compared(4, 2, config={**CONFIG, "dropout": 0.0})
 
     def test_with_divided_matrices(self):
         """Stages of two ranks each."""
-        plan = self.beside(4, 2, mesh={"tp": 2}).plan()
+        plan = self.compared(4, 2, mesh={"tp": 2}).plan()
         self.assertEqual({c["axis"] for c in plan["collectives"]}, {"pp", "tp"})
-        self.beside(4, 2, mesh={"tp": 2}, model="llama", config=LLAMA, data={"sequence_length": 16}, schedule="zero_bubble")
+        self.compared(4, 2, mesh={"tp": 2}, model="llama", config=LLAMA, data={"sequence_length": 16}, schedule="zero_bubble")
         by_name = [{"match": "layers.*.self_attn.*", "style": "replicate"}, {"match": "layers.*.mlp.up_proj", "style": "colwise"}]
-        self.beside(4, 2, mesh={"tp": 2, "tp_plan": by_name}, model="llama", config=LLAMA, data={"sequence_length": 16}, schedule="zero_bubble")
+        self.compared(4, 2, mesh={"tp": 2, "tp_plan": by_name}, model="llama", config=LLAMA, data={"sequence_length": 16}, schedule="zero_bubble")
 
     def test_with_divided_sequences(self):
         """A stage's ranks have positions each, and give these to the next stage's."""
-        plan = self.beside(4, 2, mesh={"cp": 2}).plan()
+        plan = self.compared(4, 2, mesh={"cp": 2}).plan()
         self.assertEqual({c["axis"] for c in plan["collectives"]}, {"dp_replicate", "pp", "cp"})
         crossing, = {c["bytes"] for c in plan["collectives"] if c["axis"] == "pp" and c["what"] == "what the next stage takes"}
         self.assertEqual(crossing, 4 * 3 * CONFIG["block_size"] // 2 * CONFIG["n_embd"])
-        self.beside(8, 2, schedule="zero_bubble", mesh={"cp": 2, "cp_comm": "ring", "tp": 2}, model="llama", config=LLAMA, data={"sequence_length": 16})
-        self.beside(4, 2, schedule="zero_bubble", mesh={"sp": 2})
+        self.compared(8, 2, schedule="zero_bubble", mesh={"cp": 2, "cp_comm": "ring", "tp": 2}, model="llama", config=LLAMA, data={"sequence_length": 16})
+        self.compared(4, 2, schedule="zero_bubble", mesh={"sp": 2})
 
     def test_with_a_split_residual(self):
         """Gradients of norms and biases are added up over a stage's ranks."""
-        plan = self.beside(4, 2, mesh={"tp": 2, "megatron": {"sequence_parallelism": True}}).plan()
+        plan = self.compared(4, 2, mesh={"tp": 2, "megatron": {"sequence_parallelism": True}}).plan()
         self.assertEqual([c["bytes"] for c in plan["collectives"] if c["what"].startswith("partial gradients")], [4 * (2 * 6 + 2) * CONFIG["n_embd"]])
 
     def test_with_sharded_states(self):
         """A stage's ranks along dp_shard have a part of its states each; tied embeddings are cut alike on both stages."""
         groups = {"config": {**CONFIG, "dropout": 0.0}}
-        plan = self.beside(4, 2, mesh={"zero_stage": 1}, **groups).plan()
+        plan = self.compared(4, 2, mesh={"zero_stage": 1}, **groups).plan()
         width = CONFIG["n_embd"]
         layers, ends = 2 * (12 * width * width + 13 * width), [(CONFIG["vocab_size"] + rows) * width for rows in (CONFIG["block_size"], 2)]
         self.assertEqual([stage["optimizer"] for stage in plan["pipeline"]["stages"]], [4 * 2 * (layers + end) // 2 for end in ends])
         self.assertEqual([c["kind"] for c in plan["collectives"] if c["axis"] == "dp_shard"], ["reduce-scatter", "all-reduce", "all-reduce", "all-gather"])
-        self.beside(8, 2, batch=2, schedule="zero_bubble", mesh={"zero_stage": 1, "tp": 2, "megatron": {"sequence_parallelism": True}}, **groups)
+        self.compared(8, 2, batch=2, schedule="zero_bubble", mesh={"zero_stage": 1, "tp": 2, "megatron": {"sequence_parallelism": True}}, **groups)
 
     def test_with_sharded_weights(self):
         """A stage holds two of its layers at a time, and sends their gradients with each micro-batch; those of embeddings, which are cut
         alike on two stages, once a step."""
         groups = {"config": {**CONFIG, "dropout": 0.0}}
-        plan = self.beside(4, 2, each=1, mesh={"zero_stage": 3}, **groups).plan()
+        plan = self.compared(4, 2, each=1, mesh={"zero_stage": 3}, **groups).plan()
         sharded = [(c["kind"], c["bytes"] // 4, c["times"]) for c in plan["collectives"] if c["axis"] == "dp_shard" and c["bytes"] > 1000]
         width = CONFIG["n_embd"]
         layers, others = 2 * (12 * width * width + 13 * width), (CONFIG["vocab_size"] + CONFIG["block_size"]) * width
         self.assertEqual(sharded, [("reduce-scatter", layers, 4), ("reduce-scatter", others, 1), ("all-gather", layers, 8), ("all-gather", others, 1)])
-        self.beside(8, 2, batch=2, schedule="zero_bubble", mesh={"zero_stage": 2, "cp": 2, "dp_replicate": 2}, **groups,
+        self.compared(8, 2, batch=2, schedule="zero_bubble", mesh={"zero_stage": 2, "cp": 2, "dp_replicate": 2}, **groups,
                     optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1, "param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
 
     def test_the_largest_gradient_of_divided_matrices(self):
-        self.beside(8, 2, mesh={"tp": 2}, config={**CONFIG, "dropout": 0.0}, optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1})
+        self.compared(8, 2, mesh={"tp": 2}, config={**CONFIG, "dropout": 0.0}, optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1})
 
     def test_best_weights(self):
         """Evaluations end the run, and leave the weights of the best one."""
         training = {**EVALUATED, "eval_interval": 2, "metrics": ["accuracy"], "early_stopping": {"patience": 3, "restore_best": True}}
         groups = {"optimizer": {"lr": 3e-2}, "training": training}
-        several = self.beside(2, 2, steps=40, tolerance=1e-5, **groups)
+        several = self.compared(2, 2, steps=40, tolerance=1e-5, **groups)
         one, lines = self.one(3, 40, config=CONFIG, accumulation=STEPS, **groups)
         self.assertLess(len(lines), 40)
         wanted, left = (load_file(run.folder / "run" / "best.safetensors") for run in (one, several))
@@ -173,29 +173,29 @@ class Pipeline(BesideOne):
 
     def test_grouped_heads(self):
         """Rotary positions, no tied embeddings."""
-        self.beside(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
+        self.compared(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
 
     def test_encoder_and_decoder(self):
         """The encoder's result, and the bias of its scores, continue from stage to stage, and so do their gradients, also where they come to a
         rank several times; three stages add up those of the embedding."""
         groups = {"model": "t5", "config": T5, "data": {"sequence_length": 16}}
-        stages = self.beside(2, 2, each=1, **{**groups, "config": {**T5, "num_decoder_layers": 4}}).plan()["pipeline"]["stages"]
+        stages = self.compared(2, 2, each=1, **{**groups, "config": {**T5, "num_decoder_layers": 4}}).plan()["pipeline"]["stages"]
         self.assertEqual([stage["chunks"] for stage in stages], [[4, 4, 4]] * 2)
-        stages = self.beside(4, 4, **groups).plan()["pipeline"]["stages"]
+        stages = self.compared(4, 4, **groups).plan()["pipeline"]["stages"]
         self.assertEqual([stage["layers"] for stage in stages], [1, 2, 1, 1])
         split = {"megatron": {"pipeline_model_parallel_split_rank": 1}}
-        stages = self.beside(3, 3, schedule="zero_bubble", mesh=split, **groups).plan()["pipeline"]["stages"]
+        stages = self.compared(3, 3, schedule="zero_bubble", mesh=split, **groups).plan()["pipeline"]["stages"]
         self.assertEqual([stage["layers"] for stage in stages], [3, 1, 1])
 
     def test_in_bf16(self):
         """Weights, too; recomputed layers end within a stage, and the evaluation is that of averages."""
-        self.beside(2, 2, tolerance=1e-3, precision={"param_dtype": "bf16"}, optimizer={"eps": 1e-3},
+        self.compared(2, 2, tolerance=1e-3, precision={"param_dtype": "bf16"}, optimizer={"eps": 1e-3},
                     memory={"activation_checkpointing": "layers", "checkpoint_layers": 3},
                     training={**EVALUATED, "ema": {"decay": 0.5, "evaluate": True}, "on_nonfinite": "skip"})
 
     def test_skipped_steps(self):
         """All stages skip a step whose gradients overflow on one of them, and have one scale. Frozen parameters."""
-        several = self.beside(4, 2, mesh={"tp": 2}, tolerance=1e-3, optimizer={"eps": 1e-3}, accumulation={**STEPS, "normalize": "tokens"},
+        several = self.compared(4, 2, mesh={"tp": 2}, tolerance=1e-3, optimizer={"eps": 1e-3}, accumulation={**STEPS, "normalize": "tokens"},
                               precision={"mixed_precision": "fp16", "grad_scaler": {"init_scale": 2.0 ** 26, "growth_interval": 4, "hysteresis": 2, "consecutive_hysteresis": True}},
                               model_keys={"freeze": ["wte.weight", "h.1.*", "*.ln_1.*"]})
         scales = [line["loss_scale"] for line in json_lines(several.folder / "run")]
@@ -203,22 +203,22 @@ class Pipeline(BesideOne):
         self.assertGreater(scales[-1], min(scales))
 
     def test_adapters(self):
-        self.beside(4, 2, mesh={"tp": 2}, tolerance=1e-5, optimizer={"state_dtype": "bf16"},
+        self.compared(4, 2, mesh={"tp": 2}, tolerance=1e-5, optimizer={"state_dtype": "bf16"},
                     model_keys={"lora": {"rank": 4, "dropout": 0.1, "targets": ["c_attn", "c_fc"], "modules_to_save": ["ln_f"]}})
 
     def test_whole_parameters(self):
         """Steps of matrices: embeddings that two stages use are stepped by both."""
         for name in ("muon", "lamb"):
             with self.subTest(name):
-                self.beside(2, 2, optimizer={"name": name}, memory={"activation_checkpointing": "every", "checkpoint_every": 2})
+                self.compared(2, 2, optimizer={"name": name}, memory={"activation_checkpointing": "every", "checkpoint_every": 2})
 
     def test_gradients_in_bf16(self):
         """They are rounded once on each of the ranks that add them up, as one process does not."""
-        self.beside(4, 2, tolerance=1e-4, config={**CONFIG, "dropout": 0.0}, mesh={"ddp": {"comm_hook": "bf16"}})
+        self.compared(4, 2, tolerance=1e-4, config={**CONFIG, "dropout": 0.0}, mesh={"ddp": {"comm_hook": "bf16"}})
 
     def test_groups(self):
         """And the norm that is the largest gradient; the backward gives the loss."""
-        self.beside(2, 2, memory={"cross_entropy_chunk": 7}, optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1,
+        self.compared(2, 2, memory={"cross_entropy_chunk": 7}, optimizer={"name": "adamax", "norm_type": "inf", "clip_grad_norm": 0.1,
                                      "param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
 
 

@@ -36,12 +36,12 @@ class Parts(unittest.TestCase):
 class Sequence(Divided):
     """With sequence parallelism, compared with one process."""
 
-    def beside(self, ranks, tp, **groups):
-        return super().beside(ranks, tp, parallelism=SPLIT_OF, **groups)
+    def compared(self, ranks, tp, **groups):
+        return super().compared(ranks, tp, parallelism=SPLIT_OF, **groups)
 
     def test_two_ranks(self):
         """Dropout as on one rank; an evaluation. Another mesh resumes the run."""
-        several = self.beside(2, 2, training=EVALUATED, checkpoint={"every": 10})
+        several = self.compared(2, 2, training=EVALUATED, checkpoint={"every": 10})
         kinds = [c["kind"] for c in several.plan()["collectives"]]
         # Two of each layer in the forward and two in the backward; of the embedding, and of the gradient of what logits are made of.
         self.assertEqual(kinds.count("reduce-scatter"), 4 * CONFIG["n_layer"] + 2)
@@ -64,19 +64,19 @@ class Sequence(Divided):
         self.assertLess(kept["sequence"], 0.45 * kept["one"])
 
     def test_with_data_parallelism(self):
-        self.beside(4, 2, config={**CONFIG, "dropout": 0.0}, accumulation={"num_steps": 2, "normalize": "tokens", "sync_with_dataloader": False})
+        self.compared(4, 2, config={**CONFIG, "dropout": 0.0}, accumulation={"num_steps": 2, "normalize": "tokens", "sync_with_dataloader": False})
 
     def test_checkpointing(self):
-        self.beside(4, 4, memory={"activation_checkpointing": "all"}, optimizer={"clip_grad_norm": 0.1})
+        self.compared(4, 4, memory={"activation_checkpointing": "all"}, optimizer={"clip_grad_norm": 0.1})
 
     def test_largest_gradient(self):
-        self.beside(2, 2, optimizer={"norm_type": "inf", "clip_grad_norm": 0.1})
+        self.compared(2, 2, optimizer={"norm_type": "inf", "clip_grad_norm": 0.1})
 
     def test_in_bf16(self):
-        self.beside(2, 2, tolerance=1e-3, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3})
+        self.compared(2, 2, tolerance=1e-3, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3})
 
     def test_adapters_in_fp16(self):
-        self.beside(2, 2, tolerance=1e-3, optimizer={"eps": 1e-3}, precision={
+        self.compared(2, 2, tolerance=1e-3, optimizer={"eps": 1e-3}, precision={
             "mixed_precision": "fp16", "grad_scaler": {"init_scale": 1024.0, "growth_interval": 8}},
             model_keys={"lora": {"rank": 4, "targets": ["c_attn", "c_fc"], "modules_to_save": ["ln_f"]}})
 
@@ -88,19 +88,19 @@ class Sequence(Divided):
         self.compare(several, lines, *trained(2, job_of(2, 3, 20, parallelism=local, **groups)))
 
     def test_llama(self):
-        self.beside(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
+        self.compared(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
 
     def test_attention_that_is_whole(self):
         """More ranks than heads of keys."""
-        self.beside(4, 4, model="llama", config=LLAMA, data={"sequence_length": 16})
+        self.compared(4, 4, model="llama", config=LLAMA, data={"sequence_length": 16})
 
     def test_experts(self):
         config = {**LLAMA, "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2}
-        self.beside(2, 2, model="qwen_moe", config=config, data={"sequence_length": 16}, steps=10)
+        self.compared(2, 2, model="qwen_moe", config=config, data={"sequence_length": 16}, steps=10)
 
     def test_encoder_and_decoder(self):
         config = {"num_layers": 2, "num_decoder_layers": 2, "num_heads": 4, "d_model": 32, "d_kv": 8, "d_ff": 64, "vocab_size": 256}
-        self.beside(2, 2, model="t5", config=config, data={"sequence_length": 16}, steps=10)
+        self.compared(2, 2, model="t5", config=config, data={"sequence_length": 16}, steps=10)
 
 
 class Refused(unittest.TestCase):

@@ -6,7 +6,7 @@ import collections
 import subprocess
 import unittest
 
-from ranks import GENERATOR, BesideOne, Ranks, job_of, relative, trained
+from ranks import GENERATOR, ComparedWithOne, Ranks, job_of, relative, trained
 from rotation import rotating  # tests/program; isort: skip
 
 CONFIG = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12}
@@ -24,10 +24,10 @@ def along(axis, ranks):
     return {"cp": ranks, "cp_comm": "ring"} if axis == "ring" else {axis: ranks}
 
 
-class Sequences(BesideOne):
+class Sequences(ComparedWithOne):
     """`ranks` ranks, of which each so many along `axis` have positions of the same samples."""
 
-    def beside(self, ranks, each, axis="sp", batch=3, steps=20, tolerance=1e-6, **groups):
+    def compared(self, ranks, each, axis="sp", batch=3, steps=20, tolerance=1e-6, **groups):
         config = groups.pop("config", CONFIG)
         several, lines = trained(ranks, job_of(ranks, batch, steps, config=config, parallelism=along(axis, each), **groups))
         self.agree(several, lines, *self.one(ranks // each * batch, steps, config=config, **groups), tolerance)
@@ -45,7 +45,7 @@ class Sequences(BesideOne):
                 self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
 
     def test_two_ranks(self):
-        several = self.beside(2, 2, training=EVALUATED)
+        several = self.compared(2, 2, training=EVALUATED)
         collectives = several.plan()["collectives"]
         # Queries, keys and values, then what attention gives, in each of two layers, forward and back.
         parts = [c for c in collectives if c["axis"] == "sp"]
@@ -53,29 +53,29 @@ class Sequences(BesideOne):
         self.assertEqual({c["axis"] for c in collectives}, {"sp", "dp_replicate"})
 
     def test_four_ranks(self):
-        self.beside(4, 4, training=EVALUATED, precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
+        self.compared(4, 4, training=EVALUATED, precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
 
     def test_with_data_parallelism(self):
-        self.beside(4, 2, training=EVALUATED)
+        self.compared(4, 2, training=EVALUATED)
 
     def test_accumulation(self):
         """Of what is made again in the backward."""
-        self.beside(2, 2, accumulation={"num_steps": 3, "normalize": "tokens", "sync_with_dataloader": False},
+        self.compared(2, 2, accumulation={"num_steps": 3, "normalize": "tokens", "sync_with_dataloader": False},
                     memory={"activation_checkpointing": "all"})
 
     def test_in_bf16(self):
         """Weights, too: a gradient of rows that are cut for a rank is float32."""
-        self.beside(2, 2, tolerance=1e-3, precision={"param_dtype": "bf16"}, optimizer={"eps": 1e-3})
+        self.compared(2, 2, tolerance=1e-3, precision={"param_dtype": "bf16"}, optimizer={"eps": 1e-3})
 
     def test_in_fp16(self):
         """A scale at which neither overflows: a mean over fewer positions has larger gradients on a rank."""
         for axis in ("sp", "cp"):
             with self.subTest(axis):
-                self.beside(2, 2, axis, tolerance=1e-3, optimizer={"eps": 1e-3}, precision={
+                self.compared(2, 2, axis, tolerance=1e-3, optimizer={"eps": 1e-3}, precision={
                     "mixed_precision": "fp16", "grad_scaler": {"init_scale": 1024.0, "growth_interval": 8}})
 
     def test_adapters(self):
-        self.beside(2, 2, model_keys={"lora": {"rank": 4, "targets": ["c_attn", "c_fc"], "modules_to_save": ["ln_f"]}})
+        self.compared(2, 2, model_keys={"lora": {"rank": 4, "targets": ["c_attn", "c_fc"], "modules_to_save": ["ln_f"]}})
 
     def test_dropout(self):
         """Each element has the random number that one process with as many micro-batches draws for it."""
@@ -87,24 +87,24 @@ class Sequences(BesideOne):
             self.agree(*several, *one)
 
     def test_grouped_heads(self):
-        self.beside(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
+        self.compared(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
 
     def test_gathered_keys(self):
         """Keys and values of all positions, in each of two layers, forward; sums of their gradients back."""
-        several = self.beside(2, 2, "cp", training=EVALUATED)
+        several = self.compared(2, 2, "cp", training=EVALUATED)
         parts = [c for c in several.plan()["collectives"] if c["axis"] == "cp"]
         self.assertEqual([(c["kind"], c["bytes"]) for c in parts],
                          4 * [("all-gather", 3 * 12 * 32 * 4)] + 4 * [("reduce-scatter", 3 * 12 * 32 * 4)])
 
     def test_gathered_keys_with_data_parallelism(self):
-        self.beside(4, 2, "cp", training=EVALUATED)
+        self.compared(4, 2, "cp", training=EVALUATED)
 
     def test_more_ranks_than_heads_of_keys(self):
-        self.beside(4, 4, "cp", model="llama", config=LLAMA, data={"sequence_length": 16})
+        self.compared(4, 4, "cp", model="llama", config=LLAMA, data={"sequence_length": 16})
 
     def test_ring(self):
         """Keys and values go to the next rank in each of two layers, back with the gradients of others after them."""
-        several = self.beside(4, 4, "ring", config={**CONFIG, "block_size": 16}, training=EVALUATED)
+        several = self.compared(4, 4, "ring", config={**CONFIG, "block_size": 16}, training=EVALUATED)
         parts = [c for c in several.plan()["collectives"] if c["axis"] == "cp"]
         self.assertEqual({(c["kind"], c["bytes"]) for c in parts}, {("send", 2 * 3 * 4 * 32 * 4)})
         there, back = 3 * ["keys"], ["keys", "keys", "gradients", "keys", "gradients", "gradients"]
@@ -112,14 +112,14 @@ class Sequences(BesideOne):
 
     def test_ring_with_data_parallelism(self):
         """Of chunks of several blocks of queries and a rest, with grouped heads."""
-        self.beside(4, 2, "ring", model="llama", config=LLAMA, data={"sequence_length": 276})
+        self.compared(4, 2, "ring", model="llama", config=LLAMA, data={"sequence_length": 276})
 
     def test_ring_in_bf16(self):
-        self.beside(2, 2, "ring", tolerance=1e-3, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3},
+        self.compared(2, 2, "ring", tolerance=1e-3, precision={"mixed_precision": "bf16"}, optimizer={"eps": 1e-3},
                     memory={"activation_checkpointing": "all"}, accumulation={"num_steps": 2, "sync_with_dataloader": False})
 
     def test_ring_of_windows(self):
-        self.beside(4, 4, "ring", model="mistral", config={**LLAMA, "head_dim": 16, "sliding_window": 20}, data={"sequence_length": 144})
+        self.compared(4, 4, "ring", model="mistral", config={**LLAMA, "head_dim": 16, "sliding_window": 20}, data={"sequence_length": 144})
 
     def packed(self, ranks, **parallelism):
         """A trainer of documents in rows that has run, and its metrics."""
@@ -142,16 +142,16 @@ class Sequences(BesideOne):
     def test_both_directions(self):
         """Attention to later positions, too, and targets that count for nothing."""
         for axis in ("sp", "cp", "ring"):
-            self.beside(2, 2, axis, model="bert", config=BERT, data={"sequence_length": 16, "masking": {"mask_token": 256}},
+            self.compared(2, 2, axis, model="bert", config=BERT, data={"sequence_length": 16, "masking": {"mask_token": 256}},
                         accumulation={"normalize": "tokens"}, training=EVALUATED)
 
     def test_encoder_and_decoder(self):
         """Scores that gain a bias, of keys that have the encoder's positions, too."""
-        several = self.beside(2, 2, model="t5", config=T5, data={"sequence_length": 16}, training=EVALUATED)
+        several = self.compared(2, 2, model="t5", config=T5, data={"sequence_length": 16}, training=EVALUATED)
         parts = [c for c in several.plan()["collectives"] if c["axis"] == "sp"]
         # Queries, keys, values and what attention gives, forward and back, of three attentions in each pair of layers.
         self.assertEqual([(c["kind"], c["bytes"]) for c in parts], 3 * 3 * 8 * [("all-to-all", 3 * 8 * 16 * 4)])
-        several = self.beside(4, 2, "cp", model="t5", config=T5, data={"sequence_length": 16}, training=EVALUATED)
+        several = self.compared(4, 2, "cp", model="t5", config=T5, data={"sequence_length": 16}, training=EVALUATED)
         parts = [c for c in several.plan()["collectives"] if c["axis"] == "cp"]
         self.assertEqual(collections.Counter((c["kind"], c["bytes"]) for c in parts),
                          {("all-gather", 3 * 16 * 16 * 4): 3 * 3 * 2, ("reduce-scatter", 3 * 16 * 16 * 4): 3 * 3 * 2})

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from ranks import CONFIG, GENERATOR, MODELS, BesideOne, Ranks, job_of
+from ranks import CONFIG, GENERATOR, MODELS, ComparedWithOne, Ranks, job_of
 
 ACCUMULATING = {"num_steps": 2, "sync_with_dataloader": False}
 GROUPS = {"param_groups": [{"match": "*.bias", "weight_decay": 0}, {"match": "re:ln_", "weight_decay": 0}]}
@@ -19,7 +19,7 @@ def stage(number, **axes):
     return {"zero_stage": number, "ddp": {"bucket_cap_mb": 0.01}, **axes}
 
 
-class States(BesideOne):
+class States(ComparedWithOne):
     """zero_stage: 1."""
 
     def test_two_ranks(self):
@@ -36,14 +36,14 @@ class States(BesideOne):
                    precision={"grad_scaler": {"enabled": True, "init_scale": 1024.0, "growth_interval": 5}})
 
 
-class Gradients(BesideOne):
+class Gradients(ComparedWithOne):
     """zero_stage: 2."""
 
     def test_accumulating_with_replicas(self):
         self.check(4, 3, parallelism=stage(2, dp_shard=2), config=LAYERS, accumulation=ACCUMULATING, optimizer=GROUPS)
 
 
-class Weights(BesideOne):
+class Weights(ComparedWithOne):
     """zero_stage: 3."""
 
     def test_four_ranks(self):
@@ -61,7 +61,7 @@ class Weights(BesideOne):
                    precision={"mixed_precision": "bf16"}, memory={"activation_checkpointing": "all"}, optimizer=GROUPS)
 
 
-class Ignored(BesideOne):
+class Ignored(ComparedWithOne):
     """ignored_modules: of two loops over layers, one whose layers are whole on every rank."""
 
     def setUp(self):

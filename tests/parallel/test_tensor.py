@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import numpy as np
-from ranks import GENERATOR, MPI, TREE, BesideOne, Ranks, job_of, json_lines, load_file, relative, table, trained
+from ranks import GENERATOR, MPI, TREE, ComparedWithOne, Ranks, job_of, json_lines, load_file, relative, table, trained
 from rotation import rotating  # tests/program; isort: skip
 
 CONFIG = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
@@ -20,16 +20,16 @@ EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 EACH = {"eval_iters": "all"}  # what an evaluation of several ranks measures then is what one process does
 
 
-class Divided(BesideOne):
+class Divided(ComparedWithOne):
     """`ranks` ranks, each `tp` of which divide tensors and take the same batches, compared with one."""
 
-    def beside(self, ranks, tp, batch=3, steps=20, config=CONFIG, parallelism=None, **groups):
+    def compared(self, ranks, tp, batch=3, steps=20, config=CONFIG, parallelism=None, **groups):
         return self.check(ranks, batch, steps, config=config, parallelism={"tp": tp, **(parallelism or {})}, **groups)[0]
 
 
 class Tensor(Divided):
     def test_two_ranks(self):
-        several = self.beside(2, 2, training=EVALUATED)
+        several = self.compared(2, 2, training=EVALUATED)
         plan = several.plan()
         self.assertEqual({c["axis"] for c in plan["collectives"]}, {"tp"})
         split, width = plan["split"], CONFIG["n_embd"]
@@ -39,21 +39,21 @@ class Tensor(Divided):
         self.assertEqual((split["ranks"], split["parameters"], split["elements"]), (2, 13, layers + others))
 
     def test_four_ranks(self):
-        self.beside(4, 4, training=EVALUATED)
+        self.compared(4, 4, training=EVALUATED)
 
     def test_with_data_parallelism(self):
         """Without dropout, whose draws are those of a micro-batch: here one process takes two of them as one."""
-        self.beside(4, 2, training=EVALUATED, config={**CONFIG, "dropout": 0.0})
+        self.compared(4, 2, training=EVALUATED, config={**CONFIG, "dropout": 0.0})
 
     def test_accumulation(self):
-        self.beside(2, 2, accumulation={"num_steps": 3, "normalize": "tokens", "sync_with_dataloader": False, "sync_each_batch": True})
+        self.compared(2, 2, accumulation={"num_steps": 3, "normalize": "tokens", "sync_with_dataloader": False, "sync_each_batch": True})
 
     def test_checkpointing(self):
-        self.beside(2, 2, memory={"activation_checkpointing": "all"})
+        self.compared(2, 2, memory={"activation_checkpointing": "all"})
 
     def sharded(self, ranks, parallelism, **groups):
         """Ranks along dp_shard divide further what a rank has of each tensor; gradients of two layers are there at a time. Without dropout, as above."""
-        return self.beside(ranks, 2, batch=1 if ranks == 8 else 2, parallelism=parallelism, config={**CONFIG, "n_layer": 4, "dropout": 0.0}, **groups)
+        return self.compared(ranks, 2, batch=1 if ranks == 8 else 2, parallelism=parallelism, config={**CONFIG, "n_layer": 4, "dropout": 0.0}, **groups)
 
     def test_sharded_states(self):
         self.sharded(4, {"zero_stage": 1}, optimizer={"name": "adamax", "param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
@@ -82,7 +82,7 @@ class Tensor(Divided):
     def test_in_fp16(self):
         """Gradients overflow at first, on whichever rank has them: all leave out the same steps."""
         scaler = {"enabled": True, "init_scale": 2.0**26, "growth_interval": 5, "hysteresis": 2, "min_loss_scale": 1}
-        several = self.beside(2, 2, tolerance=1e-4, precision={"mixed_precision": "fp16", "grad_scaler": scaler}, optimizer={"eps": 1e-3})
+        several = self.compared(2, 2, tolerance=1e-4, precision={"mixed_precision": "fp16", "grad_scaler": scaler}, optimizer={"eps": 1e-3})
         norms = [line["grad_norm"] for line in json_lines(several.folder / "run")]
         self.assertIsNone(norms[0])
         self.assertIsNotNone(norms[-1])
@@ -100,7 +100,7 @@ class Tensor(Divided):
         """What mirrors the weights is made whole as they are."""
         stopping = {"patience": 3, "restore_best": True}
         groups = {"optimizer": {"lr": 3e-2}, "training": {**EVALUATED, "eval_interval": 2, "ema": {"decay": 0.5}, "early_stopping": stopping}}
-        several = self.beside(2, 2, steps=40, tolerance=1e-5, **groups)
+        several = self.compared(2, 2, steps=40, tolerance=1e-5, **groups)
         one, lines = self.one(3, 40, config=CONFIG, **groups)
         self.assertLess(len(lines), 40)
         for name in ("ema", "best"):
@@ -113,7 +113,7 @@ class Tensor(Divided):
         squared."""
         config = {"width": 24, "ignored": 101, "block_size": 12, "z": True, "smoothing": 0.1}
         model = str(TREE / "tests" / "reference" / "models" / "ignoring")
-        several = self.beside(2, 2, model=model, config=config, training=EVALUATED,
+        several = self.compared(2, 2, model=model, config=config, training=EVALUATED,
                               accumulation={"num_steps": 2, "normalize": "tokens", "sync_with_dataloader": False})
         self.assertEqual(several.plan()["split"]["parameters"], 3)
 
@@ -123,26 +123,26 @@ class Tensor(Divided):
         config = {**CONFIG, "vocab_size": 257}
         even = Ranks(2, job_of(2, 3, 20, config={**config, "vocab_size": 258}, parallelism={"tp": 2})).plan()
         for memory in ({}, {"cross_entropy_chunk": 8}):
-            plan = self.beside(2, 2, config=config, training=EVALUATED, memory=memory).plan()
+            plan = self.compared(2, 2, config=config, training=EVALUATED, memory=memory).plan()
             self.assertEqual((plan["split"]["parameters"], plan["split"]["elements"]), (13, even["split"]["elements"]))
             self.assertEqual(plan["parameters"], even["parameters"] - config["n_embd"])
 
     def test_grouped_heads(self):
         """Rotary positions, heads that share keys, gated products."""
-        self.beside(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
+        self.compared(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16})
 
     def test_more_ranks_than_heads_of_keys(self):
         """Then attention is whole on each rank, and the products after it are divided."""
-        several = self.beside(4, 4, model="llama", config=LLAMA, data={"sequence_length": 16})
+        several = self.compared(4, 4, model="llama", config=LLAMA, data={"sequence_length": 16})
         self.assertIn("model.layers.0.mlp.down_proj.weight", several.weights())
 
     def test_experts(self):
         config = {**LLAMA, "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2}
-        self.beside(2, 2, model="qwen_moe", config=config, data={"sequence_length": 16}, steps=10)
+        self.compared(2, 2, model="qwen_moe", config=config, data={"sequence_length": 16}, steps=10)
 
     def test_encoder_and_decoder(self):
         config = {"num_layers": 2, "num_decoder_layers": 2, "num_heads": 4, "d_model": 32, "d_kv": 8, "d_ff": 64, "vocab_size": 256}
-        self.beside(2, 2, model="t5", config=config, data={"sequence_length": 16}, steps=10)
+        self.compared(2, 2, model="t5", config=config, data={"sequence_length": 16}, steps=10)
 
     def test_rows(self):
         """A table's matmuls in a row."""

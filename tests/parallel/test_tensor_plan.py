@@ -24,20 +24,20 @@ class Plans(Divided):
 
     def test_base_model_plan(self):
         """As transformers writes it: what the graph says, but for logits, which ranks gather."""
-        several = self.beside(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16}, parallelism={"tp_plan": BASE})
+        several = self.compared(2, 2, model="llama", config=LLAMA, data={"sequence_length": 16}, parallelism={"tp_plan": BASE})
         self.assertEqual((several.plan()["split"]["parameters"], self.kinds(several).count("all-gather")), (16, 1))
 
     def test_products_apart(self):
         """Each product divided by itself: its input is whole, or ranks gather its columns. Heads are whole."""
         apart = plan(("*.c_attn", "rowwise_split_input"), ("h.*.mlp.c_fc", "colwise_rep"), ("*.mlp.c_proj", "rowwise_rep"), ("wte", "replicate"))
-        several = self.beside(4, 4, training=EVALUATED, parallelism={"tp_plan": apart})
+        several = self.compared(4, 4, training=EVALUATED, parallelism={"tp_plan": apart})
         split = {name for name, line in re.findall(r"parameter 0:(\S+) (.*)", several.command("plan", "job.yaml", "--dump", "partition"))
                  if " split " in line}
         self.assertEqual(split, {"c_attn.weight", "c_fc.weight", "c_proj.weight"})
 
     def test_positions(self):
         kept = plan(("*.ln_?", "sequence_parallel"), ("ln_f", "sequence"), ("*.mlp.*", "replicate"))
-        several = self.beside(2, 2, parallelism={"tp_plan": kept, "megatron": {"sequence_parallelism": True}})
+        several = self.compared(2, 2, parallelism={"tp_plan": kept, "megatron": {"sequence_parallelism": True}})
         told = several.command("plan", "job.yaml")
         self.assertIn("c_fc.weight, of matmul in gpt2.c:56: parallelism.tp_plan says so", told)
         self.assertRegex(told, r"placement +tp: 7 of 28 parameters in parts")

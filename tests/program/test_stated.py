@@ -142,8 +142,8 @@ class Stated(unittest.TestCase):
         seen = {True: 0, False: 0}
         for key in draw.sample(sorted(values), 40):
             value = draw.choice(values[key])
-            beside = {**base, **keys.companions(key, value)}
-            texts = [keys.generate(job, self.folder, name) for job, name in ((beside, "a"), ({**beside, key: value}, "b"))]
+            with_companions = {**base, **keys.companions(key, value)}
+            texts = [keys.generate(job, self.folder, name) for job, name in ((with_companions, "a"), ({**with_companions, key: value}, "b"))]
             if not all(isinstance(text, str) for text in texts):
                 continue
             jobs = [flat(read(command("check", "--resolved", f"{name}.yaml", cwd=self.folder))) for name in "ab"]

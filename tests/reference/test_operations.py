@@ -140,7 +140,7 @@ def peers(ranks, cases):
 PROGRAM = Program()
 
 
-class Beside(unittest.TestCase):
+class Comparison(unittest.TestCase):
     def compare(self, ours, theirs, exact, where):
         self.assertIs(type(ours), type(theirs), where)
         if isinstance(ours, list):

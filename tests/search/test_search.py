@@ -12,7 +12,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "parallel"))
 
 from cost import Cluster, best_of, name_of, step_bytes, step_seconds  # noqa: E402
-from ranks import GENERATOR, BesideOne, job_of, trained  # noqa: E402
+from ranks import GENERATOR, ComparedWithOne, job_of, trained  # noqa: E402
 
 CONFIG = {"n_layer": 4, "n_head": 4, "n_embd": 64, "vocab_size": 256, "block_size": 32}
 SPEEDS = {"memory": "1GiB", "peak_flops": 5e10, "memory_bandwidth": 5e9, "link": {"latency": 2, "bandwidth": 2000}}
@@ -68,7 +68,7 @@ def bytes_of(mesh, job):
 
 
 class BruteForce(unittest.TestCase):
-    def beside(self, nodes, per_node, samples, memory="1GiB", **groups):
+    def compared(self, nodes, per_node, samples, memory="1GiB", **groups):
         search = search_of(auto_job(nodes, per_node, samples, {"memory": memory}, **groups))
         cluster = Cluster(nodes * per_node, per_node, MEMORY[memory], samples, search)
         best, total = best_of(cluster)
@@ -85,15 +85,15 @@ class BruteForce(unittest.TestCase):
         return search
 
     def test_one_machine(self):
-        search = self.beside(1, 4, 16)
+        search = self.compared(1, 4, 16)
         self.assertEqual({(d["tp"], d["cp"], d["sp"]) for d in search["divisions"]},
                          {(1, 1, 1), (2, 1, 1), (4, 1, 1), (1, 2, 1), (1, 4, 1), (1, 1, 2), (1, 1, 4), (2, 2, 1), (2, 1, 2)})
 
     def test_two_machines(self):
-        self.beside(2, 2, 24)
+        self.compared(2, 2, 24)
 
     def test_little_memory(self):
-        search = self.beside(2, 4, 32, "3MB")
+        search = self.compared(2, 4, 32, "3MB")
         self.assertTrue(search["best"])
         self.assertLess(search["fitting"], search["meshes"])
 
@@ -173,7 +173,7 @@ class Refusals(unittest.TestCase):
         self.assertNotIn("search", json.loads(done.stdout))
 
 
-class Chosen(BesideOne):
+class Chosen(ComparedWithOne):
     """Meshes that the search chose run, and learn what one process learns."""
 
     def runs(self, ranks, job, *axes):

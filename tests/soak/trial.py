@@ -96,7 +96,7 @@ def said_by(result):
 class Trial:
     def __init__(self, model, job, folder, optimize="-O0"):
         self.model, self.job, self.folder, self.optimize = model, job, folder, optimize
-        self.counts = dict.fromkeys(("accepted", "compiled", "audited", "run", "resumed", "evaluated", "written", "beside", "diverged"), 0)
+        self.counts = dict.fromkeys(("accepted", "compiled", "audited", "run", "resumed", "evaluated", "written", "compared", "diverged"), 0)
         self.ranks = job.get("devices.per_node", 1)
         self.gpu = {"cuda": "cu", "hip": "hip"}.get(job.get("devices.kind"))  # what the kernels' file ends with
         self.arch = job.get("devices.arch", "native")
@@ -256,7 +256,7 @@ class Trial:
                 return
             if meshes.differ(found, wanted, known, meshes.losses(other.lines())):
                 raise Failed("compare", f"the loss differs from that of undivided ranks\n{found}\n{wanted}")
-        self.counts["beside"] += 1
+        self.counts["compared"] += 1
 
     def lines(self):
         return [json.loads(line) for line in (self.folder / "run" / "metrics.jsonl").read_text().splitlines()]
