@@ -62,12 +62,12 @@ int64_t accel_next_event(const struct accel_run *run, int64_t at);
 bool accel_eval_is_due(const struct accel_run *run, int64_t at);
 
 /* The micro-batches of a step: `count` from `first`, counted from the start of the run. */
-struct accel_share {
+struct accel_micro_batches {
   int64_t first, count;
 };
 
 /* Those of step `at`: as many as the program says, or what is left of the epoch. A pure function of `at`. */
-struct accel_share accel_share_of(const struct accel_run *run, int64_t at);
+struct accel_micro_batches accel_micro_batches_of(const struct accel_run *run, int64_t at);
 
 /* Which ranks have samples in micro-batch `number` of each, counted through all epochs: how many, at least 1, and 1
  * where this one is among them, else 0. */

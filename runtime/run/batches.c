@@ -13,7 +13,7 @@ bool rt_input_open(struct accel_run *run, const char *train_path, struct problem
   const struct data_rank own = {accel_rank(run), rt_data_ranks(program)};
   if (!rt_data_open(&input->data, program, own, train_path, problem)) return false;
   int64_t in_epoch = input->data.split[ACCEL_TRAIN].mixture.taken / (program->batch_size * own.size);
-  input->sharing = (struct sharing){in_epoch, program->micro_batches, program->sync_with_dataloader};
+  input->accumulation = (struct accumulation){in_epoch, program->micro_batches, program->sync_with_dataloader};
   return true;
 }
 
@@ -22,13 +22,14 @@ bool rt_input_start(struct accel_run *run, struct problem *problem) {
   struct input *input = &run->input;
   if (!rt_prefetch_start(&input->prefetch, &input->data, program->prefetch * program->batch_size, problem))
     return false;
-  rt_prefetch_tell(&input->prefetch, rt_share(&input->sharing, run->first_step).first * program->batch_size);
+  rt_prefetch_tell(&input->prefetch,
+                   rt_accumulation_of(&input->accumulation, run->first_step).first * program->batch_size);
   return true;
 }
 
 /* The position of the first sample after `at` steps, among those of all ranks, as the program counts them. */
 static int64_t position_of(const struct accel_run *run, int64_t at) {
-  return rt_share(&run->input.sharing, at).first * run->program->batch_size * run->input.data.own.size;
+  return rt_accumulation_of(&run->input.accumulation, at).first * run->program->batch_size * run->input.data.own.size;
 }
 
 void rt_input_continue(struct accel_run *run, int64_t epoch, int64_t index) {
@@ -50,8 +51,8 @@ void rt_input_close(struct accel_run *run) {
 
 /* ---- Batches ---- */
 
-struct accel_share accel_share_of(const struct accel_run *run, int64_t at) {
-  return rt_share(&run->input.sharing, at);
+struct accel_micro_batches accel_micro_batches_of(const struct accel_run *run, int64_t at) {
+  return rt_accumulation_of(&run->input.accumulation, at);
 }
 
 struct accel_contributors accel_contributors_in(const struct accel_run *run, int64_t number) {

@@ -2,16 +2,16 @@
 #ifndef RUNTIME_RUN_BATCHES_H
 #define RUNTIME_RUN_BATCHES_H
 
+#include "runtime/data/accumulation.h"
 #include "runtime/data/data.h"
 #include "runtime/data/prefetch.h"
-#include "runtime/data/share.h"
 
 struct accel_run;
 
 struct input {
   struct data data;
   struct prefetch prefetch;
-  struct sharing sharing;
+  struct accumulation accumulation;
 };
 
 /* Opens and checks the data of the run's program; `train_path` replaces its training path unless NULL. */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "runtime/data/share.h"
+#include "runtime/data/accumulation.h"
 
 /* In steps; a cadence of 0 or less is never. */
 struct cadences {

@@ -26,12 +26,12 @@ static bool load_targets(struct accel_run *run, int64_t position, int32_t *targe
 /* Whether a batch of step `at` has no target that counts, on any rank: a mean over nothing is no number. */
 static bool lacks_targets(struct accel_run *run, int64_t at) {
   const struct accel_program *program = run->program;
-  const struct accel_share share = accel_share_of(run, at);
+  const struct accel_micro_batches micro_batches = accel_micro_batches_of(run, at);
   int64_t count = program->batch_size * (program->sequence_length > 0 ? program->sequence_length : 1);
   int32_t *targets = malloc((size_t)count * sizeof *targets);
   bool lacks = false;
-  for (int64_t i = 0; targets != NULL && i < share.count && !lacks; i++) {
-    lacks = load_targets(run, (share.first + i) * program->batch_size, targets);
+  for (int64_t i = 0; targets != NULL && i < micro_batches.count && !lacks; i++) {
+    lacks = load_targets(run, (micro_batches.first + i) * program->batch_size, targets);
     for (int64_t k = 0; k < count && lacks; k++) lacks = targets[k] < 0;
   }
   free(targets);

@@ -58,13 +58,14 @@ static double seconds_left(const struct accel_run *run, int64_t at) {
 /* Rows for tables; where steps end with epochs, in the mean over an epoch. */
 static double tokens_per_step(const struct accel_run *run) {
   const struct accel_program *program = run->program;
-  const struct sharing *sharing = &run->input.sharing;
+  const struct accumulation *accumulation = &run->input.accumulation;
   const struct mixture *mixture = &run->input.data.split[ACCEL_TRAIN].mixture;
   int64_t samples = mixture->taken < mixture->samples ? mixture->taken : mixture->samples;
-  double tokens = (double)samples / (double)sharing->in_epoch;
+  double tokens = (double)samples / (double)accumulation->in_epoch;
   if (program->sequence_length > 0) tokens *= (double)program->sequence_length;
-  double micro_batches = (double)sharing->in_epoch / (double)rt_share_steps(sharing, sharing->in_epoch);
-  return tokens * (sharing->with_epochs ? micro_batches : (double)sharing->in_step);
+  double micro_batches =
+      (double)accumulation->in_epoch / (double)rt_accumulation_steps(accumulation, accumulation->in_epoch);
+  return tokens * (accumulation->with_epochs ? micro_batches : (double)accumulation->in_step);
 }
 
 /* Resident pages, of the host's memory; 0 where the system does not tell. getrusage would count those of the process

@@ -92,11 +92,11 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   bool open = rt_device_is_there(&problem) && rt_input_open(run, data, &problem) &&
               rt_arena_open(&run->arena, program->arena_bytes, &problem);
   rt_world_require(open, &problem, 1);
-  run->cadences.log_epochs = rt_share_cadence(&run->input.sharing, program->log_epochs);
-  run->cadences.eval_epochs = rt_share_cadence(&run->input.sharing, program->eval_epochs);
-  run->cadences.epoch = rt_share_cadence(&run->input.sharing, (struct accel_epochs){1, 1});
+  run->cadences.log_epochs = rt_accumulation_cadence(&run->input.accumulation, program->log_epochs);
+  run->cadences.eval_epochs = rt_accumulation_cadence(&run->input.accumulation, program->eval_epochs);
+  run->cadences.epoch = rt_accumulation_cadence(&run->input.accumulation, (struct accel_epochs){1, 1});
   if (program->hooks_epochs) run->cadences.hook_epochs = run->cadences.epoch;
-  run->cadences.save_epochs = rt_share_cadence(&run->input.sharing, program->save_epochs);
+  run->cadences.save_epochs = rt_accumulation_cadence(&run->input.accumulation, program->save_epochs);
   const struct arena_parts parts = parts_of(own);
   rt_world_open_arena(run->arena.base, run->arena.bytes, &parts);
   rt_compare_ranks(program, &run->input.data);

@@ -178,9 +178,9 @@ CASES = [
     of_ranks("same-collectives", "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y + firsts[(size_t)rank % 3], 8); /*!*/"),
     of_ranks("same-collectives", "  accel_all_reduce((enum accel_axis)rank, arena->y, 8); /*!*/"),
     of_ranks("same-collectives", "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, (size_t)arena->y[0]); /*!*/"),
-    of_ranks("same-collectives", "  const struct accel_share of = {.count = 8 * rank};\n"
+    of_ranks("same-collectives", "  const struct accel_micro_batches of = {.count = 8 * rank};\n"
              "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, (size_t)of.count); /*!*/"),
-    of_ranks("same-collectives", "  struct accel_share of = {.count = 8};\n  memcpy(&of, arena->y, sizeof of);\n"
+    of_ranks("same-collectives", "  struct accel_micro_batches of = {.count = 8};\n  memcpy(&of, arena->y, sizeof of);\n"
              "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, (size_t)of.count); /*!*/", verdict="cannot tell"),
     of_ranks("same-collectives", "  add_up(8 + rank % 2);", functions="static void add_up(int64_t n) {\n"
              "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, (size_t)n); /*!*/\n}"),

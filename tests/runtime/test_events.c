@@ -46,15 +46,16 @@ static void huge_cadences_do_not_overflow(void **state) {
 }
 
 /* What is due after the step that takes the last micro-batch of a part, by counting them. */
-static void check_epochs(const struct sharing *sharing, struct accel_epochs epochs) {
-  struct cadences cadences = {.steps = 1000, .save_epochs = rt_share_cadence(sharing, epochs)};
+static void check_epochs(const struct accumulation *accumulation, struct accel_epochs epochs) {
+  struct cadences cadences = {.steps = 1000, .save_epochs = rt_accumulation_cadence(accumulation, epochs)};
   int64_t last = 0;
   for (int64_t at = 1; at < 200; at++) {
-    const struct accel_share share = rt_share(sharing, at - 1);
-    const int64_t micro = share.first + share.count, epoch = sharing->in_epoch;
+    const struct accel_micro_batches micro_batches = rt_accumulation_of(accumulation, at - 1);
+    const int64_t micro = micro_batches.first + micro_batches.count, epoch = accumulation->in_epoch;
     int64_t parts = micro * epochs.parts / (epoch * epochs.count);
-    if (sharing->with_epochs && epochs.parts > 1) { /* parts are whole steps of an epoch, whose last one may be short */
-      int64_t steps = (epoch + sharing->in_step - 1) / sharing->in_step;
+    if (accumulation->with_epochs &&
+        epochs.parts > 1) { /* parts are whole steps of an epoch, whose last one may be short */
+      int64_t steps = (epoch + accumulation->in_step - 1) / accumulation->in_step;
       parts = at / steps * epochs.parts + at % steps * epochs.parts / steps;
     }
     assert_int_equal(rt_events_save(&cadences, at), parts > last);
@@ -68,10 +69,10 @@ static void epochs_end_in_steps(void **state) {
   for (int64_t in_epoch = 1; in_epoch < 20; in_epoch += 3)
     for (int64_t in_step = 1; in_step < 6; in_step++)
       for (int64_t n = 1; n < 4; n++) {
-        struct sharing sharing = {in_epoch, in_step, false};
-        for (int i = 0; i < 2; i++, sharing.with_epochs = true) {
-          check_epochs(&sharing, (struct accel_epochs){n, 1});
-          check_epochs(&sharing, (struct accel_epochs){1, n});
+        struct accumulation accumulation = {in_epoch, in_step, false};
+        for (int i = 0; i < 2; i++, accumulation.with_epochs = true) {
+          check_epochs(&accumulation, (struct accel_epochs){n, 1});
+          check_epochs(&accumulation, (struct accel_epochs){1, n});
         }
       }
 }

@@ -13,11 +13,11 @@ static void fill(int32_t *row) {
   for (int32_t t = 0; t < LENGTH; t++) row[t] = 100 + t % 900;
 }
 
-static bool near(int64_t count, double share) {
-  return (double)count > (share - 0.01) * LENGTH && (double)count < (share + 0.01) * LENGTH;
+static bool near(int64_t count, double fraction) {
+  return (double)count > (fraction - 0.01) * LENGTH && (double)count < (fraction + 0.01) * LENGTH;
 }
 
-static void shares(void **state) {
+static void fractions(void **state) {
   (void)state;
   const struct accel_masking masking = {.mask_token = MASK, .probability = 0.5, .random = 0.2, .keep = 0.3};
   fill(tokens);
@@ -48,6 +48,6 @@ static void a_function_of_the_position(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(shares), cmocka_unit_test(a_function_of_the_position)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(fractions), cmocka_unit_test(a_function_of_the_position)};
   return cmocka_run_group_tests_name("masking", tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* Which window or row a position is. */
 #include "cmocka_all.h"
 
+#include "runtime/data/accumulation.h"
 #include "runtime/data/mixture.h"
-#include "runtime/data/share.h"
 
 #include <stdlib.h>
 
@@ -110,25 +110,25 @@ static void whole_batches(void **state) {
 }
 
 /* The micro-batches of all steps are those of the run, one after another, and no step has some of two epochs. */
-static void shares(void **state) {
+static void micro_batches_of_steps(void **state) {
   (void)state;
   for (int64_t in_epoch = 1; in_epoch < 12; in_epoch++)
     for (int64_t in_step = 1; in_step < 6; in_step++) {
-      struct sharing sharing = {in_epoch, in_step, true};
+      struct accumulation accumulation = {in_epoch, in_step, true};
       int64_t next = 0;
       for (int64_t at = 0; at < 40; at++) {
-        assert_int_equal(rt_share_steps(&sharing, next), at);
-        struct accel_share share = rt_share(&sharing, at);
-        assert_int_equal(share.first, next);
-        assert_in_range(share.count, 1, in_step);
-        next += share.count;
-        assert_int_equal(share.first / in_epoch, (next - 1) / in_epoch);
-        assert_true(share.count == in_step || next % in_epoch == 0);
+        assert_int_equal(rt_accumulation_steps(&accumulation, next), at);
+        struct accel_micro_batches micro_batches = rt_accumulation_of(&accumulation, at);
+        assert_int_equal(micro_batches.first, next);
+        assert_in_range(micro_batches.count, 1, in_step);
+        next += micro_batches.count;
+        assert_int_equal(micro_batches.first / in_epoch, (next - 1) / in_epoch);
+        assert_true(micro_batches.count == in_step || next % in_epoch == 0);
       }
-      sharing.with_epochs = false;
-      assert_int_equal(rt_share(&sharing, 7).first, 7 * in_step);
-      assert_int_equal(rt_share(&sharing, 7).count, in_step);
-      assert_int_equal(rt_share_steps(&sharing, 7 * in_step + 1), 8);
+      accumulation.with_epochs = false;
+      assert_int_equal(rt_accumulation_of(&accumulation, 7).first, 7 * in_step);
+      assert_int_equal(rt_accumulation_of(&accumulation, 7).count, in_step);
+      assert_int_equal(rt_accumulation_steps(&accumulation, 7 * in_step + 1), 8);
     }
 }
 
@@ -142,7 +142,7 @@ int main(void) {
       cmocka_unit_test(evaluation_is_fixed),
       cmocka_unit_test(far_positions),
       cmocka_unit_test(whole_batches),
-      cmocka_unit_test(shares),
+      cmocka_unit_test(micro_batches_of_steps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

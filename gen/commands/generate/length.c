@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
+#include "runtime/data/accumulation.h"
 #include "runtime/data/data.h"
-#include "runtime/data/share.h"
 
 /* The same as the runtime has it; NULL without memory. */
 static struct accel_part *parts_of(const struct data_source *source) {
@@ -74,12 +74,12 @@ bool find_steps(struct job *job, struct diagnostics *diags) {
   bool in_epochs = job->training.epochs > 0;
   const char *key = in_epochs ? "training.epochs" : "training.samples";
   int64_t ranks = job_batch_ranks(job);
-  struct sharing sharing = {1, job->accumulation.num_steps, job->accumulation.sync_with_dataloader};
+  struct accumulation accumulation = {1, job->accumulation.num_steps, job->accumulation.sync_with_dataloader};
   int64_t batch = job->data.batch_size * ranks, taken = batch; /* of all ranks */
   bool has_short = job->data.keep_last;                        /* batches */
-  bool needs_data = in_epochs || has_short || (sharing.in_step > 1 && sharing.with_epochs);
+  bool needs_data = in_epochs || has_short || (accumulation.in_step > 1 && accumulation.with_epochs);
   if (needs_data && !count_samples(job, key, &taken, diags)) return false;
-  sharing.in_epoch = taken / batch;
+  accumulation.in_epoch = taken / batch;
   int64_t epochs = job->training.epochs, rest = 0;
   if (!in_epochs && has_short) {
     epochs = job->training.samples / job->data.samples;
@@ -87,7 +87,7 @@ bool find_steps(struct job *job, struct diagnostics *diags) {
   } else if (!in_epochs) {
     rest = job->training.samples;
   }
-  int64_t micro_batches = epochs * sharing.in_epoch + rest / batch + (rest % batch != 0);
-  job->training.steps = rt_share_steps(&sharing, micro_batches);
+  int64_t micro_batches = epochs * accumulation.in_epoch + rest / batch + (rest % batch != 0);
+  job->training.steps = rt_accumulation_steps(&accumulation, micro_batches);
   return check_steps(job, key, diags);
 }

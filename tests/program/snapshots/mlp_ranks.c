@@ -472,13 +472,13 @@ static void last_micro_step(struct accel_run *run, int64_t position) {
 
 /* One optimizer step: 2 micro-batches of each rank, or those that are left of the epoch. */
 static void step(struct accel_run *run, int64_t at) {
-  const struct accel_share share = accel_share_of(run, at);
+  const struct accel_micro_batches micro_batches = accel_micro_batches_of(run, at);
   memset(arena->whole_gradients, 0, sizeof arena->whole_gradients);
   report.loss = 0.0;
-  for (int64_t i = 0; i < share.count - 1; i++) micro_step(run, share.first + i);
-  last_micro_step(run, share.first + share.count - 1);
+  for (int64_t i = 0; i < micro_batches.count - 1; i++) micro_step(run, micro_batches.first + i);
+  last_micro_step(run, micro_batches.first + micro_batches.count - 1);
   accel_all_reduce_doubles(ACCEL_DP_SHARD, &report.loss, 1);
-  report.loss /= 2.0 * (double)share.count;
+  report.loss /= 2.0 * (double)micro_batches.count;
   report.lr = learning_rate();
   report.grad_norm = gradient_norm();
   accel_require_finite_loss(run, at, report.loss);

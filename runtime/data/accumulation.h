@@ -1,12 +1,12 @@
 /* Which micro-batches a step takes: a pure function of the step's number. Micro-batches are counted from the start of
  * the run; an epoch has as many as fit into it whole. */
-#ifndef RUNTIME_DATA_SHARE_H
-#define RUNTIME_DATA_SHARE_H
+#ifndef RUNTIME_DATA_ACCUMULATION_H
+#define RUNTIME_DATA_ACCUMULATION_H
 
 #include "include/accel/trainer.h"
 
 /* How steps take them. */
-struct sharing {
+struct accumulation {
   int64_t in_epoch; /* micro-batches of an epoch, at least 1 */
   int64_t in_step;  /* of a step, at least 1 */
   bool with_epochs; /* a step ends where an epoch does, with fewer micro-batches when no more are left of it */
@@ -18,12 +18,12 @@ struct cadence {
 };
 
 /* The micro-batches of step `at`, counted from 0. */
-struct accel_share rt_share(const struct sharing *sharing, int64_t at);
+struct accel_micro_batches rt_accumulation_of(const struct accumulation *accumulation, int64_t at);
 
 /* Steps that `micro_batches` of them make, the last one perhaps short. */
-int64_t rt_share_steps(const struct sharing *sharing, int64_t micro_batches);
+int64_t rt_accumulation_steps(const struct accumulation *accumulation, int64_t micro_batches);
 
 /* So many epochs, or parts of one, in steps. */
-struct cadence rt_share_cadence(const struct sharing *sharing, struct accel_epochs epochs);
+struct cadence rt_accumulation_cadence(const struct accumulation *accumulation, struct accel_epochs epochs);
 
 #endif
