@@ -127,7 +127,7 @@ static bool choose_folder(struct saver *saver, int64_t step, struct problem *pro
     bool good = path_of(saver, number, saver->path, problem) && (!checkpoint->by_rank || make_folder(saver, problem));
     if (!good) saver->path[0] = '\0';
   }
-  if (checkpoint->by_rank) rt_world_share(saver->path, sizeof saver->path);
+  if (checkpoint->by_rank) rt_world_broadcast(saver->path, sizeof saver->path);
   return saver->path[0] != '\0';
 }
 

@@ -78,7 +78,7 @@ void rt_sharded_deal(const struct accel_program *program, int which, char *own, 
     const struct accel_row *row = &program->sharding.rows[k];
     size_t bytes = row_bytes(program, k, size);
     if (whole != NULL) memcpy(all, whole + row->first * size, bytes);
-    rt_world_share(all, bytes);
+    rt_world_broadcast(all, bytes);
     memcpy(own + row->own * size, all + shard * row->shard_size * size,
            (shard + 1 < shards ? row->shard_size : row->last) * size);
   }

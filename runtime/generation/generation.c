@@ -87,12 +87,12 @@ static bool read_prompt(struct token_list *prompt, const struct asked *asked, in
     return rt_prompt_tokens(prompt, "--prompt", asked->prompt, strlen(asked->prompt), vocabulary, problem);
   bool good = !rt_is_main() || rt_prompt_file(prompt, asked->file, vocabulary, problem);
   rt_world_require(good, problem, 2);
-  rt_world_share(&prompt->count, sizeof prompt->count);
+  rt_world_broadcast(&prompt->count, sizeof prompt->count);
   size_t size = (size_t)prompt->count * sizeof *prompt->items;
   if (!rt_is_main()) prompt->items = malloc(size + 1);
   good = prompt->items != NULL || rt_problem(problem, "no memory for the prompt");
   rt_world_require(good, problem, 1);
-  rt_world_share(prompt->items, size);
+  rt_world_broadcast(prompt->items, size);
   return true;
 }
 
@@ -268,7 +268,7 @@ static int64_t choose(struct accel_generation *run, const float *logits, int64_t
 /* Rank 0 chooses for all: on different processors the same logits may be rounded differently. */
 void accel_generation_next(struct accel_generation *run, const float *logits, int64_t vocabulary) {
   int64_t token = rt_is_main() ? choose(run, logits, vocabulary) : 0;
-  rt_world_share(&token, sizeof token);
+  rt_world_broadcast(&token, sizeof token);
   if (token < 0) {
     if (rt_is_main()) putchar('\n');
     fail_together("the model's logits are not numbers", "the weights are damaged, or the training diverged", 1);

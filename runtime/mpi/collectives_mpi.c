@@ -117,8 +117,8 @@ void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count
 /* ---- Concurrently with other work ---- */
 
 /* Begins it among the ranks of one machine; false: they are on several. */
-static bool share(struct in_flight_list *list, enum accel_axis axis, enum accel_dtype dtype, void *values, size_t count,
-                  struct in_flight item) {
+static bool start_shared(struct in_flight_list *list, enum accel_axis axis, enum accel_dtype dtype, void *values,
+                         size_t count, struct in_flight item) {
   enum { LINE = 64 };
   struct shared *shared = rt_shared_along(axis, SHARED_SUMS, values);
   if (shared == NULL) return false;
@@ -135,7 +135,7 @@ static bool share(struct in_flight_list *list, enum accel_axis axis, enum accel_
 }
 
 static void start(struct in_flight_list *list, enum accel_axis axis, MPI_Comm channel, float *values, size_t count) {
-  if (share(list, axis, ACCEL_FLOAT32, values, count, (struct in_flight){0})) return;
+  if (start_shared(list, axis, ACCEL_FLOAT32, values, count, (struct in_flight){0})) return;
   for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
     size_t n = count - at < MOST_AT_ONCE ? count - at : MOST_AT_ONCE;
     rt_in_flight_add(list, begin(channel, values + at, values + at, n, MPI_FLOAT, MPI_SUM, list->what),
@@ -199,7 +199,7 @@ void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, flo
                                size_t count) {
   narrow(dtype, values, wire, count);
   struct in_flight whole = {.end = widen, .dtype = dtype, .values = values, .arrived = wire, .count = count};
-  if (share(&rt_sums, axis, dtype, wire, count, whole)) return;
+  if (start_shared(&rt_sums, axis, dtype, wire, count, whole)) return;
   for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
     size_t n = count - at < MOST_AT_ONCE ? count - at : MOST_AT_ONCE;
     rt_in_flight_add(

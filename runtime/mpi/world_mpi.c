@@ -65,7 +65,7 @@ bool rt_world_take_processors(bool bind, struct processors *own, struct problem 
 /* MPI counts in int. */
 enum { MOST_AT_ONCE = 1 << 30 };
 
-static void share(MPI_Comm channel, void *bytes, size_t size, int from, const char *what) {
+static void broadcast(MPI_Comm channel, void *bytes, size_t size, int from, const char *what) {
   MPI_Request request;
   for (size_t at = 0; at < size; at += MOST_AT_ONCE) {
     int count = size - at < MOST_AT_ONCE ? (int)(size - at) : MOST_AT_ONCE;
@@ -74,12 +74,12 @@ static void share(MPI_Comm channel, void *bytes, size_t size, int from, const ch
   }
 }
 
-void rt_world_share(void *bytes, size_t size) {
-  share(rt_channel_between(), bytes, size, 0, "what rank 0 shares");
+void rt_world_broadcast(void *bytes, size_t size) {
+  broadcast(rt_channel_between(), bytes, size, 0, "a broadcast from rank 0");
 }
 
-void rt_user_share(void *bytes, size_t size, int from, const char *what) {
-  share(rt_channel_user(), bytes, size, from, what);
+void rt_user_broadcast(void *bytes, size_t size, int from, const char *what) {
+  broadcast(rt_channel_user(), bytes, size, from, what);
 }
 
 int64_t rt_world_largest(int64_t value) {
@@ -100,7 +100,8 @@ static void gather(MPI_Comm channel, const void *own, void *all, size_t size, co
     return;
   }
   memcpy((char *)all + (size_t)world.rank * size, own, size);
-  for (int rank = 0; rank < world.ranks; rank++) share(channel, (char *)all + (size_t)rank * size, size, rank, what);
+  for (int rank = 0; rank < world.ranks; rank++)
+    broadcast(channel, (char *)all + (size_t)rank * size, size, rank, what);
 }
 
 void rt_world_gather(const void *own, void *all, size_t size) {

@@ -80,7 +80,7 @@ static ncclComm_t join_all(void) {
   ncclUniqueId id;
   ncclComm_t comm;
   if (world->rank == 0) RT_NCCL(ncclGetUniqueId(&id));
-  rt_world_share(&id, sizeof id);
+  rt_world_broadcast(&id, sizeof id);
   RT_NCCL(ncclCommInitRankConfig(&comm, world->ranks, id, world->rank, &config));
   return comm;
 }

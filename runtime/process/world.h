@@ -63,7 +63,7 @@ void rt_world_open_arena(void *arena, size_t bytes, const struct arena_parts *pa
 
 /* What this process has of its machine's processors. */
 struct processors {
-  int cores;         /* of its share; 0: it is alone with what its launcher left to it */
+  int cores;         /* of its part; 0: it is alone with what its launcher left to it */
   char machine[400]; /* on local rank 0: what each rank of the machine is bound to; empty: none is */
 };
 
@@ -72,7 +72,7 @@ struct processors {
 bool rt_world_take_processors(bool bind, struct processors *taken, struct problem *problem);
 
 /* The bytes of rank 0 become those of all. */
-void rt_world_share(void *bytes, size_t size);
+void rt_world_broadcast(void *bytes, size_t size);
 
 /* The largest `value` of all ranks. */
 int64_t rt_world_largest(int64_t value);
@@ -95,7 +95,7 @@ void rt_world_wait_at_most(int seconds);
 void rt_user_gather(const void *own, void *all, size_t size, const char *what);
 
 /* The bytes of rank `from` become those of all. */
-void rt_user_share(void *bytes, size_t size, int from, const char *what);
+void rt_user_broadcast(void *bytes, size_t size, int from, const char *what);
 
 /* ---- The end ---- */
 

@@ -34,7 +34,7 @@ bool rt_world_take_processors(bool bind, struct processors *taken, struct proble
   return true;
 }
 
-void rt_world_share(void *bytes, size_t size) {
+void rt_world_broadcast(void *bytes, size_t size) {
   (void)bytes, (void)size;
 }
 
@@ -60,7 +60,7 @@ void rt_user_gather(const void *own, void *all, size_t size, const char *what) {
   memcpy(all, own, size);
 }
 
-void rt_user_share(void *bytes, size_t size, int from, const char *what) {
+void rt_user_broadcast(void *bytes, size_t size, int from, const char *what) {
   (void)bytes, (void)size, (void)from, (void)what;
 }
 

@@ -22,7 +22,7 @@ int64_t accel_next_event(const struct accel_run *run, int64_t at) {
     int64_t soon = (int64_t)(progress_pace / step);
     next = at + (soon > 0 ? soon : 1);
   }
-  rt_world_share(&next, sizeof next); /* times differ among ranks, and all look at the same steps */
+  rt_world_broadcast(&next, sizeof next); /* times differ among ranks, and all look at the same steps */
   rt_stopwatch_start(run->reports.watch);
   return next;
 }

@@ -51,7 +51,7 @@ void accel_register_for_checkpointing(struct accel_run *run, void *object, size_
   if (!run->resumption.continues) return;
   bool good = !rt_is_main() || fill(run, number, object, size, &problem);
   rt_world_require(good, &problem, 1);
-  rt_world_share(object, size);
+  rt_world_broadcast(object, size);
 }
 
 void accel_save_file(struct accel_run *run, const char *name, const void *bytes, size_t size) {
@@ -80,8 +80,8 @@ int64_t accel_load_file(const struct accel_run *run, const char *name, void *byt
   rt_meet(OPERATION_LOAD_FILE, of);
   if (run->resumption.folder[0] == '\0') return -1;
   int64_t size = rt_is_main() ? read_file(run, name, bytes, most) : -1;
-  rt_world_share(&size, sizeof size);
-  if (size > 0) rt_world_share(bytes, (size_t)size < most ? (size_t)size : most);
+  rt_world_broadcast(&size, sizeof size);
+  if (size > 0) rt_world_broadcast(bytes, (size_t)size < most ? (size_t)size : most);
   return size;
 }
 

@@ -69,7 +69,7 @@ bool rt_resume_choose(struct accel_run *run, struct problem *problem) {
                         ? choose_common(run, problem)
                         : !rt_keeps_files(run->program) || choose(run, problem);
   rt_world_require(good, problem, 1);
-  rt_world_share(run->resumption.folder, sizeof run->resumption.folder);
+  rt_world_broadcast(run->resumption.folder, sizeof run->resumption.folder);
   return run->resumption.is_chosen = true;
 }
 
@@ -105,7 +105,7 @@ static int64_t sum_of(const char *folder) {
 static bool is_common(const char *folder, struct problem *problem) {
   const int64_t own = sum_of(folder);
   int64_t first = own;
-  rt_world_share(&first, sizeof first);
+  rt_world_broadcast(&first, sizeof first);
   if (own == first && own != 0) return true;
   rt_problem(problem, "%s: is another checkpoint than that of rank 0", folder);
   return rt_help(problem, "copy rank 0's to this node, or name one that all nodes have with --resume");
@@ -119,16 +119,16 @@ bool rt_resume(struct accel_run *run, struct problem *problem) {
   if (run->resumption.folder[0] == '\0') return true;
   bool in_parts =
       program->checkpoint.by_rank && rt_is_main() && rt_checkpoint_is_in_parts(run->resumption.folder, program);
-  rt_world_share(&in_parts, sizeof in_parts);
+  rt_world_broadcast(&in_parts, sizeof in_parts);
   if (program->checkpoint.each_node) rt_world_require(is_common(run->resumption.folder, problem), problem, 1);
   rt_world_require(!reads || read_chosen(run, &what, in_parts, problem), problem, 1);
-  rt_world_share(&what, sizeof what);
+  rt_world_broadcast(&what, sizeof what);
   if (in_parts)
     rt_world_require(rt_checkpoint_read_part(run->resumption.folder, program, run->saves.saver.own, problem), problem,
                      1);
   for (int i = 0; i < program->n_states; i++)
     if (!rt_is_sharded(program, i) && !program->checkpoint.each_node)
-      rt_world_share(run->saves.saver.arrays[i], rt_state_bytes(&program->states[i]));
+      rt_world_broadcast(run->saves.saver.arrays[i], rt_state_bytes(&program->states[i]));
     else if (rt_is_sharded(program, i) && !in_parts)
       rt_sharded_deal(program, i, run->saves.saver.own[i], run->saves.saver.arrays[i]);
   rt_sharded_close(program, run->saves.saver.arrays);

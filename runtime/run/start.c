@@ -145,7 +145,7 @@ static bool fill_fresh(const struct accel_program *program, void *weights, struc
   }
   bool good = !rt_is_main() || rt_weights_load(program, program->start.path, weights, problem);
   rt_world_require(good, problem, 1);
-  rt_world_share(weights, program->weights_bytes);
+  rt_world_broadcast(weights, program->weights_bytes);
   return true;
 }
 

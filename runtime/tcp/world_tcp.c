@@ -210,7 +210,7 @@ static void hear_of(const struct talk *talk, int peer, enum frame_kind kind, voi
 }
 
 /* From `from` to rank 0, and from there to all others. */
-static void share(const struct talk *talk, void *bytes, size_t size, int from) {
+static void broadcast(const struct talk *talk, void *bytes, size_t size, int from) {
   if (world.ranks == 1) return;
   if (world.rank != 0 && world.rank == from)
     say(talk, 0, FRAME_SHARE, bytes, size);
@@ -236,16 +236,16 @@ static void gather(const struct talk *talk, const void *own, void *all, size_t s
   numbers[talk->channel]++;
 }
 
-void rt_world_share(void *bytes, size_t size) {
-  share(&(struct talk){CHANNEL_TALK, "what rank 0 shares"}, bytes, size, 0);
+void rt_world_broadcast(void *bytes, size_t size) {
+  broadcast(&(struct talk){CHANNEL_TALK, "a broadcast from rank 0"}, bytes, size, 0);
 }
 
 void rt_world_gather(const void *own, void *all, size_t size) {
   gather(&(struct talk){CHANNEL_TALK, "what ranks compare"}, own, all, size);
 }
 
-void rt_user_share(void *bytes, size_t size, int from, const char *what) {
-  share(&(struct talk){CHANNEL_USER, what}, bytes, size, from);
+void rt_user_broadcast(void *bytes, size_t size, int from, const char *what) {
+  broadcast(&(struct talk){CHANNEL_USER, what}, bytes, size, from);
 }
 
 void rt_user_gather(const void *own, void *all, size_t size, const char *what) {

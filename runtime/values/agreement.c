@@ -40,13 +40,13 @@ struct word {
 static const char *text_of(struct accel_store *store, enum operation operation, const char *own, int from) {
   const char *name = rt_operation_name(operation);
   uint64_t size = own != NULL ? strlen(own) : 0;
-  rt_user_share(&size, sizeof size, from, name);
+  rt_user_broadcast(&size, sizeof size, from, name);
   char *text = rt_store_take(store, (size_t)size + 1);
   struct problem problem;
   rt_problem(&problem, "%s: no memory for a message", name);
   if (text == NULL) rt_fail(&problem, 1);
   if (rt_world()->rank == from && own != NULL) memcpy(text, own, size);
-  rt_user_share(text, (size_t)size, from, name);
+  rt_user_broadcast(text, (size_t)size, from, name);
   return text;
 }
 

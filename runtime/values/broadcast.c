@@ -18,7 +18,7 @@ static struct accel_value *share_tensor(struct accel_store *store, struct accel_
   const int *from = context;
   struct accel_value *copy =
       accel_make_tensor(store, tensor->tensor.dtype, tensor->tensor.rank, tensor->tensor.shape, tensor->tensor.data);
-  if (copy != NULL) rt_user_share(copy->tensor.data, rt_tensor_bytes(copy), *from, "accel_broadcast");
+  if (copy != NULL) rt_user_broadcast(copy->tensor.data, rt_tensor_bytes(copy), *from, "accel_broadcast");
   return copy;
 }
 
@@ -44,9 +44,9 @@ struct accel_value *accel_broadcast_object_list(struct accel_store *store, struc
   if (good) snprintf(of, sizeof of, "rank %d's list of %lld items", from_process, (long long)list->list.count);
   if (!rt_agree(store, OPERATION_BROADCAST_OBJECT_LIST, good ? of : NULL)) return NULL;
   uint64_t size = length;
-  rt_user_share(&size, sizeof size, from_process, name);
+  rt_user_broadcast(&size, sizeof size, from_process, name);
   void *bytes = own != NULL ? own : rt_store_take(store, (size_t)size);
   if (bytes == NULL) return NULL;
-  rt_user_share(bytes, (size_t)size, from_process, name);
+  rt_user_broadcast(bytes, (size_t)size, from_process, name);
   return accel_from_bytes(store, bytes, (size_t)size);
 }

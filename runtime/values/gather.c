@@ -34,7 +34,7 @@ static bool add_items(struct accel_store *store, struct accel_value *all, const 
   void *bytes = rt_store_take(store, size);
   if (bytes == NULL) return false;
   if (from == rt_world()->rank) memcpy(bytes, own, size);
-  rt_user_share(bytes, size, from, name);
+  rt_user_broadcast(bytes, size, from, name);
   struct accel_value *list = accel_from_bytes(store, bytes, size);
   for (int64_t i = 0; list != NULL && i < list->list.count; i++)
     if (!rt_add(store, all, NULL, list->list.items[i])) return false;

@@ -28,6 +28,6 @@ static uint64_t identity(const struct weights_file *file) {
 bool rt_weights_are_shared(const struct weights_file *file) {
   const uint64_t own = identity(file);
   uint64_t first = own;
-  rt_world_share(&first, sizeof first);
+  rt_world_broadcast(&first, sizeof first);
   return rt_world_largest(own == 0 || own != first) == 0;
 }

@@ -329,7 +329,7 @@ void rt_tensor_parts_deal(const struct accel_program *program, int state, char *
     for (size_t p = 0; whole != NULL && p < part->pieces; p++)
       for (size_t r = 0; r < part->ranks; r++)
         memcpy(all + (p * part->ranks + r) * length, whole + place(part, p, r) * size, piece_length(part, r) * size);
-    rt_world_share(all, bytes);
+    rt_world_broadcast(all, bytes);
     for (size_t p = 0; p < part->pieces; p++)
       memcpy(piece + p * length, all + (p * part->ranks + rank) * length, length);
     if (is_here(program, part)) rt_rows_take(rank_program, state, own, at, part->pieces * part->length, piece);

@@ -46,13 +46,13 @@ static void talk(void) {
   require(world->ranks == 8 && world->local_ranks == 8 && world->local_rank == world->rank);
   for (int round = 0; round < 20; round++) {
     for (int i = 0; i < 100000; i++) values[i] = world->rank == 0 ? round * i : -1;
-    rt_world_share(values, sizeof values);
+    rt_world_broadcast(values, sizeof values);
     for (int i = 0; i < 100000; i++) require(values[i] == (int64_t)round * i);
     for (int i = 0; i < 1000; i++) values[i] = world->rank * 1000 + i + round;
     rt_world_gather(values, all, 1000 * sizeof *values);
     for (int i = 0; i < 8000; i++) require(all[i] == i + round);
     for (int i = 0; i < 100; i++) values[i] = world->rank == round % 8 ? round + i : -1;
-    rt_user_share(values, 100 * sizeof *values, round % 8, "a value");
+    rt_user_broadcast(values, 100 * sizeof *values, round % 8, "a value");
     for (int i = 0; i < 100; i++) require(values[i] == round + i);
     values[0] = world->rank;
     rt_user_gather(values, all, sizeof *values, "values");
@@ -239,7 +239,7 @@ static void one_stays(void) {
 static void one_is_elsewhere(void) {
   int64_t value = 0;
   start_of(&(struct accel_program){.mesh = {4}, .timeout = 100});
-  if (chosen()) rt_world_share(&value, sizeof value);
+  if (chosen()) rt_world_broadcast(&value, sizeof value);
   rt_world_largest(1);
 }
 
