@@ -20,8 +20,8 @@ static const char cure[] = "name the folder of a whole checkpoint; a run with --
 /* ---- Files ---- */
 
 /* Where the bytes are not those that were written; they are as many. */
-static void tell_change(const struct manifest_file *file, const char *path, const struct mapping *mapping,
-                        struct problem *problem) {
+static void report_change(const struct manifest_file *file, const char *path, const struct mapping *mapping,
+                          struct problem *problem) {
   uint64_t first, end;
   rt_prefix_checksums_locate(&file->sum.marks, mapping->bytes, mapping->size, &first, &end);
   rt_problem(problem, "%s: its bytes have changed, first among bytes %" PRIu64 " to %" PRIu64, path, first, end - 1);
@@ -37,7 +37,7 @@ static bool verify_file(const char *folder, const struct manifest_file *file, st
   if (!whole)
     rt_problem(problem, "%s: %zu bytes, but the manifest says %" PRIu64, path, mapping.size, file->sum.size);
   else if (!same)
-    tell_change(file, path, &mapping, problem);
+    report_change(file, path, &mapping, problem);
   rt_unmap(&mapping);
   return same || rt_help(problem, "%s", cure);
 }

@@ -111,7 +111,7 @@ static char *const *sources(const struct saver *saver) {
 
 bool rt_saver_writes(const struct saver *saver) {
   const struct accel_program *program = saver->program;
-  return rt_keeps_files(program) || (program->checkpoint.by_rank && rt_rank_along(program, ACCEL_DP_REPLICATE) == 0);
+  return rt_writes_files(program) || (program->checkpoint.by_rank && rt_rank_along(program, ACCEL_DP_REPLICATE) == 0);
 }
 
 static bool make_folder(const struct saver *saver, struct problem *problem) {
@@ -122,7 +122,7 @@ static bool make_folder(const struct saver *saver, struct problem *problem) {
 /* Where the next checkpoint goes; where ranks write their parts it is made for all, before one begins. */
 static bool choose_folder(struct saver *saver, int64_t step, struct problem *problem) {
   const struct accel_checkpoints *checkpoint = &saver->program->checkpoint;
-  if (rt_keeps_files(saver->program)) {
+  if (rt_writes_files(saver->program)) {
     int64_t number = checkpoint->automatic_naming ? saver->next++ : step;
     bool good = path_of(saver, number, saver->path, problem) && (!checkpoint->by_rank || make_folder(saver, problem));
     if (!good) saver->path[0] = '\0';
@@ -133,7 +133,7 @@ static bool choose_folder(struct saver *saver, int64_t step, struct problem *pro
 
 static bool write_now(struct saver *saver, char *const *arrays, struct problem *problem) {
   int64_t limit = saver->program->checkpoint.total_limit;
-  if (!rt_keeps_files(saver->program)) {
+  if (!rt_writes_files(saver->program)) {
     rt_checkpoint_write_part(saver->path, saver->program, arrays);
     return true;
   }
@@ -171,7 +171,7 @@ static bool begin_thread(struct saver *saver, void *(*work)(void *saver)) {
 /* Whether this rank writes a state, from a copy in the arena. */
 static bool is_copied(const struct saver *saver, int state) {
   bool sharded = rt_is_sharded(saver->program, state), by_rank = saver->program->checkpoint.by_rank;
-  return sharded ? by_rank : rt_keeps_files(saver->program);
+  return sharded ? by_rank : rt_writes_files(saver->program);
 }
 
 /* Visits the bytes that this rank has of a state: of weights that it has whole, those of its stage. */

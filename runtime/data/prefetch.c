@@ -71,7 +71,7 @@ bool rt_prefetch_start(struct prefetch *prefetch, const struct data *data, int64
   return rt_help(problem, "set data.prefetch: 0 in the job");
 }
 
-void rt_prefetch_tell(struct prefetch *prefetch, int64_t position) {
+void rt_prefetch_advance(struct prefetch *prefetch, int64_t position) {
   atomic_store_explicit(&prefetch->at, position, memory_order_relaxed);
 }
 

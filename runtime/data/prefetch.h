@@ -20,8 +20,8 @@ struct prefetch {
 /* Starts the thread, for training from mapped files. False with a problem. */
 bool rt_prefetch_start(struct prefetch *prefetch, const struct data *data, int64_t ahead, struct problem *problem);
 
-/* Tells where steps are. No system call. */
-void rt_prefetch_tell(struct prefetch *prefetch, int64_t position);
+/* The position that steps have reached. No system call. */
+void rt_prefetch_advance(struct prefetch *prefetch, int64_t position);
 
 void rt_prefetch_end(struct prefetch *prefetch);
 

@@ -64,7 +64,7 @@ static void note_holder(int file) {
   (void)noted; /* it is for messages alone */
 }
 
-static void tell_holder(int file, const char *folder, struct problem *problem) {
+static void report_holder(int file, const char *folder, struct problem *problem) {
   char holder[300] = "";
   ssize_t length = pread(file, holder, sizeof holder - 1, 0);
   for (ssize_t i = 0; i < length; i++)
@@ -87,7 +87,7 @@ static enum outcome take(const char *folder, struct problem *problem) {
   bool locked = fcntl(file, F_SETLK, &lock) == 0;
   int error = errno;
   if (!locked && error == EAGAIN) {
-    tell_holder(file, folder, problem);
+    report_holder(file, folder, problem);
     close(file);
     return HELD;
   }

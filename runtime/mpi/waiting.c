@@ -69,7 +69,7 @@ static void send_claim(const struct claim *own) {
   }
 }
 
-static bool is_ours_to_tell(struct claims *claims) {
+static bool is_ours_to_report(struct claims *claims) {
   look_for_claims(claims);
   claims->own.reports = claims->lowest.rank < 0;
   send_claim(&claims->own);
@@ -82,7 +82,7 @@ static noreturn void fail_late(const char *what) {
   struct problem problem;
   claims.own.rank = rt_world()->rank;
   snprintf(claims.own.what, sizeof claims.own.what, "%s", what);
-  if (!is_ours_to_tell(&claims)) rt_world_await_end(1);
+  if (!is_ours_to_report(&claims)) rt_world_await_end(1);
   rt_problem(&problem, "%s: another rank did not come within %.0f s", what, timeout);
   rt_help(
       &problem,

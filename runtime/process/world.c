@@ -8,7 +8,7 @@ bool rt_is_main(void) {
   return rt_world()->rank == 0;
 }
 
-bool rt_keeps_files(const struct accel_program *program) {
+bool rt_writes_files(const struct accel_program *program) {
   return rt_is_main() || (program->checkpoint.each_node && rt_world()->local_rank == 0);
 }
 

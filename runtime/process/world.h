@@ -126,6 +126,6 @@ bool rt_is_main(void);
 
 /* Whether it writes weights and checkpoints: the same one or, where each node has them, the first one of its machine.
  */
-bool rt_keeps_files(const struct accel_program *program);
+bool rt_writes_files(const struct accel_program *program);
 
 #endif

@@ -22,8 +22,8 @@ bool rt_input_start(struct accel_run *run, struct problem *problem) {
   struct input *input = &run->input;
   if (!rt_prefetch_start(&input->prefetch, &input->data, program->prefetch * program->batch_size, problem))
     return false;
-  rt_prefetch_tell(&input->prefetch,
-                   rt_accumulation_of(&input->accumulation, run->first_step).first * program->batch_size);
+  rt_prefetch_advance(&input->prefetch,
+                      rt_accumulation_of(&input->accumulation, run->first_step).first * program->batch_size);
   return true;
 }
 
@@ -70,7 +70,7 @@ struct loading {
 static struct loading batch_begins(struct accel_run *run, enum accel_split which, int64_t position, int64_t count) {
   struct loading loading = {position, count, rt_now()};
   if (which == ACCEL_TRAIN) {
-    rt_prefetch_tell(&run->input.prefetch, position);
+    rt_prefetch_advance(&run->input.prefetch, position);
   } else {
     struct eval_batch batch = rt_eval_batch(run, position / count);
     loading.first = batch.first;

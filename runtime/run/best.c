@@ -44,7 +44,7 @@ static uint32_t sum_of_file(const struct accel_run *run, const struct shards *sh
 }
 
 bool rt_best_save(const struct accel_run *run, struct stopping *stopping, struct problem *problem) {
-  if (!rt_keeps_files(run->program)) return true;
+  if (!rt_writes_files(run->program)) return true;
   stopping->known = sum_of_memory(run);
   return rt_save_mirror(run, evaluated(run), "best", problem);
 }
@@ -80,7 +80,7 @@ bool rt_best_restore(struct accel_run *run, struct problem *problem) {
 void accel_restore_best(struct accel_run *run, const int32_t state[4]) {
   struct problem problem;
   run->stopping.state = state;
-  if (rt_keeps_files(run->program) && !run->model.is_left && !rt_is_sharded(run->program, 0))
+  if (rt_writes_files(run->program) && !run->model.is_left && !rt_is_sharded(run->program, 0))
     (void)rt_best_restore(
         run, &problem); /* what cannot be is reported when weights are left, and what ranks divide is whole only then */
 }

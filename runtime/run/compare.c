@@ -31,7 +31,7 @@ static uint64_t sum_of_data(const struct data_files *source) {
 }
 
 /* The first rank that is not as rank 0, and in what. */
-static void tell_difference(const uint64_t *all, int ranks) {
+static void report_difference(const uint64_t *all, int ranks) {
   static const char *const what[] = {"job", "program", "training data", "evaluation data"};
   struct problem problem;
   for (int rank = 1; rank < ranks; rank++)
@@ -53,6 +53,6 @@ void rt_compare_ranks(const struct accel_program *program, const struct data *da
   rt_problem(&problem, "no memory to compare ranks");
   rt_world_require(all != NULL, &problem, 1);
   rt_world_gather(own, all, sizeof own);
-  tell_difference(all, ranks);
+  report_difference(all, ranks);
   free(all);
 }

@@ -116,7 +116,7 @@ static void note_first_step(struct accel_run *run, bool line_is_due) {
 }
 
 /* A checkpoint must not be ahead of the metrics, so what is saved comes between the two halves of a line. */
-static void tell(struct accel_run *run, struct figures *figures) {
+static void report_step(struct accel_run *run, struct figures *figures) {
   struct problem problem;
   figures->save_stall_ms = 1e3 * run->reports.stalled;
   run->reports.stalled = 0;
@@ -145,7 +145,7 @@ void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report 
   if (run->reports.watch->first_step_end == 0) note_first_step(run, line);
   struct figures figures = figures_of(run, at, report);
   if (line)
-    tell(run, &figures);
+    report_step(run, &figures);
   else if (accel_save_is_due(run, at) && run->saves.signal == 0)
     save_between_lines(run, &figures);
   else

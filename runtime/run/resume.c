@@ -34,7 +34,7 @@ static bool choose(struct accel_run *run, struct problem *problem) {
 /* The newest checkpoint that all nodes have, where each has its own: the newest of each, then the newest of each that
  * is no newer than the oldest of these, and so on. */
 static bool choose_common(struct accel_run *run, struct problem *problem) {
-  const bool keeps = rt_keeps_files(run->program);
+  const bool keeps = rt_writes_files(run->program);
   bool good = true;
   for (int64_t most = INT64_MAX;;) {
     int64_t own = -1;
@@ -51,7 +51,7 @@ static bool choose_common(struct accel_run *run, struct problem *problem) {
 
 /* Locks the folder that this process writes in. */
 static bool lock(const struct accel_run *run, struct problem *problem) {
-  if (!rt_keeps_files(run->program) || rt_lock_folder(run->project_dir, problem)) return true;
+  if (!rt_writes_files(run->program) || rt_lock_folder(run->project_dir, problem)) return true;
   if (run->program->checkpoint.each_node)
     rt_help(problem, "each node saves in a folder of its own: choose one that they do not share with --project-dir, or "
                      "set checkpoint.save_on_each_node: false");
@@ -67,7 +67,7 @@ bool rt_resume_choose(struct accel_run *run, struct problem *problem) {
   if (each_node) run->saves.saver.next = rt_world_largest(run->saves.saver.next);
   const bool good = each_node && strcmp(run->resumption.asked, "auto") == 0
                         ? choose_common(run, problem)
-                        : !rt_keeps_files(run->program) || choose(run, problem);
+                        : !rt_writes_files(run->program) || choose(run, problem);
   rt_world_require(good, problem, 1);
   rt_world_broadcast(run->resumption.folder, sizeof run->resumption.folder);
   return run->resumption.is_chosen = true;
@@ -138,7 +138,7 @@ bool rt_resume(struct accel_run *run, struct problem *problem) {
   return true;
 }
 
-void rt_resume_tell(const struct accel_run *run) {
+void rt_resume_report(const struct accel_run *run) {
   if (!run->resumption.continues) return;
   printf("resumes from %s, step %" PRId64 "%s%s\n", run->resumption.folder, run->first_step,
          run->resumption.changed[0] != '\0' ? ", with changes: " : "", run->resumption.changed);

@@ -23,6 +23,6 @@ bool rt_resume_choose(struct accel_run *run, struct problem *problem);
 bool rt_resume(struct accel_run *run, struct problem *problem);
 
 /* Prints from where the run resumes. */
-void rt_resume_tell(const struct accel_run *run);
+void rt_resume_report(const struct accel_run *run);
 
 #endif

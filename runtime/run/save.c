@@ -76,7 +76,7 @@ static void save_due(struct accel_run *run, int64_t at, double lr, struct saved 
   bool by_rank = run->program->checkpoint.by_rank, whole = has_checkpoint && !by_rank;
   bool ready = by_rank;
   if (whole || last) ready = rt_save_collect(run, whole ? STATES_ALL : STATES_LEFT, &problem);
-  const bool keeps = rt_keeps_files(run->program);
+  const bool keeps = rt_writes_files(run->program);
   if (has_checkpoint && (keeps || by_rank)) {
     bool good = ready && save_checkpoint(run, at, lr, !at_end, &problem);
     if (rt_is_main() && good)
@@ -112,7 +112,7 @@ void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
   run->saves.interrupted = true;
   bool by_rank = run->program->checkpoint.by_rank, is_saved = run->saves.newest_step == at;
   bool ready = is_saved || by_rank || rt_save_collect(run, STATES_ALL, &problem);
-  const bool keeps = rt_keeps_files(run->program);
+  const bool keeps = rt_writes_files(run->program);
   if (!keeps && !by_rank) return;
   if (rt_is_main()) rt_log_clear(&run->reports.log);
   bool saved =
@@ -128,7 +128,7 @@ void rt_end_saves(struct accel_run *run) {
   struct problem problem;
   if (!rt_saver_wait(&run->saves.saver, &problem)) rt_save_failed(run, &problem);
   if (run->model.weights == NULL || run->saves.interrupted) return;
-  const bool keeps = rt_keeps_files(run->program);
+  const bool keeps = rt_writes_files(run->program);
   if (rt_world_largest(keeps && !run->model.is_left) == 0) return;
   if (rt_is_sharded(run->program, 0) && !rt_save_collect(run, STATES_LEFT, &problem)) rt_fail(&problem, 1);
   if (keeps && !rt_leave_weights(run, &problem)) rt_fail(&problem, 1);

@@ -205,13 +205,13 @@ static void fill(struct accel_run *run, void *weights) {
   if (!rt_input_start(run, &problem)) rt_fail(&problem, 1);
   /* Only now, when nothing of the input can be wrong any more, the first file is written. */
   run->saves.newest_time = rt_now();
-  if (!rt_keeps_files(program)) return;
+  if (!rt_writes_files(program)) return;
   if (!open_files(run, &problem)) rt_fail(&problem, 1);
   run->saves.prints = rt_prints_of(&run->input.data);
   if (!rt_is_main()) return;
   run->saves.saver.metrics = run->reports.log.metrics;
   print_headline(run);
-  rt_resume_tell(run);
+  rt_resume_report(run);
 }
 
 void accel_fill_weights(struct accel_run *run, void *weights) {

@@ -84,7 +84,7 @@ static bool greeted(int socket, struct hello *hello, double deadline, struct pro
   return rt_hello_read(body, sizeof body, hello, problem);
 }
 
-static bool tell_missing(const struct peers *peers, struct problem *problem) {
+static bool report_missing(const struct peers *peers, struct problem *problem) {
   char missing[128] = "";
   int count = 0;
   for (int r = 1; r < peers->ranks; r++) {
@@ -143,7 +143,7 @@ static bool receive_ranks(struct peers *peers, int listening, struct hello *hell
   for (int left = CHANNELS * (peers->ranks - 1); left > 0;) {
     struct hello hello;
     int socket = rt_accept(listening, deadline);
-    if (socket < 0) return tell_missing(peers, problem);
+    if (socket < 0) return report_missing(peers, problem);
     if (!greeted(socket, &hello, deadline, problem)) { /* anyone may knock at a port */
       rt_warn("%s", problem->what);
       close(socket);

@@ -27,16 +27,16 @@ const struct world *rt_world(void) {
 
 /* ---- Ends ---- */
 
-static void tell_end(int peer, enum frame_kind kind, int status) {
+static void send_end(int peer, enum frame_kind kind, int status) {
   uint8_t head[FRAME_HEAD];
   const struct frame frame = {kind, (uint64_t)status, 0};
   rt_frame_write(&frame, head);
   rt_send_all(peers.sockets[peer][CHANNEL_LIFE], head, sizeof head, rt_now() + 1);
 }
 
-static void tell_all(enum frame_kind kind, int status, int but) {
+static void send_end_to_all(enum frame_kind kind, int status, int but) {
   for (int r = world.rank == 0 ? 1 : 0; r < peers.ranks; r++)
-    if (r != but) tell_end(r, kind, status);
+    if (r != but) send_end(r, kind, status);
 }
 
 /* One thread ends the process: whom it notifies ends too, and the other thread, which then finds that one gone, waits.
@@ -56,7 +56,7 @@ static bool hear(int peer) {
   if (is_whole && frame.kind == FRAME_LEAVE) return false;
   if (is_whole && frame.kind == FRAME_ABORT) {
     begin_end();
-    if (world.rank == 0) tell_all(FRAME_ABORT, (int)frame.number, peer);
+    if (world.rank == 0) send_end_to_all(FRAME_ABORT, (int)frame.number, peer);
     fflush(stdout);
     _exit((int)frame.number);
   }
@@ -64,7 +64,7 @@ static bool hear(int peer) {
   begin_end();
   fflush(stdout);
   fprintf(stderr, "rank %d: error: rank %d has ended without a word\n", world.rank, peer);
-  if (world.rank == 0) tell_all(FRAME_ABORT, 1, peer);
+  if (world.rank == 0) send_end_to_all(FRAME_ABORT, 1, peer);
   _exit(1);
 }
 
@@ -91,7 +91,7 @@ void rt_world_end(int status) {
   fflush(stderr);
   if (!joined || world.ranks == 1) exit(status);
   begin_end();
-  tell_all(FRAME_ABORT, status, -1);
+  send_end_to_all(FRAME_ABORT, status, -1);
   _exit(status); /* the device may be busy with what never ends: nothing is waited for */
 }
 
@@ -154,7 +154,7 @@ void rt_world_leave(void) {
   if (!joined) return;
   rt_world_largest(0); /* nobody is left alone in an operation */
   atomic_store(&is_leaving, true);
-  tell_all(FRAME_LEAVE, 0, -1);
+  send_end_to_all(FRAME_LEAVE, 0, -1);
   pthread_join(watcher, NULL);
   rt_peers_close(&peers);
   joined = false;

@@ -65,14 +65,14 @@ static int usual(const struct word *words, int ranks) {
   return best;
 }
 
-static bool tell_failure(struct accel_store *store, enum operation operation, int from) {
+static bool report_failure(struct accel_store *store, enum operation operation, int from) {
   const char *own = accel_store_error(store), *text = text_of(store, operation, own, from);
   rt_store_fail(store, "%s: rank %d had failed before: %s", rt_operation_name(operation), from, text);
   return false;
 }
 
-static bool tell_difference(struct accel_store *store, const struct word *words, enum operation operation,
-                            const char *of, int ranks) {
+static bool report_difference(struct accel_store *store, const struct word *words, enum operation operation,
+                              const char *of, int ranks) {
   int as = usual(words, ranks), other = 0;
   while (is_alike(&words[other], &words[as])) other++;
   if (words[other].operation != words[as].operation) {
@@ -100,8 +100,8 @@ static bool agree(struct accel_store *store, enum operation operation, const cha
   while (words[*first].operation != own.operation) ++*first;
   bool alike = true;
   for (int i = 1; i < ranks; i++) alike = alike && is_alike(&words[i], &words[0]);
-  bool good = failed < ranks ? tell_failure(store, operation, failed)
-                             : alike || tell_difference(store, words, operation, of, ranks);
+  bool good = failed < ranks ? report_failure(store, operation, failed)
+                             : alike || report_difference(store, words, operation, of, ranks);
   free(words);
   return good;
 }
