@@ -32,7 +32,7 @@ void accel_all_gather_bfloat16_parts(enum accel_axis axis, const uint16_t *x, ui
 void accel_all_gather_float16_parts(enum accel_axis axis, const uint16_t *x, uint16_t *y, size_t outer, size_t length);
 
 /* y[] becomes this rank's part of the sum of the ranks' wholes x[], added up in the order of the ranks; in 16 bits the
- * sum is rounded once. work[] is room for a whole. */
+ * sum is rounded once. work[] has space for a whole. */
 void accel_reduce_scatter_parts(enum accel_axis axis, const float *x, float *y, float *work, size_t outer,
                                 size_t length);
 
@@ -102,8 +102,8 @@ void accel_all_reduce_largest(enum accel_axis axis, double *values, size_t count
  * until accel_wait_collectives. Those in flight end in their order. */
 void accel_start_all_reduce(enum accel_axis axis, float *values, size_t count);
 
-/* The same with values that are rounded to `dtype`, float16 or bfloat16, and added up as such; `wire` is room for them
- * until accel_wait_collectives. */
+/* The same with values that are rounded to `dtype`, float16 or bfloat16, and added up as such; `wire` has space for
+ * them until accel_wait_collectives. */
 void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, float *values, uint16_t *wire,
                                size_t count);
 

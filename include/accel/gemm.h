@@ -25,7 +25,7 @@ struct accel_gemm {
   int batch_rank;          /* dimensions of the batch, 0 to 4 */
   int64_t batch[4];        /* their extents */
   int64_t y_step[4], a_step[4], b_step[4];
-  int64_t weights;                   /* above 0: b is one of so many weights, which are kept packed */
+  int64_t weights;                   /* above 0: b is one of so many weights, which stay packed */
   struct accel_primitive *primitive; /* the runtime's own: NULL where GEMMs are emulated */
   struct accel_packed *packed;       /* its own, too: NULL where no weights are packed */
 };
@@ -37,9 +37,9 @@ bool accel_open_gemm(struct accel_gemm *gemm);
 /* y = a b, or y += a b, of one of them. */
 void accel_multiply(const struct accel_gemm *gemm, void *y, const void *a, const void *b);
 
-/* Room, aligned to 64 bytes and kept by the program, for the packed weights of the GEMMs that are opened from then
+/* Storage, aligned to 64 bytes and owned by the program, for the packed weights of the GEMMs that are opened from then
  * on. A GEMM whose weights do not fit there multiplies by them as they are. */
-void accel_keep_packed(void *room, int64_t bytes);
+void accel_keep_packed(void *storage, int64_t bytes);
 
 /* Weights have changed: each is packed again by the first accel_multiply that meets it. */
 void accel_forget_packed(void);

@@ -57,7 +57,7 @@ struct accel_dealt_tensor {
   int number, count, together;
 };
 
-/* Of a pipeline: elements of the weights, `count` from `first` on, that a stage has. All ranks have room for all. */
+/* Of a pipeline: elements of the weights, `count` from `first` on, that a stage has. All ranks have space for all. */
 struct accel_stage_range {
   int stage;
   size_t first, count;

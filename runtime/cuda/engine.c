@@ -55,7 +55,7 @@ descriptor rt_describe(struct graph *graph, cudnnBackendDescriptorType_t type) {
   CHECK(cudnnBackendCreateDescriptor(type, &made));
   if (graph->n_made == sizeof graph->made / sizeof *graph->made) {
     struct problem problem;
-    rt_problem(&problem, "the graph of %s is larger than there is room for", graph->name);
+    rt_problem(&problem, "the graph of %s is larger than there is space for", graph->name);
     rt_fail(&problem, 1);
   }
   graph->made[graph->n_made++] = made;
@@ -146,7 +146,7 @@ static unsigned notes_of(struct graph *graph, descriptor config) {
 }
 
 /* The plan of one engine; NULL: it does not fit, or not this GPU. */
-static descriptor plan_of(struct accel_gpu_engine *engine, descriptor config, size_t room) {
+static descriptor plan_of(struct accel_gpu_engine *engine, descriptor config, size_t available) {
   struct graph *graph = &engine->graph;
   if (engine->avoided != 0 && (notes_of(graph, config) & engine->avoided) != 0) return NULL;
   descriptor plan = rt_describe(graph, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
@@ -155,7 +155,7 @@ static descriptor plan_of(struct accel_gpu_engine *engine, descriptor config, si
   rt_set_descriptor(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
   if (cudnnBackendFinalize(plan) != CUDNN_STATUS_SUCCESS) return NULL;
   CHECK(cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count, &bytes));
-  if ((size_t)bytes <= room) {
+  if ((size_t)bytes <= available) {
     engine->workspace = (size_t)bytes;
     return plan;
   }
@@ -180,11 +180,11 @@ static int64_t engines_of(struct graph *graph, descriptor operations, cudnnBacke
   return found < MOST_ENGINES ? found : MOST_ENGINES;
 }
 
-_Noreturn static void no_engine(const struct accel_gpu_engine *engine, size_t room) {
+_Noreturn static void no_engine(const struct accel_gpu_engine *engine, size_t available) {
   struct problem problem;
   if (engine->workspace > 0)
     rt_problem(&problem, "cuDNN's engines for %s work in %zu bytes or more, the plan has %zu left for them",
-               engine->graph.name, engine->workspace, room);
+               engine->graph.name, engine->workspace, available);
   else
     rt_problem(&problem, "cuDNN %zu has no engine for %s on this GPU", cudnnGetVersion(), engine->graph.name);
   rt_help(&problem, "%s", engine->graph.cure);
@@ -193,14 +193,14 @@ _Noreturn static void no_engine(const struct accel_gpu_engine *engine, size_t ro
 
 void rt_engine_ready(struct accel_gpu_engine *engine) {
   static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
-  size_t all = rt_cuda_device()->plan.workspace_bytes, room = all > engine->own ? all - engine->own : 0;
+  size_t all = rt_cuda_device()->plan.workspace_bytes, available = all > engine->own ? all - engine->own : 0;
   descriptor configs[MOST_ENGINES], operations = whole(&engine->graph);
   if (engine->own > all) engine->workspace = engine->own;
   for (int mode = 0; mode <= engine->falls_back && engine->plan == NULL && engine->own <= all; mode++) {
     int64_t found = engines_of(&engine->graph, operations, modes[mode], configs);
-    for (int64_t i = 0; i < found && engine->plan == NULL; i++) engine->plan = plan_of(engine, configs[i], room);
+    for (int64_t i = 0; i < found && engine->plan == NULL; i++) engine->plan = plan_of(engine, configs[i], available);
   }
-  if (engine->plan == NULL) no_engine(engine, room);
+  if (engine->plan == NULL) no_engine(engine, available);
   engine->next = engines;
   engines = engine;
 }

@@ -33,7 +33,7 @@ void rt_events_free(struct device_events *events) {
 /* ---- Names ---- */
 
 /* Of the C++ runtime, with which every program that has kernels is linked (Itanium C++ ABI, 3.4). */
-char *__cxa_demangle(const char *symbol, char *room, size_t *length, int *status);
+char *__cxa_demangle(const char *symbol, char *buffer, size_t *length, int *status);
 
 /* Up to the arguments, without a result's type and the program's namespace: "void device::f<4>(int)" is "f<4>". */
 char *rt_kernel_name(const char *symbol) {

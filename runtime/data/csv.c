@@ -142,7 +142,7 @@ static bool no_room(const struct reader *reader, int64_t rows) {
   return rt_problem(reader->problem, "%s: no memory for %" PRId64 " rows", reader->path, rows);
 }
 
-/* Makes room for one more row. */
+/* Makes space for one more row. */
 static bool grow(struct table *table, int64_t *capacity, const struct reader *reader, const char *text) {
   enum { FIRST_BYTES = 1 << 20 };
   if (table->rows < *capacity) return true;

@@ -14,10 +14,10 @@ static void put_word(uint8_t *at, uint64_t value, int bytes) {
 }
 
 bool rt_token_writer_open(struct token_writer *out, const char *path, int width, struct problem *problem) {
-  static const uint8_t room[HEADER_BYTES];
+  static const uint8_t zeros[HEADER_BYTES];
   *out = (struct token_writer){.width = width};
   if (!rt_writer_open(&out->writer, path, BY_RENAME, problem) ||
-      !rt_writer_add(&out->writer, room, sizeof room, problem))
+      !rt_writer_add(&out->writer, zeros, sizeof zeros, problem))
     return false;
   out->writer.checksums = rt_prefix_checksums_start(); /* the header comes last */
   return true;

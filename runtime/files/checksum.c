@@ -42,7 +42,7 @@ void rt_checksum_add(struct checksum *sum, const void *bytes, size_t size) {
   if (size == 0) return;
   sum->total += size;
   if (sum->n_rest > 0) {
-    size_t room = STRIPE - sum->n_rest, part = size < room ? size : room;
+    size_t space = STRIPE - sum->n_rest, part = size < space ? size : space;
     memcpy(sum->rest + sum->n_rest, at, part);
     sum->n_rest += part;
     at += part;

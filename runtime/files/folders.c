@@ -39,11 +39,11 @@ struct removal {
 static bool remove_entry(struct removal *removal, int in, const char *name, int depth);
 
 static bool remove_entries(struct removal *removal, DIR *directory, int depth) {
-  size_t length = removal->length, room = sizeof removal->path - length;
+  size_t length = removal->length, space = sizeof removal->path - length;
   for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-    int added = snprintf(removal->path + length, room, "/%s", entry->d_name);
-    if (added < 0 || (size_t)added >= room)
+    int added = snprintf(removal->path + length, space, "/%s", entry->d_name);
+    if (added < 0 || (size_t)added >= space)
       return rt_problem(removal->problem, "%.200s…: the path is too long", removal->path);
     removal->length = length + (size_t)added;
     if (!remove_entry(removal, dirfd(directory), entry->d_name, depth)) return false;

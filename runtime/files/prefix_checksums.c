@@ -6,7 +6,7 @@ struct prefix_checksums rt_prefix_checksums_start(void) {
   return (struct prefix_checksums){rt_checksum_start(), {.spacing = LEAST_SPACING}};
 }
 
-/* Every second mark goes, so that there is room again. */
+/* Every second mark is dropped, so that there is space again. */
 static void thin(struct marks *marks) {
   marks->count /= 2;
   for (int i = 0; i < marks->count; i++) marks->sums[i] = marks->sums[2 * i + 1];

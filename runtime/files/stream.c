@@ -108,7 +108,7 @@ static bool hand_over(struct stream *stream) {
 
 bool rt_stream_add(struct stream *stream, const void *bytes, size_t size) {
   for (const char *at = bytes; size > 0;) {
-    size_t room = BLOCK - stream->held, part = size < room ? size : room;
+    size_t space = BLOCK - stream->held, part = size < space ? size : space;
     memcpy(stream->blocks[stream->filling] + stream->held, at, part);
     stream->held += part;
     at += part;

@@ -39,12 +39,12 @@ bool rt_prompt_tokens(struct token_list *tokens, const char *what, const char *t
 
 /* All bytes of a file and a NUL; NULL with a problem. */
 static char *read_all(FILE *file, const char *path, size_t *length, struct problem *problem) {
-  size_t room = 1 << 16, count = 0;
-  char *bytes = malloc(room);
+  size_t capacity = 1 << 16, count = 0;
+  char *bytes = malloc(capacity);
   while (bytes != NULL) {
-    count += fread(bytes + count, 1, room - count - 1, file);
-    if (count < room - 1) break;
-    char *more = realloc(bytes, room *= 2);
+    count += fread(bytes + count, 1, capacity - count - 1, file);
+    if (count < capacity - 1) break;
+    char *more = realloc(bytes, capacity *= 2);
     if (more == NULL) free(bytes);
     bytes = more;
   }

@@ -46,7 +46,7 @@ void rt_cuda_unmap(struct cuda_device *device);
 /* Ends what accel_gpu_pin has begun. */
 void rt_cuda_unpin(struct cuda_device *device);
 
-/* Makes the rings; `staging` is room for the feed's pieces on the device. */
+/* Makes the rings; `staging` has space for the feed's pieces on the device. */
 void rt_cuda_rings_open(struct cuda_device *device, char *staging);
 void rt_cuda_rings_close(struct cuda_device *device);
 

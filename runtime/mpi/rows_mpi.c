@@ -26,17 +26,17 @@ static int start_of(const struct layout *layout, int rank, size_t group) {
 }
 
 /* Kept from call to call: MPI reads it until a collective has ended. */
-static int *room_for(size_t count) {
-  static int *room;
+static int *counts_of(size_t count) {
+  static int *counts;
   static size_t capacity;
-  if (count <= capacity) return room;
-  free(room);
-  room = malloc(count * sizeof *room);
+  if (count <= capacity) return counts;
+  free(counts);
+  counts = malloc(count * sizeof *counts);
   capacity = count;
   struct problem problem;
   rt_problem(&problem, "no memory to exchange the rows of %zu groups", count);
-  if (room == NULL) rt_fail(&problem, 1);
-  return room;
+  if (counts == NULL) rt_fail(&problem, 1);
+  return counts;
 }
 
 static struct layout layout_of(enum accel_axis axis, const int32_t *all, size_t groups) {
@@ -44,7 +44,7 @@ static struct layout layout_of(enum accel_axis axis, const int32_t *all, size_t 
   MPI_Comm_size(layout.channel, &layout.ranks);
   MPI_Comm_rank(layout.channel, &layout.own);
   layout.each = groups / (size_t)layout.ranks;
-  layout.firsts = room_for(2 * groups);
+  layout.firsts = counts_of(2 * groups);
   layout.counts = layout.firsts + groups;
   for (size_t e = 0; e < layout.each; e++)
     for (int rank = 0; rank < layout.ranks; rank++) {

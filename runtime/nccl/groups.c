@@ -43,7 +43,7 @@ bool rt_nccl_is_in_group(enum accel_axis axis, int rank) {
 /* ---- The arena ---- */
 
 /* NCCL then reads and writes there itself, and with windows of equal offsets all at once (NVLink SHARP); where it
- * cannot, it copies through rooms of its own. All ranks are answered alike. */
+ * cannot, it copies through buffers of its own. All ranks get the same answer. */
 static void register_arena(struct group *group) {
   const struct cuda_device *device = rt_cuda_device();
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)

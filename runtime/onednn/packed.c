@@ -30,13 +30,13 @@ struct accel_packed {
   struct weight *weights; /* NULL: none is packed */
 };
 
-/* What is left of the program's room; weights change between epochs. */
-static char *room;
+/* What is left of the program's storage; weights change between epochs. */
+static char *storage;
 static size_t room_left;
 static int64_t epoch = 1;
 
 void accel_keep_packed(void *given, int64_t bytes) {
-  room = given;
+  storage = given;
   room_left = (size_t)bytes;
 }
 
@@ -60,7 +60,7 @@ static dnnl_status_t make_reorder(dnnl_primitive_t *to, rt_described from, rt_de
   return status;
 }
 
-/* Slots for the weights, of the program's room. */
+/* Slots for the weights, of the program's storage. */
 static bool open_weights(struct accel_packed *to, const struct accel_gemm *p, rt_described plain,
                          rt_described working) {
   const size_t bytes = whole_lines(working), count = (size_t)p->weights;
@@ -70,11 +70,11 @@ static bool open_weights(struct accel_packed *to, const struct accel_gemm *p, rt
                                 rt_make_memory(&to->plain, plain) == dnnl_success);
   for (size_t i = 0; i < count && good; i++) {
     struct weight *weight = &to->weights[i];
-    weight->slot = room + i * bytes;
+    weight->slot = storage + i * bytes;
     good = dnnl_memory_create(&weight->working, working, rt_onednn_engine(), weight->slot) == dnnl_success;
   }
   if (!good) return false;
-  room += count * bytes;
+  storage += count * bytes;
   room_left -= count * bytes;
   return true;
 }
@@ -106,7 +106,7 @@ static bool open_packed(struct accel_packed *to, const struct accel_gemm *p, con
   return good;
 }
 
-/* Gives back one that could not be opened whole. It took nothing of the program's room. */
+/* Gives back one that could not be opened whole. It took nothing of the program's storage. */
 static void free_packed(struct accel_packed *packed, int64_t weights) {
   for (int i = 0; packed->part != NULL && i < packed->parts; i++) {
     dnnl_memory_destroy(packed->part[i].a);

@@ -8,7 +8,7 @@
 
 /* Makes a GEMM ready that states how many weights it has, or that is in parts and of 16 bits all through; NULL where
  * it is neither, its rows cannot be shared out evenly and no weight is packed, oneDNN has no layout of its own for
- * weights, or what accel_keep_packed gave has no room for them. */
+ * weights, or what accel_keep_packed gave has no space for them. */
 struct accel_packed *rt_open_packed(const struct accel_gemm *gemm);
 
 /* accel_multiply by it; false, and nothing is done: b is one weight more than were stated. */

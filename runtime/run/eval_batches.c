@@ -103,7 +103,7 @@ int64_t accel_eval_number(const struct accel_run *run, int64_t i) {
 
 /* ---- Their losses ---- */
 
-static void *room(size_t count, size_t size) {
+static void *zeros(size_t count, size_t size) {
   void *memory = calloc(count > 0 ? count : 1, size);
   if (memory != NULL) return memory;
   struct problem problem;
@@ -114,9 +114,9 @@ static void *room(size_t count, size_t size) {
 static int64_t begin(const struct accel_run *run, bool together) {
   int64_t batches = 0;
   if (evaluation.sums == NULL) {
-    evaluation.sums = room((size_t)own_parts(run), sizeof *evaluation.sums);
+    evaluation.sums = zeros((size_t)own_parts(run), sizeof *evaluation.sums);
     evaluation.score.n_classes = run->program->predicted_classes;
-    evaluation.score.classes = room((size_t)evaluation.score.n_classes, sizeof *evaluation.score.classes);
+    evaluation.score.classes = zeros((size_t)evaluation.score.n_classes, sizeof *evaluation.score.classes);
   }
   evaluation.together = together;
   evaluation.by_tree = run->program->round > 0;

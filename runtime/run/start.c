@@ -161,7 +161,7 @@ static bool read_parts(const struct accel_program *program, char *own, struct pr
   return shared;
 }
 
-/* Rank 0 makes the whole and deals it, where it is not read in parts. */
+/* Rank 0 makes the whole and distributes it, where it is not read in parts. */
 static bool fill_fresh_parts(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
   char **arrays = run->saves.saver.arrays, **own = run->saves.saver.own;

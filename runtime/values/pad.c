@@ -14,7 +14,7 @@ struct padding {
   int dim;
   double index;
   bool first;
-  int64_t *lengths; /* room for those of all ranks */
+  int64_t *lengths; /* space for those of all ranks */
 };
 
 static int64_t longest(const struct padding *how, int64_t own) {

@@ -256,8 +256,8 @@ static struct tensor_part entry_of(int state, int entry, size_t *own) {
   return part;
 }
 
-/* Room for a tensor: the whole of the largest, or with `part` what a rank has of it. */
-static char *room(size_t size, bool part) {
+/* A buffer for a tensor: the whole of the largest, or with `part` what a rank has of it. */
+static char *new_buffer(size_t size, bool part) {
   size_t most = 1;
   for (int i = 0; i < rank_program->n_tensors; i++) {
     size_t bytes = (part ? 1 : parts[i].ranks) * parts[i].pieces * parts[i].length * size;
@@ -305,7 +305,7 @@ static size_t piece_length(const struct tensor_part *part, size_t rank) {
 
 void rt_tensor_parts_collect(const struct accel_program *program, int state, const char *own, char *whole) {
   size_t size = rt_dtype_size(program->states[state].dtype), at;
-  char *piece = room(size, true);
+  char *piece = new_buffer(size, true);
   for (int i = 0; i < count_entries(state); i++) {
     const struct tensor_part entry = entry_of(state, i, &at), *part = &entry;
     for (size_t rank = 0; rank < part->ranks; rank++) {
@@ -320,7 +320,7 @@ void rt_tensor_parts_collect(const struct accel_program *program, int state, con
 
 void rt_tensor_parts_deal(const struct accel_program *program, int state, char *own, const char *whole) {
   size_t size = rt_dtype_size(program->states[state].dtype), at;
-  char *all = room(size, false), *piece = room(size, true);
+  char *all = new_buffer(size, false), *piece = new_buffer(size, true);
   for (int i = 0; i < count_entries(state); i++) {
     const struct tensor_part entry = entry_of(state, i, &at), *part = &entry;
     size_t length = part->length * size, bytes = part->ranks * part->pieces * length;
@@ -386,7 +386,7 @@ static bool read_entry(const struct accel_program *program, const struct weights
 
 bool rt_tensor_parts_read(const struct accel_program *program, const struct weights_file *file, char *own,
                           struct problem *problem) {
-  char *piece = room(sizeof(float), true);
+  char *piece = new_buffer(sizeof(float), true);
   bool good = true;
   for (int i = 0; good && i < count_entries(0); i++) good = read_entry(program, file, i, piece, own);
   free(piece);

@@ -38,7 +38,7 @@ static inline __attribute__((always_inline)) void accel_raise_highest(float high
     for (size_t i = 0; i < 32; i++) highest[i] = scores[j][i] > highest[i] ? scores[j][i] : highest[i];
 }
 
-/* y[columns] = attention of one query, times the scale, to keys `first` to `end` - 1; weights: room for `end` numbers.
+/* y[columns] = attention of one query, times the scale, to keys `first` to `end` - 1; weights: space for `end` numbers.
  */
 static inline __attribute__((always_inline)) void
 accel_attend_one(size_t columns, size_t first, size_t end, const float *restrict query, const float *restrict keys,

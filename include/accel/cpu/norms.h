@@ -10,7 +10,7 @@
 enum { ACCEL_NORM_CHUNK = 16384 }; /* elements whose squares are added up by one thread */
 
 /* The sum of the squares of scale * x[count], by chunks, so that it does not depend on the number of threads. sums:
- * room for one of each chunk. */
+ * space for one of each chunk. */
 static inline double accel_sum_of_squares(const float *x, size_t count, float scale, double *sums) {
   const size_t chunks = (count + ACCEL_NORM_CHUNK - 1) / ACCEL_NORM_CHUNK;
 #pragma omp parallel for if (chunks > 1)

@@ -53,7 +53,7 @@ ACCEL_POOL void accel_largest_in_line(size_t count, size_t kernel, size_t stride
 }
 
 /* Of each of `count` windows the largest element so far, the first of equal ones, and where it is in lines with their
- * padding: from row `row` of the plane on, of which the windows' first is `first`. line: room for one. */
+ * padding: from row `row` of the plane on, of which the windows' first is `first`. line: space for one. */
 ACCEL_POOL void accel_find_in_line(size_t size, size_t count, size_t kernel, size_t stride, size_t padding, bool first,
                                    const float *restrict from, size_t row, float *restrict line,
                                    float *restrict highest, uint32_t *restrict found) {

@@ -27,7 +27,7 @@ enum accel_stream_name { ACCEL_COMPUTE, ACCEL_TRAFFIC, ACCEL_FEED, ACCEL_PREFETC
 struct accel_gpu_plan {
   const char *const *architectures; /* the kernels' targets, "sm_80", "sm_90a"; NULL after the last */
   size_t arena_bytes; /* on the device; offset 0 to program->arena_bytes is what the host mirrors. The runtime's own
-                         room for `ahead` feeds comes on top */
+                         space for `ahead` feeds is added */
   size_t workspace_offset; /* in the arena: what the libraries work in, on the compute stream, from the first
                               multiple of 256 on */
   size_t workspace_bytes;

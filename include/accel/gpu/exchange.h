@@ -41,7 +41,7 @@ __device__ inline void accel_take_row(result *to, const type *from, const int32_
 }
 
 /* The sum of as many values, in a tree's order: those that are half their number apart first, then those a quarter
- * apart, and so on. It takes their room. */
+ * apart, and so on. It overwrites them. */
 template <int count, typename number> __device__ inline number accel_sum_by_tree(number values[count]) {
 #pragma unroll
   for (int half = count / 2; half > 0; half /= 2)

@@ -11,7 +11,7 @@
 
 /* Writes those positions of of[matrices][rows][choices], or their rows, where it is own_group, in the order of priority
  * into y[count] from `next` on. Of a matrix it takes at most `capacity`, where that is not 0, and marks in
- * late[position] whether there was no room: all first choices come first. A block of so many threads. */
+ * late[position] whether the capacity was exhausted: all first choices come first. A block of so many threads. */
 template <int threads, size_t matrices, size_t rows, size_t choices, bool of_rows, int32_t capacity, typename number>
 __device__ inline void accel_write_in_order(int32_t *y, uint32_t count, int32_t next, uint8_t *late, const number *of,
                                             number own_group) {
