@@ -131,7 +131,7 @@ struct jinja_value gradients_value(const struct program *program, enum gradient_
     int64_t length = shape_count(weight->parameter->shape);
     const enum placement_form form = weight->parameter->placement.form;
     if (weight->gradient < 0 || (set == GRADIENTS_WHOLE && form != PLACED_WHOLE)) continue;
-    if ((set == GRADIENTS_CUT && form != PLACED_SPLIT) || (set == GRADIENTS_DEALT && form != PLACED_DEALT)) continue;
+    if ((set == GRADIENTS_CUT && form != PLACED_SPLIT) || (set == GRADIENTS_EXPERT && form != PLACED_EXPERT)) continue;
     if (set == GRADIENTS_PARTIAL && !weight->parameter->partial_gradient) continue;
     if (set != GRADIENTS_ALL) length = arena_aligned(length * size) / size;
     struct table_row row = {.name = weight->path, .same = {length}, .steps = {weight->gradient / size}};

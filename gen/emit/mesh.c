@@ -170,7 +170,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_text(arena, value, "wire", alone || !dtype_is_bits16(wire) ? "" : dtype_enumerator(wire));
   set_text(arena, value, "wire_type", dtype_is_bits16(wire) ? dtype_short_name(wire) : "");
   jinja_set(arena, value, "tensor_parts", parts_value(program, PLACED_SPLIT));
-  jinja_set(arena, value, "dealt_tensors", parts_value(program, PLACED_DEALT));
+  jinja_set(arena, value, "expert_tensors", parts_value(program, PLACED_EXPERT));
   jinja_set(arena, value, "asked_axes", asked_axes_value(program));
   set_bool(arena, value, "divides_sequences", job_sequence_ranks(job) > 1);
   if (alone) return value;

@@ -250,15 +250,18 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_bool(arena, value, "own_gradients", shard_has_own_gradients(program));
   set_bool(arena, value, "exact_norm", job_has_tree(job));     /* the same however gradients are divided */
   set_bool(arena, value, "parts", weights_are_split(program)); /* weights, too, are there in part */
-  const bool deals = mesh_ranks(program, DIVIDES_EXPERTS) > 1, cuts = mesh_ranks(program, DIVIDES_TENSORS) > 1;
-  const bool splits = deals || cuts;
-  set_bool(arena, value, "splits_tensors", splits);
-  const enum axis split = mesh_dividing(program, cuts ? DIVIDES_TENSORS : DIVIDES_EXPERTS);
+  const bool splits_experts = mesh_ranks(program, DIVIDES_EXPERTS) > 1,
+             splits_tensors = mesh_ranks(program, DIVIDES_TENSORS) > 1;
+  const bool any = splits_experts || splits_tensors;
+  set_bool(arena, value, "splits_tensors", any);
+  const enum axis split = mesh_dividing(program, splits_tensors ? DIVIDES_TENSORS : DIVIDES_EXPERTS);
   set_text(arena, value, "split_along", axis_name(arena, split));
-  set_bool(arena, value, "deals_others", cuts && deals);
-  if (splits) {
-    jinja_set(arena, value, "split_gradients", gradients_value(program, cuts ? GRADIENTS_CUT : GRADIENTS_DEALT));
-    if (cuts && deals) jinja_set(arena, value, "dealt_gradients", gradients_value(program, GRADIENTS_DEALT));
+  set_bool(arena, value, "splits_experts", splits_tensors && splits_experts);
+  if (any) {
+    jinja_set(arena, value, "split_gradients",
+              gradients_value(program, splits_tensors ? GRADIENTS_CUT : GRADIENTS_EXPERT));
+    if (splits_tensors && splits_experts)
+      jinja_set(arena, value, "expert_gradients", gradients_value(program, GRADIENTS_EXPERT));
     jinja_set(arena, value, "whole_gradients", gradients_value(program, GRADIENTS_WHOLE));
   }
   jinja_set(arena, value, "first_ranges", stage_ranges_value(program, ranges));

@@ -76,7 +76,7 @@ static bool is_of(enum gradient_set set, const struct weight *weight) {
   if (weight->gradient < 0) return false;
   if (set == GRADIENTS_PARTIAL) return weight->parameter->partial_gradient;
   static const enum placement_form forms[] = {
-      [GRADIENTS_CUT] = PLACED_SPLIT, [GRADIENTS_DEALT] = PLACED_DEALT, [GRADIENTS_WHOLE] = PLACED_WHOLE};
+      [GRADIENTS_CUT] = PLACED_SPLIT, [GRADIENTS_EXPERT] = PLACED_EXPERT, [GRADIENTS_WHOLE] = PLACED_WHOLE};
   return set == GRADIENTS_ALL || weight->parameter->placement.form == forms[set];
 }
 
@@ -144,13 +144,13 @@ static void push_stage_set(const struct program *program, enum gradient_set set,
   static const struct stage_table names = {"rows", "first", "counted"};
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
-  const struct parameter dealt = {.placement.form = PLACED_DEALT, .axis = (int)axis};
+  const struct parameter expert = {.placement.form = PLACED_EXPERT, .axis = (int)axis};
   set_gradients(program, set, value, names);
   set_text(arena, value, "name", arena_printf(arena, "%sstage", stages));
   set_text(arena, value, "stages", stages);
   set_text(arena, value, "axis", axis_name(arena, axis));
   jinja_set(arena, value, "along",
-            axis_names_value(arena, summed_along(program, set == GRADIENTS_DEALT ? &dealt : NULL)));
+            axis_names_value(arena, summed_along(program, set == GRADIENTS_EXPERT ? &expert : NULL)));
   jinja_push(arena, list, value);
 }
 
@@ -159,7 +159,7 @@ struct jinja_value stage_gradients_value(const struct program *program) {
   const enum axis tensors = mesh_dividing(program, DIVIDES_TENSORS), experts = mesh_dividing(program, DIVIDES_EXPERTS);
   if (program->ranks.pipeline.stages == 0) return list;
   if (tensors != AXES) push_stage_set(program, GRADIENTS_CUT, "split_", tensors, list);
-  if (experts != AXES) push_stage_set(program, GRADIENTS_DEALT, "dealt_", experts, list);
+  if (experts != AXES) push_stage_set(program, GRADIENTS_EXPERT, "expert_", experts, list);
   push_stage_set(program, tensors == AXES && experts == AXES ? GRADIENTS_ALL : GRADIENTS_WHOLE, "",
                  mesh_dividing(program, DIVIDES_LAYERS), list);
   return list;

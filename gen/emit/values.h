@@ -53,7 +53,7 @@ struct jinja_value tensors_value(const struct program *program);
 /* The gradients of parameters, by the first element and how many: a table (gen/emit/rows.h). Those that ranks have a
  * part of, and those that each has whole, are with what pads them; where ranks along dp_shard divide them further,
  * their flat ranges come first. */
-enum gradient_set { GRADIENTS_ALL, GRADIENTS_CUT, GRADIENTS_DEALT, GRADIENTS_WHOLE, GRADIENTS_PARTIAL };
+enum gradient_set { GRADIENTS_ALL, GRADIENTS_CUT, GRADIENTS_EXPERT, GRADIENTS_WHOLE, GRADIENTS_PARTIAL };
 struct jinja_value gradients_value(const struct program *program, enum gradient_set set);
 
 /* The flat range that has an element of the gradients; of a pipeline, the one of a stage. */

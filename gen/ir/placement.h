@@ -14,7 +14,7 @@ enum placement_form {
   PLACED_PARTIAL, /* each rank has a tensor of the whole's shape, and their sum is the whole */
   PLACED_MEAN,    /* each rank has a number, and their mean is the whole */
   PLACED_SORTED,  /* each rank has rows of its own part alone, in an order of its own */
-  PLACED_DEALT    /* of tensors that differ in a number of their names each rank has some */
+  PLACED_EXPERT   /* of tensors that differ in a number of their names each rank has some */
 };
 
 /* SPLIT: dimension `dim` is `blocks` equal blocks in a row, and a rank has its part of each block, in the order of the

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gen/program/dealt.h"
+#include "gen/program/experts.h"
 #include "gen/program/match.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/sharding.h"
@@ -219,7 +219,7 @@ bool plan_groups(struct program *program, struct diagnostics *diags) {
   if (program->kind != PROGRAM_TRAIN || !has_tables(program)) return true;
   for (int g = 0; g < job->optimizer.n_groups; g++)
     name_pattern_check(job->optimizer.groups[g].match, job->optimizer.groups[g].where, diags);
-  if (diags->errors > 0 || !check_dealt_names(program, group_of, where_of_group, diags)) return false;
+  if (diags->errors > 0 || !check_expert_names(program, group_of, where_of_group, diags)) return false;
   for (int g = 0; g < job->optimizer.n_groups; g++) good = check_group(program, g, diags) && good;
   for (int k = 0; k == 0 || k < program->ranks.pipeline.ranks; k++) add_weights(&sharing, sorted, k);
   program->optimizer.scratch = optimizer_scratch(program);

@@ -1,7 +1,7 @@
 #include "gen/plan/start.h"
 
 #include "gen/program/adapters.h"
-#include "gen/program/dealt.h"
+#include "gen/program/experts.h"
 #include "gen/program/match.h"
 
 /* The first pattern that matches a name; -1: none. */
@@ -27,7 +27,7 @@ bool plan_start(struct program *program, struct diagnostics *diags) {
     program->weights->items[i].fresh = is_fresh(job, program->weights->items[i].path);
     ARENA_PUSH(program->arena, names, program->weights->items[i].path);
   }
-  if (!check_dealt_names(program, pattern_of_fresh, where_of_fresh, diags)) return false;
+  if (!check_expert_names(program, pattern_of_fresh, where_of_fresh, diags)) return false;
   for (int i = 0; i < job->model.n_fresh; i++) {
     const struct named *pattern = &job->model.fresh[i];
     bool matches = false;

@@ -41,7 +41,7 @@ struct axes summed_along(const struct program *program, const struct parameter *
   if (mesh->shards != AXES) axes.items[axes.count++] = mesh->shards;
   for (int i = 0; i < mesh->batches.count; i++) {
     const enum axis axis = mesh->batches.items[i];
-    const bool others = parameter != NULL && parameter->placement.form == PLACED_DEALT && parameter->axis == (int)axis;
+    const bool others = parameter != NULL && parameter->placement.form == PLACED_EXPERT && parameter->axis == (int)axis;
     if (axis != mesh->shards && !others) axes.items[axes.count++] = axis;
   }
   return axes;

@@ -183,7 +183,7 @@ struct program_figures {
   int64_t n_frozen;             /* elements of parameters that are not trained */
   int64_t n_parameters, n_tied; /* elements; names that are used more than once */
   int n_split;                  /* parameters of which ranks have parts, or in place of which they have others */
-  int n_dealt;                  /* of these: in place of which others have others */
+  int n_expert_weights;         /* of these: in place of which others have others */
   int64_t own_elements;         /* of parameters on one rank */
   double flops_per_step, matmul_flops_per_step;
   struct memory_bytes bytes;

@@ -51,7 +51,7 @@ struct accel_tensor_part {
  * its name between dots, counted from the end, is a number: rank r has the tensor whose number is r * count larger, and
  * the tensor's own row is that of rank 0. `together` such tensors in a row, this one among them, are followed by those
  * of rank 1 and so on where one rank has all. */
-struct accel_dealt_tensor {
+struct accel_expert_tensor {
   int tensor; /* its row */
   enum accel_axis axis;
   int number, count, together;
@@ -265,8 +265,8 @@ struct accel_program {
   int n_layers;
   const struct accel_tensor_part *tensor_parts; /* of the tensors that ranks divide */
   int n_tensor_parts;
-  const struct accel_dealt_tensor *dealt_tensors; /* of the tensors that each rank has others of, in their order */
-  int n_dealt_tensors;
+  const struct accel_expert_tensor *expert_tensors; /* of the tensors that each rank has others of, in their order */
+  int n_expert_tensors;
   const struct accel_stage_range *stages; /* of ranks that have some layers each */
   int n_stages;
   const struct accel_gradient *gradients; /* of each tensor; NULL: unused */

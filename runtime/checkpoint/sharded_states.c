@@ -58,12 +58,12 @@ static size_t row_bytes(const struct accel_program *program, int row, size_t siz
   return (of->shard_size * ((size_t)program->mesh[ACCEL_DP_SHARD] - 1) + of->last) * size;
 }
 
-void rt_sharded_deal(const struct accel_program *program, int which, char *own, const char *whole) {
+void rt_sharded_scatter(const struct accel_program *program, int which, char *own, const char *whole) {
   size_t size = rt_dtype_size(program->states[which].dtype);
   size_t shards = (size_t)program->mesh[ACCEL_DP_SHARD], shard = (size_t)rt_rank_along(program, ACCEL_DP_SHARD);
   size_t most = 0;
   if (rt_divides_tensors(program)) {
-    rt_tensor_parts_deal(program, which, own, whole);
+    rt_tensor_parts_scatter(program, which, own, whole);
     return;
   }
   for (int k = 0; k < program->sharding.n_rows; k++) {

@@ -23,6 +23,6 @@ void rt_sharded_collect(const struct accel_program *program, char *const *own, c
                         enum state_set states);
 
 /* Gives each rank what is its of state `which`, from the array of that rank; all ranks call it. */
-void rt_sharded_deal(const struct accel_program *program, int which, char *own, const char *whole);
+void rt_sharded_scatter(const struct accel_program *program, int which, char *own, const char *whole);
 
 #endif

@@ -130,7 +130,7 @@ bool rt_resume(struct accel_run *run, struct problem *problem) {
     if (!rt_is_sharded(program, i) && !program->checkpoint.each_node)
       rt_world_broadcast(run->saves.saver.arrays[i], rt_state_bytes(&program->states[i]));
     else if (rt_is_sharded(program, i) && !in_parts)
-      rt_sharded_deal(program, i, run->saves.saver.own[i], run->saves.saver.arrays[i]);
+      rt_sharded_scatter(program, i, run->saves.saver.own[i], run->saves.saver.arrays[i]);
   rt_sharded_close(program, run->saves.saver.arrays);
   run->resumption.continues = true;
   run->first_step = what.step;

@@ -171,7 +171,7 @@ static bool fill_fresh_parts(struct accel_run *run, struct problem *problem) {
   if (good && rt_is_main() && program->start.path != NULL)
     good = rt_weights_load(program, program->start.path, arrays[0], problem);
   rt_world_require(good, problem, 1);
-  rt_sharded_deal(program, 0, own[0], arrays[0]);
+  rt_sharded_scatter(program, 0, own[0], arrays[0]);
   rt_sharded_close(program, arrays);
   return true;
 }

@@ -186,16 +186,16 @@ static bool expand_parts(const struct accel_program *program, struct accel_progr
   return good;
 }
 
-static bool expand_dealt(const struct accel_program *program, struct accel_program *whole) {
-  struct table table = {program->dealt_tensors, sizeof *program->dealt_tensors, program->n_dealt_tensors};
-  if (program->n_dealt_tensors == 0) return true;
-  struct entry *entries = entries_of(program, &table, &whole->n_dealt_tensors);
-  struct accel_dealt_tensor *dealt = calloc((size_t)whole->n_dealt_tensors + 1, sizeof *dealt);
-  whole->dealt_tensors = dealt;
-  bool good = entries != NULL && dealt != NULL;
-  for (int i = 0; good && i < whole->n_dealt_tensors; i++) {
-    dealt[i] = program->dealt_tensors[entries[i].row];
-    dealt[i].tensor = position_of(program, dealt[i].tensor, entries[i].layer);
+static bool expand_experts(const struct accel_program *program, struct accel_program *whole) {
+  struct table table = {program->expert_tensors, sizeof *program->expert_tensors, program->n_expert_tensors};
+  if (program->n_expert_tensors == 0) return true;
+  struct entry *entries = entries_of(program, &table, &whole->n_expert_tensors);
+  struct accel_expert_tensor *expert = calloc((size_t)whole->n_expert_tensors + 1, sizeof *expert);
+  whole->expert_tensors = expert;
+  bool good = entries != NULL && expert != NULL;
+  for (int i = 0; good && i < whole->n_expert_tensors; i++) {
+    expert[i] = program->expert_tensors[entries[i].row];
+    expert[i].tensor = position_of(program, expert[i].tensor, entries[i].layer);
   }
   free(entries);
   return good;
@@ -224,7 +224,7 @@ const struct accel_program *rt_layers_expand(const struct accel_program *program
   if (program->n_layers == 0) return program;
   whole = *program;
   whole.n_layers = 0;
-  if (expand_tensors(program, &whole) && expand_parts(program, &whole) && expand_dealt(program, &whole) &&
+  if (expand_tensors(program, &whole) && expand_parts(program, &whole) && expand_experts(program, &whole) &&
       expand_gradients(program, &whole) && expand_states(program, &whole) &&
       expand_list(program, &whole.start.fresh, &whole.start.n_fresh) &&
       expand_list(program, &whole.adapters.whole, &whole.adapters.n_whole) && expand_adapters(program, &whole.adapters))

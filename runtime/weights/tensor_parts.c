@@ -2,7 +2,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/process/world.h"
-#include "runtime/weights/dealt.h"
+#include "runtime/weights/experts.h"
 #include "runtime/weights/safetensors.h"
 #include "runtime/weights/sharded_rows.h"
 
@@ -68,13 +68,13 @@ static size_t add_whole(struct joining *joining, const struct accel_tensor *tens
 }
 
 /* Adds the tensors from `first` up to `end` of each rank, rank by rank. */
-static bool add_dealt(const struct accel_program *program, int first, int end, struct joining *joining) {
-  enum accel_axis axis = rt_dealt_of(program, first)->axis;
+static bool add_experts(const struct accel_program *program, int first, int end, struct joining *joining) {
+  enum accel_axis axis = rt_expert_tensor_of(program, first)->axis;
   for (int rank = 0; rank < program->mesh[axis]; rank++)
     for (int i = first; i < end; i++) {
       struct tensor_part *part = &parts[i];
       struct accel_tensor tensor = program->tensors[i];
-      tensor.name = rt_dealt_name(rt_dealt_of(program, i), tensor.name, rank);
+      tensor.name = rt_expert_name(rt_expert_tensor_of(program, i), tensor.name, rank);
       if (tensor.name == NULL) return false;
       int position = joining->count;
       size_t at = add_whole(joining, &tensor);
@@ -90,10 +90,10 @@ static bool add_dealt(const struct accel_program *program, int first, int end, s
 static bool add_tensors(const struct accel_program *program, const struct accel_tensor *own, struct joining *joining) {
   bool good = true;
   for (int i = 0, end; good && i < program->n_tensors; i = end) {
-    const struct accel_dealt_tensor *dealt = rt_dealt_of(program, i);
-    end = i + (dealt != NULL ? dealt->together : 1);
-    if (dealt != NULL) {
-      good = add_dealt(program, i, end, joining);
+    const struct accel_expert_tensor *expert = rt_expert_tensor_of(program, i);
+    end = i + (expert != NULL ? expert->together : 1);
+    if (expert != NULL) {
+      good = add_experts(program, i, end, joining);
       continue;
     }
     parts[i].position = joining->count;
@@ -115,7 +115,7 @@ static uint64_t stages_of(const struct accel_program *program, const struct acce
 
 static int whole_count(const struct accel_program *program) {
   int count = program->n_tensors;
-  for (int i = 0; i < program->n_dealt_tensors; i++) count += program->mesh[program->dealt_tensors[i].axis] - 1;
+  for (int i = 0; i < program->n_expert_tensors; i++) count += program->mesh[program->expert_tensors[i].axis] - 1;
   return count;
 }
 
@@ -219,7 +219,7 @@ static bool join_states(const struct accel_program *program, struct accel_progra
 }
 
 bool rt_divides_tensors(const struct accel_program *program) {
-  return program->n_tensor_parts > 0 || program->n_dealt_tensors > 0 || program->n_stages > 0;
+  return program->n_tensor_parts > 0 || program->n_expert_tensors > 0 || program->n_stages > 0;
 }
 
 const struct accel_program *rt_tensor_parts_join(const struct accel_program *program, struct problem *problem) {
@@ -288,7 +288,7 @@ static bool is_here(const struct accel_program *program, const struct tensor_par
 }
 
 bool rt_tensor_is_here(const struct accel_program *program, int tensor, bool first) {
-  if (first && rt_dealt_of(program, tensor) == NULL && rt_rank_along(program, ACCEL_EP) > 0) return false;
+  if (first && rt_expert_tensor_of(program, tensor) == NULL && rt_rank_along(program, ACCEL_EP) > 0) return false;
   if (program->n_stages == 0) return true;
   return first ? first_stage(&parts[tensor]) == rt_rank_along(program, ACCEL_PP) : is_here(program, &parts[tensor]);
 }
@@ -318,7 +318,7 @@ void rt_tensor_parts_collect(const struct accel_program *program, int state, con
   free(piece);
 }
 
-void rt_tensor_parts_deal(const struct accel_program *program, int state, char *own, const char *whole) {
+void rt_tensor_parts_scatter(const struct accel_program *program, int state, char *own, const char *whole) {
   size_t size = rt_dtype_size(program->states[state].dtype), at;
   char *all = new_buffer(size, false), *piece = new_buffer(size, true);
   for (int i = 0; i < count_entries(state); i++) {

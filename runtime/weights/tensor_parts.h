@@ -27,7 +27,7 @@ bool rt_tensor_is_here(const struct accel_program *program, int tensor, bool fir
 /* Collects what the ranks have of a divided state, `own`, into `whole` of rank 0 (NULL on the others), or gives each
  * rank its own. All ranks call it. */
 void rt_tensor_parts_collect(const struct accel_program *program, int state, const char *own, char *whole);
-void rt_tensor_parts_deal(const struct accel_program *program, int state, char *own, const char *whole);
+void rt_tensor_parts_scatter(const struct accel_program *program, int state, char *own, const char *whole);
 
 /* Fills this rank's parts of the weights, `own`, with what a file has of these, and reads no more of it than that. What
  * the job initializes is made whole first, in memory that is freed. A problem: there is none for it. */

@@ -2,7 +2,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/process/world.h"
-#include "runtime/weights/dealt.h"
+#include "runtime/weights/experts.h"
 #include "runtime/weights/safetensors.h"
 #include "runtime/weights/sharded_rows.h"
 #include "runtime/weights/tensor_parts.h"
@@ -102,9 +102,9 @@ bool rt_tensors_of_state(struct tensor_list *list, const struct accel_program *p
 /* The name of what this rank has of a parameter, or in its place. */
 static char *name_here(const struct accel_program *program, const struct accel_state *state, int parameter) {
   const char *name = program->tensors[parameter].name;
-  const struct accel_dealt_tensor *dealt = rt_dealt_of(program, parameter);
-  if (dealt == NULL) return name_of(state, name);
-  char *own = rt_dealt_name(dealt, name, rt_rank_along(program, dealt->axis));
+  const struct accel_expert_tensor *expert = rt_expert_tensor_of(program, parameter);
+  if (expert == NULL) return name_of(state, name);
+  char *own = rt_expert_name(expert, name, rt_rank_along(program, expert->axis));
   char *made = own != NULL ? name_of(state, own) : NULL;
   free(own);
   return made;

@@ -60,7 +60,7 @@ void rt_trained_read(const struct accel_program *program, const char *path, void
       !rt_is_main() || whole != NULL || rt_problem(&problem, "no memory for the whole of tensors that ranks divide");
   good = good && (!rt_is_main() || rt_weights_load_trained(program, path, whole, &problem));
   rt_world_require(good, &problem, 1);
-  rt_tensor_parts_deal(program, 0, weights, whole);
+  rt_tensor_parts_scatter(program, 0, weights, whole);
   free(whole);
 }
 

@@ -86,7 +86,7 @@ static void states_of_parameters_are_divided(void **state) {
 }
 
 /* Where the first rank's elements are in the whole's array: those of tensors, which are some of OWN. */
-static int places(int *own, int *whole) {
+static int positions(int *own, int *whole) {
   static const int columns[] = {0, 1, 4, 5, 8, 9}; /* of 12, of three blocks of four */
   int n = 0;
   for (int i = 0; i < 5; i++) own[n] = i, whole[n++] = i;
@@ -101,9 +101,9 @@ static int places(int *own, int *whole) {
 static void a_rank_gets_its_part_of_each_piece(void **state) {
   (void)state;
   float whole[WHOLE], own[OWN] = {0};
-  int from[WHOLE], to[WHOLE], count = places(to, from), filled = 0;
+  int from[WHOLE], to[WHOLE], count = positions(to, from), filled = 0;
   for (int i = 0; i < WHOLE; i++) whole[i] = (float)(1 + i);
-  rt_tensor_parts_deal(joined(), 0, (char *)own, (const char *)whole);
+  rt_tensor_parts_scatter(joined(), 0, (char *)own, (const char *)whole);
   for (int i = 0; i < count; i++) assert_true(own[to[i]] == whole[from[i]]);
   for (int i = 0; i < OWN; i++) filled += own[i] != 0;
   assert_int_equal(filled, count);
@@ -126,7 +126,7 @@ static void padding_is_no_part_of_the_whole(void **state) {
   float elements[48], own[32];
   for (int i = 0; i < 48; i++) elements[i] = (float)(1 + i);
   for (int i = 0; i < 32; i++) own[i] = -1;
-  rt_tensor_parts_deal(whole, 0, (char *)own, (const char *)elements);
+  rt_tensor_parts_scatter(whole, 0, (char *)own, (const char *)elements);
   for (int i = 0; i < 12; i++) assert_true(own[i] == elements[i]);
   for (int i = 0; i < 6; i++) assert_true(own[16 + i] == elements[32 + i / 3 * 4 + i % 3]);
 }
@@ -135,7 +135,7 @@ static void padding_is_no_part_of_the_whole(void **state) {
 static void a_rank_gives_it_back(void **state) {
   (void)state;
   uint16_t whole[WHOLE] = {0}, own[OWN];
-  int from[WHOLE], to[WHOLE], count = places(from, to);
+  int from[WHOLE], to[WHOLE], count = positions(from, to);
   for (int i = 0; i < OWN; i++) own[i] = (uint16_t)(1 + i);
   rt_tensor_parts_collect(joined(), 1, (const char *)own, (char *)whole);
   for (int i = 0; i < count; i++) assert_int_equal(whole[to[i]], own[from[i]]);
@@ -147,7 +147,7 @@ static void slices_get_their_parts(void **state) {
   float whole[WHOLE], own[16] = {0}, back[WHOLE] = {0};
   static const int from[] = {48, 49, 50, 54, 55, 56, 112}, to[] = {0, 1, 2, 3, 4, 5, 8};
   for (int i = 0; i < WHOLE; i++) whole[i] = (float)(1 + i);
-  rt_tensor_parts_deal(joined(), 2, (char *)own, (const char *)whole);
+  rt_tensor_parts_scatter(joined(), 2, (char *)own, (const char *)whole);
   for (int i = 0; i < 7; i++) assert_true(own[to[i]] == whole[from[i]]);
   rt_tensor_parts_collect(joined(), 2, (const char *)own, (char *)back);
   for (int i = 0; i < 7; i++) assert_true(back[from[i]] == whole[from[i]]);
@@ -160,13 +160,13 @@ static void a_rank_gets_its_shards_of_its_part(void **state) {
   static struct accel_program sharded;
   struct problem problem;
   float whole[WHOLE], own[40] = {0}, back[WHOLE] = {0};
-  int from[WHOLE], to[WHOLE], count = places(to, from), filled = 0;
+  int from[WHOLE], to[WHOLE], count = positions(to, from), filled = 0;
   sharded = program;
   sharded.mesh[ACCEL_DP_SHARD] = 2;
   sharded.sharding = (struct accel_sharding){.rows = rows, .n_rows = 2, .whole = OWN, .first_state = 0, .n_states = 1};
   const struct accel_program *all = rt_tensor_parts_join(&sharded, &problem);
   for (int i = 0; i < WHOLE; i++) whole[i] = (float)(1 + i);
-  rt_tensor_parts_deal(all, 0, (char *)own, (const char *)whole);
+  rt_tensor_parts_scatter(all, 0, (char *)own, (const char *)whole);
   rt_tensor_parts_collect(all, 0, (const char *)own, (char *)back);
   for (int i = 0; i < count; i++) {
     int at = to[i] < 8 ? 32 + to[i] : to[i] >= 16 && to[i] < 48 ? to[i] - 16 : -1;
@@ -183,7 +183,7 @@ static void a_rank_reads_no_more_than_its_part(void **state) {
   (void)state;
   const struct accel_program *all = joined();
   const size_t page = (size_t)sysconf(_SC_PAGESIZE), half = 12 * sizeof(float);
-  float whole[WHOLE], own[OWN] = {0}, dealt[OWN] = {0};
+  float whole[WHOLE], own[OWN] = {0}, scattered[OWN] = {0};
   struct stored_tensor stored[5];
   const struct stored_tensor *matched[5];
   struct problem problem;
@@ -200,9 +200,9 @@ static void a_rank_reads_no_more_than_its_part(void **state) {
   stored[1].bytes = guarded + page - half;
   matched[4] = NULL; /* the job initializes it: with ones */
   whole[all->tensors[4].offset / sizeof(float)] = 1;
-  rt_tensor_parts_deal(all, 0, (char *)dealt, (const char *)whole);
+  rt_tensor_parts_scatter(all, 0, (char *)scattered, (const char *)whole);
   assert_true(rt_tensor_parts_read(all, &(struct weights_file){.matched = matched}, (char *)own, &problem));
-  assert_memory_equal(own, dealt, sizeof own);
+  assert_memory_equal(own, scattered, sizeof own);
   assert_int_equal(mprotect(guarded + page, page, PROT_READ | PROT_WRITE), 0);
   free(room);
 }
@@ -210,7 +210,7 @@ static void a_rank_reads_no_more_than_its_part(void **state) {
 /* Two ranks have two of four experts each, whose weights a model names expert by expert, and two of four tables. */
 static void tensors_of_other_ranks_follow_in_the_model_s_order(void **state) {
   (void)state;
-  static const struct accel_tensor dealt[] = {
+  static const struct accel_tensor with_experts[] = {
       {"norm", 0, 1, {2}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
       {"h.0.experts.0.in", 64, 1, {3}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
       {"h.0.experts.0.out", 128, 1, {5}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
@@ -219,9 +219,9 @@ static void tensors_of_other_ranks_follow_in_the_model_s_order(void **state) {
       {"table.0", 320, 1, {1}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
       {"table.1", 384, 1, {1}, ACCEL_ONES, 0, 0, ACCEL_FLOAT32},
   };
-  static const struct accel_dealt_tensor places[] = {{1, ACCEL_EP, 1, 2, 4}, {2, ACCEL_EP, 1, 2, 4},
-                                                     {3, ACCEL_EP, 1, 2, 4}, {4, ACCEL_EP, 1, 2, 4},
-                                                     {5, ACCEL_EP, 0, 2, 2}, {6, ACCEL_EP, 0, 2, 2}};
+  static const struct accel_expert_tensor experts[] = {{1, ACCEL_EP, 1, 2, 4}, {2, ACCEL_EP, 1, 2, 4},
+                                                       {3, ACCEL_EP, 1, 2, 4}, {4, ACCEL_EP, 1, 2, 4},
+                                                       {5, ACCEL_EP, 0, 2, 2}, {6, ACCEL_EP, 0, 2, 2}};
   static const char *const names[] = {"norm",
                                       "h.0.experts.0.in",
                                       "h.0.experts.0.out",
@@ -239,11 +239,11 @@ static void tensors_of_other_ranks_follow_in_the_model_s_order(void **state) {
   struct problem problem;
   float whole[13 * 16], own[7 * 16] = {0};
   of_experts = program;
-  of_experts.tensors = dealt;
+  of_experts.tensors = with_experts;
   of_experts.n_tensors = 7;
   of_experts.n_tensor_parts = 0;
-  of_experts.dealt_tensors = places;
-  of_experts.n_dealt_tensors = 6;
+  of_experts.expert_tensors = experts;
+  of_experts.n_expert_tensors = 6;
   of_experts.n_states = 1;
   of_experts.mesh[ACCEL_TP] = 1;
   of_experts.mesh[ACCEL_EP] = 2;
@@ -254,7 +254,7 @@ static void tensors_of_other_ranks_follow_in_the_model_s_order(void **state) {
     assert_int_equal(all->tensors[i].offset, i * 64);
   }
   for (int i = 0; i < 13 * 16; i++) whole[i] = (float)(1 + i);
-  rt_tensor_parts_deal(all, 0, (char *)own, (const char *)whole);
+  rt_tensor_parts_scatter(all, 0, (char *)own, (const char *)whole);
   assert_true(own[16] == 17 && own[16 * 4 + 4] == 16 * 4 + 5 && own[16 * 5] == 16 * 9 + 1 &&
               own[16 * 6] == 16 * 10 + 1);
 }

@@ -180,7 +180,7 @@ static bool place_parameters(struct deal *deal, const struct node *node, struct 
     if (own == NULL || p == NULL) return refuse(deal, node, "an operand of a group is computed from parameters");
     if (g < each) continue;
     int part = own->scope == p->scope ? part_between(own->path, p->path, g / each * each) : -1;
-    const struct placement placement = {.form = PLACED_DEALT, .dim = part, .blocks = each};
+    const struct placement placement = {.form = PLACED_EXPERT, .dim = part, .blocks = each};
     bool agrees = own->placement.form == PLACED_WHOLE ||
                   (own->placement.dim == placement.dim && own->placement.blocks == placement.blocks);
     if (part < 0 || !agrees)
@@ -207,7 +207,7 @@ static bool tells_order(const struct deal *deal, const struct region *region, co
   int next = 0, end;
   for (int i = 0; i < region->parameters.count; i = end) {
     const struct parameter *first = &region->parameters.items[i];
-    bool dealt = first->placement.form == PLACED_DEALT;
+    bool dealt = first->placement.form == PLACED_EXPERT;
     end = i + (dealt ? first->together : 1);
     for (int k = i; k < end; k++)
       if (end > region->parameters.count || region->parameters.items[k].together != first->together ||

@@ -104,7 +104,7 @@ static void count_parameters(struct program *program) {
     figures->n_tied += weight->tied;
     if (weight->parameter->buffer) continue;
     figures->n_split += ranks > 1;
-    figures->n_dealt += form == PLACED_DEALT;
+    figures->n_expert_weights += form == PLACED_EXPERT;
     figures->own_elements += own;
     figures->n_parameters += own * ranks - padding_of(weight->parameter);
   }

@@ -32,14 +32,14 @@ static void add_model(struct text *text, const struct program *program) {
 
 /* The axis whose ranks divide parameters. */
 static enum axis split_axis(const struct program *program) {
-  return mesh_dividing(program, program->figures.n_dealt > 0 ? DIVIDES_EXPERTS : DIVIDES_TENSORS);
+  return mesh_dividing(program, program->figures.n_expert_weights > 0 ? DIVIDES_EXPERTS : DIVIDES_TENSORS);
 }
 
 /* What tensor or expert parallelism divides. */
 static void add_split(struct text *text, const struct program *program) {
   const struct program_figures *figures = &program->figures;
   int ranks = (int)ranks_along(program, split_axis(program));
-  int others = figures->n_dealt * (ranks - 1); /* that other ranks have */
+  int others = figures->n_expert_weights * (ranks - 1); /* that other ranks have */
   if (figures->n_split == 0) return;
   text_printf(text, "split     %d of %d parameters among %d ranks (%s); each has %s of %s elements\n",
               figures->n_split + others, program->weights->count + others, ranks, job_axis_names[split_axis(program)],

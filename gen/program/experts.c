@@ -1,4 +1,4 @@
-#include "gen/program/dealt.h"
+#include "gen/program/experts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,9 @@ static const char *part_of(const char *name, int part) {
   return at;
 }
 
-const char *dealt_name(struct arena *arena, const struct weight *weight, int64_t rank) {
+const char *expert_name(struct arena *arena, const struct weight *weight, int64_t rank) {
   const struct placement placement = weight->parameter->placement;
-  if (placement.form != PLACED_DEALT) return weight->path;
+  if (placement.form != PLACED_EXPERT) return weight->path;
   const char *at = part_of(weight->path, placement.dim);
   char *rest;
   const long long number = strtoll(at, &rest, 10) + rank * placement.blocks;
@@ -24,7 +24,7 @@ static bool check_weight(const struct program *program, const struct weight *wei
   const struct job *job = program->job;
   const int own = matched(job, weight->path);
   for (int64_t rank = 1; rank < job->parallelism.axes[weight->parameter->axis]; rank++) {
-    const char *name = dealt_name(program->arena, weight, rank);
+    const char *name = expert_name(program->arena, weight, rank);
     const int other = matched(job, name);
     if (own == other) continue;
     diag_error(diags, where(job, own >= 0 ? own : other), "the pattern takes '%s' and not '%s'",
@@ -36,11 +36,11 @@ static bool check_weight(const struct program *program, const struct weight *wei
   return true;
 }
 
-bool check_dealt_names(const struct program *program, pattern_of *matched,
-                       struct location (*where)(const struct job *job, int pattern), struct diagnostics *diags) {
+bool check_expert_names(const struct program *program, pattern_of *matched,
+                        struct location (*where)(const struct job *job, int pattern), struct diagnostics *diags) {
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
-    if (weight->parameter->placement.form == PLACED_DEALT && !check_weight(program, weight, matched, where, diags))
+    if (weight->parameter->placement.form == PLACED_EXPERT && !check_weight(program, weight, matched, where, diags))
       return false;
   }
   return true;
