@@ -46,8 +46,9 @@ static bool stands_alone(const struct reader *r, int index) {
 /* How many columns the tokens take on one line; more than a line has where they cannot stand on one. */
 static int columns_of(const struct reader *r, int first, int end) {
   int columns = 0;
+  if (end > r->tokens.count) end = r->tokens.count; /* after what the text does not close */
   for (int i = first; i < end && columns <= FORMAT_COLUMNS; i++) {
-    const struct token *token = token_at(r, i);
+    const struct token *token = &r->tokens.items[i];
     if (i > first && token_must_break(token)) return FORMAT_COLUMNS + 1;
     columns += token_width(token) + (i > first && token->space);
   }
