@@ -91,7 +91,7 @@ static const struct name_file *kind_of(struct import *import, const char *path, 
 
 /* ---- Keys ---- */
 
-struct walk {
+struct traversal {
   struct import *import;
   int file; /* its index, as the list of files grows while one is read */
   const char *folder;
@@ -129,49 +129,49 @@ static const char *suggestion(struct import *import, const char *class, const ch
 }
 
 /* Whether a path is a group of keys that are known. */
-static bool is_group(const struct walk *walk, const char *class, const char *path, const char *shown) {
-  const struct name_file *kind = walk->import->items[walk->file].kind;
-  return section_class(kind, shown) != NULL || has_group(walk->import, kind, class, path);
+static bool is_group(const struct traversal *traversal, const char *class, const char *path, const char *shown) {
+  const struct name_file *kind = traversal->import->items[traversal->file].kind;
+  return section_class(kind, shown) != NULL || has_group(traversal->import, kind, class, path);
 }
 
-static void add_row(const struct walk *walk, const struct spec_node *group, const char *class, const char *path,
-                    const char *shown, const struct spec_entry *entry) {
-  struct import *import = walk->import;
+static void add_row(const struct traversal *traversal, const struct spec_node *group, const char *class,
+                    const char *path, const char *shown, const struct spec_entry *entry) {
+  struct import *import = traversal->import;
   struct import_row row = {.key = shown, .value = entry->value, .where = entry->value->where};
   struct conversion conversion = {.import = import,
                                   .group = group,
-                                  .name = member_of(import, import->items[walk->file].kind, class, path),
+                                  .name = member_of(import, import->items[traversal->file].kind, class, path),
                                   .row = &row,
-                                  .folder = walk->folder};
+                                  .folder = traversal->folder};
   const bool nothing = entry->value->kind == SPEC_NULL || (entry->value->kind == SPEC_MAP && entry->value->count == 0);
   if (entry->value->broken)
     row.state = IMPORT_REFUSED, row.says = "its value is computed, and nothing is run";
-  else if (nothing && is_group(walk, class, path, shown))
+  else if (nothing && is_group(traversal, class, path, shown))
     row.state = IMPORT_NEEDLESS, row.says = "it has no keys";
   else if (conversion.name != NULL)
     convert(&conversion);
   else
     row.state = IMPORT_UNKNOWN, row.says = suggestion(import, class, path);
-  ARENA_PUSH(import->arena, import->items[walk->file], row);
+  ARENA_PUSH(import->arena, import->items[traversal->file], row);
 }
 
 /* The keys of a map, whose names are `class` and its path there. `shown`: its path in the file. */
-static void walk_map(const struct walk *walk, const struct spec_node *map, const char *class, const char *path,
-                     const char *shown) {
-  struct import *import = walk->import;
+static void visit_map(const struct traversal *traversal, const struct spec_node *map, const char *class,
+                      const char *path, const char *shown) {
+  struct import *import = traversal->import;
   for (int i = 0; i < map->count; i++) {
     const struct spec_entry *entry = &map->entries[i];
     const char *dot = path[0] != '\0' ? "." : "";
     const char *below = arena_printf(import->arena, "%s%s%s", path, dot, entry->key);
     const char *whole = arena_printf(import->arena, "%s%s%s", shown, shown[0] != '\0' ? "." : "", entry->key);
-    const char *section = section_class(import->items[walk->file].kind, whole);
+    const char *section = section_class(import->items[traversal->file].kind, whole);
     const bool is_map = entry->value->kind == SPEC_MAP && entry->value->count > 0;
     if (is_map && section != NULL)
-      walk_map(walk, entry->value, section, "", whole);
-    else if (is_map && has_group(import, import->items[walk->file].kind, class, below))
-      walk_map(walk, entry->value, class, below, whole);
+      visit_map(traversal, entry->value, section, "", whole);
+    else if (is_map && has_group(import, import->items[traversal->file].kind, class, below))
+      visit_map(traversal, entry->value, class, below, whole);
     else
-      add_row(walk, map, class, below, whole, entry);
+      add_row(traversal, map, class, below, whole, entry);
   }
 }
 
@@ -213,7 +213,7 @@ bool import_add(struct import *import, const char *path, const char *kind, struc
                              .kind = kind_of(import, path, kind, map, diags)};
   if (file.kind == NULL) return false;
   ARENA_PUSH(import->arena, *import, file);
-  const struct walk walk = {import, import->count - 1, folder_of(import->arena, path)};
-  walk_map(&walk, with_defaults(import, &file, map), file.kind->class, "", "");
+  const struct traversal traversal = {import, import->count - 1, folder_of(import->arena, path)};
+  visit_map(&traversal, with_defaults(import, &file, map), file.kind->class, "", "");
   return true;
 }

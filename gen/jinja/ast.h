@@ -1,5 +1,5 @@
 /* The tree: what the parser builds, the compiler annotates (slots of variables, filters, tests, scopes), and the
- * evaluator walks. Annotations are marked "compiler:". */
+ * evaluator visits. Annotations are marked "compiler:". */
 #ifndef ACCEL_JINJA_AST_H
 #define ACCEL_JINJA_AST_H
 

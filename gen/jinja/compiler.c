@@ -1,4 +1,4 @@
-/* Two walks over each scope's code: jj_note gives the scope the names there are; `bind` then gives each name its slot
+/* Two passes over each scope's code: jj_note gives the scope the names there are; `bind` then gives each name its slot
  * and enters the inner scopes. */
 #include "gen/jinja/compiler.h"
 

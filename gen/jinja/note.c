@@ -1,4 +1,4 @@
-/* The compiler's first walk: which names does a scope's code read and write? */
+/* The compiler's first pass: which names does a scope's code read and write? */
 #include "gen/jinja/note.h"
 
 void jj_note_all(struct scope *s, const struct nodes *nodes) {

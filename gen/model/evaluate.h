@@ -1,4 +1,4 @@
-/* Evaluation: walks a model's syntax with the job's numbers and calls the builder for what makes tensors. */
+/* Evaluation: visits a model's syntax with the job's numbers and calls the builder for what makes tensors. */
 #ifndef ACCEL_MODEL_EVALUATE_H
 #define ACCEL_MODEL_EVALUATE_H
 

@@ -37,9 +37,9 @@ static int infer_order(struct arena *arena, const struct node *node, struct shap
   return op_result(shapes, dtypes, shape_of(1, shape_count(node->inputs[0]->shape)), DTYPE_INT32);
 }
 
-/* Walks the positions in the order of priority; each goes to `next` of its group, which counts up, a dropped one to
+/* Visits the positions in the order of priority; each goes to `next` of its group, which counts up, a dropped one to
  * that after the last group. order: NULL, or where the positions are written. */
-static void walk(const struct node *node, const double *index, int64_t *next, double *order) {
+static void sort_by_group(const struct node *node, const double *index, int64_t *next, double *order) {
   struct extents e = extents_of(node->inputs[0]);
   int64_t groups = node_int(node, "groups"), capacity = node_int(node, "capacity");
   int64_t *taken = calloc((size_t)groups, sizeof *taken);
@@ -48,8 +48,8 @@ static void walk(const struct node *node, const double *index, int64_t *next, do
     for (int64_t c = 0; c < e.choices; c++)
       for (int64_t r = 0; r < e.rows; r++) {
         int64_t position = (b * e.rows + r) * e.choices + c, group = (int64_t)index[position];
-        bool kept = capacity == 0 || taken[group]++ < capacity;
-        int64_t at = next[kept ? group : groups]++;
+        bool fits = capacity == 0 || taken[group]++ < capacity;
+        int64_t at = next[fits ? group : groups]++;
         if (order != NULL) order[at] = (double)(node_int(node, "rows") ? position / e.choices : position);
       }
   }
@@ -60,7 +60,7 @@ static void reference_starts(const struct node *node, const double *const *input
   int64_t groups = node_int(node, "groups"), sum = 0;
   int64_t *counts = calloc((size_t)groups + 1, sizeof *counts);
   if (counts == NULL) return;
-  walk(node, inputs[0], counts, NULL);
+  sort_by_group(node, inputs[0], counts, NULL);
   for (int64_t g = 0; g <= groups; g++) {
     outputs[0][g] = (double)sum;
     sum += counts[g];
@@ -73,7 +73,7 @@ static void reference_order(const struct node *node, const double *const *inputs
   int64_t *next = calloc((size_t)groups + 1, sizeof *next);
   if (next == NULL) return;
   for (int64_t g = 0; g <= groups; g++) next[g] = (int64_t)inputs[1][g];
-  walk(node, inputs[0], next, outputs[0]);
+  sort_by_group(node, inputs[0], next, outputs[0]);
   free(next);
 }
 

@@ -1,4 +1,4 @@
-/* Groups: a job's param_groups become flat ranges of the weights, which the optimizer walks without asking for names.
+/* Groups: a job's param_groups become flat ranges of the weights, which the optimizer visits without looking up names.
  */
 #ifndef ACCEL_PLAN_GROUPS_H
 #define ACCEL_PLAN_GROUPS_H

@@ -36,8 +36,8 @@ static bool read_bytes(const struct reading *reading) {
   const char *suffix = tokenizer->data.suffix;
   for (int i = 0; i < 2 * 256; i++) {
     char text[2];
-    uint32_t node = trie_walk(tokenizer->vocabulary, TRIE_ROOT, text, spell(i % 256, text));
-    if (i >= 256) node = trie_walk(tokenizer->vocabulary, node, suffix, strlen(suffix));
+    uint32_t node = trie_descend(tokenizer->vocabulary, TRIE_ROOT, text, spell(i % 256, text));
+    if (i >= 256) node = trie_descend(tokenizer->vocabulary, node, suffix, strlen(suffix));
     if (!trie_token(tokenizer->vocabulary, node, &tokenizer->data.bytes[i / 256][i % 256]))
       return reading_refuse(reading, "model.vocab", "a byte is no token, so not every text has tokens");
   }
@@ -72,9 +72,9 @@ static bool read_merges(const struct reading *reading, const json_t *model) {
   for (size_t i = 0; i < count; i++) {
     uint32_t a, b, c;
     bool good = read_halves(json_array_get(merges, i), left, right);
-    uint32_t node = good ? trie_walk(vocabulary, TRIE_ROOT, left, strlen(left)) : TRIE_NONE;
+    uint32_t node = good ? trie_descend(vocabulary, TRIE_ROOT, left, strlen(left)) : TRIE_NONE;
     if (!trie_token(vocabulary, node, &a) || !trie_find(vocabulary, right, strlen(right), &b) ||
-        !trie_token(vocabulary, trie_walk(vocabulary, node, right, strlen(right)), &c)) {
+        !trie_token(vocabulary, trie_descend(vocabulary, node, right, strlen(right)), &c)) {
       rt_problem(reading->problem, "%s: model.merges: merge %zu does not join two tokens to one of the vocabulary",
                  reading->path, i);
       return rt_help(reading->problem, "the file was changed: fetch it again");
@@ -110,7 +110,7 @@ static bool is_token(const struct tokenizer *tokenizer, const char *word, size_t
   if (!tokenizer->maps_bytes) return trie_find(tokenizer->vocabulary, word, size, token);
   for (size_t i = 0; i < size && node != TRIE_NONE; i++) {
     char text[2];
-    node = trie_walk(tokenizer->vocabulary, node, text, spell((unsigned char)word[i], text));
+    node = trie_descend(tokenizer->vocabulary, node, text, spell((unsigned char)word[i], text));
   }
   return trie_token(tokenizer->vocabulary, node, token);
 }
@@ -131,8 +131,8 @@ static size_t put_characters(struct encoder *encoder, const char *word, size_t s
   for (size_t at = 0; at < size; at += length) {
     uint32_t token;
     character_at(word + at, size - at, &length);
-    uint32_t node = trie_walk(tokenizer->vocabulary, TRIE_ROOT, word + at, length);
-    if (at + length == size) node = trie_walk(tokenizer->vocabulary, node, data->suffix, strlen(data->suffix));
+    uint32_t node = trie_descend(tokenizer->vocabulary, TRIE_ROOT, word + at, length);
+    if (at + length == size) node = trie_descend(tokenizer->vocabulary, node, data->suffix, strlen(data->suffix));
     bool known = trie_token(tokenizer->vocabulary, node, &token), falls = !known && data->falls_back;
     for (size_t i = 0; falls && i < length; i++) falls = data->fallback[(unsigned char)word[at + i]] != TOKEN_NONE;
     for (size_t i = 0; falls && i < length; i++) encoder->tokens[count++] = data->fallback[(unsigned char)word[at + i]];

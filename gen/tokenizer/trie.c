@@ -62,7 +62,7 @@ void trie_add(struct trie *trie, const char *text, size_t size, uint32_t token) 
   trie->tokens[node] = token + 1;
 }
 
-uint32_t trie_walk(const struct trie *trie, uint32_t node, const char *text, size_t size) {
+uint32_t trie_descend(const struct trie *trie, uint32_t node, const char *text, size_t size) {
   for (size_t i = 0; i < size && node != TRIE_NONE; i++) node = trie_step(trie, node, (unsigned char)text[i]);
   return node;
 }
@@ -74,5 +74,5 @@ bool trie_token(const struct trie *trie, uint32_t node, uint32_t *token) {
 }
 
 bool trie_find(const struct trie *trie, const char *text, size_t size, uint32_t *token) {
-  return trie_token(trie, trie_walk(trie, TRIE_ROOT, text, size), token);
+  return trie_token(trie, trie_descend(trie, TRIE_ROOT, text, size), token);
 }

@@ -23,7 +23,7 @@ void trie_add(struct trie *trie, const char *text, size_t size, uint32_t token);
 uint32_t trie_step(const struct trie *trie, uint32_t node, unsigned char byte);
 
 /* The node of a node's text and more of them. */
-uint32_t trie_walk(const struct trie *trie, uint32_t node, const char *text, size_t size);
+uint32_t trie_descend(const struct trie *trie, uint32_t node, const char *text, size_t size);
 
 /* The token that a node's text is. False where it is none, as for TRIE_NONE. */
 bool trie_token(const struct trie *trie, uint32_t node, uint32_t *token);

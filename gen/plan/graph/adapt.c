@@ -7,7 +7,7 @@
 #include "gen/ir/op.h"
 #include "gen/ops/support/nodes.h"
 #include "gen/plan/graph/split.h"
-#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/graph/weight_visitor.h"
 #include "gen/program/adapters.h"
 #include "gen/program/match.h"
 
@@ -43,10 +43,10 @@ struct adapting {
   bool *used;               /* by target */
 };
 
-static void collect(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void collect(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                     const char *const *prefixes) {
-  struct adapting *adapting = walk->context;
-  struct arena *arena = walk->program->arena;
+  struct adapting *adapting = visitor->context;
+  struct arena *arena = visitor->program->arena;
   for (int i = 0; after == NULL && i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
     const char *module = module_of(arena, weight_path(arena, prefixes[p->scope], p->path));
@@ -64,8 +64,9 @@ static bool check_targets(struct adapting *adapting, struct diagnostics *diags) 
   for (int i = 0; i < n; i++) name_pattern_check(targets[i].name, targets[i].where, diags);
   if (diags->errors > before) return false;
   adapting->used = arena_alloc(program->arena, ((size_t)n + 1) * sizeof *adapting->used);
-  struct weight_walk walk = {.program = program, .diags = diags, .ok = true, .visit = collect, .context = adapting};
-  weight_walk_from(&walk, program->graph->entry);
+  struct weight_visitor visitor = {
+      .program = program, .diags = diags, .ok = true, .visit = collect, .context = adapting};
+  weight_visit_from(&visitor, program->graph->entry);
   for (int i = 0; i < n; i++) {
     if (adapting->used[i]) continue;
     diag_error(diags, targets[i].where, "'%s' names no module whose weight is a factor of a matmul", targets[i].name);
@@ -149,9 +150,9 @@ static bool has_adapter(struct arena *arena, const struct region *region, const 
 }
 
 /* A weight is [in][out] where the matmul takes it as it is. */
-static void list(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void list(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                  const char *const *prefixes) {
-  struct program *program = walk->program;
+  struct program *program = visitor->program;
   int index = after != NULL ? matmul_weight(after) : -1;
   if (index < 0) return;
   const struct parameter *p = &region->parameters.items[index];
@@ -167,7 +168,7 @@ bool adapt(struct program *program, struct builder *builder, struct diagnostics 
   if (job->model.lora.rank == 0) return true;
   if (!check_targets(&adapting, diags)) return false;
   split_regions(program->graph, &(struct splitting){.context = &adapting, .treat = treat, .extend = extend});
-  struct weight_walk walk = {.program = program, .diags = diags, .ok = true, .visit = list};
-  weight_walk_from(&walk, program->graph->entry);
+  struct weight_visitor visitor = {.program = program, .diags = diags, .ok = true, .visit = list};
+  weight_visit_from(&visitor, program->graph->entry);
   return true;
 }

@@ -7,7 +7,7 @@
 #include "gen/ir/names.h"
 #include "gen/ir/region.h"
 #include "gen/plan/graph/decode_pass.h"
-#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/graph/weight_visitor.h"
 
 /* Positions that the beginning of a text is run over at once. */
 enum { WIDE = 32 };
@@ -173,22 +173,22 @@ struct kept_names {
   bool twice;
 };
 
-static void note_kept(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void note_kept(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                       const char *const *prefixes) {
-  struct kept_names *names = walk->context;
+  struct kept_names *names = visitor->context;
   for (int i = 0; i < region->parameters.count && after == NULL; i++) {
     const struct parameter *parameter = &region->parameters.items[i];
     if (!parameter->passing) continue;
-    const char *path = weight_path(walk->program->arena, prefixes[parameter->scope], parameter->path);
+    const char *path = weight_path(visitor->program->arena, prefixes[parameter->scope], parameter->path);
     for (int k = 0; k < names->count; k++) names->twice |= strcmp(names->items[k], path) == 0;
-    ARENA_PUSH(walk->program->arena, *names, path);
+    ARENA_PUSH(visitor->program->arena, *names, path);
   }
 }
 
 static bool keeps_twice(struct program *program, const struct region *entry) {
   struct kept_names names = {0};
-  struct weight_walk walk = {.program = program, .visit = note_kept, .context = &names};
-  weight_walk_from(&walk, entry);
+  struct weight_visitor visitor = {.program = program, .visit = note_kept, .context = &names};
+  weight_visit_from(&visitor, entry);
   return names.twice;
 }
 

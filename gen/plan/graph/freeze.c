@@ -2,7 +2,7 @@
 
 #include "gen/ir/region.h"
 #include "gen/plan/graph/split.h"
-#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/graph/weight_visitor.h"
 #include "gen/program/adapters.h"
 #include "gen/program/match.h"
 
@@ -27,14 +27,14 @@ static struct treatment treat(void *context, const struct parameter *parameter, 
   return (struct treatment){.mark = frozen ? 'f' : 't', .trains = !frozen};
 }
 
-static void collect(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void collect(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                     const char *const *prefixes) {
-  struct freezing *freezing = walk->context;
+  struct freezing *freezing = visitor->context;
   const struct job *job = freezing->job;
   for (int i = 0; after == NULL && i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
-    const char *name = weight_path(walk->program->arena, prefixes[p->scope], p->path);
-    ARENA_PUSH(walk->program->arena, freezing->names, name);
+    const char *name = weight_path(visitor->program->arena, prefixes[p->scope], p->path);
+    ARENA_PUSH(visitor->program->arena, freezing->names, name);
     freezing->trains |= !p->buffer && !is_frozen(job, name);
     for (int k = 0; k < job->model.n_freeze; k++) freezing->matches[k] |= name_matches(job->model.freeze[k].name, name);
   }
@@ -47,8 +47,9 @@ static bool check_patterns(struct freezing *freezing, struct program *program, s
     name_pattern_check(job->model.freeze[i].name, job->model.freeze[i].where, diags);
   if (diags->errors > before) return false;
   freezing->matches = arena_alloc(program->arena, ((size_t)job->model.n_freeze + 1) * sizeof(bool));
-  struct weight_walk walk = {.program = program, .diags = diags, .ok = true, .visit = collect, .context = freezing};
-  weight_walk_from(&walk, program->graph->entry);
+  struct weight_visitor visitor = {
+      .program = program, .diags = diags, .ok = true, .visit = collect, .context = freezing};
+  weight_visit_from(&visitor, program->graph->entry);
   for (int i = 0; i < job->model.n_freeze; i++)
     if (!freezing->matches[i])
       name_pattern_unmatched(program->arena, job->model.freeze[i].name, &freezing->names, job->model.freeze[i].where,

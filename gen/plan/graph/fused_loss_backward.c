@@ -7,7 +7,7 @@
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 #include "gen/plan/graph/rewrites.h"
-#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/graph/weight_visitor.h"
 #include "gen/program/optimizers.h"
 
 struct pass {

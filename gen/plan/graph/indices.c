@@ -15,7 +15,7 @@ struct origin {
   int64_t element;
 };
 
-struct walk {
+struct analysis {
   struct arena *arena; /* of this pass alone */
   const struct graph *graph;
   struct origin **origins;  /* by value id: of all elements; NULL: not asked yet, or all were computed */
@@ -26,8 +26,8 @@ struct walk {
 
 static const struct origin computed = {.input = -1};
 
-static struct origin *fresh_origins(struct walk *walk, int64_t count) {
-  struct origin *origins = arena_alloc(walk->arena, (size_t)count * sizeof *origins);
+static struct origin *fresh_origins(struct analysis *analysis, int64_t count) {
+  struct origin *origins = arena_alloc(analysis->arena, (size_t)count * sizeof *origins);
   for (int64_t i = 0; i < count; i++) origins[i] = computed;
   return origins;
 }
@@ -42,68 +42,68 @@ static void advance(struct shape shape, const int64_t *strides, int64_t *positio
   }
 }
 
-static const struct origin *origins_of(struct walk *walk, const struct value *value);
+static const struct origin *origins_of(struct analysis *analysis, const struct value *value);
 
-static struct origin *origins_of_input(struct walk *walk, const struct value *value) {
+static struct origin *origins_of_input(struct analysis *analysis, const struct value *value) {
   int64_t count = shape_count(value->shape);
-  struct origin *origins = fresh_origins(walk, count);
+  struct origin *origins = fresh_origins(analysis, count);
   for (int64_t i = 0; i < count; i++) origins[i] = (struct origin){value->index, i};
   return origins;
 }
 
-static struct origin *origins_of_view(struct walk *walk, const struct value *value) {
+static struct origin *origins_of_view(struct analysis *analysis, const struct value *value) {
   const struct node *node = value->producer;
-  const struct origin *from = origins_of(walk, node->inputs[0]);
+  const struct origin *from = origins_of(analysis, node->inputs[0]);
   int64_t in[MAX_RANK], out[MAX_RANK] = {0}, position[MAX_RANK] = {0}, at, count = shape_count(value->shape);
   shape_dense_strides(node->inputs[0]->shape, in);
   if (from == NULL || !node->kind->layout.view(node, in, &at, out)) return NULL;
-  struct origin *origins = fresh_origins(walk, count);
+  struct origin *origins = fresh_origins(analysis, count);
   for (int64_t i = 0; i < count; i++, advance(value->shape, out, position, &at)) origins[i] = from[at];
   return origins;
 }
 
-static struct origin *origins_of_parts(struct walk *walk, const struct value *value) {
+static struct origin *origins_of_parts(struct analysis *analysis, const struct value *value) {
   const struct node *node = value->producer;
   struct origin *origins = NULL;
   int64_t out[MAX_RANK], in[MAX_RANK] = {0};
   shape_dense_strides(value->shape, out);
   for (int k = 0; k < node->n_inputs; k++) {
-    const struct origin *from = origins_of(walk, node->inputs[k]);
+    const struct origin *from = origins_of(analysis, node->inputs[k]);
     int64_t position[MAX_RANK] = {0}, at;
     if (from == NULL || !node->kind->layout.part(node, k, out, &at, in)) continue;
-    if (origins == NULL) origins = fresh_origins(walk, shape_count(value->shape));
+    if (origins == NULL) origins = fresh_origins(analysis, shape_count(value->shape));
     struct shape shape = node->inputs[k]->shape;
     for (int64_t i = 0; i < shape_count(shape); i++, advance(shape, in, position, &at)) origins[at] = from[i];
   }
   return origins;
 }
 
-static struct origin *origins_of_result(struct walk *walk, const struct value *value) {
+static struct origin *origins_of_result(struct analysis *analysis, const struct value *value) {
   const struct node *node = value->producer;
-  const struct origin *inside = origins_of(walk, node->call->callee->results.items[value->index]);
+  const struct origin *inside = origins_of(analysis, node->call->callee->results.items[value->index]);
   if (inside == NULL || node->call->count != 1) return NULL;
-  struct origin *origins = fresh_origins(walk, shape_count(value->shape));
+  struct origin *origins = fresh_origins(analysis, shape_count(value->shape));
   for (int64_t i = 0; i < shape_count(value->shape); i++) {
-    const struct origin *outside = inside[i].input < 0 ? NULL : origins_of(walk, node->inputs[inside[i].input]);
+    const struct origin *outside = inside[i].input < 0 ? NULL : origins_of(analysis, node->inputs[inside[i].input]);
     if (outside != NULL) origins[i] = outside[inside[i].element];
   }
   return origins;
 }
 
 /* Where the elements of a value come from; NULL where all were computed. */
-static const struct origin *origins_of(struct walk *walk, const struct value *value) {
-  struct origin **origins = &walk->origins[value->id];
-  if (walk->known[value->id]) return *origins;
-  walk->known[value->id] = true;
+static const struct origin *origins_of(struct analysis *analysis, const struct value *value) {
+  struct origin **origins = &analysis->origins[value->id];
+  if (analysis->known[value->id]) return *origins;
+  analysis->known[value->id] = true;
   const struct node *producer = value->producer;
   if (value->kind == VALUE_INPUT)
-    *origins = origins_of_input(walk, value);
+    *origins = origins_of_input(analysis, value);
   else if (producer != NULL && producer->call != NULL)
-    *origins = origins_of_result(walk, value);
+    *origins = origins_of_result(analysis, value);
   else if (producer != NULL && producer->kind->class == OP_VIEW)
-    *origins = origins_of_view(walk, value);
+    *origins = origins_of_view(analysis, value);
   else if (producer != NULL && producer->kind->class == OP_PARTS)
-    *origins = origins_of_parts(walk, value);
+    *origins = origins_of_parts(analysis, value);
   return *origins;
 }
 
@@ -114,62 +114,65 @@ static struct demand joined(struct demand a, struct demand b) {
 }
 
 /* Asks something of the element of an input that another one came from. */
-static void ask(struct walk *walk, const struct region *region, struct origin origin, struct demand demand) {
+static void ask(struct analysis *analysis, const struct region *region, struct origin origin, struct demand demand) {
   if (origin.input < 0) return;
-  struct demand **of = &walk->demands[region->id][origin.input];
+  struct demand **of = &analysis->demands[region->id][origin.input];
   int64_t count = shape_count(region->inputs.items[origin.input]->shape);
-  if (*of == NULL) *of = arena_alloc(walk->arena, (size_t)count * sizeof **of);
+  if (*of == NULL) *of = arena_alloc(analysis->arena, (size_t)count * sizeof **of);
   (*of)[origin.element] = joined((*of)[origin.element], demand);
 }
 
 /* What a called function asks of all elements of an argument. */
-static bool check_argument(struct walk *walk, const struct node *node, const struct value *argument,
+static bool check_argument(struct analysis *analysis, const struct node *node, const struct value *argument,
                            struct demand demand) {
   int64_t wrong;
   if (demand.below == 0 || op_index_fits(argument, demand.below, demand.none, &wrong)) return true;
-  diag_error(walk->diags, node->where, "'%s' takes this as an index within 0 and %lld, and it is %lld at one position",
+  diag_error(analysis->diags, node->where,
+             "'%s' takes this as an index within 0 and %lld, and it is %lld at one position",
              node->call->callee->function, (long long)(demand.below - 1), (long long)wrong);
   return false;
 }
 
-static bool visit_argument(struct walk *walk, const struct node *node, int input) {
+static bool visit_argument(struct analysis *analysis, const struct node *node, int input) {
   const struct value *argument = node->inputs[input];
-  const struct demand *demands = walk->demands[node->call->callee->id][input];
+  const struct demand *demands = analysis->demands[node->call->callee->id][input];
   if (demands == NULL) return true;
-  const struct origin *origins = origins_of(walk, argument);
+  const struct origin *origins = origins_of(analysis, argument);
   struct demand all = {0, OP_NO_NUMBER};
   for (int64_t i = 0; i < shape_count(argument->shape); i++) {
     all = joined(all, demands[i]);
-    if (origins != NULL && demands[i].below > 0) ask(walk, node->region, origins[i], demands[i]);
+    if (origins != NULL && demands[i].below > 0) ask(analysis, node->region, origins[i], demands[i]);
   }
-  return check_argument(walk, node, argument, all);
+  return check_argument(analysis, node, argument, all);
 }
 
-static bool visit_input(struct walk *walk, const struct node *node, int input) {
-  if (node->call != NULL) return visit_argument(walk, node, input);
+static bool visit_input(struct analysis *analysis, const struct node *node, int input) {
+  if (node->call != NULL) return visit_argument(analysis, node, input);
   int64_t limit = node->kind->index.limit != NULL ? node->kind->index.limit(node, input) : 0;
-  const struct origin *origins = limit > 0 ? origins_of(walk, node->inputs[input]) : NULL;
+  const struct origin *origins = limit > 0 ? origins_of(analysis, node->inputs[input]) : NULL;
   for (int64_t i = 0; origins != NULL && i < shape_count(node->inputs[input]->shape); i++)
-    ask(walk, node->region, origins[i], (struct demand){limit, op_left_out(node)});
+    ask(analysis, node->region, origins[i], (struct demand){limit, op_left_out(node)});
   return true;
 }
 
-static bool visit_region(struct walk *walk, const struct region *region) {
-  walk->demands[region->id] = arena_alloc(walk->arena, ((size_t)region->inputs.count + 1) * sizeof **walk->demands);
+static bool visit_region(struct analysis *analysis, const struct region *region) {
+  analysis->demands[region->id] =
+      arena_alloc(analysis->arena, ((size_t)region->inputs.count + 1) * sizeof **analysis->demands);
   for (int i = 0; i < region->nodes.count; i++)
     for (int k = 0; k < region->nodes.items[i]->n_inputs; k++)
-      if (!visit_input(walk, region->nodes.items[i], k)) return false;
+      if (!visit_input(analysis, region->nodes.items[i], k)) return false;
   return true;
 }
 
 /* ---- What is asked of a row ---- */
 
 /* Adds up what is asked of an input's elements, of which every sample has `width`, in columns from `first` on. */
-static void gather(const struct walk *walk, const char *name, int64_t first, int64_t width, struct demand *columns) {
-  const struct region *entry = walk->graph->entry;
+static void gather(const struct analysis *analysis, const char *name, int64_t first, int64_t width,
+                   struct demand *columns) {
+  const struct region *entry = analysis->graph->entry;
   for (int i = 0; i < entry->inputs.count; i++) {
     const struct value *input = entry->inputs.items[i];
-    const struct demand *demands = walk->demands[entry->id][i];
+    const struct demand *demands = analysis->demands[entry->id][i];
     if (demands == NULL || strcmp(input->name, name) != 0) continue;
     for (int64_t k = 0; k < shape_count(input->shape); k++)
       columns[first + k % width] = joined(columns[first + k % width], demands[k]);
@@ -186,13 +189,13 @@ static void list_columns(struct program *program, const struct demand *columns, 
   }
 }
 
-static void find_columns(struct walk *walk, struct program *program) {
+static void find_columns(struct analysis *analysis, struct program *program) {
   const struct job *job = program->job;
   int64_t width = job->data.features;
-  struct demand *columns = arena_alloc(walk->arena, ((size_t)width + 1) * sizeof *columns);
+  struct demand *columns = arena_alloc(analysis->arena, ((size_t)width + 1) * sizeof *columns);
   bool class = job->data.label == LABEL_CLASS;
-  gather(walk, "features", 0, width, columns);
-  gather(walk, "labels", width, 1, columns);
+  gather(analysis, "features", 0, width, columns);
+  gather(analysis, "labels", width, 1, columns);
   list_columns(program, columns, width + !class);
   if (class && columns[width].below > 0 && columns[width].none != OP_NO_NUMBER)
     program->data.no_target = columns[width].none;
@@ -200,16 +203,16 @@ static void find_columns(struct walk *walk, struct program *program) {
 
 bool find_indices(struct program *program, struct diagnostics *diags) {
   const struct graph *graph = program->graph;
-  struct walk walk = {.arena = arena_new(), .graph = graph, .diags = diags};
+  struct analysis analysis = {.arena = arena_new(), .graph = graph, .diags = diags};
   bool good = true;
-  walk.origins = arena_alloc(walk.arena, ((size_t)graph->next_value + 1) * sizeof *walk.origins);
-  walk.known = arena_alloc(walk.arena, (size_t)graph->next_value + 1);
+  analysis.origins = arena_alloc(analysis.arena, ((size_t)graph->next_value + 1) * sizeof *analysis.origins);
+  analysis.known = arena_alloc(analysis.arena, (size_t)graph->next_value + 1);
   int ids = 0;
   for (int r = 0; r < graph->n_regions; r++)
     if (graph->regions[r]->id >= ids) ids = graph->regions[r]->id + 1;
-  walk.demands = arena_alloc(walk.arena, ((size_t)ids + 1) * sizeof *walk.demands);
-  for (int r = 0; good && r < graph->n_regions; r++) good = visit_region(&walk, graph->regions[r]);
-  if (good && job_has_rows(program->job)) find_columns(&walk, program);
-  arena_free(walk.arena);
+  analysis.demands = arena_alloc(analysis.arena, ((size_t)ids + 1) * sizeof *analysis.demands);
+  for (int r = 0; good && r < graph->n_regions; r++) good = visit_region(&analysis, graph->regions[r]);
+  if (good && job_has_rows(program->job)) find_columns(&analysis, program);
+  arena_free(analysis.arena);
   return good;
 }

@@ -6,7 +6,7 @@
 #include "gen/ir/copy.h"
 #include "gen/ir/names.h"
 #include "gen/ir/region.h"
-#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/graph/weight_visitor.h"
 
 /* The regions that came of one, each for other parameters. */
 struct variant {
@@ -30,9 +30,9 @@ struct parting {
 
 /* ---- What is below a scope ---- */
 
-static void collect(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void collect(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                     const char *const *prefixes) {
-  struct parting *parting = walk->context;
+  struct parting *parting = visitor->context;
   struct arena *arena = parting->program->arena;
   if (after != NULL) return;
   for (int i = 0; i < region->parameters.count; i++) {
@@ -82,8 +82,8 @@ static bool hold_the_same(const struct parting *parting, const char *a, const ch
 }
 
 static void make_held(struct parting *parting) {
-  struct weight_walk walk = {.program = parting->program, .ok = true, .visit = collect, .context = parting};
-  weight_walk_from(&walk, parting->program->graph->entry);
+  struct weight_visitor visitor = {.program = parting->program, .ok = true, .visit = collect, .context = parting};
+  weight_visit_from(&visitor, parting->program->graph->entry);
   if (parting->held.count > 0)
     qsort(parting->held.items, (size_t)parting->held.count, sizeof *parting->held.items, compare);
   int kept = 0;

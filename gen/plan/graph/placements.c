@@ -5,7 +5,7 @@
 
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
-#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/graph/weight_visitor.h"
 
 struct placement placement_of(const struct placements *placements, const struct value *value) {
   return placements->values[value->id];
@@ -22,13 +22,13 @@ struct named_values {
   int count, capacity;
 };
 
-static void collect(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void collect(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                     const char *const *prefixes) {
-  struct named_values *names = walk->context;
+  struct named_values *names = visitor->context;
   for (int i = 0; after == NULL && i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
-    struct named_value name = {weight_path(walk->program->arena, prefixes[p->scope], p->path), p->value};
-    ARENA_PUSH(walk->program->arena, *names, name);
+    struct named_value name = {weight_path(visitor->program->arena, prefixes[p->scope], p->path), p->value};
+    ARENA_PUSH(visitor->program->arena, *names, name);
   }
 }
 
@@ -46,8 +46,8 @@ const struct value *first_of_name(const struct placements *placements, const str
 static void tie(struct placements *placements) {
   struct program *program = placements->program;
   struct named_values names = {0};
-  struct weight_walk walk = {.program = program, .ok = true, .visit = collect, .context = &names};
-  weight_walk_from(&walk, program->graph->entry);
+  struct weight_visitor visitor = {.program = program, .ok = true, .visit = collect, .context = &names};
+  weight_visit_from(&visitor, program->graph->entry);
   qsort(names.items, (size_t)names.count, sizeof *names.items, by_path);
   for (int r = 0; r < program->graph->n_regions; r++)
     for (int i = 0; i < program->graph->regions[r]->parameters.count; i++) {

@@ -52,7 +52,7 @@ static void find_layers(struct arena *arena, const struct region *region, struct
   for (int i = 0; i < region->nodes.count; i++) {
     struct node *node = region->nodes.items[i];
     if (node->call == NULL) continue;
-    bool known = false; /* several calls name one function, and walked from each */
+    bool known = false; /* several calls name one function, which is visited from each */
     for (int k = 0; k < layers->count; k++) known |= layers->items[k] == node;
     if (known) continue;
     if (is_layer(node))

@@ -6,7 +6,7 @@
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 #include "gen/plan/graph/segments.h"
-#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/graph/weight_visitor.h"
 
 enum { MOST_STAGES = 32 }; /* bits of step.stages */
 

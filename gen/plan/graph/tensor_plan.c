@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
-#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/graph/weight_visitor.h"
 #include "gen/program/match.h"
 
 /* Matrices side by side in one, such as queries, keys and values. */
@@ -76,11 +76,12 @@ static void note(struct plan *plan, const struct region *region, const struct pa
   ARENA_PUSH(plan->placements->program->arena, *plan, ((struct planned){parameter, region, name, rule}));
 }
 
-static void visit(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void visit(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                   const char *const *prefixes) {
   for (int i = 0; after == NULL && i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
-    if (!p->buffer) note(walk->context, region, p, weight_path(walk->program->arena, prefixes[p->scope], p->path));
+    if (!p->buffer)
+      note(visitor->context, region, p, weight_path(visitor->program->arena, prefixes[p->scope], p->path));
   }
 }
 
@@ -108,8 +109,8 @@ static bool open_plan(struct plan *plan, struct placements *placements, struct d
   for (int i = 0; i < job->parallelism.n_tensor_rules; i++)
     name_pattern_check(job->parallelism.tensor_rules[i].match, job->parallelism.tensor_rules[i].where, diags);
   if (diags->errors > before) return false;
-  struct weight_walk walk = {.program = program, .diags = diags, .ok = true, .visit = visit, .context = plan};
-  weight_walk_from(&walk, program->graph->entry);
+  struct weight_visitor visitor = {.program = program, .diags = diags, .ok = true, .visit = visit, .context = plan};
+  weight_visit_from(&visitor, program->graph->entry);
   check_matches(plan);
   return diags->errors == before;
 }

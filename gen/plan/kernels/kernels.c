@@ -38,7 +38,7 @@ static struct kernel_operand operand_of(struct arena *arena, const struct node *
                                    .accumulate = accumulate};
   memcpy(operand.strides, view->strides, sizeof operand.strides);
   for (int i = 0; i < value->shape.rank; i++)
-    if (value->shape.dim[i] == 1) operand.strides[i] = 0; /* never walked; one text for all */
+    if (value->shape.dim[i] == 1) operand.strides[i] = 0; /* never indexed; one text for all */
   if (operand.dense) shape_dense_strides(value->shape, operand.strides);
   return operand;
 }

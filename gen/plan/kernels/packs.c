@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "gen/ir/op.h"
-#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/graph/weight_visitor.h"
 #include "gen/plan/memory/layout.h"
 #include "gen/program/kernels.h"
 #include "gen/program/optimizers.h"
@@ -51,14 +51,15 @@ static int64_t packed_bytes(const struct kernel *kernel) {
 }
 
 /* Which kernels have met which weights, as [kernel][weight]. */
-static bool *met_by(const struct weight_walk *walk, const struct kernel *kernel, int weight) {
-  const struct program *program = walk->program;
+static bool *met_by(const struct weight_visitor *visitor, const struct kernel *kernel, int weight) {
+  const struct program *program = visitor->program;
   size_t at = (size_t)kernel_index(program, kernel);
-  return (bool *)walk->context + at * (size_t)program->weights->count + weight;
+  return (bool *)visitor->context + at * (size_t)program->weights->count + weight;
 }
 
-static void visit_function(struct weight_walk *walk, const struct function *function, const char *const *prefixes) {
-  struct program *program = walk->program;
+static void visit_function(struct weight_visitor *visitor, const struct function *function,
+                           const char *const *prefixes) {
+  struct program *program = visitor->program;
   const struct region *region = function != NULL ? function->region : NULL;
   for (int s = 0; function != NULL && s < function->n_steps; s++) {
     struct kernel *kernel = function->steps[s].kernel;
@@ -67,23 +68,23 @@ static void visit_function(struct weight_walk *walk, const struct function *func
     const struct parameter *p = &named->parameters.items[function->steps[s].inputs[PACKED].storage->index];
     const struct weight *weight =
         weight_named(program->weights, weight_path(program->arena, prefixes[p->scope], p->path));
-    bool *met = met_by(walk, kernel, (int)(weight - program->weights->items));
+    bool *met = met_by(visitor, kernel, (int)(weight - program->weights->items));
     kernel->weights += !*met;
     *met = true;
   }
 }
 
-static void visit(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void visit(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                   const char *const *prefixes) {
-  const struct function *function = after == NULL ? function_of(walk->program, region) : NULL;
-  visit_function(walk, function, prefixes);
-  if (function != NULL) visit_function(walk, function->deferred, prefixes);
+  const struct function *function = after == NULL ? function_of(visitor->program, region) : NULL;
+  visit_function(visitor, function, prefixes);
+  if (function != NULL) visit_function(visitor, function->deferred, prefixes);
 }
 
 void plan_packs(struct program *program) {
   size_t size = (size_t)program->kernels.count * (size_t)program->weights->count + 1;
-  struct weight_walk walk = {.program = program, .visit = visit, .context = arena_alloc(program->arena, size)};
-  weight_walk_entries(&walk);
+  struct weight_visitor visitor = {.program = program, .visit = visit, .context = arena_alloc(program->arena, size)};
+  weight_visit_entries(&visitor);
   for (int i = 0; i < program->kernels.count; i++)
     if (program->kernels.items[i]->weights > 0)
       program->library.packed += program->kernels.items[i]->weights * packed_bytes(program->kernels.items[i]);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "gen/ir/region.h"
-#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/graph/weight_visitor.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/sharding.h"
@@ -20,38 +20,38 @@ struct counts {
   bool changed;
 };
 
-static struct weight *weight_of(const struct weight_walk *walk, const struct parameter *p,
+static struct weight *weight_of(const struct weight_visitor *visitor, const struct parameter *p,
                                 const char *const *prefixes) {
-  return weight_named(walk->program->weights, weight_path(walk->program->arena, prefixes[p->scope], p->path));
+  return weight_named(visitor->program->weights, weight_path(visitor->program->arena, prefixes[p->scope], p->path));
 }
 
 /* The weight to whose gradient a visit contributes this; NULL: it comes with another visit of the same call. */
-static struct weight *contributed(const struct weight_walk *walk, const struct region *region,
+static struct weight *contributed(const struct weight_visitor *visitor, const struct region *region,
                                   const struct parameter_gradient *gradient, const struct node *after,
                                   const char *const *prefixes) {
   bool local = gradient->value->kind == VALUE_RESULT && gradient->value->region == region;
   if (after != NULL ? !node_makes(after, gradient->value) : local) return NULL;
-  return weight_of(walk, &region->forward->parameters.items[gradient->parameter], prefixes);
+  return weight_of(visitor, &region->forward->parameters.items[gradient->parameter], prefixes);
 }
 
 /* Marks two gradients of one node in a call that has one weight for both of their parameters, as f(s, s) does. */
-static void mark_meeting(const struct weight_walk *walk, const struct region *region, int which,
+static void mark_meeting(const struct weight_visitor *visitor, const struct region *region, int which,
                          const struct weight *weight, const struct node *after, const char *const *prefixes) {
   struct parameter_gradient *gradients = region->gradients.items;
   for (int i = 0; i < which; i++)
-    if (contributed(walk, region, &gradients[i], after, prefixes) == weight)
+    if (contributed(visitor, region, &gradients[i], after, prefixes) == weight)
       gradients[i].meets = gradients[which].meets = true;
 }
 
-static void visit_gradients(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void visit_gradients(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                             const char *const *prefixes) {
-  struct counts *counts = walk->context;
+  struct counts *counts = visitor->context;
   for (int i = 0; i < region->gradients.count; i++) {
     struct parameter_gradient *gradient = &region->gradients.items[i];
-    struct weight *weight = contributed(walk, region, gradient, after, prefixes);
+    struct weight *weight = contributed(visitor, region, gradient, after, prefixes);
     if (weight == NULL) continue;
-    mark_meeting(walk, region, i, weight, after, prefixes);
-    int at = (int)(weight - walk->program->weights->items);
+    mark_meeting(visitor, region, i, weight, after, prefixes);
+    int at = (int)(weight - visitor->program->weights->items);
     if (counts->first[at] == NULL) counts->first[at] = gradient;
     if (counts->contributions[at]++ > 0) gradient->accumulate = counts->first[at]->shared = true;
     if (counts->first[at] != gradient) weight->tied = true;
@@ -80,32 +80,32 @@ static void order_contributions(struct graph *graph) {
 }
 
 /* A gradient that adds for one parameter and is the first for another needs zeros there. */
-static void visit_zeros(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void visit_zeros(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                         const char *const *prefixes) {
-  struct counts *counts = walk->context;
+  struct counts *counts = visitor->context;
   for (int i = 0; i < region->gradients.count; i++) {
     const struct parameter_gradient *gradient = &region->gradients.items[i];
-    struct weight *weight = contributed(walk, region, gradient, after, prefixes);
+    struct weight *weight = contributed(visitor, region, gradient, after, prefixes);
     if (weight == NULL) continue;
-    if (counts->contributions[weight - walk->program->weights->items]++ == 0 && gradient->accumulate)
+    if (counts->contributions[weight - visitor->program->weights->items]++ == 0 && gradient->accumulate)
       weight->zero = true;
   }
 }
 
-static void visit_readers(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void visit_readers(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                           const char *const *prefixes) {
-  struct counts *counts = walk->context;
+  struct counts *counts = visitor->context;
   for (int i = 0; i < region->parameters.count && after == NULL; i++)
-    counts->readers[weight_of(walk, &region->parameters.items[i], prefixes) - walk->program->weights->items]++;
+    counts->readers[weight_of(visitor, &region->parameters.items[i], prefixes) - visitor->program->weights->items]++;
 }
 
 /* One backward function serves all calls of its function, so what one of them cannot do, none does. */
-static void visit_in_backward(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void visit_in_backward(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                               const char *const *prefixes) {
-  struct counts *counts = walk->context;
+  struct counts *counts = visitor->context;
   for (int i = 0; i < region->parameters.count && after == NULL && region->forward == NULL; i++) {
     struct parameter *p = &region->parameters.items[i];
-    struct weight *weight = weight_of(walk, p, prefixes);
+    struct weight *weight = weight_of(visitor, p, prefixes);
     if (p->in_backward == weight->in_backward) continue;
     p->in_backward = weight->in_backward = false;
     counts->changed = true;
@@ -113,13 +113,13 @@ static void visit_in_backward(struct weight_walk *walk, const struct region *reg
 }
 
 /* A weight can change within the backward where that has a single gradient for it, and one call alone reads it. */
-static void choose_in_backward(struct program *program, struct weight_walk *walk) {
+static void choose_in_backward(struct program *program, struct weight_visitor *visitor) {
   const struct graph *graph = program->graph;
-  struct counts *counts = walk->context;
+  struct counts *counts = visitor->context;
   if (program->kind != PROGRAM_TRAIN || !job_optimizer(program->job)->in_backward) return;
   counts->readers = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof(int));
-  walk->visit = visit_readers;
-  weight_walk_from(walk, graph->entry);
+  visitor->visit = visit_readers;
+  weight_visit_from(visitor, graph->entry);
   for (int i = 0; i < program->weights->count; i++) {
     struct weight *weight = &program->weights->items[i];
     weight->in_backward =
@@ -128,10 +128,10 @@ static void choose_in_backward(struct program *program, struct weight_walk *walk
   for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->parameters.count; i++)
       graph->regions[r]->parameters.items[i].in_backward = graph->regions[r]->forward == NULL;
-  walk->visit = visit_in_backward;
+  visitor->visit = visit_in_backward;
   do {
     counts->changed = false;
-    weight_walk_entries(walk);
+    weight_visit_entries(visitor);
   } while (counts->changed);
 }
 
@@ -146,18 +146,18 @@ void plan_gradients(struct program *program) {
   if (backward == NULL) return;
   order_contributions(program->graph);
   struct counts counts = {0};
-  struct weight_walk walk = {.program = program, .visit = visit_gradients, .context = &counts};
+  struct weight_visitor visitor = {.program = program, .visit = visit_gradients, .context = &counts};
   size_t bytes = ((size_t)program->weights->count + 1) * sizeof(int);
   counts.contributions = arena_alloc(program->arena, bytes);
   counts.first = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *counts.first);
-  weight_walk_from(&walk, backward);
+  weight_visit_from(&visitor, backward);
   for (int r = 0; r < graph->n_regions && gradients_add_up(program); r++)
     for (int i = 0; i < graph->regions[r]->gradients.count; i++)
       graph->regions[r]->gradients.items[i].accumulate = true;
-  choose_in_backward(program, &walk);
+  choose_in_backward(program, &visitor);
   memset(counts.contributions, 0, bytes);
-  walk.visit = visit_zeros;
-  weight_walk_from(&walk, backward);
+  visitor.visit = visit_zeros;
+  weight_visit_from(&visitor, backward);
   for (int i = 0; i < program->weights->count; i++) /* what no gradient reaches, the update finds at zero */
     if (counts.contributions[i] == 0) program->weights->items[i].zero = has_gradient(&program->weights->items[i]);
 }

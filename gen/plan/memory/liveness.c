@@ -1,7 +1,7 @@
 #include "gen/plan/memory/liveness.h"
 
 #include "gen/ir/op.h"
-#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/graph/weight_visitor.h"
 #include "gen/program/storage.h"
 #include "gen/program/weights.h"
 
@@ -44,7 +44,7 @@ static struct live_buffer *buffer_of(const struct liveness *liveness, const stru
 
 /* ---- Runs of functions ---- */
 
-struct walk {
+struct simulation {
   struct program *program;
   struct liveness *liveness;
   int64_t now;
@@ -64,15 +64,16 @@ struct run {
   struct spot frame; /* what its forward has saved, as a whole; without a buffer: each storage may be its own */
 };
 
-static struct spot gradient_spot(const struct walk *walk, const struct run *run, const struct storage *storage) {
+static struct spot gradient_spot(const struct simulation *simulation, const struct run *run,
+                                 const struct storage *storage) {
   const struct parameter *parameter = &run->function->region->forward->parameters.items[storage->index];
-  const char *path = weight_path(walk->program->arena, run->prefixes[parameter->scope], parameter->path);
-  int64_t weight = weight_named(walk->program->weights, path) - walk->program->weights->items;
-  return (struct spot){.written = &walk->liveness->written[weight]};
+  const char *path = weight_path(simulation->program->arena, run->prefixes[parameter->scope], parameter->path);
+  int64_t weight = weight_named(simulation->program->weights, path) - simulation->program->weights->items;
+  return (struct spot){.written = &simulation->liveness->written[weight]};
 }
 
-static struct spot spot_of(const struct walk *walk, const struct run *run, const struct storage *storage, int first,
-                           int last) {
+static struct spot spot_of(const struct simulation *simulation, const struct run *run, const struct storage *storage,
+                           int first, int last) {
   switch (storage->kind) {
   case STORAGE_INPUT:
     return run->inputs[storage->index];
@@ -80,96 +81,101 @@ static struct spot spot_of(const struct walk *walk, const struct run *run, const
     return run->results[storage->index];
   case STORAGE_SAVED:
     if (run->frame.buffer != NULL) return run->frame;
-    return (struct spot){.buffer = buffer_of(walk->liveness, storage), .first = first, .last = last};
+    return (struct spot){.buffer = buffer_of(simulation->liveness, storage), .first = first, .last = last};
   case STORAGE_GRADIENT:
-    return gradient_spot(walk, run, storage);
+    return gradient_spot(simulation, run, storage);
   default:
     return (struct spot){0};
   }
 }
 
 /* Where the elements of a value are. */
-static struct spot spot_at(const struct walk *walk, const struct run *run, const struct view *view,
+static struct spot spot_at(const struct simulation *simulation, const struct run *run, const struct view *view,
                            struct shape shape) {
   if (view->storage == NULL) return (struct spot){0};
   const struct storage *root = storage_root(view->storage);
   int64_t end = view->offset;
   for (int d = 0; d < shape.rank; d++) end += (shape.dim[d] - 1) * view->strides[d];
-  return spot_of(walk, run, root, (int)(view->offset / root->count), (int)(end / root->count));
+  return spot_of(simulation, run, root, (int)(view->offset / root->count), (int)(end / root->count));
 }
 
-static void touch(const struct walk *walk, struct spot spot) {
-  for (int k = spot.first; spot.buffer != NULL && k <= spot.last; k++) spot.buffer->last[k] = walk->now;
+static void touch(const struct simulation *simulation, struct spot spot) {
+  for (int k = spot.first; spot.buffer != NULL && k <= spot.last; k++) spot.buffer->last[k] = simulation->now;
 }
 
-static void write_to(const struct walk *walk, struct spot spot) {
-  touch(walk, spot);
-  if (spot.written != NULL && *spot.written < 0) *spot.written = walk->now;
+static void write_to(const struct simulation *simulation, struct spot spot) {
+  touch(simulation, spot);
+  if (spot.written != NULL && *spot.written < 0) *spot.written = simulation->now;
 }
 
-static void run_kernel(struct walk *walk, const struct run *run, const struct step *step) {
-  walk->now++;
+static void run_kernel(struct simulation *simulation, const struct run *run, const struct step *step) {
+  simulation->now++;
   for (int i = 0; i < step->node->n_inputs; i++)
-    touch(walk, spot_at(walk, run, &step->inputs[i], step->node->inputs[i]->shape));
+    touch(simulation, spot_at(simulation, run, &step->inputs[i], step->node->inputs[i]->shape));
   for (int i = 0; i < step->node->n_outputs; i++)
-    write_to(walk, spot_at(walk, run, &step->outputs[i], step->node->outputs[i]->shape));
+    write_to(simulation, spot_at(simulation, run, &step->outputs[i], step->node->outputs[i]->shape));
 }
 
 /* ---- Calls ---- */
 
-static struct spot row_spot(const struct walk *walk, const struct run *run, const struct view *view, int copy) {
-  return spot_of(walk, run, storage_root(view->storage), copy, copy);
+static struct spot row_spot(const struct simulation *simulation, const struct run *run, const struct view *view,
+                            int copy) {
+  return spot_of(simulation, run, storage_root(view->storage), copy, copy);
 }
 
-static struct spot input_spot(const struct walk *walk, const struct run *run, const struct step *step, int input,
-                              int iteration) {
+static struct spot input_spot(const struct simulation *simulation, const struct run *run, const struct step *step,
+                              int input, int iteration) {
   const struct call *call = step->node->call;
   const struct view *view = &step->inputs[input];
   if (call->count > 1 && call->carry[input] >= 0)
-    return row_spot(walk, run, view, iteration + (call->forward != NULL ? 1 : 0));
-  if (call->stacked != NULL && call->stacked[input]) return row_spot(walk, run, view, stacked_copy(view, iteration));
-  return spot_at(walk, run, view, call->callee->inputs.items[input]->shape);
+    return row_spot(simulation, run, view, iteration + (call->forward != NULL ? 1 : 0));
+  if (call->stacked != NULL && call->stacked[input])
+    return row_spot(simulation, run, view, stacked_copy(view, iteration));
+  return spot_at(simulation, run, view, call->callee->inputs.items[input]->shape);
 }
 
-static struct spot result_spot(const struct walk *walk, const struct run *run, const struct step *step, int result,
-                               int iteration) {
+static struct spot result_spot(const struct simulation *simulation, const struct run *run, const struct step *step,
+                               int result, int iteration) {
   const struct call *call = step->node->call;
   const struct view *view = &step->outputs[result];
-  if (call->count > 1) return row_spot(walk, run, view, iteration + (call->forward != NULL ? 0 : 1));
-  return spot_at(walk, run, view, call->callee->results.items[result]->shape);
+  if (call->count > 1) return row_spot(simulation, run, view, iteration + (call->forward != NULL ? 0 : 1));
+  return spot_at(simulation, run, view, call->callee->results.items[result]->shape);
 }
 
-static struct spot frame_spot(const struct walk *walk, const struct run *run, const struct step *step, int iteration) {
+static struct spot frame_spot(const struct simulation *simulation, const struct run *run, const struct step *step,
+                              int iteration) {
   const struct node *forward = step->node->call->forward != NULL ? step->node->call->forward : step->node;
   const struct storage *frame = frame_of(run->function, forward);
-  return frame == NULL ? (struct spot){0} : spot_of(walk, run, frame, iteration, iteration);
+  return frame == NULL ? (struct spot){0} : spot_of(simulation, run, frame, iteration, iteration);
 }
 
-static void run_function(struct walk *walk, const struct run *run);
+static void run_function(struct simulation *simulation, const struct run *run);
 
-static void run_iteration(struct walk *walk, const struct run *run, const struct step *step, int iteration) {
-  struct arena *arena = walk->program->arena;
+static void run_iteration(struct simulation *simulation, const struct run *run, const struct step *step,
+                          int iteration) {
+  struct arena *arena = simulation->program->arena;
   const struct call *call = step->node->call;
-  struct run inner = {.function = step->callee, .frame = frame_spot(walk, run, step, iteration)};
+  struct run inner = {.function = step->callee, .frame = frame_spot(simulation, run, step, iteration)};
   inner.prefixes = weight_scopes(arena, call, iteration, run->prefixes);
   inner.inputs = arena_alloc(arena, ((size_t)call->callee->inputs.count + 1) * sizeof *inner.inputs);
   for (int i = 0; i < call->callee->inputs.count; i++)
-    if (step->callee->uses_inputs[i]) inner.inputs[i] = input_spot(walk, run, step, i, iteration);
+    if (step->callee->uses_inputs[i]) inner.inputs[i] = input_spot(simulation, run, step, i, iteration);
   inner.results = arena_alloc(arena, ((size_t)call->callee->results.count + 1) * sizeof *inner.results);
-  for (int i = 0; i < call->callee->results.count; i++) inner.results[i] = result_spot(walk, run, step, i, iteration);
-  run_function(walk, &inner);
+  for (int i = 0; i < call->callee->results.count; i++)
+    inner.results[i] = result_spot(simulation, run, step, i, iteration);
+  run_function(simulation, &inner);
 }
 
-static void run_function(struct walk *walk, const struct run *run) {
+static void run_function(struct simulation *simulation, const struct run *run) {
   for (int s = 0; s < run->function->n_steps; s++) {
     const struct step *step = &run->function->steps[s];
     if (step->callee == NULL) {
-      run_kernel(walk, run, step);
+      run_kernel(simulation, run, step);
       continue;
     }
     const struct call *call = step->node->call;
     for (int k = 0; k < call->count; k++)
-      run_iteration(walk, run, step, call->forward != NULL ? call->count - 1 - k : k);
+      run_iteration(simulation, run, step, call->forward != NULL ? call->count - 1 - k : k);
   }
 }
 
@@ -177,7 +183,7 @@ void find_liveness(struct program *program, struct liveness *liveness) {
   static const char *const root[] = {""};
   struct arena *arena = program->arena;
   const struct region *region = program->entry.backward->region;
-  struct walk walk = {program, liveness, 0};
+  struct simulation simulation = {program, liveness, 0};
   *liveness = (struct liveness){0};
   add_buffers(program, program->entry.forward, liveness);
   liveness->written = arena_alloc(arena, ((size_t)program->weights->count + 1) * sizeof *liveness->written);
@@ -185,5 +191,5 @@ void find_liveness(struct program *program, struct liveness *liveness) {
   struct run run = {.function = program->entry.backward, .prefixes = root};
   run.inputs = arena_alloc(arena, ((size_t)region->inputs.count + 1) * sizeof *run.inputs);
   run.results = arena_alloc(arena, ((size_t)region->results.count + 1) * sizeof *run.results);
-  run_function(&walk, &run);
+  run_function(&simulation, &run);
 }

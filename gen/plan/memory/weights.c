@@ -5,7 +5,7 @@
 
 #include "gen/ir/names.h"
 #include "gen/ir/region.h"
-#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/graph/weight_visitor.h"
 #include "gen/program/storage.h"
 #include "gen/program/weight_names.h"
 #include "gen/program/weights.h"
@@ -25,31 +25,32 @@ static bool uses_scope(const struct weight_tree *tree, const struct region *regi
 
 /* ---- Building the tree ---- */
 
-static void refuse(struct weight_walk *walk, const struct parameter *parameter, const char *what, const char *path) {
-  diag_error(walk->diags, parameter->where, "parameter '%.100s%s' %s", path, strlen(path) > 100 ? "…" : "", what);
-  walk->ok = false;
+static void refuse(struct weight_visitor *visitor, const struct parameter *parameter, const char *what,
+                   const char *path) {
+  diag_error(visitor->diags, parameter->where, "parameter '%.100s%s' %s", path, strlen(path) > 100 ? "…" : "", what);
+  visitor->ok = false;
 }
 
-static void add_weight(struct weight_walk *walk, const struct parameter *parameter, const char *path) {
-  struct weight_tree *tree = walk->context;
+static void add_weight(struct weight_visitor *visitor, const struct parameter *parameter, const char *path) {
+  struct weight_tree *tree = visitor->context;
   const struct parameter *above = weight_parameter_above(tree->root, path);
   if (above != NULL) {
-    refuse(walk, parameter, "is below another parameter", path);
-    diag_note(walk->diags, above->where, "'%s' was made here", above->path);
+    refuse(visitor, parameter, "is below another parameter", path);
+    diag_note(visitor->diags, above->where, "'%s' was made here", above->path);
     return;
   }
   if (strlen(path) > LONGEST_WEIGHT_NAME) {
-    refuse(walk, parameter, arena_printf(tree->arena, "has a name of more than %d letters", (int)LONGEST_WEIGHT_NAME),
-           path);
+    refuse(visitor, parameter,
+           arena_printf(tree->arena, "has a name of more than %d letters", (int)LONGEST_WEIGHT_NAME), path);
     return;
   }
   struct weight_node *node = weight_node_make(tree->arena, tree->root, path);
   if (node->parameter != NULL || node->n_children > 0) {
     const struct parameter *known = node->parameter;
     if (known != NULL && shape_equal(known->shape, parameter->shape)) return;
-    refuse(walk, parameter, known != NULL ? "is named twice with different shapes" : "has other parameters below it",
+    refuse(visitor, parameter, known != NULL ? "is named twice with different shapes" : "has other parameters below it",
            path);
-    if (known != NULL) diag_note(walk->diags, known->where, "it was made here");
+    if (known != NULL) diag_note(visitor->diags, known->where, "it was made here");
     return;
   }
   node->parameter = parameter;
@@ -57,20 +58,20 @@ static void add_weight(struct weight_walk *walk, const struct parameter *paramet
   tree->items[tree->count++] = (struct weight){.path = path, .parameter = parameter};
 }
 
-static void visit_parameters(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void visit_parameters(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                              const char *const *prefixes) {
   if (after != NULL || region->forward != NULL) return;
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
-    if (!has_parameter(walk->context, p)) continue;
+    if (!has_parameter(visitor->context, p)) continue;
     if (p->moved) continue; /* weights stand in the order of the model's source */
-    add_weight(walk, p, weight_path(walk->program->arena, prefixes[p->scope], p->path));
+    add_weight(visitor, p, weight_path(visitor->program->arena, prefixes[p->scope], p->path));
   }
 }
 
-static void visit_bindings(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void visit_bindings(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                            const char *const *prefixes) {
-  const struct weight_tree *tree = walk->context;
+  const struct weight_tree *tree = visitor->context;
   if (after != NULL) return;
   for (int i = 0; i < region->n_scopes; i++) {
     if (!uses_scope(tree, region, i)) continue;
@@ -232,20 +233,20 @@ static struct weight_struct *struct_of(struct weight_tree *tree, struct weight_n
 }
 
 /* All scopes that a function is called with must be of one type: its parameter's. */
-static void visit_types(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void visit_types(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                         const char *const *prefixes) {
-  const struct weight_tree *tree = walk->context;
+  const struct weight_tree *tree = visitor->context;
   if (after != NULL) return;
   for (int i = 0; i < region->n_scopes; i++) {
     if (!uses_scope(tree, region, i)) continue;
     const struct weight_node *node = weight_node_at(tree->root, prefixes[i]);
     const struct weight_node *first = *weight_binding(tree, region, i);
     if (node->type == first->type && node->type != NULL) continue;
-    diag_error(walk->diags, region->where,
+    diag_error(visitor->diags, region->where,
                "'%s' is called with scopes '%s' and '%s', below which the parameters differ", region->function,
                first->path, node->path);
-    diag_help(walk->diags, "give each call a scope that holds the parameters of that call alone");
-    walk->ok = false;
+    diag_help(visitor->diags, "give each call a scope that holds the parameters of that call alone");
+    visitor->ok = false;
   }
 }
 
@@ -261,39 +262,39 @@ static bool is_in_step(const struct weight_tree *tree, const struct region *regi
 }
 
 /* A loop reaches the scopes of its iterations by one expression. */
-static void visit_loops(struct weight_walk *walk, const struct region *region, const struct node *after,
+static void visit_loops(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                         const char *const *prefixes) {
-  const struct weight_tree *tree = walk->context;
+  const struct weight_tree *tree = visitor->context;
   const struct call *call = after != NULL ? after->call : NULL;
   for (int i = 0; call != NULL && i < call->callee->n_scopes; i++) {
     struct scope *const *scopes = call->scopes + (size_t)i * (size_t)call->count;
     if (!uses_scope(tree, call->callee, i)) continue;
-    for (int k = 1; k < call->count && walk->ok; k++) {
+    for (int k = 1; k < call->count && visitor->ok; k++) {
       if (is_in_step(tree, region, scopes, k)) continue;
-      diag_error(walk->diags, after->where,
+      diag_error(visitor->diags, after->where,
                  "'%s' is called in a loop with scopes '%s' and '%s', and layers there differ in their parameters",
                  call->callee->function, weight_path(tree->arena, prefixes[scopes[0]->formal], scopes[0]->path),
                  weight_path(tree->arena, prefixes[scopes[k]->formal], scopes[k]->path));
-      diag_help(walk->diags, "go through all layers in one loop");
-      walk->ok = false;
+      diag_help(visitor->diags, "go through all layers in one loop");
+      visitor->ok = false;
     }
   }
 }
 
 /* Gradients are of the entry as it is trained. */
-static void walk_tree(struct weight_walk *walk, const struct weight_tree *tree) {
-  const struct graph *graph = walk->program->graph;
+static void visit_tree(struct weight_visitor *visitor, const struct weight_tree *tree) {
+  const struct graph *graph = visitor->program->graph;
   if (!tree->of_gradients) {
-    weight_walk_entries(walk);
+    weight_visit_entries(visitor);
     return;
   }
-  weight_walk_from(walk, graph->entry);
-  weight_walk_from(walk, graph_backward_of(graph, graph->entry));
+  weight_visit_from(visitor, graph->entry);
+  weight_visit_from(visitor, graph_backward_of(graph, graph->entry));
 }
 
 struct weight_tree *plan_weights(struct program *program, bool of_gradients, struct diagnostics *diags) {
   struct weight_tree *tree = arena_alloc(program->arena, sizeof *tree);
-  struct weight_walk walk = {
+  struct weight_visitor visitor = {
       .program = program, .diags = diags, .ok = true, .visit = visit_parameters, .context = tree};
   *tree = (struct weight_tree){.arena = program->arena, .of_gradients = of_gradients};
   tree->root = arena_alloc(program->arena, sizeof *tree->root);
@@ -303,16 +304,16 @@ struct weight_tree *plan_weights(struct program *program, bool of_gradients, str
       tree->bindings_stride = program->graph->regions[r]->n_scopes;
   tree->bindings = arena_alloc(program->arena, ((size_t)program->graph->n_regions * tree->bindings_stride + 1) *
                                                    sizeof *tree->bindings);
-  walk_tree(&walk, tree);
-  if (!walk.ok) return NULL;
-  walk.visit = visit_bindings;
-  walk_tree(&walk, tree);
+  visit_tree(&visitor, tree);
+  if (!visitor.ok) return NULL;
+  visitor.visit = visit_bindings;
+  visit_tree(&visitor, tree);
   struct_of(tree, tree->root);
-  walk.visit = visit_types;
-  walk_tree(&walk, tree);
-  walk.visit = visit_loops;
-  walk_tree(&walk, tree);
-  if (!walk.ok) return NULL;
+  visitor.visit = visit_types;
+  visit_tree(&visitor, tree);
+  visitor.visit = visit_loops;
+  visit_tree(&visitor, tree);
+  if (!visitor.ok) return NULL;
   for (int i = 0; i < tree->count; i++) tree->items[i].offset = weight_offset(tree, tree->items[i].path);
   tree->bytes = weights_type(tree)->bytes;
   return tree;

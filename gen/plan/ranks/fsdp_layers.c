@@ -5,7 +5,7 @@
 
 #include "gen/ir/region.h"
 #include "gen/plan/graph/recompute.h"
-#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/graph/weight_visitor.h"
 #include "gen/plan/memory/weights.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/program/match.h"
@@ -110,7 +110,7 @@ static bool is_wrapped(const struct job *job, const struct region *region) {
   return wrapped;
 }
 
-static void walk_uses(struct folding *folding, const struct region *region, const char *const *prefixes) {
+static void visit_uses(struct folding *folding, const struct region *region, const char *const *prefixes) {
   struct arena *arena = folding->program->arena;
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
@@ -134,7 +134,7 @@ static void walk_uses(struct folding *folding, const struct region *region, cons
         folding->newest = at;
       }
       if (found > 1) folding->items[at].times[folding->run] += TOO_OFTEN;
-      if (found == 0) walk_uses(folding, call->callee, inner);
+      if (found == 0) visit_uses(folding, call->callee, inner);
     }
   }
 }
@@ -221,13 +221,13 @@ bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
   if (!check_wrapped(program, diags) || !check_ignored(program, diags) || !check_all_trained(program, diags))
     return false;
   add_candidates(&folding, program->weights->root);
-  walk_uses(&folding, program->graph->entry, root);
+  visit_uses(&folding, program->graph->entry, root);
   folding.run = 1;
   folding.newest = -1;
-  walk_uses(&folding, backward, root);
+  visit_uses(&folding, backward, root);
   folding.run = 2;
   folding.newest = -1;
-  if (program->entry.second_region != NULL) walk_uses(&folding, program->entry.second_region, root);
+  if (program->entry.second_region != NULL) visit_uses(&folding, program->entry.second_region, root);
   for (int i = 0; i < folding.count; i++) {
     const struct weight_array *array = folding.items[i].element->array;
     if (folding.items[i].element == array->elements[0] && is_used_once(&folding, array)) fold_array(program, array);

@@ -211,7 +211,7 @@ static void exchange(struct sequence *sequence, const struct step *step) {
 
 /* ---- In the order in which it runs ---- */
 
-static void walk(struct sequence *sequence, const struct function *function) {
+static void visit_function(struct sequence *sequence, const struct function *function) {
   bool gathers = weights_are_split(sequence->program);
   for (int s = 0; s < function->n_steps; s++) {
     const struct step *step = &function->steps[s];
@@ -225,7 +225,7 @@ static void walk(struct sequence *sequence, const struct function *function) {
       if (holds && step->begins[iteration] >= 0) begin_gathers(sequence, step->begins[iteration]);
       bool within = step->callee != NULL && count == 1 && (step->used == NULL || function_sends(step->callee));
       if (within) {
-        walk(sequence, step->callee);
+        visit_function(sequence, step->callee);
       } else {
         note_statement(sequence, step, iteration);
         exchange(sequence, step);
@@ -258,8 +258,8 @@ void sequence_collectives(struct program *program) {
   program->ranks.events = arena_alloc(program->arena, sizeof *program->ranks.events);
   bool gathers = program->ranks.fsdp_units.count > 0 && weights_are_split(program);
   if (gathers) begin_gathers(&sequence, program->ranks.first_fsdp_unit);
-  walk(&sequence, repeated_entry(program));
-  if (program->entry.backward != NULL) walk(&sequence, program->entry.backward);
+  visit_function(&sequence, repeated_entry(program));
+  if (program->entry.backward != NULL) visit_function(&sequence, program->entry.backward);
   await_end(&sequence);
   for (int i = program->ranks.n_buckets; i < program->ranks.collectives.count; i++)
     ARENA_PUSH(program->arena, sequence.done, program->ranks.collectives.items[i]);

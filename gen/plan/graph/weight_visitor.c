@@ -1,4 +1,4 @@
-#include "gen/plan/graph/weight_walk.h"
+#include "gen/plan/graph/weight_visitor.h"
 
 #include "gen/ir/region.h"
 
@@ -33,33 +33,33 @@ bool weight_scope_is_used(const struct region *region, int formal,
   return false;
 }
 
-static void walk_region(struct weight_walk *walk, const struct region *region, const char *const *prefixes);
+static void visit_region(struct weight_visitor *visitor, const struct region *region, const char *const *prefixes);
 
-static void walk_call(struct weight_walk *walk, const struct node *node, const char *const *prefixes) {
+static void visit_call(struct weight_visitor *visitor, const struct node *node, const char *const *prefixes) {
   const struct call *call = node->call;
   for (int k = 0; k < call->count; k++) {
     int iteration = call->forward != NULL ? call->count - 1 - k : k;
-    walk_region(walk, call->callee, weight_scopes(walk->program->arena, call, iteration, prefixes));
+    visit_region(visitor, call->callee, weight_scopes(visitor->program->arena, call, iteration, prefixes));
   }
 }
 
-static void walk_region(struct weight_walk *walk, const struct region *region, const char *const *prefixes) {
-  walk->visit(walk, region, NULL, prefixes);
+static void visit_region(struct weight_visitor *visitor, const struct region *region, const char *const *prefixes) {
+  visitor->visit(visitor, region, NULL, prefixes);
   for (int i = 0; i < region->nodes.count; i++) {
     const struct node *node = region->nodes.items[i];
-    if (node->call != NULL) walk_call(walk, node, prefixes);
-    walk->visit(walk, region, node, prefixes);
+    if (node->call != NULL) visit_call(visitor, node, prefixes);
+    visitor->visit(visitor, region, node, prefixes);
   }
 }
 
-void weight_walk_from(struct weight_walk *walk, const struct region *entry) {
+void weight_visit_from(struct weight_visitor *visitor, const struct region *entry) {
   const char *root[] = {""};
-  walk_region(walk, entry, root);
+  visit_region(visitor, entry, root);
 }
 
-void weight_walk_entries(struct weight_walk *walk) {
-  const struct region *backward = graph_backward_of(walk->program->graph, walk->program->graph->entry);
-  weight_walk_from(walk, walk->program->graph->entry);
-  if (walk->program->entry.second_region != NULL) weight_walk_from(walk, walk->program->entry.second_region);
-  if (backward != NULL) weight_walk_from(walk, backward);
+void weight_visit_entries(struct weight_visitor *visitor) {
+  const struct region *backward = graph_backward_of(visitor->program->graph, visitor->program->graph->entry);
+  weight_visit_from(visitor, visitor->program->graph->entry);
+  if (visitor->program->entry.second_region != NULL) weight_visit_from(visitor, visitor->program->entry.second_region);
+  if (backward != NULL) weight_visit_from(visitor, backward);
 }
