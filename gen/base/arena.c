@@ -54,10 +54,10 @@ void arena_join(struct arena *arena, struct arena *shared) {
   struct block *block = shared->blocks, **last = &arena->blocks;
   free(shared);
   size_t page = (size_t)sysconf(_SC_PAGESIZE), used = sizeof *block + block->used;
-  size_t kept = (used + page - 1) / page * page;
-  if (kept < block->mapped) {
-    munmap((char *)block + kept, block->mapped - kept);
-    block->mapped = kept;
+  size_t retained = (used + page - 1) / page * page;
+  if (retained < block->mapped) {
+    munmap((char *)block + retained, block->mapped - retained);
+    block->mapped = retained;
   }
   block->size = block->used;
   while (*last != NULL) last = &(*last)->next;

@@ -37,7 +37,8 @@ struct diagnostics {
 /* No diagnostics yet; texts live in `arena`. */
 struct diagnostics diagnostics_in(struct arena *arena);
 
-/* Makes a source's text known, so that its lines can be shown under a message. Both strings are kept, not copied. */
+/* Makes a source's text known, so that its lines can be shown under a message. Both strings are referenced, not copied.
+ */
 void diag_add_source(struct diagnostics *diags, const char *file, const char *text);
 
 /* Adds one diagnostic. */

@@ -115,8 +115,8 @@ static int find_unique(struct matcher *m, struct part part, struct occurrence *u
   return count;
 }
 
-/* Keeps the longest run of them whose indices in `b` increase, too. */
-static int keep_rising(struct matcher *m, struct occurrence *unique, int count) {
+/* Retains the longest subsequence of them whose indices in `b` increase, too. */
+static int longest_increasing(struct matcher *m, struct occurrence *unique, int count) {
   int *tails = arena_alloc(m->arena, ((size_t)count + 1) * sizeof *tails); /* by length: where its best run ends */
   int *before = arena_alloc(m->arena, ((size_t)count + 1) * sizeof *before);
   bool *kept = arena_alloc(m->arena, (size_t)count + 1);
@@ -146,7 +146,7 @@ static void match_part(struct matcher *m, struct part part) {
     m->match[--part.a_end] = --part.b_end;
   if (part.a == part.a_end || part.b == part.b_end) return;
   struct occurrence *unique = arena_alloc(m->arena, (size_t)(part.a_end - part.a) * sizeof *unique);
-  int count = keep_rising(m, unique, find_unique(m, part, unique));
+  int count = longest_increasing(m, unique, find_unique(m, part, unique));
   if (count == 0) {
     match_by_table(m, part);
     return;

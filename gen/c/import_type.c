@@ -164,15 +164,15 @@ static const struct type *known_scalar(const struct importer *importer, CXType w
 }
 
 static const struct type *import_scalar(struct importer *importer, CXType written, enum CXTypeKind kind) {
-  bool kept = (int)kind < SCALAR_KINDS;
-  const struct type *known = kept ? known_scalar(importer, written, kind) : NULL;
+  bool is_cached = (int)kind < SCALAR_KINDS;
+  const struct type *known = is_cached ? known_scalar(importer, written, kind) : NULL;
   if (known != NULL) return known;
   struct type *made = new_type(importer, written, scalar_kind(kind));
   made->is_signed = is_signed(kind);
   made->is_bool = kind == CXType_Bool;
   made->is_char = kind == CXType_Char_S || kind == CXType_Char_U;
   known = made;
-  if (kept) ARENA_PUSH(importer->arena, importer->scalars[kind], known);
+  if (is_cached) ARENA_PUSH(importer->arena, importer->scalars[kind], known);
   return known;
 }
 

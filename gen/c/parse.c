@@ -108,7 +108,7 @@ bool tree_has_errors(const struct tree *tree) {
 
 /* ---- Running ---- */
 
-static void keep_text(struct importer *importer) {
+static void store_text(struct importer *importer) {
   struct tree *tree = importer->tree;
   for (const char *at = tree->text; (at = strchr(at, '\n')) != NULL; at++) tree->n_lines++;
   diag_add_source(importer->diags, tree->file, tree->text);
@@ -151,7 +151,7 @@ static enum CXErrorCode run_clang(struct importer *importer, CXIndex index, cons
 }
 
 static void import_all(struct importer *importer, const struct parse_request *request) {
-  keep_text(importer);
+  store_text(importer);
   add_messages(importer);
   clang_getInclusions(importer->unit, add_include, importer);
   if (!request->outline && tree_has_errors(importer->tree)) return;

@@ -154,7 +154,7 @@ struct syntax {
   const char *text;
   struct variable *variable;
   struct function *function;
-  struct note *note; /* what a reader of the tree keeps of it, of a type of the reader's own; NULL at first */
+  struct note *note; /* data that a reader of the tree attaches, of a type of its own; NULL at first */
 };
 
 struct variable {
@@ -189,7 +189,7 @@ struct function {
   bool has_label;     /* a declaration outside of the system's headers gives it another name for the linker */
   const char *header; /* the file that declares it; NULL: the compiler */
   int n_slots;
-  struct role *role; /* what a reader of the tree keeps of it, of a type of the reader's own; NULL at first */
+  struct role *role; /* data that a reader of the tree attaches, of a type of its own; NULL at first */
 };
 
 /* What the compiler says of the source. */
@@ -254,7 +254,7 @@ struct variable *tree_variable(const struct tree *tree, const char *name);
 /* The index of a record's member of this name; -1 when there is none. */
 int type_member(const struct type *type, const char *name);
 
-/* Calls `visit` for `node` and everything below it, parents first; a visit that returns false keeps its children out.
+/* Calls `visit` for `node` and everything below it, parents first; a visit that returns false skips its children.
  * NULL is allowed. */
 void syntax_visit(struct syntax *node, bool (*visit)(struct syntax *node, void *data), void *data);
 

@@ -7,7 +7,7 @@
 /* The parameters of a function: [{kind, name, type, extent}]. */
 struct jinja_value parameters_value(const struct program *program, const struct function *function);
 
-/* Whether a function gets what an update needs of the step; a device may keep that itself. */
+/* Whether a function gets what an update needs of the step; a device may store that itself. */
 bool takes_pace(const struct program *program, const struct function *function);
 
 /* A statement of `function`: a call of another function, or of a kernel. */

@@ -88,10 +88,10 @@ static bool stage_takes(const struct program *program, const struct function *fu
 /* Of the parameters of a function, or of arguments for them, those that a stage's form of it has. */
 static struct jinja_value stage_part(const struct program *program, const struct function *function, int stage,
                                      struct jinja_value list) {
-  struct jinja_value kept = jinja_list(program->arena);
+  struct jinja_value taken = jinja_list(program->arena);
   for (int i = 0; i < jinja_count(list); i++)
-    if (stage_takes(program, function, stage, i)) jinja_push(program->arena, kept, jinja_at(list, i));
-  return kept;
+    if (stage_takes(program, function, stage, i)) jinja_push(program->arena, taken, jinja_at(list, i));
+  return taken;
 }
 
 static struct jinja_value stage_statement(const struct program *program, const struct function *function,

@@ -70,7 +70,7 @@ struct jinja_value start_value(const struct program *program);
  * dropout, scale, use_rslora, merge}; empty where there are none. */
 struct jinja_value adapters_value(const struct program *program);
 
-/* What the optimizer keeps, as {name, type}. */
+/* The optimizer's states, as {name, type}. */
 struct jinja_value optimizer_arrays_value(const struct program *program);
 
 /* What outlives a step: [{file, name, member, dtype, type, count, slices: [{name, parameter, first, stride, shape}]}],
@@ -102,7 +102,8 @@ struct jinja_value checkpoint_value(const struct program *program);
 /* The job's keys and the digest of the model's C: [{name, value, may_change}], name and value as literals. */
 struct jinja_value keys_value(const struct program *program, const char *model);
 
-/* What functions keep and use: [{name, saved: [members] , scratch: [[members]], ...}] for those that have any. */
+/* Saved memory and scratch of functions: [{name, saved: [members] , scratch: [[members]], ...}] for those that have
+ * any. */
 struct jinja_value memories_value(const struct program *program);
 struct jinja_value aliased_value(const struct program *program);
 
@@ -167,7 +168,7 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
  * algorithm that was measured to be the fastest, "" for the library's own choice}. */
 struct jinja_value gemms_value(const struct program *program, const struct kernel *kernel);
 
-/* How the weights are updated: the numbers of the rule, its groups, and what it keeps. */
+/* How the weights are updated: the numbers of the rule, its groups, and its states. */
 struct jinja_value optimizer_value(const struct program *program);
 
 /* An axis as the runtime's enum has it after ACCEL_; "": none. The same of several. */

@@ -339,7 +339,7 @@ static const char *comment_break(const char *at, const char *stop, int room) {
 /* A line of a comment; what does not fit in a comment's only line continues in lines after it. */
 static void write_comment_line(struct writer *w, const char *source, const struct token *token, const char *at,
                                const char *stop) {
-  const bool keep = token->trailing || stop < token->text + token->length || at > token->text;
+  const bool keeps_break = token->trailing || stop < token->text + token->length || at > token->text;
   for (bool first = true; at < stop; first = false) {
     if (!first) {
       write_break(w);
@@ -347,7 +347,7 @@ static void write_comment_line(struct writer *w, const char *source, const struc
       write(w, "* ", 2);
       w->column = token->column + 3;
     }
-    const char *end = keep ? stop : comment_break(at, stop, FORMAT_COLUMNS - w->column);
+    const char *end = keeps_break ? stop : comment_break(at, stop, FORMAT_COLUMNS - w->column);
     write_move(w, (size_t)(at - source), at, (int)(end - at));
     at = end + (end < stop);
   }

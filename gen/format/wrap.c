@@ -5,7 +5,7 @@
 
 #include "gen/format/phrase.h"
 
-/* What is kept of each bracket, and of each group of operands, that is open at a token. Columns are 0 for none. */
+/* The state of each bracket, and of each group of operands, that is open at a token. Columns are 0 for none. */
 struct level {
   short indent;         /* of lines that continue in it */
   short last_space;     /* the column that nested brackets are indented from */
@@ -55,9 +55,9 @@ static bool is_before(const struct layout *a, const struct layout *b) {
 }
 
 static void swap(struct layout **a, struct layout **b) {
-  struct layout *kept = *a;
+  struct layout *swapped = *a;
   *a = *b;
-  *b = kept;
+  *b = swapped;
 }
 
 static void push(struct search *s, struct layout *layout) {

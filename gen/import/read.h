@@ -10,8 +10,8 @@ const struct spec_node *import_read(struct arena *arena, const char *path, struc
 
 /* The assignments of a Python text as a map; the last one of a name counts. Nothing is run: what is read are literals,
  * and sums, differences, products and quotients of numbers and of names assigned before; any other expression is a
- * value that is `broken`. `text` is kept. NULL with an error at anything else than assignments of a line, imports,
- * comments and a documentation string. */
+ * value that is `broken`. `text` is referenced. NULL with an error at anything else than assignments of a line,
+ * imports, comments and a documentation string. */
 struct spec_node *python_read(struct arena *arena, const char *file, const char *text, struct diagnostics *diags);
 
 #endif

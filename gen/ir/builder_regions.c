@@ -128,9 +128,9 @@ void builder_end_region(struct builder *builder, struct value *const *results, i
   struct frame *frame = builder->frame;
   struct region *region = frame->region;
   for (int i = 0; i < n_results; i++) ARENA_PUSH(builder->arena, region->results, results[i]);
-  bool kept = frame->caller == NULL || owns_parameters(region);
-  if (kept) roll_loops(builder->graph, region, &frame->loops);
-  if (kept) number_calls(region);
+  bool becomes_region = frame->caller == NULL || owns_parameters(region);
+  if (becomes_region) roll_loops(builder->graph, region, &frame->loops);
+  if (becomes_region) number_calls(region);
   builder->frame = frame->caller;
   if (frame->caller == NULL) {
     name_values(builder->arena, region);
@@ -139,7 +139,7 @@ void builder_end_region(struct builder *builder, struct value *const *results, i
     return;
   }
   builder->where = frame->call_site;
-  if (!kept) {
+  if (!becomes_region) {
     dissolve(builder, frame, builder->frame);
     for (int i = 0; i < n_results; i++) outer[i] = outer_value(frame, results[i]);
     return;

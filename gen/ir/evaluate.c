@@ -103,8 +103,8 @@ static const double **iteration_inputs(struct evaluator *evaluator, const struct
 }
 
 /* Histories: what the carried inputs were in iteration k, or what that left, which `ran`. */
-static void keep_histories(struct evaluator *evaluator, struct frame_data *frame, const struct node *node, int k,
-                           const double *const *inputs, const struct frame_data *ran) {
+static void store_histories(struct evaluator *evaluator, struct frame_data *frame, const struct node *node, int k,
+                            const double *const *inputs, const struct frame_data *ran) {
   const struct call *call = node->call;
   for (int h = 0; h < call->n_histories; h++) {
     const struct value *output = node->outputs[call->callee->results.count + h];
@@ -112,8 +112,8 @@ static void keep_histories(struct evaluator *evaluator, struct frame_data *frame
     if (k == 0) frame->values[output->id] = new_elements(evaluator, output->shape);
     int input = call->history[h];
     bool after = call->after != NULL && call->after[h];
-    const double *kept = after ? evaluated(ran, call->callee->results.items[call->carry[input]]) : inputs[input];
-    memcpy(frame->values[output->id] + k * count, kept, (size_t)count * sizeof(double));
+    const double *elements = after ? evaluated(ran, call->callee->results.items[call->carry[input]]) : inputs[input];
+    memcpy(frame->values[output->id] + k * count, elements, (size_t)count * sizeof(double));
   }
 }
 
@@ -130,7 +130,7 @@ static void run_call(struct evaluator *evaluator, struct frame_data *frame, cons
     const double **inputs = iteration_inputs(evaluator, frame, node, k, last);
     const char **scopes = back ? over->iterations[k]->scopes : callee_scopes(evaluator, frame, call, k);
     last = called.iterations[k] = run(evaluator, call->callee, scopes, back ? over->iterations[k] : NULL, inputs);
-    keep_histories(evaluator, frame, node, k, inputs, last);
+    store_histories(evaluator, frame, node, k, inputs, last);
   }
   for (int r = 0; r < call->callee->results.count; r++)
     frame->values[node->outputs[r]->id] = (double *)evaluated(last, call->callee->results.items[r]);

@@ -108,9 +108,9 @@ struct call {
   int number, first, step;
   struct scope **scopes; /* [callee->n_scopes][count] */
   int *carry;            /* [n_inputs] */
-  /* Of a repeated call that is differentiated: after the callee's results stand outputs that keep what a carried input
-   * was in each iteration, [count] + its shape. history[h] is that input; with after[h] (NULL: of none) it is kept as
-   * the iteration left it. */
+  /* Of a repeated call that is differentiated: the outputs after the callee's results are histories: the value of a
+   * carried input in each iteration, [count] + its shape. history[h] is that input; with after[h] (NULL: of none) it is
+   * the value after the iteration. */
   int n_histories;
   int *history;
   bool *after;
@@ -181,7 +181,7 @@ struct region {
    * what it uses is saved by the forward. */
   struct region *forward;
   struct gradient_list gradients;
-  /* Activation checkpointing: nothing that the region makes is kept; its backward region makes it again from the inputs
+  /* Activation checkpointing: no value of the region is saved; its backward region computes them again from the inputs
    * (Chen, Xu, Zhang, Guestrin, arXiv:1604.06174). */
   bool recompute;
   bool group; /* made by the plan: calls of one function that follow each other */
@@ -195,7 +195,7 @@ struct graph {
   int next_value, next_node;
 };
 
-/* Makers of attributes; a list of numbers is kept, not copied. */
+/* Makers of attributes; a list of numbers is referenced, not copied. */
 struct attribute attribute_int(const char *name, int64_t value);
 struct attribute attribute_real(const char *name, double value);
 struct attribute attribute_ints(const char *name, struct shape value);

@@ -5,7 +5,7 @@
 
 #include "gen/ir/op.h"
 
-/* Whether a header may have a macro of this name: capitals alone, or an underscore and what C keeps for itself. */
+/* Whether a header may have a macro of this name: capitals alone, or an underscore and what C reserves. */
 static bool may_be_macro(const char *name) {
   static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
   bool own = name[0] == '_' && (name[1] == '_' || isupper((unsigned char)name[1]));

@@ -5,7 +5,7 @@
 #include "gen/ir/graph.h"
 
 /* Names the inputs, parameters and results of a region: the model's variable where it is known, else the operation.
- * Values that were named before by name_values keep their names. */
+ * Values that were named before by name_values retain their names. */
 void name_values(struct arena *arena, struct region *region);
 
 /* Whether a name is what name_values gives a value without one: its operation's, as reshape_2, or that of the gradient

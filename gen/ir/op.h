@@ -167,7 +167,7 @@ struct op_choice {
   int (*variants)(const struct node *node, const int64_t *const *strides, const char **variants);
   const char *what; /* is chosen, for people: "KV block size" */
   /* The variants, ending with NULL, in which no bit depends on the number of threads; NULL: all. */
-  const char *const *steady;
+  const char *const *deterministic;
 };
 
 /* Asked by the passes that make one node of several (gen/plan/graph/rewrites.h). */
@@ -352,9 +352,9 @@ struct new_positions {
   const struct timeline *timelines; /* of each input */
   struct value *at;                 /* [1] int32: which position the first of them is */
   struct value *valid;       /* [1] int32: how many of them there are, the others being none of the text: they may
-                                come to nothing, and nothing of them is kept; NULL: all */
+                                come to nothing, and nothing of them is saved; NULL: all */
   int64_t most, width;       /* positions of the whole sequence, new ones */
-  const struct scope *scope; /* where buffers go that keep something of earlier positions */
+  const struct scope *scope; /* the scope of buffers that cache earlier positions */
   int number;                /* of such nodes in the region so far */
   struct timeline timeline;  /* of output 0: to be set */
   bool limited;              /* to be set where no more than `most` positions can follow on each other */

@@ -69,7 +69,7 @@ void region_replace(struct region *region, const struct value *old, struct value
  * value (NULL: the value itself) and learns the new outputs. */
 struct node *node_copy(struct graph *graph, const struct node *node, struct region *to, struct value **map);
 
-/* Which of a repeated call's histories keeps this input; -1 when none does. */
+/* The index of this input's history in a repeated call; -1: it has none. */
 int history_index(const struct call *call, int input);
 
 /* Whether two paths are equal, or differ in one number between dots; then *end is where it ends in `a`, else -1. */

@@ -1,4 +1,5 @@
-/* The environment's inside: options, interned names, templates compiled so far, and what is kept between renderings. */
+/* The environment's inside: options, interned names, templates compiled so far, and what is cached between renderings.
+ */
 #ifndef ACCEL_JINJA_ENV_H
 #define ACCEL_JINJA_ENV_H
 

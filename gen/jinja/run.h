@@ -95,7 +95,7 @@ struct run {
   const struct node *at;           /* what is evaluated, for messages */
   const struct template *template; /* … and in which template */
   const struct link *link;
-  const struct item *item;       /* kept where a source map is asked for */
+  const struct item *item;       /* stored where a source map is wanted */
   const struct template *parent; /* set by extends */
   const struct node *extends_at;
   struct module *modules;   /* imported without context: run once */

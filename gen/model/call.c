@@ -121,7 +121,7 @@ static void run_region(struct evaluator *evaluator, struct activation *activatio
   end_region(evaluator, &activation->result, &binding);
 }
 
-/* A function whose result holds tensors is kept as a region of the graph, unless it is inline. */
+/* A function whose result holds tensors becomes a region of the graph, unless it is inline. */
 static bool is_region(const struct function *function) {
   return ctype_has_tensor(function->result) && !function->is_inline;
 }

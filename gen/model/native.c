@@ -25,8 +25,7 @@ void evaluate_check_parameter_name(struct evaluator *evaluator, const char *name
   evaluate_check_name(evaluator, name, where);
   if (strcmp(name, "__metadata__") == 0)
     evaluate_fail(evaluator, where, "give the parameter another name",
-                  "\"%s\" is no name for a parameter: files of safetensors keep it for what they say of themselves",
-                  name);
+                  "\"%s\" is no name for a parameter: files of safetensors reserve it for their metadata", name);
 }
 
 static struct cvalue call_at(struct evaluator *evaluator, const struct native *native, const struct syntax *node,

@@ -108,7 +108,7 @@ bool published_is_nothing(const json_t *value) {
 
 const char *published_text(struct arena *arena, const json_t *value) {
   char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
-  const char *kept = arena_string(arena, text != NULL ? text : "?");
+  const char *copy = arena_string(arena, text != NULL ? text : "?");
   free(text);
-  return kept;
+  return copy;
 }

@@ -56,7 +56,7 @@ static const struct op_kind kind_all_reduce = {
     .gradient = gradient_of_all_reduce,
     .memory.in_place = {1},
     .cost.flops = op_flops_none,
-    .evaluation.mean = op_mean_kept,
+    .evaluation.mean = op_mean_preserved,
     .ranks.exchanged = exchanged,
     .truth.reference = reference,
 };

@@ -20,7 +20,7 @@ const struct op_kind op_copy = {
     .infer = infer,
     .gradient = op_gradient_same,
     .cost.flops = op_flops_none,
-    .evaluation.mean = op_mean_kept,
+    .evaluation.mean = op_mean_preserved,
     .truth.scalar = scalar,
     .truth.reference = op_reference_elementwise,
 };

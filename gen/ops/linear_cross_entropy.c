@@ -1,5 +1,5 @@
-/* cross_entropy over logits = x weight, of which `rows` rows at a time are in memory: the forward keeps lse alone, the
- * backward makes each chunk of logits again, and of it at once its part of dx and dweight (Wijmans et al.,
+/* cross_entropy over logits = x weight, of which `rows` rows at a time are in memory: the forward saves lse alone, the
+ * backward computes each chunk of logits again, and from it at once its part of dx and dweight (Wijmans et al.,
  * arXiv:2411.09009; Hsu et al., Liger Kernel, arXiv:2410.10989). x [..., C], weight [C, V]; dx = dlogits weight^T,
  * dweight = x^T dlogits, which adds up in its own type: the plan widens a parameter's. The last output is workspace for
  * a chunk, of x's type, in rows of `pitch` elements.
@@ -38,7 +38,7 @@ static bool accepts(const struct node *node, bool output, int index, const int64
 /* ---- The truth: that of the two operations ---- */
 
 /* Rows without gaps, into rows of the chunk's pitch. */
-static void keep(const struct value *chunk, const double *logits, int64_t columns, double *elements) {
+static void store_logits(const struct value *chunk, const double *logits, int64_t columns, double *elements) {
   int64_t pitch = op_columns(chunk->shape);
   op_logits_clear(chunk, elements);
   for (int64_t i = 0; i < op_rows(chunk->shape) * columns; i++) elements[i / columns * pitch + i % columns] = logits[i];
@@ -54,7 +54,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
                                             op_logits_classes(weight));
   parts->node.kind->truth.reference(&parts->node, (const double *const[]){logits, inputs[2]}, outputs);
   if (is_saved(node->kind))
-    keep(node->outputs[3], logits, op_logits_classes(weight), outputs[3]);
+    store_logits(node->outputs[3], logits, op_logits_classes(weight), outputs[3]);
   else
     op_logits_clear(node->outputs[3], outputs[3]);
   arena_free(arena);

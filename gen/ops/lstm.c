@@ -171,7 +171,7 @@ static void reference_incremental(const struct node *node, const double *const *
   arena_free(arena);
 }
 
-/* That of the first step, from what is kept, and those of the others. */
+/* The GEMM of the first step, from the saved values, and those of the others. */
 static int gemms_incremental(const struct node *node, struct op_gemm *found) {
   struct extents n = extents_of(node->inputs[0]);
   int others = gemms(node, found);

@@ -33,14 +33,14 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   if (plain()->infer(arena, node, shapes, dtypes, error) == 0) return 0;
   struct shape y = shapes[0], vector = shape_of(1, op_columns(y));
   bool masks = has(node, EPILOGUE_RELU) || has(node, EPILOGUE_DRELU);
-  struct shape kept = masks ? op_with_extent(y, y.rank - 1, op_columns(y) / MASK_BITS) : y;
+  struct shape saved = masks ? op_with_extent(y, y.rank - 1, op_columns(y) / MASK_BITS) : y;
   int count = 1;
   if (has(node, EPILOGUE_BIAS) && !op_check_shape(arena, node, 2, vector, "one for each column", error)) return 0;
   if (has(node, EPILOGUE_DGELU) || has(node, EPILOGUE_DRELU)) {
-    if (!op_check_shape(arena, node, aux_input(node), kept, "what was kept of y", error)) return 0;
+    if (!op_check_shape(arena, node, aux_input(node), saved, "the saved values of y", error)) return 0;
   }
   if (has(node, EPILOGUE_GELU) || has(node, EPILOGUE_RELU)) {
-    shapes[count] = kept;
+    shapes[count] = saved;
     dtypes[count++] = masks ? DTYPE_INT32 : dtypes[0];
   }
   if (has(node, EPILOGUE_SUM)) {

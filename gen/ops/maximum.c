@@ -14,7 +14,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 static struct mean mean(const struct node *node, const struct mean *inputs) {
   struct mean none = {.form = MEAN_NONE};
   bool bounds = inputs[1].form == MEAN_SAME && !node->inputs[0]->differentiable;
-  return bounds ? op_mean_kept(node, inputs) : none;
+  return bounds ? op_mean_preserved(node, inputs) : none;
 }
 
 static const struct op_kind kind = {

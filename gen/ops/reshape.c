@@ -22,14 +22,14 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 }
 
 /* Drops the dimensions of extent 1, which have no stride of their own. */
-static struct shape squeezed(struct shape shape, const int64_t *strides, int64_t *kept_strides) {
-  struct shape kept = {0};
+static struct shape squeezed(struct shape shape, const int64_t *strides, int64_t *squeezed_strides) {
+  struct shape squeezed_shape = {0};
   for (int i = 0; i < shape.rank; i++) {
     if (shape.dim[i] == 1) continue;
-    kept_strides[kept.rank] = strides[i];
-    kept.dim[kept.rank++] = shape.dim[i];
+    squeezed_strides[squeezed_shape.rank] = strides[i];
+    squeezed_shape.dim[squeezed_shape.rank++] = shape.dim[i];
   }
-  return kept;
+  return squeezed_shape;
 }
 
 /* The extents [*next, ...) of `shape` whose product first reaches a common one with the other side; NumPy's

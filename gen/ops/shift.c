@@ -8,7 +8,7 @@ static double apply(const struct node *node, const double *x) {
 /* Of sums, each would bring the value. */
 static struct mean mean(const struct node *node, const struct mean *inputs) {
   struct mean none = {.form = MEAN_NONE};
-  return inputs[0].form == MEAN_SUM ? none : op_mean_kept(node, inputs);
+  return inputs[0].form == MEAN_SUM ? none : op_mean_preserved(node, inputs);
 }
 
 static const struct op_kind kind = {

@@ -1,5 +1,5 @@
 /* The update of a parameter by the optimizer's rule, where the gradient is in the backward. What it does
- * depends on what the optimizer keeps, so that its function stands with the optimizer's. The plan puts it after the
+ * depends on the optimizer's states, so that its function is in the optimizer's file. The plan puts it after the
  * last step that reads the weight. */
 #include "gen/ops/support/support.h"
 

@@ -13,7 +13,7 @@
 #include "gen/plan/graph/fuse.h"
 #include "gen/plan/graph/fused_loss_backward.h"
 #include "gen/plan/graph/indices.h"
-#include "gen/plan/graph/keep.h"
+#include "gen/plan/graph/keep_in_fp32.h"
 #include "gen/plan/graph/library.h"
 #include "gen/plan/graph/masking.h"
 #include "gen/plan/graph/mesh.h"
@@ -70,10 +70,10 @@ static bool pass_cast(struct context *context) {
   const struct job *job = context->program->job;
   struct cast_rules rules = {.bits16 = job->precision.autocast ? precision_dtype(job->precision.mixed) : DTYPE_FLOAT32,
                              .storage = precision_dtype(job->precision.param)};
-  const bool **kept;
+  const bool **in_fp32;
   rules.cuda = context->program->target->kernels.cuda_autocast;
-  if (!kept_parameters(context->program, context->diags, &kept)) return false;
-  rules.kept = kept;
+  if (!parameters_in_fp32(context->program, context->diags, &in_fp32)) return false;
+  rules.in_fp32 = in_fp32;
   context->program->bits16 = cast(context->program->graph, &rules);
   return true;
 }

@@ -45,12 +45,12 @@ const char *choose(struct program *program, const char *subject, const char *wha
     if (strcmp(before->subject, subject) == 0) return before->variants[before->taken];
   }
   size_t size = (size_t)n_variants * sizeof *variants;
-  const char **kept = arena_alloc(program->arena, size);
-  memcpy(kept, variants, size);
+  const char **copy = arena_alloc(program->arena, size);
+  memcpy(copy, variants, size);
   struct choice choice =
-      decide(program, (struct choice){.subject = subject, .what = what, .variants = kept, .n_variants = n_variants});
+      decide(program, (struct choice){.subject = subject, .what = what, .variants = copy, .n_variants = n_variants});
   ARENA_PUSH(program->arena, program->choices, choice);
-  return kept[choice.taken];
+  return copy[choice.taken];
 }
 
 /* ---- For people and programs ---- */

@@ -48,7 +48,7 @@ struct tree {
   int64_t gradients; /* elements */
   int64_t room;      /* elements of partial sums, or of what other ranks send */
   bool by_buckets;   /* gradients go to other ranks as the backward completes them, not after it */
-  int64_t losses;    /* numbers of eight bytes: sums of losses that a device keeps until they are added; 0: none */
+  int64_t losses;    /* numbers of eight bytes: sums of losses that a device stores until they are added; 0: none */
 };
 
 /* A matrix of gradients that is sent as two factors, [rows][rank] and [columns][rank]: gen/plan/ranks/compress.h. */

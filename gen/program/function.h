@@ -105,8 +105,8 @@ struct kernel {
   const char *name;
   const char *subject;     /* all that its text depends on, but for the variant that it is written in */
   const char *variant;     /* of its kind's variants; "": there is one */
-  bool packs;              /* input 1 is a weight that a library may keep packed; gen/plan/kernels/packs.h */
-  int64_t weights;         /* that it keeps packed; 0: none */
+  bool packs;              /* input 1 is a weight that a library may store packed; gen/plan/kernels/packs.h */
+  int64_t weights;         /* that it stores packed; 0: none */
   const struct node *node; /* of the first step that needed it */
   struct kernel_operand *outputs, *inputs;
   int n_loops; /* of a fused kernel: its loop nest, outermost first */

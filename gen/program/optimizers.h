@@ -38,7 +38,7 @@ int optimizer_state_names(const struct job *job, const char *names[MAX_OPTIMIZER
 enum state_dtype optimizer_state_dtype(const struct job *job);
 
 /* With states of 8 bits: elements that share a scale, and elements from which on a parameter's states have 8 bits, both
- * as in bitsandbytes. Smaller parameters keep float32. */
+ * as in bitsandbytes. Smaller parameters have float32 states. */
 enum { STATE_BLOCK = 256, STATE_8BIT_FROM = 4096 };
 
 /* Whether a state of this name is never negative, so that all of its 8 bits say how large it is. */

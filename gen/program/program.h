@@ -82,10 +82,10 @@ struct program_evaluation {
 struct program_decode {
   const char *recomputed; /* why each token runs all positions again; NULL: it does not */
   bool partial;           /* the entry needs the number of valid positions */
-  bool endless;           /* what it keeps of a text is of one size, however long the text is */
+  bool endless;           /* what it caches of a text is of one size, however long the text is */
 };
 
-/* Filled by passes that see what becomes an index: what files of samples must keep. */
+/* Filled by passes that see what becomes an index: the limits of samples of files. */
 struct program_data {
   int64_t vocabulary, classes; /* tokens and labels must be below them; 0: unknown */
   struct {
@@ -157,7 +157,7 @@ struct program_aliases {
 struct program_kernels {
   struct kernel **items;
   int count, capacity;
-  int64_t sums; /* numbers of float32 that a device's kernels keep before they are added up */
+  int64_t sums; /* numbers of float32 that a device's kernels store before they are added up */
 };
 
 /* Filled by gen/plan/kernels/algorithms.h and packs.h: what a device's library does for the kernels. */
@@ -166,7 +166,7 @@ struct program_library {
     struct library_gemm *items;
     int count, capacity;
   } gemms;           /* none where the library has one algorithm for each */
-  int64_t packed;    /* bytes of weights that matmuls keep packed */
+  int64_t packed;    /* bytes of weights that matmuls store packed */
   int64_t workspace; /* bytes that it needs to work in */
 };
 

@@ -36,6 +36,7 @@ bool gradients_are_split(const struct program *program) {
 }
 
 bool gradients_add_up(const struct program *program) {
-  const bool kept = program->ranks.pipeline.stages > 0; /* each stage sends what all of its micro-batches added up to */
-  return job_accumulates(program->job) && (!gradients_are_split(program) || kept);
+  const bool deferred =
+      program->ranks.pipeline.stages > 0; /* each stage sends what all of its micro-batches added up to */
+  return job_accumulates(program->job) && (!gradients_are_split(program) || deferred);
 }

@@ -234,8 +234,8 @@ static void add_update(struct sum *sum, double elements) {
 
 /* ---- Memory ---- */
 
-/* Micro-batches whose activations a stage keeps. */
-static double kept(const struct mesh *mesh, int64_t stage) {
+/* Micro-batches in flight: those whose activations a stage stores. */
+static double in_flight(const struct mesh *mesh, int64_t stage) {
   double p = (double)mesh->stages, m = (double)mesh->steps, until = p - (double)stage;
   if (mesh->stages == 1) return 1;
   if (mesh->order == ORDER_GPIPE) return m;
@@ -260,7 +260,7 @@ static double stage_bytes(const struct sum *sum, int64_t stage) {
   double saved = sum->layers * division->saved + (stage == mesh->stages - 1 ? division->saved_around : 0);
   if (mesh->order == ORDER_ZERO_BUBBLE)
     saved += sum->layers * division->deferred + (stage == mesh->stages - 1 ? division->deferred_around : 0);
-  return weights + gradients + optimizer + b * (kept(mesh, stage) * saved + division->scratch + division->batch);
+  return weights + gradients + optimizer + b * (in_flight(mesh, stage) * saved + division->scratch + division->batch);
 }
 
 struct estimate estimate_mesh(const struct mesh *mesh, const struct job *job, const struct hardware *hardware,

@@ -61,7 +61,7 @@ struct estimate {
  * - a step takes m max T + sum of the other T over v (Huang et al. 2019; v chunks: Narayanan et al. 2021, section 2.2);
  *   zero_bubble: the other T without twice the gradients of weights, which nobody waits for and which fill as much
  *   (ZB-H1: Qi et al. 2024);
- * - stage s keeps activations of min(m, p - s) micro-batches with 1f1b, p - s + (p - 1) / v with v chunks (Korthikanti
+ * - stage s stores activations of min(m, p - s) micro-batches with 1f1b, p - s + (p - 1) / v with v chunks (Korthikanti
  *   et al. 2022, section 4.2), all m with gpipe, min(m, p) with zero_bubble, with the gradients that are deferred;
  * - zero_stage divides the optimizer's states, gradients too, weights too by dp_shard; what is in no layer, and two
  *   layers, stay whole with 2 and 3 (gen/plan/ranks/fsdp_layers.h); a rank has its part of the sum besides, and of what

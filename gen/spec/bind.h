@@ -11,7 +11,7 @@ struct job *job_bind(struct arena *arena, const char *file, const struct spec_no
 /* Fills the members that have the name and the type of their keys. */
 void bind_members(struct job *job);
 
-/* The value of a key. What a condition keeps away (betas of sgd) is 0 or NULL, and so is a value of another type. */
+/* The value of a key. What a condition excludes (betas of sgd) is 0 or NULL, and so is a value of another type. */
 int64_t spec_integer(const struct job *job, const char *key);
 double spec_real(const struct job *job, const char *key);
 const char *spec_string(const struct job *job, const char *key);

@@ -271,7 +271,7 @@ struct job {
       bool restore_best;
     } early_stopping;
     struct {
-      double decay; /* 0: no average is kept */
+      double decay; /* 0: there is no average */
       int64_t every;
       double inv_gamma, power; /* power 0: no warm-up */
       bool evaluate;
@@ -332,7 +332,8 @@ struct job_override {
 struct job *job_read(struct arena *arena, const char *file, const struct job_override *overrides, int n_overrides,
                      struct diagnostics *diags);
 
-/* The same of a job's text, which is named `file` in messages. `text` is kept, with a NUL after its `length` bytes. */
+/* The same of a job's text, which is named `file` in messages. `text` is referenced, with a NUL after its `length`
+ * bytes. */
 struct job *job_parse(struct arena *arena, const char *file, const char *text, size_t length,
                       const struct job_override *overrides, int n_overrides, struct diagnostics *diags);
 

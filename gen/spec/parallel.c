@@ -129,7 +129,7 @@ static const struct refusal each_node[] = {
     {"devices.kind", "cuda", "no run of it on GPUs was tried", "devices.kind: cpu"},
 };
 
-/* A rank that has a machine for itself has nothing to keep apart from. */
+/* A rank that is alone on its machine needs no binding of threads. */
 static void check_affinity(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *affinity = spec_find(job, "devices.numa_affinity");
   const struct spec_node *each = spec_find(job, "devices.per_node");

@@ -134,7 +134,7 @@ static const struct {
      "optimizer.state_dtype: bf16", 3},
     {"training.ema", NULL, "each rank would have a part of the average", "a job without training.ema", 1},
     {"tracking.grad_norms", "per_layer", "a rank has a part of the gradient", "tracking.grad_norms: global", 1},
-    {"accumulation.sync_each_batch", "true", "a rank keeps its part of what was added up, and no more",
+    {"accumulation.sync_each_batch", "true", "a rank stores its shard of the accumulated gradients, and no more",
      "accumulation.sync_each_batch: false", 1},
     {"parallelism.local_sgd_steps", NULL, "ranks that part for some steps have states of their own",
      "a job without parallelism.local_sgd_steps", 1},

@@ -119,11 +119,11 @@ static bool put(struct documents *of, char c, struct problem *problem) {
   return true;
 }
 
-/* Reads a cell, into the room where it is `kept`. False with a problem; *last says that the row ends after it. */
-static bool read_cell(struct documents *of, struct row *row, bool kept, bool *last, struct problem *problem) {
+/* Reads a cell, into the room where it is `stored`. False with a problem; *last says that the row ends after it. */
+static bool read_cell(struct documents *of, struct row *row, bool stored, bool *last, struct problem *problem) {
   const char *bytes = of->bytes;
   int64_t line = row->line, column = (int64_t)row->at - row->begin + 1;
-  if (kept) of->length = 0;
+  if (stored) of->length = 0;
   row->quoted = row->at < of->size && bytes[row->at] == '"';
   bool inside = row->quoted;
   row->at += inside;
@@ -144,7 +144,7 @@ static bool read_cell(struct documents *of, struct row *row, bool kept, bool *la
                  "quote the whole cell, and write each quote in it twice", problem);
     }
     if (c == '\n') row->line++, row->begin = (int64_t)row->at + 1;
-    if (kept && !put(of, c, problem)) return false;
+    if (stored && !put(of, c, problem)) return false;
   }
   if (inside) return bad(of, line, column, "a quoted cell does not end", "close it with a quote", problem);
   *last = row->at >= of->size || bytes[row->at] != of->between;
@@ -155,15 +155,15 @@ static bool read_cell(struct documents *of, struct row *row, bool kept, bool *la
   return true;
 }
 
-/* Reads a row and keeps its cell of the column; of the header, finds the column by its name. */
+/* Reads a row and stores its cell of the column; of the header, finds the column by its name. */
 static bool read_row(struct documents *of, bool is_header, bool *found, struct problem *problem) {
   struct row row = {.at = of->at, .line = of->line, .begin = (int64_t)of->at};
   const char *name = of->selector.name;
   bool last = false;
   for (int column = 0; !last; column++) {
-    bool kept = is_header ? !*found : column == of->column;
-    if (!read_cell(of, &row, kept, &last, problem)) return false;
-    if (!kept || (is_header && (strlen(name) != of->length || memcmp(of->room, name, of->length) != 0))) continue;
+    bool stored = is_header ? !*found : column == of->column;
+    if (!read_cell(of, &row, stored, &last, problem)) return false;
+    if (!stored || (is_header && (strlen(name) != of->length || memcmp(of->room, name, of->length) != 0))) continue;
     *found = true;
     of->column = column;
   }

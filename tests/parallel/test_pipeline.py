@@ -344,7 +344,7 @@ class Refused(unittest.TestCase):
         self.refused("'parallelism.pp' is 2, which does not divide the job's 3 ranks", ranks=3)
 
     def test_all_computed_again(self):
-        self.refused("'block' calls 'attend', and what that computes again would all be kept for the gradients of weights",
+        self.refused("'block' calls 'attend', and all that is recomputed in it would be saved for the gradients of weights",
                      parallelism={"pp": 2, "pp_schedule": "zero_bubble"}, memory={"activation_checkpointing": "all"})
 
     def test_fewer_layers_than_ranks(self):

@@ -115,7 +115,7 @@ class Precision(unittest.TestCase):
         """A name that matches nothing is refused at its line, and so is one of several layers that one piece of code is for."""
         config = {"n_layer": 3, "width": 9, "n_classes": 3}
         for names, said in ((["nothing.*"], "no parameter's name matches 'nothing.*'"),
-                            (["hidden.1.*"], "one piece of the program computes with both")):
+                            (["hidden.1.*"], "one function of the program computes with both")):
             rows = Rows(24, 8, 1, config=config, precision={"mixed_precision": "bf16", "keep_in_fp32": names})
             with self.assertRaisesRegex(AssertionError, said.replace("*", r"\*")):
                 rows.run()

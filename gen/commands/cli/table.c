@@ -191,7 +191,7 @@ const struct command command_table[] = {
      .about =
          "Asks in a terminal, with what the machine has as the answer to each question; ? explains a key. A job takes "
          "the file with extends: FILE and overrides what it likes. update adds the keys that a file lacks and leaves "
-         "what it says; comments are not kept.",
+         "what it says; comments are dropped.",
      .page = "job.md#extends",
      .forms = {{"config [-o FILE]", "ask for the defaults of this machine, and write them for jobs to extend"},
                {"config --default [-o FILE]", "write what the machine has, and ask nothing"},

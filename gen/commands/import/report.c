@@ -114,10 +114,10 @@ const char *import_json(struct import *import) {
   for (int i = 0; i < import->n_missing; i++) json_array_append_new(missing, json_string(import->missing[i]));
   json_t *whole = json_pack("{s:o, s:o, s:o}", "files", files, "counts", counts, "missing", missing);
   char *text = json_dumps(whole, JSON_INDENT(1));
-  const char *kept = arena_printf(import->arena, "%s\n", text != NULL ? text : "null");
+  const char *copy = arena_printf(import->arena, "%s\n", text != NULL ? text : "null");
   free(text);
   json_decref(whole);
-  return kept;
+  return copy;
 }
 
 /* ---- The job ---- */

@@ -133,8 +133,8 @@ const char *estimate_json(struct arena *arena, const struct estimate *estimate) 
   json_object_set_new(root, "load", load);
   json_object_set_new(root, "training", training);
   char *text = json_dumps(root, JSON_INDENT(2));
-  const char *kept = arena_printf(arena, "%s\n", text != NULL ? text : "{}");
+  const char *copy = arena_printf(arena, "%s\n", text != NULL ? text : "{}");
   free(text);
   json_decref(root);
-  return kept;
+  return copy;
 }

@@ -9,7 +9,7 @@ double op_flops_each(const struct node *node, int index, double each) {
   return each * (double)shape_count(node->inputs[index]->shape);
 }
 
-struct mean op_mean_kept(const struct node *node, const struct mean *inputs) {
+struct mean op_mean_preserved(const struct node *node, const struct mean *inputs) {
   (void)node;
   return inputs[0];
 }

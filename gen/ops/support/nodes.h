@@ -10,8 +10,8 @@
 extern const struct op_kind op_copy, op_step_tensor;
 
 /* The kind of a matmul with these epilogues, as bits; NULL where there is none. After a and b its inputs are the bias
- * and what was kept, after y its outputs what is kept and sums, as far as it has them. Of relu a bit an element is
- * kept, in rows of int32; of gelu its operand. */
+ * and the saved values, after y its outputs are saved values and sums, as far as it has them. Of relu a bit an element
+ * is saved, in rows of int32; of gelu its operand. */
 const struct op_kind *op_matmul_with(unsigned epilogues);
 
 /* ---- Elementwise ---- */

@@ -69,8 +69,8 @@ void op_reference_with_bits16(const struct node *node, const double *const *inpu
 
 /* ---- Means ---- */
 
-/* The mean of a kind that keeps that of its first input, of one that adds two. */
-struct mean op_mean_kept(const struct node *node, const struct mean *inputs);
+/* The mean of a kind that preserves that of its first input, of one that adds two. */
+struct mean op_mean_preserved(const struct node *node, const struct mean *inputs);
 struct mean op_mean_added(const struct node *node, const struct mean *inputs);
 
 /* The mean over the rows of input 0 whose target, an element of the last input, is not the attribute `ignore`; output 2

@@ -101,8 +101,8 @@ static struct value *converted(struct body *body, struct value *value, enum dtyp
 
 static bool stays_wide(const struct body *body, const struct value *value) {
   const struct value *base = viewed_value(value);
-  const bool *const *kept = body->pass->rules->kept;
-  return base->kind == VALUE_PARAMETER && kept != NULL && kept[body->from->id][base->index];
+  const bool *const *in_fp32 = body->pass->rules->in_fp32;
+  return base->kind == VALUE_PARAMETER && in_fp32 != NULL && in_fp32[body->from->id][base->index];
 }
 
 static void convert_inputs(struct body *body, struct node *node, enum dtype dtype) {

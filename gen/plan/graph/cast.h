@@ -10,7 +10,7 @@ struct cast_rules {
   /* By region id and parameter: it stays in float32, and what would run in 16 bits with it runs in float32. NULL: none
    * does.
    */
-  const bool *const *kept;
+  const bool *const *in_fp32;
   bool cuda; /* the operations' rules for CUDA, else those for a CPU */
 };
 

@@ -92,7 +92,7 @@ static void widen(struct deal *deal, struct node *node, struct value *all) {
   deal->rows[node->outputs[0]->id].all = all;
 }
 
-/* An operation over groups keeps the operands of the first ones. */
+/* An operation over groups retains the operands of the first ones. */
 static bool deal_node(struct deal *deal, struct node *node) {
   int first = node->kind->ranks.by_group, groups = node->n_inputs - first;
   if (groups % deal->ranks != 0)

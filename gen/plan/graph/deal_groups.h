@@ -6,7 +6,7 @@
 #include "gen/program/program.h"
 
 /* Gives each of `ranks` ranks along `axis` the same number of groups of each operation over groups (op_ranks.by_group):
- * rank 0 the first ones. Of parameters that only belong to groups of other ranks this program's regions keep none;
+ * rank 0 the first ones. Of parameters that only belong to groups of other ranks this program's regions have none;
  * those that stay are PLACED_EXPERT, and every rank has others instead. Rows go to their ranks before the first
  * operation over groups, and come back where an operation needs them as they were, so that elementwise operations
  * between operations over groups work on rows of the rank's own groups. False with an error at `where` where there is

@@ -166,16 +166,16 @@ static void collect(struct graph *graph, struct region *region) {
   graph->regions[graph->n_regions++] = region;
 }
 
-/* Two calls of a function over the same scope would keep what they see in the same buffers. */
-struct kept_names {
+/* Two calls of a function over the same scope would cache what they see in the same buffers. */
+struct cached_names {
   const char **items;
   int count, capacity;
   bool twice;
 };
 
-static void note_kept(struct weight_visitor *visitor, const struct region *region, const struct node *after,
-                      const char *const *prefixes) {
-  struct kept_names *names = visitor->context;
+static void note_cached(struct weight_visitor *visitor, const struct region *region, const struct node *after,
+                        const char *const *prefixes) {
+  struct cached_names *names = visitor->context;
   for (int i = 0; i < region->parameters.count && after == NULL; i++) {
     const struct parameter *parameter = &region->parameters.items[i];
     if (!parameter->passing) continue;
@@ -185,9 +185,9 @@ static void note_kept(struct weight_visitor *visitor, const struct region *regio
   }
 }
 
-static bool keeps_twice(struct program *program, const struct region *entry) {
-  struct kept_names names = {0};
-  struct weight_visitor visitor = {.program = program, .visit = note_kept, .context = &names};
+static bool caches_twice(struct program *program, const struct region *entry) {
+  struct cached_names names = {0};
+  struct weight_visitor visitor = {.program = program, .visit = note_cached, .context = &names};
   weight_visit_from(&visitor, entry);
   return names.twice;
 }
@@ -224,7 +224,7 @@ bool plan_decoding(struct program *program, struct builder *builder, struct diag
   graph->n_regions = graph->regions_capacity = 0;
   const struct form *wide = entry_over(&pass, entry, length < WIDE ? length : WIDE, NULL);
   const struct form *one = wide != NULL ? entry_over(&pass, entry, 1, "step") : NULL;
-  bool twice = one != NULL && keeps_twice(program, wide->region);
+  bool twice = one != NULL && caches_twice(program, wide->region);
   if (diags->errors > 0) return false;
   if (one == NULL || twice) {
     graph->regions = before.regions;

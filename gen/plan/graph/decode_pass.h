@@ -22,7 +22,7 @@ struct pass {
   int64_t length, width;
   const char *suffix;         /* of the regions that are made; NULL: none */
   struct timeline *timelines; /* by id of a value: where its positions are; AXIS_WHOLE: it does not depend on the
-                         tokens; AXIS_MIXED: each position of it depends on others in a way that cannot be kept */
+                         tokens; AXIS_MIXED: each position of it depends on others in a way that cannot be cached */
   struct value **now;         /* by id of a value: what stands for it */
   struct value **cuts;        /* by id of a value that is whole: its positions at hand, as cut_timelines say */
   struct timeline *cut_timelines;

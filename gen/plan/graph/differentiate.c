@@ -70,7 +70,7 @@ static struct value *gradient_of(struct pass *pass, const struct value *value) {
   return sum;
 }
 
-/* The output of a repeated call that keeps a carried input of each iteration; made at the first request. */
+/* The history of a carried input of a repeated call; made at the first request. */
 static struct value *history_of(struct pass *pass, struct node *node, int input) {
   struct call *call = node->call;
   int found = history_index(call, input);
@@ -412,13 +412,13 @@ static void differentiate_region(struct pass *pass, struct region *forward, cons
   ARENA_PUSH(pass->arena, pass->made, backward);
 }
 
-/* Marks a region and all that it calls and keeps something of, by id. */
+/* Marks a region and all callees of which it saves values, by id. */
 static void reach(const struct region *region, bool *reached) {
   reached[region->id] = true;
   for (int i = 0; i < region->nodes.count; i++) {
     const struct call *call = region->nodes.items[i]->call;
-    bool kept = !region->recompute || region->group;
-    if (call != NULL && kept && !reached[call->callee->id]) reach(call->callee, reached);
+    bool saves = !region->recompute || region->group;
+    if (call != NULL && saves && !reached[call->callee->id]) reach(call->callee, reached);
   }
 }
 

@@ -57,9 +57,9 @@ static bool place_means(const struct positions *positions, const struct node *no
     if (divided_at_all(operands[i])) return false;
     inputs[i].form = operands[i].positions.form == PLACED_MEAN ? MEAN_FIXED : MEAN_SAME;
   }
-  const bool kept = node->kind->class == OP_VIEW || node->kind->types.converts;
+  const bool preserved = node->kind->class == OP_VIEW || node->kind->types.converts;
   operands[node->n_inputs].positions = (struct placement){.form = PLACED_MEAN};
-  if (node->kind->evaluation.mean == NULL) return kept;
+  if (node->kind->evaluation.mean == NULL) return preserved;
   return node->kind->evaluation.mean(node, inputs).form == MEAN_FIXED;
 }
 

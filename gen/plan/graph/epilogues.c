@@ -8,7 +8,7 @@
 
 /* Columns of what is saved come in such multiples: of gelu's operand, of relu's bits (cuBLASLt's
  * CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD); and bits in such elements. */
-enum { KEPT_COLUMNS = 8, MASK_COLUMNS = 128, MASK_BITS = 32 };
+enum { GELU_COLUMNS = 8, MASK_COLUMNS = 128, MASK_BITS = 32 };
 
 /* ---- Matmuls ---- */
 
@@ -76,7 +76,7 @@ bool fuse_bias(struct rewriter *rewriter, struct node *node, const struct rewrit
 bool fuse_gelu(struct rewriter *rewriter, struct node *node, const struct rewrite *rule) {
   struct value *x = node->inputs[0], *y = node->outputs[0];
   struct node *matmul = matmul_of(x, node, EPILOGUE_BIT(EPILOGUE_BIAS));
-  if (matmul == NULL || x->dtype != y->dtype || columns_of(x) % KEPT_COLUMNS != 0) return false;
+  if (matmul == NULL || x->dtype != y->dtype || columns_of(x) % GELU_COLUMNS != 0) return false;
   if (goes_to_loops(node->region, y)) return false; /* which do the curve on their way */
   unsigned epilogues = matmul->kind->library.epilogues | EPILOGUE_BIT(rule->epilogue);
   node_take_output(rewriter->graph, join(rewriter, matmul, node, node, epilogues, NULL, y), x);
@@ -93,7 +93,7 @@ static struct node *factor_of(const struct rewriter *rewriter, const struct node
 bool fuse_gelu_slope(struct rewriter *rewriter, struct node *node, const struct rewrite *rule) {
   struct node *matmul = factor_of(rewriter, node);
   struct value *x = node->inputs[1], *dx = node->outputs[0];
-  if (matmul == NULL || x->dtype != dx->dtype || columns_of(x) % KEPT_COLUMNS != 0) return false;
+  if (matmul == NULL || x->dtype != dx->dtype || columns_of(x) % GELU_COLUMNS != 0) return false;
   join(rewriter, matmul, node, node, EPILOGUE_BIT(rule->epilogue), x, dx);
   return true;
 }

@@ -1,7 +1,7 @@
 /* Epilogues: rules that let a matmul do what follows it before it writes its result, as far as the device's library
  * can: a bias, gelu with tanh and relu after a matmul, their slopes after a matmul of the backward, and the sum that
- * is a bias's gradient with the matmul that is its weight's. Values keep their meaning: what only the slope of relu
- * used becomes a mask of bits. */
+ * is a bias's gradient with the matmul that is its weight's. Values do not change, but for the operand of relu's slope,
+ * which becomes a mask of bits. */
 #ifndef ACCEL_PLAN_GRAPH_EPILOGUES_H
 #define ACCEL_PLAN_GRAPH_EPILOGUES_H
 

@@ -92,7 +92,7 @@ static bool check_classes(const struct program *program, int64_t classes, struct
   return false;
 }
 
-/* The logits of what is evaluated become classes, so that nobody keeps them. */
+/* The logits of what is evaluated become classes, so that they are not stored. */
 static bool predict_classes(struct program *program, struct builder *builder, struct region *entry,
                             struct diagnostics *diags) {
   struct value *logits = entry->results.items[1], *labels = label_input(program, entry);

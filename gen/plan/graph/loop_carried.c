@@ -68,7 +68,7 @@ static void carry(struct graph *graph, struct node *node, struct value *first, s
   node->outputs[last->index] = last;
 }
 
-/* Of a loop that keeps nothing of its iterations, whose region is no other's. */
+/* A loop that saves nothing of its iterations, whose region is no other's. */
 static bool carry_in(struct graph *graph, struct node *node) {
   const struct call *call = node->call;
   bool any = false;
@@ -145,16 +145,16 @@ static bool is_written(const int *uses, const struct region *region, const struc
           (value->producer->kind->class == OP_ELEMENTWISE && uses[value->id] > 1));
 }
 
-/* Whether the backward, where there is one, reads the first operand alone of what makes the sum, and goes over a
- * history that can keep it. */
+/* Whether the backward, where there is one, reads the first operand alone of what makes the sum, and reads a
+ * history that can store it. */
 static bool suits_backward(const struct graph *graph, struct loop_residual *found, const int *uses) {
   const struct call *call = found->loop->call;
-  const struct value *kept = found->sum->inputs[found->first], *other = found->sum->inputs[!found->first];
+  const struct value *carried = found->sum->inputs[found->first], *other = found->sum->inputs[!found->first];
   int history = history_index(call, found->input);
   found->back = graph_backward_of(graph, call->callee);
   if (uses[other->id] != 1) return false;
   if (found->back == NULL) return history < 0;
-  if (history < 0 || !value_is_used(found->back, kept, NULL)) return false;
+  if (history < 0 || !value_is_used(found->back, carried, NULL)) return false;
   found->history = taken_back(graph, found->loop, found->loop->outputs[call->callee->results.count + history]);
   return found->history != NULL && found->history->region == found->back;
 }
@@ -212,20 +212,20 @@ static void carry_residual(struct builder *builder, const struct loop_residual *
   struct node *loop = found->loop;
   struct call *call = loop->call;
   struct region *callee = call->callee, *region = loop->region;
-  struct value *kept = found->sum->inputs[found->first], *other = found->sum->inputs[!found->first];
+  struct value *carried = found->sum->inputs[found->first], *other = found->sum->inputs[!found->first];
   struct value *taken = callee->inputs.items[found->input], *last = loop->outputs[call->carry[found->input]];
   struct value *added = value_new(graph, callee, VALUE_INPUT, 0, other->shape, other->dtype);
 
   struct value *sum = add_again(graph, found, taken, added, callee, 0);
   taken->name = arena_printf(arena, "%s_before", sum->name);
   added->name = arena_printf(arena, "%s_added", sum->name);
-  callee->results.items[call->carry[found->input]] = kept;
+  callee->results.items[call->carry[found->input]] = carried;
   region_remove(callee, found->sum);
   if (found->back != NULL) {
     int history = history_index(call, found->input);
     region_replace(found->back, found->history, sum);
-    region_replace(found->back, kept, found->history);
-    found->history->name = kept->name;
+    region_replace(found->back, carried, found->history);
+    found->history->name = carried->name;
     if (call->after == NULL) call->after = arena_alloc(arena, (size_t)call->n_histories * sizeof *call->after);
     call->after[history] = true;
     loop->outputs[callee->results.count + history]->name = arena_printf(arena, "%s_of_%s", taken->name, callee->name);
@@ -233,7 +233,7 @@ static void carry_residual(struct builder *builder, const struct loop_residual *
   carry(graph, loop, zeros(builder, other, loop), added, other);
   struct value *whole =
       add_again(graph, found, last, loop->outputs[callee->results.count - 1], region, region_position(loop) + 1);
-  last->name = kept->name;
+  last->name = carried->name;
   loop->outputs[callee->results.count - 1]->name = other->name;
   struct region *back = graph_backward_of(graph, region);
   if (back != NULL) region_replace(back, last, whole);

@@ -55,8 +55,8 @@ static struct mean mean_of_call(struct search *search, struct node *node, int in
 static struct mean mean_of_kind(struct search *search, struct node *node) {
   struct mean inputs[10] = {0};
   const struct node *before = search->cause;
-  bool kept = node->kind->class == OP_VIEW || node->kind->types.converts;
-  if (node->kind->evaluation.mean == NULL && !kept) return none(search, node);
+  bool preserved = node->kind->class == OP_VIEW || node->kind->types.converts;
+  if (node->kind->evaluation.mean == NULL && !preserved) return none(search, node);
   for (int i = 0; i < node->n_inputs && i < 10; i++)
     if (shape_count(node->inputs[i]->shape) == 1) inputs[i] = mean_of(search, node->inputs[i]);
   if (node->kind->evaluation.mean == NULL) return inputs[0];

@@ -66,7 +66,7 @@ static void tie(struct placements *placements) {
 static bool set(struct placements *placements, const struct value *value, struct placement placement, bool *changed) {
   struct placement *known = &placements->values[value->id];
   if (placement_equal(*known, placement)) return true;
-  if (known->form == PLACED_SPLIT || placements->kept[value->id] ||
+  if (known->form == PLACED_SPLIT || placements->stays_whole[value->id] ||
       (!placement_fits(placement, value->shape, placements->ranks) &&
        !placement_pads(placement, value->shape, placements->ranks)))
     return false;
@@ -261,7 +261,7 @@ void open_placements(struct placements *placements, struct program *program, int
   *placements = (struct placements){.program = program, .ranks = ranks, .others = others};
   placements->values = arena_alloc(program->arena, count * sizeof *placements->values);
   placements->tied = arena_alloc(program->arena, count * sizeof *placements->tied);
-  placements->kept = arena_alloc(program->arena, count * sizeof *placements->kept);
+  placements->stays_whole = arena_alloc(program->arena, count * sizeof *placements->stays_whole);
   placements->gathers = arena_alloc(program->arena, ((size_t)graph->next_node + 1) * sizeof *placements->gathers);
   placements->reasons = arena_alloc(program->arena, ((size_t)graph->next_node + 1) * sizeof *placements->reasons);
   placements->takes = arena_alloc(program->arena, ((size_t)graph->next_node + 1) * sizeof *placements->takes);

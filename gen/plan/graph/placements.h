@@ -19,7 +19,7 @@ struct placements {
     int count, capacity;
   } trial;
   const struct value **tied; /* by id of a parameter's value: the first one of the same name */
-  bool *kept;                /* by value id: it stays whole */
+  bool *stays_whole;         /* by value id: it stays whole */
   /* By node id: ranks gather what a node gives as parts, or take their parts of its first input, which is whole. */
   bool *gathers, *takes;
 };

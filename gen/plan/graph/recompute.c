@@ -162,8 +162,8 @@ static const struct node *first_call(const struct region *region) {
   return NULL;
 }
 
-/* What a backward computes again, it keeps for these as far as they need it. Of a function that it calls that is all
- * that the forward would have kept. */
+/* A backward saves for the deferred gradients what it computes again, as far as they need it: of a function that it
+ * calls, all that the forward would have saved. */
 static bool check_deferred(const struct program *program, struct diagnostics *diags) {
   const struct graph *graph = program->graph;
   if (program->ranks.pipeline.stages == 0 || program->job->parallelism.pp_schedule != SCHEDULE_ZERO_BUBBLE) return true;
@@ -172,7 +172,7 @@ static bool check_deferred(const struct program *program, struct diagnostics *di
     const struct node *node = region->recompute ? first_call(region) : NULL;
     if (node == NULL) continue;
     diag_error(diags, job_where(program->job, "memory.activation_checkpointing"),
-               "'%s' calls '%s', and what that computes again would all be kept for the gradients of weights, which "
+               "'%s' calls '%s', and all that is recomputed in it would be saved for the gradients of weights, which "
                "parallelism.pp_schedule: zero_bubble computes later",
                region->function, node->call->callee->function);
     diag_note(diags, node->where, "it is called here");

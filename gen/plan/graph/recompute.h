@@ -1,4 +1,4 @@
-/* Recompute: which functions of the model keep nothing from forward to backward (activation checkpointing). */
+/* Recompute: which functions of the model save nothing for the backward (activation checkpointing). */
 #ifndef ACCEL_PLAN_GRAPH_RECOMPUTE_H
 #define ACCEL_PLAN_GRAPH_RECOMPUTE_H
 

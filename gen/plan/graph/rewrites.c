@@ -21,8 +21,8 @@ const struct rewrite rewrites[] = {
      * columns in its type. */
     {"bias", REWRITE_EPILOGUES, "add", .apply = fuse_bias, .epilogue = EPILOGUE_BIAS},
 
-    /* y <- gelu_tanh(p). Becomes: y, p <- matmul with the epilogue. If: the library can keep p (cuBLASLt: 8 divides its
-     * columns), and no loop over elements reads y, which would compute gelu on the way. */
+    /* y <- gelu_tanh(p). Becomes: y, p <- matmul with the epilogue. If: the library can store p (cuBLASLt: 8 divides
+     * its columns), and no loop over elements reads y, which would compute gelu on the way. */
     {"gelu", REWRITE_EPILOGUES, "gelu_tanh", .apply = fuse_gelu, .epilogue = EPILOGUE_GELU},
 
     /* dx <- gelu_tanh_backward(p, x). Becomes: dx <- matmul with the epilogue, over x. If: nothing else reads p. */
@@ -30,7 +30,7 @@ const struct rewrite rewrites[] = {
 
     /* y <- relu(p). Becomes: y, mask <- matmul with the epilogue; and dx <- relu_backward(q, p), where q is a matmul
      * that nothing else reads, becomes matmul with the epilogue EPILOGUE_DRELU over the mask. If: only such slopes and
-     * this node read p, and the library can keep the mask (cuBLASLt: 128 divides its columns). */
+     * this node read p, and the library can store the mask (cuBLASLt: 128 divides its columns). */
     {"relu", REWRITE_EPILOGUES, "relu", .apply = fuse_relu, .epilogue = EPILOGUE_RELU},
 
     /* dbias <- sum of dy over its rows. Becomes: dweight, dbias <- matmul with the epilogue, for dweight <- a matmul

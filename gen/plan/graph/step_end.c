@@ -79,7 +79,7 @@ bool plan_step_end(struct program *program, struct builder *builder, struct diag
   if (by_tokens && !normalize(program, builder, cause, diags)) return false;
   step_end->skips = step_end->scaler || job->training.on_nonfinite == NONFINITE_SKIP;
   step_end->unscales = step_end->scaler || step_end->counts || step_end->by_micro_batches;
-  /* The mean over ranks costs no pass over memory: the seed has it or, so that 16 bits keep their range, the factor
+  /* The mean over ranks costs no pass over memory: the seed has it or, so that 16-bit values stay in range, the factor
    * that unscales; all divisions of a step are in the same one of them. A count is already a sum over all ranks. */
   double ranks = (double)job_adding_ranks(job);
   bool in_seed = !step_end->unscales || job_has_tree(job);

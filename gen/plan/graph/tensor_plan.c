@@ -168,7 +168,7 @@ static void refuse(const struct plan *plan, const struct planned *item) {
 static bool set_replicated(struct placements *placements, const struct node *node, bool columns) {
   const struct value *whole = columns ? node->outputs[0] : node->inputs[0];
   (columns ? placements->gathers : placements->takes)[node->id] = true;
-  placements->kept[whole->id] = true;
+  placements->stays_whole[whole->id] = true;
   return placement_of(placements, whole).form != PLACED_SPLIT;
 }
 
@@ -200,10 +200,10 @@ static bool place(const struct plan *plan, const struct planned *item) {
   return false;
 }
 
-static void keep(const struct plan *plan, const struct planned *item) {
+static void leave_whole(const struct plan *plan, const struct planned *item) {
   if (item->rule == NULL || item->rule->style != TENSOR_WHOLE) return;
-  plan->placements->kept[item->parameter->value->id] = true;
-  if (item->parameter->bits16 != NULL) plan->placements->kept[item->parameter->bits16->id] = true;
+  plan->placements->stays_whole[item->parameter->value->id] = true;
+  if (item->parameter->bits16 != NULL) plan->placements->stays_whole[item->parameter->bits16->id] = true;
 }
 
 bool place_by_plan(struct placements *placements, struct diagnostics *diags) {
@@ -212,7 +212,7 @@ bool place_by_plan(struct placements *placements, struct diagnostics *diags) {
   bool good = true;
   if (job->parallelism.n_tensor_rules == 0) return true;
   if (!open_plan(&plan, placements, diags)) return false;
-  for (int i = 0; i < plan.count; i++) keep(&plan, &plan.items[i]);
+  for (int i = 0; i < plan.count; i++) leave_whole(&plan, &plan.items[i]);
   for (int k = 0; good && k < job->parallelism.n_tensor_rules; k++)
     for (int i = 0; good && i < plan.count; i++)
       if (plan.items[i].rule == &job->parallelism.tensor_rules[k]) good = place(&plan, &plan.items[i]);

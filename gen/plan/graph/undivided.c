@@ -27,7 +27,7 @@ static const char *reason(const struct placements *placements, const struct node
                           const struct parameter *parameter) {
   const struct node *needs = placements->reasons[node->id];
   int input, dim;
-  if (placements->kept[parameter->value->id]) return "parallelism.tp_plan says so";
+  if (placements->stays_whole[parameter->value->id]) return "parallelism.tp_plan says so";
   if (!node->kind->ranks.tried(node, &input, &dim))
     return arena_printf(placements->program->arena, "the rule of %s does not ask for parts of it", node->kind->name);
   if (needs == NULL) return "ranks would not have equal parts";

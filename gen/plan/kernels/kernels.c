@@ -213,12 +213,12 @@ static struct kernel *make_kernel(struct program *program, const struct step *st
   return kernel;
 }
 
-static int keep_steady(const struct op_kind *kind, const char **variants, int n_variants) {
-  int kept = 0;
-  for (int i = 0; i < n_variants && kind->choice.steady != NULL; i++)
-    for (int k = 0; kind->choice.steady[k] != NULL; k++)
-      if (strcmp(variants[i], kind->choice.steady[k]) == 0) variants[kept++] = variants[i];
-  return kind->choice.steady != NULL ? kept : n_variants;
+static int deterministic_variants(const struct op_kind *kind, const char **variants, int n_variants) {
+  int count = 0;
+  for (int i = 0; i < n_variants && kind->choice.deterministic != NULL; i++)
+    for (int k = 0; kind->choice.deterministic[k] != NULL; k++)
+      if (strcmp(variants[i], kind->choice.deterministic[k]) == 0) variants[count++] = variants[i];
+  return kind->choice.deterministic != NULL ? count : n_variants;
 }
 
 /* Selects its variant among those of its kind. */
@@ -232,7 +232,7 @@ static const char *choose_variant(struct program *program, struct kernel *kernel
   int n_variants = kernel->packs ? 1 : 0;
   variants[0] = packed_variant;
   n_variants += kind->choice.variants(kernel->node, strides, variants + n_variants);
-  if (program->job->training.deterministic) n_variants = keep_steady(kind, variants, n_variants);
+  if (program->job->training.deterministic) n_variants = deterministic_variants(kind, variants, n_variants);
   return choose(program, kernel->subject, kind->choice.what, variants, n_variants);
 }
 

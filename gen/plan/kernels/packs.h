@@ -1,4 +1,4 @@
-/* Packs: matmuls that keep the weights which they multiply by in a layout of the library's own, from one change of the
+/* Packs: matmuls that store the weights which they multiply by in a layout of the library's own, from one change of the
  * weights to the next. */
 #ifndef ACCEL_PLAN_KERNELS_PACKS_H
 #define ACCEL_PLAN_KERNELS_PACKS_H

@@ -11,7 +11,7 @@
 #include "gen/program/target.h"
 #include "gen/program/weights.h"
 
-enum { LEAST_OF_KEPT = 64 }; /* the smallest alias, as a fraction of what is saved: one in so many bytes */
+enum { SMALLEST_FRACTION = 64 }; /* the smallest alias, as a fraction of what is saved: one in so many bytes */
 
 /* ---- Free memory ---- */
 
@@ -86,7 +86,7 @@ static int64_t copy_bytes(const struct live_buffer *buffer) {
   return storage_bytes(buffer->storage) / buffer->storage->copies;
 }
 
-/* Where the last stretch begins that keeps one copy from lying at `from`; -1: none does. */
+/* The start of the last stretch that prevents one copy from starting at `from`; -1: none does. */
 static int64_t obstacle(const struct memory *memory, int64_t from, int64_t bytes, int64_t last) {
   for (int i = stretch_at(memory, from + bytes - 1); i >= 0 && memory->items[i].to > from; i--)
     if (memory->items[i].until <= last || memory->items[i].until == 0) return memory->items[i].from;
@@ -174,7 +174,7 @@ static void name_aliases(struct program *program) {
 
 /* What a function saves itself, once others are elsewhere; a frame of nothing is none. */
 static void count_saved(struct program *program, struct function *function) {
-  struct storage_list kept = {0};
+  struct storage_list remaining = {0};
   function->saved_bytes = 0;
   for (int i = 0; i < function->storages.count; i++) {
     struct storage *storage = function->storages.items[i];
@@ -187,9 +187,9 @@ static void count_saved(struct program *program, struct function *function) {
     }
     function->aliased |= storage->alias != NULL;
     if (own) function->saved_bytes += arena_aligned(storage_bytes(storage));
-    ARENA_PUSH(program->arena, kept, storage);
+    ARENA_PUSH(program->arena, remaining, storage);
   }
-  function->storages = kept;
+  function->storages = remaining;
 }
 
 static void finish_aliases(struct program *program) {
@@ -214,7 +214,7 @@ void alias_gradients(struct program *program) {
   find_liveness(program, &liveness);
   struct memory memory = gradient_memory(program, &liveness);
   int n = liveness.buffers.count;
-  int64_t least = program->entry.forward->saved_bytes / LEAST_OF_KEPT, peeled = 0;
+  int64_t least = program->entry.forward->saved_bytes / SMALLEST_FRACTION, peeled = 0;
   qsort(liveness.buffers.items, (size_t)n, sizeof *liveness.buffers.items, compare_buffers);
   program->aliases.items = arena_alloc(program->arena, ((size_t)n + 1) * sizeof *program->aliases.items);
   for (int i = 0; i < n; i++) {

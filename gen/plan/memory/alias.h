@@ -1,4 +1,4 @@
-/* Alias: puts what the forward keeps into memory of gradients that the backward has not written yet.
+/* Alias: puts what the forward saves into memory of gradients that the backward has not written yet.
  *
  * A gradient is written by a certain statement of the backward, and nothing reads it before: until then its memory is
  * free. A saved storage may be there if the last statement that touches it comes before the first one that writes any
@@ -6,7 +6,7 @@
  * backward, and the padding between gradients: the norm and the update read all of them.
  *
  * This needs gradients that hold nothing from one backward to the next and that nothing else reads: one micro-batch a
- * step, one rank, and no optimizer that keeps an average of the weights there. */
+ * step, one rank, and no optimizer that stores an average of the weights there. */
 #ifndef ACCEL_PLAN_MEMORY_ALIAS_H
 #define ACCEL_PLAN_MEMORY_ALIAS_H
 

@@ -48,8 +48,8 @@ static void make_frames(struct program *program, struct function *function) {
   for (int s = 0; s < function->n_steps; s++) {
     const struct step *step = &function->steps[s];
     if (step->callee == NULL || step->callee->saved_bytes == 0 || step->node->call->forward != NULL) continue;
-    bool kept = function->backward != NULL && goes_back(function->backward, step->node);
-    enum storage_kind kind = kept ? STORAGE_SAVED : STORAGE_SCRATCH;
+    bool saved = function->backward != NULL && goes_back(function->backward, step->node);
+    enum storage_kind kind = saved ? STORAGE_SAVED : STORAGE_SCRATCH;
     struct storage *frame = arena_alloc(program->arena, sizeof *frame);
     *frame = (struct storage){.kind = kind,
                               .name = frame_name(program, function, kind, step->callee->region->name),
@@ -120,8 +120,8 @@ static bool dies(const struct function *function, int s, int i) {
   const struct step *step = &function->steps[s];
   struct storage *root = storage_root(step->inputs[i].storage);
   bool scratch = root->kind == STORAGE_SCRATCH && root->function == function;
-  bool kept = root->kind == STORAGE_SAVED && function->forward != NULL && root->function == function->forward;
-  if ((!scratch && !kept) || root->last != s) return false;
+  bool saved = root->kind == STORAGE_SAVED && function->forward != NULL && root->function == function->forward;
+  if ((!scratch && !saved) || root->last != s) return false;
   for (int k = 0; k < step->node->n_inputs; k++)
     if (k != i && storage_root(step->inputs[k].storage) == root) return false;
   return true;

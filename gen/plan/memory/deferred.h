@@ -6,7 +6,7 @@
 
 /* Moves the deferred statements of the function at hand to a function of their own, function->deferred, with a call of
  * the deferred function of each callee that has one. What the first function makes and the second one reads is saved
- * with what the forward keeps. Nothing where no statement is deferred. After the function's nodes are lowered. */
+ * with what the forward saves. Nothing where no statement is deferred. After the function's nodes are lowered. */
 void split_deferred(struct layout_pass *pass);
 
 /* Whether statements of a function read its input, or result, `index`. */

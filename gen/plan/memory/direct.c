@@ -27,7 +27,7 @@ static bool can_accumulate(const struct node *node, int index) {
 static bool direct(struct layout_pass *pass, const struct value *value, struct view view, bool accumulate) {
   if (!is_local(pass, value) || view_of(pass->program, value)->storage != NULL) return false;
   bool temporary = view.storage->kind != STORAGE_SAVED;
-  if (temporary && keeps_memory(pass, value)) return false;
+  if (temporary && needs_saving(pass, value)) return false;
   const struct node *node = value->producer;
   if (node->kind->class == OP_VIEW) {
     struct view below = {.storage = view.storage, .offset = view.offset};
@@ -47,7 +47,7 @@ static bool direct(struct layout_pass *pass, const struct value *value, struct v
 /* Makes the producer of `value` write it densely, to memory of the value's own; false, with nothing changed, when it
  * cannot. */
 static bool direct_dense(struct layout_pass *pass, const struct value *value) {
-  struct storage probe = {.kind = keeps_memory(pass, value) ? STORAGE_SAVED : STORAGE_SCRATCH};
+  struct storage probe = {.kind = needs_saving(pass, value) ? STORAGE_SAVED : STORAGE_SCRATCH};
   if (!direct(pass, value, dense_view(&probe, 0, value->shape), false)) return false;
   struct storage *storage = fresh_view(pass, value).storage;
   for (const struct value *below = value;; below = below->producer->inputs[0]) { /* views, down to the producer */
@@ -128,8 +128,8 @@ static void direct_parts(struct layout_pass *pass, const struct node *node) {
 
 /* ---- Repeated calls: carried values are in a row of copies ---- */
 
-static int n_copies(const struct call *call, bool keeps) {
-  return keeps ? call->count + 1 : 2;
+static int n_copies(const struct call *call, bool saves) {
+  return saves ? call->count + 1 : 2;
 }
 
 /* Elements from one copy to the next: each begins where the device's library takes operands. */
@@ -189,13 +189,14 @@ static bool read_last(const struct layout_pass *pass, const struct node *call, i
   return read_up_to(pass, whole, region_position(call));
 }
 
-/* Where a row keeps what iterations left, its first copy is free after the loop: a value that is kept is there. */
+/* Where a row stores what iterations left, its first copy is free after the loop: a value that is history_value is
+ * there. */
 static void direct_after(struct layout_pass *pass, const struct node *call, struct storage *row) {
   for (int i = region_position(call) + 1; i < pass->region->nodes.count; i++) {
     const struct node *node = pass->region->nodes.items[i];
     for (int k = 0; k < node->n_outputs; k++) {
       const struct value *value = node->outputs[k];
-      if (value->dtype != row->dtype || shape_count(value->shape) != row->count || !keeps_memory(pass, value)) continue;
+      if (value->dtype != row->dtype || shape_count(value->shape) != row->count || !needs_saving(pass, value)) continue;
       if (direct(pass, value, dense_view(row, 0, value->shape), false)) return;
     }
   }
@@ -217,23 +218,24 @@ static void direct_carries(struct layout_pass *pass, struct node *node) {
     bool later = is_read_later(pass, call, i);
     int copies = n_copies(call, history >= 0 || later);
     int64_t size = copy_elements(pass, formal);
-    struct value *kept = history >= 0 ? node->outputs[call->callee->results.count + history] : NULL;
-    const char *name = kept != NULL ? kept->name : row_name(pass, node, formal);
-    struct storage *row = new_storage(pass, kept != NULL && keeps_memory(pass, kept) ? STORAGE_SAVED : STORAGE_SCRATCH,
-                                      name, formal->dtype, size, copies);
-    row->value = kept;
+    struct value *history_value = history >= 0 ? node->outputs[call->callee->results.count + history] : NULL;
+    const char *name = history_value != NULL ? history_value->name : row_name(pass, node, formal);
+    struct storage *row =
+        new_storage(pass, history_value != NULL && needs_saving(pass, history_value) ? STORAGE_SAVED : STORAGE_SCRATCH,
+                    name, formal->dtype, size, copies);
+    row->value = history_value;
     row->carrier = node;
     row->carried_input = i;
-    bool after = kept != NULL && call->after != NULL && call->after[history];
-    if (kept != NULL) *view_of(pass->program, kept) = history_view(row, kept->shape, after);
+    bool after = history_value != NULL && call->after != NULL && call->after[history];
+    if (history_value != NULL) *view_of(pass->program, history_value) = history_view(row, history_value->shape, after);
     if (after && row->kind == STORAGE_SAVED && read_last(pass, node, i)) direct_after(pass, node, row);
     const struct value *result = node->outputs[call->carry[i]];
-    if (kept == NULL && keeps_memory(pass, result) && view_of(pass->program, result)->storage == NULL) {
+    if (history_value == NULL && needs_saving(pass, result) && view_of(pass->program, result)->storage == NULL) {
       struct view own = fresh_view(pass, result);
       *view_of(pass->program, result) = own;
     }
     /* A short row is written over: what others read as well, or later, is copied into it. */
-    if (kept != NULL || later || read_last(pass, node, i))
+    if (history_value != NULL || later || read_last(pass, node, i))
       direct(pass, node->inputs[i], dense_view(row, first_copy(call, copies) * size, formal->shape), false);
   }
 }

@@ -70,18 +70,18 @@ static bool is_saved(const struct layout_pass *pass, const struct value *value) 
   return value->id < pass->n_values && pass->saved[value->id];
 }
 
-bool keeps_memory(const struct layout_pass *pass, const struct value *value) {
+bool needs_saving(const struct layout_pass *pass, const struct value *value) {
   if (is_saved(pass, value)) return true;
   for (int i = 0; i < pass->region->nodes.count; i++) {
     const struct node *node = pass->region->nodes.items[i];
     bool views = node->kind->class == OP_VIEW && node->inputs[0] == value;
-    if (views && keeps_memory(pass, node->outputs[0])) return true;
+    if (views && needs_saving(pass, node->outputs[0])) return true;
   }
   return false;
 }
 
 struct view fresh_view(struct layout_pass *pass, const struct value *value) {
-  enum storage_kind kind = keeps_memory(pass, value) ? STORAGE_SAVED : STORAGE_SCRATCH;
+  enum storage_kind kind = needs_saving(pass, value) ? STORAGE_SAVED : STORAGE_SCRATCH;
   return dense_view(operand_storage(pass, kind, value, 0), 0, value->shape);
 }
 

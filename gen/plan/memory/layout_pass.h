@@ -41,7 +41,7 @@ bool reaches_library(const struct node *node);
 bool same_view(const struct view *a, const struct view *b, struct shape shape);
 
 /* Whether a value is saved for backward, itself or through a view of it. */
-bool keeps_memory(const struct layout_pass *pass, const struct value *value);
+bool needs_saving(const struct layout_pass *pass, const struct value *value);
 
 /* Whether a node of the region at hand makes the value. */
 bool is_local(const struct layout_pass *pass, const struct value *value);

@@ -1,5 +1,5 @@
 /* Liveness over the backward: when each gradient is written for the first time, and which statement is the last to use
- * what the forward keeps. Statements are counted through all calls and iterations. */
+ * what the forward saves. Statements are counted through all calls and iterations. */
 #ifndef ACCEL_PLAN_MEMORY_LIVENESS_H
 #define ACCEL_PLAN_MEMORY_LIVENESS_H
 

@@ -137,8 +137,8 @@ void plan_compression(struct program *program) {
 int64_t compression_bytes(const struct program *program) {
   const struct compression *compression = &program->ranks.compression;
   bool squares = program->job->parallelism.power_sgd.batched;
-  bool kept = program->job->parallelism.power_sgd.warm; /* right factors: from step to step */
-  int64_t elements = compression->left + (kept ? 0 : compression->right) + (squares ? compression->elements : 0);
+  bool persistent = program->job->parallelism.power_sgd.warm; /* right factors: from step to step */
+  int64_t elements = compression->left + (persistent ? 0 : compression->right) + (squares ? compression->elements : 0);
   return elements * dtype_size(DTYPE_FLOAT32);
 }
 

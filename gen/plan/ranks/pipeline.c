@@ -293,7 +293,7 @@ static int64_t partial_elements(const struct program *program, int rank) {
   return count;
 }
 
-/* The sum of gradients of which each rank keeps a part: of layers of which a stage has a few at a time with each
+/* The sum of gradients of which each rank stores a shard: of layers of which a stage has a few at a time with each
  * micro-batch, and with what it defers again, of all else once. */
 static void add_scattered(struct program *program, enum axis axis, const char *what) {
   const struct shard_elements of = shard_most_elements(program);
@@ -428,15 +428,15 @@ static bool gets_several(const struct pipeline *pipeline) {
   return false;
 }
 
-/* Gradients that are on their way while their rank continues are not where the next backward writes; nor is what a
- * forward does not keep where the next one writes. */
+/* Gradients that are sent while their rank continues need memory that the next backward does not write; likewise
+ * what a forward does not save needs memory that the next one does not write. */
 static void give_memory(struct program *program) {
   struct pipeline *pipeline = &program->ranks.pipeline;
   pipeline->schedule.starts |= gets_several(pipeline); /* it would wait for what it sends between two of them */
   for (int i = 0; i < pipeline->crossings.count; i++) {
     struct crossing *crossing = &pipeline->crossings.items[i];
-    const bool kept = crossing->storage->kind == STORAGE_SAVED || crossing->function->backward == NULL;
-    if (crossing->from > crossing->to ? pipeline->schedule.starts : !kept)
+    const bool saved = crossing->storage->kind == STORAGE_SAVED || crossing->function->backward == NULL;
+    if (crossing->from > crossing->to ? pipeline->schedule.starts : !saved)
       crossing->outgoing = arena_printf(program->arena, "outgoing_%d", i);
   }
 }

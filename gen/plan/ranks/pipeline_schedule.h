@@ -17,7 +17,7 @@ struct schedule schedule_of(struct arena *arena, enum pp_schedule kind, int64_t 
                             int64_t micro_batches);
 
 /* Of how many micro-batches each stage has been forward and not back, or has gradients deferred, at most at a time:
- * what it keeps at once. By stage. */
+ * what it stores at once. By stage. */
 int64_t *schedule_rooms(struct arena *arena, const struct schedule *schedule);
 
 #endif

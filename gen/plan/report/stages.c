@@ -46,7 +46,7 @@ static bool writes(const struct program *program, const struct function *functio
   return false;
 }
 
-/* What a stage keeps of a micro-batch in a function that stages divide. */
+/* What a stage saves of a micro-batch in a function that stages divide. */
 static int64_t saved_bytes(const struct program *program, const struct function *function, int stage) {
   int64_t bytes = 0;
   for (int i = 0; i < function->storages.count; i++) {

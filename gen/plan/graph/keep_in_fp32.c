@@ -1,10 +1,10 @@
-#include "gen/plan/graph/keep.h"
+#include "gen/plan/graph/keep_in_fp32.h"
 
 #include "gen/plan/graph/weight_visitor.h"
 #include "gen/program/match.h"
 
 /* What is known of a parameter so far, from the calls that have been visited. */
-enum finding { UNSEEN, NARROW, KEPT };
+enum finding { UNSEEN, REDUCED, FLOAT32 };
 
 struct selection {
   struct arena *arena;
@@ -30,16 +30,16 @@ static int matching(struct selection *selection, const char *name) {
 
 static void visit_parameter(struct selection *selection, const struct region *region, int index, const char *name) {
   int pattern = matching(selection, name);
-  enum finding now = pattern >= 0 ? KEPT : NARROW, *before = &selection->found[region->id][index];
+  enum finding now = pattern >= 0 ? FLOAT32 : REDUCED, *before = &selection->found[region->id][index];
   const char **first = &selection->first[region->id][index];
   if (selection->example == NULL) selection->example = name;
   if (*before == UNSEEN) {
     *before = now;
     *first = name;
   } else if (*before != now && selection->ok) {
-    const char *kept = now == KEPT ? name : *first, *narrow = now == KEPT ? *first : name;
+    const char *wide = now == FLOAT32 ? name : *first, *narrow = now == FLOAT32 ? *first : name;
     diag_error(selection->diags, job_where(selection->job, "precision.keep_in_fp32"),
-               "'precision.keep_in_fp32' names %s but not %s, and one piece of the program computes with both", kept,
+               "'precision.keep_in_fp32' names %s but not %s, and one function of the program computes with both", wide,
                narrow);
     diag_help(selection->diags, "name all layers with a *, or none");
     selection->ok = false;
@@ -60,18 +60,18 @@ static const bool **as_table(struct selection *selection, const struct graph *gr
   for (int r = 0; r < graph->n_regions; r++) {
     int count = graph->regions[r]->parameters.count;
     bool *row = arena_alloc(selection->arena, ((size_t)count + 1) * sizeof *row);
-    for (int i = 0; i < count; i++) row[i] = selection->found[r][i] == KEPT;
+    for (int i = 0; i < count; i++) row[i] = selection->found[r][i] == FLOAT32;
     table[r] = row;
   }
   return table;
 }
 
-bool kept_parameters(struct program *program, struct diagnostics *diags, const bool ***kept) {
+bool parameters_in_fp32(struct program *program, struct diagnostics *diags, const bool ***in_fp32) {
   const struct graph *graph = program->graph;
   const struct job *job = program->job;
   struct selection selection = {.arena = graph->arena, .job = job, .diags = diags, .ok = true};
   int n = job->precision.n_keep_in_fp32;
-  *kept = NULL;
+  *in_fp32 = NULL;
   if (n == 0) return true;
   selection.used = arena_alloc(selection.arena, ((size_t)n + 1) * sizeof *selection.used);
   selection.found = arena_alloc(selection.arena, ((size_t)graph->n_regions + 1) * sizeof *selection.found);
@@ -90,6 +90,6 @@ bool kept_parameters(struct program *program, struct diagnostics *diags, const b
     if (selection.example != NULL) diag_help(diags, "names are such as %s", selection.example);
     selection.ok = false;
   }
-  *kept = as_table(&selection, graph);
+  *in_fp32 = as_table(&selection, graph);
   return selection.ok;
 }
