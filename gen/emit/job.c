@@ -183,7 +183,7 @@ struct jinja_value training_value(const struct program *program) {
   jinja_set(arena, value, "stopping", stopping_value(arena, job));
   set_bool(arena, value, "layer_norms", job->tracking.layer_norms);
   set_bool(arena, value, "noise_scale", job->tracking.noise_scale);
-  set_real(arena, value, "noise_share", 1 - job->tracking.noise_decay);
+  set_real(arena, value, "noise_alpha", 1 - job->tracking.noise_decay);
   set_bool(arena, value, "deterministic", job->training.deterministic);
   return value;
 }

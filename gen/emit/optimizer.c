@@ -173,11 +173,11 @@ static void set_own_keys(struct arena *arena, struct jinja_value value, const st
   jinja_set(arena, value, "ns_coefficients", floats_value(arena, job->optimizer.ns_coefficients, 3));
 }
 
-/* Of the moving average: {share, decay, every, warms_up, inv_gamma, power}; nothing without one. */
+/* Of the moving average: {alpha: 1 - decay, decay, every, warms_up, inv_gamma, power}; nothing without one. */
 static struct jinja_value average_value(struct arena *arena, const struct job *job) {
   struct jinja_value value = jinja_map(arena);
   if (job->training.ema.decay == 0) return value;
-  set_real(arena, value, "share", 1 - job->training.ema.decay);
+  set_real(arena, value, "alpha", 1 - job->training.ema.decay);
   set_real(arena, value, "decay", job->training.ema.decay);
   set_int(arena, value, "every", job->training.ema.every);
   set_bool(arena, value, "warms_up", job->training.ema.power > 0);

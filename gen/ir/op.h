@@ -179,9 +179,9 @@ struct op_fusion {
    * `builder`. NULL: there is no such operation. */
   struct node *(*over_matmul)(struct builder *builder, const struct node *node, struct value *a, struct value *b,
                               int64_t rows, int64_t pitch);
-  /* Of a loss that is fused with its gradient: its output 2, which others may need, computed without the rest. The
-   * node's region is open. */
-  struct node *(*share)(struct builder *builder, const struct node *node);
+  /* Of a loss that is fused with its gradient: its output 2, the inverse of the number of targets, which others may
+   * need, computed without the rest. The node's region is open. */
+  struct node *(*inverse_count)(struct builder *builder, const struct node *node);
 };
 
 /* Asked by decoding (gen/plan/graph/decode.h) and by chunks: what depends on which position of a sequence. */
@@ -427,9 +427,9 @@ double op_flops(const struct node *node);
 /* Those of them that are matmuls. */
 double op_matmul_flops(const struct node *node);
 
-/* The variants of a loop, for op_choice.variants: "all" threads, and "one" where sharing it out may cost more than
- * running it. `work`: the elements of a loop of a few operations each that would take as long; op_threads: a quarter of
- * the kind's operations. */
+/* The variants of a loop, for op_choice.variants: "all" threads, and "one" where dividing it among threads may cost
+ * more than running it. `work`: the elements of a loop of a few operations each that would take as long; op_threads: a
+ * quarter of the kind's operations. */
 int op_thread_variants(double work, const char **variants);
 int op_threads(const struct node *node, const int64_t *const *strides, const char **variants);
 

@@ -61,7 +61,7 @@ static double average(struct extents e, const double *x, int64_t channel, const 
 /* Over ranks: of which all have the same batch. */
 static void reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   struct extents e = extents_of(node->inputs[0]->shape);
-  double count = (double)(e.batch * e.inner * ranks_of(node)), share = node_real(node, "momentum");
+  double count = (double)(e.batch * e.inner * ranks_of(node)), momentum = node_real(node, "momentum");
   for (int64_t c = 0; c < e.channels; c++) {
     double mean = average(e, inputs[0], c, NULL), variance = average(e, inputs[0], c, &mean);
     double rstd = 1 / sqrt(variance + node_real(node, "eps"));
@@ -70,8 +70,8 @@ static void reference(const struct node *node, const double *const *inputs, doub
         outputs[0][i] = (inputs[0][i] - mean) * rstd * inputs[1][c] + inputs[2][c];
     outputs[1][c] = mean;
     outputs[2][c] = rstd;
-    outputs[3][c] = (1 - share) * inputs[3][c] + share * mean;
-    outputs[4][c] = (1 - share) * inputs[4][c] + share * variance * count / (count - 1);
+    outputs[3][c] = (1 - momentum) * inputs[3][c] + momentum * mean;
+    outputs[4][c] = (1 - momentum) * inputs[4][c] + momentum * variance * count / (count - 1);
   }
   outputs[5][0] = inputs[5][0] + 1;
 }

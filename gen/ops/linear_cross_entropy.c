@@ -98,7 +98,7 @@ static int64_t index_limit(const struct node *node, int input) {
   .output_names = {"loss", "lse", "scale", "logits"}, .infer = infer, .gradient = gradient, .layout.accepts = accepts, \
   .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .cost.flops = flops, .cost.matmul_flops = matmul_flops,      \
   .library.gemms = gemms, .kernel.noted_input = 1 + 2, .index.limit = index_limit, .index.ignores = true,              \
-  .evaluation.mean = op_mean_over_targets, .fusion.share = inverse_count, .truth.reference = reference
+  .evaluation.mean = op_mean_over_targets, .fusion.inverse_count = inverse_count, .truth.reference = reference
 
 static const struct op_kind kind = {FORWARD, .name = "linear_cross_entropy", .memory.workspace = 8};
 static const struct op_kind kind_saved = {FORWARD, .name = "saved_cross_entropy"};

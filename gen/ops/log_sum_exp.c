@@ -28,8 +28,8 @@ static struct value *as_column(struct builder *builder, struct value *y, const s
 static void gradient(struct builder *builder, const struct node *node, struct value *const *dy, struct value **dx) {
   struct value *x = node->inputs[0];
   struct value *shifted = op_sub(builder, x, as_column(builder, node->outputs[0], x));
-  struct value *share = builder_unary(builder, "exp", shifted);
-  dx[0] = op_mul(builder, share, as_column(builder, dy[0], x));
+  struct value *softmax = builder_unary(builder, "exp", shifted);
+  dx[0] = op_mul(builder, softmax, as_column(builder, dy[0], x));
 }
 
 static const struct op_kind kind = {

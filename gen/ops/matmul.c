@@ -123,11 +123,11 @@ static int64_t count_gemms(const struct node *node, const int64_t *const *stride
   return one ? 1 : shape_product(y, 0, y.rank - 2);
 }
 
-/* Multiplications of a small and of a large matmul, and of one of bfloat16 that is shared out; rows and columns of a
- * narrow one. */
-enum { SMALL = 1000000, LARGE = 100000000, SHARED = 10000000, FEW = 32 };
+/* Multiplications of a small and of a large matmul, and of one of bfloat16 that threads divide; rows and columns of
+ * a narrow one. */
+enum { SMALL = 1000000, LARGE = 100000000, PARALLEL = 10000000, FEW = 32 };
 
-/* The library shares out a matmul among threads (library), each thread makes whole ones (each) or a part of one
+/* The library divides a matmul among threads (library), each thread computes whole ones (each) or a part of one
  * (parts), or the library's primitive does it, made for the shape (primitive). Many small ones are for `each`, a large
  * one is for `parts`: threads then wait for each other once. A part of bfloat16 is some rows, for which each thread
  * reads the whole other matrix: there should not be more of it. */
@@ -140,10 +140,10 @@ static int variants(const struct node *node, const int64_t *const *strides, cons
   if (bits16 && (several || from != DTYPE_BFLOAT16 || !by_rows)) return 1;
   int64_t rows = several ? extent(y, 2) : op_rows(y->shape), columns = extent(y, 1);
   int64_t work = rows * columns * extent(node->inputs[0], 1);
-  bool large = work >= (bits16 ? SHARED : LARGE) && rows >= FEW && columns >= FEW;
-  bool shared = several ? work < SMALL : large && (y->dtype == DTYPE_FLOAT32 || rows >= columns);
-  variants[shared ? 0 : 1] = several ? "each" : "parts";
-  variants[shared ? 1 : 0] = "library";
+  bool large = work >= (bits16 ? PARALLEL : LARGE) && rows >= FEW && columns >= FEW;
+  bool by_library = several ? work < SMALL : large && (y->dtype == DTYPE_FLOAT32 || rows >= columns);
+  variants[by_library ? 0 : 1] = several ? "each" : "parts";
+  variants[by_library ? 1 : 0] = "library";
   variants[2] = "primitive"; /* which is what the library is where numbers have 16 bits */
   return bits16 ? 2 : 3;
 }

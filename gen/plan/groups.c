@@ -68,8 +68,8 @@ static int64_t rounded(int64_t elements) {
   return (elements + 15) / 16 * 16;
 }
 
-/* While the weights are shared out: elements of the states so far. */
-struct sharing {
+/* While states are assigned to the weights: elements of the states so far. */
+struct assignment {
   struct program *program;
   int64_t swept, whole, rows, columns, blocks;
 };
@@ -82,8 +82,8 @@ static const struct flat_range *of_weight(const struct flat_range_list *ranges, 
 }
 
 /* A parameter on its own, up to its last element. */
-static void add_tensor(struct sharing *sharing, struct flat_range range) {
-  struct program *program = sharing->program;
+static void add_tensor(struct assignment *assignment, struct flat_range range) {
+  struct program *program = assignment->program;
   struct shape shape = range.weight->parameter->shape;
   range.end = range.first + shape_count(shape);
   if (range.frozen) {
@@ -100,18 +100,18 @@ static void add_tensor(struct sharing *sharing, struct flat_range range) {
   if (same != NULL) {
     memcpy(range.state, same->state, sizeof range.state);
   } else if (factored && shape.rank >= 2) {
-    range.state[0] = sharing->rows;
-    range.state[1] = sharing->columns;
-    sharing->rows += range.matrices * range.rows;
-    sharing->columns += range.matrices * range.columns;
+    range.state[0] = assignment->rows;
+    range.state[1] = assignment->columns;
+    assignment->rows += range.matrices * range.rows;
+    assignment->columns += range.matrices * range.columns;
   } else if (factored || optimizer_steps_matrices(program->job)) {
-    range.state[0] = sharing->whole;
-    sharing->whole += range.end - range.first;
+    range.state[0] = assignment->whole;
+    assignment->whole += range.end - range.first;
   } else if (optimizer_state_dtype(program->job) == STATE_8BIT) {
-    range.state[0] = sharing->whole;
-    range.state[1] = sharing->blocks;
-    sharing->whole += range.end - range.first;
-    sharing->blocks += (range.end - range.first + STATE_BLOCK - 1) / STATE_BLOCK;
+    range.state[0] = assignment->whole;
+    range.state[1] = assignment->blocks;
+    assignment->whole += range.end - range.first;
+    assignment->blocks += (range.end - range.first + STATE_BLOCK - 1) / STATE_BLOCK;
   } else {
     range.state[0] = range.gradient;
   }
@@ -119,19 +119,19 @@ static void add_tensor(struct sharing *sharing, struct flat_range range) {
 }
 
 /* A parameter that is swept with its neighbours reaches up to the next one: what is between is zero and stays so. */
-static void add_part(struct sharing *sharing, struct flat_range range) {
-  struct program *program = sharing->program;
+static void add_part(struct assignment *assignment, struct flat_range range) {
+  struct program *program = assignment->program;
   struct flat_range *last = program->optimizer.flat_ranges.count > 0
                                 ? &program->optimizer.flat_ranges.items[program->optimizer.flat_ranges.count - 1]
                                 : NULL;
   bool frozen = program->gradients != program->weights;
   if (frozen) range.end = range.first + rounded(shape_count(range.weight->parameter->shape));
   const struct flat_range *same = of_weight(&program->optimizer.parts, range.weight);
-  range.state[0] = optimizer_packs_moments(program->job) ? sharing->swept : range.gradient;
+  range.state[0] = optimizer_packs_moments(program->job) ? assignment->swept : range.gradient;
   if (same != NULL)
     range.state[0] = same->state[0];
   else
-    sharing->swept += range.end - range.first;
+    assignment->swept += range.end - range.first;
   ARENA_PUSH(program->arena, program->optimizer.parts, range);
   bool follows = last != NULL && last->end == range.first &&
                  last->gradient + last->end - last->first == range.gradient &&
@@ -142,8 +142,8 @@ static void add_part(struct sharing *sharing, struct flat_range range) {
     ARENA_PUSH(program->arena, program->optimizer.flat_ranges, range);
 }
 
-static void add_weight(struct sharing *sharing, const struct weight *weight, int64_t end, int stage) {
-  const struct job *job = sharing->program->job;
+static void add_weight(struct assignment *assignment, const struct weight *weight, int64_t end, int stage) {
+  const struct job *job = assignment->program->job;
   int64_t size = dtype_size(DTYPE_FLOAT32);
   int g = weight->parameter->value->differentiable ? group_of(job, weight->path) : -1;
   const struct param_group *group = g < 0 ? NULL : &job->optimizer.groups[g];
@@ -157,9 +157,9 @@ static void add_weight(struct sharing *sharing, const struct weight *weight, int
     range.numbers = group != NULL ? group->numbers : job->optimizer.numbers;
   bool in_blocks = optimizer_state_dtype(job) == STATE_8BIT && shape_count(weight->parameter->shape) >= STATE_8BIT_FROM;
   if ((optimizer_is_by_tensor(job) && !adamw) || in_blocks)
-    add_tensor(sharing, range);
+    add_tensor(assignment, range);
   else
-    add_part(sharing, range);
+    add_part(assignment, range);
 }
 
 /* Whether the update goes by a table, not over all weights alike. */
@@ -176,13 +176,13 @@ static bool has_row(const struct job *job, const struct weight *weight) {
 }
 
 /* All of a rank's, in order; of those of a rank of a pipeline. */
-static void add_weights(struct sharing *sharing, const struct weight **sorted, int stage) {
-  const struct program *program = sharing->program;
+static void add_weights(struct assignment *assignment, const struct weight **sorted, int stage) {
+  const struct program *program = assignment->program;
   const struct pipeline *pipeline = &program->ranks.pipeline;
   for (int i = 0; i < program->weights->count; i++)
     if (has_row(program->job, sorted[i]) && (pipeline->stages == 0 || rank_uses(pipeline, stage, sorted[i]->path)))
-      add_weight(sharing, sorted[i], i + 1 < program->weights->count ? sorted[i + 1]->offset : program->weights->bytes,
-                 stage);
+      add_weight(assignment, sorted[i],
+                 i + 1 < program->weights->count ? sorted[i + 1]->offset : program->weights->bytes, stage);
 }
 
 /* A range that is right after the last one of its stage, as is its gradient, continues with that. */
@@ -212,7 +212,7 @@ static void add_stages(struct program *program, const struct weight **sorted) {
 
 bool plan_groups(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
-  struct sharing sharing = {.program = program};
+  struct assignment assignment = {.program = program};
   bool good = true;
   const struct weight **sorted = sorted_weights(program);
   add_stages(program, sorted);
@@ -221,7 +221,7 @@ bool plan_groups(struct program *program, struct diagnostics *diags) {
     name_pattern_check(job->optimizer.groups[g].match, job->optimizer.groups[g].where, diags);
   if (diags->errors > 0 || !check_expert_names(program, group_of, where_of_group, diags)) return false;
   for (int g = 0; g < job->optimizer.n_groups; g++) good = check_group(program, g, diags) && good;
-  for (int k = 0; k == 0 || k < program->ranks.pipeline.ranks; k++) add_weights(&sharing, sorted, k);
+  for (int k = 0; k == 0 || k < program->ranks.pipeline.ranks; k++) add_weights(&assignment, sorted, k);
   program->optimizer.scratch = optimizer_scratch(program);
   return good;
 }

@@ -16,7 +16,7 @@ struct schedule_steps {
 struct schedule_steps schedule_steps(const struct job *job);
 
 /* Steps of the schedule for each step of the optimizer, by the rule of Accelerate's AcceleratedScheduler: as many as
- * there are ranks that each take a batch of their own, one where they share a batch out (split_batches). */
+ * there are ranks that each take a batch of their own, one where they split a batch (split_batches). */
 int64_t schedule_per_step(int ranks, bool split_batches);
 
 #endif

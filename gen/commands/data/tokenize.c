@@ -16,7 +16,7 @@
 
 /* Seconds from one note of the progress to the next: what a killed run loses at most, where a note, which lists all
  * documents, takes no more than a small fraction of them. */
-static const double note_pace = 1.0, note_share = 0.05;
+static const double note_pace = 1.0, note_fraction = 0.05;
 
 struct work {
   const struct tokenizing *what;
@@ -192,7 +192,7 @@ static uint64_t done_before(const struct work *work) {
 }
 
 static bool is_due(const struct work *work) {
-  double pace = work->took / note_share;
+  double pace = work->took / note_fraction;
   return rt_now() - work->noted > (pace > note_pace ? pace : note_pace);
 }
 

@@ -66,7 +66,7 @@ static bool ask_ranks(struct configuration *c) {
              has_gpus(c) && gpus ? whole(c, c->machine.gpus.count) : "1");
 }
 
-/* Of processors, a process has its share; of GPUs, one. */
+/* A process has an equal part of the processors, or one GPU. */
 static bool ask_resources(struct configuration *c) {
   const int64_t ranks = number_at(c, "devices.per_node", 1), threads = c->machine.processors / ranks;
   if (has_gpus(c)) {

@@ -1,4 +1,4 @@
-/* What elementwise operations share: each says its float64 truth of one element, and what else is its own. */
+/* What elementwise operations share: each gives its float64 reference of one element, and the rest of its own. */
 #ifndef ACCEL_OPS_ELEMENTWISE_H
 #define ACCEL_OPS_ELEMENTWISE_H
 

@@ -17,7 +17,7 @@ struct pass {
   bool *late;                        /* by node id: of the forward region, what comes of a loss that moves */
 };
 
-enum { LOSS = 0, SHARE = 2 };
+enum { LOSS = 0, INVERSE_COUNT = 2 };
 
 /* The kind that fuses a node with its gradient; NULL: there is none. */
 static const struct op_kind *fused_kind(const struct node *node) {
@@ -30,13 +30,13 @@ static struct node *gradient_of(const struct pass *pass, const struct node *node
   for (int i = 0; i < pass->backward->nodes.count; i++) {
     struct node *user = pass->backward->nodes.items[i];
     for (int k = 0; k < user->n_inputs; k++) {
-      if (!node_makes(node, user->inputs[k]) || user->inputs[k]->index == SHARE) continue;
+      if (!node_makes(node, user->inputs[k]) || user->inputs[k]->index == INVERSE_COUNT) continue;
       if ((found != NULL && found != user) || user->inputs[k]->index == LOSS) return NULL;
       found = user;
     }
   }
   for (int o = 0; o < node->n_outputs; o++)
-    if (o != LOSS && o != SHARE && value_is_used(pass->forward, node->outputs[o], NULL)) return NULL;
+    if (o != LOSS && o != INVERSE_COUNT && value_is_used(pass->forward, node->outputs[o], NULL)) return NULL;
   return found;
 }
 
@@ -49,7 +49,7 @@ static bool mark_late(struct pass *pass) {
     for (int k = 0; k < node->n_inputs; k++) {
       const struct value *input = node->inputs[k];
       pass->late[node->id] |= input->kind == VALUE_RESULT && pass->late[input->producer->id] &&
-                              (fused_kind(input->producer) == NULL || input->index != SHARE);
+                              (fused_kind(input->producer) == NULL || input->index != INVERSE_COUNT);
       reads |= viewed_value(input)->kind == VALUE_INPUT;
     }
     if (pass->late[node->id] && (reads || !movable)) return false;
@@ -71,22 +71,22 @@ static bool is_free(const struct pass *pass) {
   for (int i = 0; i < pass->forward->results.count; i++) {
     const struct value *result = pass->forward->results.items[i];
     bool late = result->kind == VALUE_RESULT && pass->late[result->producer->id];
-    bool share = late && fused_kind(result->producer) != NULL && result->index == SHARE;
-    if (late != (i == 0) && !share) return false;
+    bool inverse_count = late && fused_kind(result->producer) != NULL && result->index == INVERSE_COUNT;
+    if (late != (i == 0) && !inverse_count) return false;
   }
   return true;
 }
 
-/* Replaces the node with one that computes its share alone. */
-static void part_share(struct pass *pass, struct node *node) {
+/* Replaces the node with one that computes its inverse count alone. */
+static void split_inverse_count(struct pass *pass, struct node *node) {
   builder_enter(pass->builder, pass->forward);
   builder_at(pass->builder, node->where);
-  struct node *share = node->kind->fusion.share(pass->builder, node);
+  struct node *inverse_count = node->kind->fusion.inverse_count(pass->builder, node);
   builder_leave(pass->builder);
-  region_remove(pass->forward, share);
-  region_insert(pass->graph, pass->forward, region_position(node), share);
-  share->n_outputs = 0;
-  node_take_output(pass->graph, share, node->outputs[SHARE]);
+  region_remove(pass->forward, inverse_count);
+  region_insert(pass->graph, pass->forward, region_position(node), inverse_count);
+  inverse_count->n_outputs = 0;
+  node_take_output(pass->graph, inverse_count, node->outputs[INVERSE_COUNT]);
 }
 
 static void give(struct pass *pass, struct node *joined, struct value *value) {
@@ -97,7 +97,7 @@ static void give(struct pass *pass, struct node *joined, struct value *value) {
 static struct node *join(struct pass *pass, struct node *node, struct node *gradient) {
   struct value *inputs[10];
   int n = 0;
-  part_share(pass, node);
+  split_inverse_count(pass, node);
   for (int i = 0; i < gradient->n_inputs; i++)
     if (gradient->inputs[i]->producer != node) inputs[n++] = gradient->inputs[i];
   struct node *joined = node_new(pass->graph, fused_kind(node), inputs, n, node->where);

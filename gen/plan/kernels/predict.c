@@ -82,7 +82,7 @@ double statement_pace(const struct program *program, const double *paces, const 
   return step->callee == NULL && kernel >= 0 ? paces[kernel] : pace;
 }
 
-double share_of_kernels(const struct program *program) {
+double kernel_fraction(const struct program *program) {
   struct prediction step;
   return predict_step(program, &step) && step.seconds > 0 ? step.kernels / step.seconds : 1;
 }

@@ -25,8 +25,8 @@ bool predict_step(const struct program *program, struct prediction *prediction);
 const double *kernel_paces(const struct program *program);
 double statement_pace(const struct program *program, const double *paces, const struct step *step);
 
-/* Of a step's time, the kernels' part by the table; 1 without one. */
-double share_of_kernels(const struct program *program);
+/* The fraction of a step's time that kernels take by the table; 1 without one. */
+double kernel_fraction(const struct program *program);
 
 /* The line of the plan, "" without a prediction; the same as an object {seconds, kernels, matmuls, around, estimated,
  * measured, of}, NULL without one. */

@@ -90,8 +90,8 @@ const struct exposure *exposures_of(const struct program *program, const struct 
   clock.exposures = arena_alloc(program->arena, count * sizeof *clock.exposures);
   clock.ends = arena_alloc(program->arena, count * sizeof *clock.ends);
   int64_t micro_batches = program->job->accumulation.num_steps;
-  double whole = whole_pace(&clock), share = network->step * share_of_kernels(program);
-  clock.unit = whole > 0 ? share / (double)micro_batches / whole : 0;
+  double whole = whole_pace(&clock), kernels = network->step * kernel_fraction(program);
+  clock.unit = whole > 0 ? kernels / (double)micro_batches / whole : 0;
   for (int64_t i = 0; i < micro_batches; i++) run_micro_batch(&clock, i + 1 == micro_batches);
   run_step_end(&clock);
   return clock.exposures;

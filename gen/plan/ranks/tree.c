@@ -113,7 +113,7 @@ static int64_t whole_lines(int64_t elements) {
   return arena_aligned(elements * dtype_size(DTYPE_FLOAT32)) / dtype_size(DTYPE_FLOAT32);
 }
 
-/* Elements of `count`, shared out evenly, that ranks send to the last one of them, who takes the rest. */
+/* Elements of `count`, divided evenly, that ranks send to the last one of them, which has the remainder. */
 static int64_t gathered_shards(int64_t count, int64_t ranks) {
   return ranks > 1 ? ranks * (count - count / ranks * (ranks - 1)) : 0;
 }

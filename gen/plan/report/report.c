@@ -111,10 +111,10 @@ const char *classes_text(struct arena *arena, const struct memory_bytes *bytes) 
 static void add_savings(struct text *text, const struct program *program) {
   for (int i = 0; i < program->figures.n_savings; i++) {
     const struct saving *saving = &program->figures.savings[i];
-    double share = 100 * saving->flops / (program->figures.flops_per_step - saving->flops);
+    double percent = 100 * saving->flops / (program->figures.flops_per_step - saving->flops);
     int64_t size = saving->bytes < 0 ? -saving->bytes : saving->bytes;
     text_printf(text, "%-9s %s by %s, for %s more a step (%.0f %%)\n", saving->bytes < 0 ? "lost" : "saved",
-                bytes_text(text->arena, size), saving->measure, flops_text(text->arena, saving->flops), share);
+                bytes_text(text->arena, size), saving->measure, flops_text(text->arena, saving->flops), percent);
   }
 }
 
