@@ -83,9 +83,9 @@ void *arena_alloc(struct arena *arena, size_t size) {
   struct block *block = arena->blocks;
   if (block == NULL || block->size - block->used < size) {
     if (arena->shared) _exit(ARENA_FULL); /* with exit, a fork would write what the process has not yet written */
-    size_t room = size > BLOCK_BYTES ? size : BLOCK_BYTES;
-    block = take(sizeof *block + room);
-    block->size = room;
+    size_t capacity = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+    block = take(sizeof *block + capacity);
+    block->size = capacity;
     block->next = arena->blocks;
     arena->blocks = block;
   }

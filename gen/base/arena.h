@@ -14,7 +14,7 @@ struct arena;
 struct arena *arena_new(void);
 
 /* A new arena of at most `size` bytes, which a process and its forks share: what one of them writes there, each sees at
- * the same address. arena_alloc ends the process, with status ARENA_FULL, when there is no room left. NULL, and
+ * the same address. arena_alloc ends the process, with status ARENA_FULL, when there is no space left. NULL, and
  * why in errno, when the system has no memory for it. */
 struct arena *arena_shared(size_t size);
 enum { ARENA_FULL = 99 };
@@ -38,7 +38,7 @@ char *arena_string(struct arena *arena, const char *text);
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *arena_vprintf(struct arena *arena, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* Room for one more item in a growing array: returns `items`, or a copy twice as large when count == *capacity.
+/* Capacity for one more item in a growing array: returns `items`, or a copy twice as large when count == *capacity.
  * The old copy stays in the arena. Use through ARENA_PUSH. */
 void *arena_grow(struct arena *arena, void *items, int count, int *capacity, size_t item_size);
 

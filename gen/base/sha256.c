@@ -57,7 +57,7 @@ static void compress(uint32_t state[8], const unsigned char block[64]) {
 void sha256_add(struct sha256 *digest, const void *bytes, size_t count) {
   const unsigned char *at = bytes;
   while (count > 0) {
-    size_t used = digest->length % 64, room = 64 - used, taken = count < room ? count : room;
+    size_t used = digest->length % 64, space = 64 - used, taken = count < space ? count : space;
     memcpy(digest->block + used, at, taken);
     digest->length += taken;
     if (used + taken == 64) compress(digest->state, digest->block);

@@ -73,7 +73,7 @@ struct function *import_function(struct importer *importer, CXCursor cursor);
 struct syntax *import_statement(struct importer *importer, CXCursor cursor);
 struct syntax *import_expression(struct importer *importer, CXCursor cursor);
 
-/* A node for a cursor, with room for n_parts parts. */
+/* A node for a cursor, with space for n_parts parts. */
 struct syntax *import_node(struct importer *importer, enum syntax_kind kind, CXCursor cursor, int n_parts);
 
 /* A node that the tree has no word for, with all children as parts, so that calls below it are seen. */

@@ -26,7 +26,7 @@ static struct jinja_value weight_member_value(const struct program *program, con
   if (bits16 || node->parameter != NULL)
     set_text(arena, value, "type", element_type(bits16 ? program->bits16 : node->parameter->dtype));
   set_int(arena, value, "alignment", bits16 ? 32 : 64);
-  set_int(arena, value, "array", node->array != NULL ? weight_array_room(node->array) : 0);
+  set_int(arena, value, "array", node->array != NULL ? weight_array_length(node->array) : 0);
   if (node->parameter != NULL) {
     set_text(arena, value, "extent", extent_text(arena, node->parameter->shape));
     set_text(arena, value, "shape", shape_text(arena, node->parameter->shape));

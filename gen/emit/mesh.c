@@ -180,7 +180,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "asks_rank", program->entry.forward->random);
   set_int(arena, value, "partial_gradients", program->ranks.partial_gradients);
   set_partial_gradients(program, value);
-  set_int(arena, value, "wire_room", program->ranks.wire);
+  set_int(arena, value, "wire_elements", program->ranks.wire);
   set_bool(arena, value, "sends_always", program->ranks.sends_always);
   set_bool(arena, value, "sync_batch_norm", job->parallelism.sync_batch_norm);
   if (program->entry.backward != NULL)

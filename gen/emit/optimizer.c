@@ -99,7 +99,7 @@ static struct table_row range_row(const struct program *program, const struct fl
       .steps = {r->first, r->gradient, r->state[0], r->state[1], range_offset(program->weights, r),
                 r->gradient >= 0 ? range_offset(program->gradients, r) : 0},
   };
-  static_assert(8 * sizeof(int64_t) + sizeof r->numbers <= sizeof row.same, "numbers of its group have room");
+  static_assert(8 * sizeof(int64_t) + sizeof r->numbers <= sizeof row.same, "numbers of its group fit");
   memcpy(row.same + 8, &r->numbers, sizeof r->numbers);
   return row;
 }

@@ -12,8 +12,8 @@ static int64_t padded(const struct weight *weight) {
   return (shape_count(weight->parameter->shape) + line - 1) / line * line;
 }
 
-/* Where a stage has the gradient of a weight that others add to as well: where ranks shard it, a rank's part, with room
- * for the longest. */
+/* Where a stage has the gradient of a weight that others add to as well: where ranks shard it, a rank's part, with
+ * space for the longest. */
 static struct jinja_value side_value(const struct program *program, const struct weight *weight, int stage) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
@@ -271,10 +271,10 @@ static struct jinja_value first_layers_value(const struct program *program) {
   return list;
 }
 
-static struct jinja_value rooms_value(const struct program *program) {
+static struct jinja_value slots_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
   for (int k = 0; k < program->ranks.pipeline.stages; k++)
-    jinja_push(program->arena, list, jinja_int(program->ranks.pipeline.rooms[k]));
+    jinja_push(program->arena, list, jinja_int(program->ranks.pipeline.slots[k]));
   return list;
 }
 
@@ -292,8 +292,8 @@ struct jinja_value pipeline_value(const struct program *program) {
   jinja_set(arena, value, "outgoing", outgoing_value(program));
   set_int(arena, value, "micro_batches", program->job->accumulation.num_steps);
   set_bool(arena, value, "all_forwards_first", program->job->parallelism.pp_schedule == SCHEDULE_GPIPE);
-  set_int(arena, value, "most_rooms", program->kind == PROGRAM_TRAIN ? program->ranks.pipeline.most_rooms : 0);
-  jinja_set(arena, value, "rooms", rooms_value(program));
+  set_int(arena, value, "max_slots", program->kind == PROGRAM_TRAIN ? program->ranks.pipeline.max_slots : 0);
+  jinja_set(arena, value, "slots", slots_value(program));
   set_bool(arena, value, "defers", schedule->defers);
   set_bool(arena, value, "starts", schedule->starts);
   jinja_set(arena, value, "stages", stages_value(program));

@@ -20,7 +20,7 @@ struct jinja_value tree_value(const struct program *program) {
   set_int(arena, value, "own", own);
   set_int(arena, value, "ranks", ranks);
   set_int(arena, value, "gradients", tree->gradients);
-  set_int(arena, value, "room", tree->room);
+  set_int(arena, value, "buffer", tree->buffer);
   set_int(arena, value, "losses", tree->losses);
   set_bool(arena, value, "by_buckets", tree->by_buckets);
   set_bool(arena, value, "async", axes->count == 0 || tree_is_async(program, axes->items[axes->count - 1]));

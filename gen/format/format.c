@@ -327,11 +327,11 @@ static void write_move(struct writer *w, size_t from, const char *bytes, int len
   write(w, bytes, (size_t)length);
 }
 
-/* Where a comment's line ends that has room for so many columns: between two words if it is longer, and not before the
- * mark that ends the comment. */
-static const char *comment_break(const char *at, const char *stop, int room) {
-  if (stop - at <= room) return stop;
-  const char *least = at + 3, *found = at + room;
+/* Where a comment's line ends that has columns for so many columns: between two words if it is longer, and not before
+ * the mark that ends the comment. */
+static const char *comment_break(const char *at, const char *stop, int columns) {
+  if (stop - at <= columns) return stop;
+  const char *least = at + 3, *found = at + columns;
   while (found > least && (*found != ' ' || (stop - found == 3 && found[1] == '*'))) found--;
   return found > least ? found : stop;
 }

@@ -44,7 +44,7 @@ struct tokens format_tokens(struct arena *arena, const char *text, size_t length
 bool token_is(const struct token *token, const char *text);
 bool token_is_any(const struct token *token, const char *const *texts); /* they end with NULL */
 
-/* Whether a token, which is not the first, begins a line whatever room there is: strings that follow each other, and
+/* Whether a token, which is not the first, begins a line whatever the width: strings that follow each other, and
  * what stood on another line than the comment before it, or a comment that did; but for closing brackets. */
 bool token_must_break(const struct token *token);
 

@@ -119,7 +119,7 @@ struct op_cost {
 struct op_library {
   /* Output 0 is the matmul of inputs 0 and 1 over their last two dimensions. */
   bool matmul;
-  /* The matmuls that the template takes from a device's library: fills gemms[] (room for MAX_GEMMS) and returns
+  /* The matmuls that the template takes from a device's library: fills gemms[] (capacity MAX_GEMMS) and returns
    * their number. NULL: none, or the one that the kernel is, by `matmul` and `epilogues`. */
   int (*gemms)(const struct node *node, struct op_gemm *gemms);
   /* The kind is a matmul of inputs 0 and 1 with these epilogues, as bits; op_matmul_with finds it by them. */
@@ -161,7 +161,7 @@ struct op_truth {
 
 /* Asked by the choice of kernels (gen/program/choose.h). */
 struct op_choice {
-  /* The variants of the kernel, which differ in speed and at most in rounding: fills variants[] (room for MAX_VARIANTS)
+  /* The variants of the kernel, which differ in speed and at most in rounding: fills variants[] (capacity MAX_VARIANTS)
    * with words for its template and returns their number. The first is selected if nothing was measured. strides: of
    * the outputs, then of the inputs; 0 along dimensions of one element. NULL: there is one variant, without a word. */
   int (*variants)(const struct node *node, const int64_t *const *strides, const char **variants);
@@ -298,7 +298,7 @@ struct op_kind {
   /* Names of operands, as the kernel's parameters; ends with NULL. After the last name, operands are numbered. */
   const char *input_names[10], *output_names[MAX_OUTPUTS];
 
-  /* Sets n_outputs' shapes and dtypes from inputs and attributes: fills shapes[] and dtypes[] (room for MAX_OUTPUTS),
+  /* Sets n_outputs' shapes and dtypes from inputs and attributes: fills shapes[] and dtypes[] (capacity MAX_OUTPUTS),
    * returns the number of outputs; or 0 with *error set to a sentence (in `arena`) that names both operands with their
    * shapes. */
   int (*infer)(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,

@@ -13,7 +13,7 @@ struct jinja_env {
   struct jinja_options options;
   struct pool pool;            /* direct: templates and their constants live as long as the arena */
   struct jinja_string **names; /* interned, open addressing */
-  int name_count, name_room;
+  int name_count, name_capacity;
   struct template **templates;
   int template_count, template_capacity;
   struct pool scratch;    /* the memory of a rendering, used again by the next */

@@ -175,15 +175,15 @@ static void eval_keywords(struct run *run, struct activation *a, const struct ar
   struct jinja_value star2 = args->star2 != NULL ? jj_eval(run, a, args->star2) : jinja_none();
   if (args->star2 != NULL && star2.kind != JINJA_MAP)
     jj_fail(run, "argument after ** must be a mapping, not %s", jj_type_name(star2));
-  int room = count + extra + (star2.kind == JINJA_MAP ? star2.as.map->count : 0);
-  struct keyword *keywords = jj_alloc(run->pool, (size_t)(room + 1) * sizeof *keywords);
+  int capacity = count + extra + (star2.kind == JINJA_MAP ? star2.as.map->count : 0);
+  struct keyword *keywords = jj_alloc(run->pool, (size_t)(capacity + 1) * sizeof *keywords);
   for (int i = 0; i < count; i++)
     add_keyword(run, keywords, &call->keyword_count, args->keyword_names.items[i], values[i]);
   if (star2.kind == JINJA_MAP) add_star2(run, keywords, &call->keyword_count, star2.as.map);
   call->keywords = keywords;
 }
 
-/* Evaluates arguments; `extra` more keywords have room. */
+/* Evaluates arguments; `extra` more keywords have capacity. */
 static struct call eval_args(struct run *run, struct activation *a, const struct args *args, int extra) {
   static const struct args none;
   struct call call = {0};

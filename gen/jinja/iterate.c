@@ -9,9 +9,9 @@ struct jinja_string *jj_new_text(struct run *run, size_t length) {
   return jj_string_new(run->pool, NULL, length);
 }
 
-struct jinja_value jj_new_list(struct run *run, enum flavour flavour, int room) {
-  jj_spend(run, room / 4);
-  return jj_list(run->pool, flavour, room);
+struct jinja_value jj_new_list(struct run *run, enum flavour flavour, int capacity) {
+  jj_spend(run, capacity / 4);
+  return jj_list(run->pool, flavour, capacity);
 }
 
 static struct jinja_list *characters(struct run *run, struct jinja_value value) {

@@ -14,28 +14,28 @@ enum { DEFAULT_RECURSION = 500, DEFAULT_OUTPUT = 256 << 20, DEFAULT_STEPS = 1000
 /* --- names --- */
 
 static void index_name(struct jinja_env *env, struct jinja_string *name) {
-  uint32_t mask = (uint32_t)env->name_room - 1, at = name->hash & mask;
+  uint32_t mask = (uint32_t)env->name_capacity - 1, at = name->hash & mask;
   while (env->names[at] != NULL) at = (at + 1) & mask;
   env->names[at] = name;
 }
 
 static void more_names(struct jinja_env *env) {
   struct jinja_string **old = env->names;
-  int room = env->name_room;
-  env->name_room = room > 0 ? room * 2 : 512;
-  env->names = arena_alloc(env->arena, (size_t)env->name_room * sizeof *env->names);
-  for (int i = 0; i < room; i++) {
+  int capacity = env->name_capacity;
+  env->name_capacity = capacity > 0 ? capacity * 2 : 512;
+  env->names = arena_alloc(env->arena, (size_t)env->name_capacity * sizeof *env->names);
+  for (int i = 0; i < capacity; i++) {
     if (old[i] != NULL) index_name(env, old[i]);
   }
 }
 
 struct jinja_string *jj_intern(struct jinja_env *env, const char *bytes, size_t length) {
-  uint32_t hash = jj_hash_bytes(bytes, length), mask = (uint32_t)env->name_room - 1;
+  uint32_t hash = jj_hash_bytes(bytes, length), mask = (uint32_t)env->name_capacity - 1;
   for (uint32_t at = hash & mask; env->names[at] != NULL; at = (at + 1) & mask) {
     struct jinja_string *name = env->names[at];
     if (name->hash == hash && name->length == length && memcmp(name->bytes, bytes, length) == 0) return name;
   }
-  if (2 * ++env->name_count > env->name_room) more_names(env);
+  if (2 * ++env->name_count > env->name_capacity) more_names(env);
   struct jinja_string *name = jj_string_new(&env->pool, bytes, length);
   name->hash = hash;
   index_name(env, name);

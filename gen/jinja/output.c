@@ -3,7 +3,7 @@
 
 #include "gen/jinja/run.h"
 
-void jj_buffer_room(struct run *run, size_t more) {
+void jj_buffer_grow(struct run *run, size_t more) {
   struct buffer *out = run->out;
   size_t need = out->length + more;
   if (need > run->max_output) jj_fail(run, "the output is too large: the limit is %zu bytes", run->max_output);

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* Far below the usual 8 MiB: the deepest expression between two checks needs its room too. */
+/* Far below the usual 8 MiB: the deepest expression between two checks needs its stack too. */
 enum { STACK_BYTES = 4 << 20 };
 
 static const char *source_line(struct arena *arena, const struct template *template, int line) {

@@ -193,10 +193,10 @@ static inline void jj_leave(struct run *run) {
 const struct link *jj_link(struct run *run, const struct node *node);
 
 /* --- output (output.c) --- */
-void jj_buffer_room(struct run *run, size_t more);
+void jj_buffer_grow(struct run *run, size_t more);
 static inline void jj_write(struct run *run, const char *bytes, size_t length) {
   struct buffer *out = run->out;
-  if (out->capacity - out->length < length) jj_buffer_room(run, length);
+  if (out->capacity - out->length < length) jj_buffer_grow(run, length);
   if (length > 0) memcpy(out->bytes + out->length, bytes, length);
   out->length += length;
 }
@@ -218,7 +218,7 @@ static inline void jj_copy_small(char *to, const char *from, size_t length) {
 static inline void jj_write_piece(struct run *run, const char *bytes, size_t length) {
   struct buffer *out = run->out;
   if (length == 0) return;
-  if (out->capacity - out->length < length) jj_buffer_room(run, length);
+  if (out->capacity - out->length < length) jj_buffer_grow(run, length);
   if (length <= 16) {
     jj_copy_small(out->bytes + out->length, bytes, length);
   } else {
@@ -309,7 +309,7 @@ bool jj_loop_next(struct run *run, struct jinja_value loop, struct jinja_value *
 int64_t jj_length(struct run *run, struct jinja_value value);
 /* A text of `length` bytes to be filled by the caller. Large ones cost steps. */
 struct jinja_string *jj_new_text(struct run *run, size_t length);
-struct jinja_value jj_new_list(struct run *run, enum flavour flavour, int room);
+struct jinja_value jj_new_list(struct run *run, enum flavour flavour, int capacity);
 
 /* --- calls (call.c) --- */
 struct jinja_value jj_call(struct run *run, struct jinja_value callee, const struct call *call);

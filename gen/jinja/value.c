@@ -38,12 +38,12 @@ bool jj_string_equal(const struct jinja_string *a, const struct jinja_string *b)
 
 /* --- lists --- */
 
-struct jinja_value jj_list(struct pool *pool, enum flavour flavour, int room) {
+struct jinja_value jj_list(struct pool *pool, enum flavour flavour, int capacity) {
   struct jinja_list *list = jj_alloc_zero(pool, sizeof *list);
   list->flavour = (uint8_t)flavour;
-  if (room > 0) {
-    list->items = jj_alloc(pool, (size_t)room * sizeof *list->items);
-    list->capacity = room;
+  if (capacity > 0) {
+    list->items = jj_alloc(pool, (size_t)capacity * sizeof *list->items);
+    list->capacity = capacity;
   }
   return (struct jinja_value){.kind = JINJA_LIST, .as.list = list};
 }

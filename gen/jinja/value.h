@@ -95,7 +95,7 @@ static inline uint32_t jj_string_hash(struct jinja_string *s) {
 bool jj_string_equal(const struct jinja_string *a, const struct jinja_string *b);
 
 /* --- lists and maps --- */
-struct jinja_value jj_list(struct pool *pool, enum flavour flavour, int room);
+struct jinja_value jj_list(struct pool *pool, enum flavour flavour, int capacity);
 void jj_push(struct pool *pool, struct jinja_list *list, struct jinja_value item);
 /* A range of `count` numbers, none of which is written out. */
 struct jinja_value jj_range(struct pool *pool, int64_t start, int64_t stop, int64_t step, int count);
@@ -141,7 +141,7 @@ bool jj_hashable(struct jinja_value v);
 uint32_t jj_hash(struct jinja_value v);
 
 /* --- numbers as text --- */
-/* The shortest decimal that reads back as the same double, in Python's form. Returns its length; room of 32. */
+/* The shortest decimal that reads back as the same double, in Python's form. Returns its length; capacity 32. */
 int jj_double_text(double value, char out[32]);
 int jj_int_text(int64_t value, char out[24]);
 

@@ -1,7 +1,7 @@
 /* y = x with another dimension split among the ranks along an axis of the mesh (DeepSpeed-Ulysses, Jacobs et al.,
  * arXiv:2309.14509, section 3.1): dimension `split` of x is whole and y has this rank's part of it, dimension
  * `gathered` of x is this rank's part and y has all of it, in the order of the ranks. dx is dy with the two exchanged.
- * `axis` is an enum axis, `ranks` their number along it. `room` is workspace of x's elements. */
+ * `axis` is an enum axis, `ranks` their number along it. `workspace` has x's elements. */
 #include <string.h>
 
 #include "gen/ops/support/support.h"
@@ -62,7 +62,7 @@ static const struct op_kind kind = {
     .name = "all_to_all",
     .class = OP_KERNEL,
     .input_names = {"x"},
-    .output_names = {"y", "room"},
+    .output_names = {"y", "workspace"},
     .infer = infer,
     .gradient = gradient,
     .memory.workspace = 1u << 1,

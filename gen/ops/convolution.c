@@ -39,7 +39,7 @@ static int64_t whole_blocks(int64_t channels) {
 }
 
 /* Elements of copies of all three. */
-static struct shape room_shape(const struct geometry *g) {
+static struct shape workspace_shape(const struct geometry *g) {
   const struct shape *images[] = {&g->x, &g->y};
   int64_t workspace = 64;
   for (int i = 0; i < 2; i++)
@@ -101,7 +101,7 @@ static bool fits(const struct geometry *g) {
 static int results(const struct node *node, const struct geometry *g, struct shape made, struct shape *shapes,
                    enum dtype *dtypes) {
   shapes[0] = made;
-  shapes[1] = room_shape(g);
+  shapes[1] = workspace_shape(g);
   dtypes[0] = node->inputs[0]->dtype;
   dtypes[1] = DTYPE_FLOAT32;
   return 2;

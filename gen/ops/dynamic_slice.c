@@ -1,5 +1,5 @@
 /* y = `count` positions of x along an axis from position at[0] on, which is known when the program runs; a position
- * after the last one that leaves room for all of them counts as that one, as in XLA's DynamicSlice. */
+ * after the last one that leaves space for all of them counts as that one, as in XLA's DynamicSlice. */
 #include <string.h>
 
 #include "gen/ops/support/support.h"

@@ -5,7 +5,7 @@
  * exchange_starts: all = the starts [G + 1] of each rank's rows, which are sorted by group, and own = where the groups
  * of this rank start among the rows that come to it: group by group, and of a group those of rank 0 first.
  * dispatch_rows: y [ranks n][C] = the rows of all ranks that are of this one's groups, in that order, and 0 after them.
- * There is room for all rows of all ranks.
+ * There is space for all rows of all ranks.
  * collect_rows: y [n][C] = what the ranks of their groups have made of this rank's rows, at their positions; 0 for rows
  * after the last group. The gradient of either is the other. Output 1 of both is workspace, of ranks n rows: for
  * devices whose collectives move as much in each step (target_ranks.fixed_sizes). */
@@ -159,7 +159,7 @@ static const struct op_kind kind_dispatch = {
     .class = OP_KERNEL,
     .template_name = "exchange_rows",
     .input_names = {"x", "all"},
-    .output_names = {"y", "room"},
+    .output_names = {"y", "workspace"},
     .infer = infer_dispatch,
     .gradient = gradient_of_dispatch,
     .memory.workspace = 1u << 1,
@@ -174,7 +174,7 @@ static const struct op_kind kind_collect = {
     .class = OP_KERNEL,
     .template_name = "exchange_rows",
     .input_names = {"x", "all"},
-    .output_names = {"y", "room"},
+    .output_names = {"y", "workspace"},
     .infer = infer_collect,
     .gradient = gradient_of_collect,
     .memory.workspace = 1u << 1,

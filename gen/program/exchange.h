@@ -46,7 +46,7 @@ struct tree {
   int64_t leaves;    /* micro-batches of all ranks, a power of two; 0: any order will do */
   int levels;        /* within a rank: two to their power are its micro-batches */
   int64_t gradients; /* elements */
-  int64_t room;      /* elements of partial sums, or of what other ranks send */
+  int64_t buffer;    /* elements of partial sums, or of what other ranks send */
   bool by_buckets;   /* gradients go to other ranks as the backward completes them, not after it */
   int64_t losses;    /* numbers of eight bytes: sums of losses that a device stores until they are added; 0: none */
 };
@@ -104,8 +104,8 @@ struct pipeline {
   struct stage_range_list ranges; /* rank by rank; what several use is in those of each */
   struct crossing_list crossings; /* forwards and backwards */
   struct schedule schedule;       /* in which order ranks run their stages */
-  int64_t *rooms;                 /* by stage: of how many micro-batches it keeps samples and activations at a time */
-  int64_t most_rooms;             /* of any stage; 1 in a program that does not train */
+  int64_t *slots;                 /* by stage: the micro-batches whose samples and activations it stores at a time */
+  int64_t max_slots;              /* of any stage; 1 in a program that does not train */
   int *first_units, *last_units;  /* by stage: the unit of FSDP with which its forward and its backward begin; -1: it
                                      uses none; NULL: there are none */
 };

@@ -15,7 +15,7 @@ struct weight_node;
 struct weight_array {
   struct weight_node **elements;
   int count;
-  int slots; /* as many elements have room, in turn; 0: all */
+  int slots; /* elements that are in memory at a time, reused in turn; 0: all */
 };
 
 struct weight_node {

@@ -139,7 +139,7 @@ struct program_ranks {
     const char **whole;      /* lines: which matmuls and tables each of them has whole, and why */
     int n_whole;
   } placed;
-  int64_t wire;              /* numbers of 16 bits: room for what is on its way to other ranks as such */
+  int64_t wire;              /* numbers of 16 bits: a buffer for what is sent to other ranks as such */
   struct event_list *events; /* of a step's last micro-batch, in order: gen/plan/ranks/sequence.h; NULL: not known */
   struct tree tree;
   struct compression compression;

@@ -4,7 +4,7 @@
 
 #include "gen/program/program.h"
 
-/* Files of states put more around a name, and readers have room for 1,023 letters. */
+/* Files of states put more around a name, and readers take at most 1,023 letters. */
 enum { LONGEST_WEIGHT_NAME = 500 };
 
 /* The node at a dotted path below `node`; NULL where there is none. */

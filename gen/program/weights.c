@@ -20,7 +20,7 @@ int weight_element(const struct weight_node *node) {
   return element;
 }
 
-int weight_array_room(const struct weight_array *array) {
+int weight_array_length(const struct weight_array *array) {
   return array->slots > 0 ? array->slots : array->count;
 }
 
@@ -29,7 +29,7 @@ static int64_t offset_of(const struct weight_tree *tree, const struct weight_nod
   const struct weight_node *holder = node;
   if (node == tree->root) return 0;
   int64_t before = 0;
-  if (node->array != NULL) before = weight_element(node) % weight_array_room(node->array) * node->type->bytes;
+  if (node->array != NULL) before = weight_element(node) % weight_array_length(node->array) * node->type->bytes;
   do holder = holder->parent;
   while (holder != tree->root && !holder->bound && holder->array == NULL);
   const struct weight_struct *type = holder->type;

@@ -10,8 +10,8 @@ int64_t weight_offset(const struct weight_tree *tree, const char *path);
 /* Which element of its array a node is. */
 int weight_element(const struct weight_node *node);
 
-/* The elements for which an array has room. */
-int weight_array_room(const struct weight_array *array);
+/* The elements of an array that are in memory. */
+int weight_array_length(const struct weight_array *array);
 
 /* The structure of the whole tree. */
 const struct weight_struct *weights_type(const struct weight_tree *tree);
@@ -33,7 +33,7 @@ struct access_part {
   const char *member;
   bool indexed;
   int64_t first, step;
-  int64_t modulo; /* elements that the array has room for, in turn; 0: all */
+  int64_t modulo; /* elements of the array in memory, reused in turn; 0: all */
 };
 int weight_access(const struct weight_tree *tree, const struct region *region, int formal, const char *path,
                   const char *next, struct access_part parts[8]);

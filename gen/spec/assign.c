@@ -12,7 +12,7 @@ struct assignment {
   struct diagnostics *diags;
 };
 
-/* The entry of `word` in a group or a list that has room for one more; NULL: a list has no such position. */
+/* The entry of `word` in a group or a list that has space for one more; NULL: a list has no such position. */
 static struct spec_entry *entry_of(struct spec_node *node, const char *word, struct location where) {
   bool is_list = node->kind == SPEC_LIST;
   int index = is_list ? atoi(word) : 0;

@@ -44,7 +44,7 @@ const struct spec_node *spec_find(const struct spec_node *node, const char *key)
 /* Whether a node is this scalar, given as it would be written: "adamw", "true", "0.5". */
 bool spec_is(const struct spec_node *node, const char *value);
 
-/* A copy of a map with room for `more` entries; the values are shared. */
+/* A copy of a map with space for `more` entries; the values are shared. */
 struct spec_node *spec_copy_map(struct arena *arena, const struct spec_node *map, int more);
 
 /* The value as a message shows it: 'text', 12, true, nothing, a list, a group. Long texts are cut. */

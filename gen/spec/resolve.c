@@ -88,9 +88,9 @@ static struct spec_node *resolve_map(struct resolver *r, const json_t *schema, c
   json_t *properties = (json_t *)schema_keyword(r->root, schema, "properties"), *property;
   const json_t *conditions = schema_target(r->root, schema);
   struct spec_node *result = new_node(r, SPEC_MAP, where);
-  size_t room = (size_t)node->count + json_object_size(properties) + 1;
+  size_t capacity = (size_t)node->count + json_object_size(properties) + 1;
   const char *key;
-  result->entries = arena_alloc(r->arena, room * sizeof *result->entries);
+  result->entries = arena_alloc(r->arena, capacity * sizeof *result->entries);
   json_object_foreach(properties, key, property) {
     const struct spec_entry *written = spec_entry(node, key);
     struct spec_node *value = NULL;

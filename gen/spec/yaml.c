@@ -72,7 +72,7 @@ static bool next(struct reader *r) {
   return false;
 }
 
-/* Room for `nodes` more; false with an error when the document has become too large. */
+/* Reserves `nodes` more; false with an error when the document has become too large. */
 static bool count_nodes(struct reader *r, int nodes) {
   r->nodes += nodes;
   if (r->nodes <= MOST_NODES) return true;

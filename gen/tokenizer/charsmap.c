@@ -12,7 +12,7 @@ static int digit_of(char c) {
   return at != NULL ? (int)(at - digits) : -1;
 }
 
-/* Base64 (RFC 4648) to bytes, of which `out` has room for 3 to each 4 characters. False where it is none. */
+/* Base64 (RFC 4648) to bytes, of which `out` has space for 3 to each 4 characters. False where it is none. */
 static bool decode(const char *text, size_t size, unsigned char *out, size_t *count) {
   uint32_t bits = 0;
   int n_bits = 0;

@@ -110,16 +110,16 @@ struct row {
 static bool put(struct documents *of, char c, struct problem *problem) {
   if (of->length == of->capacity) {
     size_t capacity = of->capacity > 0 ? 2 * of->capacity : 4096;
-    char *grown = realloc(of->room, capacity);
+    char *grown = realloc(of->cell, capacity);
     if (grown == NULL) return rt_problem(problem, "%s: no memory for a record", of->path);
-    of->room = grown;
+    of->cell = grown;
     of->capacity = capacity;
   }
-  of->room[of->length++] = c;
+  of->cell[of->length++] = c;
   return true;
 }
 
-/* Reads a cell, into the room where it is `stored`. False with a problem; *last says that the row ends after it. */
+/* Reads a cell, into memory where it is `stored`. False with a problem; *last says that the row ends after it. */
 static bool read_cell(struct documents *of, struct row *row, bool stored, bool *last, struct problem *problem) {
   const char *bytes = of->bytes;
   int64_t line = row->line, column = (int64_t)row->at - row->begin + 1;
@@ -163,7 +163,7 @@ static bool read_row(struct documents *of, bool is_header, bool *found, struct p
   for (int column = 0; !last; column++) {
     bool stored = is_header ? !*found : column == of->column;
     if (!read_cell(of, &row, stored, &last, problem)) return false;
-    if (!stored || (is_header && (strlen(name) != of->length || memcmp(of->room, name, of->length) != 0))) continue;
+    if (!stored || (is_header && (strlen(name) != of->length || memcmp(of->cell, name, of->length) != 0))) continue;
     *found = true;
     of->column = column;
   }
@@ -196,7 +196,7 @@ static enum document next_row(struct documents *of, struct problem *problem) {
   of->begun_line = line;
   of->length = 0;
   if (!read_row(of, false, &found, problem)) return DOCUMENT_BAD;
-  of->text = of->length > 0 ? of->room : "";
+  of->text = of->length > 0 ? of->cell : "";
   if (found) return DOCUMENT_NEXT;
   return bad(of, line, 0, "the row has fewer columns than the header", "give each row all columns", problem),
          DOCUMENT_BAD;
@@ -260,6 +260,6 @@ enum document documents_next(struct documents *documents, struct problem *proble
 
 void documents_end(struct documents *documents) {
   json_decref(documents->record);
-  free(documents->room);
+  free(documents->cell);
   *documents = (struct documents){0};
 }

@@ -37,7 +37,7 @@ struct documents {
   const char *text;         /* the document at hand; until the next call */
   size_t length;
   struct json_t *record;
-  char *room;
+  char *cell;
   size_t capacity;
   int64_t skipped;              /* records, by skips_bad */
   struct problem first_skipped; /* why the first of them was */

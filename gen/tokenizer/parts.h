@@ -66,7 +66,7 @@ struct encoder {
   void *match; /* pcre2_match_data */
 };
 
-/* Room for `count` tokens of a word. False without memory. */
+/* Reserves memory for `count` tokens of a word. False without memory. */
 bool encoder_reserve(struct encoder *encoder, size_t count);
 
 /* The character that stands for a byte (bytes_to_unicode of GPT-2's encoder.py): itself where it is printable, else the

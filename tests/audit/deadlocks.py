@@ -54,7 +54,7 @@ KINDS = {
     "back before forward": of_one_chunk(of_stages(
         (r"\n( +)(go_forward\([^;]*;)\n +(go_back\([^;]*;)", r"\n\1if (stage == 0) \2\n\1\3\n\1if (stage > 0) \2"))),
     "stage that runs ahead": of_one_chunk(replace(
-        r"(rooms\[\] = \{)(\d+)", lambda m, r: m[1] + str(int(m[2]) + r.choice([1, 2])))),
+        r"(slots\[\] = \{)(\d+)", lambda m, r: m[1] + str(int(m[2]) + r.choice([1, 2])))),
     "rank that turns back too early": of_distinct_neighbours(replace(
         r"(forwards_ahead\[\] = \{)(\d+)", lambda m, r: m[1] + str(r.choice([0, 1])))),
     "stage with a forward too many": of_stages(

@@ -133,22 +133,22 @@ static void orders(void **state) {
   arena_free(arena);
 }
 
-static void rooms(void **state) {
+static void slots(void **state) {
   struct arena *arena = arena_new();
   const int64_t first[] = {3, 3, 2, 1}, chunks[] = {4, 3, 2, 1};
   struct schedule schedule = schedule_of(arena, SCHEDULE_1F1B, 4, 1, 3);
   (void)state;
-  assert_memory_equal(schedule_rooms(arena, &schedule), first, sizeof first);
+  assert_memory_equal(schedule_slots(arena, &schedule), first, sizeof first);
   schedule = schedule_of(arena, SCHEDULE_INTERLEAVED, 2, 2, 8);
-  assert_memory_equal(schedule_rooms(arena, &schedule), chunks, sizeof chunks);
+  assert_memory_equal(schedule_slots(arena, &schedule), chunks, sizeof chunks);
   schedule = schedule_of(arena, SCHEDULE_GPIPE, 3, 1, 5);
-  for (int k = 0; k < 3; k++) assert_int_equal(schedule_rooms(arena, &schedule)[k], 5);
+  for (int k = 0; k < 3; k++) assert_int_equal(schedule_slots(arena, &schedule)[k], 5);
   schedule = schedule_of(arena, SCHEDULE_ZERO_BUBBLE, 3, 1, 5);
-  for (int k = 0; k < 3; k++) assert_int_equal(schedule_rooms(arena, &schedule)[k], 3);
+  for (int k = 0; k < 3; k++) assert_int_equal(schedule_slots(arena, &schedule)[k], 3);
   arena_free(arena);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(orders), cmocka_unit_test(rooms)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(orders), cmocka_unit_test(slots)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

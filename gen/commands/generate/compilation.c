@@ -179,8 +179,8 @@ static bool read_job(struct compilation *compilation, const struct job_override 
 static bool close_job(struct compilation *compilation, const struct planner *planner) {
   enum { MOST = 5 };
   const struct options *options = compilation->options;
-  size_t room = (size_t)options->n_overrides + MOST_KEYS + MOST;
-  struct job_override *overrides = arena_alloc(compilation->arena, room * sizeof *overrides);
+  size_t capacity = (size_t)options->n_overrides + MOST_KEYS + MOST;
+  struct job_override *overrides = arena_alloc(compilation->arena, capacity * sizeof *overrides);
   int count = options->n_overrides, found = 0;
   for (int i = 0; i < count; i++) overrides[i] = options->overrides[i];
   if (compilation->job->parallelism.automatic) {

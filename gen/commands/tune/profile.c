@@ -86,7 +86,7 @@ static int count_steps(const json_t *list) {
 
 /* The events of a step come before that of the step itself. */
 static void read_events(struct arena *arena, const json_t *list, struct step_profile *profile) {
-  int n_steps = count_steps(list), step = 0, room = 0;
+  int n_steps = count_steps(list), step = 0, capacity = 0;
   struct events *all = NULL;
   double *whole = arena_alloc(arena, ((size_t)n_steps + 1) * sizeof *whole);
   size_t i;
@@ -100,7 +100,7 @@ static void read_events(struct arena *arena, const json_t *list, struct step_pro
     int at = found != NULL ? (int)(found - profile->items) : profile->count;
     if (found == NULL) {
       struct events none = {arena_alloc(arena, ((size_t)n_steps + 1) * sizeof(double)), 0};
-      all = arena_grow(arena, all, profile->count, &room, sizeof *all);
+      all = arena_grow(arena, all, profile->count, &capacity, sizeof *all);
       all[profile->count] = none;
       ARENA_PUSH(arena, *profile, ((struct profile_part){.name = arena_string(arena, name)}));
     }

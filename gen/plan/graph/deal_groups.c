@@ -62,11 +62,11 @@ static const struct starts *starts_of(struct deal *deal, struct value *starts, i
   return &deal->starts[deal->n_starts++];
 }
 
-/* Rows that have moved; the room for that has a name of theirs. */
+/* Rows that have moved, with a workspace named after them. */
 static struct value *moved(const struct deal *deal, const char *kind, struct value *x, struct value *all, int64_t rows,
                            const char *suffix) {
   const struct node *made = exchange(deal, kind, (struct value *[]){x, all}, 2, rows);
-  named(deal, made->outputs[1], named(deal, made->outputs[0], x, suffix), "room");
+  named(deal, made->outputs[1], named(deal, made->outputs[0], x, suffix), "workspace");
   return made->outputs[0];
 }
 

@@ -33,16 +33,16 @@ static bool carries_alike(const struct call *call, struct timeline *timelines, c
 static void set_call(struct pass *pass, struct making *making, const struct node *node) {
   const struct call *call = node->call;
   const struct region *callee = call->callee;
-  size_t room = (size_t)callee->inputs.count + 3;
-  struct timeline *timelines = arena_alloc(pass->arena, room * sizeof *timelines);
+  size_t capacity = (size_t)callee->inputs.count + 3;
+  struct timeline *timelines = arena_alloc(pass->arena, capacity * sizeof *timelines);
   int n = 0, kept = 0;
   for (int i = 0; i < callee->inputs.count; i++) timelines[i] = timeline_of(pass, node->inputs[i]);
   const struct form *form = form_of(pass, callee, timelines);
   while (!carries_alike(call, timelines, form->results)) form = form_of(pass, callee, timelines);
   int *results = arena_alloc(pass->arena, ((size_t)callee->results.count + 1) * sizeof *results);
   for (int i = 0; i < callee->results.count; i++) results[i] = form->results[i].axis == AXIS_MIXED ? -1 : kept++;
-  struct value **inputs = arena_alloc(pass->arena, room * sizeof *inputs);
-  int *carry = arena_alloc(pass->arena, room * sizeof *carry);
+  struct value **inputs = arena_alloc(pass->arena, capacity * sizeof *inputs);
+  int *carry = arena_alloc(pass->arena, capacity * sizeof *carry);
   for (int i = 0; i < callee->inputs.count; i++) {
     if (timelines[i].axis == AXIS_MIXED) continue;
     carry[n] = call->carry[i] < 0 ? -1 : results[call->carry[i]];

@@ -42,11 +42,11 @@ static bool is_known(const struct program_placed *placed, const char *line) {
   return false;
 }
 
-static void note_node(struct placements *placements, const struct node *node, int room) {
+static void note_node(struct placements *placements, const struct node *node, int capacity) {
   struct program *program = placements->program;
   const struct parameter *whole =
       node->call == NULL && node->kind->ranks.tried != NULL ? whole_of(placements, node) : NULL;
-  if (whole == NULL || program->ranks.placed.n_whole == room) return;
+  if (whole == NULL || program->ranks.placed.n_whole == capacity) return;
   const char *line = arena_printf(program->arena, "%s, of %s: %s", whole->path, place_text(placements, node),
                                   reason(placements, node, whole));
   if (!is_known(&program->ranks.placed, line)) program->ranks.placed.whole[program->ranks.placed.n_whole++] = line;

@@ -39,7 +39,7 @@ bool can_pack(const struct program *program, const struct step *step, const stru
   return kind->library.packs(step->node, strides, program->job->accumulation.num_steps);
 }
 
-/* ---- Room ---- */
+/* ---- Memory ---- */
 
 /* Layouts go by blocks of up to 64 rows and columns. */
 static int64_t packed_bytes(const struct kernel *kernel) {

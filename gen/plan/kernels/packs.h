@@ -11,7 +11,8 @@ extern const char packed_variant[];
 /* Whether packing can pay for a kernel that a step needs. */
 bool can_pack(const struct program *program, const struct step *step, const struct kernel *kernel);
 
-/* Finds the weights of each kernel that packs (kernel->weights) and the room that they take (program->library.packed).
+/* Finds the weights of each kernel that packs (kernel->weights) and the memory that they take
+ * (program->library.packed).
  */
 void plan_packs(struct program *program);
 

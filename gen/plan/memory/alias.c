@@ -95,7 +95,7 @@ static int64_t obstacle(const struct memory *memory, int64_t from, int64_t bytes
 
 /* The highest address where copies first, first + 1, … fit in a row; -1: none. Models name first what comes first, and
  * its gradients are written last: low addresses are what others may need. */
-static int64_t find_room(const struct memory *memory, const struct live_buffer *buffer, int first) {
+static int64_t find_free(const struct memory *memory, const struct live_buffer *buffer, int first) {
   int64_t bytes = copy_bytes(buffer), at;
   int copies = buffer->storage->copies;
   at = memory->bytes - (copies - first) * bytes;
@@ -134,13 +134,13 @@ static void add_alias(struct program *program, struct memory *memory, struct sto
   occupy(memory, at, at + storage_bytes(storage));
 }
 
-/* What would have an alias if the first iterations, for which there is no room, were peeled off;
+/* What would have an alias if the first iterations, for which there is no memory, were peeled off;
  * program->aliases.peeled names them. */
 static int64_t note_peeling(struct program *program, const struct memory *memory, const struct live_buffer *buffer) {
   const struct storage *storage = buffer->storage;
   if (storage->frame == NULL) return 0;
   for (int k = 1; k < storage->copies; k++) {
-    if (find_room(memory, buffer, k) < 0) continue;
+    if (find_free(memory, buffer, k) < 0) continue;
     if (program->aliases.peeled == NULL)
       program->aliases.peeled = arena_alloc(program->arena, sizeof *program->aliases.peeled);
     ARENA_PUSH(program->arena, *program->aliases.peeled, ((struct peeled_loop){storage->call->id, k}));
@@ -220,7 +220,7 @@ void alias_gradients(struct program *program) {
   for (int i = 0; i < n; i++) {
     const struct live_buffer *buffer = &liveness.buffers.items[i];
     if (storage_bytes(buffer->storage) < least) continue;
-    int64_t at = find_room(&memory, buffer, 0);
+    int64_t at = find_free(&memory, buffer, 0);
     if (at >= 0)
       add_alias(program, &memory, buffer->storage, at);
     else

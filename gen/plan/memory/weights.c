@@ -137,7 +137,7 @@ static void add_members(struct weight_tree *tree, struct weight_struct *type, co
 
 static int64_t member_bytes(const struct weight_node *node) {
   if (node->parameter != NULL) return shape_count(node->parameter->shape) * dtype_size(node->parameter->dtype);
-  return node->type->bytes * (node->array != NULL ? weight_array_room(node->array) : 1);
+  return node->type->bytes * (node->array != NULL ? weight_array_length(node->array) : 1);
 }
 
 /* A leaf, a structure, or an array whose first element is `node`. */

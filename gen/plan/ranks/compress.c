@@ -98,12 +98,12 @@ static void add_squares(struct program *program) {
 }
 
 /* What is on its way at once: the gradients that are sent whole, or the factors of one side. */
-static int64_t wire_room(const struct program *program) {
+static int64_t wire_elements(const struct program *program) {
   const struct compression *compression = &program->ranks.compression;
   bool whole = program->job->parallelism.power_sgd.start > 0 || compression->n_buckets > 0;
-  int64_t room = whole ? compression->gradients : 0;
-  if (room < compression->left) room = compression->left;
-  return room < compression->right ? compression->right : room;
+  int64_t elements = whole ? compression->gradients : 0;
+  if (elements < compression->left) elements = compression->left;
+  return elements < compression->right ? compression->right : elements;
 }
 
 void plan_compression(struct program *program) {
@@ -122,7 +122,7 @@ void plan_compression(struct program *program) {
     add_parameters(program);
   add(program, "left factors of gradients", 0, compression->left);
   add(program, "right factors of gradients", 0, compression->right);
-  if (program->job->parallelism.wire != PRECISION_NO) program->ranks.wire = wire_room(program);
+  if (program->job->parallelism.wire != PRECISION_NO) program->ranks.wire = wire_elements(program);
   bool counts = program->step_end.counts;
   add(program, counts ? "the loss, and what it is a mean over" : "the loss", 0, counts ? 2 : 1);
   struct collective *loss = &program->ranks.collectives.items[program->ranks.collectives.count - 1];

@@ -410,13 +410,13 @@ static void plan_schedule(struct program *program) {
   pipeline->schedule =
       schedule_of(program->arena, trains ? job->parallelism.pp_schedule : SCHEDULE_1F1B, pipeline->ranks,
                   pipeline->stages / pipeline->ranks, trains ? job->accumulation.num_steps : 1);
-  pipeline->rooms = schedule_rooms(program->arena, &pipeline->schedule);
+  pipeline->slots = schedule_slots(program->arena, &pipeline->schedule);
   /* What an encoder gives goes through several stages of a rank, which have one buffer for it: for as long as the first
-   * of them needs a micro-batch, that is in one room of all. */
+   * of them needs a micro-batch, that is in one slot of all. */
   for (int k = 0; k < pipeline->stages && pipeline->split > 0; k++)
-    pipeline->rooms[k] = pipeline->rooms[k % pipeline->ranks];
+    pipeline->slots[k] = pipeline->slots[k % pipeline->ranks];
   for (int k = 0; k < pipeline->stages; k++)
-    if (pipeline->rooms[k] > pipeline->most_rooms) pipeline->most_rooms = pipeline->rooms[k];
+    if (pipeline->slots[k] > pipeline->max_slots) pipeline->max_slots = pipeline->slots[k];
 }
 
 /* Whether a stage gets several gradients of another one. */

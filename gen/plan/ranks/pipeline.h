@@ -9,7 +9,7 @@
  * program->ranks.pipeline. What a stage needs of another is one of these:
  *   - made of samples and constants alone: each stage that needs it makes it;
  *   - made by a stage before, in the backward by one after: it crosses, and those between the two pass it on.
- * And pipeline.schedule and rooms. False with an error at the key where a value comes from the other side. Nothing
+ * And pipeline.schedule and slots. False with an error at the key where a value comes from the other side. Nothing
  * without a pipeline. After functions are laid out. */
 bool plan_pipeline(struct program *program, struct diagnostics *diags);
 

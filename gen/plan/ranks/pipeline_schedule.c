@@ -58,7 +58,7 @@ struct schedule schedule_of(struct arena *arena, enum pp_schedule kind, int64_t 
 }
 
 struct counting {
-  int64_t *held, *rooms;  /* by stage: of how many micro-batches now, at most */
+  int64_t *held, *slots;  /* by stage: of how many micro-batches now, at most */
   enum stage_action last; /* after which it keeps nothing of one */
 };
 
@@ -66,15 +66,15 @@ static void count(void *context, enum stage_action kind, struct stage_work work)
   struct counting *counting = context;
   if (kind == ACTION_FORWARD) counting->held[work.stage]++;
   if (kind == counting->last) counting->held[work.stage]--;
-  if (counting->held[work.stage] > counting->rooms[work.stage])
-    counting->rooms[work.stage] = counting->held[work.stage];
+  if (counting->held[work.stage] > counting->slots[work.stage])
+    counting->slots[work.stage] = counting->held[work.stage];
 }
 
-int64_t *schedule_rooms(struct arena *arena, const struct schedule *schedule) {
+int64_t *schedule_slots(struct arena *arena, const struct schedule *schedule) {
   const size_t stages = (size_t)(schedule->ranks * schedule->chunks);
   struct counting counting = {.held = arena_alloc(arena, stages * sizeof *counting.held),
-                              .rooms = arena_alloc(arena, stages * sizeof *counting.rooms),
+                              .slots = arena_alloc(arena, stages * sizeof *counting.slots),
                               .last = schedule->defers ? ACTION_DEFERRED : ACTION_BACKWARD};
   for (int64_t k = 0; k < schedule->ranks; k++) schedule_follow(schedule, k, count, &counting);
-  return counting.rooms;
+  return counting.slots;
 }

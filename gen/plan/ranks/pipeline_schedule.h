@@ -18,6 +18,6 @@ struct schedule schedule_of(struct arena *arena, enum pp_schedule kind, int64_t 
 
 /* Of how many micro-batches each stage has been forward and not back, or has gradients deferred, at most at a time:
  * what it stores at once. By stage. */
-int64_t *schedule_rooms(struct arena *arena, const struct schedule *schedule);
+int64_t *schedule_slots(struct arena *arena, const struct schedule *schedule);
 
 #endif

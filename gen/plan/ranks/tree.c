@@ -103,7 +103,7 @@ int tree_bucket(const struct program *program, int bucket, struct collective *li
 }
 
 /* Elements that a rank takes from another at most of a flat range: of a half of all, or of a half of the shards. */
-static int64_t room_of_halves(const struct program *program, const struct flat_range *range) {
+static int64_t buffer_of_halves(const struct program *program, const struct flat_range *range) {
   int64_t ranks = ranks_along(program, program->mesh.shards), half = (range->end - range->first + 1) / 2;
   int64_t shards = (ranks / 2 - 1) * range->shard_size + shard_last(program, range);
   return half > shards ? half : shards;
@@ -119,32 +119,32 @@ static int64_t gathered_shards(int64_t count, int64_t ranks) {
 }
 
 /* Elements that a rank gathers of all along an axis at most, of a bucket; where states are split, of its flat range. */
-static int64_t room_of_gathered(const struct program *program, int64_t count, const struct flat_range *range) {
+static int64_t buffer_of_gathered(const struct program *program, int64_t count, const struct flat_range *range) {
   int64_t most = 0;
   for (int i = 0; i < program->mesh.batches.count; i++) {
     const enum axis axis = program->mesh.batches.items[i];
     const int64_t ranks = ranks_along(program, axis);
-    const int64_t room =
+    const int64_t buffer =
         axis == program->mesh.shards ? ranks * shard_last(program, range) : gathered_shards(count, ranks);
-    if (room > most) most = room;
+    if (buffer > most) most = buffer;
   }
   return most;
 }
 
 /* What one bucket takes at a time, the largest. */
-static int64_t exchange_room(const struct program *program) {
+static int64_t exchange_buffer(const struct program *program) {
   const bool gathers = program->target->ranks.gathers_sums;
   int64_t most = 0;
   for (int i = 0; i < program->optimizer.flat_ranges.count && is_sharded(program); i++) {
     const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
     const int64_t count = range->end - range->first;
-    int64_t room = gathers ? room_of_gathered(program, count, range) : room_of_halves(program, range);
-    if (room > most) most = room;
+    int64_t buffer = gathers ? buffer_of_gathered(program, count, range) : buffer_of_halves(program, range);
+    if (buffer > most) most = buffer;
   }
   for (int i = 0; i < program->ranks.collectives.count && !is_sharded(program); i++) {
     const int64_t count = program->ranks.collectives.items[i].length;
-    int64_t room = gathers ? room_of_gathered(program, count, NULL) : (count + 1) / 2;
-    if (room > most) most = room;
+    int64_t buffer = gathers ? buffer_of_gathered(program, count, NULL) : (count + 1) / 2;
+    if (buffer > most) most = buffer;
   }
   return most;
 }
@@ -153,17 +153,18 @@ static int64_t exchange_room(const struct program *program) {
 static void plan_buckets(struct program *program) {
   program->ranks.tree.by_buckets = true;
   plan_collectives(program);
-  program->ranks.tree.room = whole_lines(exchange_room(program));
+  program->ranks.tree.buffer = whole_lines(exchange_buffer(program));
 }
 
-/* Room for the shards of all ranks along an axis, and for losses: those of a level's first half, or of all ranks. */
-static void make_room(struct program *program) {
+/* A buffer for the shards of all ranks along an axis, and for losses: those of a level's first half, or of all ranks.
+ */
+static void widen_buffer(struct program *program) {
   struct tree *tree = &program->ranks.tree;
   tree->losses = 2 * (int64_t)tree->levels;
   for (int i = 0; i < program->mesh.batches.count; i++) {
     int64_t ranks = ranks_along(program, program->mesh.batches.items[i]);
     int64_t shards = gathered_shards(tree->gradients, ranks);
-    if (shards > tree->room) tree->room = shards;
+    if (shards > tree->buffer) tree->buffer = shards;
     if (2 * ranks > tree->losses) tree->losses = 2 * ranks;
   }
 }
@@ -177,9 +178,9 @@ bool plan_tree(struct program *program, struct diagnostics *diags) {
   int64_t gradients = weights_type(program->gradients)->bytes / dtype_size(DTYPE_FLOAT32);
   struct tree *tree = &program->ranks.tree;
   *tree = (struct tree){.leaves = ranks * own, .levels = levels_of(own), .gradients = gradients};
-  tree->room = tree->levels * gradients; /* whole lines, as gradients are */
-  program->ranks.sends_always = true;    /* all of them, and none on the way */
-  if (program->target->ranks.gathers_sums) make_room(program);
+  tree->buffer = tree->levels * gradients; /* whole lines, as gradients are */
+  program->ranks.sends_always = true;      /* all of them, and none on the way */
+  if (program->target->ranks.gathers_sums) widen_buffer(program);
   if (ranks == 1) return true;
   if (own == 1) {
     plan_buckets(program);
@@ -200,7 +201,7 @@ const char *tree_text(const struct program *program) {
   struct arena *arena = program->arena;
   if (tree->leaves <= 1) return "";
   int64_t own = (int64_t)1 << tree->levels, width = dtype_size(DTYPE_FLOAT32);
-  const char *room = bytes_text(arena, arena_aligned(tree->room * width));
+  const char *buffer = bytes_text(arena, arena_aligned(tree->buffer * width));
   const char *exchanged = own == tree->leaves ? ""
                           : tree->by_buckets  ? ", exchanged as the backward completes them"
                                               : ", exchanged after the backward";
@@ -214,5 +215,5 @@ const char *tree_text(const struct program *program) {
                          bytes_text(arena, tree->gradients * width));
   return arena_printf(arena,
                       "order     one for all divisions of %lld micro-batches%s\nsums      %s of partial ones%s\n%s",
-                      (long long)tree->leaves, exchanged, room, sums, whole);
+                      (long long)tree->leaves, exchanged, buffer, sums, whole);
 }

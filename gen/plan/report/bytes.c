@@ -82,7 +82,7 @@ static void count_states(const struct program *program, struct memory_bytes *byt
 
 /* Of how many micro-batches samples and saved values are there at a time. */
 static int64_t micro_batches_held(const struct program *program) {
-  return program->ranks.pipeline.stages > 0 ? program->ranks.pipeline.most_rooms : 1;
+  return program->ranks.pipeline.stages > 0 ? program->ranks.pipeline.max_slots : 1;
 }
 
 /* What goes into it and what comes of it. */
@@ -110,7 +110,7 @@ static int64_t passing_bytes(const struct program *program) {
   bool squares = trains(program) && job_optimizer(program->job)->in_backward;
   return array_bytes(program->ranks.wire, DTYPE_BFLOAT16) +
          array_bytes(program->ranks.partial_gradients, DTYPE_FLOAT32) + compression_bytes(program) +
-         array_bytes(program->ranks.tree.room, DTYPE_FLOAT32) + doubles_bytes(program->ranks.tree.losses) +
+         array_bytes(program->ranks.tree.buffer, DTYPE_FLOAT32) + doubles_bytes(program->ranks.tree.losses) +
          (squares ? doubles_bytes(1) : 0);
 }
 

@@ -143,7 +143,7 @@ static struct stage_bytes bytes_of(const struct program *program, int rank) {
       bytes.optimizer += state_part(program, &program->states.items[i], rank);
   for (int s = rank; s < pipeline->stages; s += pipeline->ranks)
     bytes.activations +=
-        pipeline->rooms[s] * saved_bytes(program, program->entry.forward, s) + outgoing_bytes(program, s);
+        pipeline->slots[s] * saved_bytes(program, program->entry.forward, s) + outgoing_bytes(program, s);
   return bytes;
 }
 
@@ -166,7 +166,7 @@ static const char *const schedules[] = {[SCHEDULE_1F1B] = "1f1b",
                                         [SCHEDULE_ZERO_BUBBLE] = "zero_bubble"};
 
 /* "2" of its stage; "7 and 3" of its stages. */
-static const char *rooms_text(const struct program *program, int rank) {
+static const char *slots_text(const struct program *program, int rank) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
   struct text text = text_in(program->arena);
   for (int s = rank; s < pipeline->stages; s += pipeline->ranks)
@@ -174,7 +174,7 @@ static const char *rooms_text(const struct program *program, int rank) {
                 s == rank                                ? ""
                 : s + pipeline->ranks < pipeline->stages ? ", "
                                                          : " and ",
-                (long long)pipeline->rooms[s]);
+                (long long)pipeline->slots[s]);
   return text_string(&text);
 }
 
@@ -226,17 +226,17 @@ const char *stages_text(const struct program *program) {
                 "          sends %s\n",
                 several ? "rank" : "stage", k, bytes_text(program->arena, bytes.weights),
                 bytes_text(program->arena, bytes.gradients), bytes_text(program->arena, bytes.optimizer),
-                bytes_text(program->arena, bytes.activations), rooms_text(program, k),
+                bytes_text(program->arena, bytes.activations), slots_text(program, k),
                 bytes_text(program->arena, stage_sent_bytes(program, k)));
   }
   return text_string(&text);
 }
 
 /* By the stages of a rank. */
-static json_t *rooms_json(const struct pipeline *pipeline, int rank) {
+static json_t *slots_json(const struct pipeline *pipeline, int rank) {
   json_t *list = json_array();
   for (int s = rank; s < pipeline->stages; s += pipeline->ranks)
-    json_array_append_new(list, json_integer((json_int_t)pipeline->rooms[s]));
+    json_array_append_new(list, json_integer((json_int_t)pipeline->slots[s]));
   return list;
 }
 
@@ -248,7 +248,7 @@ json_t *stages_json(const struct program *program) {
     json_t *stage = json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:o}", "layers", layers_of(pipeline, k), "weights",
                               (json_int_t)bytes.weights, "gradients", (json_int_t)bytes.gradients, "optimizer",
                               (json_int_t)bytes.optimizer, "activations", (json_int_t)bytes.activations,
-                              "micro_batches", (json_int_t)pipeline->rooms[k], "chunks", rooms_json(pipeline, k));
+                              "micro_batches", (json_int_t)pipeline->slots[k], "chunks", slots_json(pipeline, k));
     if (program->kind == PROGRAM_TRAIN)
       json_object_set_new(stage, "sends", json_integer((json_int_t)stage_sent_bytes(program, k)));
     json_array_append_new(list, stage);
