@@ -159,7 +159,7 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "own_gradients", !alone && shard_has_own_gradients(program));
   set_bool(arena, value, "reduces_each", !alone && gradients_are_split(program));
   set_bool(arena, value, "parts", !alone && weights_are_split(program)); /* of weights on each rank */
-  set_bool(arena, value, "arrives_apart", !alone && shard_arrives_apart(program));
+  set_bool(arena, value, "receives_separately", !alone && shard_needs_receive_buffer(program));
   set_bool(arena, value, "adds_up", !alone && shard_adds_up(program));
   set_bool(arena, value, "sends_otherwise", !alone && shard_sends_otherwise(program));
   set_text(arena, value, "layers", axis_name(arena, mesh_dividing(program, DIVIDES_LAYERS)));

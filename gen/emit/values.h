@@ -188,7 +188,7 @@ struct jinja_value mesh_value(const struct program *program);
 struct jinja_value compression_value(const struct program *program);
 
 /* The order in which gradients add up: {leaves, own, ranks, gradients, buffer, levels: [{leaves, distance, offset}]}, a
- * level joining two of `leaves` micro-batches of the rank, whose numbers differ by `distance`, and `offset` of a
+ * level adding two of `leaves` micro-batches of the rank, whose numbers differ by `distance`, and `offset` of a
  * partial sum in elements; nothing where there is none. */
 struct jinja_value tree_value(const struct program *program);
 

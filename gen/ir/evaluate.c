@@ -55,14 +55,14 @@ static double *new_elements(struct evaluator *evaluator, struct shape shape) {
   return arena_alloc(evaluator->arena, (size_t)shape_count(shape) * sizeof(double));
 }
 
-static const char *join(struct arena *arena, const char *scope, const char *path) {
+static const char *join_path(struct arena *arena, const char *scope, const char *path) {
   if (scope[0] == '\0' || path[0] == '\0') return scope[0] == '\0' ? path : scope;
   return arena_printf(arena, "%s.%s", scope, path);
 }
 
 static const char *parameter_name(const struct evaluator *evaluator, const struct frame_data *frame,
                                   const struct parameter *parameter) {
-  return join(evaluator->arena, frame->scopes[parameter->scope], parameter->path);
+  return join_path(evaluator->arena, frame->scopes[parameter->scope], parameter->path);
 }
 
 static struct frame_data *run(struct evaluator *evaluator, const struct region *region, const char **scopes,
@@ -76,7 +76,7 @@ static const char **callee_scopes(struct evaluator *evaluator, const struct fram
   const char **scopes = arena_alloc(evaluator->arena, ((size_t)call->callee->n_scopes + 1) * sizeof *scopes);
   for (int i = 0; i < call->callee->n_scopes; i++) {
     const struct scope *scope = call->scopes[i * call->count + iteration];
-    scopes[i] = join(evaluator->arena, frame->scopes[scope->formal], scope->path);
+    scopes[i] = join_path(evaluator->arena, frame->scopes[scope->formal], scope->path);
   }
   return scopes;
 }

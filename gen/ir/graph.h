@@ -61,8 +61,8 @@ struct parameter {
   /* How it is placed on the ranks along `axis`, an enum axis, of the mesh: `shape` is that of a rank's part. */
   struct placement placement;
   int axis;
-  /* DEALT: so many parameters of the region in a row, this one among them, are followed by those of the next rank where
-   * one rank has all. */
+  /* EXPERT: so many parameters of the region in a row, this one among them, are followed by those of the next rank
+   * where one rank has all. */
   int together;
   bool partial_gradient; /* its gradient on a rank along that axis is a part of the sum over them */
   struct location where;

@@ -32,10 +32,10 @@ enum epilogue {
 };
 #define EPILOGUE_BIT(epilogue) (1u << (epilogue))
 
-/* A number that many samples give together: what joins the numbers of several batches into that of one big batch. */
+/* A number that many samples give together: how the numbers of several batches combine into that of one big batch. */
 struct mean {
   enum {
-    MEAN_NONE,   /* they cannot be joined */
+    MEAN_NONE,   /* they cannot be combined */
     MEAN_SAME,   /* it is the same in every batch */
     MEAN_SUM,    /* they add up */
     MEAN_FIXED,  /* their mean */
@@ -200,7 +200,7 @@ struct op_sequence {
 
 /* Asked by evaluation and by the mean over batches. */
 struct op_evaluation {
-  /* Of a scalar output 0: how it joins with those of other batches, from how the scalar inputs do (MEAN_NONE for all
+  /* Of a scalar output 0: how it combines with those of other batches, from how the scalar inputs do (MEAN_NONE for all
    * others). NULL: MEAN_NONE. Views and conversions are as their input without it. */
   struct mean (*mean)(const struct node *node, const struct mean *inputs);
   /* Output 0 where the model is evaluated, instead of the node's. NULL: the node's own. Its region is open. */

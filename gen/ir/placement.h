@@ -28,7 +28,7 @@ enum placement_form {
  * `blocks` blocks; where it is -1, each rank has a tensor of the whole's shape that is of its own rows. `order` is the
  * number of the value by which they are sorted.
  *
- * DEALT: `dim` is which part of the tensor's name between dots the number is, counted from the end, and `blocks` how
+ * EXPERT: `dim` is which part of the tensor's name between dots the number is, counted from the end, and `blocks` how
  * many of the tensors, in the order of the numbers, each rank has: in place of number n, rank r has n + r * blocks. */
 struct placement {
   enum placement_form form;

@@ -128,7 +128,7 @@ static struct node *over_parts(struct builder *builder, const struct node *node,
     inputs[i] =
         op_reshape(builder, op_slice(builder, all, 0, i, 1), shape_of(2, ranks, op_rows(node->inputs[0]->shape)));
   struct attribute of_all[] = {node->attributes[0], node->attributes[2], attribute_int("ranks", ranks)};
-  return builder_node(builder, "cross_entropy_joined", inputs, 3, of_all, 3);
+  return builder_node(builder, "cross_entropy_combined", inputs, 3, of_all, 3);
 }
 
 static const struct op_kind kind = {

@@ -7,10 +7,10 @@
  * e^(logits[r][v] - lse[r]) + d_linear[r] (s / classes + (1 - s) [v is own[r]]). With an input `columns`, the logits
  * from that many on are padding: they count for nothing, and dlogits is 0 there.
  *
- * cross_entropy_joined: of these of all ranks, [ranks][rows] each, the loss, each row's lse, and scale as cross_entropy
- * has them: lse[r] = ln of the sum of e^parts[i][r], a row's loss = lse - the sum of linear[i][r] + z lse^2.
- * d_parts[i][r] = d_loss scale (1 + 2 z lse[r]) e^(parts[i][r] - lse[r]), d_linear[i][r] = - d_loss scale; 0 in rows
- * whose target is `ignore`. */
+ * cross_entropy_combined: of these of all ranks, [ranks][rows] each, the loss, each row's lse, and scale as
+ * cross_entropy has them: lse[r] = ln of the sum of e^parts[i][r], a row's loss = lse - the sum of linear[i][r] + z
+ * lse^2. d_parts[i][r] = d_loss scale (1 + 2 z lse[r]) e^(parts[i][r] - lse[r]), d_linear[i][r] = - d_loss scale; 0 in
+ * rows whose target is `ignore`. */
 #include <math.h>
 
 #include "gen/ops/support/support.h"
@@ -129,8 +129,8 @@ static const struct op_kind kind_part_backward = {
 
 /* ---- The loss of all ranks' rows ---- */
 
-static int infer_joined(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
-                        const char **error) {
+static int infer_combined(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                          const char **error) {
   int64_t rows = shape_count(node->inputs[2]->shape);
   if (!op_check_dtype(arena, node, 2, DTYPE_INT32, error)) return 0;
   struct shape wanted = shape_of(2, node_int(node, "ranks"), rows);
@@ -144,7 +144,7 @@ static int infer_joined(struct arena *arena, const struct node *node, struct sha
   return 3;
 }
 
-static void reference_joined(const struct node *node, const double *const *inputs, double *const *outputs) {
+static void reference_combined(const struct node *node, const double *const *inputs, double *const *outputs) {
   int64_t ranks = node_int(node, "ranks"), rows = shape_count(node->inputs[2]->shape), counted = 0;
   double total = 0;
   for (int64_t r = 0; r < rows; r++) {
@@ -163,36 +163,36 @@ static void reference_joined(const struct node *node, const double *const *input
   outputs[2][0] = 1 / (double)counted;
 }
 
-static void gradient_joined(struct builder *builder, const struct node *node, struct value *const *dy,
-                            struct value **dx) {
+static void gradient_combined(struct builder *builder, const struct node *node, struct value *const *dy,
+                              struct value **dx) {
   struct value *inputs[] = {dy[0], node->inputs[0], node->outputs[1], node->outputs[2], node->inputs[2]};
   struct node *back =
-      builder_node(builder, "cross_entropy_joined_backward", inputs, 5, node->attributes, node->n_attributes);
+      builder_node(builder, "cross_entropy_combined_backward", inputs, 5, node->attributes, node->n_attributes);
   for (int i = 0; back != NULL && i < 2; i++) dx[i] = back->outputs[i];
 }
 
-static const struct op_kind kind_joined = {
-    .name = "cross_entropy_joined",
+static const struct op_kind kind_combined = {
+    .name = "cross_entropy_combined",
     .class = OP_KERNEL,
     .template_name = "cross_entropy_part",
     .input_names = {"parts", "linear", "targets"},
     .output_names = {"loss", "lse", "scale"},
-    .infer = infer_joined,
-    .gradient = gradient_joined,
+    .infer = infer_combined,
+    .gradient = gradient_combined,
     .cost.flops_each = 4,
     .evaluation.mean = op_mean_over_targets,
-    .truth.reference = reference_joined,
+    .truth.reference = reference_combined,
 };
 
-static int infer_joined_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
-                                 const char **error) {
+static int infer_combined_backward(struct arena *arena, const struct node *node, struct shape *shapes,
+                                   enum dtype *dtypes, const char **error) {
   if (!op_check_shape(arena, node, 0, (struct shape){0}, "the gradient of a scalar", error)) return 0;
   shapes[0] = shapes[1] = node->inputs[1]->shape;
   dtypes[0] = dtypes[1] = DTYPE_FLOAT32;
   return 2;
 }
 
-static void reference_joined_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+static void reference_combined_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
   int64_t ranks = node_int(node, "ranks"), rows = shape_count(node->inputs[4]->shape);
   for (int64_t r = 0; r < rows; r++) {
     bool counts = (int64_t)inputs[4][r] != node_int(node, "ignore");
@@ -205,23 +205,23 @@ static void reference_joined_backward(const struct node *node, const double *con
   }
 }
 
-static double flops_joined_backward(const struct node *node) {
+static double flops_combined_backward(const struct node *node) {
   return op_flops_each(node, 1, 3);
 }
 
-static const struct op_kind kind_joined_backward = {
-    .name = "cross_entropy_joined_backward",
+static const struct op_kind kind_combined_backward = {
+    .name = "cross_entropy_combined_backward",
     .class = OP_KERNEL,
     .template_name = "cross_entropy_part",
     .input_names = {"d_loss", "parts", "lse", "scale", "targets"},
     .output_names = {"d_parts", "d_linear"},
-    .infer = infer_joined_backward,
-    .cost.flops = flops_joined_backward,
-    .truth.reference = reference_joined_backward,
+    .infer = infer_combined_backward,
+    .cost.flops = flops_combined_backward,
+    .truth.reference = reference_combined_backward,
 };
 
 const struct op_file op_file_cross_entropy_part = {
     .name = "cross_entropy_part",
     .kinds =
-        (const struct op_kind *const[]){&kind_part, &kind_part_backward, &kind_joined, &kind_joined_backward, NULL},
+        (const struct op_kind *const[]){&kind_part, &kind_part_backward, &kind_combined, &kind_combined_backward, NULL},
 };

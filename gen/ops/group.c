@@ -96,20 +96,20 @@ static void range_order(const struct node *node, int64_t none, int64_t *low, int
 
 /* Without a capacity the positions at hand are grouped by themselves: what is made of each in its group, and put back,
  * depends on no other. */
-static bool is_apart(const struct node *node, const struct new_positions *new) {
+static bool is_independent(const struct node *node, const struct new_positions *new) {
   struct extents e = extents_of(node->inputs[0]);
   return node_int(node, "capacity") == 0 && e.blocks == 1 &&
          op_is_at(new->timelines[0], node->inputs[0]->shape.rank - 2);
 }
 
 static struct value *incremental_starts(struct builder *builder, const struct node *node, struct new_positions *new) {
-  if (!is_apart(node, new)) return NULL;
+  if (!is_independent(node, new)) return NULL;
   new->timeline = (struct timeline){.axis = AXIS_SORTED, .more = -1, .order = node->inputs[0]};
   return builder_op(builder, "group_starts", new->inputs, 1, node->attributes, node->n_attributes);
 }
 
 static struct value *incremental_order(struct builder *builder, const struct node *node, struct new_positions *new) {
-  if (!is_apart(node, new) || new->timelines[1].order != node->inputs[0]) return NULL;
+  if (!is_independent(node, new) || new->timelines[1].order != node->inputs[0]) return NULL;
   int choices = (int)extents_of(node->inputs[0]).choices;
   new->timeline = (struct timeline){.axis = AXIS_SORTED, .more = choices - 1, .order = node->inputs[0]};
   return builder_op(builder, "group_order", new->inputs, 2, node->attributes, node->n_attributes);

@@ -29,7 +29,7 @@ static bool check_weight(const struct program *program, const struct weight *wei
     if (own == other) continue;
     diag_error(diags, where(job, own >= 0 ? own : other), "the pattern takes '%s' and not '%s'",
                own >= 0 ? weight->path : name, own >= 0 ? name : weight->path);
-    diag_note(diags, job_where(job, "parallelism.ep"), "ranks have these in each other's place");
+    diag_note(diags, job_where(job, "parallelism.ep"), "each rank has one of these");
     diag_help(diags, "let the pattern take all experts or none, as with a *");
     return false;
   }

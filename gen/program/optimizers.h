@@ -24,7 +24,7 @@ struct optimizer {
    * their names. */
   const char *factors[3];
   bool averages;     /* the model is an average of what is trained; its first state begins as the weights */
-  bool coupled;      /* weight decay is a part of the gradient; else it shrinks the weight apart from the step */
+  bool coupled;      /* weight decay is a part of the gradient; else it shrinks the weight directly (decoupled) */
   bool in_backward;  /* a parameter is updated as soon as its gradient is there, which then is dropped */
   bool counts_steps; /* the rule depends on the step's number */
 };

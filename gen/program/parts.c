@@ -50,7 +50,7 @@ int step_parts(const struct program *program, struct step_part parts[MAX_PARTS_A
   int count = 0;
   parts[count++] = (struct step_part){"load_batch", "load_batch", "", times, batch_bytes(program)};
   if (several && !tree) parts[count++] = (struct step_part){"clear_gradients", "clear_gradients", "", 1, gradients};
-  if (several && tree) parts[count++] = (struct step_part){"join_gradients", "join_gradients", "", times, gradients};
+  if (several && tree) parts[count++] = (struct step_part){"add_gradients", "add_gradients", "", times, gradients};
   if (program->ranks.collectives.count > 0) parts[count++] = (struct step_part){"exchange", "exchange", "", 1, 0};
   parts[count++] = (struct step_part){"gradient_norm", "gradient_norm", "", 1, gradients};
   parts[count++] = update_part(program);

@@ -18,8 +18,8 @@ bool shard_adds_up(const struct program *program) {
   return gradients_are_split(program) && program->job->accumulation.num_steps > 1;
 }
 
-bool shard_arrives_apart(const struct program *program) {
-  return shard_adds_up(program) && program->target->ranks.receives_apart;
+bool shard_needs_receive_buffer(const struct program *program) {
+  return shard_adds_up(program) && program->target->ranks.receives_separately;
 }
 
 bool shard_sends_otherwise(const struct program *program) {

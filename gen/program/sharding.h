@@ -10,8 +10,8 @@ enum { SHARD_LINE = 16 };
 /* Whether ranks shard anything in this program: states, gradients or weights. */
 bool is_sharded(const struct program *program);
 
-/* Whether a rank has its part of the gradients of all ranks apart from the gradients of its own batches. Where
- * gradients of its micro-batches add up in one order, each rank has all of them, and updates its part. */
+/* Whether a rank has its shard of the gradients of all ranks in other memory than the gradients of its own batches.
+ * Where gradients of its micro-batches add up in one order, each rank has all of them, and updates its part. */
 bool shard_has_own_gradients(const struct program *program);
 
 /* What the last rank has of a flat range; all others have range->shard_size. */
@@ -20,8 +20,9 @@ int64_t shard_last(const struct program *program, const struct flat_range *range
 /* Whether a rank's part of the gradients is added up over micro-batches, each of which sends it. */
 bool shard_adds_up(const struct program *program);
 
-/* Whether what comes of a micro-batch needs memory of its own then. (A device adds what is there to what it sends.) */
-bool shard_arrives_apart(const struct program *program);
+/* Whether the received gradients of a micro-batch need memory of their own then. (A device adds what is there to what
+ * it sends.) */
+bool shard_needs_receive_buffer(const struct program *program);
 
 /* Whether a step's last micro-batch sends more than those before it do, which send, too: a rank's part of the sum is
  * then added up over the ranks that have the same part. */

@@ -43,4 +43,4 @@ const struct target target_cpu = {
     .build = {.packages = {"accel-runtime", "accel-runtime-mpi"}, .sources = sources, .of_ranks = of_ranks},
     .kernels = {.in_order = true, .has_variants = true, .forks = true},
     .library = {.packs = true},
-    .ranks = {.shared_memory = true, .receives_apart = true}};
+    .ranks = {.shared_memory = true, .receives_separately = true}};

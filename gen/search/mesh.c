@@ -254,7 +254,8 @@ static double stage_bytes(const struct sum *sum, int64_t stage) {
   double weights = division->weights * (layers + around), gradients = division->gradients * (layers + around);
   if (mesh->zero_stage >= 2) gradients = division->gradients * whole;
   if (mesh->zero_stage >= 1) gradients += WORD * own;
-  if (mesh->zero_stage >= 2 && mesh->steps > 1 && target_of(sum->job)->ranks.receives_apart) gradients += WORD * own;
+  if (mesh->zero_stage >= 2 && mesh->steps > 1 && target_of(sum->job)->ranks.receives_separately)
+    gradients += WORD * own;
   if (mesh->zero_stage == 3) weights = division->weights * whole + WORD * own;
   double optimizer = division->optimizer * (mesh->zero_stage > 0 ? own : layers + around);
   double saved = sum->layers * division->saved + (stage == mesh->stages - 1 ? division->saved_around : 0);

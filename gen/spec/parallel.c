@@ -109,7 +109,7 @@ static const struct refusal local[] = {
 };
 
 /* Of ranks that run out of samples. */
-static const struct refusal joined[] = {
+static const struct refusal uneven[] = {
     {"data.drop_last", "true", "an epoch leaves out what is not a whole round", "data.drop_last: false"},
     {"data.even_batches", "true", "the last round is filled up for all of them", "data.even_batches: false"},
     {"data.dispatch_batches", "true", "all of them get equal parts of the last round", "data.dispatch_batches: false"},
@@ -236,7 +236,7 @@ static void check_joined(const struct spec_node *job, struct diagnostics *diags)
   const struct spec_node *join = spec_find(job, "data.join_uneven_inputs");
   const struct spec_node *by_all = spec_find(job, "parallelism.ddp.divide_by_initial_world_size");
   if (join->integer != 0)
-    check_refusals(job, joined, COUNT(joined), "ranks that run out of samples", join, "data.join_uneven_inputs: false",
+    check_refusals(job, uneven, COUNT(uneven), "ranks that run out of samples", join, "data.join_uneven_inputs: false",
                    diags);
   if (join->integer != 0 || by_all->integer != 0) return;
   diag_error(diags, by_all->where, "no rank runs out of samples without 'data.join_uneven_inputs'");

@@ -61,7 +61,7 @@ static void put_clean(struct bytes *form, int32_t c) {
     bytes_put(form, c);
 }
 
-static void put_apart(struct bytes *form, int32_t c) {
+static void put_separated(struct bytes *form, int32_t c) {
   bool ideograph = is_ideograph(c);
   if (ideograph) bytes_put(form, ' ');
   bytes_put(form, c);
@@ -83,7 +83,7 @@ static void put(const struct normalizer *step, int32_t c, struct bytes *form) {
     put_clean(form, c);
     break;
   case NORMALIZE_CHINESE:
-    put_apart(form, c);
+    put_separated(form, c);
     break;
   default:
     if (!is_mark(c, step->marks_all)) bytes_put(form, c);

@@ -305,7 +305,7 @@ class Refused(unittest.TestCase):
                      optimizer={"param_groups": [{"match": "*.experts.3.*", "weight_decay": 0.0}]})
         frozen = {"source": str(MODELS / "qwen_moe.c"), "config": QWEN, "freeze": ["*.experts.2.*"]}
         trainer = Ranks(2, {**job_of(2, 3, 5, parallelism={"ep": 2}), "model": frozen})
-        self.assertIn("which they have in each other's place, one is frozen", trainer.command("plan", "job.yaml", "--set",
+        self.assertIn("of which each rank has one, one is frozen", trainer.command("plan", "job.yaml", "--set",
                                                                                               "data.sequence_length=16", status=2))
 
 

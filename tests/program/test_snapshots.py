@@ -35,7 +35,7 @@ PARTS = [  # a job, and what the names of its functions begin with
     (Case("mlp_evaluate", "mlp_table", TABLE, program="evaluate", training={"eval_interval": 1, "metrics": ["accuracy"]}),
      ["predict_class_", "evaluate", "measure", "main"]),
     (Case("gpt2_tp", "gpt2", GPT, optimizer=ADAMW, devices={"per_node": 4}, parallelism={"tp": 2}),
-     ["all_reduce_", "own_index", "embedding_part", "cross_entropy_joined", "step", "clip"]),
+     ["all_reduce_", "own_index", "embedding_part", "cross_entropy_combined", "step", "clip"]),
 ]
 
 

@@ -129,12 +129,12 @@ static int reach(const char *port, double until) {
   for (; now() < until; nanosleep(&pause, NULL)) {
     struct addrinfo *found = addresses(getenv("MASTER_ADDR"), port);
     for (struct addrinfo *at = found; at != NULL; at = at->ai_next) {
-      int joined = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      if (joined >= 0 && connect(joined, at->ai_addr, at->ai_addrlen) == 0) {
+      int connection = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      if (connection >= 0 && connect(connection, at->ai_addr, at->ai_addrlen) == 0) {
         freeaddrinfo(found);
-        return joined;
+        return connection;
       }
-      if (joined >= 0) close(joined);
+      if (connection >= 0) close(connection);
     }
     if (found != NULL) freeaddrinfo(found);
   }
@@ -159,17 +159,17 @@ static void pass_signal_on(int signal) {
 }
 
 /* Does what RANK 0 says, a number and maybe a command, until that number is the status to end with. */
-static int follow(struct arena *arena, int joined) {
+static int follow(struct arena *arena, int connection) {
   pid_t daemon = 0;
-  head = joined;
+  head = connection;
   launch_catch(pass_signal_on, SA_RESTART);
-  for (int32_t word; receive_all(joined, &word, sizeof word);) {
+  for (int32_t word; receive_all(connection, &word, sizeof word);) {
     if (word >= 0) {
       if (daemon > 0) waitpid(daemon, NULL, 0);
       return word;
     }
     char *command = arena_alloc(arena, COMMAND);
-    if (!receive_all(joined, command, COMMAND)) break;
+    if (!receive_all(connection, command, COMMAND)) break;
     daemon = start_daemon(command);
   }
   if (daemon > 0) kill(daemon, SIGTERM);
@@ -177,10 +177,10 @@ static int follow(struct arena *arena, int joined) {
 }
 
 static int take_part(struct arena *arena, const struct hello *own, const char *port, double until) {
-  int joined = reach(port, until);
-  if (joined < 0) return fail("the process of RANK 0 is not to be reached at MASTER_ADDR and port", port);
-  if (!send_all(joined, own, sizeof *own)) return fail("the process of RANK 0", strerror(errno));
-  return follow(arena, joined);
+  int connection = reach(port, until);
+  if (connection < 0) return fail("the process of RANK 0 is not to be reached at MASTER_ADDR and port", port);
+  if (!send_all(connection, own, sizeof *own)) return fail("the process of RANK 0", strerror(errno));
+  return follow(arena, connection);
 }
 
 /* ---- The process of RANK 0 ---- */
@@ -202,18 +202,18 @@ static int listen_at(const char *port) {
 
 static bool admit(struct meeting *meeting, int listening) {
   struct hello hello;
-  int joined = accept(listening, NULL, NULL);
+  int connection = accept(listening, NULL, NULL);
   const struct timeval limit = {5, 0}; /* for what is no process of this run */
-  if (joined < 0) return false;
-  fcntl(joined, F_SETFD, FD_CLOEXEC);
-  setsockopt(joined, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  bool good = receive_all(joined, &hello, sizeof hello) && hello.rank > 0 && hello.rank < meeting->size &&
+  if (connection < 0) return false;
+  fcntl(connection, F_SETFD, FD_CLOEXEC);
+  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  bool good = receive_all(connection, &hello, sizeof hello) && hello.rank > 0 && hello.rank < meeting->size &&
               meeting->members[hello.rank].hello.ranks == 0 && memchr(hello.host, '\0', NAME) != NULL;
   if (!good) {
-    close(joined);
+    close(connection);
     return false;
   }
-  meeting->members[hello.rank] = (struct member){.hello = hello, .socket = joined};
+  meeting->members[hello.rank] = (struct member){.hello = hello, .socket = connection};
   return true;
 }
 
@@ -294,8 +294,8 @@ static bool look(void *of) {
   while (meeting->agents >= 0 && poll(&polled, 1, 0) > 0) pass_on(meeting);
   for (int i = 0; i < meeting->size && !meeting->broken; i++) {
     char byte;
-    int joined = meeting->members[i].socket;
-    ssize_t got = joined >= 0 ? recv(joined, &byte, 1, MSG_DONTWAIT) : -1;
+    int connection = meeting->members[i].socket;
+    ssize_t got = connection >= 0 ? recv(connection, &byte, 1, MSG_DONTWAIT) : -1;
     if (got > 0) raise(SIGTERM);
     if (got != 0) continue;
     fprintf(stderr, "accel-gen launch: the process of RANK %d is gone\n", i);

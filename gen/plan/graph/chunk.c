@@ -176,7 +176,7 @@ static bool lies_badly(const struct pass *pass, const struct node *matmul) {
   return pitch_of(pass->program->target, columns, factors_of(pass, matmul)) != columns;
 }
 
-static void join(struct pass *pass, struct node *node, enum dtype dtype, int64_t rows) {
+static void fuse_matmul(struct pass *pass, struct node *node, enum dtype dtype, int64_t rows) {
   struct region *region = node->region;
   const struct target *target = pass->program->target;
   const struct node *matmul = fetch_matmul(pass, node->inputs[0]);
@@ -187,11 +187,11 @@ static void join(struct pass *pass, struct node *node, enum dtype dtype, int64_t
   struct value *a = as_type(pass, region, matmul->inputs[0], dtype);
   struct value *b = as_type(pass, region, matmul->inputs[1], dtype);
   int64_t pitch = pitch_of(target, b->shape.dim[1], dtype);
-  struct node *joined = node->kind->fusion.over_matmul(builder, node, a, b, rows, pitch);
+  struct node *fused = node->kind->fusion.over_matmul(builder, node, a, b, rows, pitch);
   builder_leave(builder);
   for (int i = 0; i < node->n_outputs; i++) {
-    joined->outputs[i]->name = node->outputs[i]->name;
-    region_replace(region, node->outputs[i], joined->outputs[i]);
+    fused->outputs[i]->name = node->outputs[i]->name;
+    region_replace(region, node->outputs[i], fused->outputs[i]);
   }
   int at = region_position(node), added = region->nodes.count - first;
   for (int i = 0; i < added; i++) { /* from the end of the region to where the node stood */
@@ -222,7 +222,7 @@ static int chunk_region(struct pass *pass, struct region *region, bool only_coun
     pass->found = true;
     if (!is_wanted(pass, matmul, rows) && !lies_badly(pass, matmul)) continue;
     count++;
-    if (!only_count) join(pass, node, factors_of(pass, matmul), rows);
+    if (!only_count) fuse_matmul(pass, node, factors_of(pass, matmul), rows);
   }
   return count;
 }

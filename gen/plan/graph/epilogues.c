@@ -39,8 +39,8 @@ static bool is_used_once(const struct rewriter *rewriter, const struct value *va
 
 /* Puts a matmul with one more epilogue, over the matmul's inputs and `more` (may be NULL), into the position of `last`,
  * and takes away both `matmul` and `other`. Its first output is y. */
-static struct node *join(struct rewriter *rewriter, struct node *matmul, struct node *other, struct node *last,
-                         unsigned epilogues, struct value *more, struct value *y) {
+static struct node *fuse_epilogue(struct rewriter *rewriter, struct node *matmul, struct node *other, struct node *last,
+                                  unsigned epilogues, struct value *more, struct value *y) {
   struct value *inputs[4];
   int count = matmul->n_inputs;
   for (int i = 0; i < count; i++) inputs[i] = matmul->inputs[i];
@@ -67,7 +67,7 @@ bool fuse_bias(struct rewriter *rewriter, struct node *node, const struct rewrit
     struct node *matmul = matmul_of(rows, node, 0);
     if (matmul == NULL || !is_used_once(rewriter, rows) || rows->dtype != y->dtype || !is_vector_of(bias, rows))
       continue;
-    join(rewriter, matmul, node, node, EPILOGUE_BIT(rule->epilogue), bias, y);
+    fuse_epilogue(rewriter, matmul, node, node, EPILOGUE_BIT(rule->epilogue), bias, y);
     return true;
   }
   return false;
@@ -79,7 +79,7 @@ bool fuse_gelu(struct rewriter *rewriter, struct node *node, const struct rewrit
   if (matmul == NULL || x->dtype != y->dtype || columns_of(x) % GELU_COLUMNS != 0) return false;
   if (goes_to_loops(node->region, y)) return false; /* which do the curve on their way */
   unsigned epilogues = matmul->kind->library.epilogues | EPILOGUE_BIT(rule->epilogue);
-  node_take_output(rewriter->graph, join(rewriter, matmul, node, node, epilogues, NULL, y), x);
+  node_take_output(rewriter->graph, fuse_epilogue(rewriter, matmul, node, node, epilogues, NULL, y), x);
   return true;
 }
 
@@ -94,7 +94,7 @@ bool fuse_gelu_slope(struct rewriter *rewriter, struct node *node, const struct 
   struct node *matmul = factor_of(rewriter, node);
   struct value *x = node->inputs[1], *dx = node->outputs[0];
   if (matmul == NULL || x->dtype != dx->dtype || columns_of(x) % GELU_COLUMNS != 0) return false;
-  join(rewriter, matmul, node, node, EPILOGUE_BIT(rule->epilogue), x, dx);
+  fuse_epilogue(rewriter, matmul, node, node, EPILOGUE_BIT(rule->epilogue), x, dx);
   return true;
 }
 
@@ -114,7 +114,7 @@ static void mask_slopes(struct rewriter *rewriter, const struct op_kind *relu, c
       struct node *matmul = factor_of(rewriter, node);
       node->inputs[1] = y;
       if (matmul == NULL) continue;
-      join(rewriter, matmul, node, node, EPILOGUE_BIT(EPILOGUE_DRELU), mask, node->outputs[0]);
+      fuse_epilogue(rewriter, matmul, node, node, EPILOGUE_BIT(EPILOGUE_DRELU), mask, node->outputs[0]);
       i--;
     }
   }
@@ -135,10 +135,10 @@ bool fuse_relu(struct rewriter *rewriter, struct node *node, const struct rewrit
   if (x->id >= rewriter->n_values || rewriter->uses[x->id] != 1 + count_slopes(rewriter->graph, node->kind, x))
     return false;
   unsigned epilogues = matmul->kind->library.epilogues | EPILOGUE_BIT(rule->epilogue);
-  struct node *joined = join(rewriter, matmul, node, node, epilogues, NULL, y);
+  struct node *fused = fuse_epilogue(rewriter, matmul, node, node, epilogues, NULL, y);
   struct shape bits = x->shape;
   bits.dim[bits.rank - 1] /= MASK_BITS;
-  struct value *mask = node_output(rewriter->graph, joined, bits, DTYPE_INT32);
+  struct value *mask = node_output(rewriter->graph, fused, bits, DTYPE_INT32);
   mask->name = x->name;
   mask_slopes(rewriter, node->kind, x, y, mask);
   return true;
@@ -200,6 +200,6 @@ bool fuse_bias_gradient(struct rewriter *rewriter, struct node *node, const stru
   struct node *taker = matmul != NULL ? matmul : slope;
   unsigned epilogues = taker->kind->library.epilogues | EPILOGUE_BIT(rule->epilogue);
   struct value *y = taker->outputs[0];
-  node_take_output(rewriter->graph, join(rewriter, taker, node, taker, epilogues, NULL, y), node->outputs[0]);
+  node_take_output(rewriter->graph, fuse_epilogue(rewriter, taker, node, taker, epilogues, NULL, y), node->outputs[0]);
   return true;
 }

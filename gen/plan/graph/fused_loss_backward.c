@@ -89,30 +89,30 @@ static void split_inverse_count(struct pass *pass, struct node *node) {
   node_take_output(pass->graph, inverse_count, node->outputs[INVERSE_COUNT]);
 }
 
-static void give(struct pass *pass, struct node *joined, struct value *value) {
+static void give(struct pass *pass, struct node *fused, struct value *value) {
   value->region = pass->backward;
-  node_take_output(pass->graph, joined, value);
+  node_take_output(pass->graph, fused, value);
 }
 
-static struct node *join(struct pass *pass, struct node *node, struct node *gradient) {
+static struct node *fuse(struct pass *pass, struct node *node, struct node *gradient) {
   struct value *inputs[10];
   int n = 0;
   split_inverse_count(pass, node);
   for (int i = 0; i < gradient->n_inputs; i++)
     if (gradient->inputs[i]->producer != node) inputs[n++] = gradient->inputs[i];
-  struct node *joined = node_new(pass->graph, fused_kind(node), inputs, n, node->where);
-  memcpy(joined->attributes, node->attributes, sizeof joined->attributes);
-  joined->n_attributes = node->n_attributes;
-  region_insert(pass->graph, pass->backward, region_position(gradient), joined);
+  struct node *fused = node_new(pass->graph, fused_kind(node), inputs, n, node->where);
+  memcpy(fused->attributes, node->attributes, sizeof fused->attributes);
+  fused->n_attributes = node->n_attributes;
+  region_insert(pass->graph, pass->backward, region_position(gradient), fused);
   region_remove(pass->forward, node);
   region_remove(pass->backward, gradient);
-  give(pass, joined, node->outputs[LOSS]);
+  give(pass, fused, node->outputs[LOSS]);
   for (int i = 0; i < gradient->n_outputs; i++) {
     if (gradient->kind->memory.workspace >> i & 1)
       gradient->outputs[i]->name = NULL; /* it comes before the loss's name */
-    give(pass, joined, gradient->outputs[i]);
+    give(pass, fused, gradient->outputs[i]);
   }
-  return joined;
+  return fused;
 }
 
 /* Moves what depends on the losses, in its order, to position `at` of the backward and after it. */
@@ -157,7 +157,7 @@ void fuse_loss_backward(struct program *program, struct builder *builder) {
   struct node **gradients = arena_alloc(graph->arena, most * sizeof(struct node *));
   int n = find(&pass, nodes, gradients), last = 0;
   if (n == 0 || !mark_late(&pass) || !is_free(&pass)) return;
-  for (int i = 0; i < n; i++) join(&pass, nodes[i], gradients[i]);
+  for (int i = 0; i < n; i++) fuse(&pass, nodes[i], gradients[i]);
   for (int i = 0; i < pass.backward->nodes.count; i++)
     for (int k = 0; k < n; k++)
       if (node_makes(pass.backward->nodes.items[i], nodes[k]->outputs[LOSS])) last = i + 1;

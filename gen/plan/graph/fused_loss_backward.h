@@ -1,4 +1,4 @@
-/* Joins the loss and its gradient: a loss over chunks of a matmul and its gradient become one node of the backward, so
+/* Fuses the loss with its gradient: a loss over chunks of a matmul and its gradient become one node of the backward, so
  * that each chunk is computed once, and no more than one is in memory. */
 #ifndef ACCEL_PLAN_GRAPH_FUSED_LOSS_BACKWARD_H
 #define ACCEL_PLAN_GRAPH_FUSED_LOSS_BACKWARD_H

@@ -108,7 +108,7 @@ static const struct origin *origins_of(struct analysis *analysis, const struct v
 }
 
 /* Both demands at once. */
-static struct demand joined(struct demand a, struct demand b) {
+static struct demand both_of(struct demand a, struct demand b) {
   if (a.below == 0 || b.below == 0) return a.below == 0 ? b : a;
   return (struct demand){a.below < b.below ? a.below : b.below, a.none == b.none ? a.none : OP_NO_NUMBER};
 }
@@ -119,7 +119,7 @@ static void ask(struct analysis *analysis, const struct region *region, struct o
   struct demand **of = &analysis->demands[region->id][origin.input];
   int64_t count = shape_count(region->inputs.items[origin.input]->shape);
   if (*of == NULL) *of = arena_alloc(analysis->arena, (size_t)count * sizeof **of);
-  (*of)[origin.element] = joined((*of)[origin.element], demand);
+  (*of)[origin.element] = both_of((*of)[origin.element], demand);
 }
 
 /* What a called function asks of all elements of an argument. */
@@ -140,7 +140,7 @@ static bool visit_argument(struct analysis *analysis, const struct node *node, i
   const struct origin *origins = origins_of(analysis, argument);
   struct demand all = {0, OP_NO_NUMBER};
   for (int64_t i = 0; i < shape_count(argument->shape); i++) {
-    all = joined(all, demands[i]);
+    all = both_of(all, demands[i]);
     if (origins != NULL && demands[i].below > 0) ask(analysis, node->region, origins[i], demands[i]);
   }
   return check_argument(analysis, node, argument, all);
@@ -175,7 +175,7 @@ static void gather(const struct analysis *analysis, const char *name, int64_t fi
     const struct demand *demands = analysis->demands[entry->id][i];
     if (demands == NULL || strcmp(input->name, name) != 0) continue;
     for (int64_t k = 0; k < shape_count(input->shape); k++)
-      columns[first + k % width] = joined(columns[first + k % width], demands[k]);
+      columns[first + k % width] = both_of(columns[first + k % width], demands[k]);
   }
 }
 

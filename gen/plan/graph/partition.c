@@ -3,7 +3,7 @@
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 #include "gen/ops/support/nodes.h"
-#include "gen/plan/graph/deal_groups.h"
+#include "gen/plan/graph/expert_parallel.h"
 #include "gen/plan/graph/partial_gradients.h"
 #include "gen/plan/graph/placements.h"
 #include "gen/plan/graph/rebuild.h"
@@ -327,6 +327,6 @@ bool partition(struct program *program, struct builder *builder, struct diagnost
   const struct job *job = program->job;
   const enum axis axis = mesh_dividing(program, DIVIDES_EXPERTS);
   if (!divide_tensors(program, builder, diags)) return false;
-  return axis == AXES ||
-         deal_groups(program, builder, axis, ranks_along(program, axis), job_where(job, "parallelism.ep"), diags);
+  return axis == AXES || plan_expert_parallel(program, builder, axis, ranks_along(program, axis),
+                                              job_where(job, "parallelism.ep"), diags);
 }

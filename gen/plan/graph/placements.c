@@ -81,7 +81,7 @@ static void undo(struct placements *placements) {
 }
 
 /* Two values that are one tensor. */
-static bool join(struct placements *placements, const struct value *a, const struct value *b, bool *changed) {
+static bool unify(struct placements *placements, const struct value *a, const struct value *b, bool *changed) {
   const struct placement first = placement_of(placements, a), second = placement_of(placements, b);
   if (first.form == PLACED_SPLIT) return set(placements, b, first, changed);
   return second.form != PLACED_SPLIT || set(placements, a, second, changed);
@@ -103,7 +103,7 @@ bool node_placements(const struct placements *placements, const struct node *nod
 }
 
 /* Whether an operand is whole where the node has parts of it, which ranks take of it or then gather. */
-static bool is_apart(const struct placements *placements, const struct node *node, int operand) {
+static bool converts(const struct placements *placements, const struct node *node, int operand) {
   return operand == node->n_inputs ? placements->gathers[node->id] : operand == 0 && placements->takes[node->id];
 }
 
@@ -116,7 +116,7 @@ static bool spread_node(struct placements *placements, const struct node *node, 
     if (value_is_used(node->region, node->outputs[i], NULL)) return false;
   for (int i = 0; i <= node->n_inputs; i++) {
     const struct value *value = op_operand(node, i);
-    if (is_apart(placements, node, i) && placement_fits(operands[i], value->shape, placements->ranks)) continue;
+    if (converts(placements, node, i) && placement_fits(operands[i], value->shape, placements->ranks)) continue;
     if (operands[i].form == PLACED_SPLIT ? !set(placements, value, operands[i], changed)
                                          : placement_of(placements, value).form == PLACED_SPLIT)
       return false;
@@ -129,12 +129,12 @@ static bool spread_call(struct placements *placements, const struct node *node, 
   bool good = true;
   for (int i = 0; i < node->n_inputs && good; i++) {
     const struct value *formal = call->callee->inputs.items[i];
-    good = join(placements, node->inputs[i], formal, changed);
+    good = unify(placements, node->inputs[i], formal, changed);
     if (good && call->count > 1 && call->carry[i] >= 0)
-      good = join(placements, formal, call->callee->results.items[call->carry[i]], changed);
+      good = unify(placements, formal, call->callee->results.items[call->carry[i]], changed);
   }
   for (int i = 0; i < node->n_outputs && good; i++)
-    good = join(placements, node->outputs[i], call->callee->results.items[i], changed);
+    good = unify(placements, node->outputs[i], call->callee->results.items[i], changed);
   return good;
 }
 
@@ -143,8 +143,8 @@ static bool spread_parameters(struct placements *placements, const struct region
   bool good = true;
   for (int i = 0; i < region->parameters.count && good; i++) {
     const struct parameter *p = &region->parameters.items[i];
-    good = join(placements, p->value, first_of_name(placements, p->value), changed) &&
-           (p->bits16 == NULL || join(placements, p->value, p->bits16, changed)) &&
+    good = unify(placements, p->value, first_of_name(placements, p->value), changed) &&
+           (p->bits16 == NULL || unify(placements, p->value, p->bits16, changed)) &&
            (!p->buffer || placement_of(placements, p->value).form != PLACED_SPLIT);
   }
   return good;

@@ -9,21 +9,21 @@
 #include "gen/plan/graph/uses.h"
 
 /* A node of another kind with `node`'s attributes, instead of `last`, from where `node` and `other` are gone. */
-static struct node *join(struct rewriter *rewriter, const struct op_kind *kind, struct node *node, struct node *other,
+static struct node *fuse(struct rewriter *rewriter, const struct op_kind *kind, struct node *node, struct node *other,
                          struct node *last, struct value *const *inputs, int n_inputs) {
-  struct node *joined = node_new(rewriter->graph, kind, inputs, n_inputs, node->where);
-  memcpy(joined->attributes, node->attributes, sizeof joined->attributes);
-  joined->n_attributes = node->n_attributes;
-  joined->autocast = node->autocast;
-  joined->again = node->again;
-  region_insert(rewriter->graph, last->region, region_position(last), joined);
+  struct node *fused = node_new(rewriter->graph, kind, inputs, n_inputs, node->where);
+  memcpy(fused->attributes, node->attributes, sizeof fused->attributes);
+  fused->n_attributes = node->n_attributes;
+  fused->autocast = node->autocast;
+  fused->again = node->again;
+  region_insert(rewriter->graph, last->region, region_position(last), fused);
   region_remove(last->region, node);
   region_remove(last->region, other);
-  return joined;
+  return fused;
 }
 
-static void take_outputs(struct rewriter *rewriter, struct node *joined, const struct node *node, int from) {
-  for (int i = from; i < node->n_outputs; i++) node_take_output(rewriter->graph, joined, node->outputs[i]);
+static void take_outputs(struct rewriter *rewriter, struct node *fused, const struct node *node, int from) {
+  for (int i = from; i < node->n_outputs; i++) node_take_output(rewriter->graph, fused, node->outputs[i]);
 }
 
 /* Whether a loop over elements makes the value, as a part of which it need not be written. */
@@ -42,9 +42,9 @@ bool fuse_sum_before(struct rewriter *rewriter, struct node *node, const struct 
   for (int i = 0; i < 2; i++)
     if (inputs[i]->id >= rewriter->n_values || comes_from_loop(rewriter, node->region, inputs[i])) return false;
   for (int i = 1; i < node->n_inputs; i++) inputs[i + 1] = node->inputs[i];
-  struct node *joined = join(rewriter, rewrite_kind(rule), node, sum, node, inputs, node->n_inputs + 1);
-  take_outputs(rewriter, joined, node, 0);
-  node_take_output(rewriter->graph, joined, x);
+  struct node *fused = fuse(rewriter, rewrite_kind(rule), node, sum, node, inputs, node->n_inputs + 1);
+  take_outputs(rewriter, fused, node, 0);
+  node_take_output(rewriter->graph, fused, x);
   return true;
 }
 
@@ -84,9 +84,9 @@ static bool fuse_after(struct rewriter *rewriter, struct node *node, const struc
   struct value *inputs[8];
   for (int i = 0; i < node->n_inputs; i++) inputs[i] = node->inputs[i];
   inputs[node->n_inputs] = other;
-  struct node *joined = join(rewriter, rewrite_kind(rule), node, sum, sum, inputs, node->n_inputs + 1);
-  node_take_output(rewriter->graph, joined, sum->outputs[0]);
-  take_outputs(rewriter, joined, node, 1);
+  struct node *fused = fuse(rewriter, rewrite_kind(rule), node, sum, sum, inputs, node->n_inputs + 1);
+  node_take_output(rewriter->graph, fused, sum->outputs[0]);
+  take_outputs(rewriter, fused, node, 1);
   return true;
 }
 
@@ -112,10 +112,10 @@ static struct node *written_copy(const struct node *node) {
 bool fuse_copy_after(struct rewriter *rewriter, struct node *node, const struct rewrite *rule) {
   struct node *cast = written_copy(node);
   if (cast == NULL || dtype_is_bits16(node->outputs[0]->dtype)) return false;
-  struct node *joined = join(rewriter, rewrite_kind(rule), node, cast, node, node->inputs, node->n_inputs);
-  node_take_output(rewriter->graph, joined, node->outputs[0]);
-  node_take_output(rewriter->graph, joined, cast->outputs[0]);
-  take_outputs(rewriter, joined, node, 1);
+  struct node *fused = fuse(rewriter, rewrite_kind(rule), node, cast, node, node->inputs, node->n_inputs);
+  node_take_output(rewriter->graph, fused, node->outputs[0]);
+  node_take_output(rewriter->graph, fused, cast->outputs[0]);
+  take_outputs(rewriter, fused, node, 1);
   return true;
 }
 

@@ -136,8 +136,8 @@ static struct gradient *gradients_of(const struct program *program, const int *r
   return gradients;
 }
 
-/* Joins a gradient to a bucket that it is next to. */
-static bool join(struct collective *bucket, const struct gradient *gradient, int64_t most) {
+/* Extends a bucket by a gradient that is next to it. */
+static bool grow_bucket(struct collective *bucket, const struct gradient *gradient, int64_t most) {
   int64_t length = gradient->end - gradient->first;
   bool before = gradient->end == bucket->first, after = gradient->first == bucket->first + bucket->count;
   if ((!before && !after) || bucket->count + length > most) return false;
@@ -189,7 +189,7 @@ static bool extend_bucket(struct program *program, const struct gradient *gradie
   if (sharded && !shard_accepts(program, gradient->weight)) return false;
   const struct axes axes = summed_along(program, gradient->weight->parameter);
   if (!axes_equal(program->ranks.collectives.items[n - 1].then, axes_after_first(axes))) return false;
-  if (!join(&program->ranks.collectives.items[n - 1], gradient, most / dtype_size(DTYPE_FLOAT32))) return false;
+  if (!grow_bucket(&program->ranks.collectives.items[n - 1], gradient, most / dtype_size(DTYPE_FLOAT32))) return false;
   if (sharded) shard_extend(program, gradient->weight);
   return true;
 }

@@ -57,7 +57,7 @@ static bool is_shared(const struct program *program, const struct weight *weight
 }
 
 /* Whether a weight is adjacent to the last flat range, and both together are no more than one message. */
-static bool joins_last_range(const struct program *program, const struct flat_range *part) {
+static bool extends_last_range(const struct program *program, const struct flat_range *part) {
   if (program->optimizer.flat_ranges.count == 0) return false;
   const struct flat_range *last = &program->optimizer.flat_ranges.items[program->optimizer.flat_ranges.count - 1];
   int64_t bytes = (last->end - last->first + padded(part->weight)) * dtype_size(DTYPE_FLOAT32);
@@ -66,7 +66,7 @@ static bool joins_last_range(const struct program *program, const struct flat_ra
 }
 
 static void add_part(struct program *program, const struct flat_range *part) {
-  if (joins_last_range(program, part))
+  if (extends_last_range(program, part))
     shard_extend(program, part->weight);
   else
     begin(program, part);

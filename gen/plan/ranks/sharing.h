@@ -1,4 +1,4 @@
-/* Sharing: memory through which ranks of one machine exchange, apart from the arena (runtime/mpi/shared.c). */
+/* Sharing: memory through which ranks of one machine exchange, outside of the arena (runtime/mpi/shared.c). */
 #ifndef ACCEL_PLAN_RANKS_SHARING_H
 #define ACCEL_PLAN_RANKS_SHARING_H
 

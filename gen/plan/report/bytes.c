@@ -60,7 +60,7 @@ static int64_t gradient_bytes(const struct program *program) {
   if (!trains(program)) return 0;
   int64_t bytes = weights_type(program->gradients)->bytes;
   if (shard_has_own_gradients(program)) bytes += own_bytes(program);
-  if (shard_arrives_apart(program)) bytes += own_bytes(program);
+  if (shard_needs_receive_buffer(program)) bytes += own_bytes(program);
   return bytes;
 }
 

@@ -136,7 +136,7 @@ static struct stage_bytes bytes_of(const struct program *program, int rank) {
   bytes.weights = elements * size + (parts ? own : 0);
   if (shard_adds_up(program)) bytes.gradients = held_bytes(program, program->gradients, rank);
   if (shard_has_own_gradients(program)) bytes.gradients += own;
-  if (shard_arrives_apart(program)) bytes.gradients += own;
+  if (shard_needs_receive_buffer(program)) bytes.gradients += own;
   if (program->bits16 != DTYPE_FLOAT32) bytes.weights += elements * dtype_size(program->bits16);
   for (int i = 0; i < program->states.count; i++)
     if (strcmp(program->states.items[i].file, "optimizer") == 0)

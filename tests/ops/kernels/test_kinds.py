@@ -14,7 +14,7 @@ ELSEWHERE = {
     **dict.fromkeys(("sync_batch_norm", "sync_batch_norm_backward"), "reference/test_sync_batch_norm.py"),
     "step_tensor": "optimizer/test_lomo.py",
     **dict.fromkeys(("all_reduce", "own_index", "own_extent", "embedding_part", "embedding_part_backward", "cross_entropy_part",
-                     "cross_entropy_part_backward", "cross_entropy_joined", "cross_entropy_joined_backward", "linear_cross_entropy_part",
+                     "cross_entropy_part_backward", "cross_entropy_combined", "cross_entropy_combined_backward", "linear_cross_entropy_part",
                      "linear_cross_entropy_part_backward"), "parallel/test_tensor.py"),
     **dict.fromkeys(("all_gather", "reduce_scatter", "part_of"), "parallel/test_residual.py"),
     **dict.fromkeys(("all_to_all", "part_in_zeros", "ring_attention", "ring_attention_backward"), "parallel/test_sequences.py"),

@@ -1,7 +1,7 @@
-/* Groups over ranks: where rows are sorted by group and each group has parameters of its own, as the experts of a
+/* Expert parallelism: where rows are sorted by group and each group has parameters of its own, as the experts of a
  * mixture, ranks along an axis of the mesh have some groups each, and rows go to the rank of their group and back. */
-#ifndef ACCEL_PLAN_GRAPH_DEAL_GROUPS_H
-#define ACCEL_PLAN_GRAPH_DEAL_GROUPS_H
+#ifndef ACCEL_PLAN_GRAPH_EXPERT_PARALLEL_H
+#define ACCEL_PLAN_GRAPH_EXPERT_PARALLEL_H
 
 #include "gen/program/program.h"
 
@@ -13,7 +13,7 @@
  * no operation over groups, where `ranks` does not divide the number of groups, where a group's operands are not
  * parameters of its own whose names differ in one number, or where parameters are not named in the order of the
  * groups. */
-bool deal_groups(struct program *program, struct builder *builder, enum axis axis, int64_t ranks, struct location where,
-                 struct diagnostics *diags);
+bool plan_expert_parallel(struct program *program, struct builder *builder, enum axis axis, int64_t ranks,
+                          struct location where, struct diagnostics *diags);
 
 #endif
