@@ -77,7 +77,7 @@ void accel_all_reduce_counts(enum accel_axis axis, int64_t *values, size_t count
 void accel_broadcast_values(enum accel_axis axis, float *values, size_t count);
 
 /* Sums over the ranks in one order: of ranks that are half their number apart, of those a quarter apart, and so on.
- * Their number is a power of two. Of values of floats each rank adds up its share and sends it to the others, by halves
+ * Their number is a power of two. Of values of floats each rank adds up its part and sends it to the others, by halves
  * (Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004); `workspace` is for (count + 1) / 2. */
 void accel_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace);
 

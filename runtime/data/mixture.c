@@ -63,13 +63,13 @@ static double weight_of(const struct mixture *mixture, int64_t low, int64_t high
 }
 
 /* The part that gives draw *draw, which becomes the number of that part's own draw. Parts are halved until one is left;
- * of the first p draws of a group of which one half weighs the share f, that half has ⌊p f⌋. */
+ * of the first p draws of a group of which one half weighs the fraction f, that half has ⌊p f⌋. */
 static int64_t drawn_from(const struct mixture *mixture, int64_t *draw) {
   int64_t low = 0, high = mixture->count;
   while (high - low > 1) {
     int64_t middle = low + (high - low) / 2;
-    double share = weight_of(mixture, low, middle) / weight_of(mixture, low, high);
-    int64_t before = (int64_t)floor((double)*draw * share), with = (int64_t)floor((double)(*draw + 1) * share);
+    double fraction = weight_of(mixture, low, middle) / weight_of(mixture, low, high);
+    int64_t before = (int64_t)floor((double)*draw * fraction), with = (int64_t)floor((double)(*draw + 1) * fraction);
     if (with > before) {
       *draw = before;
       high = middle;

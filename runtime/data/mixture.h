@@ -1,7 +1,7 @@
 /* Which sample of which file a position is: a pure function of (seed, split, position, ranks).
  *
  * Without weights an epoch has every sample of every file once; shuffled, in one order over all files. With weights it
- * has as many samples as all files together, of which each file gives its share, going round in its own epochs. */
+ * has as many samples as all files together, of which each file gives its fraction, going round in its own epochs. */
 #ifndef RUNTIME_DATA_MIXTURE_H
 #define RUNTIME_DATA_MIXTURE_H
 

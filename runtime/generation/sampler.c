@@ -40,14 +40,14 @@ static void sink(float *heap, int64_t n, int64_t at) {
   }
 }
 
-/* The least of the largest of n values, which it reorders, whose shares first add up to `share`. */
-static float nucleus(float *values, int64_t n, double scale, double share) {
+/* The least of the largest of n values, which it reorders, whose probabilities first add up to `fraction`. */
+static float nucleus(float *values, int64_t n, double scale, double fraction) {
   for (int64_t i = n / 2; i-- > 0;) sink(values, n, i);
   double best = values[0], total = 0, sum = 0;
   for (int64_t i = 0; i < n; i++) total += exp((values[i] - best) * scale);
   for (;;) {
     sum += exp((values[0] - best) * scale);
-    if (sum >= share * total || n == 1) return values[0];
+    if (sum >= fraction * total || n == 1) return values[0];
     values[0] = values[--n];
     sink(values, n, 0);
   }

@@ -7,7 +7,7 @@
 struct sampler {
   double temperature; /* 0: always the largest */
   int64_t top_k;      /* among the k largest, and what equals the last of them; 0: among all */
-  double top_p;       /* of these among the likeliest whose shares first add up to this much (Holtzman et al.,
+  double top_p;       /* of these among the likeliest whose probabilities first add up to this much (Holtzman et al.,
                          arXiv:1904.09751,       section 3.1); 0 and 1: among all */
   double penalty;     /* of what is in the text already (Keskar et al., arXiv:1909.05858, section 4.1); 0 and 1: none */
   uint64_t seed;

@@ -3,7 +3,7 @@
 #include "runtime/mpi/channel.h"
 
 void accel_broadcast_values(enum accel_axis axis, float *values, size_t count) {
-  static const char what[] = "what the first rank shares";
+  static const char what[] = "a broadcast from the first rank";
   enum { MOST_AT_ONCE = 1 << 28 }; /* MPI counts in int */
   for (size_t at = 0; at < count; at += MOST_AT_ONCE) {
     MPI_Request request;

@@ -40,7 +40,7 @@ static void describe(const struct claim *all, char *text, size_t size) {
 #include <hwloc.h>
 
 /* Of the ranks that may run where this one may: how many there are, and how many before it. */
-static int sharers(const struct claim *all, int *before) {
+static int ranks_alike(const struct claim *all, int *before) {
   int own = rt_world()->local_rank, count = 0;
   for (int i = 0; i < rt_world()->local_ranks; i++) {
     if (strcmp(all[i].allowed, all[own].allowed) != 0) continue;
@@ -52,22 +52,22 @@ static int sharers(const struct claim *all, int *before) {
 
 /* Part i of n of the topology's cores, whose order keeps near ones together; a core is divided only among more ranks
  * than there are cores. Parts are equal but for one core, as all ranks wait for the slowest. */
-static hwloc_bitmap_t share_of(hwloc_topology_t topology, int i, int n) {
+static hwloc_bitmap_t part_of(hwloc_topology_t topology, int i, int n) {
   int cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);
   hwloc_obj_type_t type = cores >= n ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
   int count = cores >= n ? cores : hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
   int first = (int)((long long)count * i / n), end = (int)((long long)count * (i + 1) / n);
-  hwloc_bitmap_t share = count > 0 ? hwloc_bitmap_alloc() : NULL;
-  for (int k = first; share != NULL && (k < end || k == first); k++)
-    hwloc_bitmap_or(share, share, hwloc_get_obj_by_type(topology, type, (unsigned)k)->cpuset);
-  return share;
+  hwloc_bitmap_t part = count > 0 ? hwloc_bitmap_alloc() : NULL;
+  for (int k = first; part != NULL && (k < end || k == first); k++)
+    hwloc_bitmap_or(part, part, hwloc_get_obj_by_type(topology, type, (unsigned)k)->cpuset);
+  return part;
 }
 
-static void name_share(hwloc_topology_t topology, hwloc_const_bitmap_t share, char *text, size_t size) {
+static void name_part(hwloc_topology_t topology, hwloc_const_bitmap_t part, char *text, size_t size) {
   char list[128], nodes[64];
   hwloc_bitmap_t memory = hwloc_bitmap_alloc();
-  hwloc_cpuset_to_nodeset(topology, share, memory);
-  hwloc_bitmap_list_snprintf(list, sizeof list, share);
+  hwloc_cpuset_to_nodeset(topology, part, memory);
+  hwloc_bitmap_list_snprintf(list, sizeof list, part);
   hwloc_bitmap_list_snprintf(nodes, sizeof nodes, memory);
   hwloc_bitmap_free(memory);
   snprintf(text, size, "processors %s (memory node %s)", list, nodes);
@@ -92,16 +92,16 @@ static bool open_topology(hwloc_topology_t *topology, hwloc_bitmap_t allowed) {
 static bool take(hwloc_topology_t topology, hwloc_const_bitmap_t allowed, bool bind, struct claim *all,
                  struct processors *taken, struct problem *problem) {
   struct claim *own = &all[rt_world()->local_rank];
-  int before = 0, count = sharers(all, &before);
+  int before = 0, count = ranks_alike(all, &before);
   bool whole = hwloc_bitmap_isequal(allowed, hwloc_topology_get_allowed_cpuset(topology)) != 0;
   hwloc_topology_restrict(topology, allowed, 0);
-  hwloc_bitmap_t share = share_of(topology, before, count);
-  if (share == NULL) return !bind || fail(problem, "this machine's topology has no processors");
-  int cores = hwloc_get_nbobjs_inside_cpuset_by_type(topology, share, HWLOC_OBJ_CORE);
+  hwloc_bitmap_t part = part_of(topology, before, count);
+  if (part == NULL) return !bind || fail(problem, "this machine's topology has no processors");
+  int cores = hwloc_get_nbobjs_inside_cpuset_by_type(topology, part, HWLOC_OBJ_CORE);
   taken->cores = cores > 0 ? cores : 1;
-  bool good = !bind || count == 1 || hwloc_set_cpubind(topology, share, HWLOC_CPUBIND_PROCESS) == 0;
-  if (good && (bind || !whole)) name_share(topology, bind ? share : allowed, own->taken, sizeof own->taken);
-  hwloc_bitmap_free(share);
+  bool good = !bind || count == 1 || hwloc_set_cpubind(topology, part, HWLOC_CPUBIND_PROCESS) == 0;
+  if (good && (bind || !whole)) name_part(topology, bind ? part : allowed, own->taken, sizeof own->taken);
+  hwloc_bitmap_free(part);
   return good || fail(problem, "this system does not bind a process to processors");
 }
 

@@ -14,7 +14,7 @@ struct weight {
   int64_t packed_in; /* the epoch */
 };
 
-/* Rows of y, which one thread makes, so that they are in its cache as rows are that kernels share out. */
+/* Rows of y, which one thread makes, so that they are in its cache as rows are that kernels divide among threads. */
 struct part {
   dnnl_memory_t a, y, scratchpad;
   void *work; /* the scratchpad's bytes; NULL: none */

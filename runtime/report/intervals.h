@@ -33,8 +33,8 @@ bool rt_is_measured(const struct accel_profile *profile, int64_t step);
 /* Step `at` of the run, the one of this number of this process, begins: it is measured where the schedule says so. */
 void rt_intervals_begin(const struct accel_profile *profile, int64_t at, int64_t number);
 
-/* Prints the table of the parts, the longest first: times a step, milliseconds of one step, their share, and where the
- * job has profile.with_flops GFLOP/s and GB/s. Nothing when no step was measured. */
+/* Prints the table of the parts, the longest first: times a step, milliseconds of one step, their fraction, and where
+ * the job has profile.with_flops GFLOP/s and GB/s. Nothing when no step was measured. */
 void rt_intervals_print(const struct accel_program *program);
 
 /* Prints 10 columns of such a table: `work` a second in thousands of millions; blank where either is 0. */

@@ -4,7 +4,7 @@
 
 #include "include/accel/trainer.h"
 
-/* A batch of this rank. Ranks, or the program's parts of a round, share out all batches. */
+/* A batch of this rank. Ranks, or the program's parts of a round, divide all batches. */
 struct eval_batch {
   int64_t part;  /* whose batch it is, among this rank's parts */
   int64_t first; /* position of its first sample in the split */

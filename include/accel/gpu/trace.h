@@ -18,7 +18,7 @@ void accel_gpu_profile_part(int part);
 /* Ends a step. Waits for the device where it was measured. */
 void accel_gpu_end_trace(void);
 
-/* Prints the table of what ran, the longest first: times a step, milliseconds of one step, their share; with
+/* Prints the table of what ran, the longest first: times a step, milliseconds of one step, their fraction; with
  * profile.with_flops by the program's parts, with their GFLOP/s and GB/s. Writes profile_RANK.json in the job's folder
  * for traces, where it names one: steps, kernels, copies and fills by stream, as complete events of the Trace Event
  * Format (Google, "Trace Event Format", 2016), in microseconds. Rank 0 prints. Once, before accel_gpu_close. */
