@@ -122,7 +122,7 @@ static int asked_axis(const struct target *target, const struct node *node) {
 }
 
 /* The axes along which a kernel asks that. */
-static struct jinja_value asked_axes_value(const struct program *program) {
+static struct jinja_value rank_axes_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
   bool asked[AXES] = {false};
   for (int i = 0; i < program->kernels.count; i++) {
@@ -171,13 +171,13 @@ struct jinja_value mesh_value(const struct program *program) {
   set_text(arena, value, "wire_type", dtype_is_bits16(wire) ? dtype_short_name(wire) : "");
   jinja_set(arena, value, "tensor_parts", parts_value(program, PLACED_SPLIT));
   jinja_set(arena, value, "expert_tensors", parts_value(program, PLACED_EXPERT));
-  jinja_set(arena, value, "asked_axes", asked_axes_value(program));
+  jinja_set(arena, value, "rank_axes", rank_axes_value(program));
   set_bool(arena, value, "divides_sequences", job_sequence_ranks(job) > 1);
   if (alone) return value;
   set_units(program, value);
   set_int(arena, value, "data_ranks", job_data_ranks(job));
   set_int(arena, value, "gradients", all_gradients(program));
-  set_bool(arena, value, "asks_rank", program->entry.forward->random);
+  set_bool(arena, value, "uses_rank", program->entry.forward->random);
   set_int(arena, value, "partial_gradients", program->ranks.partial_gradients);
   set_partial_gradients(program, value);
   set_int(arena, value, "wire_elements", program->ranks.wire);

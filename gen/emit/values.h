@@ -176,7 +176,7 @@ const char *axis_name(struct arena *arena, enum axis axis);
 struct jinja_value axis_names_value(struct arena *arena, struct axes axes);
 
 /* The grid of ranks and what they do together: {ranks, batch_ranks, data_ranks, axes: [{name, length}], buckets:
- * [{what, first, count}], local_steps, averaged: the same of weights, asks_rank, timeout}, and sync_each_batch; {ranks:
+ * [{what, first, count}], local_steps, averaged: the same of weights, uses_rank, timeout}, and sync_each_batch; {ranks:
  * 1} with one rank. */
 struct jinja_value mesh_value(const struct program *program);
 

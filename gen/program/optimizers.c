@@ -108,7 +108,7 @@ void optimizer_round(const struct flat_range *matrix, struct op_gemm gemms[GEMMS
   const enum dtype type = DTYPE_FLOAT32;
   gemms[0] = (struct op_gemm){"square", least, most, least, type, type};
   gemms[1] = (struct op_gemm){"power", least, least, least, type, type};
-  gemms[2] = (struct op_gemm){"turn", rows, least, columns, type, type};
+  gemms[2] = (struct op_gemm){"product", rows, least, columns, type, type};
 }
 
 int64_t optimizer_scratch(const struct program *program) {

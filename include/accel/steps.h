@@ -37,15 +37,15 @@ ACCEL_FUNCTION bool accel_rescale_late(float scale[1], int32_t tracker[1], int32
 
 /* From the norm of the gradient of one micro-batch, of b samples, and of the step's, of that many micro-batches:
  * estimates of the squared norm of the true gradient and of the trace of its covariance over samples (McCandlish et
- * al., arXiv:1812.06162, appendix A.1). Each moves its average over steps by the fraction `share`. */
-ACCEL_FUNCTION void accel_note_noise(float averages[2], double b, float share, double single, double whole,
+ * al., arXiv:1812.06162, appendix A.1). Each moves its average over steps by the fraction `smoothing`. */
+ACCEL_FUNCTION void accel_note_noise(float averages[2], double b, float smoothing, double single, double whole,
                                      int64_t micro_batches) {
   const double B = b * (double)micro_batches;
   const double signal = (B * whole * whole - b * single * single) / (B - b);
   const double noise = (single * single - whole * whole) / (1.0 / b - 1.0 / B);
   const bool counts = micro_batches > 1 && isfinite(single) && isfinite(whole);
-  const float moved[2] = {averages[0] + share * ((float)signal - averages[0]),
-                          averages[1] + share * ((float)noise - averages[1])};
+  const float moved[2] = {averages[0] + smoothing * ((float)signal - averages[0]),
+                          averages[1] + smoothing * ((float)noise - averages[1])};
   for (int i = 0; i < 2; i++) averages[i] = counts ? moved[i] : averages[i];
 }
 

@@ -41,10 +41,10 @@ __device__ inline accel_row_sums accel_sum_row(const type *z) {
   return {top, rest, smooth ? (float)classes * top - accel_sum<256>(all) : 0.0f};
 }
 
-/* The row becomes its gradient, share e^(z - lse) - even, less `hit` at the label, which is `classes` where none
+/* The row becomes its gradient, scale e^(z - lse) - even, less `hit` at the label, which is `classes` where none
  * counts. It begins at a multiple of 16 bytes. */
 template <size_t classes, typename type>
-__device__ inline void accel_slopes_in_place(type *z, size_t label, float lse, float share, float even, float hit) {
+__device__ inline void accel_slopes_in_place(type *z, size_t label, float lse, float scale, float even, float hit) {
   constexpr int width = 16 / sizeof(type);
   constexpr size_t whole = classes / width * width;
   /* From the row's end, of which the caches still hold most. */
@@ -54,23 +54,23 @@ __device__ inline void accel_slopes_in_place(type *z, size_t label, float lse, f
       accel_pack<type, width> pack = accel_load<width>(z + at);
 #pragma unroll
       for (int e = 0; e < width; e++) {
-        const float slope = share * accel_exp(accel_float(pack.items[e]) - lse) - even;
+        const float slope = scale * accel_exp(accel_float(pack.items[e]) - lse) - even;
         accel_write<false>(&pack.items[e], at + e == label ? slope - hit : slope);
       }
       accel_store(z + at, pack);
     }
   for (size_t v = whole + threadIdx.x; v < classes; v += 256) {
-    const float slope = share * accel_exp(accel_float(z[v]) - lse) - even;
+    const float slope = scale * accel_exp(accel_float(z[v]) - lse) - even;
     accel_write<false>(z + v, v == label ? slope - hit : slope);
   }
 }
 
 /* The same into dz or added to it, which may be where z is, wherever these begin. */
 template <size_t classes, bool add, typename type, typename slopes>
-__device__ inline void accel_slopes(slopes *dz, const type *z, size_t label, float lse, float share, float even,
+__device__ inline void accel_slopes(slopes *dz, const type *z, size_t label, float lse, float scale, float even,
                                     float hit) {
   for (size_t v = threadIdx.x; v < classes; v += 256) {
-    const float slope = share * accel_exp(accel_float(z[v]) - lse) - even;
+    const float slope = scale * accel_exp(accel_float(z[v]) - lse) - even;
     accel_write<add>(dz + v, v == label ? slope - hit : slope);
   }
 }
@@ -93,13 +93,13 @@ template <bool smooth, typename type> __device__ inline accel_part_sums accel_su
   return {top + rest, smooth ? accel_sum<256>(all) : 0.0f};
 }
 
-/* The gradient of such a row into dz or added to it, which may be where z is: share e^(z - lse) + even, and `hit`
+/* The gradient of such a row into dz or added to it, which may be where z is: scale e^(z - lse) + even, and `hit`
  * more at the label, which is `classes` where it is another rank's; 0 from `valid` on, where classes are padding. */
 template <size_t classes, bool add, typename type, typename slopes>
-__device__ inline void accel_part_slopes(slopes *dz, const type *z, size_t valid, size_t label, float lse, float share,
+__device__ inline void accel_part_slopes(slopes *dz, const type *z, size_t valid, size_t label, float lse, float scale,
                                          float even, float hit) {
   for (size_t v = threadIdx.x; v < classes; v += 256) {
-    const float slope = v < valid ? share * accel_exp(accel_float(z[v]) - lse) + even : 0.0f;
+    const float slope = v < valid ? scale * accel_exp(accel_float(z[v]) - lse) + even : 0.0f;
     accel_write<add>(dz + v, v == label ? slope + hit : slope);
   }
 }

@@ -155,8 +155,8 @@ static __device__ float clip_factor(double norm) {
 
 /* The loss of the micro-batch at hand goes into the step's. */
 __global__ void __launch_bounds__(1) note_loss(struct progress *progress, const float *result) {
-  const double share = result[0];
-  progress->loss = progress->micro == 0 ? share : progress->loss + share;
+  const double loss = result[0];
+  progress->loss = progress->micro == 0 ? loss : progress->loss + loss;
   progress->micro++;
 }
 
