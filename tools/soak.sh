@@ -41,6 +41,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "programs of all optimizers, optimized by both compilers" "$PYTHON" tests/optimizer/test_programs.py --all
   try "random jobs and models" env SEED="$seed" SMALL=yes "$PYTHON" tests/soak/test_soak.py 500
   try "edits of programs" "$PYTHON" tests/audit/test_mutations.py --all
+  try "edits of programs with collectives in flight" "$PYTHON" tests/audit/test_transfers.py --all
   try "edits of CUDA programs" "$PYTHON" tests/audit/test_device_mutations.py --all
   try "the audit of the matrix" "$PYTHON" tests/audit/test_matrix.py --all
   try "both halves of CUDA programs" "$PYTHON" tests/audit/test_device.py --all

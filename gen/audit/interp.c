@@ -50,6 +50,10 @@ static struct interp *follow_as(struct audit *audit, struct tree *tree, const st
   interp->untracked = before->untracked;
   interp->n_kernels = before->n_kernels;
   interp->n_accesses = before->n_accesses;
+  interp->n_starts = before->n_starts;
+  interp->n_waits = before->n_waits;
+  interp->most_in_flight = before->most_in_flight;
+  interp->n_concurrent = before->n_concurrent;
   interp->steps = before->steps;
   return interp;
 }
@@ -66,6 +70,7 @@ bool interp_check(struct audit *audit, struct tree *tree) {
       run_from(interp, entry, ORIGIN_CONFIG);
     else if (root != NULL && root->body != NULL)
       run_from(interp, root, ORIGIN_STEP);
+    if (reached) interp_require_none_in_flight(interp, entry->where, "the program ends");
   } while (interp->stage + 1 < interp->n_stages);
   interp_claims(interp);
   return interp->steps < INTERP_MAX_STEPS;

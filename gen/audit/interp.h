@@ -11,6 +11,7 @@
 
 #include "gen/audit/audit.h"
 #include "gen/audit/constant.h"
+#include "gen/audit/in_flight.h"
 #include "gen/audit/map.h"
 #include "gen/audit/ranges.h"
 #include "gen/audit/value.h"
@@ -23,6 +24,8 @@ struct note {
   bool counts_steps;  /* a loop: its counter is static, and it ends at the step's number */
   bool is_shared_out; /* a loop of the step's own function, with an iteration count that the runtime gives for this step
                        */
+  int is_unrolled;    /* a loop: 1 when it calls kernels or collectives, -1 when not, 0 not known yet */
+  int awaits;         /* a wait: 1 when something was in flight for it, -1 when it never was, 0: it is no wait */
   bool has_assigned;  /* the list below is made */
   struct variable **assigned; /* a loop: what its body and step assign */
   int n_assigned, assigned_capacity;
@@ -74,6 +77,7 @@ enum failure_kind {
   FAILURE_LOOP,
   FAILURE_COLLECTIVE,
   FAILURE_DEADLOCK,
+  FAILURE_TRANSFER,
   FAILURE_BOUNDS,
   FAILURE_UNWRITTEN,
   FAILURE_PARTIAL,
@@ -107,7 +111,8 @@ struct frame {
   int base; /* the object of its slot 0 */
   bool returned;
   struct value result;
-  unsigned chosen; /* the origin that the choice among its return statements adds to the result */
+  struct in_flight at_return; /* at one of its return statements */
+  unsigned chosen;            /* the origin that the choice among its return statements adds to the result */
 };
 
 /* What a kernel does to its parameters, for one set of numbers. */
@@ -204,6 +209,12 @@ struct interp {
   int stage, n_stages; /* of a pipeline: as which one the program is followed, of how many; 0: it has not asked */
   struct stage_messages messages[MAX_STAGES];
   bool passes_on; /* ranks along an axis exchange data in a ring */
+  struct in_flight in_flight;
+  bool starts_transfer; /* the accesses at hand are those of a collective that is being started */
+  bool has_left;        /* a path has left an iteration of the loop at hand, with this in flight: */
+  struct in_flight left_with;
+  int n_starts, n_waits, most_in_flight;
+  int64_t n_concurrent; /* accesses while something was in flight */
 };
 
 enum flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE, FLOW_RETURN, FLOW_UNREACHABLE };
@@ -326,6 +337,24 @@ void interp_round_ends(struct interp *interp, const struct syntax *loop, int fir
  * of these. */
 void interp_ring(struct interp *interp, const struct syntax *node, const struct value *arguments, int count);
 void interp_claim_ring(struct interp *interp);
+
+/* Collectives in flight (interp_transfer.c). Whether a loop or a function reaches a collective; a memory access, to
+ * bytes from .. to - 1 of an object, which must not race with them; */
+bool interp_has_collective(struct syntax *node);
+void interp_check_race(struct interp *interp, struct value at, int64_t from, int64_t to, bool is_write,
+                       const struct syntax *node);
+/* what is in flight on two paths that join, which must agree: in an iteration's end and the next one's start, or
+ * otherwise; */
+void interp_agree(struct interp *interp, const struct in_flight *other);
+void interp_agree_in_loop(struct interp *interp, const struct syntax *loop, const struct in_flight *before);
+/* a path that leaves an iteration by break or continue, and what all such paths of a loop must agree with; */
+void interp_leave(struct interp *interp, enum flow flow);
+void interp_agree_with_left(struct interp *interp);
+/* where nothing may be in flight, from then on nothing is: "the step ends"; where no local object may be, from `first`
+ * on; the claim about all. */
+void interp_require_none_in_flight(struct interp *interp, struct location where, const char *what);
+void interp_require_no_locals_in_flight(struct interp *interp, const struct function *function, int first);
+void interp_claim_transfers(struct interp *interp);
 
 struct note *interp_note(struct interp *interp, struct syntax *node);
 /* Notes what a choice depends on, where its condition is not constant. */

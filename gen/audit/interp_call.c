@@ -90,7 +90,8 @@ static struct value run_body(struct interp *interp, struct function *function, s
   interp->frame = frame;
   interp->in_step_path = function->role->in_step_path;
   interp->depth++;
-  interp_statement(interp, function->body);
+  enum flow flow = interp_statement(interp, function->body);
+  if (flow != FLOW_RETURN && frame->returned) interp_agree(interp, &frame->at_return);
   interp->depth--;
   interp->in_step_path = was_in_step_path;
   interp->frame = caller;
@@ -155,6 +156,7 @@ static struct value call_inline(struct interp *interp, struct function *function
   push_slots(interp, function);
   for (int i = 0; i < function->n_parameters; i++) bind(interp, &frame, function->parameters[i], arguments[i]);
   struct value result = run_body(interp, function, &frame);
+  interp_require_no_locals_in_flight(interp, function, frame.base);
   interp->n_objects = frame.base;
   return result;
 }
@@ -379,5 +381,7 @@ struct value interp_call(struct interp *interp, struct syntax *node) {
   interp->kernel_base = kernel_base;
   interp->in_step_path = was_in_step_path;
   interp->guards = guards;
+  bool is_step = interp->audit->root != NULL && strcmp(function->name, interp->audit->root) == 0;
+  if (is_step) interp_require_none_in_flight(interp, function->where, "the step ends");
   return result;
 }

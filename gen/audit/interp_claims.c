@@ -200,6 +200,7 @@ void interp_claims(struct interp *interp) {
   interp_claim_collectives(interp);
   interp_claim_stages(interp);
   interp_claim_ring(interp);
+  interp_claim_transfers(interp);
   for (int kind = FAILURE_BOUNDS; kind < FAILURE_KINDS; kind++) {
     if (kind == FAILURE_ADDRESS_SPACE && interp->device == NULL) continue;
     struct claim *claim = audit_claim(interp->audit, sentences[kind].id, sentences[kind].sentence);

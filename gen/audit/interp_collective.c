@@ -27,6 +27,12 @@ bool interp_reaches_collective(struct function *function) {
   return function->role->reaches_collective > 0;
 }
 
+bool interp_has_collective(struct syntax *node) {
+  bool found = false;
+  syntax_visit(node, find_collective, &found);
+  return found;
+}
+
 /* Whether a value is of this process: of its rank, of what was set in it, or of its data. */
 static bool is_own(unsigned origin) {
   return (origin & (ORIGIN_RANK | ORIGIN_CONFIG | ORIGIN_DATA)) != 0 &&

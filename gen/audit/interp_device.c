@@ -211,13 +211,23 @@ static struct function *recorded_in(const struct call *call) {
   return argument->kind == SYNTAX_VARIABLE ? device_recorded(call->interp->audit->device, argument->variable) : NULL;
 }
 
+/* What a recording starts, it waits for. */
+static void run_recorded(const struct call *call, struct function *function) {
+  struct interp *interp = call->interp;
+  struct in_flight outer = interp->in_flight;
+  interp_run(interp, function);
+  const struct transfer *other;
+  if (!in_flight_same(&interp->in_flight, &outer, &other))
+    interp_require_none_in_flight(interp, call->node->where, "recorded work ends");
+}
+
 static struct value launch_work(const struct call *call) {
   struct function *function = recorded_in(call);
   expect(call, FEED_NONE, "a recording is launched before the feed is taken");
   if (function == NULL || function->body == NULL)
     interp_lose_track(call->interp, call->node, "which recording is launched here");
   else
-    interp_run(call->interp, function);
+    run_recorded(call, function);
   return value_number(0);
 }
 

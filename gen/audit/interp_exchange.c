@@ -3,6 +3,13 @@
 
 #include "gen/audit/interp_external.h"
 
+int64_t external_ranks_along(const struct call *call) {
+  const struct value axis = call->arguments[0];
+  if (call->interp->config == NULL || axis.kind != VALUE_INTEGER || axis.low != axis.high) return VALUE_MAX;
+  int64_t ranks = external_member(call->interp, call->interp->config, "mesh", axis.low);
+  return ranks > 1 ? ranks : 1;
+}
+
 /* values[] of argument 1 become their sum over ranks: `count` of argument 2, of `size` bytes each. */
 static struct value sum_over_ranks(const struct call *call, int64_t size) {
   int64_t bytes = bounded_multiply(external_max(call, 2), size);
@@ -96,14 +103,6 @@ static struct value exchange_all(const struct call *call) {
   return value_number(0);
 }
 
-/* Ranks along the axis of a collective; VALUE_MAX: not known. */
-static int64_t ranks_along(const struct call *call) {
-  const struct value axis = call->arguments[0];
-  if (call->interp->config == NULL || axis.kind != VALUE_INTEGER || axis.low != axis.high) return VALUE_MAX;
-  int64_t ranks = external_member(call->interp, call->interp->config, "mesh", axis.low);
-  return ranks > 1 ? ranks : 1;
-}
-
 /* What it holds then depends on data. */
 static void fill_starts(const struct call *call, int which, int64_t count) {
   int64_t bytes = bounded_multiply(count, 4);
@@ -113,7 +112,7 @@ static void fill_starts(const struct call *call, int which, int64_t count) {
 
 /* accel_exchange_starts(axis, starts, own, all, groups, rows) */
 static struct value exchange_starts(const struct call *call) {
-  int64_t ranks = ranks_along(call), groups = external_max(call, 4);
+  int64_t ranks = external_ranks_along(call), groups = external_max(call, 4);
   interp_collective(call->interp, call->node, call->arguments, call->count);
   external_touch(call, 1, bounded_multiply(bounded_add(groups, 1), 4), false);
   require_whole(call, 1, bounded_multiply(bounded_add(groups, 1), 4));
@@ -124,7 +123,7 @@ static struct value exchange_starts(const struct call *call) {
 
 /* accel_dispatch_rows(axis, x, y, all, groups, rows, width), and back: what has the rows of all ranks is `wide`. */
 static struct value move_rows(const struct call *call, int wide) {
-  int64_t ranks = ranks_along(call), groups = external_max(call, 4);
+  int64_t ranks = external_ranks_along(call), groups = external_max(call, 4);
   int64_t bytes = bounded_multiply(external_max(call, 5), external_max(call, 6));
   int64_t table = bounded_multiply(bounded_multiply(ranks, bounded_add(groups, 1)), 4);
   interp_collective(call->interp, call->node, call->arguments, call->count);
@@ -152,18 +151,20 @@ static struct value collect_rows(const struct call *call) {
 static struct value send_bytes(const struct call *call) {
   interp_collective(call->interp, call->node, call->arguments, call->count);
   external_touch(call, 2, external_max(call, 3), false);
+  external_end_sends(call);
   return value_number(0);
 }
 
-static struct value wait_send(const struct call *call) {
+static struct value take_bytes(const struct call *call) {
   interp_collective(call->interp, call->node, call->arguments, call->count);
+  external_touch(call, 2, external_max(call, 3), true);
   return value_number(0);
 }
 
 static struct value receive_bytes(const struct call *call) {
-  interp_collective(call->interp, call->node, call->arguments, call->count);
-  external_touch(call, 2, external_max(call, 3), true);
-  return value_number(0);
+  struct value result = take_bytes(call);
+  external_end_sends(call);
+  return result;
 }
 
 /* accel_send_receive(axis, to, x, from, y, bytes) */
@@ -188,10 +189,8 @@ static const struct {
   struct value (*run)(const struct call *call);
 } models[] = {
     {"accel_send", send_bytes},
-    {"accel_start_send", send_bytes},
     {"accel_receive", receive_bytes},
-    {"accel_take", receive_bytes},
-    {"accel_wait_send", wait_send},
+    {"accel_take", take_bytes},
     {"accel_add_other", add_other},
     {"accel_send_receive", send_receive},
     {"accel_all_reduce_from", sum_float32_into},

@@ -307,6 +307,13 @@ static const struct {
     {"accel_generation_positions", generation_positions},
 };
 
+/* It may read any part of what a pointer to constants points to. */
+static void may_read(const struct call *call, struct value at) {
+  int64_t to = bounded_add(bounded_add(at.base, at.base_width), at.slot_size);
+  at.blame |= BLAME_ALWAYS;
+  interp_check_race(call->interp, at, at.base + at.low, to, false, call->node);
+}
+
 /* A function without a model: it may write all that it gets a pointer to, but for constants. */
 static struct value call_unknown(const struct call *call) {
   enum effect effect = external_effect(call->node->function->name);
@@ -318,8 +325,10 @@ static struct value call_unknown(const struct call *call) {
     if (!agreed || at.kind != VALUE_POINTER) origin |= at.origin;
     const struct syntax *argument = call->node->parts[i + 1];
     bool writable = argument->type->kind == TYPE_POINTER && !argument->type->points_to_constant;
-    if (at.kind != VALUE_POINTER || at.object < 0 || !writable || at.slot_size < 0 || at.low < 0) continue;
+    if (at.kind != VALUE_POINTER || at.object < 0 || at.slot_size < 0 || at.low < 0) continue;
     if (at.low >= at.slot_size) continue;
+    if (!writable) may_read(call, at);
+    if (!writable) continue;
     external_touch(call, i, at.slot_size - at.high, true);
     interp_set_content(call->interp, at, at.slot_size - at.low, (struct content){0});
   }
@@ -334,6 +343,8 @@ struct value interp_external(struct interp *interp, struct syntax *node, const s
   for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
     if (strcmp(models[i].name, node->function->name) == 0) return models[i].run(&call);
   struct value result;
-  if (interp_exchange_external(&call, &result) || interp_device_external(&call, &result)) return result;
+  if (interp_transfer_external(&call, &result) || interp_exchange_external(&call, &result) ||
+      interp_device_external(&call, &result))
+    return result;
   return call_unknown(&call);
 }

@@ -32,6 +32,14 @@ const struct object *external_described(const struct call *call);
 /* What the runtime's functions that exchange with other ranks do; false: it is none of them. */
 bool interp_exchange_external(const struct call *call, struct value *result);
 
+/* What collectives do that the program starts and waits for later; false: it is none of them. And sends in flight that
+ * a call waits for. */
+bool interp_transfer_external(const struct call *call, struct value *result);
+void external_end_sends(const struct call *call);
+
+/* Ranks along the axis that is a collective's first argument; VALUE_MAX: not known. */
+int64_t external_ranks_along(const struct call *call);
+
 /* What the runtime's functions for a GPU do; false: it is none of them. */
 bool interp_device_external(const struct call *call, struct value *result);
 

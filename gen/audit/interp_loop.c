@@ -19,7 +19,14 @@ static bool calls_kernels(struct syntax *loop) {
   return found;
 }
 
-/* The most iterations of a loop that is unrolled: of one that calls kernels, and of another. */
+/* Whether a loop is followed iteration by iteration wherever possible. */
+static bool is_unrolled(struct interp *interp, struct syntax *loop) {
+  struct note *note = interp_note(interp, loop);
+  if (note->is_unrolled == 0) note->is_unrolled = calls_kernels(loop) || interp_has_collective(loop) ? 1 : -1;
+  return note->is_unrolled > 0;
+}
+
+/* The most iterations of a loop that is unrolled: of one that calls kernels or collectives, and of another. */
 enum { MAX_UNROLLED = 4096, MAX_UNROLLED_SMALL = 64 };
 
 static struct syntax *part(struct syntax *loop, int which) {
@@ -50,6 +57,7 @@ static int64_t unroll(struct interp *interp, struct syntax *loop, int64_t most, 
     if (*flow != FLOW_RETURN) interp_forget_assumed(interp, interp_note(interp, loop), before, objects);
     interp_drop(interp, before);
     if (*flow == FLOW_NEXT || *flow == FLOW_CONTINUE) interp->guards = guards;
+    if (*flow == FLOW_NEXT) interp_agree_with_left(interp);
     if (*flow == FLOW_BREAK) return iterations + 1;
     if (*flow == FLOW_RETURN) return iterations + 1;
     if (part(loop, 2) != NULL) interp_evaluate(interp, part(loop, 2));
@@ -218,8 +226,11 @@ static void run_unknown(struct interp *interp, struct syntax *loop, struct note 
     int objects = interp->n_objects;
     if (part(loop, 1) != NULL && loop->kind != SYNTAX_DO) interp_assume(interp, part(loop, 1), true);
     int round = interp_round_begins(interp);
+    struct in_flight in_flight = interp->in_flight;
     interp_statement(interp, part(loop, 3));
     interp_round_ends(interp, loop, round);
+    interp_agree_with_left(interp);
+    interp_agree_in_loop(interp, loop, &in_flight);
     if (part(loop, 2) != NULL) interp_evaluate(interp, part(loop, 2));
     interp_forget_assumed(interp, note, before, objects);
     interp_drop(interp, before);
@@ -285,7 +296,7 @@ static bool assigns_pointer(const struct note *note) {
   return false;
 }
 
-enum flow interp_loop(struct interp *interp, struct syntax *node) {
+static enum flow run_loop(struct interp *interp, struct syntax *node) {
   struct note *note = interp_note(interp, node);
   note->seen = true;
   if (interp->depth == 0) interp->starts = false;
@@ -304,7 +315,7 @@ enum flow interp_loop(struct interp *interp, struct syntax *node) {
     run_unknown(interp, node, note, NULL);
     return FLOW_NEXT;
   }
-  bool every = interp->n_loops == 0 && !interp->in_kernel && calls_kernels(node);
+  bool every = interp->n_loops == 0 && !interp->in_kernel && is_unrolled(interp, node);
   if (every || !counts || assigns_pointer(note)) {
     int failures = interp->failures.count, pending = interp->pending.count, objects = interp->n_objects;
     struct state *before = interp_save(interp);
@@ -326,4 +337,15 @@ enum flow interp_loop(struct interp *interp, struct syntax *node) {
     fail_unbounded(interp, node, note->origin, 0);
   }
   return FLOW_NEXT;
+}
+
+enum flow interp_loop(struct interp *interp, struct syntax *node) {
+  bool outer_has_left = interp->has_left;
+  struct in_flight outer = interp->left_with;
+  interp->has_left = false;
+  enum flow flow = run_loop(interp, node);
+  interp_agree_with_left(interp);
+  interp->has_left = outer_has_left;
+  interp->left_with = outer;
+  return flow;
 }

@@ -212,6 +212,7 @@ bool interp_access(struct interp *interp, struct value at, int64_t size, bool is
   }
   int64_t from = at.base + at.low, to = at.base + at.base_width + at.high + size;
   if ((at.origin & ORIGIN_DATA) != 0) interp->states[at.object].by_data = true;
+  interp_check_race(interp, at, from, to, is_write, node);
   if (is_write)
     write_object(interp, at, from, to, node);
   else

@@ -6,7 +6,8 @@
 
 void interp_fail(struct interp *interp, enum failure_kind kind, enum verdict verdict, const struct syntax *node,
                  uint64_t loops, const char *format, ...) {
-  if (!interp->in_step_path && kind != FAILURE_COLLECTIVE && kind != FAILURE_DEADLOCK) return;
+  if (!interp->in_step_path && kind != FAILURE_COLLECTIVE && kind != FAILURE_DEADLOCK && kind != FAILURE_TRANSFER)
+    return;
   va_list args;
   va_start(args, format);
   struct failure failure = {kind, verdict, node->where, arena_vprintf(interp->memory, format, args), loops};

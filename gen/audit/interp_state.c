@@ -36,8 +36,13 @@ struct value interp_address(const struct interp *interp, int object) {
 struct snapshot {
   struct snapshot *next; /* the one given back before */
   int capacity;
+  struct in_flight in_flight;
   struct state states[];
 };
+
+static struct snapshot *snapshot_of(const struct state *saved) {
+  return (struct snapshot *)(void *)((char *)(uintptr_t)saved - offsetof(struct snapshot, states));
+}
 
 struct state *interp_save(struct interp *interp) {
   struct snapshot *snapshot = interp->snapshots;
@@ -49,16 +54,18 @@ struct state *interp_save(struct interp *interp) {
     snapshot->capacity = capacity;
   }
   if (interp->n_objects > 0) memcpy(snapshot->states, interp->states, (size_t)interp->n_objects * sizeof(struct state));
+  snapshot->in_flight = interp->in_flight;
   return snapshot->states;
 }
 
 void interp_drop(struct interp *interp, struct state *saved) {
-  struct snapshot *snapshot = (struct snapshot *)(void *)((char *)saved - offsetof(struct snapshot, states));
+  struct snapshot *snapshot = snapshot_of(saved);
   snapshot->next = interp->snapshots;
   interp->snapshots = snapshot;
 }
 
 void interp_restore(struct interp *interp, const struct state *saved, int count) {
+  interp->in_flight = snapshot_of(saved)->in_flight;
   if (count > 0) memcpy(interp->states, saved, (size_t)count * sizeof *saved);
 }
 
@@ -82,6 +89,7 @@ static const struct ranges *add_all(struct arena *arena, const struct ranges *se
 
 void interp_join(struct interp *interp, const struct state *other, int count, struct value condition) {
   bool either = condition.loops == 0;
+  interp_agree(interp, &snapshot_of(other)->in_flight);
   for (int i = 0; i < count; i++) {
     struct state *state = &interp->states[i];
     if (memcmp(&state->value, &other[i].value, sizeof state->value) != 0) {

@@ -52,9 +52,11 @@ static enum flow interp_if(struct interp *interp, struct syntax *node) {
   uint64_t guards = interp->guards;
   interp->guards |= interp_guard(condition);
   enum flow yes = interp_arm(interp, node, true);
+  interp_leave(interp, yes);
   struct state *after = interp_save(interp);
   interp_restore(interp, before, count);
   enum flow no = interp_arm(interp, node, false);
+  interp_leave(interp, no);
   interp->guards = guards;
   if (yes == FLOW_NEXT && no == FLOW_NEXT) interp_join(interp, after, count, condition);
   if (yes != FLOW_NEXT || no != FLOW_NEXT) interp->frame->chosen |= origin_of_choice(condition.origin);
@@ -83,6 +85,7 @@ static enum flow interp_switch(struct interp *interp, struct syntax *node) {
     interp_restore(interp, before, count);
     enum flow flow = FLOW_NEXT;
     for (int j = i; j < block->n_parts && flow == FLOW_NEXT; j++) flow = interp_statement(interp, block->parts[j]);
+    if (flow == FLOW_CONTINUE) interp_leave(interp, flow);
     if (flow == FLOW_RETURN || flow == FLOW_CONTINUE) continue;
     interp_join(interp, after, count, value);
     interp_drop(interp, after);
@@ -99,6 +102,10 @@ static enum flow interp_return(struct interp *interp, struct syntax *node) {
   struct frame *frame = interp->frame;
   struct value value = node->n_parts > 0 ? interp_evaluate(interp, node->parts[0]) : value_number(0);
   frame->result = frame->returned ? value_join(frame->result, value) : value;
+  if (frame->returned)
+    interp_agree(interp, &frame->at_return);
+  else
+    frame->at_return = interp->in_flight;
   frame->returned = true;
   return FLOW_RETURN;
 }

@@ -86,7 +86,8 @@ void accel_all_reduce_doubles_by_tree(enum accel_axis axis, double *values, size
 
 /* Begins accel_all_reduce_by_tree of gradients. Among ranks of one machine it runs concurrently with other work, until
  * it is waited for by accel_wait_collectives or accel_wait_reductions, and values[] and workspace[] belong to it until
- * then; between machines it has ended when this returns. */
+ * then, but for the next such sum, which starts after it and may have the same workspace[]; between machines it has
+ * ended when this returns. */
 void accel_start_all_reduce_by_tree(enum accel_axis axis, float *values, size_t count, float *workspace);
 
 /* Begins such sums of shards in the order of the ranks, `shard_size` elements for each and `last` for the last one,

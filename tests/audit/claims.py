@@ -94,6 +94,9 @@ WALK = "bounded-loops in-bounds written-before-read no-overlap aligned "
 STEP = "known-externals strings-listed no-configuration-branch whole-arrays no-overflow"
 TOKENS = ["tokens[r] * 4"]
 KERNEL = ["static void kernel("]
+RACE = "no-race-with-transfers"
+SUM = "  accel_start_all_reduce(ACCEL_DP_REPLICATE, arena->y, 8);\n"
+SUMMED = "  accel_wait_collectives();\n"
 
 
 
@@ -202,6 +205,21 @@ CASES = [
     of_ranks("same-collectives", "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, many()); /*!*/", verdict="cannot tell",
              functions="static size_t many(void) {\n  if (arena->y[0] > 1.0f) return 4;\n  return 8;\n}"),
     of_ranks("same-collectives", "  accel_all_reduce(ACCEL_DP_REPLICATE, arena->y, (size_t)at); /*!*/", verdict="cannot tell"),
+
+    # Collectives in flight.
+    of_ranks("", SUM + "  if (arena->x[0] > 1.0f) arena->x[0] = 1.0f;\n" + SUMMED),
+    of_ranks("", "  for (size_t i = 0; i < 4; i++) {\n    if (i == 3) break;\n  " + SUM + "  " + SUMMED + "  }"),
+    of_ranks(RACE, SUM + "  arena->y[7] += 1.0f; /*!*/\n" + SUMMED),
+    of_ranks(RACE, SUM + "  kernel(arena->y, arena->x); /*!*/\n" + SUMMED),
+    of_ranks(RACE, SUM + "  for (size_t i = 0; i < 10; i++)\n    arena->x[i] = arena->y[16 - i]; /*!*/\n" + SUMMED),
+    of_ranks("", SUM + "  for (size_t i = 0; i < 9; i++) arena->x[i] = arena->y[16 - i] + arena->y[16 + i];\n" + SUMMED),
+    of_ranks(RACE, "  accel_start_all_reduce(ACCEL_DP_REPLICATE, arena->y, 9);\n"
+             "  accel_start_all_reduce(ACCEL_DP_REPLICATE, arena->y + 8, 8); /*!*/\n" + SUMMED),
+    of_ranks(RACE, SUM + "  accel_wait_reductions(2); /*!*/\n" + SUMMED),
+    of_ranks(RACE, SUM + SUMMED + "  accel_wait_gathers(); /*!*/"),
+    of_ranks(RACE, "  accel_start_all_reduce_chained(ACCEL_DP_REPLICATE, arena->y, 8); /*!*/\n" + SUMMED),
+    of_ranks(RACE, "  add_up();\n" + SUMMED, functions="static void add_up(void) {\n  float z[8] = {0.0f};\n"
+             "  accel_start_all_reduce(ACCEL_DP_REPLICATE, z, 8); /*!*/\n}"),
 
     # Branches.
     Case("no-configuration-branch", globals="static int flag;", step="  if (flag) /*!*/\n" + PARTS["step"]),

@@ -13,7 +13,8 @@
  *   accel_advance_collectives                     does nothing: NCCL needs no help to progress
  *   accel_all_reduce_doubles, _by_tree, _counts, _score   with values of the host, between steps: not over NCCL
  *
- * A collective waits, in the traffic stream, for what the compute stream holds when it is started. Nothing here waits
+ * A collective waits, in the traffic stream, for what the compute stream holds when it is started, and for those that
+ * were started before it. Nothing here waits
  * on the host, and all may stand in a graph. */
 #ifndef ACCEL_GPU_COLLECTIVES_H
 #define ACCEL_GPU_COLLECTIVES_H
