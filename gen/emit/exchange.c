@@ -18,7 +18,8 @@ static struct jinja_value numbers_value(struct arena *arena, const int *row, int
   return list;
 }
 
-/* Of a statement whose iterations use units: what comes and has left before each; fsdp_units.count stands for none. */
+/* Of a statement whose iterations use units: what is gathered and has been sent before each; fsdp_units.count means
+ * none. */
 static void set_units(const struct program *program, struct jinja_value value, const struct step *step, bool gathers,
                       bool sends) {
   struct arena *arena = program->arena;

@@ -3,7 +3,7 @@
 #include "gen/program/layers.h"
 #include "gen/program/weights.h"
 
-/* The row of a module's parameter in the program's tables; -1: another layer's row stands for it. */
+/* The row of a module's parameter in the program's tables; -1: another layer's row covers it. */
 static int row_of(const struct program *program, const char *module, const char *name) {
   const struct weight *weight = weight_named(program->weights, arena_printf(program->arena, "%s.%s", module, name));
   return layers_row(program, (int)(weight - program->weights->items));

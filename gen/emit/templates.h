@@ -17,7 +17,7 @@ struct templates {
   int n_read, read_capacity;
 };
 
-/* The name of the template that "device/NAME" stands for, in the first folder of `devices` that has it: "NAME" in
+/* The name of the template that "device/NAME" resolves to, in the first folder of `devices` that has it: "NAME" in
  * "devices/gpu" or else in "kernels". NULL: no folder has it. It lives in the templates' arena. */
 const char *templates_of_device(const struct templates *templates, const char *name);
 

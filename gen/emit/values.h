@@ -59,7 +59,7 @@ struct jinja_value gradients_value(const struct program *program, enum gradient_
 /* The flat range that has an element of the gradients; of a pipeline, the one of a stage. */
 int64_t range_of_gradient(const struct program *program, int64_t element, int stage);
 
-/* Rows of these tables that stand for several layers: [{name, first, rows, from, count, stride}]. */
+/* Rows of these tables that cover several layers: [{name, first, rows, from, count, stride}]. */
 struct jinja_value layers_value(const struct program *program);
 
 /* What parameters start from: {weights, has_prefix, prefix, fresh: [{name, row}], ignored: [{literal}]}, row

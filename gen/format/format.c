@@ -43,7 +43,7 @@ static bool stands_alone(const struct reader *r, int index) {
 
 /* ---- Lines ---- */
 
-/* How many columns the tokens take on one line; more than a line has where they cannot stand on one. */
+/* How many columns the tokens take on one line; more than a line has where they do not fit on one. */
 static int columns_of(const struct reader *r, int first, int end) {
   int columns = 0;
   if (end > r->tokens.count) end = r->tokens.count; /* after what the text does not close */
@@ -192,7 +192,7 @@ static void items(struct reader *r, int close, int indent, int depth) {
 
 static const char *const controls[] = {"if", "for", "while", "switch", "else", "do", NULL};
 
-/* The end of the statement at `body`, where it can stand on the line of the head at `first`, or -1. */
+/* The end of the statement at `body`, where it fits on the line of the head at `first`, or -1. */
 static int short_body(const struct reader *r, int first, int body, int indent) {
   if (!is_any(r, first, (const char *const[]){"if", "for", "while", NULL}) || is_any(r, body, controls)) return -1;
   if (is(r, body, ";") || stands_alone(r, body) || token_at(r, body)->kind == TOKEN_COMMENT) return -1;
@@ -259,7 +259,7 @@ static void statements(struct reader *r, int indent, enum scope scope) {
 
 /* ---- Comments after code ---- */
 
-/* Comments after code on lines that follow each other stand in one column, as long as they all fit. */
+/* Comments after code on consecutive lines are in one column, as long as they all fit. */
 static void align_comments(struct tokens *tokens) {
   int group[256], count = 0, low = 0, high = 0, line = 0, latest = -2;
   for (int i = 0; i <= tokens->count; i++) {

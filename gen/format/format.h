@@ -11,8 +11,8 @@
 
 #include "gen/base/arena.h"
 
-/* Text that was written at one position and now stands at another: a token, a line of a comment or of a directive, or
- * the line break of a blank line. */
+/* Text that was written at one position and now is at another: a token, a line of a comment or of a directive, or the
+ * line break of a blank line. */
 struct format_move {
   size_t from, length; /* bytes of the text as it was written */
   int line;            /* of the formatted text, from 1 */

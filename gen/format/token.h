@@ -23,7 +23,7 @@ struct token {
   int length;
   enum token_kind kind;
   int newlines; /* in the white space before it, as it was written */
-  bool space;   /* stands between it and the token before it, where both are on one line */
+  bool space;   /* between it and the token before it, where both are on one line */
   bool binary;  /* an operator between two operands */
   int match;    /* the other bracket of its pair, or -1 */
   /* What formatting decides. */
@@ -44,8 +44,8 @@ struct tokens format_tokens(struct arena *arena, const char *text, size_t length
 bool token_is(const struct token *token, const char *text);
 bool token_is_any(const struct token *token, const char *const *texts); /* they end with NULL */
 
-/* Whether a token, which is not the first, begins a line whatever the width: strings that follow each other, and
- * what stood on another line than the comment before it, or a comment that did; but for closing brackets. */
+/* Whether a token, which is not the first, begins a line whatever the width: strings that follow each other, and what
+ * was on another line than the comment before it, or a comment that did; but for closing brackets. */
 bool token_must_break(const struct token *token);
 
 /* Columns of the token's first line. */

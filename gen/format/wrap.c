@@ -13,7 +13,7 @@ struct level {
   short question;       /* column of a condition's `?` */
   short members;        /* column of the first . or -> that begins a line */
   short variable;       /* column of the first variable of a declaration */
-  bool one_per_line;    /* if one item stands on a line of its own, all do */
+  bool one_per_line;    /* if one item is on a line of its own, all are */
   bool break_items;     /* break before each further item */
   bool whole;           /* may not be broken */
   bool operand_whole;   /* nor may the operand at hand */
@@ -286,7 +286,7 @@ static void open_bracket(const struct search *s, struct layout *l) {
   l->levels[l->depth++] = level;
 }
 
-/* Goes past the next word, which stands at the layout's column. */
+/* Goes past the next word, which is at the layout's column. */
 static int step(const struct search *s, struct layout *l, bool newline) {
   const struct word *word = &s->phrase->words[l->next];
   struct level *level = &l->levels[l->depth - 1];

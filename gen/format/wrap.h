@@ -4,7 +4,7 @@
 
 #include "gen/format/token.h"
 
-/* A statement, or a part of one that stands on lines of its own. */
+/* A statement, or a part of one that is on lines of its own. */
 struct line {
   int first, end; /* its tokens, from `first` to before `end` */
   int indent;

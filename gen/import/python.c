@@ -261,7 +261,7 @@ static bool skip_import(struct python *p) {
   return true;
 }
 
-/* A string in three quotes that stands alone, as a file's documentation does. */
+/* A string in three quotes that is a statement, as a file's documentation does. */
 static bool skip_documentation(struct python *p) {
   const char *quotes = strncmp(p->at, "\"\"\"", 3) == 0 ? "\"\"\"" : strncmp(p->at, "'''", 3) == 0 ? "'''" : NULL;
   if (quotes == NULL) return false;

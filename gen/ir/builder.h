@@ -85,8 +85,7 @@ struct node *builder_node(struct builder *builder, const char *kind, struct valu
  * that of a function which PyTorch's lists name and which is several operations here. */
 void builder_autocast(struct builder *builder, struct autocast rule);
 
-/* What a function of accel/model.h stands for, as a part of another one, and as the model calls it; NULL after an error
- * (reported). */
+/* The result of a function of accel/model.h, called by another one or by the model; NULL after an error (reported). */
 struct value *builder_function(struct builder *builder, const struct op_function *function,
                                const struct argument *arguments, int count);
 struct value *builder_call(struct builder *builder, const struct op_function *function,

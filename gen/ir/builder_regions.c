@@ -48,7 +48,7 @@ void builder_begin_region(struct builder *builder, const char *name, struct loca
   }
 }
 
-/* A formal input stands for what the caller passed; anything else is itself. */
+/* A formal input is resolved to what the caller passed; anything else is itself. */
 static struct value *outer_value(const struct frame *frame, struct value *value) {
   bool formal = value->kind == VALUE_INPUT && value->region == frame->region;
   return formal ? frame->actual_tensors[value->index] : value;

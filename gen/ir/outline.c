@@ -16,7 +16,7 @@ struct body {
     struct scope **items;
     int count, capacity;
   } scopes;           /* what the region's scopes are, outside */
-  struct value **map; /* by value id of the enclosing region: what stands for it in the body */
+  struct value **map; /* by value id of the enclosing region: its counterpart in the body */
 };
 
 struct outlining {

@@ -215,7 +215,7 @@ static int node_position(const struct region *region, const struct node *node) {
   return -1;
 }
 
-/* Whether a of region p and b of region q stand in the same position of their regions. */
+/* Whether a of region p and b of region q have the same position in their regions. */
 static bool same_position(const struct region *p, const struct value *a, const struct region *q,
                           const struct value *b) {
   if (a->kind != b->kind || a->index != b->index) return false;

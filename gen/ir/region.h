@@ -65,8 +65,8 @@ bool node_makes(const struct node *node, const struct value *value);
 /* Lets every node and result of the region that uses `old` use `now`. */
 void region_replace(struct region *region, const struct value *old, struct value *now);
 
-/* A copy of a node at the end of region `to`: inputs and outputs by the map, which holds by value id what stands for a
- * value (NULL: the value itself) and learns the new outputs. */
+/* A copy of a node at the end of region `to`: inputs and outputs by the map, which has by value id the counterpart of a
+ * value (NULL: the value itself) and gets the new outputs. */
 struct node *node_copy(struct graph *graph, const struct node *node, struct region *to, struct value **map);
 
 /* The index of this input's history in a repeated call; -1: it has none. */

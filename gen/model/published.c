@@ -304,7 +304,7 @@ static bool value_for(const struct type *type, const json_t *value, struct confi
   return true;
 }
 
-/* Adds a field's value, unless it has one. A text that stands for a product of fields that are not known yet is none.
+/* Adds a field's value, unless it has one. A text that denotes a product of fields that are not known yet is none.
  */
 static void add_found(const struct comparison *of, struct found *found, const char *field, const char *key,
                       const json_t *value, bool is_meant) {
@@ -418,7 +418,7 @@ bool model_config_of_published(struct arena *arena, const struct tree *model, co
   return diags->errors == before;
 }
 
-/* What stands after the class, where the text begins with it. */
+/* The text after the class, where the text begins with it. */
 static const char *after_class(const char *text, const char *architecture) {
   const size_t length = strlen(architecture);
   if (text == NULL || strncmp(text, architecture, length) != 0 || (text[length] != '\0' && text[length] != ' '))

@@ -1,5 +1,5 @@
 /* y = the position of the largest along an axis, which is then gone; of equal ones the first. Without a gradient. The
- * largest itself is what stands there, so that its gradient goes to the first of equal ones, as torch.max's along an
+ * largest value is read at that position, so that its gradient goes to the first of equal ones, as torch.max's along an
  * axis (torch.amax shares it among them). */
 #include "gen/ops/support/support.h"
 

@@ -6,7 +6,7 @@
  * are added up over the ranks, here as in the gradient of x (PyTorch's SyncBatchNorm).
  *
  * Each run moves the running mean and variance towards those of the batch by `momentum`, the variance by the unbiased
- * one, as PyTorch does, and counts itself. Where the model is evaluated they stand for the batch's. */
+ * one, as PyTorch does, and counts itself. Where the model is evaluated they replace the batch's. */
 #include <math.h>
 
 #include "gen/ops/support/support.h"

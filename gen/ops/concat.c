@@ -51,8 +51,8 @@ static bool part(const struct node *node, int index, const int64_t *out_strides,
   return true;
 }
 
-/* One input has positions; those in front of it stand before the first one, and those after it come to an end that is
- * not there yet. */
+/* One input has positions; those in front of it are before the first one, and those after it come to an end that is not
+ * there yet. */
 static struct value *incremental(struct builder *builder, const struct node *node, struct new_positions *new) {
   int moving = -1, count = 0;
   for (int i = 0; i < node->n_inputs; i++) {

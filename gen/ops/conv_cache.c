@@ -31,7 +31,7 @@ static int infer_with_first(struct arena *arena, const struct node *node, struct
   return infer_from(arena, node, shapes, dtypes, 3, error);
 }
 
-/* before: what stood before x; NULL: zeros. */
+/* before: the positions before x; NULL: zeros. */
 static void follow(const struct node *node, const double *before, int64_t valid, const double *x_data,
                    double *const *outputs) {
   int axis = (int)node_int(node, "axis");

@@ -212,7 +212,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
     dx[1] = convolve(builder, "convolution_weights", dy[0], x, node, &kernel);
 }
 
-/* A window that ends no later than at the newest position, with the positions that stood before it. */
+/* A window that ends no later than at the newest position, with the positions before it. */
 static struct value *incremental(struct builder *builder, const struct node *node, struct new_positions *new) {
   int axis = new->timelines[0].axis;
   if (axis < 2 || !op_is_plain(new->timelines[0]) || new->timelines[1].axis != AXIS_WHOLE) return NULL;

@@ -90,7 +90,7 @@ static void swap_axes(const struct einsum *e, struct term *term, int a, int b) {
   term->x = op_transpose(e->builder, term->x, a, b);
 }
 
-/* A label that stands twice is a diagonal: all else is zero and summed away. */
+/* A label that occurs twice is a diagonal: all else is zero and summed away. */
 static void take_diagonals(const struct einsum *e, struct term *term) {
   for (int a = 0; a < term->x->shape.rank; a++)
     for (int b = term->x->shape.rank - 1; b > a; b--) {

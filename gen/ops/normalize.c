@@ -1,5 +1,5 @@
-/* Rows of length 1, and the cosine between rows: x / max(|x|, eps) over the last dimension. The maximum stands under
- * the root, so that a row of zeros has no gradient instead of an infinite one. */
+/* Rows of length 1, and the cosine between rows: x / max(|x|, eps) over the last dimension. The maximum is under the
+ * root, so that a row of zeros has no gradient instead of an infinite one. */
 #include "gen/ops/support/support.h"
 
 /* 1 / max(|x|, eps) for each row, [...][1]. */

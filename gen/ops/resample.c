@@ -145,8 +145,8 @@ static struct map nearest(struct arena *arena, int64_t from, int64_t to) {
   return map;
 }
 
-/* Between the two positions that are nearest; `corners`: the first and the last of both stand in the same position,
- * else all are spread over the same length (align_corners). */
+/* Between the two positions that are nearest; `corners`: the first and the last of both are at the same position, else
+ * all are spread over the same length (align_corners). */
 static struct map between(struct arena *arena, int64_t from, int64_t to, bool corners) {
   struct map map = map_new(arena, from, to);
   for (int64_t i = 0; i < to; i++) {

@@ -25,7 +25,7 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   return 2;
 }
 
-/* Where one channel of one step stands in the operands: its own number, that of its step, of a's row. */
+/* The index of one channel of one step in the operands: its own number, that of its step, of a's row. */
 struct position {
   int64_t own, step, channel;
   bool first;

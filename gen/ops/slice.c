@@ -72,7 +72,7 @@ static void shorten(struct node *node, const struct placement *placements, int64
     if (strcmp(node->attributes[i].name, "axis") != 0) node->attributes[i].integer /= ranks;
 }
 
-/* Positions that end no later than the newest one; what stood before it is there as far as the input has it. */
+/* Positions that end no later than the newest one; the positions before it are there as far as the input has them. */
 static struct value *incremental(struct builder *builder, const struct node *node, struct new_positions *new) {
   const struct timeline timeline = new->timelines[0];
   if (!op_is_plain(timeline)) return NULL;
@@ -152,7 +152,7 @@ static void gradient_backward(struct builder *builder, const struct node *node, 
   dx[0] = op_slice(builder, dy[0], axis, node_int(node, "start"), node->inputs[0]->shape.dim[axis]);
 }
 
-/* Zeros stand before the first position; those after the last one come to an end that is not there yet. */
+/* Zeros are before the first position; those after the last one come to an end that is not there yet. */
 static struct value *incremental_backward(struct builder *builder, const struct node *node, struct new_positions *new) {
   int64_t start = node_int(node, "start");
   new->timeline = new->timelines[0];

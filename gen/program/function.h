@@ -129,7 +129,7 @@ struct step {
   struct kernel *kernel;   /* NULL for a call */
   struct function *callee; /* NULL for a kernel */
   struct view *outputs, *inputs;
-  bool *accumulate; /* by output: add to what stands there */
+  bool *accumulate; /* by output: add to what is there */
   int *used;        /* by iteration: the unit whose parameters it takes; NULL: none */
   int *begins;      /* by iteration: the unit whose gather begins before it; -1: none */
   int *arrives;     /* by iteration: the unit whose gather is complete before it; -1: none is awaited */

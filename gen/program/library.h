@@ -4,10 +4,10 @@
 
 #include "gen/program/program.h"
 
-/* Whether the library of the program's device has a node as it stands, and the job leaves it to that. */
+/* Whether the library of the program's device has a node as it is, and the job leaves it to that. */
 bool library_has(const struct program *program, const struct node *node);
 
-/* The same of a kernel, which may add to what stands in its results. */
+/* The same of a kernel, which may add to its results. */
 bool library_computes(const struct program *program, const struct kernel *kernel);
 
 /* The algorithm that the library's heuristic puts first. */

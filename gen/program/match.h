@@ -12,8 +12,8 @@ struct name_list {
   int count, capacity;
 };
 
-/* Whether a name matches: the whole of it, where * stands for any text and ? for one character; or, of a pattern that
- * begins with "re:", any part of it by the POSIX extended regular expression that follows. */
+/* Whether a name matches: the whole of it, where * matches any text and ? one character; or, of a pattern that begins
+ * with "re:", any part of it by the POSIX extended regular expression that follows. */
 bool name_matches(const char *match, const char *name);
 
 /* Reports an error at `where` when the pattern's regular expression is none. */

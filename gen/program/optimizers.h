@@ -1,4 +1,4 @@
-/* Optimizers: what is known of each one. Its arithmetic stands in templates/program/optimizer/NAME.c.j2.
+/* Optimizers: what is known of each one. Its arithmetic is in templates/program/optimizer/NAME.c.j2.
  *
  * CONTRIBUTING.md says how to add one; update.c.j2 next to the templates says what a template has. */
 #ifndef ACCEL_PROGRAM_OPTIMIZERS_H

@@ -142,7 +142,7 @@ void check_unknown(struct check *c, const struct subject *group, const json_t *p
   else if (names.count > 0)
     help_names(c, entry->key, &names);
   else if (strcmp(entry->key, "<<") == 0)
-    diag_help(c->diags, "YAML 1.2 has no merge keys; an alias can stand for a whole group");
+    diag_help(c->diags, "YAML 1.2 has no merge keys; an alias can be a whole group");
   else
     help_keys(c, group->path, properties);
 }

@@ -29,7 +29,7 @@ struct names {
   int count, capacity;
 };
 
-/* A kind of file in which another trainer's names stand. */
+/* A kind of file with another trainer's names. */
 struct name_file {
   const char *kind, *says; /* "deepspeed", "a configuration of DeepSpeed" */
   const char *class;       /* of its keys; those in groups are its members by their whole paths */

@@ -7,7 +7,7 @@
 #include "gen/spec/device.h"
 #include "gen/spec/parallel.h"
 
-/* One rule: `key` must be at most, or at least, `bound`. A key of 0 that stands for "not given" is free. */
+/* One rule: `key` must be at most, or at least, `bound`. A key of 0 that means "not given" is free. */
 struct rule {
   const char *key, *bound;
   bool at_least;

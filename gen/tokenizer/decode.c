@@ -5,7 +5,7 @@
 
 #include "gen/tokenizer/reading.h"
 
-enum { CHARACTERS = 512 }; /* all that stand for bytes are below */
+enum { CHARACTERS = 512 }; /* all that encode bytes are below */
 
 /* A token's text. */
 struct spelling {
@@ -15,13 +15,13 @@ struct spelling {
 };
 
 enum decode_kind {
-  DECODE_BYTES,     /* characters to the bytes that they stand for */
+  DECODE_BYTES,     /* characters to the bytes that they encode */
   DECODE_FALLBACK,  /* <0x0A> to its byte */
   DECODE_REPLACE,   /* a text to another one */
   DECODE_STRIP,     /* characters at the beginning: of the whole after DECODE_FUSE, else of each token */
   DECODE_FUSE,      /* what follows is for the whole text */
   DECODE_PIECES,    /* a blank between tokens, but before one with the prefix of those that continue a word */
-  DECODE_METASPACE, /* what stands for a blank to one, at the beginning to nothing */
+  DECODE_METASPACE, /* the mark of a blank to one, at the beginning to nothing */
   DECODE_SUFFIX,    /* the end of a word to a blank, at the end of the text to nothing */
   DECODE_BLANKS,    /* a blank between tokens */
 };
@@ -31,7 +31,7 @@ struct decode_step {
   const char *from, *to; /* REPLACE; `from` also STRIP, PIECES, METASPACE, SUFFIX */
   int64_t most;          /* STRIP: characters */
   bool cleans;           /* PIECES: no blank before punctuation and English contractions */
-  bool begins;           /* METASPACE: at the beginning of a text it stands for nothing */
+  bool begins;           /* METASPACE: at the beginning of a text it becomes nothing */
 };
 
 enum { DECODE_MOST = 8 };

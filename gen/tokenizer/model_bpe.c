@@ -121,8 +121,8 @@ static size_t put_bytes(struct encoder *encoder, const char *word, size_t size) 
   return size;
 }
 
-/* Unknown characters that wait to become one token or several, as the library has them: bytes that stand for a
- * character do not end such a run, and come before it. */
+/* Unknown characters that wait to become one token or several, as the library has them: bytes that encode a character
+ * do not end such a run, and come before it. */
 static size_t put_characters(struct encoder *encoder, const char *word, size_t size) {
   const struct tokenizer *tokenizer = encoder->tokenizer;
   const struct model_data *data = &tokenizer->data;

@@ -21,8 +21,8 @@ struct added {
   struct bytes form;
 };
 
-/* What is put before a text, or before the pieces of it, where they do not begin with it: a blank, or what stands for
- * one. */
+/* What is put before a text, or before the pieces of it, where they do not begin with it: a blank, or the mark of one.
+ */
 struct prefix {
   const char *text; /* NULL: nothing */
   size_t size;
@@ -69,7 +69,7 @@ struct encoder {
 /* Reserves memory for `count` tokens of a word. False without memory. */
 bool encoder_reserve(struct encoder *encoder, size_t count);
 
-/* The character that stands for a byte (bytes_to_unicode of GPT-2's encoder.py): itself where it is printable, else the
+/* The character that encodes a byte (bytes_to_unicode of GPT-2's encoder.py): itself where it is printable, else the
  * next one from 256 on. */
 uint32_t byte_character(int byte);
 

@@ -105,7 +105,7 @@ static bool begins_with_text(const struct normalizers *normalizers) {
   return good;
 }
 
-/* What stands for blanks, put before texts and split at. Versions before 0.15 have add_prefix_space alone. */
+/* The mark of blanks, put before texts and split at. Versions before 0.15 have add_prefix_space alone. */
 static bool read_blanks(const struct reading *reading, const json_t *step) {
   struct tokenizer *tokenizer = reading->tokenizer;
   char expression[64];

@@ -153,7 +153,7 @@ static bool no_memory(struct problem *problem, const char *path) {
 
 /* ---- Segments: what is between the added tokens of a normal form ---- */
 
-/* The segment with its prefix, and with what stands for blanks. */
+/* The segment with its prefix, and with the mark of blanks. */
 static void edit_segment(const struct prefix *prefix, const char *text, size_t size, bool is_first,
                          struct bytes *edited) {
   size_t blank = prefix->blank != NULL ? strlen(prefix->blank) : 0;
@@ -223,7 +223,7 @@ static bool next_word(struct encoding *encoding, size_t *count, struct problem *
   encoding->inside = encoding->before + encoding->splitting.done;
   if (result == WORD_ENCODED) return true;
   if (result == WORD_NO_MEMORY) return no_memory(problem, encoding->path);
-  rt_problem(problem, "%s: no token stands for a part of '%.*s', and the tokenizer has none for what is unknown",
+  rt_problem(problem, "%s: no token encodes a part of '%.*s', and the tokenizer has none for what is unknown",
              encoding->path, (int)(size < 80 ? size : 80), word);
   return rt_help(problem, "give a tokenizer with an unknown token, or a text of its language");
 }

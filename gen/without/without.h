@@ -1,5 +1,5 @@
-/* What stands for a part of the command that a build leaves out (tools/configure.sh): the linker takes these functions
- * where the part's own are missing. */
+/* The replacement of a part of the command that a build leaves out (tools/configure.sh): the linker takes these
+ * functions where the part's own are missing. */
 #ifndef ACCEL_WITHOUT_WITHOUT_H
 #define ACCEL_WITHOUT_WITHOUT_H
 

@@ -162,7 +162,7 @@ static void compare_plain(const struct pair *pair, const char *name, json_t *val
 
 /* ---- The job ---- */
 
-/* The values of keys as they stand in a job.json. */
+/* The values of keys in a job.json. */
 static json_t *stated_values(const json_t *recorded) {
   json_t *keys = json_object_get(recorded, "keys"), *values = json_object(), *entry;
   const char *name;

@@ -9,8 +9,8 @@
 #include "gen/commands/cli/inputs.h"
 
 /* Writes `length` bytes to `path` by a file next to it and a rename, so that a reader sees the old file or the new one.
- * A `path` of "-" is standard output; one of the `inputs` is refused. False once a message stands on standard error;
- * then nothing has changed. */
+ * A `path` of "-" is standard output; one of the `inputs` is refused. False after a message on standard error; then
+ * nothing has changed. */
 bool write_file(const struct inputs *inputs, const char *path, const char *bytes, size_t length);
 
 /* Whether a file is a program, not a text: an object of ELF. */
@@ -30,7 +30,7 @@ const char *name_from(struct arena *arena, const char *folder, const char *path)
 /* A word as a shell reads it, in quotes where it needs them. */
 const char *shell_word(struct arena *arena, const char *word);
 
-/* Makes the folders above a file that are missing. False once a message stands on standard error. */
+/* Makes the folders above a file that are missing. False after a message on standard error. */
 bool make_folders(struct arena *arena, const char *path);
 
 #endif

@@ -20,8 +20,8 @@ struct inputs inputs_in(struct arena *arena);
 /* Adds a file, or a folder of which every file that is there is read. A NULL `path` adds nothing. */
 void inputs_add(struct inputs *inputs, const char *what, const char *path);
 
-/* Whether `output` is none of them, by whatever name or link; "-" and a file that is not there are none. False once a
- * message that says which stands on standard error. */
+/* Whether `output` is none of them, by whatever name or link; "-" and a file that is not there are none. False after a
+ * message on standard error that says which. */
 bool inputs_spare(const struct inputs *inputs, const char *output);
 
 #endif

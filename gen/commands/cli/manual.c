@@ -66,7 +66,7 @@ static void add_man(struct text *out) {
 
 /* ---- docs/commands.md ---- */
 
-/* A cell: what stands for a value may hold a bar. */
+/* A cell: the word for a value may contain a bar. */
 static void add_cell(struct text *out, const char *words) {
   for (const char *at = words; *at != '\0'; at++) {
     if (*at == '|' || *at == '<') text_puts(out, "\\");

@@ -22,7 +22,7 @@ struct options {
   const char *second;           /* the one after it */
   const char **arguments;       /* all of them, these two included */
   int n_arguments;
-  char **rest; /* what stands after the arguments of `launch`, ending with NULL */
+  char **rest; /* what follows the arguments of `launch`, ending with NULL */
 
   bool asks_help; /* --help: of this command alone */
   const char *as; /* --as: a form of the manual that the build makes */
@@ -79,7 +79,7 @@ struct options {
   const char *color; /* --color: "auto" by default */
 };
 
-/* Reads argv for its command and what belongs to it into *options. The command, or NULL once a usage message stands on
+/* Reads argv for its command and what belongs to it into *options. The command, or NULL after a usage message on
  * standard error; --help and --version are answered by the `help` and `version` commands that they name. */
 const struct command *options_read(struct options *options, int argc, char **argv);
 

@@ -38,7 +38,7 @@ const char *process_try(const struct words *words);
 /* A variable of the environment; `otherwise` where it is empty or not there. */
 const char *environment(const char *name, const char *otherwise);
 
-/* A new empty folder below $TMPDIR or /tmp; NULL once a message stands on standard error. */
+/* A new empty folder below $TMPDIR or /tmp; NULL after a message on standard error. */
 const char *make_folder(struct arena *arena);
 
 /* Removes a folder and all that is in it; says on standard error what cannot be removed. */

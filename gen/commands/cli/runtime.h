@@ -8,8 +8,8 @@
 /* Lets pkg-config look for the runtime next to this command, before all other folders. */
 void runtime_path(const struct options *options);
 
-/* Adds the compiler's flags for the runtime, as pkg-config says them for `what` ("--cflags --libs"), looking first
- * next to this command; `ranks`: of a program for several. False once a message stands on standard error. */
+/* Adds the compiler's flags for the runtime, as pkg-config says them for `what` ("--cflags --libs"), looking first next
+ * to this command; `ranks`: of a program for several. False after a message on standard error. */
 bool runtime_flags(const struct options *options, const char *what, bool ranks, struct words *flags);
 
 /* Adds the flags with which a program is compiled, as far as they change what its text means: those of the options, and

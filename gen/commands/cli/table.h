@@ -33,7 +33,7 @@ enum completes { COMPLETES_NOTHING, COMPLETES_FILE, COMPLETES_FOLDER, COMPLETES_
 
 struct option {
   const char *name, *alias; /* "-o", "--output" or NULL */
-  const char *value;        /* what stands for its value: "FILE"; NULL: a flag */
+  const char *value;        /* the word for its value: "FILE"; NULL: a flag */
   const char *choices;      /* all values that it takes, each between spaces; NULL: any */
   enum completes completes;
   const char *commands; /* that take it, each between spaces: " JOB build "; " * ": all */
@@ -44,8 +44,8 @@ struct option {
   bool (*read)(struct options *options, const char *value); /* instead of the member; false after a message */
 };
 
-/* Both end with a NULL name. Options stand in the order of the documents; some names stand more than once, each time
- * for other commands. */
+/* Both end with a NULL name. Options are in the order of the documents; some names occur more than once, each time for
+ * other commands. */
 extern const struct command command_table[];
 extern const struct option option_table[];
 

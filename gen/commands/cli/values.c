@@ -6,7 +6,7 @@
 #include "gen/base/path.h"
 #include "gen/commands/cli/files.h"
 
-/* Adds what stands before and after the first "=" of `value` to a list. */
+/* Adds the text before and after the first "=" of `value` to a list. */
 static bool add_pair(struct options *options, const char *value, struct job_override **items, int *count,
                      int *capacity) {
   const char *equals = strchr(value, '=');

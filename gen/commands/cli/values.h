@@ -1,4 +1,4 @@
-/* Values: options whose value is more than a text. Each gives false once a usage message stands on standard error. */
+/* Values: options whose value is more than a text. Each gives false after a usage message on standard error. */
 #ifndef ACCEL_COMMANDS_CLI_VALUES_H
 #define ACCEL_COMMANDS_CLI_VALUES_H
 

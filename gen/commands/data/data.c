@@ -1,4 +1,4 @@
-/* accel-gen data: token files from files of other formats, and what stands in one. */
+/* accel-gen data: token files from files of other formats, and what is in one. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

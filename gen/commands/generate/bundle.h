@@ -21,7 +21,7 @@ struct needs needs_of(const struct options *options);
 /* Writes the program, the runtime's sources and build.sh into a folder, which is made where it is missing. A status. */
 int bundle_write(const struct options *options, const char *folder);
 
-/* Writes such a folder and builds its program, by its build.sh. False once a message stands on standard error. */
+/* Writes such a folder and builds its program, by its build.sh. False after a message on standard error. */
 bool bundle_build(const struct options *options, const char *folder, const char *program);
 
 #endif

@@ -14,7 +14,7 @@ const char *compiler_flags(struct arena *arena, const struct processor *processo
 const char *compiler_version(const struct options *options);
 
 /* Compiles `source` for the processor, with the file `hooks` unless that is NULL, to `program`; `ranks`: it is for
- * several. False once a message stands on standard error. */
+ * several. False after a message on standard error. */
 bool compiler_run(const struct options *options, const struct processor *processor, const char *hooks, bool ranks,
                   const char *source, const char *program);
 

@@ -118,7 +118,7 @@ int command_generate(const struct options *options) {
   return good ? STATUS_OK : STATUS_CANNOT;
 }
 
-/* On a terminal, what continues a line stands below what its label says. */
+/* On a terminal, the continuation of a line is below the text after its label. */
 static void print_lines(struct arena *arena, const char *text) {
   enum { LABEL = 10 };
   for (const char *at = text; *at != '\0';) {
@@ -128,7 +128,7 @@ static void print_lines(struct arena *arena, const char *text) {
   }
 }
 
-/* Of a job that has no program: what was predicted stands all the same. */
+/* Of a job that has no program: what was predicted is printed all the same. */
 static void print_search(const struct options *options, const struct search_result *searched) {
   if (searched == NULL) return;
   if (!options->json) {

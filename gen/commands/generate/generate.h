@@ -18,7 +18,7 @@ struct generated {
  * manifest, with the keys of its lines where options->manifest asks for them; NULL: nothing is asked. A status. */
 int generate(const struct options *options, const char *program, struct generated *generated);
 
-/* Writes its texts. False once a message stands on standard error. */
+/* Writes its texts. False after a message on standard error. */
 bool write_generated(const struct generated *generated);
 
 #endif

@@ -11,14 +11,14 @@
 struct manifest *describe(const struct compilation *compilation, const char *program, const char *text,
                           const struct origins *origins);
 
-/* Writes the manifest next to its program, and that of its second text next to that. False once a message stands on
- * standard error. */
+/* Writes the manifest next to its program, and that of its second text next to that. False after a message on standard
+ * error. */
 bool write_manifest(const struct inputs *inputs, const char *program, const struct manifest *manifest);
 
 /* Writes FILE.intoto.json and FILE.cdx.json, what is to be said of the file, which made->name is to name. */
 bool write_statements(const struct inputs *inputs, const char *file, const struct made *made);
 
-/* Whether these files can be written and would be none of the inputs; false once a message stands on standard error. */
+/* Whether these files can be written and would be none of the inputs; false after a message on standard error. */
 bool spare_manifest(const struct inputs *inputs, const char *program, const struct manifest *manifest);
 bool spare_statements(const struct inputs *inputs, const char *file);
 

@@ -27,7 +27,7 @@ struct launched {
   bool meets_by_environment; /* the ranks read torchrun's variables by themselves; else MPI starts them */
 };
 
-/* What a program of accel-gen prints of itself with --version. It stands for the machines of `hosts` or of a job of
+/* What a program of accel-gen prints of itself with --version. It replaces the machines of `hosts` or of a job of
  * Slurm. False, after a message, where it prints nothing of the kind. */
 bool launched_of_program(struct arena *arena, const struct launch *launch, struct launched *ranks);
 

@@ -27,7 +27,7 @@ enum { NAME = 256, COMMAND = 1 << 16 };
 /* What one process says of itself, and what all others know of it. */
 struct hello {
   int rank;  /* of the process; mpirun's ranks follow its order */
-  int ranks; /* that it stands for */
+  int ranks; /* that it starts */
   char host[NAME];
 };
 

@@ -59,7 +59,7 @@ struct yaml {
   yaml_document_t document;
   const char *problem;
   yaml_mark_t mark;
-  int nodes; /* an alias can stand for much: an upper bound keeps a small file from becoming a huge value */
+  int nodes; /* an alias can expand to much: an upper bound keeps a small file from becoming a huge value */
 };
 
 static void refuse(struct yaml *yaml, yaml_mark_t mark) {

@@ -17,9 +17,8 @@ struct trial {
   const char *log; /* of the last command that was run; NULL: nothing of it is of interest */
 };
 
-/* Writes the model, its hooks and data, and the jobs ranks.yaml, one.yaml (of one process)
- * and alone.yaml (of all ranks, without hooks). False once a message stands on standard
- * error. */
+/* Writes the model, its hooks and data, and the jobs ranks.yaml, one.yaml (of one process) and alone.yaml (of all
+ * ranks, without hooks). False after a message on standard error. */
 bool trial_write(const struct trial *trial);
 
 /* Runs a command with its output in NAME.log, and passes on signals that ask to end. Whether it ended with 0. */

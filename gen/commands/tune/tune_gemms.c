@@ -21,8 +21,8 @@ static bool is_there(const struct target *target) {
   return found;
 }
 
-/* Builds the trainer and lets it run a step; the file that it then has written, NULL once a message stands on standard
- * error. */
+/* Builds the trainer and lets it run a step; the file that it then has written, NULL after a message on standard error.
+ */
 static const char *measure(const struct options *options, const char *folder) {
   struct arena *arena = options->arena;
   const char *program = arena_printf(arena, "%s/trainer", folder), *file = arena_printf(arena, "%s/measured", folder);

@@ -28,8 +28,9 @@ bool op_place_attention(const struct node *node, int seed, int64_t ranks, struct
 int op_attention_variants(int64_t keys, const char **variants);
 int op_attention_backward_variants(int64_t keys, const char **variants);
 
-/* Attention of this rank's queries to the keys of all `ranks` ranks along `axis`, which go round them: what stands for
- * `node` over balanced parts of its q, k and v, and whole starts. Returns y (gen/ops/ring_attention.c). */
+/* Attention of this rank's queries to the keys of all `ranks` ranks along `axis`, which are passed round a ring: the
+ * replacement of `node` over balanced parts of its q, k and v, and whole starts. Returns y (gen/ops/ring_attention.c).
+ */
 struct value *op_ring_attention(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis);
 
 #endif

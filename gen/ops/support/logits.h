@@ -38,7 +38,7 @@ struct over_logits {
   struct node node;
 };
 
-/* The node of `kind` over the logits that `node` stands for; its operands are to be set. */
+/* The node of `kind` over the logits that `node` replaces; its operands are to be set. */
 struct over_logits *op_over_logits(struct arena *arena, const struct node *node, const char *kind,
                                    const struct value *x, const struct value *weight);
 

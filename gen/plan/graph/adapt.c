@@ -101,7 +101,7 @@ static struct value *part(struct adapting *adapting, const struct parameter *wei
   return builder_parameter(adapting->builder, &scope, name, shape, init);
 }
 
-/* The draws of adapters stand above those that the model's own nodes have in a region. */
+/* The random streams of adapters are numbered after those that the model's own nodes have in a region. */
 static const int64_t first_site = (int64_t)1 << 16;
 
 /* A starts as torch.nn.Linear's weight, B at 0. */

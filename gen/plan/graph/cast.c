@@ -20,7 +20,7 @@ struct version_list {
   int count, capacity;
 };
 
-/* A value and what stands for it in another type. */
+/* A value and its cast to another type. */
 struct conversion {
   const struct value *from;
   struct value *to;

@@ -73,8 +73,8 @@ static struct node *copy_here(struct pass *pass, const struct node *node, struct
   return copy;
 }
 
-/* What stands in the caller for a value of the callee: an argument, a parameter (itself where it is its copy of 16
- * bits), a view of these, else a new result. */
+/* The caller's counterpart of a value of the callee: an argument, a parameter (itself where it is its copy of 16 bits),
+ * a view of these, else a new result. */
 static struct value *outer_value(struct pass *pass, struct node *call, int *at, struct value *value) {
   struct region *callee = call->call->callee;
   if (value->kind == VALUE_INPUT) return call->inputs[value->index];
@@ -145,7 +145,7 @@ static int64_t rows_of(const struct pass *pass, const struct node *node, const s
 }
 
 /* The value in a type: of a parameter the parameter or its copy of 16 bits, of a view the view of that, else a cast.
- * New nodes stand at the end of the region, which is open in the builder. */
+ * New nodes are at the end of the region, which is open in the builder. */
 static struct value *as_type(struct pass *pass, struct region *region, struct value *value, enum dtype dtype) {
   if (value->dtype == dtype) return value;
   if (value->kind == VALUE_PARAMETER)
@@ -194,7 +194,7 @@ static void fuse_matmul(struct pass *pass, struct node *node, enum dtype dtype, 
     region_replace(region, node->outputs[i], fused->outputs[i]);
   }
   int at = region_position(node), added = region->nodes.count - first;
-  for (int i = 0; i < added; i++) { /* from the end of the region to where the node stood */
+  for (int i = 0; i < added; i++) { /* from the end of the region to where the node was */
     struct node *last = region->nodes.items[region->nodes.count - 1];
     region->nodes.count--;
     region_insert(pass->graph, region, at, last);

@@ -23,7 +23,7 @@ struct pass {
   const char *suffix;         /* of the regions that are made; NULL: none */
   struct timeline *timelines; /* by id of a value: where its positions are; AXIS_WHOLE: it does not depend on the
                          tokens; AXIS_MIXED: each position of it depends on others in a way that cannot be cached */
-  struct value **now;         /* by id of a value: what stands for it */
+  struct value **now;         /* by id of a value: its replacement */
   struct value **cuts;        /* by id of a value that is whole: its positions at hand, as cut_timelines say */
   struct timeline *cut_timelines;
   struct {
@@ -41,7 +41,7 @@ struct making {
   int n_incremental;
 };
 
-/* Where the positions of a value are, and what replaces it; of all outputs of a node, for which nothing stands yet. */
+/* Where the positions of a value are, and what replaces it; of all outputs of a node, which have no replacement yet. */
 struct timeline timeline_of(const struct pass *pass, const struct value *value);
 void decode_set(struct pass *pass, const struct value *value, struct value *now, struct timeline timeline);
 void decode_set_all(struct pass *pass, const struct node *node, struct timeline timeline);
@@ -51,8 +51,8 @@ int64_t timeline_extent(struct timeline timeline, int64_t width);
 
 bool same_timeline(struct timeline a, struct timeline b);
 
-/* Makes a node, which is no call, over the positions at hand, and sets what stands for its outputs. The first node that
- * cannot be made is pass->cause. */
+/* Makes a node, which is no call, over the positions at hand, and sets the replacements of its outputs. The first node
+ * that cannot be made is pass->cause. */
 void decode_node(struct pass *pass, struct making *making, const struct node *node);
 
 #endif

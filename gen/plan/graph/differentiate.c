@@ -181,7 +181,7 @@ struct adoption {
   struct pass *pass;
   struct region *backward;
   struct interface *interface;
-  struct value **own;     /* by id of the forward value: what stands for it; NULL: not asked for yet */
+  struct value **own;     /* by id of the forward value: its counterpart; NULL: not requested yet */
   struct node_list views; /* views of inputs, made again */
   struct node_list late;  /* what is made again right before the node at hand, which uses it first */
 };

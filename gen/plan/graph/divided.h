@@ -14,7 +14,7 @@ struct divided {
 /* What a node's operands must be, its inputs and then output 0, and as what later nodes take output 0 (`back`). */
 struct placed {
   struct divided *operands, back;
-  bool gathers; /* another operation stands for it, over a rank's positions and those of all */
+  bool gathers; /* another operation replaces it, over a rank's positions and those of all */
 };
 
 /* An axis of the mesh. */

@@ -10,8 +10,8 @@
 struct rewriter;
 struct rewrite;
 
-/* The rules, whose patterns and conditions stand in rewrites.c; the new kind is the matmul's with rule->epilogue
- * added. Each returns true if it has changed the graph. */
+/* The rules, whose patterns and conditions are in rewrites.c; the new kind is the matmul's with rule->epilogue added.
+ * Each returns true if it has changed the graph. */
 bool fuse_bias(struct rewriter *rewriter, struct node *node, const struct rewrite *rule);
 bool fuse_gelu(struct rewriter *rewriter, struct node *node, const struct rewrite *rule);
 bool fuse_gelu_slope(struct rewriter *rewriter, struct node *node, const struct rewrite *rule);

@@ -11,7 +11,7 @@
 #include "gen/plan/graph/normalize.h"
 #include "gen/plan/graph/step_end.h"
 
-/* Whether some node stands for another one where the model is evaluated. */
+/* Whether some node is replaced where the model is evaluated. */
 static bool differs(const struct graph *graph) {
   for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->nodes.count; i++)
@@ -19,7 +19,7 @@ static bool differs(const struct graph *graph) {
   return false;
 }
 
-/* A value in the type of the result that it stands for, which may be another where a kernel writes what is cast: by the
+/* A value in the type of the result that it replaces, which may be another where a kernel writes what is cast: by the
  * cast of it that the region has before node `index`, else by one more. */
 static struct value *in_type(struct builder *builder, const struct region *region, int index, struct value *value,
                              enum dtype dtype) {
@@ -31,7 +31,7 @@ static struct value *in_type(struct builder *builder, const struct region *regio
   return builder_cast(builder, value, dtype);
 }
 
-/* What stands for the node in evaluation replaces it. */
+/* Replaces the node by its substitute for evaluation. */
 static void substitute_in_node(struct graph *graph, struct builder *builder, struct region *region, int index) {
   struct node *node = region->nodes.items[index];
   int before = region->nodes.count;

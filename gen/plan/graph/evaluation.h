@@ -6,10 +6,10 @@
 #include "gen/ir/builder.h"
 #include "gen/program/program.h"
 
-/* Gives the program an second_entry: a copy of the entry, and of what it calls, in which something
- * else stands for such nodes. A second result of the entry, logits, becomes one of the copy alone, as the classes that
- * they speak for: the program's predictions. Nothing where the graph has neither, for then the entry itself serves.
- * False with an error where there are no classes for each label. */
+/* Gives the program a second entry: a copy of the entry, and of what it calls, in which such nodes are replaced. A
+ * second result of the entry, logits, becomes one of the copy alone, as the classes that they predict: the program's
+ * predictions. Nothing where the graph has neither, for then the entry itself serves. False with an error where there
+ * are no classes for each label. */
 bool add_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
 
 /* Gives the program a second_entry that is the entry as it is evaluated, with copies of all that it calls. */

@@ -1,4 +1,4 @@
-/* Freeze: parameters that are not trained get no gradient, and what stands below them alone no backward.
+/* Freeze: parameters that are not trained get no gradient, and what depends on no others has no backward.
  *
  * A region is shared by all its calls, some of which may name frozen parameters where others do not: each set of frozen
  * parameters gets a region of its own, and a loop over layers becomes a loop for each run of layers that are alike. */

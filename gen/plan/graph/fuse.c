@@ -54,8 +54,8 @@ static bool is_constant(const struct node *node) {
   return is_fusible(node) && node->n_inputs == 0;
 }
 
-/* Whether the group `from` needs, through other groups, something that a or b makes. What stands at `cut` or before
- * needs nothing from after it. */
+/* Whether the group `from` needs, through other groups, something that a or b makes. What is at `cut` or before needs
+ * nothing from after it. */
 static bool reaches(struct pass *pass, int from, int a, int b, int cut) {
   if (from == a || from == b) return true;
   if (pass->seen[from] == pass->search) return false;
@@ -225,7 +225,7 @@ struct node *fuse_alone(struct graph *graph, struct node *part) {
   return fused;
 }
 
-/* Whether all that the group needs stands in `done` already. */
+/* Whether all that the group needs is in `done` already. */
 static bool is_ready(const struct pass *pass, int group, const bool *done) {
   for (int m = pass->first[group]; m >= 0; m = pass->next[m]) {
     const struct node *node = pass->nodes[m];
@@ -237,7 +237,7 @@ static bool is_ready(const struct pass *pass, int group, const bool *done) {
   return true;
 }
 
-/* The groups in an order that can run, close to the old one: a group stands where its last member stood. */
+/* The groups in an order that can run, close to the old one: a group is at the position of its last member. */
 static void write_back(struct pass *pass, const int *order, int n_groups) {
   struct arena *arena = pass->graph->arena;
   bool *done = arena_alloc(arena, ((size_t)pass->n + 1) * sizeof(bool));

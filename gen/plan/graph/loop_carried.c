@@ -60,7 +60,7 @@ static void carry(struct graph *graph, struct node *node, struct value *first, s
   ARENA_PUSH(graph->arena, call->callee->inputs, taken);
   ARENA_PUSH(graph->arena, call->callee->results, given);
   struct value *last = node_output(graph, node, taken->shape, taken->dtype);
-  for (int i = node->n_outputs - 1; i >= call->callee->results.count; i--) { /* histories stand after results */
+  for (int i = node->n_outputs - 1; i >= call->callee->results.count; i--) { /* histories are after results */
     node->outputs[i] = node->outputs[i - 1];
     node->outputs[i]->index = i;
   }

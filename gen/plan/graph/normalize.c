@@ -5,7 +5,7 @@
 #include "gen/ir/region.h"
 #include "gen/ops/support/nodes.h"
 
-/* The operation that stands in the way of a mean, the first one found. */
+/* The operation that prevents a mean, the first one found. */
 struct search {
   struct builder *builder;
   const struct node *cause;

@@ -210,7 +210,7 @@ static const struct node *over_parts(struct rebuild *rebuild, struct region *reg
                                                         partition->placements.ranks, (int64_t)partition->axis);
   for (int i = 0; i < node->n_outputs; i++) {
     own->outputs[i]->name = node->outputs[i]->name;
-    rebuild->stands[node->outputs[i]->id] = own->outputs[i];
+    rebuild->replacements[node->outputs[i]->id] = own->outputs[i];
   }
   return own;
 }
@@ -233,10 +233,10 @@ static void append(struct rebuild *rebuild, struct region *region, struct node *
   const struct node *own = over_parts(rebuild, region, node, operands);
   const struct placement given = operands[node->n_inputs];
   if (given.form == PLACED_PARTIAL)
-    rebuild->stands[node->outputs[0]->id] =
+    rebuild->replacements[node->outputs[0]->id] =
         sum_of(insertion, own->outputs[0], placement_of(&partition->placements, node->outputs[0]));
   else if (partition->placements.gathers[node->id])
-    rebuild->stands[node->outputs[0]->id] = whole_of(insertion, own->outputs[0], given);
+    rebuild->replacements[node->outputs[0]->id] = whole_of(insertion, own->outputs[0], given);
 }
 
 /* Without the padding of parts where the entry gives it. */

@@ -1,6 +1,6 @@
 /* Partition: ranks divide tensors. Values get placements along an axis of the mesh, shapes become those of a rank's
- * part, and a collective stands where one placement becomes another (DESIGN: the mesh). What comes after works on the
- * program of one rank. */
+ * part, and a collective converts one placement to another (DESIGN: the mesh). What comes after works on the program of
+ * one rank. */
 #ifndef ACCEL_PLAN_GRAPH_PARTITION_H
 #define ACCEL_PLAN_GRAPH_PARTITION_H
 

@@ -242,7 +242,7 @@ static void cut_outputs(const struct rebuild *rebuild, const struct positions *p
   shorten(rebuild, positions, node);
 }
 
-/* The node over its parts, or what stands for it, and where that has other parts, an exchange of these. */
+/* The node over its parts, or its replacement, and where that has other parts, an exchange of these. */
 static void append(struct rebuild *rebuild, struct region *region, struct node *node) {
   const struct positions *positions = ((struct conversion *)rebuild->context)->positions;
   const struct placed *placed = &positions->nodes[node->id];
@@ -263,7 +263,7 @@ static void append(struct rebuild *rebuild, struct region *region, struct node *
     result = convert(positions, result, made, placed->back);
   }
   result->name = name;
-  rebuild->stands[node->outputs[0]->id] = result;
+  rebuild->replacements[node->outputs[0]->id] = result;
 }
 
 static struct value *give(struct rebuild *rebuild, const struct region *region, int result) {

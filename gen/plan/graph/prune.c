@@ -146,7 +146,7 @@ void prune(struct graph *graph) {
       const struct call *call = graph->regions[r]->nodes.items[i]->call;
       if (call != NULL && call->forward != NULL) pass.gone_over[call->forward->id]++;
     }
-  /* Callers and backward regions stand after the regions whose values they use. */
+  /* Callers and backward regions are after the regions whose values they use. */
   for (int r = graph->n_regions - 1; r >= 0; r--) {
     struct region *region = graph->regions[r];
     for (int i = region->results.count - 1; i >= 0; i--)

@@ -7,7 +7,7 @@
 #include "gen/ir/region.h"
 
 struct value *rebuild_stand(const struct rebuild *rebuild, struct value *value) {
-  return rebuild->stands[value->id] != NULL ? rebuild->stands[value->id] : value;
+  return rebuild->replacements[value->id] != NULL ? rebuild->replacements[value->id] : value;
 }
 
 void rebuild_shorten(const struct rebuild *rebuild, struct node *node, const struct placement *placements,
@@ -20,7 +20,8 @@ void rebuild_shorten(const struct rebuild *rebuild, struct node *node, const str
 void rebuild_region(struct rebuild *rebuild, struct region *region) {
   const struct node_list nodes = region->nodes;
   struct arena *arena = rebuild->program->arena;
-  rebuild->stands = arena_alloc(arena, ((size_t)rebuild->program->graph->next_value + 1) * sizeof *rebuild->stands);
+  rebuild->replacements =
+      arena_alloc(arena, ((size_t)rebuild->program->graph->next_value + 1) * sizeof *rebuild->replacements);
   region->nodes = (struct node_list){0};
   builder_enter(rebuild->builder, region);
   for (int i = 0; i < nodes.count; i++) {

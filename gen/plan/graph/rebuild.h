@@ -8,7 +8,7 @@
 struct rebuild {
   struct program *program;
   struct builder *builder;
-  struct value **stands; /* by value id, of a value as the region had it: what a rank has instead; NULL: itself */
+  struct value **replacements; /* by value id, of a value as the region had it: what a rank has instead; NULL: itself */
   void *context;
   /* What a node takes as its input `input`, made at the end of the region at hand. */
   struct value *(*take)(struct rebuild *rebuild, const struct node *node, int input);
@@ -18,7 +18,7 @@ struct rebuild {
   struct value *(*give)(struct rebuild *rebuild, const struct region *region, int result);
 };
 
-/* Rebuilds a region by these functions; `stands` is made. Values without a name get one. */
+/* Rebuilds a region by these functions; `replacements` is made. Values without a name get one. */
 void rebuild_region(struct rebuild *rebuild, struct region *region);
 
 /* What a rank has in place of a value of the region as it was. */

@@ -9,7 +9,7 @@
 struct segment {
   struct graph *graph;
   const struct node *whole; /* the call that is split */
-  struct region *region;    /* where it stands */
+  struct region *region;    /* that it is in */
   int position;             /* there: of the segment to come */
   struct value **inputs;    /* what the segment to come takes */
 };
@@ -39,8 +39,8 @@ static void add_outputs(struct graph *graph, struct node *node, const struct nod
   }
 }
 
-/* Puts `count` calls of `callee` where the next segment belongs; each stands for `size` iterations, of which the first
- * one is `first`. */
+/* Puts `count` calls of `callee` where the next segment belongs; each has `size` iterations, of which the first one is
+ * `first`. */
 static void add_segment(struct segment *at, struct region *callee, int first, int size, int count) {
   const struct call *whole = at->whole->call;
   struct node *node = new_call(at->graph, at->whole, callee, count, at->inputs);
@@ -77,7 +77,7 @@ static void add_member(struct graph *graph, struct region *group, const struct n
                        struct value **inputs) {
   struct region *callee = whole->call->callee;
   struct node *node = new_call(graph, whole, callee, 1, inputs);
-  node->call->number = 0; /* a group's stream stands for that of its first iteration */
+  node->call->number = 0; /* a group has the stream of its first iteration */
   node->call->first = j * whole->call->step;
   for (int i = 0; i < callee->n_scopes; i++) {
     struct scope *scope = arena_alloc(graph->arena, sizeof *scope);

@@ -11,7 +11,7 @@
 struct split {
   struct graph *graph;
   const struct splitting *rules;
-  struct value **map; /* by id: what stands for a value of the regions as the model made them */
+  struct value **map; /* by id: the counterpart of a value of the regions as the model made them */
 };
 
 /* ---- Marks ---- */

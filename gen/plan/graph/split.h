@@ -16,8 +16,8 @@ struct splitting {
   void *context;
   /* Of a parameter of a region as the model made it, by its full name. */
   struct treatment (*treat)(void *context, const struct parameter *parameter, const char *name);
-  /* Called for each node but calls, once it stands at the end of its new region, with the marks of that region's
-   * parameters; may put nodes after it, and returns what stands for its first output. NULL: nothing is put there. */
+  /* Called for each node but calls, once it is at the end of its new region, with the marks of that region's
+   * parameters; may put nodes after it, and returns the replacement of its first output. NULL: nothing is put there. */
   struct value *(*extend)(void *context, const struct node *node, const char *marks);
 };
 

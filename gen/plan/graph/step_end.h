@@ -12,7 +12,7 @@
 bool plan_step_end(struct program *program, struct builder *builder, struct diagnostics *diags);
 
 /* Lets a batch have positions without a target. The entry's loss, which is this mean, counts targets of the data, and
- * one value of them stands for no target: it becomes program->data.no_target. False with an error for any other loss.
+ * one value of them means no target: it becomes program->data.no_target. False with an error for any other loss.
  */
 bool leave_targets_out(struct program *program, const struct region *entry, const struct mean *mean,
                        struct diagnostics *diags);

@@ -12,7 +12,7 @@ struct rewrite;
  * of a loop (gen/plan/graph/loop_carried.h). */
 void fuse_sums(struct builder *builder);
 
-/* The rules, whose patterns and conditions stand in rewrites.c. Each returns true if it has changed the graph. */
+/* The rules, whose patterns and conditions are in rewrites.c. Each returns true if it has changed the graph. */
 bool fuse_sum_before(struct rewriter *rewriter, struct node *node, const struct rewrite *rule);
 bool fuse_sum_after(struct rewriter *rewriter, struct node *node, const struct rewrite *rule);
 bool fuse_repeated_sum_after(struct rewriter *rewriter, struct node *node, const struct rewrite *rule);

@@ -9,7 +9,7 @@
 /* Matrices side by side in one, such as queries, keys and values. */
 enum { MOST_BLOCKS = 8 };
 
-/* A parameter, by the first name that it stands for, and its rule. */
+/* A parameter, by the first name that it has, and its rule. */
 struct planned {
   const struct parameter *parameter;
   const struct region *region;

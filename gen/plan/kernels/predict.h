@@ -1,6 +1,6 @@
-/* Predict: how long a step takes by what a table says of its kernels and of what stands around them. What the table
- * does not know is taken to run at the rates of what it knows: of operations where there are many to a byte, else of
- * bytes. */
+/* Predict: how long a step takes by what a table says of its kernels and of the time between them. What the table does
+ * not know is taken to run at the rates of what it knows: of operations where there are many to a byte, else of bytes.
+ */
 #ifndef ACCEL_PLAN_KERNELS_PREDICT_H
 #define ACCEL_PLAN_KERNELS_PREDICT_H
 

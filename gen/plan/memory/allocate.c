@@ -153,8 +153,8 @@ static void take_input(struct function *function, int s) {
   }
 }
 
-/* The other way: an output that must stand where it stands (saved, or the caller's) gives its memory to a scratch input
- * that dies with it, so that a matmul and what is added to it are one buffer. */
+/* The other way: an output whose memory is fixed (saved, or the caller's) gives its memory to a scratch input that dies
+ * with it, so that a matmul and what is added to it are one buffer. */
 static void give_output(struct function *function, int s) {
   const struct step *step = &function->steps[s];
   for (int o = 0; o < step->node->n_outputs; o++) {

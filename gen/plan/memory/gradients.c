@@ -72,7 +72,7 @@ static void follow(struct region *region, const struct value *view) {
   nodes[to] = view->producer;
 }
 
-/* A kernel may write a view of its result as a gradient: it contributes when it runs, so its view stands there. */
+/* A kernel may write a view of its result as a gradient: it contributes when it runs, so its view remains. */
 static void order_contributions(struct graph *graph) {
   for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->gradients.count; i++)

@@ -13,7 +13,7 @@ struct layout_pass {
   bool deferred;    /* the node at hand runs later: its statements, too */
   int *uses;        /* by value id, over the whole graph */
   bool *saved;      /* by value id: the backward region needs it */
-  bool *accumulate; /* by value id: its producer adds to what stands there */
+  bool *accumulate; /* by value id: its producer adds to what is there */
   int n_values;     /* of the graph when the pass began */
 };
 

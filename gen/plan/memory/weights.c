@@ -64,7 +64,7 @@ static void visit_parameters(struct weight_visitor *visitor, const struct region
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
     if (!has_parameter(visitor->context, p)) continue;
-    if (p->moved) continue; /* weights stand in the order of the model's source */
+    if (p->moved) continue; /* weights are in the order of the model's source */
     add_weight(visitor, p, weight_path(visitor->program->arena, prefixes[p->scope], p->path));
   }
 }
@@ -319,7 +319,7 @@ struct weight_tree *plan_weights(struct program *program, bool of_gradients, str
   return tree;
 }
 
-/* Structures stand after those of their members. */
+/* Structures are after those of their members. */
 void weights_fold(struct weight_tree *tree) {
   for (int i = 0; i < tree->n_structs; i++) {
     struct weight_struct *type = tree->structs[i];

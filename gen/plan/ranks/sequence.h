@@ -21,8 +21,8 @@ struct event_list {
 };
 
 /* Puts the gathers of layers, which plan_gathers has planned, among program->ranks.collectives, and these in the order
- * in which they begin: those of the forward, of the backward, then the others as they stand. Tells of each that begins
- * within a micro-batch what runs until it is awaited. Fills program->ranks.events. */
+ * in which they start: those of the forward, of the backward, then the others in their order. Reports for each that
+ * starts within a micro-batch what runs until it is awaited. Fills program->ranks.events. */
 void sequence_collectives(struct program *program);
 
 struct exchange_list {
