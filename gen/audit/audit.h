@@ -22,7 +22,7 @@ struct fact {
 
 struct claim {
   const char *id;       /* "no-allocation" */
-  const char *sentence; /* what holds, for people */
+  const char *sentence; /* the claim, for people */
   enum verdict verdict; /* broken when any finding is; cannot tell when any other is */
   const char *evidence; /* what was looked at: "214 calls" */
   struct finding *findings;

@@ -45,7 +45,7 @@ struct object {
   struct constants constants;
 };
 
-/* The interval of the integers that an object or a slot holds. */
+/* The interval of the integers in an object or a slot. */
 struct content {
   bool known, exact; /* exact: by a contract, each of them may occur */
   int64_t low, high;
@@ -359,7 +359,7 @@ void interp_claim_transfers(struct interp *interp);
 struct note *interp_note(struct interp *interp, struct syntax *node);
 /* Notes what a choice depends on, where its condition is not constant. */
 void interp_note_choice(struct interp *interp, struct syntax *node, struct value condition);
-/* The blame for not knowing whether a condition holds, as value.blame. */
+/* The blame for not knowing whether a condition is true, as value.blame. */
 uint64_t interp_guard(struct value condition);
 void interp_fail(struct interp *interp, enum failure_kind kind, enum verdict verdict, const struct syntax *node,
                  uint64_t loops, const char *format, ...) __attribute__((format(printf, 6, 7)));

@@ -1,4 +1,4 @@
-/* Conditions: what a variable can be where one holds. */
+/* Conditions: the values of a variable where one is true. */
 #include "gen/audit/interp.h"
 
 static enum operator_kind negated(enum operator_kind operation) {

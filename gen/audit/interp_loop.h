@@ -10,7 +10,7 @@ struct counting {
   int64_t step, added; /* counter + added is compared */
   enum operator_kind operation;
   struct syntax *bound;
-  struct syntax *more; /* a condition that holds in the body too, and may end the loop before its bound; NULL: none */
+  struct syntax *more; /* a condition that is true in the body too, and may end the loop before its bound; NULL: none */
 };
 
 /* Whether this is a counting loop, whose body does not change the counter. */

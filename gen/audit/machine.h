@@ -1,4 +1,4 @@
-/* Machine code: what an object file of the program holds, by its disassembly and its line table. */
+/* Machine code: the content of an object file of the program, by its disassembly and its line table. */
 #ifndef ACCEL_AUDIT_MACHINE_H
 #define ACCEL_AUDIT_MACHINE_H
 

@@ -13,7 +13,7 @@ struct header {
 /* What to read, and as what. */
 struct parse_request {
   const char *file;         /* as the user named it */
-  const char *text;         /* what it holds; NULL: to be read */
+  const char *text;         /* its content; NULL: to be read */
   const char *const *flags; /* as a compiler takes them: "-std=c17", "-I", "DIR" */
   int n_flags;
   const struct header *headers;

@@ -1,4 +1,4 @@
-/* Device code: what the PTX of a program's kernels holds. */
+/* Device code: the contents of the PTX of a program's kernels. */
 #ifndef ACCEL_DEVICE_CODE_PTX_H
 #define ACCEL_DEVICE_CODE_PTX_H
 

@@ -1,4 +1,4 @@
-/* Machine code of a GPU: what the text that nvdisasm makes of a program's kernels holds. */
+/* Machine code of a GPU: the contents of nvdisasm's text of a program's kernels. */
 #ifndef ACCEL_DEVICE_CODE_SASS_H
 #define ACCEL_DEVICE_CODE_SASS_H
 

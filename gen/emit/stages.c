@@ -22,7 +22,7 @@ static const char *stage_name(struct arena *arena, const struct function *functi
   return arena_printf(arena, "stage_%d_%s", stage, function->name);
 }
 
-/* A value that comes from another stage or goes to one. */
+/* A value that is received from another stage or sent to one. */
 static struct jinja_value crossing_value(const struct program *program, const struct crossing *crossing, bool sent) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena), arguments = jinja_list(arena);
@@ -107,8 +107,8 @@ static struct jinja_value stage_statement(const struct program *program, const s
   return value;
 }
 
-/* First what any stage makes for itself, then what comes, then the stage's own, then what goes; before a function of
- * which later stages have a part, too, since what that sends comes after. */
+/* First the values that any stage computes for itself, then those received, then the stage's own, then those sent;
+ * before a function of which later stages have a part, too, since what that sends comes after. */
 static struct jinja_value stage_statements(const struct program *program, const struct function *function, int stage) {
   struct jinja_value list = jinja_list(program->arena);
   bool received = false, sent = false;

@@ -98,7 +98,7 @@ static void put_alone(struct reader *r, int indent) {
 static void statement(struct reader *r, int indent, enum scope scope);
 static void statements(struct reader *r, int indent, enum scope scope);
 
-/* The token after the one at `index`, or after what its bracket holds. */
+/* The token after the one at `index`, or after its bracket's contents. */
 static int past(const struct reader *r, int index) {
   const int match = token_at(r, index)->match;
   return match > index ? match + 1 : index + 1;

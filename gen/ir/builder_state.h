@@ -1,4 +1,4 @@
-/* What a builder holds: for the files that make one. */
+/* The state of a builder, for the files that implement it. */
 #ifndef ACCEL_IR_BUILDER_STATE_H
 #define ACCEL_IR_BUILDER_STATE_H
 

@@ -114,7 +114,7 @@ struct call {
   int n_histories;
   int *history;
   bool *after;
-  /* Of a call of a backward region: the call that it goes back over, in the forward region or, where that is run again,
+  /* Of a call of a backward region: the call that it differentiates, in the forward region or, where that is run again,
    * before it in the same one. Iterations run from the last to the first, with that call's scopes and saved values; an
    * input with stacked[i] has a leading dimension, one slice an iteration. */
   struct node *forward;
@@ -145,7 +145,7 @@ struct node {
   struct call *call;     /* of a call node */
   struct node_list body; /* of a fused elementwise node: its parts, in order */
   bool again;            /* of a backward region: makes a value of the forward region again */
-  bool discards;         /* where it runs again: what it assigns to parameters goes nowhere */
+  bool discards;         /* where it runs again: what it assigns to parameters is discarded */
   bool deferred;         /* of a backward region: only gradients of parameters depend on it, and it runs later */
 };
 

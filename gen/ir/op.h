@@ -81,7 +81,7 @@ struct op_layout {
 
 /* Asked by gen/plan/memory: what the kernel does with the memory of its outputs. */
 struct op_memory {
-  /* Bits of the outputs that the kernel can add to what the memory holds (gradient accumulation). */
+  /* Bits of the outputs that the kernel can add to the memory's content (gradient accumulation). */
   unsigned accumulates;
   /* Bits of the outputs that are workspace: what the kernel leaves there is not a value. */
   unsigned workspace;
@@ -132,7 +132,7 @@ struct op_library {
    * works in memory of its own, and the device's own kernel needs none. */
   enum library_part part;
   bool (*offers)(const struct node *node);
-  /* The library can add to what the memory of an output holds. */
+  /* The library can add to the content of an output's memory. */
   bool accumulates;
   /* Bytes of workspace that the library may want; `deterministic`: its results are the same in every run. NULL: few. */
   int64_t (*workspace)(const struct node *node, bool deterministic);
@@ -251,10 +251,10 @@ struct op_ranks {
    * that they have parts of (`place` has its rule); 0: there is none. Where `place` has a rule for parts of positions,
    * too, by which other operands are whole, ranks may gather these. */
   int divided_dim;
-  /* Of an operation that mixes positions: builds what each rank along `axis` does instead over its own positions,
-   * which in dimension `divided_dim` of its floating-point inputs are the first of 2 `ranks` chunks that is its own and
-   * the one as far from the end, and returns output 0 over these. Other inputs are whole. It gathers what it needs of
-   * other ranks, or, `ring`, has it go round them. The region is open. */
+  /* Of an operation that mixes positions: builds what each rank along `axis` does instead over its own positions, which
+   * in dimension `divided_dim` of its floating-point inputs are the first of 2 `ranks` chunks that is its own and the
+   * one as far from the end, and returns output 0 over these. Other inputs are whole. It gathers what it needs of other
+   * ranks, or, `ring`, passes it round them. The region is open. */
   struct value *(*over_positions)(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis,
                                   bool ring);
   bool (*gathers)(const struct node *node, bool ring); /* whether over_positions has a form of this node */

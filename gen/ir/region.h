@@ -16,7 +16,7 @@ bool region_equal(const struct region *a, const struct region *b);
 /* A region of the graph that is `region` in all but identity: name, inputs, parameters, nodes, results; or NULL. */
 struct region *graph_find_equal(const struct graph *graph, const struct region *region);
 
-/* The region that goes back over `region`; NULL where none does. */
+/* The backward of `region`; NULL: there is none. */
 struct region *graph_backward_of(const struct graph *graph, const struct region *region);
 
 /* The only node that calls `callee`, in one iteration or several; NULL where several nodes do, or none. */

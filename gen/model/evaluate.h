@@ -79,7 +79,7 @@ void store_value(struct evaluator *evaluator, struct cvalue *cell, struct cvalue
 struct cvalue initialize(struct evaluator *evaluator, const struct type *type, const struct syntax *initial,
                          bool partial);
 
-/* What a string literal holds, from its spelling: quotes and escapes, adjacent ones joined. */
+/* The value of a string literal, from its spelling: quotes and escapes, adjacent ones joined. */
 const char *string_value(struct arena *arena, const char *spelling);
 
 /* a operation b on numbers, and operation a. */

@@ -1,4 +1,4 @@
-/* y = x held within [low, high]; dx = dy where it was there already, bounds included, else 0: as PyTorch. */
+/* y = x clamped to [low, high]; dx = dy where it was there already, bounds included, else 0: as PyTorch. */
 #include "gen/ops/support/elementwise.h"
 
 static double apply(const struct node *node, const double *x) {

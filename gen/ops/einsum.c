@@ -69,7 +69,7 @@ static struct shape shape_without(struct shape shape, int axis) {
   return shape;
 }
 
-/* Dimensions of extent 1 whose label is wider elsewhere broadcast: they go. */
+/* Dimensions of extent 1 whose label is wider elsewhere broadcast: they are dropped. */
 static bool squeeze(const struct einsum *e, struct term *term) {
   for (int i = term->x->shape.rank - 1; i >= 0; i--) {
     int64_t extent = term->x->shape.dim[i], all = e->extents[term->labels[i]];

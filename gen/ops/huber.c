@@ -1,5 +1,5 @@
 /* Huber's function of d = prediction - target (The Annals of Mathematical Statistics 35, 1964): d^2 / 2 within delta,
- * delta (|d| - delta / 2) outside; its gradient is d held within [-delta, delta]. The losses are its mean over all
+ * delta (|d| - delta / 2) outside; its gradient is d clamped to [-delta, delta]. The losses are its mean over all
  * positions, and that divided by delta: the smooth l1 (Girshick, arXiv:1504.08083, eq. 3). */
 #include <math.h>
 

@@ -1,8 +1,9 @@
-/* Attention whose keys and values go round the ranks along an axis of the mesh (Liu, Zaharia, Abbeel, "Ring Attention
- * with Blockwise Transformers", arXiv:2310.01889, section 3): each rank has its queries' part of the sequence, and in
- * `ranks` steps the keys and values of one rank after the other, which it hands on. What a step gives is added to what
- * earlier ones gave, under the highest score so far of each query (Dao et al., arXiv:2205.14135, section 3.1). In the
- * backward the gradients of keys and values go round with them, in float32, and end where those came from.
+/* Attention whose keys and values are passed round the ranks along an axis of the mesh (Liu, Zaharia, Abbeel, "Ring
+ * Attention with Blockwise Transformers", arXiv:2310.01889, section 3): each rank has its queries' part of the
+ * sequence, and in `ranks` steps the keys and values of one rank after the other, which it hands on. What a step gives
+ * is added to what earlier ones gave, under the highest score so far of each query (Dao et al., arXiv:2205.14135,
+ * section 3.1). In the backward the gradients of keys and values are passed with them, in float32, and end where those
+ * came from.
  *
  * Of 2 `ranks` chunks of the sequence a rank has the one of its number and the one as far from the end. So, where
  * attention is causal, two of four pairs of chunks of a rank's queries and another one's keys have scores: the last

@@ -162,15 +162,15 @@ static void add_weight(struct assignment *assignment, const struct weight *weigh
     add_part(assignment, range);
 }
 
-/* Whether the update goes by a table, not over all weights alike. */
+/* Whether the update uses a table, not over all weights alike. */
 static bool has_tables(const struct program *program) {
   const struct job *job = program->job;
   return program->gradients != program->weights || job->optimizer.n_groups > 0 || optimizer_is_by_tensor(job) ||
          optimizer_state_dtype(job) != STATE_FLOAT32 || is_sharded(program) || program->ranks.pipeline.stages > 0;
 }
 
-/* Whether a weight is one that the update goes through. A backward that updates finds its rows by their numbers, so
- * that all weights have one. */
+/* Whether a weight is one that the update visits. A backward that updates finds its rows by their numbers, so that all
+ * weights have one. */
 static bool has_row(const struct job *job, const struct weight *weight) {
   return weight->gradient >= 0 || job_optimizer(job)->in_backward;
 }

@@ -16,7 +16,7 @@ double adapter_scale(const struct job *job);
 bool is_saved_module(const struct job *job, const char *name);
 
 /* Whether a module is one of those that a target names: the whole path of a module, or its last names, or a pattern
- * that is held against the whole, as PEFT's target_modules. */
+ * that is compared with the whole, as PEFT's target_modules. */
 bool names_module(const char *target, const char *module);
 
 #endif

@@ -47,7 +47,7 @@ struct tree {
   int levels;        /* within a rank: two to their power are its micro-batches */
   int64_t gradients; /* elements */
   int64_t buffer;    /* elements of partial sums, or of what other ranks send */
-  bool by_buckets;   /* gradients go to other ranks as the backward completes them, not after it */
+  bool by_buckets;   /* gradients are sent to other ranks as the backward completes them, not after it */
   int64_t losses;    /* numbers of eight bytes: sums of losses that a device stores until they are added; 0: none */
 };
 

@@ -37,7 +37,7 @@ struct target_memory {
 struct target_kernels {
   bool cuda_autocast; /* PyTorch's autocast has one list of operations for GPUs and one for processors: the first */
   bool in_order;      /* one statement of a step ends before the next begins */
-  bool adds_rows;     /* those over rows have each in registers, and can add what goes into it and what comes of it */
+  bool adds_rows;     /* those over rows have each in registers, and can fuse additions before and after it */
   bool has_variants;  /* they have several variants */
   bool forks;         /* threads must be woken for a loop, which costs more than a short one takes */
   bool traced;        /* its runtime sees what runs when, without marks in the program */
@@ -63,7 +63,7 @@ struct target_ranks {
   bool shared_memory;       /* those of one machine exchange through memory that they share */
   bool gathers_sums;        /* what adds up in one order is gathered, which overlaps with kernels, and each adds up */
   bool receives_separately; /* gradients of a micro-batch arrive while others are used; else they are sent with them */
-  bool fixed_sizes;         /* collectives move as much in each step: how many rows go where, the device alone knows */
+  bool fixed_sizes; /* collectives move as much in each step: how many rows are sent where, the device alone knows */
   bool meet_by_environment; /* by the variables of torchrun; else by MPI */
 };
 

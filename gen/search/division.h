@@ -1,4 +1,4 @@
-/* Division: what a rank computes, holds and exchanges of one layer, and of what is around the layers, where ranks
+/* Division: what a rank computes, stores and exchanges of one layer, and of what is around the layers, where ranks
  * divide it. It is planned, not estimated: the job's graph goes through all passes with these axes and no others. */
 #ifndef ACCEL_SEARCH_DIVISION_H
 #define ACCEL_SEARCH_DIVISION_H

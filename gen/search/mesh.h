@@ -5,7 +5,7 @@
 #include "gen/search/division.h"
 #include "gen/search/hardware.h"
 
-/* How micro-batches go through stages. */
+/* The order of micro-batches through stages. */
 enum order { ORDER_NONE, ORDER_GPIPE, ORDER_1F1B, ORDER_INTERLEAVED, ORDER_ZERO_BUBBLE, ORDERS };
 
 /* "gpipe", "1f1b", "interleaved", "zero_bubble"; "" of one stage. */
@@ -68,8 +68,8 @@ struct estimate {
  *   each micro-batch adds to it with 2 and 3;
  * - in an all-reduce of n bytes among g ranks each sends 2 (g - 1) / g n in 2 log2 g rounds, in a reduce-scatter or an
  *   all-gather half of both, in an all-to-all (g - 1) / g n in g - 1 rounds (Thakur, Rabenseifner and Gropp 2005);
- * - without stages, gradients go while the backward of the last micro-batch runs, with zero_stage 2 and 3 of each one,
- *   and 3 gathers weights while layers run; what takes longer is waited for. All other exchange is waited for. */
+ * - without stages, gradients are sent while the backward of the last micro-batch runs, with zero_stage 2 and 3 of each
+ * one, and 3 gathers weights while layers run; what takes longer is waited for. All other exchange is waited for. */
 struct estimate estimate_mesh(const struct mesh *mesh, const struct job *job, const struct hardware *hardware,
                               double model_flops);
 

@@ -27,10 +27,10 @@ static struct spec_entry *entry_of(struct spec_node *node, const char *word, str
 
 /* Whether the key can continue below the entry's value. */
 static bool can_hold(const struct assignment *a, const struct spec_entry *entry, const char *word) {
-  const struct spec_node *held = entry->value;
-  if (held->kind == SPEC_MAP || (held->kind == SPEC_LIST && a->root != NULL)) return true;
+  const struct spec_node *existing = entry->value;
+  if (existing->kind == SPEC_MAP || (existing->kind == SPEC_LIST && a->root != NULL)) return true;
   diag_error(a->diags, a->value->where, "'%s' is no group of keys", word);
-  diag_note(a->diags, held->where, "it is %s here", spec_describe(a->arena, held));
+  diag_note(a->diags, existing->where, "it is %s here", spec_describe(a->arena, existing));
   return false;
 }
 

@@ -53,11 +53,11 @@ static enum name_state state_of(const struct spec_node *row) {
 static const char **texts_of(struct arena *arena, const struct spec_node *row, const char *key, int *count) {
   const struct spec_entry *entry = spec_entry(row, key);
   if (entry == NULL) return NULL;
-  const struct spec_node *held = entry->value;
-  bool list = held->kind == SPEC_LIST;
-  *count = list ? held->count : 1;
+  const struct spec_node *value = entry->value;
+  bool list = value->kind == SPEC_LIST;
+  *count = list ? value->count : 1;
   const char **texts = arena_alloc(arena, (size_t)*count * sizeof *texts);
-  for (int i = 0; i < *count; i++) texts[i] = list ? held->entries[i].value->text : held->text;
+  for (int i = 0; i < *count; i++) texts[i] = list ? value->entries[i].value->text : value->text;
   return texts;
 }
 

@@ -156,7 +156,7 @@ static bool check_map(struct check *c, const json_t *schema, const struct subjec
   return good;
 }
 
-/* Whether the value holds to a schema, without a word about it. */
+/* Whether the value satisfies a schema, without a message. */
 static bool holds(const struct check *c, const json_t *schema, const struct subject *s) {
   struct check silent = *c;
   silent.diags = NULL;

@@ -80,7 +80,7 @@ static bool take_field(struct documents *of, struct problem *problem) {
 static enum document next_record(struct documents *of, struct problem *problem) {
   size_t length, next;
   for (; of->at < of->size; of->at = next, of->line++) {
-    of->begun = of->at;
+    of->record_start = of->at;
     if (!line_at(of, &length, &next)) return too_long(of, problem), DOCUMENT_BAD;
     if (is_blank(of->bytes + of->at, length)) continue;
     json_error_t error;
@@ -192,7 +192,7 @@ static enum document next_row(struct documents *of, struct problem *problem) {
   if (of->at == of->size) return DOCUMENT_NONE;
   int64_t line = of->line;
   bool found = false;
-  of->begun = of->at;
+  of->record_start = of->at;
   of->begun_line = line;
   of->length = 0;
   if (!read_row(of, false, &found, problem)) return DOCUMENT_BAD;
@@ -234,7 +234,7 @@ static enum document next(struct documents *documents, struct problem *problem) 
 /* Passes over the bad record that began last. */
 static void skip(struct documents *documents, const struct problem *problem) {
   if (documents->skipped++ == 0) documents->first_skipped = *problem;
-  if (documents->at != documents->begun) return;
+  if (documents->at != documents->record_start) return;
   const char *end = memchr(documents->bytes + documents->at, '\n', documents->size - documents->at);
   documents->at = end != NULL ? (size_t)(end - documents->bytes) + 1 : documents->size;
   documents->line++;

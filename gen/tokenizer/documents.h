@@ -29,7 +29,7 @@ struct documents {
   struct text_selector selector;
   const char *path, *bytes; /* the caller's */
   size_t size, at;          /* of the file, and where the next record begins */
-  size_t begun;             /* where the newest record began, after blank lines */
+  size_t record_start;      /* where the newest record began, after blank lines */
   int64_t begun_line;       /* of a row of a CSV */
   int64_t line;             /* of that, from 1 */
   int column;               /* of a CSV, from 0 */

@@ -25,7 +25,7 @@ struct tuned {
   } variants;
 };
 
-/* What a table holds for: it is of no use elsewhere. */
+/* The machine that a table is valid for. */
 struct tuned_machine {
   const char *processor; /* "AMD EPYC (family 26, model 2, stepping 1)" */
   int64_t cores;

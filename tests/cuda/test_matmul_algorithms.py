@@ -87,7 +87,7 @@ class Matmuls(unittest.TestCase):
 
     def test_refused(self):
         for table, *words in (
-                [self.measured | {"matmuls": {}}, "bad.json holds no measurements of this job's matmuls"],
+                [self.measured | {"matmuls": {}}, "bad.json has no measurements of this job's matmuls"],
                 [self.measured | {"format": "accel-measured-1"}, "bad.json:2:12: error: ", "generate the program again and measure with it"],
                 [{}, "bad.json:1:1: error: missing key 'format' in the measurements of a trainer"],
                 [self.measured | {"cores": -1}, "bad.json:4:11: error: 'cores' must be at least 1"],

@@ -28,7 +28,7 @@ struct work {
   double noted, took;         /* when, and how long that took */
   int file;                   /* the one at hand */
   size_t record;              /* where in it the document at hand begins, or the next one */
-  bool inside;                /* the document at hand was begun: `at` says how far it is */
+  bool inside;                /* the document at hand is started: `at` says how far it is */
   struct documents documents; /* of it */
   struct skipped skipped;     /* records, of the files before it */
   int64_t skipped_before;     /* records before work->record, of all files */

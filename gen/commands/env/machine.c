@@ -96,7 +96,7 @@ static const char *instruction_sets(struct arena *arena, const char *cpuinfo) {
   return text_string(&found);
 }
 
-/* Cores, as pairs of a package and a core in it that differ; 0 where the system does not tell. */
+/* Cores, as pairs of a package and a core in it that differ; 0 where the system does not report them. */
 static int count_cores(struct arena *arena, int threads) {
   struct text seen = text_in(arena);
   int count = 0;

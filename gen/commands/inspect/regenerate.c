@@ -71,7 +71,7 @@ static void compare_inputs(struct regeneration *r) {
     if (i > 0 && strcmp(file->role, "base") != 0) continue;
     r->job_is_same = (i == 0 || r->job_is_same) && same;
     if (digest == NULL && (i == 0 || r->findings.items[0].word == ABSENT))
-      r->findings.items[i] = (struct finding){ABSENT, file->name, "(made from the job that the manifest holds)"};
+      r->findings.items[i] = (struct finding){ABSENT, file->name, "(made from the job in the manifest)"};
   }
   bool known = strcmp(manifest->generator.version, ACCEL_VERSION) == 0;
   if (known)
@@ -135,7 +135,7 @@ static void compare_output(struct regeneration *r, const char *name, const char 
 /* ---- Making it again ---- */
 
 /* From the job's file where it is the same as then, so that the manifest can be compared, too; else from the job that
- * the manifest holds. */
+ * the manifest contains. */
 static void set_out(const struct regeneration *r, struct options *options, struct compilation *compilation) {
   const struct manifest *manifest = r->manifest;
   *options = (struct options){.arena = r->arena,

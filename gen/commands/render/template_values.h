@@ -6,7 +6,7 @@
 
 #include "gen/jinja/jinja.h"
 
-/* A copy, in `arena`, of what the JSON holds. */
+/* A copy, in `arena`, of the JSON's values. */
 struct jinja_value values_of_json(struct arena *arena, json_t *json);
 
 /* Read the text of the file at `path`. False when it is none: a line on standard error says what is wrong, and where.

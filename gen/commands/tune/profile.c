@@ -53,7 +53,7 @@ static int by_seconds(const void *a, const void *b) {
   return (x->seconds > y->seconds) - (x->seconds < y->seconds);
 }
 
-/* The middle half of the steps by how long they took: no step that the system held up is among them, and unlike medians
+/* The middle half of the steps by how long they took: no step that the system delayed is among them, and unlike medians
  * the means of parts over the same steps add up to the mean of the steps. */
 struct middle {
   const struct measured *steps;

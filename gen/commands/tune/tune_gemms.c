@@ -82,7 +82,7 @@ static int read_measured(const struct options *options, const struct compilation
   struct tuning *table = tune_open(options, file, fresh);
   if (add_gemms(table, compilation->program, read) > 0) return tune_finish(compilation, table, file);
   fprintf(stderr,
-          "accel-gen: %s holds no measurements of this job's matmuls: its trainer writes it, with "
+          "accel-gen: %s has no measurements of this job's matmuls: its trainer writes it, with "
           "ACCEL_MEASURE=FILE in the environment\n",
           measured);
   return STATUS_BAD_JOB;

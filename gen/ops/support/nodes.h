@@ -25,7 +25,7 @@ struct value *op_greater(struct builder *builder, struct value *a, struct value 
 /* -x, x^2. */
 struct value *op_neg(struct builder *builder, struct value *x);
 struct value *op_square(struct builder *builder, struct value *x);
-/* x * value, x + value, x held within [low, high]. */
+/* x * value, x + value, x clamped to [low, high]. */
 struct value *op_scale(struct builder *builder, struct value *x, double value);
 struct value *op_shift(struct builder *builder, struct value *x, double value);
 struct value *op_clamp(struct builder *builder, struct value *x, double low, double high);

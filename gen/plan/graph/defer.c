@@ -3,7 +3,7 @@
 #include "gen/ir/region.h"
 #include "gen/plan/graph/stages.h"
 
-/* Whether a call of a backward region goes back over layers of the pipeline, itself or in what it calls. */
+/* Whether a call of a backward region differentiates layers of the pipeline, itself or in what it calls. */
 static bool reaches_layers(const struct pipeline *pipeline, const struct node *node) {
   if (node->call == NULL) return false;
   if (node->call->forward != NULL && stage_of_layers(pipeline, node->call->forward) >= 0) return true;

@@ -21,7 +21,7 @@ struct parting {
   struct {
     const char **items;
     int count, capacity;
-  } held;
+  } names;
   struct {
     struct variant *items;
     int count, capacity;
@@ -38,11 +38,11 @@ static void collect(struct weight_visitor *visitor, const struct region *region,
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
     const char *path = weight_path(arena, prefixes[p->scope], p->path);
-    ARENA_PUSH(arena, parting->held, arena_printf(arena, "%s %s", path, shape_text(arena, p->shape)));
+    ARENA_PUSH(arena, parting->names, arena_printf(arena, "%s %s", path, shape_text(arena, p->shape)));
   }
   for (int i = 0; i < region->n_scopes; i++)
     if (weight_scope_is_used(region, i, NULL, NULL))
-      ARENA_PUSH(arena, parting->held, arena_printf(arena, "%s scope", prefixes[i]));
+      ARENA_PUSH(arena, parting->names, arena_printf(arena, "%s scope", prefixes[i]));
 }
 
 static int compare(const void *left, const void *right) {
@@ -51,10 +51,10 @@ static int compare(const void *left, const void *right) {
 
 /* The first of the names that are not before `text`. */
 static int first_from(const struct parting *parting, const char *text) {
-  int low = 0, high = parting->held.count;
+  int low = 0, high = parting->names.count;
   while (low < high) {
     int middle = low + (high - low) / 2;
-    if (strcmp(parting->held.items[middle], text) < 0)
+    if (strcmp(parting->names.items[middle], text) < 0)
       low = middle + 1;
     else
       high = middle;
@@ -64,8 +64,8 @@ static int first_from(const struct parting *parting, const char *text) {
 
 /* What name number `at` is below a scope; NULL when it is not. */
 static const char *below(const struct parting *parting, int at, const char *scope, size_t length) {
-  if (at >= parting->held.count || strncmp(parting->held.items[at], scope, length) != 0) return NULL;
-  return parting->held.items[at] + length;
+  if (at >= parting->names.count || strncmp(parting->names.items[at], scope, length) != 0) return NULL;
+  return parting->names.items[at] + length;
 }
 
 static bool hold_the_same(const struct parting *parting, const char *a, const char *b) {
@@ -84,13 +84,13 @@ static bool hold_the_same(const struct parting *parting, const char *a, const ch
 static void make_held(struct parting *parting) {
   struct weight_visitor visitor = {.program = parting->program, .ok = true, .visit = collect, .context = parting};
   weight_visit_from(&visitor, parting->program->graph->entry);
-  if (parting->held.count > 0)
-    qsort(parting->held.items, (size_t)parting->held.count, sizeof *parting->held.items, compare);
+  if (parting->names.count > 0)
+    qsort(parting->names.items, (size_t)parting->names.count, sizeof *parting->names.items, compare);
   int kept = 0;
-  for (int i = 0; i < parting->held.count; i++)
-    if (kept == 0 || strcmp(parting->held.items[i], parting->held.items[kept - 1]) != 0)
-      parting->held.items[kept++] = parting->held.items[i];
-  parting->held.count = kept;
+  for (int i = 0; i < parting->names.count; i++)
+    if (kept == 0 || strcmp(parting->names.items[i], parting->names.items[kept - 1]) != 0)
+      parting->names.items[kept++] = parting->names.items[i];
+  parting->names.count = kept;
 }
 
 /* ---- Parting ---- */

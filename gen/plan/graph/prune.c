@@ -7,7 +7,7 @@
 struct pass {
   struct graph *graph;
   int *uses;      /* by value id */
-  int *gone_over; /* by node id: calls of backward regions that go back over this call, for what it saved */
+  int *gone_over; /* by node id: calls of backward regions that differentiate this call, for what it saved */
 };
 
 /* Whether backward regions use what a region makes, or what its callees make. */
@@ -57,7 +57,7 @@ static bool is_needed(const struct pass *pass, const struct node *node, bool run
   return false;
 }
 
-/* From the last node to the first, so that what only a removed node needed goes too. */
+/* From the last node to the first, so that what only a removed node needed is removed too. */
 static void prune_region(struct pass *pass, struct region *region, bool runs) {
   int end = region->nodes.count, kept = end;
   for (int i = end - 1; i >= 0; i--) {
@@ -95,7 +95,7 @@ static bool is_uncalled(const struct pass *pass, const struct region *region) {
   return backward || (copied && region != pass->graph->entry);
 }
 
-/* Whether result `index` of a region goes nowhere from any of its calls; false when nothing calls it. */
+/* Whether result `index` of a region is used by none of its calls; false when nothing calls it. */
 static bool is_dropped(const struct pass *pass, const struct region *callee, int index) {
   bool called = false;
   for (int r = callee->id + 1; r < pass->graph->n_regions; r++) {

@@ -41,7 +41,7 @@ bool can_pack(const struct program *program, const struct step *step, const stru
 
 /* ---- Memory ---- */
 
-/* Layouts go by blocks of up to 64 rows and columns. */
+/* Layouts are of blocks of up to 64 rows and columns. */
 static int64_t packed_bytes(const struct kernel *kernel) {
   enum { BLOCK = 64 };
   const struct kernel_operand *weight = &kernel->inputs[PACKED];

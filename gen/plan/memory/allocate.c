@@ -37,7 +37,7 @@ static const char *frame_name(struct program *program, const struct function *fu
   return free_name(program->arena, arena_printf(program->arena, "%s_saved", callee), is_storage, &all);
 }
 
-/* Whether a call of the function goes back over this one. */
+/* Whether a call of the function differentiates this one. */
 static bool goes_back(const struct function *function, const struct node *call) {
   for (int s = 0; s < function->n_steps; s++)
     if (function->steps[s].callee != NULL && function->steps[s].node->call->forward == call) return true;

@@ -57,7 +57,7 @@ static bool is_saved_name(const void *context, const char *name) {
   return false;
 }
 
-/* Memory of the function as it was belongs to the one that uses it; what goes from one to the other is saved. */
+/* Memory of the function as it was belongs to the one that uses it; what one passes to the other is saved. */
 static void divide_storages(struct layout_pass *pass, struct function *function) {
   struct function *deferred = function->deferred;
   const struct storage_list all = function->storages;

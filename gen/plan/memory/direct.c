@@ -56,7 +56,7 @@ static bool direct_dense(struct layout_pass *pass, const struct value *value) {
   }
 }
 
-/* Whether a value goes nowhere but where it is wanted, nor does what it is a view of. */
+/* Whether a value is used only where it is wanted, nor does what it is a view of. */
 static bool is_wanted_once(const struct layout_pass *pass, const struct value *value) {
   for (;; value = value->producer->inputs[0]) {
     if (pass->uses[value->id] > 1) return false;

@@ -11,7 +11,7 @@ static bool has_storage(const struct function *function, const char *name) {
   return false;
 }
 
-/* Whether memory is a function's own, or holds what it makes for its deferred statements. */
+/* Whether memory is a function's own, or stores values for its deferred statements. */
 static bool is_own(const struct function *function, const struct storage *storage) {
   if (storage->function == function) return true;
   return function->deferred != NULL && storage->function == function->forward &&

@@ -5,7 +5,8 @@
 #include "gen/base/text.h"
 #include "gen/program/sending.h"
 
-/* Above so many bytes a message is announced and asked for before it goes: three latencies. Open MPI's for TCP. */
+/* Above so many bytes a message is announced and requested before it is sent: three latencies (rendezvous protocol).
+ * Open MPI's for TCP. */
 enum { EAGER_BYTES = 64 << 10 };
 
 /* Up to so many bytes of an all-reduce its latency counts, above them its bytes: runtime/mpi/algorithm.c. */
@@ -47,7 +48,7 @@ static double message(const struct network *network, double bytes, double sharin
   return latency + bytes * sharing / network->bandwidth;
 }
 
-/* Their latencies go by together. */
+/* Their latencies overlap. */
 static double at_a_time(const struct network *network, double bytes, double sharing, double times) {
   return message(network, bytes, sharing) + (times - 1) * bytes * sharing / network->bandwidth;
 }

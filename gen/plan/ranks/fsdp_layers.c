@@ -338,7 +338,7 @@ static int sums_after(const struct program *program, const struct use_list *list
   return sums;
 }
 
-/* Gradients of a unit go where those of the one before it in that slot were, once these have left. */
+/* Gradients of a unit take the memory of the one before it in that slot, after these are sent. */
 static void add_settled(struct program *program, const struct use_list *list) {
   for (int i = 0; i < list->count; i++) {
     const struct use *use = &list->items[i];

@@ -17,21 +17,21 @@ static void set_loops(struct schedule *schedule) {
  * the first one: each then holds as many micro-batches as that one. */
 static void set_deferring_loops(struct schedule *schedule) {
   const int64_t all = schedule->micro_batches, most = schedule->ahead[0];
-  const struct schedule_number none = {0}, ahead = {.ahead = 1}, every = {.constant = all}, held = {.constant = most};
+  const struct schedule_number none = {0}, ahead = {.ahead = 1}, every = {.constant = all}, window = {.constant = most};
   const struct schedule_number back = {.constant = all, .ahead = 1};
   schedule->loops[0] = (struct schedule_loop){
       .first = none, .end = ahead, .actions = {{ACTION_FORWARD, none}}, .n_actions = 1, .waits = !schedule->starts};
   schedule->loops[1] = (struct schedule_loop){
-      .first = ahead, .end = held, .actions = {{ACTION_FORWARD, none}, {ACTION_BACKWARD, ahead}}, .n_actions = 2};
+      .first = ahead, .end = window, .actions = {{ACTION_FORWARD, none}, {ACTION_BACKWARD, ahead}}, .n_actions = 2};
   schedule->loops[2] =
-      (struct schedule_loop){.first = held,
+      (struct schedule_loop){.first = window,
                              .end = every,
-                             .actions = {{ACTION_FORWARD, none}, {ACTION_BACKWARD, ahead}, {ACTION_DEFERRED, held}},
+                             .actions = {{ACTION_FORWARD, none}, {ACTION_BACKWARD, ahead}, {ACTION_DEFERRED, window}},
                              .n_actions = 3};
   schedule->loops[3] = (struct schedule_loop){
-      .first = every, .end = back, .actions = {{ACTION_BACKWARD, ahead}, {ACTION_DEFERRED, held}}, .n_actions = 2};
+      .first = every, .end = back, .actions = {{ACTION_BACKWARD, ahead}, {ACTION_DEFERRED, window}}, .n_actions = 2};
   schedule->loops[4] = (struct schedule_loop){
-      .first = back, .end = {.constant = all + most}, .actions = {{ACTION_DEFERRED, held}}, .n_actions = 1};
+      .first = back, .end = {.constant = all + most}, .actions = {{ACTION_DEFERRED, window}}, .n_actions = 1};
   schedule->n_loops = 5;
 }
 
@@ -58,21 +58,21 @@ struct schedule schedule_of(struct arena *arena, enum pp_schedule kind, int64_t 
 }
 
 struct counting {
-  int64_t *held, *slots;  /* by stage: of how many micro-batches now, at most */
-  enum stage_action last; /* after which it keeps nothing of one */
+  int64_t *in_flight, *slots; /* by stage: micro-batches in flight now, and at most */
+  enum stage_action last;     /* after which it keeps nothing of one */
 };
 
 static void count(void *context, enum stage_action kind, struct stage_work work) {
   struct counting *counting = context;
-  if (kind == ACTION_FORWARD) counting->held[work.stage]++;
-  if (kind == counting->last) counting->held[work.stage]--;
-  if (counting->held[work.stage] > counting->slots[work.stage])
-    counting->slots[work.stage] = counting->held[work.stage];
+  if (kind == ACTION_FORWARD) counting->in_flight[work.stage]++;
+  if (kind == counting->last) counting->in_flight[work.stage]--;
+  if (counting->in_flight[work.stage] > counting->slots[work.stage])
+    counting->slots[work.stage] = counting->in_flight[work.stage];
 }
 
 int64_t *schedule_slots(struct arena *arena, const struct schedule *schedule) {
   const size_t stages = (size_t)(schedule->ranks * schedule->chunks);
-  struct counting counting = {.held = arena_alloc(arena, stages * sizeof *counting.held),
+  struct counting counting = {.in_flight = arena_alloc(arena, stages * sizeof *counting.in_flight),
                               .slots = arena_alloc(arena, stages * sizeof *counting.slots),
                               .last = schedule->defers ? ACTION_DEFERRED : ACTION_BACKWARD};
   for (int64_t k = 0; k < schedule->ranks; k++) schedule_follow(schedule, k, count, &counting);

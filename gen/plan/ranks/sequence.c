@@ -9,7 +9,7 @@
 #include "gen/program/sharding.h"
 #include "gen/program/target.h"
 
-/* A collective in flight, and the statements that have begun since. */
+/* A collective in flight, and the statements that have started since. */
 struct open {
   int collective; /* by its position among those in sequence */
   const char *first, *last;
@@ -219,10 +219,10 @@ static void visit_function(struct sequence *sequence, const struct function *fun
     int count = step->callee != NULL ? call->count : 1;
     for (int k = 0; k < count; k++) {
       int iteration = count > 1 && call->forward != NULL ? count - 1 - k : k;
-      bool holds = step->used != NULL && gathers;
-      if (holds) await_gathers(sequence);
+      bool gathers_here = step->used != NULL && gathers;
+      if (gathers_here) await_gathers(sequence);
       if (step->reduced != NULL && step->reduced[iteration] > 0) await_sums(sequence, step->reduced[iteration]);
-      if (holds && step->begins[iteration] >= 0) begin_gathers(sequence, step->begins[iteration]);
+      if (gathers_here && step->begins[iteration] >= 0) begin_gathers(sequence, step->begins[iteration]);
       bool within = step->callee != NULL && count == 1 && (step->used == NULL || function_sends(step->callee));
       if (within) {
         visit_function(sequence, step->callee);

@@ -24,8 +24,8 @@ void tree_losses(struct program *program);
 /* Sums that begin with a bucket, one after the other, and are waited for together. */
 int tree_sums(const struct program *program);
 
-/* The collectives of a bucket of gradients that goes to other ranks as soon as it is complete, one along each axis, in
- * `list`; how many. */
+/* The collectives of a bucket of gradients that is sent to other ranks as soon as it is complete, one along each axis,
+ * in `list`; how many. */
 int tree_bucket(const struct program *program, int bucket, struct collective *list);
 
 /* The plan's line about it: what the order costs; "" without one. */

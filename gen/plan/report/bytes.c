@@ -85,7 +85,7 @@ static int64_t micro_batches_held(const struct program *program) {
   return program->ranks.pipeline.stages > 0 ? program->ranks.pipeline.max_slots : 1;
 }
 
-/* What goes into it and what comes of it. */
+/* Its inputs and its outputs. */
 static int64_t sample_bytes(const struct program *program) {
   const struct region *entry = program->graph->entry;
   const struct value_list results = step_results(program);

@@ -1,4 +1,4 @@
-/* Bytes: what the arena of a program holds, by what it is for. */
+/* Bytes: the contents of a program's arena, by purpose. */
 #ifndef ACCEL_PLAN_REPORT_BYTES_H
 #define ACCEL_PLAN_REPORT_BYTES_H
 

@@ -1,4 +1,4 @@
-/* Stages: what each stage of a pipeline holds and how long it waits, as accel-gen plan reports it. */
+/* Stages: the memory of each stage of a pipeline and how long it waits, as accel-gen plan reports it. */
 #ifndef ACCEL_PLAN_REPORT_STAGES_H
 #define ACCEL_PLAN_REPORT_STAGES_H
 

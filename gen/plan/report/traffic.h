@@ -6,7 +6,7 @@
 
 #include "gen/program/program.h"
 
-/* A line of the plan's figures, and one of what goes over each axis where there are several. */
+/* A line of the plan's figures, and one of the bytes over each axis where there are several. */
 const char *traffic_summary(const struct program *program);
 
 /* A line for each collective of a step, in order, and one for those that come again; "" with one rank. */
