@@ -137,10 +137,7 @@ static struct jinja_value rank_axes_value(const struct program *program) {
 
 /* The member of the arena that ranks add up from where it is; "": none. */
 static const char *summed_member(const struct program *program) {
-  const struct job *job = program->job;
-  bool sends = program->ranks.n_buckets > 0 && program->target->ranks.shared_memory &&
-               (!job_has_tree(job) || program->ranks.tree.by_buckets);
-  if (!sends || job->parallelism.wire != PRECISION_NO) return "";
+  if (!sums_in_arena(program)) return "";
   return shard_has_own_gradients(program) ? "whole_gradients" : "all_gradients";
 }
 

@@ -19,6 +19,12 @@ int64_t all_gradients(const struct program *program) {
   return weights_type(program->gradients)->bytes / dtype_size(DTYPE_FLOAT32);
 }
 
+bool sums_in_arena(const struct program *program) {
+  const struct job *job = program->job;
+  const bool begins = program->ranks.n_buckets > 0 && (!job_has_tree(job) || program->ranks.tree.by_buckets);
+  return begins && program->target->ranks.shared_memory && job->parallelism.wire == PRECISION_NO;
+}
+
 bool is_within_machine(const struct job *job, enum axis axis) {
   int64_t each = job->devices.ranks / job->devices.nodes, stride = job_axis_stride(job, axis);
   return job->parallelism.axes[axis] <= (each / stride < 1 ? 1 : each / stride);

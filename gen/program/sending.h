@@ -13,6 +13,9 @@ const char *sending_name(const struct program *program, const struct function *f
 /* Elements of the memory of all gradients, padding included. */
 int64_t all_gradients(const struct program *program);
 
+/* Whether ranks of a machine read gradients of each other where these are in the arena, and copy none. */
+bool sums_in_arena(const struct program *program);
+
 /* Whether all ranks of each group along an axis are on one machine. */
 bool is_within_machine(const struct job *job, enum axis axis);
 

@@ -10,6 +10,7 @@ import unittest
 
 from ranks import MPI, Ranks, job_of
 from harness import STEADY  # tests/program; isort: skip
+from rotation import todays  # tests/program; isort: skip
 
 MIB = 1 << 20
 LAYERS = 24
@@ -23,6 +24,8 @@ open("peak." + os.environ["OMPI_COMM_WORLD_RANK"], "w").write(str(usage.ru_maxrs
 sys.exit(os.waitstatus_to_exitcode(status))
 """
 NAMES = 2048 * 12  # bytes that a layer's names take in the lists of tensors, of which the plan says nothing: tests/program/test_figures.py
+# Schedules x what ranks of a stage shard x with tensors, which they divide too: two of them a day.
+SHARDED = [(schedule, zero_stage, mesh) for mesh in ({}, {"tp": 2}) for zero_stage in (1, 2, 3) for schedule in ("1f1b", "interleaved", "zero_bubble")]
 # What a stage has is in many parts of the arena, each of which ends with a page: here none of 2 MiB (PR_SET_THP_DISABLE).
 SMALL_PAGES = "import ctypes; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)"
 
@@ -62,29 +65,44 @@ class Memory(unittest.TestCase):
         """Of which ranks have shards."""
         self.check(self.constants(1, tp=2, zero_stage=2), {"tp": 2, "zero_stage": 2})
 
-    def stages(self, ranks, layers, batch, micro_batches, **mesh):
+    def stages(self, stages, layers, batch, micro_batches, width=96, **mesh):
         """The trainer of a pipeline, and the bytes that the plan says of each of its ranks."""
-        config = {"n_layer": layers, "n_head": 2, "n_embd": 96, "vocab_size": 256, "block_size": 32}
-        trainer = Ranks(ranks, job_of(ranks, batch, 2, config=config, parallelism={"pp": ranks, **mesh},
+        config = {"n_layer": layers, "n_head": 2, "n_embd": width, "vocab_size": 256, "block_size": 32}
+        tensors = mesh.get("tp", 1)
+        ranks = stages * tensors * mesh.get("dp_shard", 1)
+        trainer = Ranks(ranks, job_of(ranks, batch, 2, config=config, parallelism={"pp": stages, **mesh},
                                       accumulation={"num_steps": micro_batches, "sync_with_dataloader": False}))
         trainer.build(CFLAGS=STEADY)
-        stages = trainer.plan()["pipeline"]["stages"]
-        return trainer, [sum(stage[name] for name in ("weights", "gradients", "optimizer", "activations")) for stage in stages]
+        planned = [sum(stage[name] for name in ("weights", "gradients", "optimizer", "activations", "shared"))
+                   for stage in trainer.plan()["pipeline"]["stages"]]
+        return trainer, [planned[rank // tensors % stages] for rank in range(ranks)]
 
     def test_peak_of_stages(self):
         """Which keep activations of 4, 3, 2 and 1 micro-batches."""
-        self.check_stages(self.stages(4, 4, 8, 5), self.stages(4, 2 * LAYERS, 8, 5), 2 * LAYERS - 4)
+        self.check_stages(self.stages(4, 4, 8, 5), self.stages(4, 2 * LAYERS, 8, 5), (2 * LAYERS - 4) // 4)
 
     def test_peak_of_chunks(self):
         """Two stages on each rank, of 3 and 1 micro-batches on the last one."""
         self.check_stages(*(self.stages(2, 4 * each, 8, 4, pp_schedule="interleaved", megatron={"num_layers_per_virtual_pipeline_stage": each})
-                            for each in (1, 8)), 28)
+                            for each in (1, 8)), 14)
+
+    def test_peak_of_sharded_stages(self):
+        """Whose ranks along dp_shard have parts of states, gradients or weights."""
+        for schedule, zero_stage, mesh in todays(SHARDED, len(SHARDED) // 2):
+            names = 2 if "tp" in mesh else 1  # of wholes and of parts
+            mesh = {"dp_shard": 2, "zero_stage": zero_stage, "pp_schedule": schedule, **mesh}
+            with self.subTest(**mesh):
+                if schedule == "interleaved":
+                    self.check_stages(*(self.stages(2, 4 * each, 2, 4, 128, megatron={"num_layers_per_virtual_pipeline_stage": each}, **mesh)
+                                        for each in (1, 8)), names * 14)
+                else:
+                    self.check_stages(*(self.stages(2, layers, 2, 4, 128, **mesh) for layers in (8, 2 * LAYERS)), names * (LAYERS - 4))
 
     def check_stages(self, smaller, larger, layers):
-        """A pipeline, and one of so many layers more. Rank 0 saves, so it has all weights in the end."""
+        """A pipeline, and one of so many layers more on each rank. Rank 0 saves, so it has all weights in the end."""
         (few, little), (many, much) = smaller, larger
         constants = [min(peaks) - bytes for *peaks, bytes in zip(*(self.peaks(few, SMALL_PAGES) for _ in range(2)), little, strict=True)]
-        most = [0.01 * bytes + NAMES * layers // few.ranks for bytes in much]
+        most = [0.01 * bytes + NAMES * layers for bytes in much]
         taken = [float("inf")] * few.ranks
         for _ in range(RUNS):
             taken = [min(pair) for pair in zip(taken, map(operator.sub, self.peaks(many, SMALL_PAGES), constants), strict=True)]

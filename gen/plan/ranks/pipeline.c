@@ -8,6 +8,7 @@
 #include "gen/plan/ranks/pipeline_schedule.h"
 #include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/shard.h"
+#include "gen/plan/ranks/stage_bytes.h"
 #include "gen/plan/ranks/stage_traffic.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/program/sending.h"
@@ -252,31 +253,11 @@ static void add(struct program *program, enum collective_kind kind, enum axis ax
   ARENA_PUSH(program->arena, program->ranks.collectives, collective);
 }
 
-/* Elements of gradients that are added up along an axis, of the rank that has most. */
-static int64_t most_elements(const struct program *program, enum axis axis) {
+/* Elements of gradients, or of a rank's parts of them, that are added up along an axis, of the rank that has most. */
+static int64_t most_elements(const struct program *program, enum axis axis, bool parts) {
   int64_t most = 0;
   for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
-    int64_t count = 0;
-    for (int i = 0; i < program->ranks.pipeline.ranges.count; i++) {
-      const struct stage_range *range = &program->ranks.pipeline.ranges.items[i];
-      const bool own = range->stage == k && range->gradient >= 0;
-      if (own && axes_have(summed_along(program, range->weight->parameter), axis)) count += range->end - range->first;
-    }
-    if (count > most) most = count;
-  }
-  return most;
-}
-
-/* The same of a rank's parts of them. */
-static int64_t most_own_elements(const struct program *program, enum axis axis) {
-  int64_t most = 0;
-  for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
-    int64_t count = 0;
-    for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
-      const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
-      const bool own = range->stage == k && axes_have(summed_along(program, range->weight->parameter), axis);
-      if (own) count += shard_last(program, range);
-    }
+    const int64_t count = parts ? stage_own_elements(program, k, axis) : stage_summed_elements(program, k, axis);
     if (count > most) most = count;
   }
   return most;
@@ -314,8 +295,7 @@ static void add_gradients(struct program *program) {
   for (int i = 0; i < axes.count; i++) {
     const enum collective_kind kind = summing_collective(program, axes.items[i]);
     if (kind != COLLECTIVE_REDUCE_SCATTER) {
-      const int64_t count =
-          scattered ? most_own_elements(program, axes.items[i]) : most_elements(program, axes.items[i]);
+      const int64_t count = most_elements(program, axes.items[i], scattered);
       add(program, kind, axes.items[i], what, count, wire_width(program->job), 1);
       continue;
     }

@@ -2,6 +2,7 @@
 
 #include "gen/base/quantity.h"
 #include "gen/plan/ranks/collectives.h"
+#include "gen/plan/ranks/stage_bytes.h"
 #include "gen/program/sending.h"
 #include "gen/program/sharding.h"
 #include "gen/program/target.h"
@@ -17,14 +18,19 @@ static void add_sums(const struct program *program, struct shared_bytes *bytes, 
   bytes->touched += (in_arena ? 1 : 2) * (whole / ranks * (ranks - 1));
 }
 
+static bool has_stages(const struct program *program) {
+  return program->ranks.pipeline.stages > 0;
+}
+
 /* Gathers: a rank's shard in its own memory, the others' in theirs. Sharded weights are read where they are.
  */
-static void add_gathers(const struct program *program, struct shared_bytes *bytes, int64_t whole) {
-  int64_t ranks = ranks_along(program, program->mesh.shards);
+static void add_gathers(const struct program *program, int rank, struct shared_bytes *bytes) {
+  int64_t ranks = ranks_along(program, program->mesh.shards), size = dtype_size(DTYPE_FLOAT32);
+  int64_t whole = has_stages(program) ? stage_elements(program, rank) * size : weights_type(program->weights)->bytes;
   bool sharded = weights_are_split(program);
   if (!is_within_machine(program->job, program->mesh.shards)) return;
   bytes->own += sharded ? 0 : whole / ranks;
-  bytes->touched += sharded ? (ranks - 1) * program->ranks.own_elements * dtype_size(DTYPE_FLOAT32) : whole;
+  bytes->touched += sharded ? (ranks - 1) * stage_own_elements(program, rank, AXES) * size : whole;
 }
 
 /* Bytes of buckets of gradients whose sums begin with an axis. */
@@ -38,14 +44,11 @@ static int64_t bytes_from(const struct program *program, enum axis axis) {
 }
 
 /* Bytes of what is added up along an axis after others: of a rank's parts, where sums are split. */
-static int64_t bytes_after(const struct program *program, enum axis axis) {
+static int64_t bytes_after(const struct program *program, int rank, enum axis axis) {
   int64_t bytes = 0;
-  for (int i = 0; i < program->optimizer.flat_ranges.count && is_sharded(program); i++) {
-    const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
-    if (axes_have(summed_along(program, range->weight->parameter), axis))
-      bytes += shard_last(program, range) * dtype_size(DTYPE_FLOAT32);
-  }
-  for (int i = 0; i < program->ranks.collectives.count && !is_sharded(program); i++) {
+  if (is_sharded(program)) return stage_own_elements(program, rank, axis) * dtype_size(DTYPE_FLOAT32);
+  if (has_stages(program)) return stage_summed_elements(program, rank, axis) * wire_width(program->job);
+  for (int i = 0; i < program->ranks.collectives.count; i++) {
     const struct collective *c = &program->ranks.collectives.items[i];
     if (c->after != NULL && axes_have(c->then, axis)) bytes += c->count * c->width;
   }
@@ -53,31 +56,43 @@ static int64_t bytes_after(const struct program *program, enum axis axis) {
 }
 
 /* Bytes of what is added up along the first axis. */
-static int64_t first_bytes(const struct program *program, enum axis axis) {
+static int64_t first_bytes(const struct program *program, int rank, enum axis axis) {
   const int64_t gradients = weights_type(program->gradients)->bytes / dtype_size(DTYPE_FLOAT32);
+  if (has_stages(program) && shard_adds_up(program)) return stage_held_bytes(program, program->gradients, rank);
+  if (has_stages(program)) return stage_summed_elements(program, rank, axis) * wire_width(program->job);
   if (program->job->parallelism.local_steps > 0) return weights_type(program->weights)->bytes;
   if (program->mesh.axes[axis].divides == DIVIDES_EXPERTS) return bytes_from(program, axis);
   return gradients * wire_width(program->job);
 }
 
-struct shared_bytes shared_bytes(const struct program *program) {
-  const struct job *job = program->job;
+static void add_rank(struct shared_bytes *bytes, const struct program *program, int rank) {
   const struct axes axes = summed_along(program, NULL);
   const struct compression *compression = &program->ranks.compression;
+  if (is_sharded(program)) add_gathers(program, rank, bytes);
+  if (axes.count == 0 || (job_has_tree(program->job) && !program->ranks.tree.by_buckets)) return;
+  add_sums(program, bytes, axes.items[0], first_bytes(program, rank, axes.items[0]), sums_in_arena(program));
+  for (int i = 1; i < axes.count && !job_has_tree(program->job); i++)
+    add_sums(program, bytes, axes.items[i], bytes_after(program, rank, axes.items[i]), false);
+  add_sums(program, bytes, axes.items[0], (compression->left + compression->right) * dtype_size(DTYPE_FLOAT32), false);
+}
+
+struct shared_bytes shared_bytes(const struct program *program, int rank) {
   struct shared_bytes bytes = {0};
-  if (program->ranks.collectives.count == 0 || !program->target->ranks.shared_memory) return bytes;
-  if (is_sharded(program)) add_gathers(program, &bytes, weights_type(program->weights)->bytes);
-  if (axes.count == 0 || (job_has_tree(job) && !program->ranks.tree.by_buckets)) return bytes;
-  const bool in_arena = is_sharded(program) || (job->parallelism.wire == PRECISION_NO && program->ranks.n_buckets > 0);
-  add_sums(program, &bytes, axes.items[0], first_bytes(program, axes.items[0]), in_arena);
-  for (int i = 1; i < axes.count && !job_has_tree(job); i++)
-    add_sums(program, &bytes, axes.items[i], bytes_after(program, axes.items[i]), false);
-  add_sums(program, &bytes, axes.items[0], (compression->left + compression->right) * dtype_size(DTYPE_FLOAT32), false);
+  if (program->ranks.collectives.count > 0 && program->target->ranks.shared_memory) add_rank(&bytes, program, rank);
   return bytes;
 }
 
+struct shared_bytes most_shared_bytes(const struct program *program) {
+  struct shared_bytes most = shared_bytes(program, 0);
+  for (int k = 1; k < program->ranks.pipeline.ranks; k++) {
+    const struct shared_bytes bytes = shared_bytes(program, k);
+    if (bytes.touched > most.touched) most = bytes;
+  }
+  return most;
+}
+
 const char *sharing_text(const struct program *program) {
-  struct shared_bytes bytes = shared_bytes(program);
+  struct shared_bytes bytes = most_shared_bytes(program);
   if (program->ranks.collectives.count == 0 || !program->target->ranks.shared_memory) return "";
   if (bytes.own == 0) return "process   outside the arena: libraries and MPI, some 30 MiB\n";
   return arena_printf(

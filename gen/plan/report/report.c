@@ -182,7 +182,7 @@ const char *report_json(const struct program *program, json_t *predicted, json_t
                                   (json_int_t)program->figures.own_elements, "ranks",
                                   (json_int_t)ranks_along(program, split_axis(program))));
   if (root != NULL && program->ranks.pipeline.stages > 0) json_object_set_new(root, "pipeline", stages_json(program));
-  struct shared_bytes shared = shared_bytes(program);
+  struct shared_bytes shared = most_shared_bytes(program);
   if (root != NULL && program->ranks.collectives.count > 0) {
     json_object_set_new(root, "collectives", traffic_json(program));
     json_object_set_new(root, "shared_bytes",
