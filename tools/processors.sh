@@ -2,7 +2,7 @@
 # What depends on the processor, tried for processors that this machine may not have: the runtime's loops and emitted
 # programs are compiled for each by gcc and clang, and programs run on this processor where it has the instructions, under
 # qemu's model of the processor where qemu has them (it has no AVX-512), and train as the one made for this machine does.
-# oneDNN is told to be for each processor that this one can stand for (ONEDNN_MAX_CPU_ISA).
+# oneDNN is configured for each processor that this one can stand for (ONEDNN_MAX_CPU_ISA).
 #
 # usage: sh tools/processors.sh [--fast]
 #   --fast  the loops for each processor and each program by one compiler, the loops by the other one with another SEED, and

@@ -13,7 +13,7 @@ struct config {
   bool attend[4];
   int layers_per_block, norm_num_groups, attention_head_dim;
   double norm_eps;
-  int num_class_embeds; /* classes that the image is told to be of; 0: of none */
+  int num_class_embeds; /* classes that the image belongs to; 0: none */
   int num_train_timesteps;
   double beta_start, beta_end;
 };

@@ -4,7 +4,7 @@ safetensors, against what the disk writes and reads, all in one run and one fold
 FOLDER=DIR: where to work and what is measured; its trainer is built once. ROUNDS=N: saves and resumes of each kind, 2 by default.
 Seconds are medians. Their files are synced after each save, as ours are; saves without a sync stand apart.
 
-Nothing is deleted before the end, and every write goes where nothing was: on a disk that is told of what is deleted, blocks that were
+Nothing is deleted before the end, and every write goes where nothing was: on a disk that is notified of deletions, blocks that were
 just freed are several times as fast as fresh ones, and whoever came second would win. So it takes 20 GB of disk for a while."""
 
 import json
@@ -118,32 +118,32 @@ def until(trainer, project, wanted, *flags):
     """Runs a trainer until a line of its metrics is `wanted`, and ends it there. Its lines by step."""
     metrics = project / "metrics.jsonl"
     metrics.unlink(missing_ok=True)
-    told = {}
+    lines = {}
     process = subprocess.Popen([trainer.folder / "trainer", "--project-dir", project, *flags], cwd=trainer.folder,
                                stdout=subprocess.DEVNULL)
     try:
-        while process.poll() is None and not any(map(wanted, told.values())):
+        while process.poll() is None and not any(map(wanted, lines.values())):
             time.sleep(0.02)
             text = metrics.read_text() if metrics.exists() else ""
-            told = {line["step"]: line for line in map(json.loads, text[:text.rfind("\n") + 1].splitlines())}
+            lines = {line["step"]: line for line in map(json.loads, text[:text.rfind("\n") + 1].splitlines())}
     finally:
         process.kill()
         process.wait()
-    return told
+    return lines
 
 
 def save(project):
     """The seconds for which a save that steps wait for keeps them waiting: those of the save."""
-    told = until(build(False), project, lambda line: "save_stall_ms" in line)
-    return note(max(told.values(), key=lambda line: line["step"])["save_stall_ms"] / 1e3)
+    lines = until(build(False), project, lambda line: "save_stall_ms" in line)
+    return note(max(lines.values(), key=lambda line: line["step"])["save_stall_ms"] / 1e3)
 
 
 def stalls():
     """Seconds that saves in the background kept the steps waiting."""
     trainer = build(True)
     steps = trainer.job["checkpoint"]["every"] * (ROUNDS + 1) + 1
-    told = until(trainer, SCRATCH / "stalls", lambda line: line["step"] == steps)
-    return [note(line["save_stall_ms"] / 1e3) for line in told.values() if "save_stall_ms" in line]
+    lines = until(trainer, SCRATCH / "stalls", lambda line: line["step"] == steps)
+    return [note(line["save_stall_ms"] / 1e3) for line in lines.values() if "save_stall_ms" in line]
 
 
 def resume(project, cold):
@@ -152,8 +152,8 @@ def resume(project, cold):
     if cold:
         forget(last)
     step = json.loads((last / "random_states_0.json").read_text())["step"]
-    told = until(build(True), project, lambda line: line["step"] == step + 2, "--resume", last)
-    return note(told[step + 1]["start_to_first_step_s"]), told[step + 2]["step_ms"] / 1e3
+    lines = until(build(True), project, lambda line: line["step"] == step + 2, "--resume", last)
+    return note(lines[step + 1]["start_to_first_step_s"]), lines[step + 2]["step_ms"] / 1e3
 
 
 def peers():

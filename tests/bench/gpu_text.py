@@ -99,11 +99,11 @@ def codes_of(path):
             print(f"SKIPPED: there is no {name}")
             sys.exit(77)
     cubin = path.with_suffix(".cubin")
-    told = subprocess.run([tools["nvcc"], "-std=c++17", "-O3", "-arch=sm_90a", "-cubin", "-Xptxas", "-v", f"-I{TREE}/include", path, "-o",
+    output = subprocess.run([tools["nvcc"], "-std=c++17", "-O3", "-arch=sm_90a", "-cubin", "-Xptxas", "-v", f"-I{TREE}/include", path, "-o",
                            cubin], check=True, capture_output=True, text=True).stderr
     text = subprocess.run([tools["nvdisasm"], cubin], check=True, capture_output=True, text=True).stdout
     bodies = re.findall(r"\n\t\.section\t\.text\.([^\s,]+),(.*?)(?=\n\t\.section|\Z)", text, re.S)
-    usage = machine_code.usage(told)
+    usage = machine_code.usage(output)
     return {machine_code.plain(name): code_of(usage[machine_code.plain(name), "sm_90a"], body) for name, body in bodies}
 
 
@@ -131,7 +131,7 @@ def iterations(line):
 
 
 def count_calls(bodies, name, times, found):
-    """Adds to found[f] how often `times` calls of a function call f, directly and through others. Loops are told by indentation."""
+    """Adds to found[f] how often `times` calls of a function call f, directly and through others. Loops are recognized by indentation."""
     loops = []
     for line in bodies.get(name, "").split("\n"):
         indent = len(line) - len(line.lstrip())
@@ -150,7 +150,7 @@ def launches(body):
     found = []
     for kernel, grid, threads in re.findall(r"accel_launch\((?:device::)?(\w+(?:<[^>]*>)?), (dim3\([^)]*\)|[^,]+), (\d+),", body):
         extents = [int(n) for n in re.findall(r"\b\d+\b", grid)]
-        kernel = re.sub(r"<(?!\d+>).*", "", kernel)  # types are not told apart
+        kernel = re.sub(r"<(?!\d+>).*", "", kernel)  # types are not distinguished
         found.append((kernel, math.prod(extents) if extents else None, int(threads)))
     return found
 

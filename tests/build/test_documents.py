@@ -51,8 +51,8 @@ def passes():
     said = run("plan", TREE / "examples" / "jobs" / "tiny.yaml", "--dump", "?")
     wanted = re.search(r"the passes are (.*)", said.stderr)[1].split(", ")
     table = (TREE / "docs" / "architecture.md").read_text().split("| pass | what it does |\n|---|---|\n")[1].split("\n\n")[0]
-    told = re.findall(r"^\| (\w+) \|", table, re.M)
-    return [] if told == wanted else [f"told {told}", f"are {wanted}"]
+    listed = re.findall(r"^\| (\w+) \|", table, re.M)
+    return [] if listed == wanted else [f"listed {listed}", f"are {wanted}"]
 
 
 def main():

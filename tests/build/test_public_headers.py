@@ -72,7 +72,7 @@ __device__ inline void __nine(void) {
 
 
 def self_test():
-    """Functions are found, and those that lack a comment are told from the others."""
+    """Functions are found, and those that lack a comment are distinguished from the others."""
     yield [name for name, _ in declarations(HEADER)] == ["one", "two", "three", "four", "five", "eight"]
     yield list(bare(HEADER)) == ["two, line 10", "three, line 14", "five, line 22", "eight, line 27"]
 

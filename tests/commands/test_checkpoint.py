@@ -45,37 +45,37 @@ class Checkpoint(support.Folder):
         path.write_bytes(path.read_bytes()[:-1] + b"x")
         self.assertIn("optimizer.safetensors: its bytes have changed", self.checkpoint("verify", one, status=1))
 
-    def told(self, *words, status=0):
+    def report(self, *words, status=0):
         return json.loads(self.checkpoint(*words, "--json", status=status).split("accel-gen checkpoint: error")[0])
 
     def test_json(self):
         one = "runs/fake/checkpoints/checkpoint_1"
-        listed = self.told("list", "runs/fake")
+        listed = self.report("list", "runs/fake")
         self.assertEqual([entry["step"] for entry in listed["checkpoints"]], [5, 10, 15, 20])
         size = sum(path.stat().st_size for path in (self.folder / one).iterdir() if path.name != "manifest.json")
         self.assertEqual(listed["checkpoints"][1]["bytes"], size)
-        self.assertEqual(self.told("verify", one), {"path": one, "step": 10, "files": 8, "bytes": size})
-        files = {file["name"]: file for file in self.told("show", one)["files"]}
+        self.assertEqual(self.report("verify", one), {"path": one, "step": 10, "files": 8, "bytes": size})
+        files = {file["name"]: file for file in self.report("show", one)["files"]}
         self.assertEqual(files["model-00001-of-00002.safetensors"]["tensors"], [{"name": "bias", "dtype": "F32", "shape": [256]}])
-        self.assertEqual(self.told("merge", one, "-o", "m.safetensors"), {"output": "m.safetensors", "tensors": 2, "files": 2})
+        self.assertEqual(self.report("merge", one, "-o", "m.safetensors"), {"output": "m.safetensors", "tensors": 2, "files": 2})
         (self.folder / one / "job.json").write_text("{}")
-        self.assertIn("job.json: 2 bytes, but", self.told("verify", one, status=1)["error"])
+        self.assertIn("job.json: 2 bytes, but", self.report("verify", one, status=1)["error"])
         (self.folder / one / "manifest.json").write_bytes(b"")
-        self.assertIn("manifest.json: byte 0: not JSON: the file is empty", self.told("verify", one, status=1)["error"])
-        self.assertEqual(self.told("list", "runs/fake")["whole"], 3)
-        self.assertEqual(self.told("list", "none", status=1), {"checkpoints": [], "whole": 0})
+        self.assertIn("manifest.json: byte 0: not JSON: the file is empty", self.report("verify", one, status=1)["error"])
+        self.assertEqual(self.report("list", "runs/fake")["whole"], 3)
+        self.assertEqual(self.report("list", "none", status=1), {"checkpoints": [], "whole": 0})
 
     def test_diff(self):
         """Against NumPy on the same files; of one whole file against shards; of another job."""
         names = [f"runs/fake/checkpoints/checkpoint_{i}" for i in (1, 2)]
-        self.assertTrue(self.told("diff", names[0], names[0])["equal"])
-        told = self.told("diff", *names, status=1)
-        self.assertEqual((told["equal"], told["steps"], told["files"]), (False, [10, 15], []))
+        self.assertTrue(self.report("diff", names[0], names[0])["equal"])
+        report = self.report("diff", *names, status=1)
+        self.assertEqual((report["equal"], report["steps"], report["files"]), (False, [10, 15], []))
         tensors = [{}, {}]
         for name, found in zip(names, tensors, strict=True):
             for path in (self.folder / name).glob("*.safetensors"):
                 found.update(load_file(path))
-        different = {tensor["name"]: tensor for tensor in told["tensors"]["different"]}
+        different = {tensor["name"]: tensor for tensor in report["tensors"]["different"]}
         for name, a in tensors[0].items():
             b = tensors[1][name]
             if a.tobytes() == b.tobytes():
@@ -84,8 +84,8 @@ class Checkpoint(support.Folder):
             self.assertEqual(different[name]["elements"], a.size)
             self.assertEqual(different[name]["different"], (a != b).sum())
             self.assertEqual(different[name]["largest"], abs(a.astype(float) - b.astype(float)).max())
-        self.assertEqual(told["tensors"]["equal"], len(tensors[0]) - len(different))
-        values = {(value["file"], value["key"]): (value["a"], value["b"]) for value in told["values"]}
+        self.assertEqual(report["tensors"]["equal"], len(tensors[0]) - len(different))
+        values = {(value["file"], value["key"]): (value["a"], value["b"]) for value in report["values"]}
         self.assertEqual(values["sampler.json", "index"], (40, 60))
         self.assertEqual(values["scheduler.json", "last_epoch"], (10, 15))
         text = self.checkpoint("diff", *names, status=1)
@@ -95,13 +95,13 @@ class Checkpoint(support.Folder):
 
         done = self.train("--data", "corpus.txt", "--project-dir", "runs/whole", FAKE_SAVE_EVERY=10, FAKE_LR="0.5")
         self.assertEqual(done.returncode, 0, done.stderr)
-        told = self.told("diff", names[0], "runs/whole/checkpoints/checkpoint_0", status=1)
-        self.assertEqual((told["tensors"]["different"], told["files"]), ([], []))
-        self.assertEqual(told["values"], [{"file": "job.json", "key": "optimizer.lr", "a": "3.0", "b": "0.5"}])
+        report = self.report("diff", names[0], "runs/whole/checkpoints/checkpoint_0", status=1)
+        self.assertEqual((report["tensors"]["different"], report["files"]), ([], []))
+        self.assertEqual(report["values"], [{"file": "job.json", "key": "optimizer.lr", "a": "3.0", "b": "0.5"}])
         done = self.train("--data", "corpus.txt", "--project-dir", "runs/later", FAKE_SAVE_EVERY=10, FAKE_GENERATOR="accel-gen 0.2.0")
         self.assertEqual(done.returncode, 0, done.stderr)
-        told = self.told("diff", names[0], "runs/later/checkpoints/checkpoint_0", status=1)
-        self.assertEqual(told["values"], [{"file": "job.json", "key": "defaults", "a": "accel-gen 0.1.0", "b": "accel-gen 0.2.0"}])
+        report = self.report("diff", names[0], "runs/later/checkpoints/checkpoint_0", status=1)
+        self.assertEqual(report["values"], [{"file": "job.json", "key": "defaults", "a": "accel-gen 0.1.0", "b": "accel-gen 0.2.0"}])
         path = self.folder / names[0] / "model-00001-of-00002.safetensors"
         path.write_bytes(path.read_bytes()[:-1])
         self.assertIn("1-of-00002.safetensors: ", self.checkpoint("diff", *names, status=1))

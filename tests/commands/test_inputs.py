@@ -26,7 +26,7 @@ hooks: {source: hooks.c, on_start: on_start}
 failed = 0
 
 
-def tell(name, problem):
+def report(name, problem):
     global failed
     failed += problem is not None
     print(f"ok {name}" if problem is None else f"not ok {name}: {problem}".replace("\n", "\n#   "))
@@ -78,7 +78,7 @@ def refused(name, file, what, *words, aliases=True):
             problem = f"status {done.returncode}, no '{wanted.strip()}' in:\n{done.stderr}"
         elif everything() != before:
             problem = f"files that differ: {[str(p) for p, text in everything().items() if before.get(p) != text]}"
-        tell(f"{name}, as {out}", problem)
+        report(f"{name}, as {out}", problem)
     for link in names[1:]:
         (WORK / link).unlink()
 
@@ -116,10 +116,10 @@ for name, what, words in [("eval.tok.partial", "one of the files", ["data", "NAM
     (WORK / name).unlink()
 
 done = run("job.yaml", "-o", "trainer.c", "--manifest")
-tell("generate", done.stderr if done.returncode != 0 else None)
+report("generate", done.stderr if done.returncode != 0 else None)
 refused("audit over its program", "trainer.c", "the program", "audit", "trainer.c", "-o", "OUT")
 refused("regeneration over the model", "model.c", "the program's model", "audit", "--regenerate", "trainer.manifest.json", "-o",
         "OUT")
 done = run("job.yaml", "-o", "trainer.c", "--manifest")
-tell("an older program and its manifest are no inputs", done.stderr if done.returncode != 0 else None)
+report("an older program and its manifest are no inputs", done.stderr if done.returncode != 0 else None)
 sys.exit(failed > 0)

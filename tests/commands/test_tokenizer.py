@@ -81,10 +81,10 @@ class Families(Folder):
         for family in FAMILIES:
             with self.subTest(family=family):
                 tokenizer = train(family, text)
-                told = json.loads(tokenizer.to_str())
+                definition = json.loads(tokenizer.to_str())
                 if family == "gpt2":  # as older versions wrote them
-                    told["model"]["merges"] = [" ".join(merge) for merge in told["model"]["merges"]]
-                (self.folder / "tokenizer.json").write_text(json.dumps(told))
+                    definition["model"]["merges"] = [" ".join(merge) for merge in definition["model"]["merges"]]
+                (self.folder / "tokenizer.json").write_text(json.dumps(definition))
                 texts = [random_text(rng, known, text) for _ in range(150)] + [text[:20000]]
                 names = [f"{i}.txt" for i in range(len(texts))]
                 for name, one in zip(names, texts):
@@ -114,26 +114,26 @@ class Text(Folder):
         (self.folder / "tokenizer.json").write_text(tokenizer.to_str())
         for _ in range(2):
             one = random_text(rng, known, text) + "<|end|>é"
-            told = self.run_text("encode", one.encode())
+            result = self.run_text("encode", one.encode())
             wanted = tokenizer.encode(one, add_special_tokens=False).ids
-            self.assertEqual([int(word) for word in told.stdout.split()], wanted, told.stderr)
+            self.assertEqual([int(word) for word in result.stdout.split()], wanted, result.stderr)
             self.decodes(tokenizer, wanted)
         # Of tokens of single bytes the library decodes a run as a whole, or not at all.
         others = [token for text, token in tokenizer.get_vocab().items() if not text.startswith("<0x")]
         self.decodes(tokenizer, rng.choices(others, k=300))
 
     def decodes(self, tokenizer, tokens):
-        told = self.run_text("decode", " ".join(map(str, tokens)).encode())
-        self.assertEqual(told.returncode, 0, told.stderr)
+        result = self.run_text("decode", " ".join(map(str, tokens)).encode())
+        self.assertEqual(result.returncode, 0, result.stderr)
         wanted = tokenizer.decode(tokens, skip_special_tokens=False) + "\n"
-        self.assertEqual(*(re.sub("\ufffd+", "\ufffd", one) for one in (told.stdout.decode(errors="replace"), wanted)))
+        self.assertEqual(*(re.sub("\ufffd+", "\ufffd", one) for one in (result.stdout.decode(errors="replace"), wanted)))
 
     def test_refusals(self):
         (self.folder / "tokenizer.json").write_text(train("gpt2", corpus()).to_str())
         for text, message in ((b"7 x", "separated by white space"), (b"5000000", "no token has the number 5000000")):
-            told = self.run_text("decode", text)
-            self.assertEqual(told.returncode, 1)
-            self.assertIn(message, told.stderr.decode())
+            result = self.run_text("decode", text)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(message, result.stderr.decode())
 
 
 class Refusals(Folder):

@@ -127,13 +127,13 @@ def clip(text, size):
     pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(CLIP), "removed", invert=True), BYTES(add_prefix_space=False)])
     made = tokenizer_of(models.BPE(end_of_word_suffix="</w>"), normalizer, pre_tokenizer)
     trained_bpe(made, text, size, end_of_word_suffix="</w>")
-    told = json.loads(made.to_str())
-    vocabulary = told["model"]["vocab"]
+    definition = json.loads(made.to_str())
+    vocabulary = definition["model"]["vocab"]
     for character in BYTES.alphabet():
         vocabulary.setdefault(character + "</w>", len(vocabulary))
-    told["model"]["unk_token"] = "<|end|>"
-    told["decoder"] = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
-    tokenizer = Tokenizer.from_str(json.dumps(told))
+    definition["model"]["unk_token"] = "<|end|>"
+    definition["decoder"] = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+    tokenizer = Tokenizer.from_str(json.dumps(definition))
     tokenizer.add_special_tokens([AddedToken("<|startoftext|>", normalized=True)])
     return tokenizer
 
@@ -149,9 +149,9 @@ def of_characters(normalizer, pre_tokenizer, fuses=True, falls_back=True):
         model = models.BPE(unk_token="<unk>", fuse_unk=fuses, byte_fallback=falls_back)
         tokenizer = tokenizer_of(model, normalizer, pre_tokenizer, fallback_decoder())
         trained_bpe(tokenizer, text.replace("q", ""), size + 300, special, bytes_too=False, limit_alphabet=150)
-        told = json.loads(tokenizer.to_str())
-        told["added_tokens"] = told["added_tokens"][:3]
-        return Tokenizer.from_str(json.dumps(told))
+        definition = json.loads(tokenizer.to_str())
+        definition["added_tokens"] = definition["added_tokens"][:3]
+        return Tokenizer.from_str(json.dumps(definition))
     return make
 
 
@@ -173,10 +173,10 @@ def unigram(normalizer, pre_tokenizer, falls_back=False):
         special = ["<pad>", "<unk>", "</s>", "<|end|>", *(f"<0x{byte:02X}>" for byte in range(256) if falls_back)]
         trainer = trainers.UnigramTrainer(vocab_size=size + len(special), special_tokens=special, unk_token="<unk>", show_progress=False)
         tokenizer.train_from_iterator(text.split("\n"), trainer)
-        told = json.loads(tokenizer.to_str())
-        told["model"]["byte_fallback"] = falls_back
-        told["added_tokens"] = told["added_tokens"][:4]
-        tokenizer = Tokenizer.from_str(json.dumps(told))
+        definition = json.loads(tokenizer.to_str())
+        definition["model"]["byte_fallback"] = falls_back
+        definition["added_tokens"] = definition["added_tokens"][:4]
+        tokenizer = Tokenizer.from_str(json.dumps(definition))
         tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True)])
         return tokenizer
     return make

@@ -17,10 +17,10 @@ def plain(mangled):
     return mangled[match.end():end] + (f"<{width[1]}>" if width else "")
 
 
-def usage(told):
+def usage(output):
     """{(kernel, architecture): Usage} of what `-Xptxas -v` prints."""
     found = {}
-    for part in told.split("Compiling entry function '")[1:]:
+    for part in output.split("Compiling entry function '")[1:]:
         name, architecture = re.match(r"(\w+)' for '(\w+)'", part).groups()
         stored, loaded = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", part).groups()
         shared = re.search(r"(\d+) bytes smem", part)

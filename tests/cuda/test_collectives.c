@@ -268,15 +268,15 @@ static void test_collectives(void **state) {
 static void test_memory(void **state) {
   static const char *const machines[] = {"STANDIN_RDMA=0 STANDIN_FABRIC=0", "STANDIN_FABRIC=1",
                                          "STANDIN_FAIL=cuDeviceGetAttribute"};
-  const int good = 0, told = 1;
+  const int good = 0, exit_status = 1;
   (void)state;
   for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
     expect(in_ranks(sums, 8, machines[i], NULL), "", &good, 0);
-  expect(in_ranks(sums, 8, "STANDIN_HANDLES=0", NULL), "cuMemCreate of CUDA's driver", &told, 1);
+  expect(in_ranks(sums, 8, "STANDIN_HANDLES=0", NULL), "cuMemCreate of CUDA's driver", &exit_status, 1);
 }
 
 static void test_breaks(void **state) {
-  const int found = STANDIN_STATUS, told = 1;
+  const int found = STANDIN_STATUS, exit_status = 1;
   (void)state;
   expect(in_ranks(forgets_to_wait, 8, "", NULL), "without waiting for ncclAllReduce of stream 2 that", &found, 1);
   expect(in_ranks(leaves_a_capture_open, 8, "", NULL), "is not joined", &found, 1);
@@ -284,9 +284,9 @@ static void test_breaks(void **state) {
   expect(in_ranks(another_kind, 8, "", NULL), "of its group does ncclAll", &found, 1);
   expect(in_ranks(one_less, 8, "STANDIN_TIMEOUT=1", NULL), "did not come", &found, 1);
   expect(in_ranks(waits_for_error, 8, "STANDIN_ASYNC_ERROR=3", NULL), "rank 3: error: NCCL: unhandled system error",
-         &told, 1);
+         &exit_status, 1);
   expect(in_ranks(sums, 8, "STANDIN_FAIL=ncclAllReduce", NULL), "ncclAllReduce of NCCL: as the stand-in was asked",
-         &told, 1);
+         &exit_status, 1);
 }
 
 int main(void) {

@@ -87,8 +87,8 @@ def begins(name, words):
     return max((word for word in words if re.match(rf"{word}_(?:add_|bf16|f16|bfloat|float|\d)", name)), key=len, default=None)
 
 
-def spilling(told):
-    for (kernel, architecture), used in machine_code.usage(told).items():
+def spilling(output):
+    for (kernel, architecture), used in machine_code.usage(output).items():
         if used.spilled > SPILLS.get(begins(kernel, SPILLS), 0):
             yield f"{kernel} for {architecture} has {used.spilled} bytes of spills"
 

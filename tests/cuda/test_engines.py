@@ -1,4 +1,4 @@
-"""Graphs of attention and of convolutions before cuDNN itself, which needs no GPU to make plans for one whose properties it is told (from 9.11
+"""Graphs of attention and of convolutions before cuDNN itself, which needs no GPU to make plans for one whose properties it gets (from 9.11
 on): it has engines for them, and these fit the workspace of the program that accel-gen plans. Nothing is executed.
 SKIPPED without such a cuDNN. --all: every case on every GPU (ninja soak)."""
 

@@ -117,8 +117,8 @@ def check(kind, rounds, seed):
     chosen = [*cases.fixed(kind), *LARGE.get(kind, []), *(cases.fuzzed(kind, rng) for _ in range(rounds))]
     made = [cases.build(kind, arguments, f"{kind}_{i}", rng) for i, arguments in enumerate(chosen)]
     functions, text = load(kind, made)
-    told = [(arguments, case.check(function)) for arguments, case, function in zip(chosen, made, functions)]
-    wrong = [f"#   {arguments}: {message}" for arguments, message in told if message]
+    results = [(arguments, case.check(function)) for arguments, case, function in zip(chosen, made, functions)]
+    wrong = [f"#   {arguments}: {message}" for arguments, message in results if message]
     wrong += [f"#   {what}: {why}" for what, why in formatted(kit.laid_out(text)) if why]
     print(f"{'not ok' if wrong else 'ok'} {kind} ({len(made)} kernels)", *wrong, sep="\n", flush=True)
     return not wrong

@@ -80,9 +80,9 @@ class Profile(unittest.TestCase):
             self.assertEqual(len(rows[name]), 4 + (int(parts[name][0]) > 0) + (int(parts[name][1]) > 0), rows[name])
             self.assertEqual(rows[name][0], f"{len(re.findall(rf'accel_gpu_profile_part.part_{name}.;', source)):.1f}", rows[name])
         events = json.loads((trainer.folder / "traces" / "profile_0.json").read_text())["traceEvents"]
-        told = {event["args"]["part"]: event["args"]["flop"] for event in events if "part" in event.get("args", {})}
+        flop = {event["args"]["part"]: event["args"]["flop"] for event in events if "part" in event.get("args", {})}
         for name in matmuls:
-            self.assertEqual(told[name], int(parts[name][0]))
+            self.assertEqual(flop[name], int(parts[name][0]))
 
     def test_absent(self):
         trainer = HostTrainer(job(), [])

@@ -17,7 +17,7 @@ import test_training  # isort: skip
 from host import GENERATOR  # isort: skip
 
 import matrix  # isort: skip
-from compilers import tell, unused  # isort: skip
+from compilers import report, unused  # isort: skip
 from rotation import SEED, todays  # isort: skip
 
 
@@ -105,20 +105,20 @@ SUM = """__global__ void __launch_bounds__(1024) sum(float *x) {
 
 def main():
     found = dict(unused(ALONE, "void used(float *x);\nvoid alone(void);\nint main(void) {\n  used(0);\n}\n"))
-    failed = tell("the check", [("finds what nothing calls", None if found == {"uses its functions": "recurs, alone"} else str(found))])
+    failed = report("the check", [("finds what nothing calls", None if found == {"uses its functions": "recurs, alone"} else str(found))])
     found = [longest(before + "x" * 121 + after) for before, after in (("", ""), ("/* clang-format off */\n", "\n/* clang-format on */\n"))]
-    failed += tell("the check", [("finds a long line", None if found == ["x" * 121, None] else str(found))])
+    failed += report("the check", [("finds a long line", None if found == ["x" * 121, None] else str(found))])
     print(f"# SEED={SEED}")
     with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
         for name, *described in jobs():
-            failed += tell(name, list(check(pathlib.Path(folder), *described)))
-        failed += tell("many rows", list(check(pathlib.Path(folder), MANY_ROWS, [], [])))
+            failed += report(name, list(check(pathlib.Path(folder), *described)))
+        failed += report("many rows", list(check(pathlib.Path(folder), MANY_ROWS, [], [])))
         sums = "float sums[8388608];" in (pathlib.Path(folder) / "trainer.c").read_text()
-        failed += tell("many rows", [("have room for their losses", None if sums else "less than 2^23 numbers")])
-        failed += tell("wide state", list(check(pathlib.Path(folder), WIDE, [], [])))
+        failed += report("many rows", [("have room for their losses", None if sums else "less than 2^23 numbers")])
+        failed += report("wide state", list(check(pathlib.Path(folder), WIDE, [], [])))
         bytes_ = shared((pathlib.Path(folder) / "trainer.cu").read_text())
-        failed += tell("wide state", [("takes 48 KiB of shared memory at most", None if bytes_ <= 49152 else f"{bytes_} bytes")])
-        failed += tell("a sum", [("is found", None if shared(SUM) == 4224 else str(shared(SUM)))])
+        failed += report("wide state", [("takes 48 KiB of shared memory at most", None if bytes_ <= 49152 else f"{bytes_} bytes")])
+        failed += report("a sum", [("is found", None if shared(SUM) == 4224 else str(shared(SUM)))])
     return 1 if failed else 0
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 TREE = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TREE / "tests" / "program"))
-from compilers import formatted, tell  # noqa: E402
+from compilers import formatted, report  # noqa: E402
 
 SEED = int(os.environ.get("SEED", 0))
 CUDA = ["--set", "devices.kind=cuda", "--set", "precision.mixed_precision=bf16"]
@@ -62,7 +62,7 @@ def main():
             out = Path(folder) / f"{job}.c"
             subprocess.run([TREE / "build/accel-gen", TREE / f"examples/jobs/{job}.yaml", *flags, "-o", out], check=True, capture_output=True)
             for half in sorted(Path(folder).glob(f"{job}.c*")):
-                failed += tell(half.name, differences(half.read_text(), rng))
+                failed += report(half.name, differences(half.read_text(), rng))
     return failed > 0
 
 

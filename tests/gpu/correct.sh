@@ -45,18 +45,18 @@ curve() { # JOB
   there_is_time 30 correctness "$job" || return 0
   most=$(bound_of "$job")
   if ! train "$job" "$job"; then
-    tell correctness "$job" FAILED "$(complaint "runs/$job.log")"
+    report correctness "$job" FAILED "$(complaint "runs/$job.log")"
     return 0
   fi
   compared correctness "$job" "$(difference "$job" "references/$job/metrics.jsonl")" "$most" "the processor's"
   case $job in grouped | recompute | experts | experts16 | images | images16 | states8 | adalomo) return 0 ;; esac
   if [ ! -s runs/torch ] || [ ! -f batches.bin ]; then
-    tell pytorch "$job" SKIPPED "no PyTorch, or no samples for it"
+    report pytorch "$job" SKIPPED "no PyTorch, or no samples for it"
   elif there_is_time 45 pytorch "$job"; then
     if limited 90 "$python" peer.py curve "$job" >"runs/$job-torch.jsonl" 2>runs/peer.log; then
       compared pytorch "$job" "$(difference "$job" "runs/$job-torch.jsonl")" "$most" "PyTorch's on this GPU"
     else
-      tell pytorch "$job" SKIPPED "$(tail -1 runs/peer.log)"
+      report pytorch "$job" SKIPPED "$(tail -1 runs/peer.log)"
     fi
   fi
 }
@@ -82,7 +82,7 @@ steady() {
   if train steady steady; then
     bits steady
   else
-    tell repeat steady FAILED "$(complaint runs/steady.log)"
+    report repeat steady FAILED "$(complaint runs/steady.log)"
   fi
 }
 resume() {
@@ -93,7 +93,7 @@ resume() {
     cmp -s runs/resume.whole runs/resume/model.safetensors && good=0 || good=1
     verdict resume resume "the weights of a run that went on from step 100, bit by bit"
   else
-    tell resume resume FAILED "$(complaint runs/resume.log); $(tail -1 runs/resume-on.log 2>/dev/null || true)"
+    report resume resume FAILED "$(complaint runs/resume.log); $(tail -1 runs/resume-on.log 2>/dev/null || true)"
   fi
 }
 # Each step that was skipped has halved the scale; none was lost, and the losses are numbers.
@@ -106,7 +106,7 @@ overflow() {
                exit !(skipped > 5 && skipped < 40 && d < 1e-6 && d > -1e-6) }' runs/overflow/metrics.jsonl >runs/overflow.text && good=0 || good=1
     verdict overflow scaler "$(cat runs/overflow.text)"
   else
-    tell overflow scaler FAILED "$(complaint runs/overflow.log)"
+    report overflow scaler FAILED "$(complaint runs/overflow.log)"
   fi
 }
 offload() {
@@ -144,7 +144,7 @@ evaluate() {
       'BEGIN { d = a - b; if (d < 0) d = -d; if (b > 0) printf "%.2e", d / b; else print "none"; exit !(b > 0 && d <= 1e-4 * b) }') || good=1
     verdict evaluate loss "within $got of the processor's of the same batches (at most 1e-4); accuracy $(number_of accuracy runs/evaluate.said), there $(number_of accuracy references/evaluate.said)"
   else
-    tell evaluate loss FAILED "$(complaint runs/evaluate.log)"
+    report evaluate loss FAILED "$(complaint runs/evaluate.log)"
   fi
 }
 # Tokens that are nearly as likely may be swapped: there the texts part.
@@ -156,7 +156,7 @@ generate() {
     [ "$same" -gt 40 ] && good=0 || good=1
     verdict generate text "the likeliest is the processor's for $same of $(wc -c <references/generate.said) bytes"
   else
-    tell generate text FAILED "$(complaint runs/generate.log)"
+    report generate text FAILED "$(complaint runs/generate.log)"
   fi
 }
 
@@ -168,7 +168,7 @@ topology() {
   if train topology topology; then
     compared topology float32 "$(difference topology references/float32/metrics.jsonl)" 2e-3 "one processor's of whole batches"
   else
-    tell topology float32 FAILED "$(complaint runs/topology.log)"
+    report topology float32 FAILED "$(complaint runs/topology.log)"
   fi
 }
 # Rank $3 of the $2 that train job $1.
@@ -195,24 +195,24 @@ axes() {
     count=2
     if [ "$job" = shards ]; then count=4; fi
     if [ "$gpus" -lt "$count" ]; then
-      tell ranks "$job" SKIPPED "$gpus GPUs, of $count"
+      report ranks "$job" SKIPPED "$gpus GPUs, of $count"
     elif train_ranks "$job" "$count"; then
       compared ranks "$job" "$(difference "$job" references/float32/metrics.jsonl)" 2e-3 "one processor's"
     else
-      tell ranks "$job" FAILED "$(complaint "runs/$job.log")"
+      report ranks "$job" FAILED "$(complaint "runs/$job.log")"
     fi
   done
 }
 ranks() {
   if [ "$gpus" -lt 2 ]; then
-    for name in zero3 topology tensors residual plan heads keys ring shards; do tell ranks "$name" SKIPPED "one GPU, on which NCCL takes no two ranks"; done
+    for name in zero3 topology tensors residual plan heads keys ring shards; do report ranks "$name" SKIPPED "one GPU, on which NCCL takes no two ranks"; done
     return 0
   fi
   if is_ready ranks; then
     if train_ranks ranks 2; then
       compared ranks zero3 "$(difference ranks references/float32/metrics.jsonl)" 2e-3 "one processor's"
     else
-      tell ranks zero3 FAILED "$(complaint runs/ranks.log)"
+      report ranks zero3 FAILED "$(complaint runs/ranks.log)"
     fi
   fi
   if is_ready topology-ranks; then
@@ -227,7 +227,7 @@ ranks() {
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
 sanitize() { # TOOL JOB
   if [ -z "$sanitizer" ]; then
-    tell sanitizer "$1-$2" SKIPPED "no compute-sanitizer"
+    report sanitizer "$1-$2" SKIPPED "no compute-sanitizer"
   elif [ -f "bundles/$2.built" ] && there_is_time 60 sanitizer "$1-$2"; then
     rm -rf runs/sanitizer && mkdir -p runs/sanitizer
     status=0
@@ -235,14 +235,14 @@ sanitize() { # TOOL JOB
       --project-dir runs/sanitizer --steps 2 >runs/sanitizer.log 2>&1 || status=$?
     said=$(grep 'ERROR SUMMARY\|RACECHECK SUMMARY' runs/sanitizer.log | tail -1 || true)
     case $status in
-    0) tell sanitizer "$1-$2" ok "two steps: $said" ;;
-    124 | 137) tell sanitizer "$1-$2" SKIPPED "two steps were not over after 50 s" ;;
+    0) report sanitizer "$1-$2" ok "two steps: $said" ;;
+    124 | 137) report sanitizer "$1-$2" SKIPPED "two steps were not over after 50 s" ;;
     *)
       # A machine whose driver lets no tool at the device says so before the program has run.
       if grep -q 'not supported\|Unable to\|Failed to initialize' runs/sanitizer.log && [ ! -f runs/sanitizer/metrics.jsonl ]; then
-        tell sanitizer "$1-$2" SKIPPED "$(grep -m1 'not supported\|Unable to\|Failed to initialize' runs/sanitizer.log)"
+        report sanitizer "$1-$2" SKIPPED "$(grep -m1 'not supported\|Unable to\|Failed to initialize' runs/sanitizer.log)"
       else
-        tell sanitizer "$1-$2" FAILED "$(grep -m1 '========= [^C]' runs/sanitizer.log || complaint runs/sanitizer.log); $said"
+        report sanitizer "$1-$2" FAILED "$(grep -m1 '========= [^C]' runs/sanitizer.log || complaint runs/sanitizer.log); $said"
       fi
       ;;
     esac

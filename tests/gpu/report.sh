@@ -9,13 +9,13 @@ stage=
 : >report.txt
 
 # One result.
-tell() { # PART NAME RESULT DETAIL
+report() { # PART NAME RESULT DETAIL
   printf '%-12s %-34s %-8s %s\n' "$1" "$2" "$3" "$4" | tee -a report.txt
   # shellcheck disable=SC1003 # a quote and a backslash
   printf '{"part": "%s", "name": "%s", "result": "%s", "detail": "%s"}\n' "$1" "$2" "$3" "$(echo "$4" | tr '"\\' '__' | tr -d '\000-\037\177')" >>report.lines
 }
 verdict() { # PART NAME DETAIL: by $good, 0 where it went well
-  if [ "$good" = 0 ]; then tell "$1" "$2" ok "$3"; else tell "$1" "$2" FAILED "$3"; fi
+  if [ "$good" = 0 ]; then report "$1" "$2" ok "$3"; else report "$1" "$2" FAILED "$3"; fi
 }
 write_report() {
   printf '{"seconds": %s, "results": [\n%s\n]}\n' "$(($(date +%s) - began))" "$(sed '$!s/$/,/' report.lines)" >report.json.new
@@ -39,7 +39,7 @@ limited() {
 # Whether there are $1 seconds for the part $2, case $3.
 there_is_time() {
   if [ "$(left)" -ge "$1" ]; then return 0; fi
-  tell "$2" "$3" SKIPPED "no time is left"
+  report "$2" "$3" SKIPPED "no time is left"
   return 1
 }
 
@@ -61,7 +61,7 @@ finish() {
 # Something that no part has foreseen: the report says so.
 broken() {
   status=$?
-  tell machine script FAILED "ended early with status $status"
+  report machine script FAILED "ended early with status $status"
   finish
 }
 trap broken EXIT
@@ -73,7 +73,7 @@ run_stage() { # NAME FUNCTION ARGUMENT...
   shift
   "$@" &
   stage=$!
-  wait "$stage" || tell machine "$name" FAILED "the stage ended early"
+  wait "$stage" || report machine "$name" FAILED "the stage ended early"
   stage=
   write_report
 }

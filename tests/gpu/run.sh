@@ -36,19 +36,19 @@ gpu='' gpus=0
 if command -v nvidia-smi >/dev/null 2>&1 && gpus=$(timeout 20 nvidia-smi -L | grep -c '^GPU'); then
   gpu=$(timeout 20 nvidia-smi --query-gpu=name,compute_cap,memory.total,driver_version --format=csv,noheader | head -1)
 fi
-tell machine gpu "$([ -n "$gpu" ] && echo ok || echo SKIPPED)" "${gpu:-no GPU here}"
+report machine gpu "$([ -n "$gpu" ] && echo ok || echo SKIPPED)" "${gpu:-no GPU here}"
 first=$(find bundles -mindepth 1 -maxdepth 1 -type d | sort | head -1)
-[ -n "$first" ] || { tell machine bundles FAILED "none in $folder: sh tests/gpu/pack.sh" && finish; }
+[ -n "$first" ] || { report machine bundles FAILED "none in $folder: sh tests/gpu/pack.sh" && finish; }
 nvcc=$(sh "$first/tools/cuda-toolkit.sh" --nvcc 2>/dev/null || true)
-if [ -z "$nvcc" ]; then tell machine nvcc SKIPPED "no CUDA toolkit" && finish; fi
-tell machine nvcc ok "$("$nvcc" --version | sed -n 's/.*release //p')"
+if [ -z "$nvcc" ]; then report machine nvcc SKIPPED "no CUDA toolkit" && finish; fi
+report machine nvcc ok "$("$nvcc" --version | sed -n 's/.*release //p')"
 if [ -n "$gpu" ]; then
   TARGETS=sm_$(echo "$gpu" | sed 's/^[^,]*, \([0-9]*\)\.\([0-9]*\),.*/\1\2/')
   [ "$TARGETS" != sm_90 ] || TARGETS=sm_90a
   export TARGETS
 fi
 for refused in *.refused; do
-  if [ -f "$refused" ]; then tell build "${refused%.refused}" SKIPPED "$(head -1 "$refused")"; fi
+  if [ -f "$refused" ]; then report build "${refused%.refused}" SKIPPED "$(head -1 "$refused")"; fi
 done
 
 # PyTorch, whose first import reads gigabytes; after it, its compiler.
@@ -80,9 +80,9 @@ build() { # JOBS, as many at a time as there are processors
 tell_built() {
   for job in $1; do
     if [ -f "bundles/$job.built" ]; then
-      tell build "$job" ok "$(cat "bundles/$job.built") s"
+      report build "$job" ok "$(cat "bundles/$job.built") s"
     else
-      tell build "$job" FAILED "$(tail -1 "bundles/$job.log" 2>/dev/null || echo 'it was not begun')"
+      report build "$job" FAILED "$(tail -1 "bundles/$job.log" 2>/dev/null || echo 'it was not begun')"
     fi
   done
 }
@@ -108,19 +108,19 @@ if [ -z "$gpu" ]; then
     *) train "$job" "$job" --steps 1 || status=$? ;;
     esac
     if [ "$status" = 1 ] && grep -q '^error: no ' "runs/$job.log"; then
-      tell start "$job" ok "$(head -1 "runs/$job.log")"
+      report start "$job" ok "$(head -1 "runs/$job.log")"
     else
-      tell start "$job" FAILED "status $status: $(head -1 "runs/$job.log")"
+      report start "$job" FAILED "status $status: $(head -1 "runs/$job.log")"
     fi
   done
-  for part in correctness pytorch graphs repeat resume evaluate generate overflow offload profile rates topology ranks sanitizer tuning benchmark; do tell "$part" all SKIPPED "no GPU"; done
+  for part in correctness pytorch graphs repeat resume evaluate generate overflow offload profile rates topology ranks sanitizer tuning benchmark; do report "$part" all SKIPPED "no GPU"; done
   finish
 fi
 
 # ---- Correctness, as far as speed needs it ----
 
 while [ ! -f runs/looked ] && [ "$(left)" -gt 60 ]; do sleep 0.5; done
-if [ -s runs/torch ]; then tell machine pytorch ok "$(cat runs/torch)"; else tell machine pytorch SKIPPED "no PyTorch that sees a GPU"; fi
+if [ -s runs/torch ]; then report machine pytorch ok "$(cat runs/torch)"; else report machine pytorch SKIPPED "no PyTorch that sees a GPU"; fi
 for job in float32 bf16; do run_stage "curve $job" curve "$job"; done
 run_stage sanitizer sanitize memcheck bf16
 run_stage resume resume

@@ -6,9 +6,9 @@ matmul_rate() {
   if [ -s runs/torch ] && there_is_time 20 benchmark matmul-8192; then
     limited 60 "$python" peer.py matmul >runs/matmul 2>runs/peer.log || true
     if [ -s runs/matmul ]; then
-      tell benchmark matmul-8192 ok "$(cat runs/matmul)"
+      report benchmark matmul-8192 ok "$(cat runs/matmul)"
     else
-      tell benchmark matmul-8192 SKIPPED "$(tail -1 runs/peer.log)"
+      report benchmark matmul-8192 SKIPPED "$(tail -1 runs/peer.log)"
     fi
   fi
 }
@@ -78,15 +78,15 @@ end_compiling() {
 peer() { # SIZE BATCH MODE RATE: PyTorch against a rate of ours
   name=pytorch-$1-b$2-$3
   if [ ! -s runs/torch ]; then
-    tell benchmark "$name" SKIPPED "no PyTorch"
+    report benchmark "$name" SKIPPED "no PyTorch"
   elif there_is_time 45 benchmark "$name"; then
     # What has not been compiled yet takes long with max-autotune, and there are others.
     if watched limited 150 "$python" peer.py "$1" "$2" "$3" >runs/peer.text 2>runs/peer.log; then
       text=$(cat runs/peer.text)
       cold=$(sed -n 's/.*\(first step after [0-9.]* s\).*/; compiled beforehand: \1 when nothing was in its cache/p' "runs/compiled/$1-$2-$3" 2>/dev/null || true)
-      tell benchmark "$name" ok "$text, $(peak)$(mfu "$1" "$(rate_of "$text")")$(ratio "$4" "$(rate_of "$text")")$cold"
+      report benchmark "$name" ok "$text, $(peak)$(mfu "$1" "$(rate_of "$text")")$(ratio "$4" "$(rate_of "$text")")$cold"
     else
-      tell benchmark "$name" SKIPPED "it did not end in time, or: $(tail -1 runs/peer.log)"
+      report benchmark "$name" SKIPPED "it did not end in time, or: $(tail -1 runs/peer.log)"
     fi
   fi
 }
@@ -95,7 +95,7 @@ peer() { # SIZE BATCH MODE RATE: PyTorch against a rate of ours
 
 llmc() { # SIZE BATCH RATE: llm.c against a rate of ours
   if [ ! -x "${LLMC:-}/train_gpt2cu" ]; then
-    tell benchmark "llmc-$1-b$2" SKIPPED "LLMC names no folder with train_gpt2cu"
+    report benchmark "llmc-$1-b$2" SKIPPED "LLMC names no folder with train_gpt2cu"
   elif there_is_time 40 benchmark "llmc-$1-b$2"; then
     case $1 in 124m) depth=d12 ;; *) depth=d24 ;; esac
     data=$LLMC/dev/data/tinyshakespeare/tiny_shakespeare
@@ -103,9 +103,9 @@ llmc() { # SIZE BATCH RATE: llm.c against a rate of ours
     if (cd "$LLMC" && limited 60 ./train_gpt2cu -i "${data}_train.bin" -j "${data}_val.bin" -e "$depth" -b "$2" -t 1024 \
       -d $(($2 * 1024)) -x 30 -v 0 -s 0 -h 0) >"$log" 2>&1; then
       rate=$(sed -n 's/.*[^0-9]\([0-9][0-9]*\) tok\/s.*/\1/p' runs/llmc.log | sort -n | awk '{ r[NR] = $1 } END { print r[int((NR + 1) / 2)] }')
-      tell benchmark "llmc-$1-b$2" ok "$rate tokens/s$(mfu "$1" "$rate")$(ratio "$3" "$rate")"
+      report benchmark "llmc-$1-b$2" ok "$rate tokens/s$(mfu "$1" "$rate")$(ratio "$3" "$rate")"
     else
-      tell benchmark "llmc-$1-b$2" SKIPPED "$(tail -1 runs/llmc.log)"
+      report benchmark "llmc-$1-b$2" SKIPPED "$(tail -1 runs/llmc.log)"
     fi
   fi
 }
@@ -119,13 +119,13 @@ ours() { # SIZE NAME
     rm -f "runs/$2/model.safetensors" # half a gigabyte and more
     text=$(figures "runs/$2/metrics.jsonl")
     rate_of "$text" >"runs/$2.rate"
-    tell benchmark "$2" ok "$text; $(peak), arena $(sed -n 's/.*plan \([0-9.]* [MG]iB\).*/\1/p' "runs/$2.log" | head -1)$(mfu "$1" "$(rate_of "$text")")"
+    report benchmark "$2" ok "$text; $(peak), arena $(sed -n 's/.*plan \([0-9.]* [MG]iB\).*/\1/p' "runs/$2.log" | head -1)$(mfu "$1" "$(rate_of "$text")")"
     return 0
   fi
   if grep -q 'the plan takes' "runs/$2.log"; then
-    tell benchmark "$2" SKIPPED "$(complaint "runs/$2.log")"
+    report benchmark "$2" SKIPPED "$(complaint "runs/$2.log")"
   else
-    tell benchmark "$2" FAILED "$(complaint "runs/$2.log")"
+    report benchmark "$2" FAILED "$(complaint "runs/$2.log")"
   fi
   return 1
 }
@@ -166,11 +166,11 @@ tuning() {
   for name in gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b4; do
     [ -f "runs/$name.rate" ] && there_is_time 30 tuning "$name" || continue
     if ACCEL_MEASURE=$folder/measured-$name.json train "$name" "$name-measured" --steps 1 && [ -s "measured-$name.json" ]; then
-      tell tuning "$name" ok "$(sed -n 's/.*"seconds": *\([0-9.e+-]*\).*/\1/p; s/^ *"\(.*\)": \[.*/matmul/p' "measured-$name.json" |
+      report tuning "$name" ok "$(sed -n 's/.*"seconds": *\([0-9.e+-]*\).*/\1/p; s/^ *"\(.*\)": \[.*/matmul/p' "measured-$name.json" |
         awk '/matmul/ { n++; first = 1; next } first { rule += $1; best[n] = $1; first = 0; next } $1 < best[n] { best[n] = $1 }
              END { for (i in best) fastest += best[i]; printf "%d matmuls once each: %.3f ms by the heuristic, %.3f ms by the fastest", n, 1e3 * rule, 1e3 * fastest }'); measured-$name.json"
     else
-      tell tuning "$name" FAILED "$(complaint "runs/$name-measured.log")"
+      report tuning "$name" FAILED "$(complaint "runs/$name-measured.log")"
     fi
     rm -f "runs/$name-measured/model.safetensors"
     return 0

@@ -1,4 +1,4 @@
-/* Renders what it is told, for tests in other languages: one JSON request a line on stdin, one JSON answer a line on
+/* Renders requests, for tests in other languages: one JSON request a line on stdin, one JSON answer a line on
  * stdout.
  *
  * Request:  {"templates": {"main": "…"}, "main": "main", "values": {…}, "options": {…}, "spans": true}

@@ -45,16 +45,16 @@ class Limits(unittest.TestCase):
             return process.returncode, messages.read(), used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
     def refused(self, message, text, command=("model", "check"), seconds=None):
-        status, told, took, megabytes = self.run_on(command, text, seconds)
-        self.assertEqual(status, 2, told)
-        self.assertRegex(told, "(?m)" + message)
-        self.assertNotIn("libclang", told)
+        status, output, took, megabytes = self.run_on(command, text, seconds)
+        self.assertEqual(status, 2, output)
+        self.assertRegex(output, "(?m)" + message)
+        self.assertNotIn("libclang", output)
         self.assertLess(took, 12)
         self.assertLess(megabytes, 1100)
 
     def accepted(self, text, seconds):
-        status, told, took, _ = self.run_on(("model", "check"), text)
-        self.assertEqual(status, 0, told)
+        status, output, took, _ = self.run_on(("model", "check"), text)
+        self.assertEqual(status, 0, output)
         self.assertLess(took, seconds)
 
     def model(self, before="", inside=""):
@@ -68,9 +68,9 @@ class Limits(unittest.TestCase):
     def test_a_pipe_without_a_writer(self):
         os.mkfifo(self.work / "pipe.h")
         text = self.model('#include "pipe.h"')
-        status, told, took, _ = self.run_on(("model", "check"), text)
-        self.assertEqual((status, took < 2), (2, True), told)
-        self.assertRegex(told, r"^source\.c: error: this file, or one that it includes, is a pipe or a device that gives nothing")
+        status, output, took, _ = self.run_on(("model", "check"), text)
+        self.assertEqual((status, took < 2), (2, True), output)
+        self.assertRegex(output, r"^source\.c: error: this file, or one that it includes, is a pipe or a device that gives nothing")
 
     def test_text_that_grows(self):
         bomb = "#define A0 1,1,1,1,1,1,1,1,1,1\n"

@@ -57,7 +57,7 @@ def accept():
     PAGE.write_text(head + BEGIN + "\n" + errors() + "\n" + END + rest.split(END)[1])
 
 
-def tell(good, what, why=""):
+def report(good, what, why=""):
     print(f"{'ok' if good else 'not ok'} {what}")
     for line in "" if good else why.splitlines()[:30]:
         print(f"  {line}")
@@ -85,18 +85,18 @@ def check_tutorial(folder):
     failed = 0
     for name in ("first", "second"):
         status, _, said = run(folder, GENERATOR, "build", f"{name}.yaml", "-o", name, "--set", "training.steps=60")
-        failed += tell(status == 0, f"{name} builds", said)
+        failed += report(status == 0, f"{name} builds", said)
         status, out, said = run(folder, f"./{name}", "--resume", "never")
-        failed += tell(status == 0 and "saved" in out, f"{name} trains", out + said)
+        failed += report(status == 0 and "saved" in out, f"{name} trains", out + said)
     for kind in ("evaluate", "generate"):
         status, _, said = run(folder, GENERATOR, "build", "second.yaml", "--program", kind, "-o", kind)
-        failed += tell(status == 0, f"second has a program to {kind}", said)
+        failed += report(status == 0, f"second has a program to {kind}", said)
     status, out, said = run(folder, "./evaluate", "--format", "json")
-    failed += tell(status == 0 and json.loads(out)["perplexity"] > 1, "it is measured", out + said)
+    failed += report(status == 0 and json.loads(out)["perplexity"] > 1, "it is measured", out + said)
     status, out, said = run(folder, "./generate", "--prompt", "The quick", "--tokens", "30", "--top-p", "0.9")
-    failed += tell(status == 0 and out.startswith("The quick") and len(out) == 40, "it writes text", out + said)
+    failed += report(status == 0 and out.startswith("The quick") and len(out) == 40, "it writes text", out + said)
     status, out, said = run(folder, GENERATOR, "model", "check", "second.c", "--config", "block_size=64,n_layer=4")
-    failed += tell(status == 0 and "layer.3.down.weight" in out, "its parameters are printed", out + said)
+    failed += report(status == 0 and "layer.3.down.weight" in out, "its parameters are printed", out + said)
     return failed
 
 
@@ -104,7 +104,7 @@ def main():
     if "--accept" in sys.argv[1:]:
         accept()
     section = PAGE.read_text().split(BEGIN)[1].split(END)[0]
-    failed = tell(section.strip() == errors().strip(), "the errors are those of the tool",
+    failed = report(section.strip() == errors().strip(), "the errors are those of the tool",
                   "python tests/model/test_tutorial.py --accept writes them")
     with tempfile.TemporaryDirectory(prefix="accel-test-") as folder:
         failed += check_tutorial(pathlib.Path(folder))

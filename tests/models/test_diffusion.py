@@ -78,10 +78,10 @@ class Diffusion(Images):
         self.assertEqual(len(set(evaluations)), 1)
         for more, reason in (([], "so an evaluation cannot take each sample once"),
                              (["--program", "evaluate"], "which only a program that trains gives a model")):
-            told = subprocess.run([GENERATOR, "plan", "job.yaml", *more, "--set", "training.eval_iters=all"], cwd=trainer.folder,
+            output = subprocess.run([GENERATOR, "plan", "job.yaml", *more, "--set", "training.eval_iters=all"], cwd=trainer.folder,
                                   capture_output=True, text=True)
-            self.assertNotEqual(told.returncode, 0)
-            self.assertIn(reason, told.stderr)
+            self.assertNotEqual(output.returncode, 0)
+            self.assertIn(reason, output.stderr)
 
 
 if __name__ == "__main__":

@@ -97,8 +97,8 @@ class Models(Peer):
         self.addCleanup(shutil.rmtree, writer.folder)
         return writer
 
-    def same_logits(self, writer, vocabulary, positions, tolerance=1e-5, told=True):
-        """Token by token as over the whole text at once, by a program whose audit holds (told=False: as far as it can tell); a prompt that is longer or shorter than what the program runs over
+    def same_logits(self, writer, vocabulary, positions, tolerance=1e-5, proved=True):
+        """Token by token as over the whole text at once, by a program whose audit holds (proved=False: as far as it can decide); a prompt that is longer or shorter than what the program runs over
         at once. The prompt, all tokens, and how many of them do not depend on rounding."""
         prompt = [self.random.randrange(vocabulary) for _ in range(self.random.randint(1, positions - 9))]
         tokens, logits = writer.write(prompt, positions - len(prompt), "--temperature", 0)
@@ -107,7 +107,7 @@ class Models(Peer):
         want = (out if isinstance(out, torch.Tensor) else out.logits)[0, len(prompt) - 1:].numpy()
         self.assertLess(np.linalg.norm(logits - want), tolerance * np.linalg.norm(want))
         audit = writer.audit()
-        self.assertTrue(audit == "" or not told and ", 0 broken" in audit, audit)
+        self.assertTrue(audit == "" or not proved and ", 0 broken" in audit, audit)
         # Where two logits are equal but for rounding either token is right, and what follows differs.
         top = np.sort(want, axis=1)
         clear = top[:, -1] - top[:, -2] > 10 * tolerance * np.abs(top).max()
@@ -170,10 +170,10 @@ class Models(Peer):
         theirs = Qwen3MoeForCausalLM(Qwen3MoeConfig(**same, rope_parameters=dict(ROPE), intermediate_size=8, mlp_only_layers=[],
                                                     initializer_range=0.3, max_position_embeddings=length, pad_token_id=None))
         theirs.config._experts_implementation = "eager"
-        writer = self.same_text("qwen_moe.c", theirs, same, length, told=False)
-        told = subprocess.check_output([GENERATOR, "plan", "job.yaml", "--program", "generate", "--set", "model.config.capacity_factor=1"],
+        writer = self.same_text("qwen_moe.c", theirs, same, length, proved=False)
+        plan = subprocess.check_output([GENERATOR, "plan", "job.yaml", "--program", "generate", "--set", "model.config.capacity_factor=1"],
                                        cwd=writer.folder, text=True)
-        self.assertIn("group_starts in qwen_moe.c", told)
+        self.assertIn("group_starts in qwen_moe.c", plan)
 
     def test_lstm(self):
         """What it keeps is of one size: a text continues beyond the length that the model is trained over."""

@@ -102,11 +102,11 @@ class Published(unittest.TestCase):
             written = json.loads(theirs.to_json_string())
             with self.subTest(model=model):
                 self.assertEqual(self.check(trainer, written), (0, ""))
-            for change, told in changes:
+            for change, message in changes:
                 with self.subTest(model=model, change=change):
                     status, text = self.check(trainer, {**written, **change})
-                    self.assertEqual(status, 0 if told is None else 2, text)
-                    self.assertIn("" if told is None else told.replace("{}", "./config.json"), text)
+                    self.assertEqual(status, 0 if message is None else 2, text)
+                    self.assertIn("" if message is None else message.replace("{}", "./config.json"), text)
 
     def test_locations(self):
         """The file is next to the weights or in their folder, which are named from here or from the job's folder."""

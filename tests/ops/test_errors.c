@@ -306,7 +306,7 @@ static void known_indices_are_checked(void **state) {
 }
 
 /* An argument that went wrong before (NULL) makes no second error. */
-static void errors_are_told_once(void **state) {
+static void errors_are_reported_once(void **state) {
   (void)state;
   static const char *const functions[] = {"add",      "matmul", "gelu",      "softmax",   "layer_norm", "sum_all",
                                           "mse_loss", "kl_div", "clip_loss", "normalize", "log_softmax"};
@@ -323,7 +323,7 @@ static void errors_are_told_once(void **state) {
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
 int main(void) {
-  struct CMUnitTest tests[CALLS + 3] = {cmocka_unit_test(errors_are_told_once),
+  struct CMUnitTest tests[CALLS + 3] = {cmocka_unit_test(errors_are_reported_once),
                                         cmocka_unit_test(known_indices_are_checked),
                                         cmocka_unit_test(sums_of_products)};
   for (int i = 0; i < CALLS; i++)

@@ -19,5 +19,5 @@ no() {
 no "no node is made by a name" 'builder_(op|node|unary|binary)\([^;]*"' '^$'
 no "no kind is found by a name" 'op_kind_find\(' '^gen/ir/(builder\.c:.*op_kind_find\(kind_name\)|names\.c:)'
 no "no function of a model is found by a name" 'op_function_find\("' '^$'
-no "no kind is told by its name" 'strcmp\([^;]*kind->name' '^$'
+no "no kind is recognized by its name" 'strcmp\([^;]*kind->name' '^$'
 exit $status

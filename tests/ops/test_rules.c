@@ -17,10 +17,10 @@ static void kinds_are_complete(void **state) {
   for (int i = 0; i < op_file_count; i++)
     for (int k = 0; op_files[i]->kinds != NULL && op_files[i]->kinds[k] != NULL; k++) {
       const struct op_kind *kind = op_files[i]->kinds[k];
-      bool told =
+      bool complete =
           kind->truth.reference != NULL || kind->kernel.updates; /* what an update does depends on what it keeps */
       bool shaped = kind->infer != NULL || kind->fusion.plain != NULL;
-      if (!shaped || !told) fail_msg("%s has no shape rule or no reference", kind->name);
+      if (!shaped || !complete) fail_msg("%s has no shape rule or no reference", kind->name);
       if (kind->class == OP_VIEW && (kind->layout.view == NULL || kind->layout.unview == NULL))
         fail_msg("%s: no view", kind->name);
       if (kind->class == OP_PARTS && kind->layout.part == NULL) fail_msg("%s: no parts", kind->name);

@@ -6,7 +6,7 @@ import sys
 from parts import MODELS, generate, make_job
 from rules import RULES, keys_of
 
-from compilers import compiles, formatted, tell  # tests/program; isort: skip
+from compilers import compiles, formatted, report  # tests/program; isort: skip
 from rotation import ALL, SEED  # tests/program; isort: skip
 
 WARMUPS = {"none": {}, "warm": {"warmup_steps": 1234567}, "fraction": {"warmup_fraction": 0.123}}
@@ -65,7 +65,7 @@ def main():
         if names and name not in names:
             continue
         text = generate(make_job(steps=999999999999, **groups))
-        failed += tell(name, [*compiles(text, number, ALL), *formatted(text)])
+        failed += report(name, [*compiles(text, number, ALL), *formatted(text)])
     return 1 if failed else 0
 
 

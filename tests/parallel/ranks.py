@@ -36,12 +36,12 @@ def errors(result):
     return [line for line in result.stderr.splitlines() if line.startswith("rank ") and "error" in line]
 
 
-def wait_for(is_so, what, told=str):
-    """Fails with what told() adds when it is not so in the end."""
+def wait_for(is_so, what, detail=str):
+    """Fails with what detail() adds when it is not so in the end."""
     limit = time.monotonic() + PATIENCE
     while not is_so():
         if time.monotonic() > limit:
-            raise AssertionError(f"{what} did not come within {PATIENCE} s {told()}")
+            raise AssertionError(f"{what} did not come within {PATIENCE} s {detail()}")
         time.sleep(0.1)
 
 

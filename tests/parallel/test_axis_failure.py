@@ -57,10 +57,10 @@ class Axes(unittest.TestCase):
         """Numbers for all tokens but one."""
         model = trainer.job["model"]
         words = ",".join(f"{name}={value}" for name, value in model["config"].items())
-        told = json.loads(trainer.command("model", "check", model["source"], "--config", words, "--json", "--set",
+        report = json.loads(trainer.command("model", "check", model["source"], "--config", words, "--json", "--set",
                                           f"data.sequence_length={POSITIONS}"))
         rng = np.random.default_rng(3)
-        arrays = {one["name"]: (0.1 * rng.normal(size=one["shape"])).astype(np.float32) for one in told["parameters"]}
+        arrays = {one["name"]: (0.1 * rng.normal(size=one["shape"])).astype(np.float32) for one in report["parameters"]}
         arrays["model.embed_tokens.weight"][NOWHERE] = np.nan
         save_file(arrays, trainer.folder / "start.safetensors")
 

@@ -227,9 +227,9 @@ class Claims(unittest.TestCase):
         trainer = Ranks(4, job_of(4, 3, 5, model="qwen_moe", config=QWEN, data={"sequence_length": 16}, parallelism={"ep": 2}))
         source = trainer.folder / "trainer.c"
         subprocess.run([GENERATOR, "job.yaml", "-o", source], cwd=trainer.folder, check=True, capture_output=True)
-        told, broken = self.broken(source)
-        self.assertEqual(broken, set(), told)
-        self.assertIn("holds        same-collectives", told)
+        output, broken = self.broken(source)
+        self.assertEqual(broken, set(), output)
+        self.assertIn("holds        same-collectives", output)
         text = source.read_text()
         for what, (claim, pattern, new) in self.EDITS.items():
             with self.subTest(what):
@@ -237,8 +237,8 @@ class Claims(unittest.TestCase):
                 self.assertNotEqual(edited, text)
                 edited = edited.replace("/* ---- Kernels ---- */", "static int64_t rank;\n\n/* ---- Kernels ---- */", 1)
                 source.write_text(re.sub(r"( = accel_start\(.*\n)", r"\1  rank = accel_rank(run);\n", edited, count=1))
-                told, broken = self.broken(source)
-                self.assertIn(claim, broken, told)
+                output, broken = self.broken(source)
+                self.assertIn(claim, broken, output)
 
 
 class Files(ComparedWithOne):

@@ -111,7 +111,7 @@ DIVIDED = r"""#include <accel/accel.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void tell(struct accel_run *run, const struct accel_progress *at, const char *when) {
+static void print_state(struct accel_run *run, const struct accel_progress *at, const char *when) {
   int64_t count = 0;
   const char *name = accel_weight_name(run, 0);
   const float *weights = accel_weight_of(run, name, &count);
@@ -125,14 +125,14 @@ static void tell(struct accel_run *run, const struct accel_progress *at, const c
 }
 
 void on_step(struct accel_run *run, const struct accel_progress *at) {
-  tell(run, at, "before");
+  print_state(run, at, "before");
   accel_collect_weights(run);
-  tell(run, at, "after");
+  print_state(run, at, "after");
 }
 """
 
 
-def told(result):
+def lines_of(result):
     lines = [line for line in result.stdout.splitlines() if line.startswith(("loaded", "start", "float", "saved", "end", "gather"))]
     return lines, sorted(line for line in result.stderr.splitlines() if "hooks:[RANK" in line and "INFO" not in line)
 
@@ -160,7 +160,7 @@ class Hooks(unittest.TestCase):
         it was stopped, too, three ranks take the other steps."""
         result = self.trainer.launch()
         self.assertEqual(result.returncode, 0, result.stderr)
-        lines, warnings = told(result)
+        lines, warnings = lines_of(result)
         self.assertEqual(lines, ["start 0, calls 0", *(of_step(3, i) for i in (1, 2, 3, 4)), "saved 4", of_step(3, 5),
                                  of_step(3, 6), "saved 6", "end 6"])
         self.assertEqual(warnings, [f"WARNING:hooks:[RANK {i}] {text}" for i, text in
@@ -172,11 +172,11 @@ class Hooks(unittest.TestCase):
         alone = build(1, 6)
         result = alone.launch("--resume", str(self.trainer.folder / "run/checkpoints/checkpoint_0"))
         self.assertEqual(result.returncode, 0, result.stderr)
-        lines, warnings = told(result)
+        lines, warnings = lines_of(result)
         self.assertEqual(lines, ["loaded 3 at 0: [4, 8, 12]", "start 4, calls 4", of_step(1, 5), of_step(1, 6), "saved 6", "end 6"])
         again = self.trainer.launch("--resume", str(alone.folder / "run/checkpoints/checkpoint_0"))
         self.assertEqual(again.returncode, 0, again.stderr)
-        self.assertEqual(told(again)[0], ["loaded 1 at 0: [6]", "start 6, calls 6", of_step(3, 7), of_step(3, 8), "saved 8", of_step(3, 9),
+        self.assertEqual(lines_of(again)[0], ["loaded 1 at 0: [6]", "start 6, calls 6", of_step(3, 7), of_step(3, 8), "saved 8", of_step(3, 9),
                                           "saved 9", "end 9"])
 
     def wrong(self, kind, expected):

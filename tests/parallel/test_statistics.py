@@ -30,7 +30,7 @@ class Statistics(unittest.TestCase):
         rows = ("".join(f"{(7 * i * j + i) % 11 / 5}," for j in range(16)) + f"{i % 3}\n" for i in range(90))
         (trainer.folder / "rows.csv").write_text("".join(rows))
         trainer.build()
-        told = trainer.run()[-1]["eval_loss"]
+        loss = trainer.run()[-1]["eval_loss"]
         program = trainer.folder / "evaluate"
         trainer.job["devices"] = {}
         trainer.write()
@@ -39,7 +39,7 @@ class Statistics(unittest.TestCase):
         result = subprocess.run([program, "--format", "json", "--weights", trainer.folder / "run" / f"{saved}.safetensors"],
                                 cwd=trainer.folder, capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertLess(abs(json.loads(result.stdout)["loss"] / told - 1), 1e-6)
+        self.assertLess(abs(json.loads(result.stdout)["loss"] / loss - 1), 1e-6)
 
 
 if __name__ == "__main__":

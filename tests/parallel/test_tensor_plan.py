@@ -38,13 +38,13 @@ class Plans(Divided):
     def test_positions(self):
         kept = plan(("*.ln_?", "sequence_parallel"), ("ln_f", "sequence"), ("*.mlp.*", "replicate"))
         several = self.compared(2, 2, parallelism={"tp_plan": kept, "megatron": {"sequence_parallelism": True}})
-        told = several.command("plan", "job.yaml")
-        self.assertIn("c_fc.weight, of matmul in gpt2.c:56: parallelism.tp_plan says so", told)
-        self.assertRegex(told, r"placement +tp: 7 of 28 parameters in parts")
+        output = several.command("plan", "job.yaml")
+        self.assertIn("c_fc.weight, of matmul in gpt2.c:56: parallelism.tp_plan says so", output)
+        self.assertRegex(output, r"placement +tp: 7 of 28 parameters in parts")
 
 
 class Refused(unittest.TestCase):
-    def refused(self, told, *pairs, **parallelism):
+    def refused(self, output, *pairs, **parallelism):
         """What the command says at the pattern, which is in line 2."""
         job = Ranks(2, job_of(2, 3, 5, config=CONFIG, parallelism={"tp": 2, "tp_plan": plan(*pairs), **parallelism}))
         text = job.path.read_text()
@@ -53,7 +53,7 @@ class Refused(unittest.TestCase):
         result = subprocess.run([GENERATOR, "plan", "job.yaml"], cwd=job.folder, capture_output=True, text=True)
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertRegex(result.stderr, r"^job\.yaml:2:\d+: error: ")
-        for words in told:
+        for words in output:
             self.assertIn(words, result.stderr)
 
     def test_patterns(self):

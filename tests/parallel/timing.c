@@ -38,7 +38,7 @@ static void begin(const char *kind, float *values, int count, int ranks, MPI_Req
     MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_FLOAT, values, counts, starts, MPI_FLOAT, MPI_COMM_WORLD, request);
 }
 
-/* A moment that every rank has been told of before it comes; waits for it. What a rank is late by counts as time taken:
+/* A moment that every rank has received before it comes; waits for it. What a rank is late by counts as time taken:
  * ranks that leave a barrier at different times would find messages there already. */
 static double start_together(void) {
   MPI_Barrier(MPI_COMM_WORLD);

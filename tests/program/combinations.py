@@ -122,7 +122,7 @@ class Table:
         yield from itertools.islice(self.common(pair, [base for base in keys.BASES if base not in first], number), MOST)
 
     def where(self, pair, number):
-        """Where a pair is tried; when no context is good for both, where the first is told of the other."""
+        """Where a pair is tried; when no context is good for both, where the error of the first names the other."""
         nowhere = True
         for at in self.together(pair, number):
             nowhere = False

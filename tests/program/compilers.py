@@ -62,7 +62,7 @@ def unused(text, calls=""):
     yield "uses its functions", ", ".join(alone) or (None if found else "no function was found")
 
 
-def tell(name, results):
+def report(name, results):
     """Prints a line of TAP for each (what, why it failed); returns how many failed."""
     failed = 0
     for what, why in results:

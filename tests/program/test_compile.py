@@ -13,7 +13,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-from compilers import COMPILERS, compiles, formatted, tell, unused
+from compilers import COMPILERS, compiles, formatted, report, unused
 from harness import GENERATOR
 from matrix import CASES, library_flags
 from rotation import ALL, SEED, is_todays
@@ -83,7 +83,7 @@ def main():
     failed = 0
     with ThreadPoolExecutor(max_workers=2) as pool:
         for name, results in pool.map(all_checks, wanted):
-            failed += tell(name, results)
+            failed += report(name, results)
     return 1 if failed else 0
 
 

@@ -60,8 +60,8 @@ class EarlyStopping(unittest.TestCase):
                 break
         trainer = prepare(self, early_stopping={**rule, "restore_best": True}, **training)
         found = trainer.run()
-        told = ("loss", "eval_loss", "eval_accuracy", "grad_norm")
-        self.assertEqual([[row[k] for k in told] for row in found], [[row[k] for k in told] for row in rows[:end]], rule)
+        columns = ("loss", "eval_loss", "eval_accuracy", "grad_norm")
+        self.assertEqual([[row[k] for k in columns] for row in found], [[row[k] for k in columns] for row in rows[:end]], rule)
         ended = trainer.weights()
         before = prepare(self, **training)
         before.run("--steps", str(best))

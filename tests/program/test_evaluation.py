@@ -77,13 +77,13 @@ def measure(trainer, *flags):
 
 def check_measured(test, trainer, row):
     """All metrics of the last line of the trainer, which has 9 digits; the text says them, too."""
-    told = measure(trainer)
+    report = measure(trainer)
     text = subprocess.check_output([trainer.folder / "evaluate"], cwd=trainer.folder, text=True)
     names = [name.removeprefix("eval_") for name in row if name.startswith("eval_")]
     test.assertIn("loss", names)
     for name in names:
-        test.assertEqual(f"{told[name]:.9g}", f"{row['eval_' + name]:.9g}", name)
-        test.assertIn(f"\n{name} {told[name]:.9g}\n", text)
+        test.assertEqual(f"{report[name]:.9g}", f"{row['eval_' + name]:.9g}", name)
+        test.assertIn(f"\n{name} {report[name]:.9g}\n", text)
 
 
 class Exact(unittest.TestCase):
@@ -123,11 +123,11 @@ class Exact(unittest.TestCase):
         for x, y, guess in ((features[:11], labels[:11], guess[:11]), (features, one, guess)):
             rows = (",".join(map(str, [*sample, label])) for sample, label in zip(x, y))
             (trainer.folder / "other.csv").write_text("\n".join(rows) + "\n")
-            told = measure(trainer, "--weights", "other.safetensors", "--data", "other.csv")
-            self.assertEqual(told["samples"], len(y))
-            self.assertLess(abs(told["loss"] / mean_loss(logits_of(weights, x), y) - 1), 1e-6)
-            self.assertAlmostEqual(told["accuracy"], accuracy_score(y, guess), places=8)
-            self.assertAlmostEqual(told["f1_macro"], f1_score(y, guess, average="macro", zero_division=0), places=8)
+            report = measure(trainer, "--weights", "other.safetensors", "--data", "other.csv")
+            self.assertEqual(report["samples"], len(y))
+            self.assertLess(abs(report["loss"] / mean_loss(logits_of(weights, x), y) - 1), 1e-6)
+            self.assertAlmostEqual(report["accuracy"], accuracy_score(y, guess), places=8)
+            self.assertAlmostEqual(report["f1_macro"], f1_score(y, guess, average="macro", zero_division=0), places=8)
 
     def test_averages(self):
         """Of averages of the weights what the trainer says of them, from where the run leaves them."""
@@ -187,9 +187,9 @@ class Exact(unittest.TestCase):
         for metrics in ((), ("accuracy",)):
             trainer, _, _ = make(3, 8, metrics=metrics)
             runs.append(self.run_trainer(trainer))
-        (plain, before), (told, after) = runs
+        (plain, before), (with_evaluation, after) = runs
         self.assertEqual([plain[k] for k in ("loss", "eval_loss", "grad_norm")],
-                         [told[k] for k in ("loss", "eval_loss", "grad_norm")])
+                         [with_evaluation[k] for k in ("loss", "eval_loss", "grad_norm")])
         for name, value in before.items():
             self.assertTrue(np.array_equal(value, after[name]), name)
 

@@ -68,9 +68,9 @@ def one_peak(trainer):
     if result.returncode != 0:
         raise AssertionError(f"the trainer ended with {result.returncode}: {result.stderr}")
     found = int((trainer.folder / "peak").read_text())
-    told = json.loads((trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()[-1])["peak_memory_mib"]
-    if not 0 <= found - told * MIB + MIB / 8 < 8 * MIB:  # the last line is before the last save
-        raise AssertionError(f"metrics.jsonl has a peak of {told} MiB, the system {found / MIB}")
+    reported = json.loads((trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()[-1])["peak_memory_mib"]
+    if not 0 <= found - reported * MIB + MIB / 8 < 8 * MIB:  # the last line is before the last save
+        raise AssertionError(f"metrics.jsonl has a peak of {reported} MiB, the system {found / MIB}")
     return found
 
 

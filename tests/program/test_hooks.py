@@ -259,10 +259,10 @@ class Example(unittest.TestCase):
         (trainer.folder / "table.csv").write_bytes(table)
         program = trainer.folder / "example"
         subprocess.run([GENERATOR, "build", TREE / "examples" / "jobs" / "hooks.yaml", "-o", program], check=True)
-        told = subprocess.run([program], cwd=trainer.folder, capture_output=True, text=True, check=True).stdout
-        self.assertIn("6 parameters, 300 steps to go", told)
-        self.assertIn("four of five are right", told)
-        self.assertIn("ended after step", told)
+        output = subprocess.run([program], cwd=trainer.folder, capture_output=True, text=True, check=True).stdout
+        self.assertIn("6 parameters, 300 steps to go", output)
+        self.assertIn("four of five are right", output)
+        self.assertIn("ended after step", output)
         rows = (trainer.folder / "runs" / "hooks" / "metrics.jsonl").read_text().splitlines()
         self.assertTrue(all(json.loads(row)["output_norm"] > 0 for row in rows))
 

@@ -67,7 +67,7 @@ class Indices(Curve):
         trainer.write()
         save_file(weights, trainer.folder / "start.safetensors")
         trainer.build(cflags=FAST)
-        for (row, column), text, told in (
+        for (row, column), text, message in (
                 ((7, 2), "30", "line 8, column 3: 30 is not a whole number below 30 from 0 on\n"),
                 ((0, 0), "-1", "line 1, column 1: -1 is not a whole number below 30 from 0 on\n"),
                 ((1, 3), "0.5", "line 2, column 4: 0.5 is not a whole number below 30 from 0 on\n"),
@@ -78,7 +78,7 @@ class Indices(Curve):
                                "leaves out\n"),
                 ((9, 8), "3", "line 10: label 3 is not a class number below 3, nor -100, which the loss leaves out\n")):
             name = self.write_table(trainer, "wrong.csv", {(row, column): text})
-            self.assertIn(f"wrong.csv: {told}", self.refusal(trainer, "--data", name))
+            self.assertIn(f"wrong.csv: {message}", self.refusal(trainer, "--data", name))
         metrics = trainer.run()
         order = Order(SEED, TRAIN, True, 0, ROWS, batch=BATCH)
 
@@ -92,13 +92,13 @@ class Indices(Curve):
     def test_arrays(self):
         trainer = self.columns(path="x.npy", labels="y.npy", format="npy")
         trainer.build(cflags=FAST)
-        for column, number, told in ((1, 1 << 40, "x.npy: row 5, column 2: 1099511627776 is not a whole number below 30"),
+        for column, number, message in ((1, 1 << 40, "x.npy: row 5, column 2: 1099511627776 is not a whole number below 30"),
                                      (8, -1, "y.npy: row 5: label -1 is not a class number below 3, nor -100")):
             rows = self.rows.copy()
             rows[4, column] = number
             np.save(trainer.folder / "x.npy", rows[:, :8])
             np.save(trainer.folder / "y.npy", rows[:, 8])
-            self.assertIn(told, self.refusal(trainer))
+            self.assertIn(message, self.refusal(trainer))
         np.save(trainer.folder / "x.npy", self.rows[:, :8])
         np.save(trainer.folder / "y.npy", self.rows[:, 8])
         self.assertEqual(len(trainer.run()), STEPS)
@@ -111,8 +111,8 @@ class Indices(Curve):
         (trainer.folder / "columns.c").write_text(changed)
         trainer.job["model"]["source"] = "columns.c"
         trainer.write()
-        told = trainer.command("job.yaml", "-o", "trainer.c", status=2)
-        self.assertIn("'look_up' takes this as an index within 0 and 29, and it is 30 at one position", told)
+        output = trainer.command("job.yaml", "-o", "trainer.c", status=2)
+        self.assertIn("'look_up' takes this as an index within 0 and 29, and it is 30 at one position", output)
 
     def test_example(self):
         """The classifier of texts in the examples says which columns are tokens, and how many there are."""

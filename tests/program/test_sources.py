@@ -42,7 +42,7 @@ class Sources(unittest.TestCase):
             self.assertEqual(metrics, runs["table"], name)
 
     def test_read_ahead(self):
-        """Changes nothing but the time that batches take, which is told."""
+        """Changes nothing but the time that batches take, which is measured."""
         losses = {}
         for prefetch in (0, 1, 3):
             trainer = Trainer({

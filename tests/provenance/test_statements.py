@@ -69,13 +69,13 @@ class Statements(unittest.TestCase):
         predicate = statement["predicate"]
         self.assertEqual(predicate["runDetails"]["builder"]["builderDependencies"][0]["digest"]["sha256"], own)
         self.assertEqual(sbom["metadata"]["tools"]["components"][0]["hashes"][0]["content"], own)
-        told = {part["name"]: part["digest"]["sha256"] for part in predicate["buildDefinition"]["resolvedDependencies"]}
-        for file, digest in told.items():
+        resolved = {part["name"]: part["digest"]["sha256"] for part in predicate["buildDefinition"]["resolvedDependencies"]}
+        for file, digest in resolved.items():
             path = TREE / "templates" / file if file.endswith(".j2") else folder / file
             self.assertEqual(sha256(path), digest, file)
         listed = {part["name"]: part["hashes"][0]["content"] for part in sbom["components"] if "hashes" in part}
-        self.assertEqual(listed, told)
-        self.assertEqual({part["name"] for part in sbom["components"]} - told.keys(), LIBRARIES)
+        self.assertEqual(listed, resolved)
+        self.assertEqual({part["name"] for part in sbom["components"]} - resolved.keys(), LIBRARIES)
         return statement
 
     def test_program_in_c(self):

@@ -40,18 +40,18 @@ def train(rows, samples, by_all, rank, ranks, port, out):
                 optimizer.step()
                 own.append(loss.item())
         losses.append(own)
-    told = [None] * ranks
-    torch.distributed.all_gather_object(told, losses)
+    losses_of_ranks = [None] * ranks
+    torch.distributed.all_gather_object(losses_of_ranks, losses)
     if rank == 0:
-        out.put((told, {name: value.numpy() for name, value in model.module.state_dict().items()}))
+        out.put((losses_of_ranks, {name: value.numpy() for name, value in model.module.state_dict().items()}))
     torch.distributed.destroy_process_group()
 
 
-def means(told):
+def means(losses_of_ranks):
     """The loss of each step, over the ranks that have samples in it."""
     for epoch in range(EPOCHS):
-        for step in range(len(told[0][epoch])):
-            there = [own[epoch][step] for own in told if step < len(own[epoch])]
+        for step in range(len(losses_of_ranks[0][epoch])):
+            there = [own[epoch][step] for own in losses_of_ranks if step < len(own[epoch])]
             yield sum(there) / len(there)
 
 
@@ -63,9 +63,9 @@ class Joined(unittest.TestCase):
                     optimizer={"name": "sgd", "lr": LR, "weight_decay": 0.1, "clip_grad_norm": 0.5}, **groups)
         rows.order = Order(SEED, TRAIN, True, 0, samples, batch=ranks * batch, keeps_last=True)
         lines = trained(rows, ranks)
-        told, weights = peers(train, ranks, rows, samples, by_all)
-        self.assertGreater(len(told[0][0]), len(told[-1][0]), "the last rank runs out of samples")
-        wanted = list(means(told))
+        losses_of_ranks, weights = peers(train, ranks, rows, samples, by_all)
+        self.assertGreater(len(losses_of_ranks[0][0]), len(losses_of_ranks[-1][0]), "the last rank runs out of samples")
+        wanted = list(means(losses_of_ranks))
         self.assertEqual(len(lines), len(wanted))
         for line, loss in zip(lines, wanted):
             self.assertLess(abs(line["loss"] / loss - 1), 1e-6, f"loss of step {line['step']}")

@@ -199,7 +199,7 @@ class Own(unittest.TestCase):
         return tensor(dtype, kept.shape, kept)
 
     def test_ranks_that_differ(self):
-        """Every rank is told the same: who is not as most are, and how."""
+        """Every rank gets the same message: who is not as most are, and how."""
         a, b, c = (self.tensor("float32", [0.0] * n) for n in (2, 3, 2))
         nested = [{"map": [["x", [a, value]]]} for value in (a, a, b)]
         cases = [
@@ -219,15 +219,15 @@ class Own(unittest.TestCase):
             (case("broadcast", 5, values=[a, a, a]), "rank 5, of 3 ranks"),
         ]
         for of_rank in self.results(*(one for one, _ in cases)):
-            for told, (_, wanted) in zip(of_rank, cases, strict=True):
-                self.assertIn(wanted, told)
+            for message, (_, wanted) in zip(of_rank, cases, strict=True):
+                self.assertIn(wanted, message)
 
     def test_a_rank_that_failed_before(self):
         """It comes to the operation all the same, and the others hear what it met."""
         a = self.tensor("float32", [0.0])
-        for rank, (told,) in enumerate(self.results(case("gather", values=[a, "text", a]))):
+        for rank, (message,) in enumerate(self.results(case("gather", values=[a, "text", a]))):
             wanted = "a string where nested lists and maps of tensors are wanted"
-            self.assertEqual(told, wanted if rank == 1 else f"accel_gather: rank 1 had failed before: {wanted}")
+            self.assertEqual(message, wanted if rank == 1 else f"accel_gather: rank 1 had failed before: {wanted}")
 
     def test_types_that_gloo_does_not_have(self):
         values = [self.tensor("int16", [i, -i]) for i in range(3)]

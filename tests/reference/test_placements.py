@@ -124,14 +124,14 @@ class Placements(unittest.TestCase):
         found = self.alone[precision, micro] if ranks == 1 else ours(case)
         others = {name: known for name, known in (("one process", self.alone[precision, micro]), ("PyTorch", self.peers.get(case)))
                   if known is not None and known is not found}
-        told = "".join(f", {apart(found[0], other[0]):.1e} from {name}" for name, other in others.items())
+        differences = "".join(f", {apart(found[0], other[0]):.1e} from {name}" for name, other in others.items())
         if precision == "no":
-            print(f"{ranks} {placement} {precision} {micro}{told}", flush=True)
+            print(f"{ranks} {placement} {precision} {micro}{differences}", flush=True)
             for other in others.values():
                 self.check_exact(found, other)
             return
         exact, rounding = self.rounding(precision, micro)
-        print(f"{ranks} {placement} {precision} {micro}{told}, {apart(found[0], exact):.1e} from float32, PyTorch {rounding:.1e}", flush=True)
+        print(f"{ranks} {placement} {precision} {micro}{differences}, {apart(found[0], exact):.1e} from float32, PyTorch {rounding:.1e}", flush=True)
         self.assertLess(apart(found[0], exact), 2 * rounding)
         one, thirds = self.alone[precision, micro], ranks == 3 and precision == "fp16"
         self.assertLess(apart(found[0], one[0]), 4 * rounding if thirds else 1e-6, "losses against one process")

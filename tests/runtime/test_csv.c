@@ -1,4 +1,4 @@
-/* Tables: what is read, and what every bad text is told. */
+/* Tables: what is read, and the message for each bad text. */
 #include "cmocka_all.h"
 
 #include "runtime/data/rows.h"

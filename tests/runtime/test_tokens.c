@@ -1,4 +1,4 @@
-/* Token files: what is found in their bytes, and what damaged ones are told. */
+/* Token files: what is found in their bytes, and the messages for damaged ones. */
 #include "cmocka_all.h"
 
 #include "runtime/data/tokens.h"

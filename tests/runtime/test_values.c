@@ -98,7 +98,7 @@ static void lists_and_maps(void **state) {
   accel_store_free(store);
 }
 
-/* What fails first is told, whatever comes after. */
+/* What fails first is reported, whatever comes after. */
 static void errors(void **state) {
   (void)state;
   struct accel_store *store = accel_store_new();

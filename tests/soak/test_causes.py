@@ -140,7 +140,7 @@ tensor model(scope s, tensor features, tensor labels) {
 """, ROWS, devices__kind="cuda", data__batch_size=5, training__eval_interval=1, training__eval_iters=2)
 
     def test_matrices_of_odd_sizes_on_gpus(self):
-        """Of matrices of 5 x 5 one after another few begin where cuBLASLt takes operands unless it is told otherwise."""
+        """Of matrices of 5 x 5 one after another few begin where cuBLASLt takes operands unless it is configured otherwise."""
         model = """tensor model(scope s, tensor features, tensor labels) {
   tensor x = linear(at(s, "in"), features, 80);
   tensor heads = transpose(reshape(x, dim(x, 0), 5, 2, 8), 1, 2);

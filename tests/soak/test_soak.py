@@ -80,7 +80,7 @@ class Soak:
                              f"{model.text()}\nkept in {position}\nagain: SEED={SEED} FIRST={number} test_soak.py 1")
         print(f"not ok - {self.failures[-1]}\n", flush=True)
 
-    def told(self):
+    def report(self):
         counts = ", ".join(f"{there} {name}" for name, there in self.counts.items())
         return f"SEED={SEED}: {counts}" + "".join(f"\n  {there} x {kind}" for kind, there in self.causes.most_common())
 
@@ -107,7 +107,7 @@ class Slice(unittest.TestCase):
             while spent() - begin < SECONDS:
                 soak.draw(number)
                 number += 1
-            print(soak.told(), flush=True)
+            print(soak.report(), flush=True)
             self.assertEqual(soak.failures, [])
             self.assertGreater(soak.counts["run"], 0)
 
@@ -119,8 +119,8 @@ def main():
         for number in range(first, first + int(sys.argv[1])):
             soak.draw(number)
             if number % 50 == 49:
-                print(soak.told(), f"{spent():.0f} s", flush=True)
-        print(soak.told(), f"{spent():.0f} s", flush=True)
+                print(soak.report(), f"{spent():.0f} s", flush=True)
+        print(soak.report(), f"{spent():.0f} s", flush=True)
     sys.exit(1 if soak.failures else 0)
 
 

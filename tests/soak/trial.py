@@ -306,7 +306,7 @@ class Trial:
         out = self.start(program, "--format", "json", stage="run evaluate")
         if out is None:
             return
-        told = json.loads(out)["loss"]
+        found = json.loads(out)["loss"]
         wanted = rows[-1]["eval_loss"]
         if self.job.get("training.early_stopping.restore_best"):
             metric = "eval_" + self.job.get("training.early_stopping.metric", "loss")
@@ -315,11 +315,11 @@ class Trial:
             wanted = best["eval_loss"]
         if self.ranks > 1 and ("parallelism" in self.job or self.job.get("training.eval_iters") != "all"):
             return  # each rank had batches of its own, or of a size that only the trainer has
-        if None in (told, wanted):  # not a number
-            if told != wanted:
-                raise Failed("evaluate", f"the loss differs: {told} of the evaluator, {wanted} of the trainer")
-        elif f"{told:.9g}" != f"{wanted:.9g}" and abs(told - wanted) > self.rounding() * abs(wanted):
-            raise Failed("evaluate", f"the loss differs: {told:.9g} of the evaluator, {wanted:.9g} of the trainer")
+        if None in (found, wanted):  # not a number
+            if found != wanted:
+                raise Failed("evaluate", f"the loss differs: {found} of the evaluator, {wanted} of the trainer")
+        elif f"{found:.9g}" != f"{wanted:.9g}" and abs(found - wanted) > self.rounding() * abs(wanted):
+            raise Failed("evaluate", f"the loss differs: {found:.9g} of the evaluator, {wanted:.9g} of the trainer")
         self.counts["evaluated"] += 1
 
     def rounding(self):

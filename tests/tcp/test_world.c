@@ -135,7 +135,7 @@ static void test_start(void **state) {
   (void)state;
   struct ends ends = in_ranks(start_four, 4, "ACCEL_START_TIMEOUT=8", missing);
   expect_all(&ends, 4, 1, "rank 0: error: 1 of 4 ranks did not come within 8 s: 2");
-  /* A rank that comes when rank 0 has told already knocks for as long as it may. */
+  /* A rank that comes when rank 0 has answered already knocks for as long as it may. */
   ends = in_ranks(start_four, 4, "ACCEL_START_TIMEOUT=30", other);
   expect_all(&ends, 4, 1, "rank 2 was started as one of 5 ranks, rank 0 as one of 4");
   ends = in_ranks(start_four, 4, "ACCEL_START_TIMEOUT=30", twice);

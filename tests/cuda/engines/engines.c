@@ -1,6 +1,6 @@
-/* The runtime's graphs of attention and of convolutions before cuDNN itself, which is told of a GPU that is not there
- * by a descriptor of its properties: that its heuristic has engines for them, that it makes plans of these, and what
- * they work in.
+/* The runtime's graphs of attention and of convolutions before cuDNN itself, which gets the properties of a GPU that is
+ * absent by a descriptor of its properties: that its heuristic has engines for them, that it makes plans of these, and
+ * what they work in.
  *
  * usage: engines PROPERTIES.json ROOM DETERMINISTIC attention
  *          BATCH HEADS GROUPS LENGTH SIZE CAUSAL LENGTHS HALF BACKWARD

@@ -1,4 +1,4 @@
-/* cuDNN's backend interface: descriptors keep what they are told, a graph of operations is computed operation by
+/* cuDNN's backend interface: descriptors store their attributes, a graph of operations is computed operation by
  * operation in double, each result rounded to its tensor's type. Any graph of the operations below is computed: whether
  * cuDNN has an engine for it is not known here. */
 #include "tests/cuda/standin/dnn.h"

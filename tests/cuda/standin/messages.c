@@ -35,14 +35,14 @@ static void pass(struct group *group, int from, const struct message *sent) {
   struct request *request = &comm->shared->requests[from];
   if (sent != NULL) *request = (struct request){"ncclSend", comm->number, sent->bytes, sent->peer, 0};
   nccl_meet(comm, "ncclSend");
-  const struct request told = *request;
+  const struct request copy = *request;
   nccl_meet(comm, "ncclSend");
-  struct message *taken = told.type == comm->rank ? awaited(group, from) : NULL;
-  if (taken != NULL && taken->bytes != told.count)
-    fault("rank %d sends %llu bytes, and rank %d asks for %zu", from, (unsigned long long)told.count, comm->rank,
+  struct message *taken = copy.type == comm->rank ? awaited(group, from) : NULL;
+  if (taken != NULL && taken->bytes != copy.count)
+    fault("rank %d sends %llu bytes, and rank %d asks for %zu", from, (unsigned long long)copy.count, comm->rank,
           taken->bytes);
-  for (size_t at = 0; at < told.count; at += CHUNK) {
-    size_t n = told.count - at < CHUNK ? (size_t)told.count - at : CHUNK;
+  for (size_t at = 0; at < copy.count; at += CHUNK) {
+    size_t n = copy.count - at < CHUNK ? (size_t)copy.count - at : CHUNK;
     if (sent != NULL) memcpy(comm->shared->chunks[from], (const char *)sent->at + at, n);
     nccl_meet(comm, "ncclSend");
     if (taken != NULL) memcpy((char *)taken->at + at, comm->shared->chunks[from], n);

@@ -3,7 +3,7 @@
  * into a stream, or into a graph at each launch, and what it reads and writes is compared with what other streams and
  * the host do: two that touch the same memory, one of them writing, must be ordered by streams, events, graphs or waits
  * (Lamport, "Time, clocks, and the ordering of events", CACM 1978; FastTrack, PLDI 2009), whatever the order in which
- * they happened to run here. Also checked: bounds of allocations, what a call may be told, handles that are used after
+ * they happened to run here. Also checked: bounds of allocations, arguments of calls, handles that are used after
  * their end or ended twice, what is left at the end, captures that are not joined, collectives that differ among ranks.
  *
  * What is found ends the process with status 70 and a line on standard error: "stand-in: rank 0: ...".

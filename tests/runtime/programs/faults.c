@@ -1,6 +1,6 @@
 /* Preloaded into a program: what changes files is counted, call by call. Those from number FAULT_AT to FAULT_UNTIL (as
  * a rule FAULT_AT itself) fail with FAULT_ERRNO. 0: a write takes one byte only, and all else succeeds; -1: the process
- * kills itself before the call; -2: it waits for five minutes. FAULT_NAMES: a file that is told the calls at the end,
+ * kills itself before the call; -2: it waits for five minutes. FAULT_NAMES: a file that gets the calls at the end,
  * a name a line. FAULT_PATH, FAULT_CALL: calls for files whose path does not hold the one, calls of another name than
  * the other are let through, and do not count. */
 #define _GNU_SOURCE
@@ -25,7 +25,7 @@ static long number(const char *name, long fallback) {
   return text != NULL ? strtol(text, NULL, 10) : fallback;
 }
 
-static void tell(void) {
+static void write_names(void) {
   const char *path = getenv("FAULT_NAMES");
   FILE *file = path != NULL ? fopen(path, "w") : NULL;
   if (file == NULL) return;
@@ -35,7 +35,7 @@ static void tell(void) {
 }
 
 __attribute__((constructor)) static void begin(void) {
-  atexit(tell);
+  atexit(write_names);
 }
 
 /* The path of an open file. */
