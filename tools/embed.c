@@ -37,7 +37,7 @@ static int by_name(const void *a, const void *b) {
 
 static void add(struct files *files, const char *path) {
   char *copy = strdup(path);
-  if (copy == NULL || files->count == MAX_FILES) fail("no room for", path);
+  if (copy == NULL || files->count == MAX_FILES) fail("no space for", path);
   files->paths[files->count++] = copy;
 }
 

@@ -58,14 +58,14 @@ static double render(const struct jinja_options *options, json_t *request, int c
 
 int main(void) {
   char *line = NULL, command[16];
-  size_t room = 0;
+  size_t capacity = 0;
   int count;
-  if (getline(&line, &room, stdin) <= 0) return 2;
+  if (getline(&line, &capacity, stdin) <= 0) return 2;
   json_t *request = json_loads(line, 0, NULL);
   if (request == NULL) return 2;
   json_t *templates = json_object_get(request, "templates");
   struct jinja_options options = {.load = load, .load_context = templates};
-  while (getline(&line, &room, stdin) > 0 && sscanf(line, "%15s %d", command, &count) == 2) {
+  while (getline(&line, &capacity, stdin) > 0 && sscanf(line, "%15s %d", command, &count) == 2) {
     double result = strcmp(command, "parse") == 0 ? parse(&options, templates, count)
                                                   : render(&options, request, count, strcmp(command, "show") == 0);
     printf("%.9f\n", result);

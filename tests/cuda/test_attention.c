@@ -198,7 +198,7 @@ static void run(void) {
   lengths = asked("LENGTHS", 0);
   type = asked("HALF", 0) ? ACCEL_F16 : ACCEL_BF16;
   plan.deterministic = asked("DETERMINISTIC", 0);
-  if (asked("ROOM", 0) > 0) plan.workspace_bytes = (size_t)asked("ROOM", 0);
+  if (asked("WORKSPACE", 0) > 0) plan.workspace_bytes = (size_t)asked("WORKSPACE", 0);
   attention = packed_attention(type, BATCH, HEADS, groups, LENGTH, SIZE);
   attention.name = "attn";
   attention.scale = 0.35;
@@ -245,7 +245,7 @@ static void test_refusals(void **state) {
       {"STANDIN_CUDNN=91001", "use cuDNN 9.10.2 or later"},
       {"STANDIN_CUDNN=91700 STANDIN_ARCH=100 DETERMINISTIC=1", "use cuDNN 9.18 or later"},
       {"STANDIN_WORKSPACE=270000", "cuDNN's engines for attn work in 270000 bytes or more, the plan has 262144 left"},
-      {"STANDIN_WORKSPACE=4096 ROOM=1024",
+      {"STANDIN_WORKSPACE=4096 WORKSPACE=1024",
        "cuDNN's engines for attn work in 4096 bytes or more, the plan has 1024 left"},
       {"STANDIN_FAIL=cudnnBackendExecute", "cudnnBackendExecute of cuDNN"},
   };

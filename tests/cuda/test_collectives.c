@@ -15,7 +15,7 @@ enum { COUNT = 40000 }; /* more than the stand-in moves at once */
 
 struct arena {
   _Alignas(64) float values[COUNT];
-  _Alignas(64) float whole[8 * 512], own[512], room[512];
+  _Alignas(64) float whole[8 * 512], own[512], workspace[512];
   _Alignas(64) uint16_t narrow[512];
   _Alignas(64) double doubles[4];
   _Alignas(256) char workspace[256];
@@ -137,9 +137,9 @@ static void by_tree(size_t shard_size, size_t last) {
   size_t all = 3 * shard_size + last, own = position < 3 ? shard_size : last;
   for (size_t i = 0; i < all; i++) host.whole[i] = in_place(rt_world()->rank, i);
   accel_gpu_write(arena->whole, host.whole, sizeof host.whole);
-  accel_gpu_start_reduce_scatter_by_tree(ACCEL_DP_SHARD, arena->whole, arena->own, shard_size, last, arena->room,
+  accel_gpu_start_reduce_scatter_by_tree(ACCEL_DP_SHARD, arena->whole, arena->own, shard_size, last, arena->workspace,
                                          add_shards);
-  accel_gpu_start_all_reduce_by_tree(ACCEL_DP_SHARD, arena->whole, all, arena->room, add_shards);
+  accel_gpu_start_all_reduce_by_tree(ACCEL_DP_SHARD, arena->whole, all, arena->workspace, add_shards);
   accel_wait_reductions(1);
   accel_gpu_copy(accel_gpu_stream(ACCEL_COMPUTE), arena->own + own, arena->own, own * sizeof(float));
   accel_wait_collectives();

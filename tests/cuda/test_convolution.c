@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 2, MOST = 4096, ROOM = 1 << 16, OPERANDS = 3 };
+enum { BATCH = 2, MOST = 4096, WORKSPACE = 1 << 16, OPERANDS = 3 };
 
-/* x, weights and y, and what is made of the other two; with room to begin away from a line's beginning. */
+/* x, weights and y, and what is made of the other two; with space to begin away from a line's beginning. */
 struct arena {
   _Alignas(64) char given[OPERANDS][4 * MOST + 64], made[OPERANDS][4 * MOST + 64];
-  _Alignas(256) char workspace[ROOM];
+  _Alignas(256) char workspace[WORKSPACE];
 };
 
 static const char *const architectures[] = {"sm_90", NULL};
@@ -25,7 +25,7 @@ static const struct accel_program program = {.arena_bytes = sizeof(struct arena)
 static struct accel_gpu_plan plan = {.architectures = architectures,
                                      .arena_bytes = sizeof(struct arena),
                                      .workspace_offset = offsetof(struct arena, workspace),
-                                     .workspace_bytes = ROOM,
+                                     .workspace_bytes = WORKSPACE,
                                      .ahead = 2};
 
 static struct accel_gpu_convolution convolutions[OPERANDS];
@@ -162,7 +162,7 @@ static void run(void) {
   describe();
   offset = (size_t)asked("BY_RENAME", 0) * width();
   plan.deterministic = asked("DETERMINISTIC", 0);
-  if (asked("ROOM", 0) > 0) plan.workspace_bytes = (size_t)asked("ROOM", 0);
+  if (asked("WORKSPACE", 0) > 0) plan.workspace_bytes = (size_t)asked("WORKSPACE", 0);
   accel_gpu_open(&program, &plan);
   arena = accel_gpu_arena();
   for (int i = 0; i < OPERANDS; i++) accel_gpu_open_convolution(&convolutions[i]);
@@ -206,7 +206,7 @@ static void test_refusals(void **state) {
   } cases[] = {
       {"STANDIN_FAIL=cudnnCreate", "cudnnCreate of cuDNN"},
       {"STANDIN_WORKSPACE=70000", "cuDNN's engines for conv work in 70000 bytes or more, the plan has 65536 left"},
-      {"STANDIN_WORKSPACE=4096 ROOM=1024", "devices.convolution: own"},
+      {"STANDIN_WORKSPACE=4096 WORKSPACE=1024", "devices.convolution: own"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The arena: states, a feed, a report, room for matmuls, a workspace. */
+/* The arena: states, a feed, a report, matmuls, a workspace. */
 struct arena {
   _Alignas(64) float states[64];
   _Alignas(64) int32_t feed[16];
@@ -106,9 +106,9 @@ static void record_step(void) {
 }
 
 static void feed(int step) {
-  int32_t *room = accel_gpu_feed_begin();
-  standin_touch(room, plan.feed_bytes, true); /* while no copy of it continues */
-  for (int i = 0; i < 16; i++) room[i] = step * i;
+  int32_t *feed = accel_gpu_feed_begin();
+  standin_touch(feed, plan.feed_bytes, true); /* while no copy of it continues */
+  for (int i = 0; i < 16; i++) feed[i] = step * i;
   accel_gpu_feed_send();
 }
 

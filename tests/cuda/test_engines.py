@@ -88,7 +88,7 @@ def build():
     return True
 
 
-def room(case):
+def workspace(case):
     """Of the workspace of a program with such attention."""
     batch, heads, groups, length, columns, _, half, deterministic = case
     job = {"model": {"source": str(TREE / "examples" / "models" / "llama.c"), "config": {
@@ -123,9 +123,9 @@ def room_of_convolution(case):
     return int(re.search(r"char workspace\[(\d+)\]", text)[1]) - 192
 
 
-def run(gpu, room, deterministic, *words):
+def run(gpu, workspace, deterministic, *words):
     (OUT / f"{gpu}.json").write_text(json.dumps(properties(gpu)))
-    return subprocess.run([OUT / "engines", OUT / f"{gpu}.json", str(room), str(deterministic), *map(str, words)], capture_output=True,
+    return subprocess.run([OUT / "engines", OUT / f"{gpu}.json", str(workspace), str(deterministic), *map(str, words)], capture_output=True,
                           text=True, env={"LD_LIBRARY_PATH": str(OUT / "driver")})
 
 
@@ -134,12 +134,12 @@ class Engines(unittest.TestCase):
         *sizes, causal, half, deterministic = case
         for lengths in range(2 if ALL_OF_THEM else 1):
             for backward in range(2) if ALL_OF_THEM or gpu == "H100" else [1]:
-                words = [room(case), deterministic, "attention", *sizes, causal, lengths, half, backward]
+                words = [workspace(case), deterministic, "attention", *sizes, causal, lengths, half, backward]
                 ended = run(gpu, *words)
                 self.assertEqual(ended.returncode, 0, f"{gpu}, {words}: {ended.stdout}")
 
     def check_convolution(self, gpu, case):
-        """That the plan's room leaves the first of cuDNN's engines, or one about as fast."""
+        """That the plan's workspace leaves the first of cuDNN's engines, or one about as fast."""
         *shape, precision, deterministic = case
         words = [room_of_convolution(case), deterministic, "convolution", *shape, *TYPES[precision], 0]
         for words[-1] in range(2 if ALL_OF_THEM else 1):

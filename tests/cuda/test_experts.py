@@ -43,9 +43,9 @@ TYPES = {"bf16": ({"mixed_precision": "bf16"}, to_bf16, of_bf16, 2**-8),
 
 def shifted(array, by):
     """A copy whose memory begins `by` elements after a multiple of 64 bytes."""
-    room = np.zeros(array.nbytes + 128, np.uint8)
-    at = -room.ctypes.data % 64 + by * array.itemsize
-    copy = room[at:at + array.nbytes].view(array.dtype).reshape(array.shape)
+    buffer = np.zeros(array.nbytes + 128, np.uint8)
+    at = -buffer.ctypes.data % 64 + by * array.itemsize
+    copy = buffer[at:at + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
 
@@ -70,13 +70,13 @@ class Experts(unittest.TestCase):
     def run_kernel(self, kernel, results, inputs, by):
         """What the kernel makes of results with its operands `by` elements off."""
         around = np.full(GUARD, results[0].flat[0])
-        rooms = [shifted(np.concatenate([around, y.ravel(), around]), by) for y in results]
+        buffers = [shifted(np.concatenate([around, y.ravel(), around]), by) for y in results]
         moved = [shifted(x, by) if x.dtype != np.int32 else x for x in inputs]
-        kernel(*(ctypes.c_void_p(room.ctypes.data + GUARD * room.itemsize) for room in rooms), *(address(x) for x in moved))
-        for room in rooms:
-            for guard in (room[:GUARD], room[-GUARD:]):
+        kernel(*(ctypes.c_void_p(buffer.ctypes.data + GUARD * buffer.itemsize) for buffer in buffers), *(address(x) for x in moved))
+        for buffer in buffers:
+            for guard in (buffer[:GUARD], buffer[-GUARD:]):
                 np.testing.assert_array_equal(guard, around)
-        return np.stack([room[GUARD:-GUARD].reshape(results[0].shape) for room in rooms])
+        return np.stack([buffer[GUARD:-GUARD].reshape(results[0].shape) for buffer in buffers])
 
     def check(self, kernel, results, inputs, exact, size, of, unit, one_order=True):
         """results: what stands there before; exact, size: the truth, and the sums of the terms' sizes. one_order: numbers that are

@@ -60,8 +60,8 @@ HEAD = """#include <accel/gpu/gemm.h>
 #include <accel/gpu/tensor_cores.h>
 #include <assert.h>
 
-static float room[SUMS];
-static float *const sums = room;
+static float partial_sums[SUMS];
+static float *const sums = partial_sums;
 
 accel_stream accel_gpu_stream(enum accel_stream_name) {
   return NULL;

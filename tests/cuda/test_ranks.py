@@ -115,7 +115,7 @@ class Order(unittest.TestCase):
         self.check(*MODELS["table"])
 
     def test_a_wait_that_is_missing(self):
-        """Sums of a layer continue while the backward does, until their room is needed."""
+        """Sums of a layer continue while the backward does, until their memory is needed."""
         model, config, data, _ = MODELS["text"]
         trainer = HostTrainer(ordered(model, config, data, 4, {"dp_shard": 2, "zero_stage": 2}), PARTS, watched=True)
         self.ran(trainer)

@@ -76,7 +76,7 @@ def shared(text):
 # A state that no multiprocessor's shared memory holds.
 WIDE = test_training.case("lstm", {"num_layers": 1, "n_embd": 8, "hidden_size": 8192, "vocab_size": 256}, test_training.TEXT)
 
-# A number for each of 2^23 rows, where kernels have room for 2^22 sums.
+# A number for each of 2^23 rows, where kernels have space for 2^22 sums.
 MANY_ROWS = test_training.case("gpt2", {"n_layer": 1, "n_head": 1, "n_embd": 8, "vocab_size": 16, "block_size": 1024},
                                {**test_training.TEXT, "batch_size": 8192, "sequence_length": 1024})
 
@@ -114,7 +114,7 @@ def main():
             failed += report(name, list(check(pathlib.Path(folder), *described)))
         failed += report("many rows", list(check(pathlib.Path(folder), MANY_ROWS, [], [])))
         sums = "float sums[8388608];" in (pathlib.Path(folder) / "trainer.c").read_text()
-        failed += report("many rows", [("have room for their losses", None if sums else "less than 2^23 numbers")])
+        failed += report("many rows", [("have space for their losses", None if sums else "less than 2^23 numbers")])
         failed += report("wide state", list(check(pathlib.Path(folder), WIDE, [], [])))
         bytes_ = shared((pathlib.Path(folder) / "trainer.cu").read_text())
         failed += report("wide state", [("takes 48 KiB of shared memory at most", None if bytes_ <= 49152 else f"{bytes_} bytes")])

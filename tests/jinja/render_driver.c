@@ -85,8 +85,8 @@ static void serve(const json_t *request) {
 
 int main(void) {
   char *line = NULL;
-  size_t room = 0;
-  while (getline(&line, &room, stdin) > 0) {
+  size_t capacity = 0;
+  while (getline(&line, &capacity, stdin) > 0) {
     json_error_t why;
     json_t *request = json_loads(line, JSON_ALLOW_NUL, &why);
     if (request == NULL || !json_is_object(json_object_get(request, "values"))) {

@@ -23,12 +23,12 @@ struct ranks {
   double *values[MOST_RANKS][MOST_VALUES];
 };
 
-static double *room(struct arena *arena, struct shape shape) {
+static double *zeros(struct arena *arena, struct shape shape) {
   return arena_alloc(arena, ((size_t)shape_count(shape) + 1) * sizeof(double));
 }
 
 static double *drawn(struct fixture *fixture, struct shape shape) {
-  double *elements = room(fixture->arena, shape);
+  double *elements = zeros(fixture->arena, shape);
   for (int64_t i = 0; i < shape_count(shape); i++) elements[i] = (double)fixture_random(fixture, 4001) / 500 - 4;
   return elements;
 }
@@ -37,7 +37,7 @@ static double *drawn(struct fixture *fixture, struct shape shape) {
 static void gather(struct ranks *ranks, const struct node *node) {
   struct op_block own = op_block(node->inputs[0]->shape, (int)node_int(node, "dim"));
   int64_t length = own.extent * own.inner;
-  double *all = room(ranks->arena, node->outputs[0]->shape);
+  double *all = zeros(ranks->arena, node->outputs[0]->shape);
   for (int64_t o = 0; o < own.outer; o++)
     for (int64_t r = 0; r < ranks->count; r++)
       memcpy(all + (o * ranks->count + r) * length, ranks->values[r][node->inputs[0]->id] + o * length,
@@ -52,7 +52,7 @@ static void run_node(struct ranks *ranks, struct node *node, int64_t rank) {
     if (strcmp(node->attributes[i].name, "rank") == 0) node->attributes[i].integer = rank;
   for (int i = 0; i < node->n_inputs; i++) inputs[i] = ranks->values[rank][node->inputs[i]->id];
   for (int i = 0; i < node->n_outputs; i++)
-    ranks->values[rank][node->outputs[i]->id] = outputs[i] = room(ranks->arena, node->outputs[i]->shape);
+    ranks->values[rank][node->outputs[i]->id] = outputs[i] = zeros(ranks->arena, node->outputs[i]->shape);
   node->kind->truth.reference(node, inputs, outputs);
 }
 
@@ -106,7 +106,7 @@ static void embeddings(void **state) {
     struct region *region = node->region;
     int first = region->nodes.count;
     int64_t whole_rows = rows * ranks.count - (int64_t)fixture_random(fixture, (int)rows);
-    double *index = room(fixture->arena, tokens), *table = drawn(fixture, shape_of(2, rows * ranks.count, width));
+    double *index = zeros(fixture->arena, tokens), *table = drawn(fixture, shape_of(2, rows * ranks.count, width));
     for (int64_t i = 0; i < tokens.dim[0]; i++) index[i] = (double)fixture_random(fixture, whole_rows);
     struct node *part = node->kind->ranks.over_parts(fixture->builder, node, whole_rows, ranks.count, 5);
     struct value *back_inputs[] = {part->outputs[0], part->inputs[1]};
@@ -118,12 +118,13 @@ static void embeddings(void **state) {
     }
     run_from(&ranks, region, first);
     int64_t count = shape_count(node->outputs[0]->shape);
-    double *sum = room(fixture->arena, node->outputs[0]->shape), *whole = room(fixture->arena, node->outputs[0]->shape);
+    double *sum = zeros(fixture->arena, node->outputs[0]->shape),
+           *whole = zeros(fixture->arena, node->outputs[0]->shape);
     for (int64_t i = 0; i < count; i++)
       for (int64_t r = 0; r < ranks.count; r++) sum[i] += ranks.values[r][part->outputs[0]->id][i];
     node->kind->truth.reference(node, (const double *const[]){table, index}, &whole);
     check_near(sum, whole, count, "the ranks' sum of rows");
-    double *slope = room(fixture->arena, shape_of(2, rows * ranks.count, width));
+    double *slope = zeros(fixture->arena, shape_of(2, rows * ranks.count, width));
     for (int64_t i = 0; i < tokens.dim[0]; i++)
       for (int64_t c = 0; c < width; c++) slope[(int64_t)index[i] * width + c] += whole[i * width + c];
     for (int64_t r = 0; r < ranks.count; r++)
@@ -157,7 +158,7 @@ static void draw_entropy(struct entropy *entropy, int round) {
   entropy->inputs[1] = builder_input(fixture->builder, "targets", shape_of(1, rows), DTYPE_INT32);
   entropy->node = builder_node(fixture->builder, "cross_entropy", entropy->inputs, 2, attributes, 3);
   entropy->logits = drawn(fixture, shape_of(2, rows, own * ranks->count));
-  entropy->targets = room(fixture->arena, shape_of(1, rows));
+  entropy->targets = zeros(fixture->arena, shape_of(1, rows));
   for (int64_t r = 0; r < rows; r++)
     entropy->targets[r] =
         r > 0 && fixture_random(fixture, 4) == 0 ? -100 : (double)fixture_random(fixture, entropy->whole);
@@ -205,8 +206,8 @@ static void compare_entropy(struct entropy *entropy, int first) {
           ->producer;
   run_from(ranks, region, made);
   struct shape of_part = part->outputs[0]->shape;
-  double *outputs[] = {room(arena, of_part), room(arena, of_part), room(arena, of_part)};
-  double *slope = room(arena, shape_of(2, entropy->rows, entropy->own * ranks->count));
+  double *outputs[] = {zeros(arena, of_part), zeros(arena, of_part), zeros(arena, of_part)};
+  double *slope = zeros(arena, shape_of(2, entropy->rows, entropy->own * ranks->count));
   run_whole(entropy, outputs, slope);
   slope = resized(arena, slope, entropy->rows, entropy->whole, entropy->own * ranks->count);
   for (int64_t r = 0; r < ranks->count; r++) {
@@ -215,7 +216,7 @@ static void compare_entropy(struct entropy *entropy, int first) {
     check_near(ranks->values[r][joined->outputs[1]->id], outputs[1], entropy->rows, "lse");
     check_near(ranks->values[r][joined->outputs[2]->id], outputs[2], 1, "scale");
     const double *d = ranks->values[r][both->outputs[0]->id];
-    double *own = room(arena, part->inputs[0]->shape);
+    double *own = zeros(arena, part->inputs[0]->shape);
     struct node back = *part;
     back.inputs = (struct value *[]){NULL, NULL, part->inputs[0]};
     back.n_inputs = part->n_inputs + 3;

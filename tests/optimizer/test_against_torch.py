@@ -4,8 +4,8 @@ The rule alone: the update function of the emitted program and PyTorch's optimiz
 rounded numbers differ by roundings, so a weight may differ by one part in a million of itself or of the way that it has
 gone (a step can be as small relative to the weight as its last digits); a centered variance is a difference of averages and
 loses digits, PyTorch rounds NAdam's product of momenta in every step, and a decay next to Lion's small steps rounds the
-whole weight from scratch in each, on both sides, so these get more room. Rules that step whole parameters (lamb, adafactor, muon)
-are held to float64, and get twice the room, muon with its fifteen matmuls thrice.
+whole weight from scratch in each, on both sides, so these get a larger tolerance. Rules that step whole parameters (lamb, adafactor, muon)
+are held to float64, and get twice the tolerance, muon with its fifteen matmuls thrice.
 
 The whole trainer: a small GPT-2 from the same weights on the same batches. Here gradients come from two programs and
 differ in their last digits, which rules that divide by the gradient's own size blow up where it is near zero, so
@@ -33,7 +33,7 @@ STEPS = 50
 BY_TENSOR = ("lamb", "adafactor", "muon")
 BATCH = {"features", "result", "tokens", "targets"}  # members of the arena that are no states
 torch.set_num_threads(1)
-ROOM = {"centered": 30, "nadam": 3, "lion_decay": 2, "lamb": 2, "adafactor": 2, "muon": 3}
+TOLERANCES = {"centered": 30, "nadam": 3, "lion_decay": 2, "lamb": 2, "adafactor": 2, "muon": 3}
 # Rates at which a model of this size learns by the rule and does not diverge.
 RATES = {"sgd": 0.1, "lion": 1e-4, "adagrad": 5e-3, "adadelta": 1.0, "adamax": 2e-3, "rmsprop": 1e-4, "adafactor": 1e-2}
 # Lion takes the sign alone: in large batches no gradient is so near zero that two programs round it to either side.
@@ -187,8 +187,8 @@ class RuleAlone(unittest.TestCase):
             size = np.maximum(np.abs(start), way)
             for rows, _ in peers if rule.tensors else []:  # each element's step depends on all of its parameter
                 size[rows] = np.maximum(size[rows], np.sqrt(np.mean(way[rows] ** 2)))
-            room = 1e-6 * size * next((f for key, f in ROOM.items() if key in name), 1)
-            excess = np.abs(rule.weights - after) / np.where(rule.used, room, 1)
+            tolerance = 1e-6 * size * next((f for key, f in TOLERANCES.items() if key in name), 1)
+            excess = np.abs(rule.weights - after) / np.where(rule.used, tolerance, 1)
             self.assertLess(excess.max(), 1, f"step {at}: {rule.weights[excess.argmax()]} at {excess.argmax()}")
             np.testing.assert_array_equal(rule.gradients, gradient)
         if rule.averages:

@@ -13,7 +13,7 @@
 
 enum { MOST = 40000, SETS = 6, HUGE_PAGE = 2 << 20 };
 
-/* As a program's: what goes out, what comes in, and room. */
+/* As a program's: what is sent, what is received, and a workspace. */
 static struct arena {
   float values[SETS][MOST], gathered[SETS][MOST], own[SETS][MOST], arriving[SETS][MOST];
   uint16_t wire[SETS][MOST];

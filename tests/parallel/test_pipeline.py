@@ -59,7 +59,7 @@ class Pipeline(ComparedWithOne):
         self.assertEqual([stage["micro_batches"] for stage in pipeline["stages"]], [2, 1])
 
     def test_four_stages(self):
-        """A layer each, and fewer micro-batches than the first stage has room for."""
+        """A layer each, and fewer micro-batches than the first stage has slots for."""
         pipeline = self.compared(4, 4, accumulation={**STEPS, "num_steps": 3}).plan()["pipeline"]
         self.assertEqual([stage["micro_batches"] for stage in pipeline["stages"]], [3, 3, 2, 1])
 

@@ -121,7 +121,7 @@ class Lending(unittest.TestCase):
         return lines, trainer.weights(), peak(trainer)
 
     def check(self, batch, apart, **groups):
-        """apart: the layers that find no room, and so stand apart."""
+        """apart: the layers that do not fit, and so are in a loop of their own."""
         config = {"n_layer": 6, "n_head": 4, "n_embd": 128, "vocab_size": 256, "block_size": 32}
         trainer = make("gpt2", {}, model={"source": str(MODELS / "gpt2.c"), "config": config}, data={
             "train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": batch},
@@ -310,8 +310,8 @@ class Found(unittest.TestCase):
 
     def test_batch_size(self):
         limit = self.bytes("gpt2", data=self.data(batch_size=32))
-        for room, size in [(0, 32), (-1, 16), (1, 32)]:
-            trainer = make("gpt2", {}, data=self.data(batch_size="auto"), devices={"memory": limit + room})
+        for spare, size in [(0, 32), (-1, 16), (1, 32)]:
+            trainer = make("gpt2", {}, data=self.data(batch_size="auto"), devices={"memory": limit + spare})
             self.assertEqual(self.resolved(trainer)["batch_size"], str(size))
             self.same_program(trainer, data__batch_size=size)
 

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 84, MOST = 3 * 96 * 160, WEIGHTS = 2, ROOM = 4 * 128 * 192 * WEIGHTS };
+enum { ROWS = 84, MOST = 3 * 96 * 160, WEIGHTS = 2, STORAGE = 4 * 128 * 192 * WEIGHTS };
 
-static _Alignas(64) char room[ROOM];
+static _Alignas(64) char storage[STORAGE];
 static float a[ROWS * 96], b[MOST];
 static uint16_t low_a[ROWS * 96], low_b[MOST];
 static float y[ROWS * 160];
@@ -81,8 +81,8 @@ static void test_gemms(void **unused) {
     const int threads[] = {1, 2, 3, 5}; /* the last leaves rows over */
     struct accel_gemm p = gemm_of(l);
     omp_set_num_threads(threads[i % 4]);
-    memset(room, 0x7f, sizeof room);
-    accel_keep_packed(room, ROOM);
+    memset(storage, 0x7f, sizeof storage);
+    accel_keep_packed(storage, STORAGE);
     accel_open_gemm(&p);
     for (uint32_t salt = 1; salt < 3; salt++) {
       fill(a, low_a, ROWS * l->depth, 7);
@@ -116,11 +116,11 @@ static void test_rows(void **unused) {
   }
 }
 
-static void test_no_room(void **unused) {
+static void test_no_space(void **unused) {
   const struct layout l = {ACCEL_F32, 96, 160, true};
   struct accel_gemm p = gemm_of(&l);
   (void)unused;
-  accel_keep_packed(room, 4 * 96 * 160);
+  accel_keep_packed(storage, 4 * 96 * 160);
   assert_true(accel_open_gemm(&p));
   assert_null(p.packed);
   fill(a, low_a, ROWS * l.depth, 7);
@@ -130,6 +130,6 @@ static void test_no_room(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_gemms), cmocka_unit_test(test_rows),
-                                     cmocka_unit_test(test_no_room)};
+                                     cmocka_unit_test(test_no_space)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,9 +192,9 @@ static void a_rank_reads_no_more_than_its_part(void **state) {
     stored[i] = (struct stored_tensor){.dtype = "F32", .bytes = (const uint8_t *)whole + all->tensors[i].offset};
     matched[i] = &stored[i];
   }
-  void *room;
-  assert_int_equal(posix_memalign(&room, page, 2 * page), 0);
-  uint8_t *guarded = room;
+  void *pages;
+  assert_int_equal(posix_memalign(&pages, page, 2 * page), 0);
+  uint8_t *guarded = pages;
   memcpy(guarded + page - half, stored[1].bytes, half);
   assert_int_equal(mprotect(guarded + page, page, PROT_NONE), 0);
   stored[1].bytes = guarded + page - half;
@@ -204,7 +204,7 @@ static void a_rank_reads_no_more_than_its_part(void **state) {
   assert_true(rt_tensor_parts_read(all, &(struct weights_file){.matched = matched}, (char *)own, &problem));
   assert_memory_equal(own, scattered, sizeof own);
   assert_int_equal(mprotect(guarded + page, page, PROT_READ | PROT_WRITE), 0);
-  free(room);
+  free(pages);
 }
 
 /* Two ranks have two of four experts each, whose weights a model names expert by expert, and two of four tables. */

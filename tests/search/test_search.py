@@ -59,7 +59,7 @@ def search_of(job):
 
 
 def bytes_of(mesh, job):
-    """What the whole plan takes; of a pipeline, whose plan has room for all stages, what the stage with the most does."""
+    """What the whole plan takes; of a pipeline, whose plan has memory for all stages, what the stage with the most does."""
     if mesh["axes"]["pp"] == 1:
         return mesh["planned_bytes"]
     plan = json.loads(run("plan", {**job, **keys_of(mesh, job)}, "--json").stdout)

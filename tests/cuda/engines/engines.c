@@ -2,13 +2,13 @@
  * absent by a descriptor of its properties: that its heuristic has engines for them, that it makes plans of these, and
  * what they work in.
  *
- * usage: engines PROPERTIES.json ROOM DETERMINISTIC attention
+ * usage: engines PROPERTIES.json WORKSPACE DETERMINISTIC attention
  *          BATCH HEADS GROUPS LENGTH SIZE CAUSAL LENGTHS HALF BACKWARD
- *        engines PROPERTIES.json ROOM DETERMINISTIC convolution
+ *        engines PROPERTIES.json WORKSPACE DETERMINISTIC convolution
  *          BATCH CHANNELS HEIGHT WIDTH OUT KERNEL STRIDE PADDING DILATION GROUPS TYPE TF32 ACCUMULATE
  *
  * Prints the bytes of the runtime's own, and of the engine; of a convolution for y, dx and dw. Status 1, and why, where
- * there is no engine in ROOM bytes, or for a convolution only one that is much slower than the first. */
+ * there is no engine in WORKSPACE bytes, or for a convolution only one that is much slower than the first. */
 #include "runtime/gpu/check.h"
 #include "runtime/gpu/state.h"
 #include "tests/cuda/packed_attention.h"
@@ -170,17 +170,17 @@ static int open_attention(const long long *number) {
   return 0;
 }
 
-/* Opens it in that much room. Returns how many engines were too large or not for this GPU; *bytes: what the first that
- * does works in. */
-static int passed_over(struct accel_gpu_convolution c, size_t room, size_t *bytes) {
+/* Opens it in that much workspace. Returns how many engines were too large or not for this GPU; *bytes: what the first
+ * that does works in. */
+static int passed_over(struct accel_gpu_convolution c, size_t limit, size_t *bytes) {
   int before = n_plans;
-  device.plan.workspace_bytes = room;
+  device.plan.workspace_bytes = limit;
   accel_gpu_open_convolution(&c);
   *bytes = c.engine->workspace;
   return n_plans - before - 1;
 }
 
-/* Better engines that the plan has no room for, at most. */
+/* Better engines that the plan has no workspace for, at most. */
 enum { FEW = 2 };
 
 static int open_convolution(const long long *number) {
@@ -197,16 +197,16 @@ static int open_convolution(const long long *number) {
                                     .stride = {number[6], number[6]},
                                     .padding = {number[7], number[7]},
                                     .dilation = {number[8], number[8]}};
-  const size_t room = device.plan.workspace_bytes;
+  const size_t limit = device.plan.workspace_bytes;
   for (int i = 0; i < 2; i++)
     c.y[i] = (c.x[i] + 2 * c.padding[i] - c.dilation[i] * (c.kernel[i] - 1) - 1) / c.stride[i] + 1;
   for (c.makes = ACCEL_MAKES_Y; c.makes <= ACCEL_MAKES_WEIGHTS; c.makes++) {
     size_t bytes, wanted;
-    int more = passed_over(c, room, &bytes) - passed_over(c, SIZE_MAX / 2, &wanted);
+    int more = passed_over(c, limit, &bytes) - passed_over(c, SIZE_MAX / 2, &wanted);
     printf("%zu ", bytes);
     if (more <= FEW) continue;
     printf("where %d engines for %d are passed over, of which the first works in %zu bytes, and the plan has %zu\n",
-           more, (int)c.makes, wanted, room);
+           more, (int)c.makes, wanted, limit);
     return 1;
   }
   printf("\n");

@@ -32,12 +32,12 @@ struct thread {
   enum state state;
   uint3 index;
   void *stack; /* NULL before the thread has begun */
-  char *room;  /* the memory of its stack */
+  char *stack_memory;  /* the memory of its stack */
   unsigned side;
 };
 
-char *rooms[MOST_THREADS]; /* those that no thread has; the last one was used last */
-unsigned n_rooms;
+char *free_stacks[MOST_THREADS]; /* those that no thread has; the last one was used last */
+unsigned n_free_stacks;
 struct thread threads[MOST_THREADS];
 uint64_t lanes[2][MOST_THREADS];
 unsigned n_threads, current;
@@ -63,7 +63,7 @@ unsigned turn(unsigned i, unsigned count) {
 void run_thread(void) {
   body(given);
   threads[current].state = ENDED;
-  rooms[n_rooms++] = threads[current].room; /* for a thread that begins after the switch */
+  free_stacks[n_free_stacks++] = threads[current].stack_memory; /* for a thread that begins after the switch */
   void *nowhere;
   host_switch(&nowhere, scheduler);
   abort();
@@ -78,8 +78,8 @@ void wait(enum state state) {
 /* A thread that begins at run_thread, as host_switch will find it: on the stack of the one that ended last, which most
  * kernels without barriers do not leave. */
 void begin(struct thread *thread) {
-  thread->room = rooms[--n_rooms];
-  void **top = (void **)(thread->room + STACK);
+  thread->stack_memory = free_stacks[--n_free_stacks];
+  void **top = (void **)(thread->stack_memory + STACK);
   *--top = NULL; /* so that the stack is aligned as at a call */
   *--top = (void *)run_thread;
   for (int i = 0; i < 6; i++) *--top = NULL;
@@ -158,9 +158,9 @@ uint64_t *host_lanes(void) {
 }
 
 void host_run(const char *call, dim3 grid, dim3 block, void (*run)(const void *arguments), const void *arguments) {
-  if (n_rooms == 0) {
+  if (n_free_stacks == 0) {
     char *stacks = (char *)malloc((size_t)MOST_THREADS * STACK);
-    for (; n_rooms < MOST_THREADS; n_rooms++) rooms[n_rooms] = stacks + (size_t)n_rooms * STACK;
+    for (; n_free_stacks < MOST_THREADS; n_free_stacks++) free_stacks[n_free_stacks] = stacks + (size_t)n_free_stacks * STACK;
   }
   n_threads = block.x * block.y * block.z;
   if (n_threads > MOST_THREADS || n_threads == 0 || grid.y > 65535 || grid.z > 65535 || grid.x == 0) {

@@ -19,7 +19,7 @@ static bool enabled[ENABLED];
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
 static uint8_t *buffer;
-static size_t room, used;
+static size_t capacity, used;
 static uint64_t began;
 static uint64_t outside[8]; /* what calls are made for, as the caller numbers it */
 static int n_outside;
@@ -59,7 +59,7 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
 static void give_back(void) {
   uint8_t *full = buffer;
   buffer = NULL;
-  if (full != NULL) complete(NULL, 0, full, room, used);
+  if (full != NULL) complete(NULL, 0, full, capacity, used);
 }
 
 CUptiResult cuptiActivityFlushAll(uint32_t flag) {
@@ -102,12 +102,12 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *from, size_t valid, CUpti_Activi
 }
 
 static void put(const void *record, size_t bytes) {
-  if (buffer != NULL && used + bytes > room) give_back();
+  if (buffer != NULL && used + bytes > capacity) give_back();
   if (buffer == NULL) {
     size_t most;
     used = 0;
-    request(&buffer, &room, &most);
-    if (buffer == NULL || bytes > room) fault("a buffer of %zu bytes for records", room);
+    request(&buffer, &capacity, &most);
+    if (buffer == NULL || bytes > capacity) fault("a buffer of %zu bytes for records", capacity);
   }
   memcpy(buffer + used, record, bytes);
   used += bytes;
