@@ -38,8 +38,8 @@ export SEED
 # Threads that wait by sleeping: a test must not starve because the machine has other work.
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
-# Whether the test GROUP/NAME was asked for.
-asked() {
+# Whether the test GROUP/NAME was requested.
+is_wanted() {
   [ -n "$wanted" ] || return 0
   for pattern in $wanted; do
     case $1 in "$pattern" | "$pattern"/*) return 0 ;; esac
@@ -47,19 +47,19 @@ asked() {
   return 1
 }
 
-# Every test file that was asked for, a line each: GROUP/NAME COMMAND...
+# Every test file that was requested, a line each: GROUP/NAME COMMAND...
 list() {
   for program in build/tests/*/test_*; do
     case $program in *.*) continue ;; esac
     [ -x "$program" ] || continue
     name=$(basename "$(dirname "$program")")/$(basename "$program")
-    if asked "$name"; then echo "$name $program"; fi
+    if is_wanted "$name"; then echo "$name $program"; fi
   done
   for file in tests/*/test_*.sh tests/*/test_*.py tests/*/*/test_*.py; do
     [ -f "$file" ] || continue
     name=${file#tests/}
     name=${name%.*}
-    asked "$name" || continue
+    is_wanted "$name" || continue
     case $file in
     *.sh) if [ -z "$fast" ] || grep -q '^# fast' "$file"; then echo "$name sh $file"; fi ;;
     *.py) if [ -z "$fast" ]; then echo "$name $PYTHON $file"; fi ;;

@@ -55,16 +55,16 @@ def main():
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--parallel", action="store_true")
     parser.add_argument("families", nargs="*", default=list(FAMILIES))
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     text = corpus() * (40 if PARALLEL else 5)
     texts = [text[at : at + CHARACTERS] for at in range(0, len(text), CHARACTERS)]
     size = sum(len(one.encode()) for one in texts) / 1e6
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "a.jsonl").write_text("".join(json.dumps({"text": one}) + "\n" for one in texts))
-        for family in asked.families:
+        for family in arguments.families:
             FAMILIES[family](corpus(), VOCABULARY).save(str(folder / "tokenizer.json"))
-            pairs = [pair(folder, texts) for _ in range(asked.pairs)]
+            pairs = [pair(folder, texts) for _ in range(arguments.pairs)]
             ratios = sorted(there / here for here, there in pairs)
             speed = size / statistics.median(here for here, _ in pairs)
             print(f"{family:14} {statistics.median(ratios):.2f} times as fast ({ratios[0]:.2f} to {ratios[-1]:.2f}), {speed:.1f} MB/s", flush=True)

@@ -41,7 +41,7 @@ class Config(unittest.TestCase):
         text = self.command("check", "--resolved", "job.yaml", *words)
         return dict(re.findall(r"^ +(\w+): (.*?) +# machine\.yaml:\d+$", text, re.M))
 
-    def asked(self, answers, *words):
+    def answered(self, answers, *words):
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.folder)
@@ -84,7 +84,7 @@ class Config(unittest.TestCase):
         self.assertEqual(self.check("--set", "devices.kind=cpu", "--set", "devices.hardware=h100-sxm-80gb")["memory"], "28GiB")
 
     def test_questions(self):
-        status, shown = self.asked(["gpu", "?", "cpu", "0", "2", "2", "3", "8GiB", "x", "100", "", "100", "bf16"], "-o", "machine.yaml")
+        status, shown = self.answered(["gpu", "?", "cpu", "0", "2", "2", "3", "8GiB", "x", "100", "", "100", "bf16"], "-o", "machine.yaml")
         self.assertEqual(status, 0, shown)
         for text in ("'kind' must be one of cpu, cuda, hip, not 'gpu'", "The kind of device.", "'nodes' must be at least 1, not 0",
                      "'latency' must be a number, not 'x'"):
@@ -93,7 +93,7 @@ class Config(unittest.TestCase):
                                                      "network": {"latency": 20, "bandwidth": 100}})
         self.assertEqual(self.machine()["precision"], {"mixed_precision": "bf16"})
         self.assertEqual(self.check()["threads"], "3")
-        status, shown = self.asked(["cpu", "\x04"], "-o", "other.yaml")
+        status, shown = self.answered(["cpu", "\x04"], "-o", "other.yaml")
         self.assertEqual(status, 1)
         self.assertIn("the answers end; nothing is written", shown)
         self.assertFalse((self.folder / "other.yaml").exists())

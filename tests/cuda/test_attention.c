@@ -36,7 +36,7 @@ static int groups;
 static bool causal, lengths;
 static enum accel_element type;
 
-static int asked(const char *name, int otherwise) {
+static int setting(const char *name, int otherwise) {
   const char *value = getenv(name);
   return value != NULL ? atoi(value) : otherwise;
 }
@@ -107,7 +107,7 @@ static int64_t together(int b, int first, int h, int row) {
 }
 
 static double drawn(uint64_t stream, int64_t i) {
-  uint64_t seed = (uint64_t)asked("SEED", 1);
+  uint64_t seed = (uint64_t)setting("SEED", 1);
   return widen(narrow(2.0 * accel_random(seed, stream, (uint64_t)i) / 4294967296.0 - 1.0));
 }
 
@@ -193,12 +193,12 @@ static void record(void) {
 }
 
 static void run(void) {
-  groups = asked("GROUPS", HEADS);
-  causal = asked("CAUSAL", 0);
-  lengths = asked("LENGTHS", 0);
-  type = asked("HALF", 0) ? ACCEL_F16 : ACCEL_BF16;
-  plan.deterministic = asked("DETERMINISTIC", 0);
-  if (asked("WORKSPACE", 0) > 0) plan.workspace_bytes = (size_t)asked("WORKSPACE", 0);
+  groups = setting("GROUPS", HEADS);
+  causal = setting("CAUSAL", 0);
+  lengths = setting("LENGTHS", 0);
+  type = setting("HALF", 0) ? ACCEL_F16 : ACCEL_BF16;
+  plan.deterministic = setting("DETERMINISTIC", 0);
+  if (setting("WORKSPACE", 0) > 0) plan.workspace_bytes = (size_t)setting("WORKSPACE", 0);
   attention = packed_attention(type, BATCH, HEADS, groups, LENGTH, SIZE);
   attention.name = "attn";
   attention.scale = 0.35;

@@ -15,7 +15,7 @@ enum { COUNT = 40000 }; /* more than the stand-in moves at once */
 
 struct arena {
   _Alignas(64) float values[COUNT];
-  _Alignas(64) float whole[8 * 512], own[512], workspace[512];
+  _Alignas(64) float whole[8 * 512], own[512], exchange[512];
   _Alignas(64) uint16_t narrow[512];
   _Alignas(64) double doubles[4];
   _Alignas(256) char workspace[256];
@@ -137,9 +137,9 @@ static void by_tree(size_t shard_size, size_t last) {
   size_t all = 3 * shard_size + last, own = position < 3 ? shard_size : last;
   for (size_t i = 0; i < all; i++) host.whole[i] = in_place(rt_world()->rank, i);
   accel_gpu_write(arena->whole, host.whole, sizeof host.whole);
-  accel_gpu_start_reduce_scatter_by_tree(ACCEL_DP_SHARD, arena->whole, arena->own, shard_size, last, arena->workspace,
+  accel_gpu_start_reduce_scatter_by_tree(ACCEL_DP_SHARD, arena->whole, arena->own, shard_size, last, arena->exchange,
                                          add_shards);
-  accel_gpu_start_all_reduce_by_tree(ACCEL_DP_SHARD, arena->whole, all, arena->workspace, add_shards);
+  accel_gpu_start_all_reduce_by_tree(ACCEL_DP_SHARD, arena->whole, all, arena->exchange, add_shards);
   accel_wait_reductions(1);
   accel_gpu_copy(accel_gpu_stream(ACCEL_COMPUTE), arena->own + own, arena->own, own * sizeof(float));
   accel_wait_collectives();
@@ -285,7 +285,7 @@ static void test_breaks(void **state) {
   expect(in_ranks(one_less, 8, "STANDIN_TIMEOUT=1", NULL), "did not come", &found, 1);
   expect(in_ranks(waits_for_error, 8, "STANDIN_ASYNC_ERROR=3", NULL), "rank 3: error: NCCL: unhandled system error",
          &exit_status, 1);
-  expect(in_ranks(sums, 8, "STANDIN_FAIL=ncclAllReduce", NULL), "ncclAllReduce of NCCL: as the stand-in was asked",
+  expect(in_ranks(sums, 8, "STANDIN_FAIL=ncclAllReduce", NULL), "ncclAllReduce of NCCL: requested of the stand-in",
          &exit_status, 1);
 }
 

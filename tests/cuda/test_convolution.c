@@ -34,7 +34,7 @@ static double given[OPERANDS][MOST], truth[OPERANDS][MOST], sizes[OPERANDS][MOST
 static int64_t counts[OPERANDS];
 static size_t offset; /* bytes from a multiple of 64 to an operand */
 
-static int asked(const char *name, int otherwise) {
+static int setting(const char *name, int otherwise) {
   const char *value = getenv(name);
   return value != NULL ? atoi(value) : otherwise;
 }
@@ -42,20 +42,20 @@ static int asked(const char *name, int otherwise) {
 /* ---- What is convolved ---- */
 
 static void describe(void) {
-  int64_t groups = asked("GROUPS", 1), in = asked("IN", 4), out = asked("OUT", 6);
+  int64_t groups = setting("GROUPS", 1), in = setting("IN", 4), out = setting("OUT", 6);
   struct accel_gpu_convolution c = {.name = "conv",
-                                    .type = (enum accel_element)asked("TYPE", ACCEL_F32),
-                                    .tf32 = asked("TF32", 0),
-                                    .accumulate = asked("ACCUMULATE", 0),
+                                    .type = (enum accel_element)setting("TYPE", ACCEL_F32),
+                                    .tf32 = setting("TF32", 0),
+                                    .accumulate = setting("ACCUMULATE", 0),
                                     .batch = BATCH,
                                     .groups = groups,
                                     .x_channels = in,
                                     .y_channels = out,
                                     .x = {7, 6},
-                                    .kernel = {asked("KERNEL", 3), asked("KERNEL", 3)},
-                                    .stride = {asked("STRIDE", 1), 1},
-                                    .padding = {asked("PADDING", 0), 1},
-                                    .dilation = {1, asked("DILATION", 1)}};
+                                    .kernel = {setting("KERNEL", 3), setting("KERNEL", 3)},
+                                    .stride = {setting("STRIDE", 1), 1},
+                                    .padding = {setting("PADDING", 0), 1},
+                                    .dilation = {1, setting("DILATION", 1)}};
   for (int i = 0; i < 2; i++)
     c.y[i] = (c.x[i] + 2 * c.padding[i] - c.dilation[i] * (c.kernel[i] - 1) - 1) / c.stride[i] + 1;
   counts[0] = BATCH * in * c.x[0] * c.x[1];
@@ -160,9 +160,9 @@ static void run(void) {
   static struct arena runs[2];
   double farthest = 0.0;
   describe();
-  offset = (size_t)asked("BY_RENAME", 0) * width();
-  plan.deterministic = asked("DETERMINISTIC", 0);
-  if (asked("WORKSPACE", 0) > 0) plan.workspace_bytes = (size_t)asked("WORKSPACE", 0);
+  offset = (size_t)setting("OFFSET", 0) * width();
+  plan.deterministic = setting("DETERMINISTIC", 0);
+  if (setting("WORKSPACE", 0) > 0) plan.workspace_bytes = (size_t)setting("WORKSPACE", 0);
   accel_gpu_open(&program, &plan);
   arena = accel_gpu_arena();
   for (int i = 0; i < OPERANDS; i++) accel_gpu_open_convolution(&convolutions[i]);
@@ -176,8 +176,8 @@ static void run(void) {
   }
   bool alike = memcmp(runs[0].made, runs[1].made, sizeof runs[0].made) == 0;
   accel_gpu_close();
-  if (alike != (asked("ALIKE", 1) != 0)) fprintf(stderr, "two runs are%s alike\n", alike ? "" : " not"), exit(4);
-  if (asked("TF32", 0) && farthest < 1e-5) fprintf(stderr, "tf32 is not used\n"), exit(4);
+  if (alike != (setting("ALIKE", 1) != 0)) fprintf(stderr, "two runs are%s alike\n", alike ? "" : " not"), exit(4);
+  if (setting("TF32", 0) && farthest < 1e-5) fprintf(stderr, "tf32 is not used\n"), exit(4);
 }
 
 static void test_numbers(void **state) {
@@ -190,11 +190,11 @@ static void test_numbers(void **state) {
       "DETERMINISTIC=1 DILATION=2 KERNEL=2",
       "DETERMINISTIC=1 GROUPS=2",
       "DETERMINISTIC=1 GROUPS=4 OUT=8 ACCEL_GRAPHS=no",
-      "DETERMINISTIC=1 BY_RENAME=1",
+      "DETERMINISTIC=1 OFFSET=1",
       "TF32=1",
       "TYPE=1",
       "TYPE=2 STRIDE=2 PADDING=1",
-      "TYPE=1 ACCUMULATE=1 GROUPS=2 BY_RENAME=3",
+      "TYPE=1 ACCUMULATE=1 GROUPS=2 OFFSET=3",
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_true(ends_with(run, cases[i], 0, ""));

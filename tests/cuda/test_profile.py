@@ -57,7 +57,7 @@ class Profile(unittest.TestCase):
         """What CUPTI refuses is said in one message."""
         ended = self.start(STANDIN_FAIL="cuptiActivityEnable:1")
         self.assertEqual(ended.returncode, 1)
-        self.assertRegex(ended.stderr, "cuptiActivityEnable of CUPTI: as the stand-in was asked")
+        self.assertRegex(ended.stderr, "cuptiActivityEnable of CUPTI: requested of the stand-in")
 
     def test_rates(self):
         """with_flops: rows are the program's parts, kernels of libraries too, each with what it does a second."""

@@ -44,7 +44,7 @@ class Driver:
             self.process.stdin.write(self.requests.get())
             self.process.stdin.flush()
 
-    def ask(self, case):
+    def send(self, case):
         request = {"templates": case["templates"], "main": "main", "values": case["values"], "options": case["options"]}
         self.requests.put((json.dumps(request) + "\n").encode())
 
@@ -125,7 +125,7 @@ def run(driver, cases, counts, tap=False):
               f"     want {expected}\n     got  {({k: v for k, v in got.items() if k in ('text', 'error')})}")
 
     for case in cases:
-        driver.ask(case)
+        driver.send(case)
         window.append((case, oracle(case)))
         if len(window) > 32:
             finish()

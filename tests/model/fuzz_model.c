@@ -15,9 +15,9 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
   struct diagnostics diags = diagnostics_in(arena);
   const char *text = arena_copy(arena, data, size);
   if (strstr(text, "#include \"/") == NULL && strstr(text, "#include </") == NULL) {
-    struct asked asked = ask_comments(arena, text);
+    struct model_options options = options_of_comments(arena, text);
     const struct tree *program = model_parse_text(arena, "fuzz.c", text, &diags);
-    if (program != NULL) read_graph(arena, program, &asked, &diags);
+    if (program != NULL) read_graph(arena, program, &options, &diags);
   }
   arena_free(arena);
   return 0;

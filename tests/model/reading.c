@@ -21,14 +21,14 @@ static void read_value(struct config_value *value, const char *text) {
   value->integer = truth;
 }
 
-void ask_config(struct arena *arena, struct asked *asked, const char *line) {
+void options_add_config(struct arena *arena, struct model_options *options, const char *line) {
   char *words = arena_string(arena, line);
-  for (char *word = strtok(words, " "); word != NULL && asked->n_config < MOST_CONFIG; word = strtok(NULL, " ")) {
+  for (char *word = strtok(words, " "); word != NULL && options->n_config < MOST_CONFIG; word = strtok(NULL, " ")) {
     char *equals = strchr(word, '=');
     if (equals == NULL) continue;
     *equals = '\0';
-    int at = 2 + asked->n_config;
-    struct config_value *value = &asked->config[asked->n_config++];
+    int at = 2 + options->n_config;
+    struct config_value *value = &options->config[options->n_config++];
     *value = (struct config_value){.name = word};
     value->name_where = (struct location){"job.yaml", at, 3, (int)strlen(word)};
     value->where = (struct location){"job.yaml", at, 5 + (int)strlen(word), (int)strlen(equals + 1)};
@@ -44,24 +44,24 @@ static const char *comment(struct arena *arena, const char *text, const char *ma
   return arena_copy(arena, found, strcspn(found, "\n"));
 }
 
-struct asked ask_comments(struct arena *arena, const char *text) {
-  struct asked asked = {.entry = comment(arena, text, "// entry: ")};
-  if (asked.entry == NULL) asked.entry = "model";
+struct model_options options_of_comments(struct arena *arena, const char *text) {
+  struct model_options options = {.entry = comment(arena, text, "// entry: ")};
+  if (options.entry == NULL) options.entry = "model";
   const char *job = comment(arena, text, "// job: ");
-  if (job != NULL) ask_config(arena, &asked, job);
-  return asked;
+  if (job != NULL) options_add_config(arena, &options, job);
+  return options;
 }
 
-struct graph *read_graph(struct arena *arena, const struct tree *program, const struct asked *asked,
+struct graph *read_graph(struct arena *arena, const struct tree *program, const struct model_options *options,
                          struct diagnostics *diags) {
   const struct model_input inputs[] = {{"tokens", shape_of(2, 12, 64), DTYPE_INT32},
                                        {"targets", shape_of(2, 12, 64), DTYPE_INT32},
                                        {"features", shape_of(2, 12, 30), DTYPE_FLOAT32},
                                        {"labels", shape_of(1, 12), DTYPE_INT32}};
-  struct model_request request = {.entry = asked->entry,
-                                  .loss = strcmp(asked->entry, "model") == 0,
-                                  .config = asked->config,
-                                  .n_config = asked->n_config,
+  struct model_request request = {.entry = options->entry,
+                                  .loss = strcmp(options->entry, "model") == 0,
+                                  .config = options->config,
+                                  .n_config = options->n_config,
                                   .config_where = {"job.yaml", 1, 1, 0},
                                   .inputs = inputs,
                                   .n_inputs = 4};

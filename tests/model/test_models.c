@@ -108,9 +108,9 @@ static void test_bad(const char *name) {
   struct arena *arena = arena_new();
   struct diagnostics diags = diagnostics_in(arena);
   const char *path = arena_printf(arena, "tests/model/bad/%s.c", name);
-  struct asked asked = ask_comments(arena, read_file(arena, path));
+  struct model_options options = options_of_comments(arena, read_file(arena, path));
   const struct tree *program = model_parse(arena, path, &diags);
-  const struct graph *graph = program == NULL ? NULL : read_graph(arena, program, &asked, &diags);
+  const struct graph *graph = program == NULL ? NULL : read_graph(arena, program, &options, &diags);
   const char *messages = printed(arena, &diags);
   if (graph != NULL || diags.errors == 0) messages = arena_printf(arena, "%sit was read without an error\n", messages);
   compare(arena, arena_printf(arena, "bad/%s", name), arena_printf(arena, "tests/model/bad/%s.expected", name),
@@ -122,10 +122,10 @@ static void test_graph(const char *folder, const char *name, const char *config)
   struct arena *arena = arena_new();
   struct diagnostics diags = diagnostics_in(arena);
   const char *path = arena_printf(arena, "%s/%s.c", folder, name);
-  struct asked asked = ask_comments(arena, read_file(arena, path));
-  ask_config(arena, &asked, config);
+  struct model_options options = options_of_comments(arena, read_file(arena, path));
+  options_add_config(arena, &options, config);
   const struct tree *program = model_parse(arena, path, &diags);
-  const struct graph *graph = program == NULL ? NULL : read_graph(arena, program, &asked, &diags);
+  const struct graph *graph = program == NULL ? NULL : read_graph(arena, program, &options, &diags);
   const char *text = graph == NULL ? printed(arena, &diags) : graph_text(arena, graph);
   compare(arena, arena_printf(arena, "%s/%s", folder, name),
           arena_printf(arena, "tests/model/snapshots/%s.graph", name), text);
@@ -136,8 +136,8 @@ static int read_one(const char *path) {
   struct arena *arena = arena_new();
   struct diagnostics diags = diagnostics_in(arena);
   const struct tree *program = model_parse(arena, path, &diags);
-  struct asked asked = {.entry = "model"};
-  bool good = program != NULL && read_graph(arena, program, &asked, &diags) != NULL;
+  struct model_options options = {.entry = "model"};
+  bool good = program != NULL && read_graph(arena, program, &options, &diags) != NULL;
   fputs(printed(arena, &diags), stdout);
   arena_free(arena);
   return good ? 0 : 1;

@@ -33,14 +33,14 @@ static void one_parse_serves_many_entries(void **state) {
   assert_true(model_has(program, "model"));
   assert_true(model_has(program, "predict"));
   assert_false(model_has(program, "generate"));
-  struct asked asked = {.entry = "predict"};
-  ask_config(arena, &asked, "width=3");
-  const struct graph *predict = read_graph(arena, program, &asked, &diags);
+  struct model_options options = {.entry = "predict"};
+  options_add_config(arena, &options, "width=3");
+  const struct graph *predict = read_graph(arena, program, &options, &diags);
   assert_non_null(predict);
   assert_int_equal(predict->entry->results.items[0]->shape.dim[1], 3);
-  asked = (struct asked){.entry = "model"};
-  ask_config(arena, &asked, "width=5");
-  const struct graph *model = read_graph(arena, program, &asked, &diags);
+  options = (struct model_options){.entry = "model"};
+  options_add_config(arena, &options, "width=5");
+  const struct graph *model = read_graph(arena, program, &options, &diags);
   assert_non_null(model);
   assert_int_equal(model->entry->results.items[0]->shape.rank, 0);
   assert_int_equal(diags.errors, 0);
@@ -53,11 +53,11 @@ static void an_error_leaves_the_parse_usable(void **state) {
   struct arena *arena = arena_new();
   struct diagnostics diags = diagnostics_in(arena);
   const struct tree *program = model_parse_text(arena, "small.c", small, &diags);
-  struct asked asked = {.entry = "model"};
-  assert_null(read_graph(arena, program, &asked, &diags));
+  struct model_options options = {.entry = "model"};
+  assert_null(read_graph(arena, program, &options, &diags));
   assert_int_equal(diags.errors, 1);
-  ask_config(arena, &asked, "width=3");
-  assert_non_null(read_graph(arena, program, &asked, &diags));
+  options_add_config(arena, &options, "width=3");
+  assert_non_null(read_graph(arena, program, &options, &diags));
   assert_int_equal(diags.errors, 1);
   arena_free(arena);
 }
@@ -69,9 +69,9 @@ static void the_same_model_gives_the_same_graph(void **state) {
   for (int i = 0; i < 2; i++) {
     struct diagnostics diags = diagnostics_in(arena);
     const struct tree *program = model_parse(arena, "examples/models/gpt2.c", &diags);
-    struct asked asked = {.entry = "model"};
-    ask_config(arena, &asked, "n_layer=3 n_head=2 n_embd=8 vocab_size=256 block_size=64");
-    texts[i] = graph_text(arena, read_graph(arena, program, &asked, &diags));
+    struct model_options options = {.entry = "model"};
+    options_add_config(arena, &options, "n_layer=3 n_head=2 n_embd=8 vocab_size=256 block_size=64");
+    texts[i] = graph_text(arena, read_graph(arena, program, &options, &diags));
   }
   assert_string_equal(texts[0], texts[1]);
   arena_free(arena);

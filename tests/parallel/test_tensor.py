@@ -216,11 +216,11 @@ class Files(unittest.TestCase):
         that rank 0 alone has, of more tokens than the program runs over at once."""
         written = []
         sampling = ("--temperature", "1", "--top-k", "50", "--repetition-penalty", "1.2", "--seed", "3")
-        asked = ("--weights", str(self.one.folder / "run"), "--tokens", "30", "--logits", "logits.f32", "--prompt-file", "-", *sampling)
+        flags = ("--weights", str(self.one.folder / "run"), "--tokens", "30", "--logits", "logits.f32", "--prompt-file", "-", *sampling)
         for ranks, parallelism in ((1, {}), (2, {"tp": 2, "zero_stage": 1})):
             writer = Ranks(ranks, self.job(2 * ranks, 3, 5, parallelism=parallelism))
             writer.build("--program", "generate")
-            command = ["mpirun", "-n", str(ranks), "./trainer", *asked] if ranks > 1 else ["./trainer", *asked]
+            command = ["mpirun", "-n", str(ranks), "./trainer", *flags] if ranks > 1 else ["./trainer", *flags]
             result = subprocess.run(command, cwd=writer.folder, capture_output=True, text=True, input="7 9 200 256 " * 5,
                                     env={**os.environ, **MPI})
             self.assertEqual(result.returncode, 0, result.stderr)

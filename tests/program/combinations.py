@@ -86,18 +86,18 @@ class Table:
             job |= keys.companions(key, value)
         return job | {key: value for key, value, _ in settings}
 
-    def ask(self, base, settings, number):
+    def generate(self, base, settings, number):
         return keys.generate(self.job(base, settings), self.folder, f"pair{number}", self.generator)
 
     def takes(self, one, at, number):
         """Whether a key is taken by itself at (base, name)."""
         key = str((one, at))
         if key not in self.known:
-            self.known[key] = isinstance(self.ask(at[0], [(*one, at[1])], number), str)
+            self.known[key] = isinstance(self.generate(at[0], [(*one, at[1])], number), str)
         return self.known[key]
 
     def alone(self, one, number):
-        """Yields the (base, name) that take a key by itself; asks no further than is wanted."""
+        """Yields the (base, name) that take a key by itself; tries no more than are wanted."""
         where = (at for at in itertools.product(keys.BASES, names(one[0])) if self.takes(one, at, number))
         first = next(where, None)
         if first is None:
@@ -135,7 +135,7 @@ class Table:
         """None when the pair works somewhere; else what the generator says of it."""
         message = None
         for base, name, other_name in self.where(pair, number):
-            outcome = self.ask(base, [(*pair[0], name), (*pair[1], other_name)], number)
+            outcome = self.generate(base, [(*pair[0], name), (*pair[1], other_name)], number)
             if isinstance(outcome, str):
                 return None
             message = message or re.search(r"error: (.*)", outcome.text)[1]

@@ -57,9 +57,9 @@ static void test_nearest_bytes(void **state) {
   (void)state;
   for (int i = 0; i < 3; i++) tuning_put(tuning, &(struct tuned){"update", 2, 0, sizes[i], {0}}, "", 1e-3 * (i + 1));
   assert_int_equal(tuning->entries.count, 3);
-  static const double asked[][2] = {{1, 0}, {1000, 0}, {7000, 0}, {9000, 1}, {7.9e6, 1}, {8.1e6, 2}, {1e12, 2}};
-  for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
-    assert_true(tuning_find(tuning, "update", 2, asked[i][0])->bytes == sizes[(int)asked[i][1]]);
+  static const double queries[][2] = {{1, 0}, {1000, 0}, {7000, 0}, {9000, 1}, {7.9e6, 1}, {8.1e6, 2}, {1e12, 2}};
+  for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+    assert_true(tuning_find(tuning, "update", 2, queries[i][0])->bytes == sizes[(int)queries[i][1]]);
   arena_free(arena);
 }
 

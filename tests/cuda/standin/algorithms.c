@@ -99,11 +99,11 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
                                        const cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulHeuristicResult_t *result) {
   const char *name = "cublasLtMatmulAlgoCheck";
   const cublasLtMatrixLayout_t layouts[] = {a, b, c, d};
-  const struct algorithm asked = algorithm_in(algorithm);
+  const struct algorithm current = algorithm_in(algorithm);
   object_of(handle, LT_HANDLE, name);
   object_of(what, LT_DESC, name);
   for (int i = 0; i < 4; i++) object_of(layouts[i], LT_LAYOUT, name);
-  if (call(name) || !algorithm_is_whole(&asked)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (call(name) || !algorithm_is_whole(&current)) return CUBLAS_STATUS_NOT_SUPPORTED;
   memset(result, 0, sizeof *result);
   result->state = CUBLAS_STATUS_SUCCESS;
   return CUBLAS_STATUS_SUCCESS;

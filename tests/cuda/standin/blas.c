@@ -142,7 +142,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t m
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/* ---- What is asked for ---- */
+/* ---- What is requested ---- */
 
 /* Addresses are no part of what an algorithm is for. */
 static struct choice choice_of(cublasLtMatmulDesc_t what, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
@@ -190,7 +190,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   of.workspace = wish->workspace;
   of.alignment = wish->alignment;
   struct choice *kept = malloc(sizeof *kept); /* as long as the process: an algorithm has no end */
-  if (kept == NULL || wanted < 1) fault("no memory, or nothing asked for");
+  if (kept == NULL || wanted < 1) fault("no memory, or nothing requested");
   *kept = of;
   *found = wanted < algorithms_offered() ? wanted : algorithms_offered();
   for (int i = 0; i < *found; i++) {
@@ -205,13 +205,13 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 /* A fault where the algorithm is for another matmul; one that was made by its number is for any. */
 static void require_chosen(const struct matmul *p, const char *name) {
   const struct choice *chosen = p->algorithm.of;
-  struct choice asked = p->of;
+  struct choice current = p->of;
   if (!algorithm_is_whole(&p->algorithm)) fault("%s: an algorithm that is not whole", name);
   if (chosen == NULL) return;
-  asked.what.bias = asked.what.aux = NULL;
-  asked.workspace = chosen->workspace;
-  asked.alignment = chosen->alignment;
-  if (memcmp(chosen, &asked, sizeof asked) != 0) fault("%s: the algorithm was chosen for another matmul", name);
+  current.what.bias = current.what.aux = NULL;
+  current.workspace = chosen->workspace;
+  current.alignment = chosen->alignment;
+  if (memcmp(chosen, &current, sizeof current) != 0) fault("%s: the algorithm was chosen for another matmul", name);
   if (p->workspace_bytes < chosen->workspace) fault("%s: less workspace than the algorithm takes", name);
 }
 

@@ -18,7 +18,7 @@ const char *ncclGetErrorString(ncclResult_t result) {
 
 const char *ncclGetLastError(ncclComm_t comm) {
   (void)comm;
-  return "as the stand-in was asked";
+  return "requested of the stand-in";
 }
 
 ncclResult_t ncclGetVersion(int *version) {

@@ -47,9 +47,9 @@ long long setting(const char *name, long long otherwise) {
 
 static void trace(const char *name) {
   static FILE *file;
-  static bool asked;
-  const char *path = asked ? NULL : getenv("STANDIN_TRACE");
-  asked = true;
+  static bool opened;
+  const char *path = opened ? NULL : getenv("STANDIN_TRACE");
+  opened = true;
   if (path != NULL) file = fopen(path, "w");
   if (file != NULL) fprintf(file, "%s\n", name), fflush(file);
 }

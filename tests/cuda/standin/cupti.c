@@ -26,7 +26,7 @@ static int n_outside;
 static uint32_t calls;
 
 CUptiResult cuptiGetResultString(CUptiResult result, const char **text) {
-  *text = result == CUPTI_SUCCESS ? "no error" : "as the stand-in was asked";
+  *text = result == CUPTI_SUCCESS ? "no error" : "requested of the stand-in";
   return CUPTI_SUCCESS;
 }
 
