@@ -211,8 +211,8 @@ def conversions():
     table = (TREE / "schemas" / "names.yaml").read_text()
     used = {word for word in re.findall(r"\bas: (\w+)", table)}
     own = set(re.findall(r"^ \*   (\w+)(?: [A-Z]+)?  ", (TREE / "gen" / "import" / "convert.h").read_text(), re.M))
-    coded = set(re.findall(r'\{"(\w+)", as_\w+\}', (TREE / "gen" / "import" / "convert.c").read_text()))
-    report("conversions of names.yaml", [f"{word} is not in all of names.yaml, convert.h and convert.c" for word in used ^ own | own ^ coded])
+    coded = set(re.findall(r'\{"(\w+)", as_\w+\}', (TREE / "gen" / "import" / "conversions.c").read_text()))
+    report("conversions of names.yaml", [f"{word} is not in all of names.yaml, convert.h and conversions.c" for word in used ^ own | own ^ coded])
 
 
 def expression(draw, depth=0):
