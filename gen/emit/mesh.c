@@ -58,7 +58,7 @@ static struct jinja_value pieces_value(const struct program *program, bool withi
 /* By flat range, whether a rank's part of its sum is sent along the axis of experts, too; none where there are none. */
 static struct jinja_value summed_twice_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
-  const enum axis experts = mesh_dividing(program, DIVIDES_EXPERTS);
+  const enum axis experts = axis_sharding(program, SHARDED_EXPERTS);
   if (!is_sharded(program) || experts == AXES) return list;
   for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
     const struct weight *weight = program->optimizer.flat_ranges.items[i].weight;
@@ -159,9 +159,9 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "receives_separately", !alone && shard_needs_receive_buffer(program));
   set_bool(arena, value, "adds_up", !alone && shard_adds_up(program));
   set_bool(arena, value, "sends_otherwise", !alone && shard_sends_otherwise(program));
-  set_text(arena, value, "layers", axis_name(arena, mesh_dividing(program, DIVIDES_LAYERS)));
-  set_text(arena, value, "tensors", axis_name(arena, mesh_dividing(program, DIVIDES_TENSORS)));
-  set_text(arena, value, "experts", axis_name(arena, mesh_dividing(program, DIVIDES_EXPERTS)));
+  set_text(arena, value, "layers", axis_name(arena, axis_sharding(program, SHARDED_LAYERS)));
+  set_text(arena, value, "tensors", axis_name(arena, axis_sharding(program, SHARDED_TENSORS)));
+  set_text(arena, value, "experts", axis_name(arena, axis_sharding(program, SHARDED_EXPERTS)));
   jinja_set(arena, value, "summed_twice", summed_twice_value(program));
   set_text(arena, value, "summed", alone ? "" : summed_member(program));
   set_text(arena, value, "wire", alone || !dtype_is_bits16(wire) ? "" : dtype_enumerator(wire));
@@ -169,7 +169,7 @@ struct jinja_value mesh_value(const struct program *program) {
   jinja_set(arena, value, "tensor_parts", parts_value(program, PLACED_SPLIT));
   jinja_set(arena, value, "expert_tensors", parts_value(program, PLACED_EXPERT));
   jinja_set(arena, value, "rank_axes", rank_axes_value(program));
-  set_bool(arena, value, "divides_sequences", job_sequence_ranks(job) > 1);
+  set_bool(arena, value, "shards_sequences", job_sequence_ranks(job) > 1);
   if (alone) return value;
   set_units(program, value);
   set_int(arena, value, "data_ranks", job_data_ranks(job));

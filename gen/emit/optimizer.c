@@ -250,11 +250,11 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_bool(arena, value, "own_gradients", shard_has_own_gradients(program));
   set_bool(arena, value, "exact_norm", job_has_tree(job));     /* the same however gradients are divided */
   set_bool(arena, value, "parts", weights_are_split(program)); /* weights, too, are there in part */
-  const bool splits_experts = mesh_ranks(program, DIVIDES_EXPERTS) > 1,
-             splits_tensors = mesh_ranks(program, DIVIDES_TENSORS) > 1;
+  const bool splits_experts = mesh_ranks(program, SHARDED_EXPERTS) > 1,
+             splits_tensors = mesh_ranks(program, SHARDED_TENSORS) > 1;
   const bool any = splits_experts || splits_tensors;
   set_bool(arena, value, "splits_tensors", any);
-  const enum axis split = mesh_dividing(program, splits_tensors ? DIVIDES_TENSORS : DIVIDES_EXPERTS);
+  const enum axis split = axis_sharding(program, splits_tensors ? SHARDED_TENSORS : SHARDED_EXPERTS);
   set_text(arena, value, "split_along", axis_name(arena, split));
   set_bool(arena, value, "splits_experts", splits_tensors && splits_experts);
   if (any) {

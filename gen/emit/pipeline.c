@@ -156,12 +156,12 @@ static void push_stage_set(const struct program *program, enum gradient_set set,
 
 struct jinja_value stage_gradients_value(const struct program *program) {
   struct jinja_value list = jinja_list(program->arena);
-  const enum axis tensors = mesh_dividing(program, DIVIDES_TENSORS), experts = mesh_dividing(program, DIVIDES_EXPERTS);
+  const enum axis tensors = axis_sharding(program, SHARDED_TENSORS), experts = axis_sharding(program, SHARDED_EXPERTS);
   if (program->ranks.pipeline.stages == 0) return list;
   if (tensors != AXES) push_stage_set(program, GRADIENTS_CUT, "split_", tensors, list);
   if (experts != AXES) push_stage_set(program, GRADIENTS_EXPERT, "expert_", experts, list);
   push_stage_set(program, tensors == AXES && experts == AXES ? GRADIENTS_ALL : GRADIENTS_WHOLE, "",
-                 mesh_dividing(program, DIVIDES_LAYERS), list);
+                 axis_sharding(program, SHARDED_LAYERS), list);
   return list;
 }
 

@@ -115,13 +115,13 @@ static struct jinja_value stage_statements(const struct program *program, const 
   for (int i = 0; i < function->n_steps; i++) {
     const struct step *step = &function->steps[i];
     if ((step->stages >> stage & 1) == 0) continue;
-    const bool divided = step->callee != NULL && step->callee->staged, own = divided || step->stage == stage;
+    const bool staged = step->callee != NULL && step->callee->staged, own = staged || step->stage == stage;
     if (own && !received) {
       push_crossings(program, function, stage, false, list);
       push_arrived(program, function, stage, list);
     }
     received |= own;
-    if (divided && step->stage != stage && !sent) {
+    if (staged && step->stage != stage && !sent) {
       push_crossings(program, function, stage, true, list);
       sent = true;
     }

@@ -51,7 +51,7 @@ static inline struct placement placement_along(struct placement placement, int d
 }
 
 /* Whether a rank has fewer elements than the whole tensor. */
-static inline bool placement_divides(struct placement placement) {
+static inline bool placement_splits(struct placement placement) {
   return placement.form == PLACED_SPLIT || (placement.form == PLACED_SORTED && placement.dim >= 0);
 }
 
@@ -63,7 +63,7 @@ static inline bool placement_equal(struct placement a, struct placement b) {
 
 /* Whether `ranks` ranks can have equal parts of a tensor of this shape; what is not divided always can. */
 static inline bool placement_fits(struct placement placement, struct shape shape, int64_t ranks) {
-  if (!placement_divides(placement)) return true;
+  if (!placement_splits(placement)) return true;
   return placement.dim < shape.rank &&
          shape.dim[placement.dim] % (placement.blocks * ranks * (placement.balanced ? 2 : 1)) == 0;
 }
@@ -78,7 +78,7 @@ static inline bool placement_pads(struct placement placement, struct shape shape
 
 /* The shape of a rank's part. */
 static inline struct shape placement_part(struct placement placement, struct shape shape, int64_t ranks) {
-  if (placement_divides(placement)) shape.dim[placement.dim] = (shape.dim[placement.dim] + ranks - 1) / ranks;
+  if (placement_splits(placement)) shape.dim[placement.dim] = (shape.dim[placement.dim] + ranks - 1) / ranks;
   return shape;
 }
 

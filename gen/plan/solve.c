@@ -7,7 +7,7 @@
 #include "gen/plan/plan.h"
 #include "gen/plan/report/report.h"
 
-/* What one way of running a job takes. */
+/* What one setup of a job takes. */
 struct trial {
   struct memory_bytes bytes;
   double flops; /* of a step */
@@ -60,32 +60,32 @@ static bool fits(const struct trial *trial, const struct job *job) {
 struct search {
   const struct planner *planner;
   const struct job *job;
-  struct job best;     /* the cheapest way that fits */
+  struct job best;     /* the cheapest setup that fits */
   double flops;        /* of it; 0: none so far */
-  struct job smallest; /* the way that takes the least */
+  struct job smallest; /* the setup that takes the least */
   struct memory_bytes smallest_bytes;
 };
 
-static bool try_way(struct search *search, const struct job *way) {
-  struct trial trial = try_job(search->planner, way);
+static bool try_setup(struct search *search, const struct job *setup) {
+  struct trial trial = try_job(search->planner, setup);
   if (!trial.good) return false;
   if (search->smallest_bytes.total == 0 || trial.bytes.total < search->smallest_bytes.total) {
-    search->smallest = *way;
+    search->smallest = *setup;
     search->smallest_bytes = trial.bytes;
   }
-  bool good = fits(&trial, way);
+  bool good = fits(&trial, setup);
   if (good && (search->flops == 0 || trial.flops < search->flops)) {
-    search->best = *way;
+    search->best = *setup;
     search->flops = trial.flops;
   }
   return good;
 }
 
-static struct job way_of(const struct job *job, enum checkpointing checkpointing, int number) {
-  struct job way = *job;
-  way.memory.activation_checkpointing = checkpointing;
-  way.memory.checkpoint_every = way.memory.checkpoint_layers = number;
-  return way;
+static struct job setup_of(const struct job *job, enum checkpointing checkpointing, int number) {
+  struct job setup = *job;
+  setup.memory.activation_checkpointing = checkpointing;
+  setup.memory.checkpoint_every = setup.memory.checkpoint_layers = number;
+  return setup;
 }
 
 /* The fewest layers that fit, by halving: more of them take less. */
@@ -93,8 +93,8 @@ static void try_layers(struct search *search, int layers) {
   int low = 1, high = layers - 1;
   while (low <= high) {
     int middle = low + (high - low) / 2;
-    struct job way = way_of(search->job, CHECKPOINTING_LAYERS, middle);
-    if (try_way(search, &way))
+    struct job setup = setup_of(search->job, CHECKPOINTING_LAYERS, middle);
+    if (try_setup(search, &setup))
       high = middle - 1;
     else
       low = middle + 1;
@@ -102,34 +102,34 @@ static void try_layers(struct search *search, int layers) {
 }
 
 static struct job function_way(struct arena *arena, const struct job *job, const char *function) {
-  struct job way = way_of(job, CHECKPOINTING_FUNCTIONS, 0);
-  way.memory.functions = arena_alloc(arena, sizeof *way.memory.functions);
-  way.memory.functions[0] = (struct named){.name = function};
-  way.memory.n_functions = 1;
-  return way;
+  struct job setup = setup_of(job, CHECKPOINTING_FUNCTIONS, 0);
+  setup.memory.functions = arena_alloc(arena, sizeof *setup.memory.functions);
+  setup.memory.functions[0] = (struct named){.name = function};
+  setup.memory.n_functions = 1;
+  return setup;
 }
 
 /* From no recomputation to the most; groups of layers recompute a little more than layers, and the more the larger they
  * are, so the first that fits is the cheapest of them. */
-static bool try_ways(struct arena *arena, struct search *search, struct diagnostics *diags) {
+static bool try_checkpointing(struct arena *arena, struct search *search, struct diagnostics *diags) {
   struct graph *graph = search->planner->read(search->planner->context, arena, search->job, diags);
   if (graph == NULL) return false;
   int layers = count_layers(graph);
-  struct job way = way_of(search->job, CHECKPOINTING_NONE, 0);
-  if (try_way(search, &way)) return true;
-  way = way_of(search->job, CHECKPOINTING_ALL, 0);
-  try_way(search, &way);
+  struct job setup = setup_of(search->job, CHECKPOINTING_NONE, 0);
+  if (try_setup(search, &setup)) return true;
+  setup = setup_of(search->job, CHECKPOINTING_ALL, 0);
+  try_setup(search, &setup);
   const char *functions[32];
   int n = checkpointable_functions(graph, functions, 32);
   for (int i = 0; i < n; i++) {
-    way = function_way(arena, search->job, functions[i]);
-    try_way(search, &way);
+    setup = function_way(arena, search->job, functions[i]);
+    try_setup(search, &setup);
   }
   try_layers(search, layers);
   bool good = search->flops > 0;
   for (int every = 2; every <= layers && !good; every++) {
-    way = way_of(search->job, CHECKPOINTING_EVERY, every);
-    good = try_way(search, &way);
+    setup = setup_of(search->job, CHECKPOINTING_EVERY, every);
+    good = try_setup(search, &setup);
   }
   return true;
 }
@@ -144,30 +144,30 @@ static void put_number(struct arena *arena, struct job_override *found, int *cou
   put(found, count, key, arena_printf(arena, "%lld", (long long)number));
 }
 
-/* What the job file would say of a way. */
-static const char *checkpointing_text(struct arena *arena, const struct job *way) {
-  const char *word = job_word(way, "memory.activation_checkpointing");
-  switch (way->memory.activation_checkpointing) {
+/* What the job file would say of a setup. */
+static const char *checkpointing_text(struct arena *arena, const struct job *setup) {
+  const char *word = job_word(setup, "memory.activation_checkpointing");
+  switch (setup->memory.activation_checkpointing) {
   case CHECKPOINTING_EVERY:
-    return arena_printf(arena, "%s, checkpoint_every: %d", word, way->memory.checkpoint_every);
+    return arena_printf(arena, "%s, checkpoint_every: %d", word, setup->memory.checkpoint_every);
   case CHECKPOINTING_LAYERS:
-    return arena_printf(arena, "%s, checkpoint_layers: %d", word, way->memory.checkpoint_layers);
+    return arena_printf(arena, "%s, checkpoint_layers: %d", word, setup->memory.checkpoint_layers);
   case CHECKPOINTING_FUNCTIONS:
-    return arena_printf(arena, "%s, checkpoint_functions: [%s]", word, way->memory.functions[0].name);
+    return arena_printf(arena, "%s, checkpoint_functions: [%s]", word, setup->memory.functions[0].name);
   default:
     return word;
   }
 }
 
-static void put_checkpointing(struct arena *arena, const struct job *way, struct job_override *found, int *count) {
-  enum checkpointing chosen = way->memory.activation_checkpointing;
-  put(found, count, "memory.activation_checkpointing", job_word(way, "memory.activation_checkpointing"));
+static void put_checkpointing(struct arena *arena, const struct job *setup, struct job_override *found, int *count) {
+  enum checkpointing chosen = setup->memory.activation_checkpointing;
+  put(found, count, "memory.activation_checkpointing", job_word(setup, "memory.activation_checkpointing"));
   if (chosen == CHECKPOINTING_EVERY)
-    put_number(arena, found, count, "memory.checkpoint_every", way->memory.checkpoint_every);
+    put_number(arena, found, count, "memory.checkpoint_every", setup->memory.checkpoint_every);
   if (chosen == CHECKPOINTING_LAYERS)
-    put_number(arena, found, count, "memory.checkpoint_layers", way->memory.checkpoint_layers);
+    put_number(arena, found, count, "memory.checkpoint_layers", setup->memory.checkpoint_layers);
   if (chosen == CHECKPOINTING_FUNCTIONS)
-    put(found, count, "memory.checkpoint_functions", arena_printf(arena, "[%s]", way->memory.functions[0].name));
+    put(found, count, "memory.checkpoint_functions", arena_printf(arena, "[%s]", setup->memory.functions[0].name));
 }
 
 /* ---- Refusals ---- */
@@ -178,20 +178,20 @@ static void refuse(struct arena *arena, const struct job *job, const struct memo
              bytes_text(arena, bytes->total), bytes_text(arena, job->devices.memory), classes_text(arena, bytes));
 }
 
-/* What would fit, found by planning: chunks of cross-entropy, a way of checkpointing, or smaller micro-batches. */
+/* What would fit, found by planning: chunks of cross-entropy, a form of checkpointing, or smaller micro-batches. */
 static void help_to_fit(struct arena *arena, const struct planner *planner, const struct job *job,
                         struct diagnostics *diags) {
   struct job chunked = *job;
   if (chunk_wanted(job) == 0) chunked.memory.cross_entropy_chunk = CHUNK_AUTO;
   struct trial trial = try_job(planner, &chunked);
   struct search search = {.planner = planner, .job = job};
-  if (try_ways(arena, &search, diags) && search.flops > 0) {
+  if (try_checkpointing(arena, &search, diags) && search.flops > 0) {
     diag_help(diags, "it fits with memory.activation_checkpointing: %s", checkpointing_text(arena, &search.best));
     if (fits(&trial, &chunked)) diag_help(diags, "or with memory.cross_entropy_chunk: auto");
     return;
   }
   search = (struct search){.planner = planner, .job = &chunked};
-  if (!try_ways(arena, &search, diags)) return;
+  if (!try_checkpointing(arena, &search, diags)) return;
   struct job less = search.flops > 0 ? search.best : search.smallest;
   trial = try_job(planner, &less);
   while (!fits(&trial, &less) && less.data.batch_size > 1) {
@@ -228,7 +228,7 @@ static void add_saving(const struct planner *planner, struct program *program, c
 void find_savings(const struct planner *planner, struct program *program) {
   const struct job *job = program->job;
   if (program->kind != PROGRAM_TRAIN) return;
-  struct job without = way_of(job, CHECKPOINTING_NONE, 0);
+  struct job without = setup_of(job, CHECKPOINTING_NONE, 0);
   if (job->memory.activation_checkpointing != CHECKPOINTING_NONE)
     add_saving(planner, program, "activation checkpointing", &without);
   without = *job;
@@ -242,14 +242,14 @@ void find_savings(const struct planner *planner, struct program *program) {
 static bool solve_checkpointing(struct arena *arena, const struct planner *planner, const struct job *job,
                                 struct diagnostics *diags, struct job_override *found, int *count) {
   struct search search = {.planner = planner, .job = job};
-  if (!try_ways(arena, &search, diags)) return false;
+  if (!try_checkpointing(arena, &search, diags)) return false;
   if (search.flops > 0) {
     put_checkpointing(arena, &search.best, found, count);
     return true;
   }
   if (search.smallest_bytes.total == 0) {
-    struct job way = way_of(job, CHECKPOINTING_NONE, 0);
-    plan_job(arena, planner, &way, diags); /* says why it cannot be planned */
+    struct job setup = setup_of(job, CHECKPOINTING_NONE, 0);
+    plan_job(arena, planner, &setup, diags); /* says why it cannot be planned */
     return false;
   }
   refuse(arena, job, &search.smallest_bytes,
@@ -313,7 +313,7 @@ static bool divide(struct arena *arena, const struct job *job, const char *key, 
   return false;
 }
 
-static bool divides_by_ranks(const struct job *job, struct diagnostics *diags) {
+static bool has_divisor(const struct job *job, struct diagnostics *diags) {
   long long samples = job->accumulation.train_batch_size, ranks = job_batch_ranks(job);
   if (samples % ranks == 0) return true;
   diag_error(diags, job_where(job, "accumulation.train_batch_size"),
@@ -325,7 +325,7 @@ static bool divides_by_ranks(const struct job *job, struct diagnostics *diags) {
 static bool solve_sizes(struct arena *arena, const struct planner *planner, const struct job *job,
                         struct diagnostics *diags, struct job_override *found, int *count, struct job *solved) {
   struct memory_bytes least = {0};
-  if (!divides_by_ranks(job, diags)) return false;
+  if (!has_divisor(job, diags)) return false;
   if (job->data.batch_size == 0 && job->accumulation.num_steps > 0 && job->accumulation.train_batch_size > 0)
     return divide(arena, job, "data.batch_size", job->accumulation.num_steps, &solved->data.batch_size, diags, found,
                   count);

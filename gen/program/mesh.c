@@ -21,14 +21,14 @@ bool axes_equal(struct axes a, struct axes b) {
   return true;
 }
 
-enum axis mesh_dividing(const struct program *program, enum divides divides) {
+enum axis axis_sharding(const struct program *program, enum sharded sharded) {
   for (int axis = 0; axis < AXES; axis++)
-    if (program->mesh.axes[axis].ranks > 1 && program->mesh.axes[axis].divides == divides) return (enum axis)axis;
+    if (program->mesh.axes[axis].ranks > 1 && program->mesh.axes[axis].sharded == sharded) return (enum axis)axis;
   return AXES;
 }
 
-int64_t mesh_ranks(const struct program *program, enum divides divides) {
-  return ranks_along(program, mesh_dividing(program, divides));
+int64_t mesh_ranks(const struct program *program, enum sharded sharded) {
+  return ranks_along(program, axis_sharding(program, sharded));
 }
 
 int64_t ranks_along(const struct program *program, enum axis axis) {

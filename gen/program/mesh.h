@@ -26,14 +26,14 @@ bool axes_have(struct axes axes, enum axis axis);
 /* Whether they are the same in the same order. */
 bool axes_equal(struct axes a, struct axes b);
 
-/* What the ranks along an axis divide among themselves. */
-enum divides {
-  DIVIDES_BATCHES,
-  DIVIDES_KEYS,  /* positions, of which attention gathers keys and values */
-  DIVIDES_HEADS, /* positions, which attention exchanges for heads */
-  DIVIDES_LAYERS,
-  DIVIDES_TENSORS,
-  DIVIDES_EXPERTS
+/* What is sharded among the ranks along an axis. */
+enum sharded {
+  SHARDED_BATCHES,
+  SHARDED_KEYS,  /* positions, of which attention gathers keys and values */
+  SHARDED_HEADS, /* positions, which attention exchanges for heads */
+  SHARDED_LAYERS,
+  SHARDED_TENSORS,
+  SHARDED_EXPERTS
 };
 
 /* Placements of a weight that no operation divides, of its gradient while micro-batches add to it, and of the
@@ -42,7 +42,7 @@ enum divides {
  * are whole where states are split are gathered after the update, and split ones before each use. */
 struct mesh_axis {
   int64_t ranks; /* 1: nothing is along it */
-  enum divides divides;
+  enum sharded sharded;
   enum placement_form weights, gradients, states;
   enum axis within; /* the axis that counts its ranks too; AXES: none */
 };
@@ -54,11 +54,11 @@ struct program_mesh {
   enum axis shards;  /* along which states are split; AXES: none */
 };
 
-/* The axis whose ranks divide that; AXES: there is none. For batches there may be several. */
-enum axis mesh_dividing(const struct program *program, enum divides divides);
+/* The axis along which that is sharded; AXES: there is none. For batches there may be several. */
+enum axis axis_sharding(const struct program *program, enum sharded sharded);
 
 /* The ranks along that axis. */
-int64_t mesh_ranks(const struct program *program, enum divides divides);
+int64_t mesh_ranks(const struct program *program, enum sharded sharded);
 
 /* The ranks along an axis. */
 int64_t ranks_along(const struct program *program, enum axis axis);

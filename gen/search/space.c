@@ -30,21 +30,21 @@ static struct cut cut_of(int64_t tp, enum axis axis, int64_t ranks, bool splits_
 }
 
 /* The job's own way, or with `auto` none and all. */
-static int ways_of(const struct job *job, enum checkpointing ways[2]) {
-  ways[0] = job->memory.activation_checkpointing;
-  if (ways[0] != CHECKPOINTING_AUTO) return 1;
-  ways[0] = CHECKPOINTING_NONE;
-  ways[1] = CHECKPOINTING_ALL;
+static int checkpointings_of(const struct job *job, enum checkpointing modes[2]) {
+  modes[0] = job->memory.activation_checkpointing;
+  if (modes[0] != CHECKPOINTING_AUTO) return 1;
+  modes[0] = CHECKPOINTING_NONE;
+  modes[1] = CHECKPOINTING_ALL;
   return 2;
 }
 
 /* Plans a cut in each way of recomputation; false where none has a plan. */
 static bool add_cut(struct arena *arena, const struct planner *planner, struct search_result *result, struct cut cut,
                     const char **why) {
-  enum checkpointing ways[2];
-  int n_ways = ways_of(result->job, ways), before = result->n_divisions;
-  for (int i = 0; i < n_ways && result->n_divisions < MOST_CUTS; i++) {
-    cut.checkpointing = ways[i];
+  enum checkpointing modes[2];
+  int n_modes = checkpointings_of(result->job, modes), before = result->n_divisions;
+  for (int i = 0; i < n_modes && result->n_divisions < MOST_CUTS; i++) {
+    cut.checkpointing = modes[i];
     const struct division *division = divide_job(arena, planner, result->job, cut, why);
     if (division == NULL) break;
     result->divisions[result->n_divisions++] = division;

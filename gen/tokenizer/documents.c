@@ -193,7 +193,7 @@ static enum document next_row(struct documents *of, struct problem *problem) {
   int64_t line = of->line;
   bool found = false;
   of->record_start = of->at;
-  of->begun_line = line;
+  of->record_line = line;
   of->length = 0;
   if (!read_row(of, false, &found, problem)) return DOCUMENT_BAD;
   of->text = of->length > 0 ? of->cell : "";
@@ -245,7 +245,7 @@ static void skip(struct documents *documents, const struct problem *problem) {
 static bool is_text(const struct documents *documents, struct problem *problem) {
   size_t at;
   return documents->selector.kind != TEXT_COLUMN || is_utf8(documents->text, documents->length, &at) ||
-         bad(documents, documents->begun_line, 0, "the text is not UTF-8", "convert the file to UTF-8", problem);
+         bad(documents, documents->record_line, 0, "the text is not UTF-8", "convert the file to UTF-8", problem);
 }
 
 enum document documents_next(struct documents *documents, struct problem *problem) {

@@ -30,7 +30,7 @@ struct documents {
   const char *path, *bytes; /* the caller's */
   size_t size, at;          /* of the file, and where the next record begins */
   size_t record_start;      /* where the newest record began, after blank lines */
-  int64_t begun_line;       /* of a row of a CSV */
+  int64_t record_line;      /* of a row of a CSV */
   int64_t line;             /* of that, from 1 */
   int column;               /* of a CSV, from 0 */
   char between;             /* its columns */

@@ -82,10 +82,10 @@ static const char *mesh_text(struct arena *arena, int64_t ranks, int stage) {
   return arena_printf(arena, "{dp_replicate: %lld}", (long long)ranks);
 }
 
-/* Adds a way to train, each planned in an arena of its own. */
+/* Adds a setup of training, each planned in an arena of its own. */
 static void try_way(const struct estimator *e, const char *optimizer, const char *precision, int64_t ranks, int stage) {
   struct arena *arena = arena_new();
-  struct training way = {.optimizer = optimizer, .precision = precision, .ranks = ranks, .zero_stage = stage};
+  struct training setup = {.optimizer = optimizer, .precision = precision, .ranks = ranks, .zero_stage = stage};
   struct options options;
   struct compilation compilation;
   const struct job_override keys[MORE] = {{"optimizer", arena_printf(arena, "{name: %s}", optimizer)},
@@ -93,10 +93,10 @@ static void try_way(const struct estimator *e, const char *optimizer, const char
                                           {"devices.per_node", arena_printf(arena, "%lld", (long long)ranks)},
                                           {"parallelism", mesh_text(arena, ranks, stage)}};
   if (plan_with(e, arena, keys, MORE, &options, &compilation) == STATUS_OK)
-    way.bytes = compilation.program->figures.bytes;
+    setup.bytes = compilation.program->figures.bytes;
   else
-    way.refused = first_error(e->options->arena, &compilation.diags);
-  ARENA_PUSH(e->options->arena, e->estimate->ways, way);
+    setup.refused = first_error(e->options->arena, &compilation.diags);
+  ARENA_PUSH(e->options->arena, e->estimate->setups, setup);
   arena_free(arena);
 }
 

@@ -1,4 +1,4 @@
-/* Estimate: what a model takes to load, and to train in several ways, all by plans. */
+/* Estimate: what a model takes to load, and to train in several setups, all by plans. */
 #ifndef ACCEL_COMMANDS_START_ESTIMATE_H
 #define ACCEL_COMMANDS_START_ESTIMATE_H
 
@@ -6,7 +6,7 @@
 
 #include "gen/program/program.h"
 
-/* A way to train, and what one rank takes in it. */
+/* A setup to train, and what one rank takes in it. */
 struct training {
   const char *optimizer, *precision; /* "adamw", "bf16" */
   int64_t ranks;
@@ -23,12 +23,12 @@ struct estimate {
   int64_t bytes, largest; /* in float32: of all, and of the largest layer */
   const char *layer;      /* that one's name; of several alike the first */
   int64_t batch, tokens;  /* of the batch that activations are of; tokens 0: rows */
-  const char *optimizer;  /* of the ways on several ranks */
+  const char *optimizer;  /* of the setups on several ranks */
   int64_t ranks;
   struct {
     struct training *items; /* one rank: each optimizer in each precision; then several ranks by stage and precision */
     int count, capacity;
-  } ways;
+  } setups;
 };
 
 /* The one of these; NULL where there is none. */
@@ -36,7 +36,7 @@ const struct training *estimate_find(const struct estimate *estimate, const char
                                      int64_t ranks, int zero_stage);
 
 /* Bytes of a rank without those that depend on the batch: weights, gradients, and states of the optimizer. */
-int64_t training_bytes(const struct training *way);
+int64_t training_bytes(const struct training *setup);
 
 /* Tables for people; one JSON object. */
 const char *estimate_text(struct arena *arena, const struct estimate *estimate);

@@ -16,23 +16,23 @@ enum { LOADS = sizeof loads / sizeof *loads };
 
 const struct training *estimate_find(const struct estimate *estimate, const char *optimizer, const char *precision,
                                      int64_t ranks, int zero_stage) {
-  for (int i = 0; i < estimate->ways.count && precision != NULL; i++) {
-    const struct training *way = &estimate->ways.items[i];
-    if (strcmp(way->optimizer, optimizer) == 0 && strcmp(way->precision, precision) == 0 && way->ranks == ranks &&
-        way->zero_stage == zero_stage)
-      return way;
+  for (int i = 0; i < estimate->setups.count && precision != NULL; i++) {
+    const struct training *setup = &estimate->setups.items[i];
+    if (strcmp(setup->optimizer, optimizer) == 0 && strcmp(setup->precision, precision) == 0 && setup->ranks == ranks &&
+        setup->zero_stage == zero_stage)
+      return setup;
   }
   return NULL;
 }
 
-int64_t training_bytes(const struct training *way) {
-  return way->bytes.weights + way->bytes.gradients + way->bytes.optimizer;
+int64_t training_bytes(const struct training *setup) {
+  return setup->bytes.weights + setup->bytes.gradients + setup->bytes.optimizer;
 }
 
 /* ---- For people ---- */
 
-static const char *way_text(struct arena *arena, const struct training *way) {
-  return way != NULL && way->refused == NULL ? bytes_text(arena, training_bytes(way)) : "-";
+static const char *way_text(struct arena *arena, const struct training *setup) {
+  return setup != NULL && setup->refused == NULL ? bytes_text(arena, training_bytes(setup)) : "-";
 }
 
 static void add_loads(struct text *out, const struct estimate *estimate) {
@@ -60,10 +60,10 @@ static void add_head(struct text *out, const char *name) {
 
 static void add_optimizers(struct text *out, const struct estimate *estimate) {
   add_head(out, "optimizer, 1 rank");
-  for (int i = 0; i < estimate->ways.count; i++) {
-    const struct training *way = &estimate->ways.items[i];
-    if (way->ranks == 1 && strcmp(way->precision, "no") == 0)
-      add_row(out, estimate, way->optimizer, way->optimizer, 1, 0);
+  for (int i = 0; i < estimate->setups.count; i++) {
+    const struct training *setup = &estimate->setups.items[i];
+    if (setup->ranks == 1 && strcmp(setup->precision, "no") == 0)
+      add_row(out, estimate, setup->optimizer, setup->optimizer, 1, 0);
   }
 }
 
@@ -75,12 +75,13 @@ static void add_stages(struct text *out, const struct estimate *estimate) {
 }
 
 static void add_batch(struct text *out, const struct estimate *estimate) {
-  const struct training *way = estimate_find(estimate, estimate->optimizer, "no", 1, 0);
+  const struct training *setup = estimate_find(estimate, estimate->optimizer, "no", 1, 0);
   text_puts(out, "\nWeights, gradients and states of the optimizer, of one rank");
-  if (way != NULL && way->refused == NULL) {
+  if (setup != NULL && setup->refused == NULL) {
     text_printf(out, "; activations and scratch of a batch of %lld", (long long)estimate->batch);
     if (estimate->tokens > 0) text_printf(out, " x %lld", (long long)estimate->tokens);
-    text_printf(out, " take %s more in float32", bytes_text(out->arena, way->bytes.activations + way->bytes.scratch));
+    text_printf(out, " take %s more in float32",
+                bytes_text(out->arena, setup->bytes.activations + setup->bytes.scratch));
   }
   text_puts(out, ".\n");
 }
@@ -108,12 +109,12 @@ static json_t *load_json(const struct estimate *estimate, int i) {
   return object;
 }
 
-static json_t *way_json(const struct training *way) {
-  json_t *object = json_pack("{s:s, s:s, s:I, s:i}", "optimizer", way->optimizer, "precision", way->precision, "ranks",
-                             (json_int_t)way->ranks, "zero_stage", way->zero_stage);
-  const struct memory_bytes *bytes = &way->bytes;
-  if (way->refused != NULL)
-    json_object_set_new(object, "refused", json_string(way->refused));
+static json_t *setup_json(const struct training *setup) {
+  json_t *object = json_pack("{s:s, s:s, s:I, s:i}", "optimizer", setup->optimizer, "precision", setup->precision,
+                             "ranks", (json_int_t)setup->ranks, "zero_stage", setup->zero_stage);
+  const struct memory_bytes *bytes = &setup->bytes;
+  if (setup->refused != NULL)
+    json_object_set_new(object, "refused", json_string(setup->refused));
   else
     json_object_set_new(object, "bytes",
                         json_pack("{s:I, s:I, s:I, s:I, s:I}", "weights", (json_int_t)bytes->weights, "gradients",
@@ -129,7 +130,8 @@ const char *estimate_json(struct arena *arena, const struct estimate *estimate) 
                 "batch_size", (json_int_t)estimate->batch, "sequence_length", (json_int_t)estimate->tokens);
   json_t *load = json_array(), *training = json_array();
   for (int i = 0; i < LOADS; i++) json_array_append_new(load, load_json(estimate, i));
-  for (int i = 0; i < estimate->ways.count; i++) json_array_append_new(training, way_json(&estimate->ways.items[i]));
+  for (int i = 0; i < estimate->setups.count; i++)
+    json_array_append_new(training, setup_json(&estimate->setups.items[i]));
   json_object_set_new(root, "load", load);
   json_object_set_new(root, "training", training);
   char *text = json_dumps(root, JSON_INDENT(2));

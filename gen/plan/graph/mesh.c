@@ -2,13 +2,13 @@
 
 /* Along the axes of a job: weights whole, gradients partial where ranks have batches or positions of their own. */
 static const struct mesh_axis placed[AXES] = {
-    [AXIS_DP_REPLICATE] = {.divides = DIVIDES_BATCHES, .gradients = PLACED_PARTIAL},
-    [AXIS_DP_SHARD] = {.divides = DIVIDES_BATCHES, .gradients = PLACED_PARTIAL, .states = PLACED_SPLIT},
-    [AXIS_CP] = {.divides = DIVIDES_KEYS, .gradients = PLACED_PARTIAL},
-    [AXIS_SP] = {.divides = DIVIDES_HEADS, .gradients = PLACED_PARTIAL},
-    [AXIS_PP] = {.divides = DIVIDES_LAYERS},
-    [AXIS_TP] = {.divides = DIVIDES_TENSORS},
-    [AXIS_EP] = {.divides = DIVIDES_EXPERTS, .gradients = PLACED_PARTIAL},
+    [AXIS_DP_REPLICATE] = {.sharded = SHARDED_BATCHES, .gradients = PLACED_PARTIAL},
+    [AXIS_DP_SHARD] = {.sharded = SHARDED_BATCHES, .gradients = PLACED_PARTIAL, .states = PLACED_SPLIT},
+    [AXIS_CP] = {.sharded = SHARDED_KEYS, .gradients = PLACED_PARTIAL},
+    [AXIS_SP] = {.sharded = SHARDED_HEADS, .gradients = PLACED_PARTIAL},
+    [AXIS_PP] = {.sharded = SHARDED_LAYERS},
+    [AXIS_TP] = {.sharded = SHARDED_TENSORS},
+    [AXIS_EP] = {.sharded = SHARDED_EXPERTS, .gradients = PLACED_PARTIAL},
 };
 
 static void add(const struct program_mesh *mesh, struct axes *axes, enum axis axis) {

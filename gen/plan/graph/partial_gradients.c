@@ -4,7 +4,7 @@ struct uses {
   const struct placements *placements;
   struct placement *const *nodes;
   const struct value **roots; /* by id of a parameter's value or its copy: the first parameter of the name */
-  bool *divided, *otherwise;  /* by id of that: used by a node that ranks divide, or in another way */
+  bool *sharded, *otherwise;  /* by id of that: used by a node that ranks divide, or in another way */
 };
 
 static void find_roots(struct uses *uses, const struct region *region) {
@@ -16,9 +16,9 @@ static void find_roots(struct uses *uses, const struct region *region) {
   }
 }
 
-static void note(const struct uses *uses, const struct value *value, bool divided) {
+static void note(const struct uses *uses, const struct value *value, bool sharded) {
   const struct value *root = uses->roots[value->id];
-  if (root != NULL) (divided ? uses->divided : uses->otherwise)[root->id] = true;
+  if (root != NULL) (sharded ? uses->sharded : uses->otherwise)[root->id] = true;
 }
 
 static void note_region(const struct uses *uses, const struct region *region) {
@@ -37,7 +37,7 @@ const bool *mark_partial_gradients(const struct placements *placements, struct p
   size_t count = (size_t)graph->next_value + 1;
   struct uses uses = {.placements = placements, .nodes = nodes};
   uses.roots = arena_alloc(arena, count * sizeof *uses.roots);
-  uses.divided = arena_alloc(arena, count * sizeof *uses.divided);
+  uses.sharded = arena_alloc(arena, count * sizeof *uses.sharded);
   uses.otherwise = arena_alloc(arena, count * sizeof *uses.otherwise);
   bool *partial = arena_alloc(arena, count * sizeof *partial);
   for (int r = 0; r < graph->n_regions; r++) find_roots(&uses, graph->regions[r]);
@@ -46,7 +46,7 @@ const bool *mark_partial_gradients(const struct placements *placements, struct p
     for (int i = 0; i < graph->regions[r]->parameters.count; i++) {
       struct parameter *p = &graph->regions[r]->parameters.items[i];
       const struct value *root = uses.roots[p->value->id];
-      p->partial_gradient = root->differentiable && uses.divided[root->id] && !uses.otherwise[root->id];
+      p->partial_gradient = root->differentiable && uses.sharded[root->id] && !uses.otherwise[root->id];
       partial[p->value->id] = p->partial_gradient;
       if (p->bits16 != NULL) partial[p->bits16->id] = p->partial_gradient;
     }

@@ -103,7 +103,7 @@ struct insertion {
   const struct partition *partition;
   /* By value id, of a value as the region had it: what it is where ranks divide what they do with it, and its whole.
    * NULL: nothing yet. */
-  struct value **divided, **gathered;
+  struct value **sharded, **gathered;
   bool *used_whole; /* by value id: a split value that is used whole where ranks do not divide what they do with it */
 };
 
@@ -126,7 +126,7 @@ static struct value *parts_collective(const struct insertion *insertion, const c
 
 /* What all ranks have, and each takes for its part of the work, has a gradient that is a sum over them. */
 static struct value *replicated(struct insertion *insertion, const struct value *value, struct value *x) {
-  struct value **made = &insertion->divided[value->id];
+  struct value **made = &insertion->sharded[value->id];
   if (!value->differentiable || insertion->partition->partial[value->id]) return x;
   if (*made == NULL) *made = collective(insertion, "replicate", x);
   return *made;
@@ -255,7 +255,7 @@ static void insert_collectives(struct builder *builder, const struct partition *
   struct arena *arena = partition->program->arena;
   size_t count = (size_t)partition->program->graph->next_value + 1;
   struct insertion insertion = {.builder = builder, .partition = partition};
-  insertion.divided = arena_alloc(arena, count * sizeof *insertion.divided);
+  insertion.sharded = arena_alloc(arena, count * sizeof *insertion.sharded);
   insertion.gathered = arena_alloc(arena, count * sizeof *insertion.gathered);
   insertion.used_whole = arena_alloc(arena, count * sizeof *insertion.used_whole);
   note_uses(&insertion, region);
@@ -301,14 +301,14 @@ static const bool *partial_gradients(const struct partition *partition) {
 
 /* Along the axis whose ranks take the same batches. */
 static bool divide_tensors(struct program *program, struct builder *builder, struct diagnostics *diags) {
-  struct partition partition = {.program = program, .axis = mesh_dividing(program, DIVIDES_TENSORS)};
+  struct partition partition = {.program = program, .axis = axis_sharding(program, SHARDED_TENSORS)};
   const int64_t ranks = ranks_along(program, partition.axis);
   if (ranks <= 1) return true;
-  open_placements(&partition.placements, program, ranks, mesh_ranks(program, DIVIDES_HEADS));
+  open_placements(&partition.placements, program, ranks, mesh_ranks(program, SHARDED_HEADS));
   if (!place_by_plan(&partition.placements, diags)) return false;
   find_placements(&partition.placements);
   note_undivided(&partition.placements);
-  if (partition.placements.divided == 0) {
+  if (partition.placements.n_split == 0) {
     report_undivided(&partition, diags);
     return false;
   }
@@ -325,7 +325,7 @@ static bool divide_tensors(struct program *program, struct builder *builder, str
 
 bool partition(struct program *program, struct builder *builder, struct diagnostics *diags) {
   const struct job *job = program->job;
-  const enum axis axis = mesh_dividing(program, DIVIDES_EXPERTS);
+  const enum axis axis = axis_sharding(program, SHARDED_EXPERTS);
   if (!divide_tensors(program, builder, diags)) return false;
   return axis == AXES || plan_expert_parallel(program, builder, axis, ranks_along(program, axis),
                                               job_where(job, "parallelism.ep"), diags);

@@ -197,7 +197,7 @@ static bool try_blocks(struct placements *placements, const struct value *value,
   bool changed;
   placements->trial.count = 0;
   if (set(placements, value, placement_split(dim, blocks), &changed) && spread(placements)) {
-    placements->divided++;
+    placements->n_split++;
     return true;
   }
   undo(placements);

@@ -3,16 +3,16 @@
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 #include "gen/ops/support/nodes.h"
-#include "gen/plan/graph/divided.h"
 #include "gen/plan/graph/normalize.h"
 #include "gen/plan/graph/rebuild.h"
+#include "gen/plan/graph/sequence_sharding.h"
 
 /* The one axis that divides positions, or the first of two. */
 static struct along first_of(const struct positions *positions) {
   return positions->keys.ranks > 1 ? positions->keys : positions->heads;
 }
 
-/* ---- What cannot be divided ---- */
+/* ---- What cannot be sharded ---- */
 
 static const char *key_of(const struct positions *positions) {
   return arena_printf(positions->program->arena, "parallelism.%s", job_axis_names[first_of(positions).axis]);
@@ -61,10 +61,11 @@ static bool refuse_node(const struct positions *positions, const struct node *no
 }
 
 /* `mixes`: for an operation that mixes positions. */
-static bool converts(const struct positions *positions, struct divided from, struct divided to, bool mixes) {
-  if (divided_equal(positions, from, to)) return true;
-  if (!divided_at_all(from))
-    return from.positions.form == PLACED_WHOLE && to.positions.form != PLACED_SORTED && divided_at_all(to) &&
+static bool converts(const struct positions *positions, struct sequence_sharding from, struct sequence_sharding to,
+                     bool mixes) {
+  if (sharding_equal(positions, from, to)) return true;
+  if (!is_sharded_at_all(from))
+    return from.positions.form == PLACED_WHOLE && to.positions.form != PLACED_SORTED && is_sharded_at_all(to) &&
            to.positions.blocks <= 1;
   if (from.positions.form != PLACED_SPLIT || from.positions.blocks > 1) return false;
   const bool gathered = to.positions.form == PLACED_WHOLE;
@@ -82,20 +83,20 @@ static bool check_mean(const struct positions *positions, const struct node *nod
                 "accumulation.normalize: tokens");
 }
 
-static bool is_divided(const struct node *node, const struct placed *placed) {
+static bool has_sharded_operand(const struct node *node, const struct placed *placed) {
   for (int i = 0; i <= node->n_inputs; i++)
-    if (divided_at_all(placed->operands[i])) return true;
+    if (is_sharded_at_all(placed->operands[i])) return true;
   return false;
 }
 
 static bool check_node(const struct positions *positions, const struct node *node) {
   struct placed *placed = &positions->nodes[node->id];
-  if (!place_divided(positions, node, placed)) return refuse_node(positions, node);
+  if (!place_sharded(positions, node, placed)) return refuse_node(positions, node);
   for (int i = 0; i < node->n_inputs; i++)
-    if (!converts(positions, divided_at_hand(positions, node->inputs[i]), placed->operands[i],
+    if (!converts(positions, sharding_at_hand(positions, node->inputs[i]), placed->operands[i],
                   node->kind->ranks.divided_dim > 0))
       return refuse_node(positions, node);
-  for (int i = 1; i < node->n_outputs && is_divided(node, placed); i++)
+  for (int i = 1; i < node->n_outputs && has_sharded_operand(node, placed); i++)
     if (value_is_used(node->region, node->outputs[i], NULL)) return refuse_node(positions, node);
   return placed->back.positions.form != PLACED_MEAN || check_mean(positions, node);
 }
@@ -104,15 +105,15 @@ static bool check_call(const struct positions *positions, const struct node *nod
   const struct call *call = node->call;
   for (int i = 0; i < node->n_inputs; i++) {
     const struct value *formal = call->callee->inputs.items[i];
-    const struct divided own = *divided_of(positions, formal);
+    const struct sequence_sharding own = *sharding_of(positions, formal);
     const bool carried = call->count > 1 && call->carry[i] >= 0, sorted = own.positions.form == PLACED_SORTED;
-    const struct divided given =
-        sorted ? divided_entering(positions, node, i) : divided_at_hand(positions, node->inputs[i]);
+    const struct sequence_sharding given =
+        sorted ? sharding_entering(positions, node, i) : sharding_at_hand(positions, node->inputs[i]);
     if (!converts(positions, given, own, false) || (sorted && carried) ||
         (carried && !placement_equal(own.positions,
-                                     divided_of(positions, call->callee->results.items[call->carry[i]])->positions)))
+                                     sharding_of(positions, call->callee->results.items[call->carry[i]])->positions)))
       return refuse_node(positions, node);
-    positions->nodes[node->id].operands[i] = sorted ? *divided_of(positions, node->inputs[i]) : own;
+    positions->nodes[node->id].operands[i] = sorted ? *sharding_of(positions, node->inputs[i]) : own;
   }
   return true;
 }
@@ -126,7 +127,7 @@ static bool check(const struct positions *positions) {
     }
   for (int i = 0; i < graph->entry->results.count; i++) {
     const struct value *result = graph->entry->results.items[i];
-    if (divided_at_all(*divided_of(positions, result)) && result->producer != NULL)
+    if (is_sharded_at_all(*sharding_of(positions, result)) && result->producer != NULL)
       return refuse(positions, result->producer,
                     "gives what the model returns, of which a rank has its positions alone");
   }
@@ -135,10 +136,10 @@ static bool check(const struct positions *positions) {
 
 /* ---- The graph of one rank ---- */
 
-static void cut(const struct positions *positions, struct value *value, struct divided divided) {
-  const int64_t ranks = divided.heads > 0 ? positions->keys.ranks : positions->ranks;
-  value->shape = placement_part(divided.positions, value->shape, ranks);
-  if (divided.heads > 0) value->shape.dim[divided.heads - 1] /= positions->heads.ranks;
+static void cut(const struct positions *positions, struct value *value, struct sequence_sharding sharding) {
+  const int64_t ranks = sharding.heads > 0 ? positions->keys.ranks : positions->ranks;
+  value->shape = placement_part(sharding.positions, value->shape, ranks);
+  if (sharding.heads > 0) value->shape.dim[sharding.heads - 1] /= positions->heads.ranks;
 }
 
 /* A rank's part along one axis of what all ranks have, at the end of the region at hand. */
@@ -151,7 +152,7 @@ static struct value *part_along(const struct positions *positions, struct value 
           .axis = along.axis, .ranks = along.ranks, .dim = dim, .blocks = 1, .partial = true, .balanced = balanced});
 }
 
-static struct value *part_of(const struct positions *positions, struct value *x, struct divided to) {
+static struct value *part_of(const struct positions *positions, struct value *x, struct sequence_sharding to) {
   const struct placement own = to.positions;
   if (own.form == PLACED_SPLIT) x = part_along(positions, x, positions->keys, own.dim, own.balanced);
   if (to.heads > 0) return part_along(positions, x, positions->heads, to.heads - 1, false);
@@ -170,12 +171,12 @@ static struct value *sum_of(const struct positions *positions, struct value *x) 
 }
 
 /* x as another division has it. */
-static struct value *convert(const struct positions *positions, struct value *x, struct divided from,
-                             struct divided to) {
+static struct value *convert(const struct positions *positions, struct value *x, struct sequence_sharding from,
+                             struct sequence_sharding to) {
   const struct along heads = positions->heads, keys = positions->keys;
   const int dim = from.positions.dim;
   if (from.positions.form == PLACED_PARTIAL) return sum_of(positions, x);
-  if (!divided_at_all(from)) return part_of(positions, x, to);
+  if (!is_sharded_at_all(from)) return part_of(positions, x, to);
   if (from.heads == 0 && to.heads > 0)
     x = op_all_to_all(positions->builder, x, heads.axis, heads.ranks, to.heads - 1, dim);
   if (from.heads > 0 && to.heads == 0)
@@ -191,7 +192,7 @@ static void name_after(const struct positions *positions, struct value *value, c
 /* A value as one of its uses needed it. */
 struct converted {
   struct value *from, *to;
-  struct divided divided;
+  struct sequence_sharding sharding;
 };
 struct conversion {
   const struct positions *positions;
@@ -205,21 +206,22 @@ static struct value *take(struct rebuild *rebuild, const struct node *node, int 
   struct conversion *conversion = rebuild->context;
   const struct positions *positions = conversion->positions;
   struct value *value = node->inputs[input], *x = rebuild_stand(rebuild, value);
-  const struct divided from = divided_at_hand(positions, value), needed = positions->nodes[node->id].operands[input];
-  if (divided_equal(positions, from, needed)) return x;
+  const struct sequence_sharding from = sharding_at_hand(positions, value),
+                                 needed = positions->nodes[node->id].operands[input];
+  if (sharding_equal(positions, from, needed)) return x;
   for (int i = 0; i < conversion->made.count; i++) {
     const struct converted *made = &conversion->made.items[i];
-    if (made->from == value && divided_equal(positions, made->divided, needed)) return made->to;
+    if (made->from == value && sharding_equal(positions, made->sharding, needed)) return made->to;
   }
   struct converted made = {value, convert(positions, x, from, needed), needed};
-  name_after(positions, made.to, x->name, divided_at_all(from) ? "sequences" : "part");
+  name_after(positions, made.to, x->name, is_sharded_at_all(from) ? "sequences" : "part");
   ARENA_PUSH(positions->program->arena, conversion->made, made);
   return made.to;
 }
 
 /* What the rule of a node says of its operands, along the axis that divides them or, of two, the first. */
 static void shorten(const struct rebuild *rebuild, const struct positions *positions, struct node *node) {
-  const struct divided *operands = positions->nodes[node->id].operands;
+  const struct sequence_sharding *operands = positions->nodes[node->id].operands;
   const size_t count = (size_t)node->n_inputs + 1;
   const bool by_heads = operands[node->n_inputs].heads > 0;
   struct placement *placements = arena_alloc(positions->program->arena, count * sizeof *placements);
@@ -236,8 +238,8 @@ static void shorten(const struct rebuild *rebuild, const struct positions *posit
 static void cut_outputs(const struct rebuild *rebuild, const struct positions *positions, struct node *node) {
   const struct placed *placed = &positions->nodes[node->id];
   for (int i = 0; i < node->n_outputs && node->call != NULL; i++)
-    cut(positions, node->outputs[i], *divided_of(positions, node->outputs[i]));
-  if (node->call != NULL || !is_divided(node, placed)) return;
+    cut(positions, node->outputs[i], *sharding_of(positions, node->outputs[i]));
+  if (node->call != NULL || !has_sharded_operand(node, placed)) return;
   cut(positions, node->outputs[0], placed->operands[node->n_inputs]);
   shorten(rebuild, positions, node);
 }
@@ -246,11 +248,11 @@ static void cut_outputs(const struct rebuild *rebuild, const struct positions *p
 static void append(struct rebuild *rebuild, struct region *region, struct node *node) {
   const struct positions *positions = ((struct conversion *)rebuild->context)->positions;
   const struct placed *placed = &positions->nodes[node->id];
-  const struct divided made = placed->operands[node->n_inputs];
+  const struct sequence_sharding made = placed->operands[node->n_inputs];
   if (!placed->gathers) {
     region_append(rebuild->program->graph, region, node);
     if (node->n_outputs > 0) cut_outputs(rebuild, positions, node);
-    if (node->n_outputs == 0 || node->call != NULL || divided_equal(positions, made, placed->back)) return;
+    if (node->n_outputs == 0 || node->call != NULL || sharding_equal(positions, made, placed->back)) return;
   }
   struct value *result = node->outputs[0];
   if (placed->gathers)
@@ -258,7 +260,7 @@ static void append(struct rebuild *rebuild, struct region *region, struct node *
         node->kind->ranks.over_positions(rebuild->builder, node, positions->keys.ranks, (int64_t)positions->keys.axis,
                                          positions->program->job->parallelism.cp_comm == CP_COMM_RING);
   const char *name = node->outputs[0]->name;
-  if (!divided_equal(positions, made, placed->back)) {
+  if (!sharding_equal(positions, made, placed->back)) {
     name_after(positions, result, name, made.positions.form == PLACED_PARTIAL ? "part" : "sequences");
     result = convert(positions, result, made, placed->back);
   }
@@ -269,8 +271,8 @@ static void append(struct rebuild *rebuild, struct region *region, struct node *
 static struct value *give(struct rebuild *rebuild, const struct region *region, int result) {
   const struct positions *positions = ((struct conversion *)rebuild->context)->positions;
   struct value *value = region->results.items[result], *x = rebuild_stand(rebuild, value);
-  const struct divided from = divided_at_hand(positions, value);
-  return from.heads > 0 ? convert(positions, x, from, (struct divided){.positions = from.positions}) : x;
+  const struct sequence_sharding from = sharding_at_hand(positions, value);
+  return from.heads > 0 ? convert(positions, x, from, (struct sequence_sharding){.positions = from.positions}) : x;
 }
 
 static void divide_region(const struct positions *positions, struct region *region) {
@@ -308,7 +310,7 @@ static bool seed(struct positions *positions) {
   for (int i = 0; i < entry->inputs.count; i++) {
     const struct value *input = entry->inputs.items[i];
     if (!shape_equal(input->shape, tokens->shape) || is_mixed_alone(input, entry)) continue;
-    *divided_of(positions, input) = divided_input(positions);
+    *sharding_of(positions, input) = sharding_of_input(positions);
   }
   const int64_t parts = (positions->keys.ranks > 1 ? 2 : 1) * positions->ranks; /* each rank has two of them */
   if (tokens->shape.dim[1] % parts == 0) return true;
@@ -318,15 +320,15 @@ static bool seed(struct positions *positions) {
   return false;
 }
 
-static struct along along(const struct program *program, enum divides divides) {
-  return (struct along){mesh_dividing(program, divides), mesh_ranks(program, divides)};
+static struct along along(const struct program *program, enum sharded sharded) {
+  return (struct along){axis_sharding(program, sharded), mesh_ranks(program, sharded)};
 }
 
 bool divide_positions(struct program *program, struct builder *builder, struct diagnostics *diags) {
   const struct graph *graph = program->graph;
   struct positions positions = {.program = program, .builder = builder, .diags = diags};
-  positions.keys = along(program, DIVIDES_KEYS);
-  positions.heads = along(program, DIVIDES_HEADS);
+  positions.keys = along(program, SHARDED_KEYS);
+  positions.heads = along(program, SHARDED_HEADS);
   positions.ranks = positions.keys.ranks * positions.heads.ranks;
   if (positions.ranks <= 1 || program->kind != PROGRAM_TRAIN) return true;
   open_divided(&positions);
@@ -335,7 +337,7 @@ bool divide_positions(struct program *program, struct builder *builder, struct d
   if (!check(&positions)) return false;
   for (int r = 0; r < graph->n_regions; r++)
     for (int i = 0; i < graph->regions[r]->inputs.count && graph->regions[r] != graph->entry; i++)
-      cut(&positions, graph->regions[r]->inputs.items[i], *divided_of(&positions, graph->regions[r]->inputs.items[i]));
+      cut(&positions, graph->regions[r]->inputs.items[i], *sharding_of(&positions, graph->regions[r]->inputs.items[i]));
   for (int r = 0; r < graph->n_regions; r++) divide_region(&positions, graph->regions[r]);
   return true;
 }

@@ -65,7 +65,7 @@ static int stage_count(int64_t layers, int64_t ranks, int64_t each) {
 
 /* Each rank has several stages of so many layers; of an encoder and a decoder, a stage has layers of one of them. */
 static bool check_chunks(const struct program *program, const struct loops *loops, struct diagnostics *diags) {
-  const int64_t ranks = mesh_ranks(program, DIVIDES_LAYERS), each = program->job->parallelism.chunk_layers;
+  const int64_t ranks = mesh_ranks(program, SHARDED_LAYERS), each = program->job->parallelism.chunk_layers;
   const int64_t count = count_layers_of(loops);
   const struct node *layers = loops->items[0];
   struct location where = job_where(program->job, "parallelism.megatron.num_layers_per_virtual_pipeline_stage");
@@ -115,7 +115,7 @@ static bool check_count(const struct program *program, const struct node *layers
 
 /* Of an encoder and a decoder. */
 static bool check_two(const struct program *program, const struct loops *loops, struct diagnostics *diags) {
-  const int ranks = (int)mesh_ranks(program, DIVIDES_LAYERS), first = first_stages(program, loops, ranks);
+  const int ranks = (int)mesh_ranks(program, SHARDED_LAYERS), first = first_stages(program, loops, ranks);
   if (program->job->parallelism.chunk_layers == 0)
     return check_count(program, loops->items[0], first, diags) &&
            check_count(program, loops->items[1], ranks - first, diags);
@@ -127,7 +127,7 @@ static bool check_two(const struct program *program, const struct loops *loops, 
 }
 
 static bool check(const struct program *program, const struct loops *loops, struct diagnostics *diags) {
-  int64_t stages = mesh_ranks(program, DIVIDES_LAYERS);
+  int64_t stages = mesh_ranks(program, SHARDED_LAYERS);
   struct location where = job_where(program->job, "parallelism.pp");
   bool once = loops->count > 0;
   for (int i = 0; i < loops->count; i++) once = once && runs_once(program->graph, loops->items[i]->region);
@@ -241,13 +241,13 @@ static int layers_of_stage(int layers, int stages, int k) {
 }
 
 /* One call of the layers of each stage, one after the other, in place of the one of all. */
-static void divide(const struct program *program, struct node *layers, int stages, struct node **divided) {
+static void divide(const struct program *program, struct node *layers, int stages, struct node **stage_calls) {
   struct region *region = layers->region;
   const int count = layers->call->count;
   for (int k = 0; k < stages; k++) {
     const int at = region_position(layers);
     if (k + 1 < stages) peel_iterations(program->graph, layers, layers_of_stage(count, stages, k));
-    divided[k] = region->nodes.items[at];
+    stage_calls[k] = region->nodes.items[at];
     if (k + 1 < stages) layers = region->nodes.items[at + 1];
   }
   name_values(program->arena, region);
@@ -256,15 +256,15 @@ static void divide(const struct program *program, struct node *layers, int stage
 /* That of an entry. */
 static struct node **divide_entry(const struct program *program, const struct region *entry, int stages) {
   const struct loops loops = loops_of(program->arena, entry);
-  struct node **divided = arena_alloc(program->arena, (size_t)stages * sizeof *divided);
+  struct node **stage_calls = arena_alloc(program->arena, (size_t)stages * sizeof *stage_calls);
   const int first = loops.count == 2 ? first_stages(program, &loops, stages) : stages;
-  divide(program, loops.items[0], first, divided);
-  if (loops.count == 2) divide(program, loops.items[1], stages - first, divided + first);
-  return divided;
+  divide(program, loops.items[0], first, stage_calls);
+  if (loops.count == 2) divide(program, loops.items[1], stages - first, stage_calls + first);
+  return stage_calls;
 }
 
 bool divide_layers(struct program *program, struct diagnostics *diags) {
-  const int ranks = (int)mesh_ranks(program, DIVIDES_LAYERS);
+  const int ranks = (int)mesh_ranks(program, SHARDED_LAYERS);
   if (ranks <= 1) return true;
   const struct loops loops = loops_of(program->arena, program->graph->entry);
   if (!check(program, &loops, diags) || !check_buffers(program, diags)) return false;

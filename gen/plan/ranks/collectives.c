@@ -246,7 +246,7 @@ void add_sum(struct program *program, enum axis axis, const char *what, int64_t 
 void add_loss(struct program *program) {
   const bool counts = program->step_end.counts;
   const char *what = counts ? "the loss, and what it is a mean over" : "the loss";
-  const enum axis layers = mesh_dividing(program, DIVIDES_LAYERS);
+  const enum axis layers = axis_sharding(program, SHARDED_LAYERS);
   if (layers != AXES) add_sum(program, layers, what, counts ? 2 : 1, (int64_t)sizeof(double));
   for (int i = 0; i < program->mesh.batches.count; i++)
     add_sum(program, program->mesh.batches.items[i], what, counts ? 2 : 1, (int64_t)sizeof(double));
@@ -316,7 +316,7 @@ static void add_partial_gradients(struct program *program) {
     program->ranks.partial_gradients += arena_aligned(shape_count(weight->parameter->shape) * size) / size;
   }
   if (parameters == 0) return;
-  add_sum(program, mesh_dividing(program, DIVIDES_TENSORS),
+  add_sum(program, axis_sharding(program, SHARDED_TENSORS),
           arena_printf(program->arena, "partial gradients of %d parameters", parameters),
           program->ranks.partial_gradients, size);
 }

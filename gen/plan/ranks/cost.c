@@ -81,7 +81,8 @@ struct cost collective_cost(const struct program *program, const struct collecti
   double p = (double)group.ranks, rounds = ceil(log2(p)), seconds = 0;
   if (group.ranks <= 1 || group.local) return (struct cost){METHOD_NONE, 0};
   enum cost_method method = method_of(collective, group.ranks);
-  double n = bytes_of(collective, method, p, rounds), ways = collective->kind == COLLECTIVE_TREE_REDUCE_SCATTER ? 1 : 2;
+  double n = bytes_of(collective, method, p, rounds),
+         passes = collective->kind == COLLECTIVE_TREE_REDUCE_SCATTER ? 1 : 2;
   switch (method) {
   case METHOD_NONE:
     break;
@@ -92,7 +93,7 @@ struct cost collective_cost(const struct program *program, const struct collecti
     seconds = rounds * message(network, n, group.sharing);
     break;
   case METHOD_HALVING:
-    for (double part = n / 2; part >= n / p; part /= 2) seconds += ways * message(network, part, group.sharing);
+    for (double part = n / 2; part >= n / p; part /= 2) seconds += passes * message(network, part, group.sharing);
     break;
   case METHOD_RING:
     seconds = 2 * (p - 1) * message(network, n / p, group.sharing_ring);

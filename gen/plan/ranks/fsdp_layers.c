@@ -23,7 +23,7 @@ struct uses {
   int times[RUNS];
 };
 
-struct folding {
+struct layer_search {
   struct program *program;
   struct uses *items;
   int count, capacity;
@@ -54,40 +54,40 @@ static bool is_ignored(const struct job *job, const struct weight_node *node) {
   return ignored;
 }
 
-static void add_candidates(struct folding *folding, struct weight_node *node);
+static void add_candidates(struct layer_search *search, struct weight_node *node);
 
 /* Arrays within arrays stay as they are. */
-static void add_array(struct folding *folding, const struct weight_array *array) {
-  const struct job *job = folding->program->job;
+static void add_array(struct layer_search *search, const struct weight_array *array) {
+  const struct job *job = search->program->job;
   bool candidate = elements_of(array->elements[0]) >= job->parallelism.least_params, ignored = false;
   for (int i = 0; i < array->count; i++) {
-    candidate = candidate && has_gradient_alone(folding->program, array->elements[i]);
+    candidate = candidate && has_gradient_alone(search->program, array->elements[i]);
     ignored |= is_ignored(job, array->elements[i]);
   }
   for (int i = 0; i < array->count && !ignored; i++) {
     struct uses uses = {.element = array->elements[i]};
     if (candidate)
-      ARENA_PUSH(folding->program->arena, *folding, uses);
+      ARENA_PUSH(search->program->arena, *search, uses);
     else
-      add_candidates(folding, array->elements[i]);
+      add_candidates(search, array->elements[i]);
   }
 }
 
-static void add_candidates(struct folding *folding, struct weight_node *node) {
+static void add_candidates(struct layer_search *search, struct weight_node *node) {
   for (int i = 0; i < node->n_children; i++) {
     struct weight_node *child = node->children[i];
     if (child->array == NULL)
-      add_candidates(folding, child);
+      add_candidates(search, child);
     else if (child == child->array->elements[0])
-      add_array(folding, child->array);
+      add_array(search, child->array);
   }
 }
 
 /* The candidate that a path leads to, or into; -1: none. */
-static int candidate_at(const struct folding *folding, const char *path) {
-  for (int i = 0; i < folding->count; i++) {
-    size_t length = strlen(folding->items[i].element->path);
-    if (strncmp(path, folding->items[i].element->path, length) == 0 && (path[length] == '.' || path[length] == '\0'))
+static int candidate_at(const struct layer_search *search, const char *path) {
+  for (int i = 0; i < search->count; i++) {
+    size_t length = strlen(search->items[i].element->path);
+    if (strncmp(path, search->items[i].element->path, length) == 0 && (path[length] == '.' || path[length] == '\0'))
       return i;
   }
   return -1;
@@ -96,9 +96,9 @@ static int candidate_at(const struct folding *folding, const char *path) {
 enum { TOO_OFTEN = 1000 };
 
 /* Whether an element is a neighbour of the one of its array that was used before: those two have a slot each. */
-static bool is_next(const struct folding *folding, int at) {
-  int before = folding->newest;
-  if (before < 0 || folding->items[before].element->array != folding->items[at].element->array) return true;
+static bool is_next(const struct layer_search *search, int at) {
+  int before = search->newest;
+  if (before < 0 || search->items[before].element->array != search->items[at].element->array) return true;
   return abs(before - at) == 1;
 }
 
@@ -110,12 +110,12 @@ static bool is_wrapped(const struct job *job, const struct region *region) {
   return wrapped;
 }
 
-static void visit_uses(struct folding *folding, const struct region *region, const char *const *prefixes) {
-  struct arena *arena = folding->program->arena;
+static void visit_uses(struct layer_search *search, const struct region *region, const char *const *prefixes) {
+  struct arena *arena = search->program->arena;
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *p = &region->parameters.items[i];
-    int at = candidate_at(folding, weight_path(arena, prefixes[p->scope], p->path));
-    if (at >= 0) folding->items[at].times[folding->run] += TOO_OFTEN;
+    int at = candidate_at(search, weight_path(arena, prefixes[p->scope], p->path));
+    if (at >= 0) search->items[at].times[search->run] += TOO_OFTEN;
   }
   for (int i = 0; i < region->nodes.count; i++) {
     const struct call *call = region->nodes.items[i]->call;
@@ -124,25 +124,25 @@ static void visit_uses(struct folding *folding, const struct region *region, con
       const char *const *inner = weight_scopes(arena, call, iteration, prefixes);
       int found = 0, at = -1;
       for (int s = 0; s < call->callee->n_scopes; s++) {
-        int candidate = candidate_at(folding, inner[s]);
+        int candidate = candidate_at(search, inner[s]);
         if (candidate < 0) continue;
         at = candidate;
         found++;
-        bool exact = strcmp(inner[s], folding->items[at].element->path) == 0;
-        bool fits = exact && is_next(folding, at) && is_wrapped(folding->program->job, call->callee);
-        folding->items[at].times[folding->run] += fits ? 1 : TOO_OFTEN;
-        folding->newest = at;
+        bool exact = strcmp(inner[s], search->items[at].element->path) == 0;
+        bool fits = exact && is_next(search, at) && is_wrapped(search->program->job, call->callee);
+        search->items[at].times[search->run] += fits ? 1 : TOO_OFTEN;
+        search->newest = at;
       }
-      if (found > 1) folding->items[at].times[folding->run] += TOO_OFTEN;
-      if (found == 0) visit_uses(folding, call->callee, inner);
+      if (found > 1) search->items[at].times[search->run] += TOO_OFTEN;
+      if (found == 0) visit_uses(search, call->callee, inner);
     }
   }
 }
 
-static bool is_used_once(const struct folding *folding, const struct weight_array *array) {
-  bool evaluated = folding->program->entry.second_region != NULL;
-  for (int i = 0; i < folding->count; i++) {
-    const struct uses *uses = &folding->items[i];
+static bool is_used_once(const struct layer_search *search, const struct weight_array *array) {
+  bool evaluated = search->program->entry.second_region != NULL;
+  for (int i = 0; i < search->count; i++) {
+    const struct uses *uses = &search->items[i];
     if (uses->element->array != array) continue;
     if (uses->times[0] != 1 || uses->times[1] != 1 || uses->times[2] != evaluated) return false;
   }
@@ -214,23 +214,23 @@ static bool check_ignored(const struct program *program, struct diagnostics *dia
 
 bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
   static const char *const root[] = {""};
-  struct folding folding = {.program = program, .newest = -1};
+  struct layer_search search = {.program = program, .newest = -1};
   const struct region *backward = graph_backward_of(program->graph, program->graph->entry);
   if (program->kind != PROGRAM_TRAIN || backward == NULL) return true;
   if (!weights_are_split(program) && !gradients_are_split(program)) return true;
   if (!check_wrapped(program, diags) || !check_ignored(program, diags) || !check_all_trained(program, diags))
     return false;
-  add_candidates(&folding, program->weights->root);
-  visit_uses(&folding, program->graph->entry, root);
-  folding.run = 1;
-  folding.newest = -1;
-  visit_uses(&folding, backward, root);
-  folding.run = 2;
-  folding.newest = -1;
-  if (program->entry.second_region != NULL) visit_uses(&folding, program->entry.second_region, root);
-  for (int i = 0; i < folding.count; i++) {
-    const struct weight_array *array = folding.items[i].element->array;
-    if (folding.items[i].element == array->elements[0] && is_used_once(&folding, array)) fold_array(program, array);
+  add_candidates(&search, program->weights->root);
+  visit_uses(&search, program->graph->entry, root);
+  search.run = 1;
+  search.newest = -1;
+  visit_uses(&search, backward, root);
+  search.run = 2;
+  search.newest = -1;
+  if (program->entry.second_region != NULL) visit_uses(&search, program->entry.second_region, root);
+  for (int i = 0; i < search.count; i++) {
+    const struct weight_array *array = search.items[i].element->array;
+    if (search.items[i].element == array->elements[0] && is_used_once(&search, array)) fold_array(program, array);
   }
   weights_fold(program->weights);
   weights_fold(program->gradients);
@@ -339,7 +339,7 @@ static int sums_after(const struct program *program, const struct use_list *list
 }
 
 /* Gradients of a unit take the memory of the one before it in that slot, after these are sent. */
-static void add_settled(struct program *program, const struct use_list *list) {
+static void chain_slots(struct program *program, const struct use_list *list) {
   for (int i = 0; i < list->count; i++) {
     const struct use *use = &list->items[i];
     int last = -1;
@@ -369,7 +369,7 @@ void plan_gathers(struct program *program) {
   add_uses(program, &forward, program->entry.forward, 0, root);
   add_uses(program, &backward, program->entry.backward, 0, root);
   if (program->entry.second != NULL) add_uses(program, &evaluation, program->entry.second, 0, root);
-  if (gradients_are_split(program)) add_settled(program, &backward);
+  if (gradients_are_split(program)) chain_slots(program, &backward);
   program->ranks.first_fsdp_unit = forward.items[0].fsdp_unit;
   if (!weights_are_split(program)) return;
   bool *here = arena_alloc(program->arena, ((size_t)program->ranks.fsdp_units.count + 1) * sizeof *here);
@@ -398,13 +398,13 @@ static int plan_stage(struct program *program, const struct function *function, 
   struct use_list all = {0};
   add_uses(program, &all, function, 0, root);
   struct use_list own = uses_of_stage(program, &all, stage);
-  if (function->forward != NULL) add_settled(program, &own);
+  if (function->forward != NULL) chain_slots(program, &own);
   memset(here, 0, (size_t)program->ranks.fsdp_units.count * sizeof *here);
   if (weights_are_split(program) && !is_deferred(function)) add_gathers(program, &own, here);
   return own.count > 0 ? own.items[0].fsdp_unit : -1;
 }
 
-/* A deferred statement of layers that takes weights, which other layers are in the place of by then; NULL: none does.
+/* A deferred statement of layers that takes weights whose memory has other layers by then; NULL: none does.
  */
 static const struct step *late_reader(const struct program *program) {
   for (int f = 0; f < program->functions.count; f++)
@@ -435,7 +435,7 @@ bool plan_stage_gathers(struct program *program, struct diagnostics *diags) {
   const struct step *reader = weights_are_split(program) ? late_reader(program) : NULL;
   if (reader == NULL) return true;
   diag_error(diags, job_where(program->job, "parallelism.pp_schedule"),
-             "gradients that come later need weights of '%s', and other layers are in their place by then",
+             "deferred gradients need weights of '%s', whose memory has other layers by then",
              reader->callee->region->function);
   diag_note(diags, reader->node->where, "it is called here");
   diag_help(diags, "use zero_stage: 2, or parallelism.pp_schedule: 1f1b");

@@ -359,7 +359,7 @@ static void add_partial(struct program *program) {
     if (count > program->ranks.partial_gradients) program->ranks.partial_gradients = count;
   }
   if (program->ranks.partial_gradients > 0)
-    add_sum(program, mesh_dividing(program, DIVIDES_TENSORS), "partial gradients of a stage, of the one that has most",
+    add_sum(program, axis_sharding(program, SHARDED_TENSORS), "partial gradients of a stage, of the one that has most",
             program->ranks.partial_gradients, dtype_size(DTYPE_FLOAT32));
 }
 

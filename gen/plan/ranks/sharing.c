@@ -61,7 +61,7 @@ static int64_t first_bytes(const struct program *program, int rank, enum axis ax
   if (has_stages(program) && shard_adds_up(program)) return stage_held_bytes(program, program->gradients, rank);
   if (has_stages(program)) return stage_summed_elements(program, rank, axis) * wire_width(program->job);
   if (program->job->parallelism.local_steps > 0) return weights_type(program->weights)->bytes;
-  if (program->mesh.axes[axis].divides == DIVIDES_EXPERTS) return bytes_from(program, axis);
+  if (program->mesh.axes[axis].sharded == SHARDED_EXPERTS) return bytes_from(program, axis);
   return gradients * wire_width(program->job);
 }
 

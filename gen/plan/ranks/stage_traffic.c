@@ -8,7 +8,7 @@
 
 void stage_add_send(struct program *program, const char *what, int64_t count, int64_t width, int64_t times) {
   const struct collective send = {.kind = COLLECTIVE_SEND,
-                                  .axis = mesh_dividing(program, DIVIDES_LAYERS),
+                                  .axis = axis_sharding(program, SHARDED_LAYERS),
                                   .what = what,
                                   .width = width,
                                   .count = count,
@@ -102,7 +102,7 @@ static int64_t shared_bytes(const struct program *program, int rank) {
 }
 
 int64_t stage_sent_bytes(const struct program *program, int rank) {
-  const enum axis layers = mesh_dividing(program, DIVIDES_LAYERS);
+  const enum axis layers = axis_sharding(program, SHARDED_LAYERS);
   int64_t bytes = crossing_bytes(program, rank) + shared_bytes(program, rank);
   for (int i = 0; i < program->ranks.collectives.count; i++) {
     const struct collective *collective = &program->ranks.collectives.items[i];

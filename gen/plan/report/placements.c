@@ -28,32 +28,32 @@ static int64_t batches_along(const struct program *program, enum axis axis) {
 
 static void add_axis(struct text *text, const struct program *program, enum axis axis) {
   const struct mesh_axis *placed = &program->mesh.axes[axis], *within = &program->mesh.axes[placed->within];
-  switch (placed->divides) {
-  case DIVIDES_BATCHES:
+  switch (placed->sharded) {
+  case SHARDED_BATCHES:
     text_printf(text, "%s; %s", placement_of_states(placed),
                 batches_along(program, axis) > 1 ? "batches of their own" : "the same batches");
     break;
-  case DIVIDES_KEYS:
-  case DIVIDES_HEADS:
+  case SHARDED_KEYS:
+  case SHARDED_HEADS:
     if (within->states == PLACED_WHOLE)
       text_printf(text, "%s; positions in parts", placement_of_states(within));
     else
       text_printf(text, "among the ranks along %s; positions in parts", job_axis_names[placed->within]);
     break;
-  case DIVIDES_LAYERS:
+  case SHARDED_LAYERS:
     text_puts(text, "each has some layers, with their gradients and states; the same batches");
     break;
-  case DIVIDES_TENSORS:
+  case SHARDED_TENSORS:
     add_tensors(text, program);
     break;
-  case DIVIDES_EXPERTS:
+  case SHARDED_EXPERTS:
     text_puts(text,
               "each has some experts, with their gradients and states; other parameters whole; batches of their own");
   }
 }
 
 /* Whether the ranks along it differ in more than the positions that other axes divide. */
-static bool is_told(const struct program *program, enum axis axis) {
+static bool is_reported(const struct program *program, enum axis axis) {
   return batches_along(program, axis) > 1 ||
          (ranks_along(program, axis) > 1 && program->mesh.axes[axis].states == PLACED_SPLIT);
 }
@@ -61,7 +61,7 @@ static bool is_told(const struct program *program, enum axis axis) {
 const char *placements_text(const struct program *program) {
   struct text text = text_in(program->arena);
   for (int axis = 0; axis < AXES; axis++) {
-    if (!is_told(program, (enum axis)axis)) continue;
+    if (!is_reported(program, (enum axis)axis)) continue;
     text_printf(&text, "placement %s: ", job_axis_names[axis]);
     add_axis(&text, program, (enum axis)axis);
     text_puts(&text, "\n");

@@ -54,7 +54,7 @@ static void print_function(struct text *text, const struct function *function) {
   for (int i = 0; i < function->n_steps; i++) print_step(text, &function->steps[i]);
 }
 
-static void print_loans(struct text *text, const struct program *program) {
+static void print_aliases(struct text *text, const struct program *program) {
   for (int i = 0; i < program->aliases.count; i++) {
     const struct alias *alias = &program->aliases.items[i];
     text_printf(text, "%saliased.%s: bytes %lld to %lld of the gradients\n", i == 0 ? "\n" : "", alias->name,
@@ -68,6 +68,6 @@ const char *program_text(struct arena *arena, struct program *program) {
     if (i > 0) text_puts(&text, "\n");
     print_function(&text, program->functions.items[i]);
   }
-  print_loans(&text, program);
+  print_aliases(&text, program);
   return text_string(&text);
 }

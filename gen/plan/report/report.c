@@ -32,7 +32,7 @@ static void add_model(struct text *text, const struct program *program) {
 
 /* The axis whose ranks divide parameters. */
 static enum axis split_axis(const struct program *program) {
-  return mesh_dividing(program, program->figures.n_expert_weights > 0 ? DIVIDES_EXPERTS : DIVIDES_TENSORS);
+  return axis_sharding(program, program->figures.n_expert_weights > 0 ? SHARDED_EXPERTS : SHARDED_TENSORS);
 }
 
 /* What tensor or expert parallelism divides. */

@@ -1,31 +1,31 @@
-#include "gen/plan/graph/divided.h"
+#include "gen/plan/graph/sequence_sharding.h"
 
 #include "gen/ir/op.h"
 
-static const struct divided whole = {.positions = {.form = PLACED_WHOLE}};
+static const struct sequence_sharding whole = {.positions = {.form = PLACED_WHOLE}};
 
-struct divided *divided_of(const struct positions *positions, const struct value *value) {
+struct sequence_sharding *sharding_of(const struct positions *positions, const struct value *value) {
   return &positions->values[value->id];
 }
 
-struct divided divided_at_hand(const struct positions *positions, const struct value *value) {
-  return positions->given[value->id] ? whole : *divided_of(positions, value);
+struct sequence_sharding sharding_at_hand(const struct positions *positions, const struct value *value) {
+  return positions->given[value->id] ? whole : *sharding_of(positions, value);
 }
 
-bool divided_at_all(struct divided divided) {
-  const enum placement_form form = divided.positions.form;
-  return form == PLACED_SPLIT || form == PLACED_SORTED || divided.heads > 0;
+bool is_sharded_at_all(struct sequence_sharding sharding) {
+  const enum placement_form form = sharding.positions.form;
+  return form == PLACED_SPLIT || form == PLACED_SORTED || sharding.heads > 0;
 }
 
-bool divided_equal(const struct positions *positions, struct divided a, struct divided b) {
+bool sharding_equal(const struct positions *positions, struct sequence_sharding a, struct sequence_sharding b) {
   if (a.heads != b.heads) return false;
   return (a.heads > 0 && positions->keys.ranks == 1) || placement_equal(a.positions, b.positions);
 }
 
-struct divided divided_input(const struct positions *positions) {
-  struct divided divided = {.positions = placement_split(1, 1)};
-  divided.positions.balanced = positions->keys.ranks > 1;
-  return divided;
+struct sequence_sharding sharding_of_input(const struct positions *positions) {
+  struct sequence_sharding sharding = {.positions = placement_split(1, 1)};
+  sharding.positions.balanced = positions->keys.ranks > 1;
+  return sharding;
 }
 
 void open_divided(struct positions *positions) {
@@ -36,7 +36,7 @@ void open_divided(struct positions *positions) {
     for (int i = 0; i < graph->regions[r]->nodes.count; i++) {
       const struct node *node = graph->regions[r]->nodes.items[i];
       const size_t operands = (size_t)node->n_inputs + 1;
-      positions->nodes[node->id].operands = arena_alloc(arena, operands * sizeof(struct divided));
+      positions->nodes[node->id].operands = arena_alloc(arena, operands * sizeof(struct sequence_sharding));
     }
   positions->values = arena_alloc(arena, ((size_t)graph->next_value + 1) * sizeof *positions->values);
   positions->given = arena_alloc(arena, ((size_t)graph->next_value + 1) * sizeof *positions->given);
@@ -50,11 +50,12 @@ static bool is_ring(const struct positions *positions) {
 }
 
 /* Numbers of batches: what is linear in means over a rank's positions is such a mean. */
-static bool place_means(const struct positions *positions, const struct node *node, struct divided *operands) {
+static bool place_means(const struct positions *positions, const struct node *node,
+                        struct sequence_sharding *operands) {
   struct mean inputs[10] = {0};
   for (int i = 0; i < node->n_inputs && i < 10; i++) {
-    operands[i] = *divided_of(positions, node->inputs[i]);
-    if (divided_at_all(operands[i])) return false;
+    operands[i] = *sharding_of(positions, node->inputs[i]);
+    if (is_sharded_at_all(operands[i])) return false;
     inputs[i].form = operands[i].positions.form == PLACED_MEAN ? MEAN_FIXED : MEAN_SAME;
   }
   const bool preserved = node->kind->class == OP_VIEW || node->kind->types.converts;
@@ -76,7 +77,7 @@ static struct placement *rule_of(const struct positions *positions, const struct
 /* A node of which ranks along sp have parts along dimension `dim` of operand `seed`: without ranks along cp it has
  * whole sequences. */
 static bool place_heads(const struct positions *positions, const struct node *node, int seed, int dim,
-                        struct divided *operands) {
+                        struct sequence_sharding *operands) {
   const struct placement *rule = rule_of(positions, node, seed, placement_split(dim, 1), positions->heads.ranks);
   if (rule == NULL || (positions->keys.ranks > 1 && node->kind->ranks.shorten != NULL)) return false;
   for (int i = 0; i <= node->n_inputs; i++) {
@@ -98,7 +99,7 @@ static bool place_gathering(const struct positions *positions, const struct node
   placed->gathers = node->kind->ranks.gathers(node, is_ring(positions)) && own.form == PLACED_SPLIT &&
                     own.dim == node->kind->ranks.divided_dim && own.blocks == 1;
   for (int i = 0; i < node->n_inputs; i++) {
-    const struct placement *has = &divided_of(positions, node->inputs[i])->positions;
+    const struct placement *has = &sharding_of(positions, node->inputs[i])->positions;
     placed->gathers = placed->gathers && placement_equal(*has, placed->operands[i].positions);
   }
   return placed->gathers;
@@ -107,7 +108,7 @@ static bool place_gathering(const struct positions *positions, const struct node
 /* Where a node that has no parts of its positions has parts of another dimension, or gathers what it needs. */
 static bool place_mixing(const struct positions *positions, const struct node *node, struct placed *placed) {
   if (node->kind->ranks.over_positions == NULL) return false;
-  placed->back.positions = divided_of(positions, node->inputs[0])->positions;
+  placed->back.positions = sharding_of(positions, node->inputs[0])->positions;
   for (int i = 0; i <= node->n_inputs; i++)
     placed->operands[i] = op_operand(node, i)->dtype != DTYPE_INT32 ? placed->back : whole;
   if (positions->keys.ranks > 1 && !place_gathering(positions, node, placed)) return false;
@@ -116,10 +117,11 @@ static bool place_mixing(const struct positions *positions, const struct node *n
 }
 
 /* Whether an operand must be whole of which ranks have parts. */
-static bool mixes(const struct positions *positions, const struct node *node, const struct divided *operands) {
+static bool mixes(const struct positions *positions, const struct node *node,
+                  const struct sequence_sharding *operands) {
   if (node->kind->ranks.divided_dim == 0) return false;
   for (int i = 0; i < node->n_inputs; i++)
-    if (divided_at_all(divided_at_hand(positions, node->inputs[i])) && operands[i].positions.form == PLACED_WHOLE)
+    if (is_sharded_at_all(sharding_at_hand(positions, node->inputs[i])) && operands[i].positions.form == PLACED_WHOLE)
       return true;
   return false;
 }
@@ -129,9 +131,9 @@ static bool mixes(const struct positions *positions, const struct node *node, co
 static int seed_of_heads(const struct positions *positions, const struct node *node) {
   int first = -1;
   for (int i = node->n_inputs - 1; i >= 0; i--) {
-    const struct divided own = divided_at_hand(positions, node->inputs[i]);
+    const struct sequence_sharding own = sharding_at_hand(positions, node->inputs[i]);
     if (own.heads > 0) first = i;
-    if (own.heads == 0 && divided_at_all(own)) return -1;
+    if (own.heads == 0 && is_sharded_at_all(own)) return -1;
   }
   return first;
 }
@@ -139,7 +141,7 @@ static int seed_of_heads(const struct positions *positions, const struct node *n
 /* A node that works on parts of its positions; sums of them are those of the ranks' sums. What mixes positions then
  * takes heads along sp, and what it needs whole is gathered along cp; what follows has heads for as long as it can. */
 static bool place_parts(const struct positions *positions, const struct node *node, struct placed *placed) {
-  struct divided *operands = placed->operands;
+  struct sequence_sharding *operands = placed->operands;
   const int seed = seed_of_heads(positions, node), last = node->n_inputs;
   if (mixes(positions, node, operands)) {
     if (positions->keys.ranks > 1 && is_ring(positions)) return false;
@@ -148,7 +150,7 @@ static bool place_parts(const struct positions *positions, const struct node *no
         (heads >= node->outputs[0]->shape.rank - 2 || !place_heads(positions, node, last, heads, operands)))
       return false;
   } else if (seed >= 0) {
-    place_heads(positions, node, seed, divided_of(positions, node->inputs[seed])->heads - 1, operands);
+    place_heads(positions, node, seed, sharding_of(positions, node->inputs[seed])->heads - 1, operands);
   }
   placed->back = operands[last];
   if (placed->back.positions.form != PLACED_PARTIAL) return true;
@@ -159,7 +161,7 @@ static bool place_parts(const struct positions *positions, const struct node *no
 /* The first input of a form; -1: none has it. */
 static int first_input(const struct positions *positions, const struct node *node, enum placement_form form) {
   for (int i = 0; i < node->n_inputs; i++)
-    if (divided_of(positions, node->inputs[i])->positions.form == form) return i;
+    if (sharding_of(positions, node->inputs[i])->positions.form == form) return i;
   return -1;
 }
 
@@ -171,7 +173,7 @@ static int seed_of(const struct positions *positions, const struct node *node) {
 }
 
 static bool place_node(const struct positions *positions, const struct node *node, struct placed *placed) {
-  struct divided *operands = placed->operands;
+  struct sequence_sharding *operands = placed->operands;
   const int seed = seed_of(positions, node);
   const bool mean = first_input(positions, node, PLACED_MEAN) >= 0;
   *placed = (struct placed){.operands = operands};
@@ -180,7 +182,7 @@ static bool place_node(const struct positions *positions, const struct node *nod
   if (seed >= 0 && !mean) {
     const bool both = positions->keys.ranks > 1 && positions->heads.ranks > 1;
     if (node->kind->ranks.part_axis != NULL && both) return false;
-    const struct placement own = divided_of(positions, node->inputs[seed])->positions;
+    const struct placement own = sharding_of(positions, node->inputs[seed])->positions;
     const struct placement *rule = rule_of(positions, node, seed, own, positions->ranks);
     if (rule == NULL) return place_mixing(positions, node, placed);
     for (int i = 0; i <= node->n_inputs; i++) operands[i].positions = rule[i];
@@ -196,7 +198,7 @@ static bool place_given(const struct positions *positions, const struct node *no
   if (node->n_outputs != 1 || node->outputs[0]->dtype != DTYPE_INT32) return false;
   for (int i = 0; i < node->n_inputs; i++) {
     const struct value *input = node->inputs[i];
-    if (divided_at_all(divided_at_hand(positions, input)) || input->dtype != DTYPE_INT32) return false;
+    if (is_sharded_at_all(sharding_at_hand(positions, input)) || input->dtype != DTYPE_INT32) return false;
     given = given || positions->given[input->id];
   }
   for (int i = 0; i <= node->n_inputs && given; i++) placed->operands[i] = whole;
@@ -204,16 +206,17 @@ static bool place_given(const struct positions *positions, const struct node *no
   return given;
 }
 
-bool place_divided(const struct positions *positions, const struct node *node, struct placed *placed) {
+bool place_sharded(const struct positions *positions, const struct node *node, struct placed *placed) {
   return place_node(positions, node, placed) || place_given(positions, node, placed);
 }
 
 /* ---- Forward ---- */
 
-static void set(const struct positions *positions, const struct value *value, struct divided divided, bool *changed) {
-  struct divided *known = divided_of(positions, value);
-  if (known->positions.form != PLACED_WHOLE || divided.positions.form == PLACED_WHOLE) return;
-  *known = divided;
+static void set(const struct positions *positions, const struct value *value, struct sequence_sharding sharding,
+                bool *changed) {
+  struct sequence_sharding *known = sharding_of(positions, value);
+  if (known->positions.form != PLACED_WHOLE || sharding.positions.form == PLACED_WHOLE) return;
+  *known = sharding;
   *changed = true;
 }
 
@@ -221,53 +224,53 @@ static void set(const struct positions *positions, const struct value *value, st
 static bool gives(const struct positions *positions, const struct node *node) {
   struct placed placed = {.operands = positions->nodes[node->id].operands};
   for (int i = 0; i <= node->n_inputs; i++)
-    if (divided_at_all(placed.operands[i])) return false;
+    if (is_sharded_at_all(placed.operands[i])) return false;
   return place_given(positions, node, &placed);
 }
 
 static void spread_node(const struct positions *positions, const struct node *node, bool *changed) {
   struct placed *placed = &positions->nodes[node->id];
-  if (!place_divided(positions, node, placed) || node->n_outputs == 0) return;
+  if (!place_sharded(positions, node, placed) || node->n_outputs == 0) return;
   set(positions, node->outputs[0], placed->back, changed);
   if (!gives(positions, node)) return;
   positions->given[node->outputs[0]->id] = true;
   if (shape_equal(node->outputs[0]->shape, positions->tokens))
-    set(positions, node->outputs[0], divided_input(positions), changed);
+    set(positions, node->outputs[0], sharding_of_input(positions), changed);
 }
 
 static struct placement rows_of(const struct positions *positions, const struct value *value) {
-  return divided_of(positions, value)->positions;
+  return sharding_of(positions, value)->positions;
 }
 
-struct divided divided_entering(const struct positions *positions, const struct node *node, int input) {
+struct sequence_sharding sharding_entering(const struct positions *positions, const struct node *node, int input) {
   const struct placement own = rows_of(positions, node->inputs[input]);
-  struct divided divided = {.positions = own};
+  struct sequence_sharding sharding = {.positions = own};
   for (int i = input; i >= 0 && own.form == PLACED_SORTED; i--)
     if (rows_of(positions, node->inputs[i]).order == own.order)
-      divided.positions.order = node->call->callee->inputs.items[i]->id;
-  return divided;
+      sharding.positions.order = node->call->callee->inputs.items[i]->id;
+  return sharding;
 }
 
 /* What a call gives has the positions that its region gives: rows in an order of what it got, or in one of its own. */
-static struct divided result_of(const struct positions *positions, const struct node *node, int index) {
+static struct sequence_sharding result_of(const struct positions *positions, const struct node *node, int index) {
   const struct region *callee = node->call->callee;
   const struct placement made = rows_of(positions, callee->results.items[index]);
-  struct divided divided = {.positions = made};
-  if (made.form != PLACED_SORTED) return divided;
+  struct sequence_sharding sharding = {.positions = made};
+  if (made.form != PLACED_SORTED) return sharding;
   for (int i = index; i >= 0; i--)
     if (rows_of(positions, callee->results.items[i]).order == made.order)
-      divided.positions.order = node->outputs[i]->id;
+      sharding.positions.order = node->outputs[i]->id;
   for (int i = 0; i < node->n_inputs; i++) {
     const struct placement given = rows_of(positions, node->inputs[i]);
     if (callee->inputs.items[i]->id != made.order) continue;
     if (given.form != PLACED_SORTED) return whole; /* the region has the rows of another call */
-    divided.positions.order = given.order;
+    sharding.positions.order = given.order;
   }
-  return divided;
+  return sharding;
 }
 
-static struct divided carried_of(const struct positions *positions, const struct region *region, int result) {
-  return (struct divided){.positions = rows_of(positions, region->results.items[result])};
+static struct sequence_sharding carried_of(const struct positions *positions, const struct region *region, int result) {
+  return (struct sequence_sharding){.positions = rows_of(positions, region->results.items[result])};
 }
 
 static void spread_region(const struct positions *positions, const struct region *region, bool *changed) {
@@ -280,7 +283,7 @@ static void spread_region(const struct positions *positions, const struct region
     }
     const struct value_list *formals = &call->callee->inputs;
     for (int i = 0; i < node->n_inputs; i++)
-      set(positions, formals->items[i], divided_entering(positions, node, i), changed);
+      set(positions, formals->items[i], sharding_entering(positions, node, i), changed);
     spread_region(positions, call->callee, changed);
     for (int i = 0; i < node->n_inputs; i++)
       if (call->count > 1 && call->carry[i] >= 0)
