@@ -63,6 +63,7 @@ struct jinja_value data_value(const struct program *program) {
   bool leaves_out = job->data.packing != PACKING_NONE || job->data.keep_last;
   set_bool(arena, value, "leaves_out", leaves_out || program->data.no_target != 0);
   set_int(arena, value, "no_target", program->data.no_target);
+  set_bool(arena, value, "counts_targets", program->data.counts_targets);
   jinja_set(arena, value, "indices", indices_value(program));
   set_int(arena, value, "data_seed", (int64_t)job->data.data_seed);
   set_int(arena, value, "sequence_length", job->data.sequence_length);

@@ -91,9 +91,10 @@ struct program_data {
   struct {
     struct index_columns *items;
     int count, capacity;
-  } indices;         /* of rows, in their order; a label that is a class is not among them */
-  int64_t no_target; /* the target or label that the losses leave out; 0: none but a class */
-  int64_t positions; /* what positions in a window must be below; 0: nothing is looked up by them */
+  } indices;           /* of rows, in their order; a label that is a class is not among them */
+  bool counts_targets; /* the loss is a mean over targets, those of `no_target` left out, also where a batch has none */
+  int64_t no_target;   /* the target or label that the losses leave out; 0: none but a class */
+  int64_t positions;   /* what positions in a window must be below; 0: nothing is looked up by them */
 };
 
 /* Filled by gen/plan/memory/weights.h: all parameters, or all whose gradient is stored, as one tree of structures. */

@@ -297,6 +297,7 @@ struct accel_program {
   int64_t prefetch; /* micro-batches whose files are read ahead; 0: none */
   struct accel_rest rest;
   int32_t no_target;                 /* the target, or label, of a position without one: the loss leaves it out */
+  bool counts_targets;               /* losses are a mean over the targets of all batches; one may have none */
   int64_t sequence_length;           /* tokens of a sequence; 0 for tables */
   int64_t vocabulary;                /* tokens must be below it; 0: unknown, not checked */
   struct accel_masking masking;      /* for accel_load_masked */

@@ -3,6 +3,8 @@
 #include "runtime/data/token_file.h"
 #include "runtime/files/checksum.h"
 
+#include <inttypes.h>
+
 bool rt_format_is_rows(enum accel_format format) {
   return format == ACCEL_CSV || format == ACCEL_NPY;
 }
@@ -65,6 +67,19 @@ static bool check_documents(const struct data_file *file, struct problem *proble
   return rt_help(problem, "write it with accel-gen data, from a file for each document; or leave data.packing out");
 }
 
+/* A file that says which tokens are trained on is for a loss that leaves the others out, however few a batch has. */
+static bool check_marks(const struct data_file *file, const struct accel_program *program, struct problem *problem) {
+  if (!file->tokens.marked) return true;
+  if (program->masking.probability > 0) {
+    rt_problem(problem, "%s: the file says which tokens are trained on, and so does data.masking", file->path);
+    return rt_help(problem, "leave data.masking out, or write the file with --train-on all");
+  }
+  if (program->counts_targets && program->no_target != 0) return true;
+  rt_problem(problem, "%s: only %" PRId64 " of %" PRId64 " tokens are trained on, and the loss of this job counts all",
+             file->path, file->tokens.trained, file->tokens.count);
+  return rt_help(problem, "set accumulation.normalize: tokens in the job, or write the file with --train-on all");
+}
+
 bool rt_data_file_open(struct data_file *file, const char *path, const char *labels, enum accel_format format,
                        const struct accel_program *program, const char *cure, struct problem *problem) {
   *file = (struct data_file){.path = path, .format = format, .padded = program->packing == ACCEL_PADDED};
@@ -73,7 +88,7 @@ bool rt_data_file_open(struct data_file *file, const char *path, const char *lab
   file->bytes = mapping->size;
   if (!rt_format_is_rows(format))
     return rt_tokens_find(&file->tokens, format, path, mapping->bytes, mapping->size, problem) &&
-           check_tokens(file, program->vocabulary, problem) &&
+           check_tokens(file, program->vocabulary, problem) && check_marks(file, program, problem) &&
            (program->packing == ACCEL_NOT_PACKED || check_documents(file, problem));
   struct indices indices;
   bool good = rt_indices_of(&indices, program, problem);

@@ -68,6 +68,13 @@ static void copy_tokens(const struct data *data, const struct data_file *file, i
   if (vocabulary > 0 && most >= vocabulary) fail_changed(data, file, most);
 }
 
+/* Targets: such tokens where they are trained on. */
+static void copy_targets(const struct data *data, const struct data_file *file, int64_t first, int64_t count,
+                         int32_t *out) {
+  copy_tokens(data, file, first, count, out);
+  if (out != NULL) rt_tokens_leave_out(&file->tokens, first, count, data->program->no_target, out);
+}
+
 void rt_load_sequences(const struct data *data, enum accel_split which, int64_t position, int64_t count,
                        int32_t *tokens, int32_t *targets) {
   const struct data_split *split = split_of(data, which);
@@ -79,7 +86,7 @@ void rt_load_sequences(const struct data *data, enum accel_split which, int64_t 
     struct sample sample = samples[i % FOUND_AT_ONCE];
     const struct data_file *file = &split->source->files[sample.part];
     copy_tokens(data, file, sample.start, length, in_batch(tokens, i, length));
-    copy_tokens(data, file, sample.start + 1, length, in_batch(targets, i, length));
+    copy_targets(data, file, sample.start + 1, length, in_batch(targets, i, length));
     if (!sample.counts) forget(data, length, in_batch(targets, i, length));
   }
 }
@@ -108,7 +115,7 @@ static void load_padded(const struct data *data, const struct data_file *file, i
   int64_t has = rt_tokens_start(&file->tokens, document + 1) - first;
   int64_t with_target = has - 1 < length ? has - 1 : length;
   copy_tokens(data, file, first, has < length ? has : length, tokens);
-  copy_tokens(data, file, first + 1, with_target, targets);
+  copy_targets(data, file, first + 1, with_target, targets);
   for (int64_t t = has; tokens != NULL && t < length; t++) tokens[t] = 0;
   forget(data, length - with_target, in_batch(targets, with_target, 1));
   for (int64_t t = 0; starts != NULL && t < length; t++) starts[t] = 0;

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { HEADER_BYTES = 64, VERSION = 1, SUM_AT = 32 };
+enum { HEADER_BYTES = 64, VERSION = 1, VERSION_MARKED = 2, SUM_AT = 32 };
 static const char magic[8] = {'A', 'C', 'C', 'E', 'L', 'T', 'O', 'K'};
 
 static uint64_t read_word(const uint8_t *at, int bytes) {
@@ -29,8 +29,9 @@ static bool check_head(const char *path, const uint8_t *bytes, size_t size, stru
     return rt_help(problem, "write it with 'accel-gen data', or name the format that it has");
   }
   uint64_t version = read_word(bytes + 8, 4), width = read_word(bytes + 12, 4);
-  if (version != VERSION) {
-    rt_problem(problem, "%s: byte 8: version %" PRIu64 " of the format; %d is read", path, version, VERSION);
+  if (version != VERSION && version != VERSION_MARKED) {
+    rt_problem(problem, "%s: byte 8: version %" PRIu64 " of the format; %d and %d are read", path, version, VERSION,
+               VERSION_MARKED);
     return rt_help(problem, "write the file again with this version of accel-gen");
   }
   if (width == 1 || width == 2 || width == 4) return true;
@@ -38,11 +39,29 @@ static bool check_head(const char *path, const uint8_t *bytes, size_t size, stru
   return cut(path, problem);
 }
 
-/* Bytes after the header of so many tokens and documents; more than any file's when they cannot be. */
-static uint64_t body_bytes(uint64_t count, uint64_t width, uint64_t documents) {
+/* What a header counts. */
+struct counts {
+  uint64_t tokens, width, documents, spans, trained;
+  bool marked;
+};
+
+static struct counts counts_of(const uint8_t *bytes) {
+  bool marked = read_word(bytes + 8, 4) == VERSION_MARKED;
+  return (struct counts){.width = read_word(bytes + 12, 4),
+                         .tokens = read_word(bytes + 16, 8),
+                         .documents = read_word(bytes + 40, 8),
+                         .spans = marked ? read_word(bytes + 48, 8) : 0,
+                         .trained = marked ? read_word(bytes + 56, 8) : 0,
+                         .marked = marked};
+}
+
+/* Bytes after the header; more than any file's when there cannot be so many of something. */
+static uint64_t body_bytes(const struct counts *counts) {
   static const uint64_t most = (uint64_t)1 << 56;
-  if (count > most || documents > count) return UINT64_MAX;
-  return documents == 0 ? count * width : (count * width + 7) / 8 * 8 + 8 * documents;
+  uint64_t tokens = counts->tokens * counts->width;
+  if (counts->tokens > most || counts->documents > counts->tokens || counts->spans > counts->tokens) return UINT64_MAX;
+  if (counts->documents == 0 && counts->spans == 0) return tokens;
+  return (tokens + 7) / 8 * 8 + 8 * counts->documents + 16 * counts->spans;
 }
 
 static bool check_documents(const char *path, const uint8_t *at, uint64_t documents, uint64_t count,
@@ -56,27 +75,52 @@ static bool check_documents(const char *path, const uint8_t *at, uint64_t docume
   return true;
 }
 
+/* Spans have a token each, one at least is between two of them, and the header has counted what is in them. */
+static bool check_spans(const char *path, const uint8_t *at, const struct counts *counts, struct problem *problem) {
+  uint64_t after = 0, trained = 0;
+  for (uint64_t i = 0; i < counts->spans; i++) {
+    uint64_t first = read_word(at + 16 * i, 8), end = read_word(at + 16 * i + 8, 8);
+    if ((i > 0 && first <= after) || end <= first || end > counts->tokens) {
+      rt_problem(problem, "%s: span %" PRIu64 " of trained tokens is %" PRIu64 " to %" PRIu64 ", out of order", path, i,
+                 first, end);
+      return cut(path, problem);
+    }
+    after = end;
+    trained += end - first;
+  }
+  if (trained == counts->trained) return true;
+  rt_problem(problem, "%s: byte 56: %" PRIu64 " trained tokens, but the spans have %" PRIu64, path, counts->trained,
+             trained);
+  return cut(path, problem);
+}
+
 bool rt_token_file_find(struct tokens *tokens, const char *path, const uint8_t *bytes, size_t size,
                         struct problem *problem) {
   if (!check_head(path, bytes, size, problem)) return false;
-  uint64_t width = read_word(bytes + 12, 4), count = read_word(bytes + 16, 8), documents = read_word(bytes + 40, 8);
-  uint64_t body = body_bytes(count, width, documents);
+  const struct counts counts = counts_of(bytes);
+  uint64_t body = body_bytes(&counts);
   if (body != size - HEADER_BYTES) {
     rt_problem(problem,
                "%s: byte 16: the header says %" PRIu64 " tokens of %" PRIu64 " bytes and %" PRIu64
                " documents, but %zu bytes follow it",
-               path, count, width, documents, size - HEADER_BYTES);
+               path, counts.tokens, counts.width, counts.documents, size - HEADER_BYTES);
     return cut(path, problem);
   }
-  const uint8_t *starts = bytes + HEADER_BYTES + body - 8 * documents;
-  if (!check_documents(path, starts, documents, count, problem)) return false;
+  const uint8_t *ranges = bytes + size - 16 * counts.spans, *starts = ranges - 8 * counts.documents;
+  if (!check_documents(path, starts, counts.documents, counts.tokens, problem) ||
+      !check_spans(path, ranges, &counts, problem))
+    return false;
   *tokens = (struct tokens){.bytes = bytes + HEADER_BYTES,
-                            .count = (int64_t)count,
-                            .width = (int)width,
+                            .count = (int64_t)counts.tokens,
+                            .width = (int)counts.width,
                             .bytes_before = HEADER_BYTES,
                             .vocabulary = read_word(bytes + 24, 8),
-                            .documents = (int64_t)documents,
-                            .starts = starts};
+                            .documents = (int64_t)counts.documents,
+                            .starts = starts,
+                            .marked = counts.marked,
+                            .spans = (int64_t)counts.spans,
+                            .ranges = ranges,
+                            .trained = (int64_t)counts.trained};
   return true;
 }
 

@@ -1,14 +1,16 @@
 /* The project's own token file: a header of 64 bytes, little endian, then the tokens, then where documents begin.
  *
  *    0  "ACCELTOK"
- *    8  uint32   version: 1
+ *    8  uint32   version: 1, or 2 where the file says which tokens are trained on
  *   12  uint32   bytes of a token: 1, 2 or 4
  *   16  uint64   tokens
  *   24  uint64   vocabulary: every token is below it
  *   32  uint64   XXH64 of all that follows the header, and then of the header, this field being 0
  *   40  uint64   documents; their first tokens' numbers, uint64 each and rising from 0, follow the tokens at the next
  *                multiple of 8. 0: not known
- *   48  16 bytes of 0 */
+ *   48  uint64   of version 2: spans of consecutive tokens that are trained on; the number of the first token of each
+ *                and of the one after its last, uint64 each and rising, are the end of the file. Of version 1: 0
+ *   56  uint64   of version 2: tokens that are trained on. Of version 1: 0 */
 #ifndef RUNTIME_DATA_TOKEN_FILE_H
 #define RUNTIME_DATA_TOKEN_FILE_H
 
@@ -31,6 +33,9 @@ struct token_writer {
   uint64_t tokens, highest;
   uint64_t *documents;
   int64_t n_documents, capacity;
+  bool marks;      /* which tokens are trained on */
+  uint64_t *spans; /* of them: the first token of each and the one after its last */
+  int64_t n_spans, span_capacity;
 };
 
 /* Begins a file of tokens of `width` bytes. */
@@ -41,6 +46,15 @@ bool rt_token_writer_resume(struct token_writer *out, const char *path, struct p
 
 /* The next token begins a document. */
 bool rt_token_writer_document(struct token_writer *out, struct problem *problem);
+
+/* The file will say which tokens are trained on: those that rt_token_writer_train names. */
+void rt_token_writer_mark(struct token_writer *out);
+
+/* The last `count` tokens are trained on, which no call before this one has named. False without memory. */
+bool rt_token_writer_train(struct token_writer *out, uint64_t count, struct problem *problem);
+
+/* How many are. */
+uint64_t rt_token_writer_trained(const struct token_writer *out);
 
 /* Adds tokens, which must fit the width. */
 bool rt_token_writer_add(struct token_writer *out, const uint32_t *tokens, size_t count, struct problem *problem);

@@ -34,16 +34,44 @@ bool rt_token_writer_resume(struct token_writer *out, const char *path, struct p
   return good;
 }
 
+/* Room for `count` words in a list of room for *capacity. */
+static bool reserve(uint64_t **list, int64_t *capacity, int64_t count, const char *path, struct problem *problem) {
+  if (count <= *capacity) return true;
+  int64_t wider = *capacity == 0 ? 64 : 2 * *capacity;
+  uint64_t *grown = realloc(*list, (size_t)wider * sizeof *grown);
+  if (grown == NULL) return rt_problem(problem, "%s: no memory for the list of documents", path);
+  *list = grown;
+  *capacity = wider;
+  return true;
+}
+
 bool rt_token_writer_document(struct token_writer *out, struct problem *problem) {
   if (out->n_documents > 0 && out->documents[out->n_documents - 1] == out->tokens) return true; /* an empty one */
-  if (out->n_documents == out->capacity) {
-    int64_t capacity = out->capacity == 0 ? 64 : 2 * out->capacity;
-    uint64_t *grown = realloc(out->documents, (size_t)capacity * sizeof *grown);
-    if (grown == NULL) return rt_problem(problem, "%s: no memory for the list of documents", out->writer.path);
-    out->documents = grown;
-    out->capacity = capacity;
-  }
+  if (!reserve(&out->documents, &out->capacity, out->n_documents + 1, out->writer.path, problem)) return false;
   out->documents[out->n_documents++] = out->tokens;
+  return true;
+}
+
+void rt_token_writer_mark(struct token_writer *out) {
+  out->marks = true;
+}
+
+uint64_t rt_token_writer_trained(const struct token_writer *out) {
+  uint64_t trained = 0;
+  for (int64_t i = 0; i < out->n_spans; i++) trained += out->spans[2 * i + 1] - out->spans[2 * i];
+  return trained;
+}
+
+bool rt_token_writer_train(struct token_writer *out, uint64_t count, struct problem *problem) {
+  if (count == 0) return true;
+  uint64_t first = out->tokens - count;
+  if (out->n_spans > 0 && out->spans[2 * out->n_spans - 1] == first) { /* it goes on */
+    out->spans[2 * out->n_spans - 1] = out->tokens;
+    return true;
+  }
+  if (!reserve(&out->spans, &out->span_capacity, 2 * (out->n_spans + 1), out->writer.path, problem)) return false;
+  out->spans[2 * out->n_spans] = first;
+  out->spans[2 * out->n_spans++ + 1] = out->tokens;
   return true;
 }
 
@@ -69,18 +97,22 @@ static bool write_documents(struct token_writer *out, struct problem *problem) {
   static const uint8_t nothing[8];
   uint64_t odd = out->tokens * (uint64_t)out->width % 8;
   if (out->n_documents > 0 && out->documents[out->n_documents - 1] == out->tokens) out->n_documents--;
-  if (out->n_documents == 0) return true;
+  if (out->n_documents == 0 && out->n_spans == 0) return true;
   if (odd > 0 && !rt_writer_add(&out->writer, nothing, 8 - odd, problem)) return false;
-  return rt_writer_add(&out->writer, out->documents, (size_t)out->n_documents * 8, problem);
+  return (out->n_documents == 0 ||
+          rt_writer_add(&out->writer, out->documents, (size_t)out->n_documents * 8, problem)) &&
+         (out->n_spans == 0 || rt_writer_add(&out->writer, out->spans, (size_t)out->n_spans * 16, problem));
 }
 
 static bool write_header(struct token_writer *out, uint64_t vocabulary, struct problem *problem) {
   uint8_t header[HEADER_BYTES] = "ACCELTOK";
-  put_word(header + 8, 1, 4);
+  put_word(header + 8, out->marks ? 2 : 1, 4);
   put_word(header + 12, (uint64_t)out->width, 4);
   put_word(header + 16, out->tokens, 8);
   put_word(header + 24, vocabulary > 0 ? vocabulary : out->highest + 1, 8);
   put_word(header + 40, (uint64_t)out->n_documents, 8);
+  put_word(header + 48, (uint64_t)out->n_spans, 8);
+  put_word(header + 56, rt_token_writer_trained(out), 8);
   rt_checksum_add(&out->writer.checksums.checksum, header, sizeof header);
   put_word(header + 32, rt_checksum_end(&out->writer.checksums.checksum), 8);
   return pwrite(out->writer.file, header, sizeof header, 0) == (ssize_t)sizeof header ||
@@ -90,6 +122,7 @@ static bool write_header(struct token_writer *out, uint64_t vocabulary, struct p
 bool rt_token_writer_commit(struct token_writer *out, uint64_t vocabulary, struct problem *problem) {
   bool written = write_documents(out, problem) && write_header(out, vocabulary, problem);
   free(out->documents);
-  out->documents = NULL;
+  free(out->spans);
+  out->documents = out->spans = NULL;
   return written && rt_writer_commit(&out->writer, problem);
 }

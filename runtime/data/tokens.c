@@ -169,6 +169,41 @@ int64_t rt_tokens_document(const struct tokens *tokens, int64_t token) {
   return low;
 }
 
+/* The end of a span, or its beginning, by its number. */
+static int64_t span_end(const struct tokens *tokens, int64_t span, bool end) {
+  uint64_t token;
+  memcpy(&token, tokens->ranges + 16 * span + 8 * end, sizeof token);
+  return (int64_t)token;
+}
+
+/* The first span that ends after `token`; the number of spans where none does. */
+static int64_t span_after(const struct tokens *tokens, int64_t token) {
+  int64_t low = 0, high = tokens->spans;
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    if (span_end(tokens, middle, true) <= token)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+int64_t rt_tokens_run(const struct tokens *tokens, int64_t first, int64_t count, bool *trained) {
+  int64_t span = tokens->marked ? span_after(tokens, first) : 0, end = first + count;
+  *trained = !tokens->marked || (span < tokens->spans && span_end(tokens, span, false) <= first);
+  if (tokens->marked && span < tokens->spans) end = span_end(tokens, span, *trained);
+  return end - first < count ? end - first : count;
+}
+
+void rt_tokens_leave_out(const struct tokens *tokens, int64_t first, int64_t count, int32_t none, int32_t *targets) {
+  bool trained;
+  for (int64_t t = 0, run; tokens->marked && t < count; t += run) {
+    run = rt_tokens_run(tokens, first + t, count - t, &trained);
+    for (int64_t i = t; !trained && i < t + run; i++) targets[i] = none;
+  }
+}
+
 int64_t rt_tokens_copy(const struct tokens *tokens, int64_t first, int64_t count, int32_t *out) {
   int64_t most = 0;
   for (int64_t i = 0; i < count; i++) {

@@ -16,6 +16,10 @@ struct tokens {
   uint64_t vocabulary;   /* every token is below it, as the file says; 0: it says nothing */
   int64_t documents;     /* 0: the file says nothing of them */
   const uint8_t *starts; /* the first token of each, uint64 */
+  bool marked;           /* the file says which tokens are trained on; else all are */
+  int64_t spans;         /* of consecutive tokens that are trained on */
+  const uint8_t *ranges; /* two uint64 for each: its first token, and the one after its last */
+  int64_t trained;       /* tokens in them */
 };
 
 /* Finds the tokens in the `size` bytes of a file of one of the token formats; `path` is for messages. */
@@ -34,6 +38,13 @@ int64_t rt_tokens_document(const struct tokens *tokens, int64_t token);
 
 /* The first token of a document by its number; of the one after the last, the number of tokens. */
 int64_t rt_tokens_start(const struct tokens *tokens, int64_t document);
+
+/* Of targets that are tokens first … first + count - 1: `none` replaces those that are not trained on. */
+void rt_tokens_leave_out(const struct tokens *tokens, int64_t first, int64_t count, int32_t none, int32_t *targets);
+
+/* The length of the run of tokens from `first` on, at most `count`, that are all trained on, or, *trained being false
+ * then, all not. */
+int64_t rt_tokens_run(const struct tokens *tokens, int64_t first, int64_t count, bool *trained);
 
 /* Copies tokens first … first + count - 1; returns the largest. */
 int64_t rt_tokens_copy(const struct tokens *tokens, int64_t first, int64_t count, int32_t *out);

@@ -2,15 +2,25 @@
 #include "runtime/data/order.h"
 #include "runtime/data/tokens.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+/* Tokens that are not trained on become -1, as runs of them and as targets. */
+static void load(const struct tokens *tokens, int64_t first, int64_t count, int32_t *window) {
+  bool trained;
+  rt_tokens_copy(tokens, first, count, window);
+  rt_tokens_leave_out(tokens, first, count, -1, window);
+  int64_t run = rt_tokens_run(tokens, first, count, &trained);
+  if (run < 1 || run > count || (!trained && window[run - 1] != -1)) abort();
+}
 
 static void load_all(const struct tokens *tokens, uint64_t seed, int64_t length, bool shuffle) {
   int32_t window[64];
   struct order order = rt_order_of_sequences(seed, ACCEL_TRAIN, shuffle, 0, tokens->count, length);
   for (int64_t position = 0; position < 2 * order.samples && position < 1000; position++)
-    rt_tokens_copy(tokens, rt_order_start(&order, position), length + 1, window);
+    load(tokens, rt_order_start(&order, position), length + 1, window);
 }
 
 /* The first bytes choose format, window and vocabulary; a good llm.c header, of either kind, is put before the rest on

@@ -130,6 +130,57 @@ static void impossible_counts(void **state) {
   assert_non_null(strstr(problem.what, "t.bin: byte 16: the header says 72057594037927936 tokens of 2 bytes"));
 }
 
+/* A file of eight bytes as tokens, with spans of what is trained on. */
+static bool find_marked(const uint64_t *ends, uint64_t spans, uint64_t trained) {
+  uint64_t count = 8;
+  static uint8_t bytes[256];
+  memset(bytes, 0, sizeof bytes);
+  memcpy(bytes, "ACCELTOK", 8);
+  bytes[8] = 2, bytes[12] = 1;
+  memcpy(bytes + 16, &count, 8);
+  memcpy(bytes + 48, &spans, 8);
+  memcpy(bytes + 56, &trained, 8);
+  for (uint8_t i = 0; i < 8; i++) bytes[64 + i] = i;
+  if (spans <= 8) memcpy(bytes + 72, ends, 16 * spans);
+  return find(ACCEL_TOKENS, bytes, 72 + (spans <= 8 ? 16 * spans : 0));
+}
+
+static void targets_that_are_trained_on(void **state) {
+  static const uint64_t ends[] = {1, 3, 4, 8};
+  static const int32_t wanted[] = {-1, 1, 2, -1, 4, 5, 6, 7};
+  int32_t out[8];
+  (void)state;
+  assert_true(find_marked(ends, 2, 6));
+  assert_int_equal(tokens.trained, 6);
+  for (int64_t first = 0; first < 8; first++)
+    for (int64_t count = 1; first + count <= 8; count++) {
+      rt_tokens_copy(&tokens, first, count, out);
+      rt_tokens_leave_out(&tokens, first, count, -1, out);
+      assert_memory_equal(out, wanted + first, (size_t)count * sizeof *out);
+    }
+  assert_true(find_marked(ends, 0, 0)); /* none is */
+  rt_tokens_leave_out(&tokens, 0, 8, -1, out);
+  for (int i = 0; i < 8; i++) assert_int_equal(out[i], -1);
+}
+
+static void damaged_spans(void **state) {
+  static const uint64_t empty[] = {1, 1}, touching[] = {1, 3, 3, 4}, backward[] = {4, 5, 1, 2}, outside[] = {1, 9},
+                        huge[] = {1, UINT64_MAX};
+  (void)state;
+  assert_false(find_marked(empty, 1, 0));
+  assert_string_equal(problem.what, "t.bin: span 0 of trained tokens is 1 to 1, out of order");
+  assert_false(find_marked(touching, 2, 3));
+  assert_string_equal(problem.what, "t.bin: span 1 of trained tokens is 3 to 4, out of order");
+  assert_false(find_marked(backward, 2, 2));
+  assert_false(find_marked(outside, 1, 8));
+  assert_false(find_marked(huge, 1, UINT64_MAX - 1));
+  assert_false(find_marked(empty, UINT64_MAX, 0));
+  assert_false(find_marked(empty, (uint64_t)1 << 60, 0));
+  static const uint64_t good[] = {1, 3};
+  assert_false(find_marked(good, 1, 3));
+  assert_string_equal(problem.what, "t.bin: byte 56: 3 trained tokens, but the spans have 2");
+}
+
 static void llmc_taken_for_nanogpt(void **state) {
   uint8_t bytes[2048];
   (void)state;
@@ -142,6 +193,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bytes_are_tokens),      cmocka_unit_test(nanogpt),   cmocka_unit_test(llmc),
       cmocka_unit_test(damaged_llmc),          cmocka_unit_test(wide_llmc), cmocka_unit_test(impossible_counts),
-      cmocka_unit_test(llmc_taken_for_nanogpt)};
+      cmocka_unit_test(llmc_taken_for_nanogpt),
+      cmocka_unit_test(targets_that_are_trained_on), cmocka_unit_test(damaged_spans)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,6 +201,7 @@ bool plan_evaluation_mean(struct program *program, struct builder *builder, stru
   struct mean mean = known ? program->step_end.mean : loss_mean(builder, entry, &cause);
   bool packed = job->data.packing != PACKING_NONE;
   if (program->kind == PROGRAM_EVALUATE && packed && !leave_targets_out(program, entry, &mean, diags)) return false;
+  if (program->kind == PROGRAM_EVALUATE) count_targets(program, entry, &mean);
   if (mean.form == MEAN_SUM && job->training.eval_iters == 0 && !is_mean_of_samples(job, mean))
     return refuse_sum(program, mean.count, diags);
   if (mean.form == MEAN_COUNTED && target_occurs(job, mean.without))

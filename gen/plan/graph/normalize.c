@@ -81,7 +81,8 @@ struct mean loss_mean(struct builder *builder, const struct region *entry, const
 }
 
 bool target_occurs(const struct job *job, int64_t target) {
-  return target >= 0 || job->data.masking.on || job->data.packing != PACKING_NONE;
+  bool marked = job->accumulation.normalize == NORMALIZE_TOKENS; /* files may say which tokens are trained on */
+  return target >= 0 || marked || job->data.masking.on || job->data.packing != PACKING_NONE;
 }
 
 struct value *give_count(struct builder *builder, struct region *entry, struct mean mean) {

@@ -11,7 +11,8 @@
  * that prevents it; NULL when none does. */
 struct mean loss_mean(struct builder *builder, const struct region *entry, const struct node **cause);
 
-/* Whether data can hold this as a target: what tokens and labels never are, masking alone puts in. */
+/* Whether data can hold this as a target: what tokens and labels never are is put in by masking, packing and
+ * files that say which tokens are trained on. */
 bool target_occurs(const struct job *job, int64_t target);
 
 /* Makes the count of such a mean the entry's last result, "counted", and returns it. */

@@ -41,13 +41,25 @@ static const struct value *whole_of(const struct value *value) {
   return value;
 }
 
-bool leave_targets_out(struct program *program, const struct region *entry, const struct mean *mean,
-                       struct diagnostics *diags) {
+/* Whether a mean counts the data's targets, some of which can be left out; sets program->data.no_target. */
+static bool can_leave_out(struct program *program, const struct region *entry, const struct mean *mean) {
   for (int i = 0; mean->form == MEAN_COUNTED && i < entry->inputs.count; i++)
     if (whole_of(mean->of) == entry->inputs.items[i] && mean->of->dtype == DTYPE_INT32) {
       program->data.no_target = mean->without;
       return true;
     }
+  return false;
+}
+
+void count_targets(struct program *program, const struct region *entry, const struct mean *mean) {
+  const struct job *job = program->job;
+  bool counts = job->accumulation.normalize == NORMALIZE_TOKENS && job->data.features == 0 && !job->data.masking.on;
+  program->data.counts_targets = counts && can_leave_out(program, entry, mean);
+}
+
+bool leave_targets_out(struct program *program, const struct region *entry, const struct mean *mean,
+                       struct diagnostics *diags) {
+  if (can_leave_out(program, entry, mean)) return true;
   bool packed = program->job->data.packing != PACKING_NONE;
   diag_error(diags, entry->results.items[0]->producer->where,
              "%s needs a loss that can leave targets out, and this one cannot",
@@ -76,6 +88,7 @@ bool plan_step_end(struct program *program, struct builder *builder, struct diag
   bool leaves_out = job->data.keep_last || job->data.packing != PACKING_NONE; /* targets */
   if (by_tokens || leaves_out) step_end->mean = loss_mean(builder, program->graph->entry, &cause);
   if (leaves_out && !leave_targets_out(program, program->graph->entry, &step_end->mean, diags)) return false;
+  if (by_tokens) count_targets(program, program->graph->entry, &step_end->mean);
   if (by_tokens && !normalize(program, builder, cause, diags)) return false;
   step_end->skips = step_end->scaler || job->training.on_nonfinite == NONFINITE_SKIP;
   step_end->unscales = step_end->scaler || step_end->counts || step_end->by_micro_batches;

@@ -17,6 +17,11 @@ bool plan_step_end(struct program *program, struct builder *builder, struct diag
 bool leave_targets_out(struct program *program, const struct region *entry, const struct mean *mean,
                        struct diagnostics *diags);
 
+/* Where micro-batches count by tokens, lets files of tokens say which ones are trained on: sets
+ * program->data.counts_targets, and ->no_target, if the entry's loss, which is this mean, counts targets of the data.
+ */
+void count_targets(struct program *program, const struct region *entry, const struct mean *mean);
+
 /* The seed of the backward: the gradient of a micro-batch's loss. */
 struct seed loss_seed(const struct program *program);
 
