@@ -197,7 +197,7 @@ struct node {
       struct function *function;
     } macro; /* flag: as above */
     struct {
-      struct node *call;
+      struct node *call; /* NULL: the block `generation` */
       struct function *function;
     } call_block;
     struct {

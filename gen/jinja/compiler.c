@@ -26,7 +26,7 @@ static _Noreturn void unknown(struct compiler *c, const struct node *node, const
 }
 
 static void find_filter(struct compiler *c, struct node *node) {
-  node->as.filter.filter = jj_find_filter(node->as.filter.name->bytes);
+  node->as.filter.filter = jj_find_filter_in(c->env, node->as.filter.name->bytes);
   if (node->as.filter.filter == NULL && c->soft == 0) unknown(c, node, "filter", node->as.filter.name->bytes);
 }
 
@@ -258,7 +258,7 @@ static void bind(struct compiler *c, struct scope *s, struct node *node) {
     break;
   case N_CALL_BLOCK:
     bind_function(c, s, node->as.call_block.function);
-    bind(c, s, node->as.call_block.call);
+    if (node->as.call_block.call != NULL) bind(c, s, node->as.call_block.call);
     break;
   case N_FILTER_BLOCK:
     bind_filter_block(c, s, node);

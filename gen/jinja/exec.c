@@ -268,8 +268,25 @@ static void exec_macro(struct run *run, struct activation *a, const struct node 
   store(run, a, &node->as.macro.target, macro, node->flag);
 }
 
+/* Writes the body, and notes where it is in the output. */
+static void exec_generation(struct run *run, const struct node *node, struct macro *body) {
+  const struct jinja_value callee = {.kind = JINJA_OBJECT, .as.object = body};
+  const struct jinja_value value = jj_call(run, callee, &(struct call){0});
+  struct jinja_range range = {.from = run->out->length};
+  write_at(run, value, node);
+  range.to = run->out->length;
+  if (run->out != run->whole)
+    run->generated_inside = true;
+  else
+    ARENA_PUSH(run->env->arena, run->generated, range);
+}
+
 static void exec_call_block(struct run *run, struct activation *a, const struct node *node) {
   struct macro *caller = new_macro(run, a, node->as.call_block.function);
+  if (node->as.call_block.call == NULL) {
+    exec_generation(run, node, caller);
+    return;
+  }
   struct jinja_value value = jj_eval_call(run, a, node->as.call_block.call, caller);
   write_at(run, value, node);
 }

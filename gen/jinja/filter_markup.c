@@ -173,16 +173,23 @@ FILTER(filter_urlencode) {
 
 struct json {
   struct run *run;
-  struct jinja_value indent; /* one level's text; none: all in one line */
+  const struct json_style *style;
   int depth;
 };
 
 static void json_value(struct json *json, struct jinja_value value);
 
 static void json_break(const struct json *json) {
-  if (json->indent.kind == JINJA_NONE) return;
+  if (json->style->indent.kind == JINJA_NONE) return;
   jj_write(json->run, "\n", 1);
-  for (int i = 0; i < json->depth; i++) jj_write_str(json->run, json->indent);
+  for (int i = 0; i < json->depth; i++) jj_write_str(json->run, json->style->indent);
+}
+
+/* Before an item that is not the first. */
+static void json_comma(const struct json *json) {
+  const char *between = json->style->between;
+  if (between == NULL) between = json->style->indent.kind == JINJA_NONE ? ", " : ",";
+  jj_write(json->run, between, strlen(between));
 }
 
 static void json_unicode(struct run *run, uint32_t code) {
@@ -197,8 +204,8 @@ static void json_unicode(struct run *run, uint32_t code) {
   jj_write(run, text, strlen(text));
 }
 
-/* <, >, & and ' are escaped too, so that the text can be put in HTML. */
-static void json_string(struct run *run, const struct jinja_string *string) {
+static void json_string(const struct json *json, const struct jinja_string *string) {
+  struct run *run = json->run;
   static const char special[] = "\"\\\n\r\t\b\f", letters[] = "\"\\nrtbf";
   jj_write(run, "\"", 1);
   for (size_t at = 0; at < string->length;) {
@@ -207,10 +214,11 @@ static void json_string(struct run *run, const struct jinja_string *string) {
     const char *escape = code != 0 && code < 128 ? strchr(special, (int)code) : NULL;
     if (escape != NULL) {
       jj_write(run, (char[2]){'\\', letters[escape - special]}, 2);
-    } else if (code < 32 || code >= 127 || strchr("<>&'", (int)code) != NULL) {
+    } else if (code < 32 || (json->style->ascii && code >= 127) ||
+               (json->style->markup && code < 128 && strchr("<>&'", (int)code) != NULL)) {
       json_unicode(run, code);
     } else {
-      jj_write(run, string->bytes + at, 1);
+      jj_write(run, string->bytes + at, (size_t)size);
     }
     at += (size_t)size;
   }
@@ -225,8 +233,7 @@ static void json_list(struct json *json, const struct jinja_list *list) {
   jj_write(json->run, "[", 1);
   json->depth++;
   for (int i = 0; i < list->count; i++) {
-    if (i > 0)
-      jj_write(json->run, json->indent.kind == JINJA_NONE ? ", " : ",", json->indent.kind == JINJA_NONE ? 2 : 1);
+    if (i > 0) json_comma(json);
     json_break(json);
     json_value(json, list->items[i]);
   }
@@ -250,16 +257,17 @@ static void json_map(struct json *json, struct jinja_value map) {
     return;
   }
   struct jinja_value arguments[] = {jinja_bool(true)};
-  struct call call = {.items = arguments, .count = 1};
-  const struct jinja_list *pairs = jj_apply_filter(run, jj_find_filter("dictsort"), map, &call).as.list;
+  struct call call = {.items = arguments, .count = json->style->sorts ? 1 : 0};
+  const char *order = json->style->sorts ? "dictsort" : "items";
+  const struct jinja_list *pairs = jj_iterate(run, jj_apply_filter(run, jj_find_filter(order), map, &call));
   jj_write(run, "{", 1);
   json->depth++;
   for (int i = 0; i < pairs->count; i++) {
     const struct jinja_list *pair = pairs->items[i].as.list;
-    if (i > 0) jj_write(run, json->indent.kind == JINJA_NONE ? ", " : ",", json->indent.kind == JINJA_NONE ? 2 : 1);
+    if (i > 0) json_comma(json);
     json_break(json);
-    json_string(run, json_key(run, pair->items[0]).as.string);
-    jj_write(run, ": ", 2);
+    json_string(json, json_key(run, pair->items[0]).as.string);
+    jj_write(run, json->style->colon, strlen(json->style->colon));
     json_value(json, pair->items[1]);
   }
   json->depth--;
@@ -297,7 +305,7 @@ static void json_value(struct json *json, struct jinja_value value) {
     json_real(run, value.as.real);
     break;
   case JINJA_STRING:
-    json_string(run, value.as.string);
+    json_string(json, value.as.string);
     break;
   case JINJA_MAP:
     json_map(json, value);
@@ -309,15 +317,22 @@ static void json_value(struct json *json, struct jinja_value value) {
   jj_leave(run);
 }
 
-FILTER(filter_tojson) {
-  struct json json = {.run = run, .indent = jj_arg(call, 0, jinja_none())};
-  if (jj_is_integral(json.indent))
-    json.indent = jj_pad(run, jj_cstr(run->pool, ""), jj_as_int(json.indent), 'l', " ");
-  else if (json.indent.kind != JINJA_NONE)
-    jj_arg_string(run, call, 0);
+struct jinja_value jj_json(struct run *run, struct jinja_value value, struct json_style style) {
+  struct json json = {.run = run, .style = &style};
+  if (jj_is_integral(style.indent))
+    style.indent = jj_pad(run, jj_cstr(run->pool, ""), jj_as_int(style.indent), 'l', " ");
+  else if (style.indent.kind != JINJA_NONE)
+    jj_arg_string(run, &(struct call){.items = &style.indent, .count = 1}, 0);
   struct buffer *before = jj_capture_begin(run);
-  json_value(&json, input);
-  struct jinja_value text = jj_capture_end(run, before);
+  json_value(&json, value);
+  return jj_capture_end(run, before);
+}
+
+/* The text can be put in HTML. */
+FILTER(filter_tojson) {
+  const struct json_style style = {
+      .indent = jj_arg(call, 0, jinja_none()), .colon = ": ", .ascii = true, .markup = true, .sorts = true};
+  struct jinja_value text = jj_json(run, input, style);
   text.safe = true;
   return text;
 }

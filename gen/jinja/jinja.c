@@ -163,6 +163,9 @@ static void finish(struct run *run, bool with_spans, struct jinja_output *output
   output->length = out->length;
   output->spans = NULL;
   output->span_count = 0;
+  output->generated = run->generated.items;
+  output->generated_count = run->generated.count;
+  output->generated_inside = run->generated_inside;
   if (with_spans) jj_spans_of(run, output);
 }
 
@@ -194,6 +197,7 @@ bool jinja_render(struct jinja_env *env, const char *name, struct jinja_value co
   env->running = &run;
   locale_t locale = enter_c_locale();
   jj_capture_begin(&run);
+  run.whole = run.out;
   bool fine = setjmp(run.jump) == 0;
   if (fine) {
     render(&run, template, context);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "gen/base/arena.h"
 
@@ -81,6 +82,11 @@ struct jinja_options {
   /* The values of a rendering are globals of its template, as those of get_template(name, globals=values): what is
    * imported without context sees them, too. */
   bool global_values;
+  /* The environment of transformers' apply_chat_template: the block `generation`, whose text the output names, the
+   * functions raise_exception and strftime_now, tojson without escapes for ASCII and HTML, and lists and maps that no
+   * method changes. */
+  bool chat;
+  const struct tm *now; /* of strftime_now, which is absent where this is NULL */
   /* Limits against hostile templates; 0 takes the default that docs/jinja.md names. */
   int max_recursion;
   int64_t max_output, max_steps;
@@ -108,9 +114,17 @@ struct jinja_span {
   int item_count;
 };
 
+/* A part of an output, in bytes. */
+struct jinja_range {
+  size_t from, to;
+};
+
 struct jinja_output {
   const char *text;
   size_t length;
+  const struct jinja_range *generated; /* of the blocks `generation` */
+  int generated_count;
+  bool generated_inside;          /* such a block was within captured text: where it is in the output is not known */
   const struct jinja_span *spans; /* in the order of the output; NULL unless asked for */
   int span_count;
 };

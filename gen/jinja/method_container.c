@@ -8,7 +8,12 @@ static struct jinja_value absent_none(const struct call *call, int i) {
 
 /* --- maps --- */
 
+static void refuse_change(struct run *run, const char *what) {
+  if (run->env->options.chat) jj_fail(run, "a chat template cannot change a %s: it runs in a sandbox", what);
+}
+
 static struct jinja_map *changeable_map(struct run *run, struct jinja_value self) {
+  refuse_change(run, "map");
   if (self.as.map->outside) jj_fail(run, "the map was given to the rendering from outside and cannot be changed");
   return self.as.map;
 }
@@ -131,6 +136,7 @@ const struct method jj_methods_map[] = {
 /* --- lists --- */
 
 static struct jinja_list *changeable_list(struct run *run, struct jinja_value self) {
+  refuse_change(run, "list");
   if (self.as.list->outside) jj_fail(run, "the list was given to the rendering from outside and cannot be changed");
   return self.as.list;
 }

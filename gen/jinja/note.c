@@ -67,7 +67,7 @@ void jj_note(struct scope *s, const struct node *node) {
     jj_scope_store(s, node->as.macro.target.name);
     break;
   case N_CALL_BLOCK:
-    jj_note(s, node->as.call_block.call);
+    if (node->as.call_block.call != NULL) jj_note(s, node->as.call_block.call);
     break;
   case N_FILTER_BLOCK:
     jj_note(s, node->as.filter_block.filter);

@@ -277,6 +277,16 @@ static struct node *parse_call_block(struct parser *p, const struct token *at) {
   return node;
 }
 
+/* transformers' extension: the text of the block is what a model has generated. It is a call block without a call. */
+static struct node *parse_generation(struct parser *p, const struct token *at) {
+  static const char *const ends[] = {"endgeneration", NULL};
+  if (!p->env->options.chat) jj_parse_error(p, at, "Encountered unknown tag 'generation'.");
+  struct node *node = jj_new_node(p, N_CALL_BLOCK, at);
+  node->as.call_block.function = new_function(p, node, jj_intern(p->env, "caller", 6));
+  parse_function_body(p, node->as.call_block.function, ends);
+  return node;
+}
+
 static struct node *parse_macro(struct parser *p, const struct token *at) {
   static const char *const ends[] = {"endmacro", NULL};
   struct node *node = jj_new_node(p, N_MACRO, at);
@@ -328,10 +338,23 @@ static const struct {
   const char *name;
   struct node *(*parse)(struct parser *, const struct token *);
 } statements[] = {
-    {"for", parse_for},         {"if", parse_if},       {"set", parse_set},           {"macro", parse_macro},
-    {"call", parse_call_block}, {"block", parse_block}, {"extends", parse_extends},   {"include", parse_include},
-    {"import", parse_import},   {"from", parse_from},   {"with", parse_with},         {"filter", parse_filter_block},
-    {"do", parse_do},           {"break", parse_break}, {"continue", parse_continue}, {"autoescape", parse_autoescape},
+    {"for", parse_for},
+    {"if", parse_if},
+    {"set", parse_set},
+    {"macro", parse_macro},
+    {"call", parse_call_block},
+    {"block", parse_block},
+    {"extends", parse_extends},
+    {"include", parse_include},
+    {"import", parse_import},
+    {"from", parse_from},
+    {"with", parse_with},
+    {"filter", parse_filter_block},
+    {"do", parse_do},
+    {"break", parse_break},
+    {"continue", parse_continue},
+    {"autoescape", parse_autoescape},
+    {"generation", parse_generation},
 };
 enum { STATEMENT_COUNT = sizeof statements / sizeof *statements };
 

@@ -87,7 +87,12 @@ struct activation {
 struct run {
   struct jinja_env *env;
   struct pool *pool;
-  struct buffer *out;
+  struct buffer *out, *whole; /* whole: of the output */
+  struct {
+    struct jinja_range *items;
+    int count, capacity;
+  } generated;
+  bool generated_inside;
   bool mapped; /* a source map is asked for */
   bool muted;  /* after an extends: the template's own text is dropped */
   bool autoescape;

@@ -74,6 +74,14 @@ struct jinja_value jj_join(struct run *run, const struct jinja_string *separator
 void jj_wrap_line(struct run *run, const char *bytes, size_t length, int64_t width, bool break_words,
                   bool break_hyphens, struct jinja_list *lines);
 
+/* How Python's json.dumps writes. */
+struct json_style {
+  struct jinja_value indent;   /* one level's text or blanks; none: all in one line */
+  const char *between, *colon; /* between items, NULL: as json.dumps has it with such an indent; after a key */
+  bool ascii, markup, sorts;   /* characters above 126 are escaped, and <, >, & and '; keys are in their order */
+};
+struct jinja_value jj_json(struct run *run, struct jinja_value value, struct json_style style);
+
 /* Sorts in place, stable. `keys` is sorted along with `items` and decides. equal_first: keys that are equal need no
  * order, as when Python compares them inside of lists. */
 void jj_sort(struct run *run, struct jinja_value *keys, struct jinja_value *items, int count, bool reverse,

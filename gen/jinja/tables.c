@@ -9,6 +9,12 @@ static const struct filter *const filter_tables[] = {jj_filters_text,   jj_filte
                                                      jj_filters_number, jj_filters_select, jj_filters_urlize,
                                                      jj_filters_pprint};
 
+const struct filter *jj_find_filter_in(const struct jinja_env *env, const char *name) {
+  for (const struct filter *filter = jj_filters_chat; env->options.chat && filter->name != NULL; filter++)
+    if (strcmp(filter->name, name) == 0) return filter;
+  return jj_find_filter(name);
+}
+
 const struct filter *jj_find_filter(const char *name) {
   for (size_t i = 0; i < sizeof filter_tables / sizeof *filter_tables; i++) {
     for (const struct filter *filter = filter_tables[i]; filter->name != NULL; filter++) {
@@ -122,7 +128,8 @@ struct jinja_value jj_find_global(struct run *run, const struct jinja_string *na
       {{OBJECT_FUNCTION}, "joiner", "jinja2.utils.Joiner", make_joiner},
       {{OBJECT_FUNCTION}, "namespace", "jinja2.utils.Namespace", make_namespace},
   };
-  (void)run;
+  struct function_object *chat = jj_find_chat_function(run->env, name->bytes);
+  if (chat != NULL) return object_value(chat);
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
     if (strcmp(functions[i].name, name->bytes) == 0) return object_value(&functions[i]);
   }

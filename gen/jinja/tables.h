@@ -49,6 +49,9 @@ struct method {
 };
 
 const struct filter *jj_find_filter(const char *name);
+
+/* As jj_find_filter; of chat templates those of chat.c come first. */
+const struct filter *jj_find_filter_in(const struct jinja_env *env, const char *name);
 const struct test *jj_find_test(const char *name);
 
 /* NULL where the value's type has no such method. */
@@ -59,7 +62,11 @@ struct jinja_value jj_find_global(struct run *run, const struct jinja_string *na
 
 /* The tables that the files of filters give; each ends with a NULL name. */
 extern const struct filter jj_filters_text[], jj_filters_markup[], jj_filters_list[], jj_filters_number[],
-    jj_filters_select[], jj_filters_urlize[], jj_filters_pprint[];
+    jj_filters_select[], jj_filters_urlize[], jj_filters_pprint[], jj_filters_chat[];
+
+/* A function that chat templates have, or NULL. */
+struct function_object;
+struct function_object *jj_find_chat_function(const struct jinja_env *env, const char *name);
 extern const struct method jj_methods_string[], jj_methods_split[], jj_methods_map[], jj_methods_list[],
     jj_methods_tuple[], jj_methods_number[];
 

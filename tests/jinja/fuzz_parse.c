@@ -19,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   options.keep_trailing_newline = data[0] & 4;
   if (data[0] & 8) options.line_statement_prefix = "#";
   if (data[0] & 16) options.line_comment_prefix = "##";
+  options.chat = data[0] & 32;
   struct jinja_env *env = jinja_env_new(arena, &options);
   struct jinja_error error = {0};
   if (!jinja_compile(env, "main", &error) &&

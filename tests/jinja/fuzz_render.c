@@ -68,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   options.lstrip_blocks = data[0] & 8;
   options.autoescape = data[0] & 16;
   if (data[0] & 32) options.line_statement_prefix = "#", options.line_comment_prefix = "##";
+  options.chat = data[0] & 64;
   struct jinja_env *env = jinja_env_new(arena, &options);
   struct jinja_output output = {0};
   struct jinja_error error = {0};
