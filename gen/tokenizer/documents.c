@@ -58,12 +58,26 @@ static const char *list_keys(const json_t *record, char *out, size_t size) {
   return out;
 }
 
+/* The text that is made of the record. */
+static bool take_made(struct documents *of, struct problem *problem) {
+  struct made_text made = {0};
+  struct problem why = {0};
+  if (!of->selector.make(of->selector.context, of->record, &made, &why))
+    return bad(of, of->line, 0, why.what, why.help, problem);
+  of->text = made.text;
+  of->length = made.length;
+  of->ranges = made.ranges;
+  of->n_ranges = made.n_ranges;
+  return true;
+}
+
 /* The text of the record that was read. */
 static bool take_field(struct documents *of, struct problem *problem) {
   char what[300], keys[160];
   if (!json_is_object(of->record))
     return bad(of, of->line, 1, "not an object, as each line of JSON Lines is", "give a file of one object a line",
                problem);
+  if (of->selector.kind == TEXT_MADE) return take_made(of, problem);
   const json_t *text = json_object_get(of->record, of->selector.name);
   if (text == NULL) {
     snprintf(what, sizeof what, "the record has no field '%s'", of->selector.name);
@@ -223,7 +237,8 @@ void documents_seek(struct documents *documents, size_t at) {
 }
 
 static enum document next(struct documents *documents, struct problem *problem) {
-  if (documents->selector.kind == TEXT_FIELD) return next_record(documents, problem);
+  if (documents->selector.kind == TEXT_FIELD || documents->selector.kind == TEXT_MADE)
+    return next_record(documents, problem);
   if (documents->selector.kind == TEXT_COLUMN) return next_row(documents, problem);
   if (documents->at == documents->size && documents->text != NULL) return DOCUMENT_NONE;
   documents->text = documents->bytes;

@@ -1,5 +1,5 @@
 /* Documents: the texts in a file. The whole of it is one; or each record of JSON Lines has one in a field, each row of
- * a CSV (RFC 4180) in a column. */
+ * a CSV (RFC 4180) in a column; or a text is made of each record of JSON Lines. */
 #ifndef ACCEL_TOKENIZER_DOCUMENTS_H
 #define ACCEL_TOKENIZER_DOCUMENTS_H
 
@@ -7,11 +7,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gen/tokenizer/marks.h"
 #include "runtime/base/problem.h"
 
 struct json_t;
 
-enum text_kind { TEXT_WHOLE, TEXT_FIELD, TEXT_COLUMN };
+enum text_kind { TEXT_WHOLE, TEXT_FIELD, TEXT_COLUMN, TEXT_MADE };
+
+/* A text that was made of a record, and the ranges of it that are marked; they stay until the next one is made. */
+struct made_text {
+  const char *text;
+  size_t length;
+  const struct text_range *ranges;
+  size_t n_ranges;
+};
+
+/* Makes the text of a record of JSON Lines. False with a problem that says what is wrong with it. */
+typedef bool text_maker(void *context, struct json_t *record, struct made_text *made, struct problem *problem);
 
 /* Where texts are: `name` is the field's or the column's. A record without a text there is a problem, or is passed
  * over.
@@ -20,6 +32,8 @@ struct text_selector {
   enum text_kind kind;
   const char *name;
   bool skips_bad;
+  text_maker *make; /* of TEXT_MADE */
+  void *context;    /* of `make` */
 };
 
 /* The largest record, in bytes: what reading a file takes of memory is a few times as much at most. */
@@ -36,6 +50,8 @@ struct documents {
   char between;             /* its columns */
   const char *text;         /* the document at hand; until the next call */
   size_t length;
+  const struct text_range *ranges; /* of it that are marked */
+  size_t n_ranges;
   struct json_t *record;
   char *cell;
   size_t capacity;

@@ -43,6 +43,7 @@ struct tokenizer {
   json_t *root; /* the file */
   struct trie *vocabulary;
   uint32_t tokens_end; /* every token is below it */
+  uint32_t *sizes;     /* by token: the bytes of the text that it stands for; 0: not known. NULL: not measured */
   const struct model *model;
   struct model_data data; /* the model's */
   struct normalizers normalizers;

@@ -145,6 +145,7 @@ void tokenizer_free(struct tokenizer *tokenizer) {
   pcre2_code_free(tokenizer->word_end);
   pcre2_code_free(tokenizer->word_begin);
   free(tokenizer->added);
+  free(tokenizer->sizes);
   json_decref(tokenizer->root);
   free(tokenizer);
 }

@@ -142,6 +142,14 @@ bool encoding_begin(struct encoding *encoding, struct encoder *encoder, const ch
   return rt_help(problem, "convert the file to UTF-8");
 }
 
+bool encoding_mark(struct encoding *encoding, const struct text_range *ranges, size_t count) {
+  return marking_begin(&encoding->marking, ranges, count);
+}
+
+const bool *encoding_marks(const struct encoding *encoding) {
+  return encoding->marking.marks;
+}
+
 void encoding_seek(struct encoding *encoding, size_t at, size_t inside) {
   encoding->at = at;
   encoding->inside = inside;
@@ -176,7 +184,8 @@ static bool open_segment(struct encoding *encoding, size_t end, struct problem *
   const char *text = encoding->form + encoding->form_at;
   size_t size = end - encoding->form_at;
   const struct prefix *prefix = &tokenizer->prefix;
-  if ((prefix->text != NULL || prefix->blank != NULL) && prefix->level == 0 && size > 0) {
+  bool edits = (prefix->text != NULL || prefix->blank != NULL) && prefix->level == 0 && size > 0;
+  if (edits) {
     edit_segment(prefix, text, size, encoding->at == 0 && encoding->form_at == 0, &encoding->own_segment);
     if (encoding->own_segment.failed) return no_memory(problem, encoding->path);
     text = encoding->own_segment.text;
@@ -185,6 +194,7 @@ static bool open_segment(struct encoding *encoding, size_t end, struct problem *
   size_t done = encoding->skipped < size ? encoding->skipped : size;
   encoding->skipped -= done;
   encoding->segment_size = size;
+  marking_segment(&encoding->marking, edits ? prefix : NULL, encoding->form, encoding->form_at, end, size);
   encoding->form_at = end;
   splitting_begin(&encoding->splitting, &tokenizer->splitter, encoding->encoder->match, text, size, done);
   encoding->has_segment = true;
@@ -220,6 +230,10 @@ static bool next_word(struct encoding *encoding, size_t *count, struct problem *
   size_t size = to - from;
   enum word_result result = WORD_NO_MEMORY;
   if (edit_word(encoding, from, &word, &size)) result = encode_word(encoding->encoder, word, size, count);
+  struct marking *marking = &encoding->marking;
+  if (result == WORD_ENCODED && marking->marks != NULL &&
+      !marking_word(marking, encoding->encoder, from, to, size - (to - from), *count))
+    result = WORD_NO_MEMORY;
   encoding->inside = encoding->before + encoding->splitting.done;
   if (result == WORD_ENCODED) return true;
   if (result == WORD_NO_MEMORY) return no_memory(problem, encoding->path);
@@ -240,6 +254,9 @@ static bool open_part(struct encoding *encoding, size_t end, struct problem *pro
     encoding->form = encoding->own_form.text;
     encoding->form_size = encoding->own_form.size;
   }
+  if (!marking_part(&encoding->marking, &tokenizer->normalizers, encoding->text, encoding->at, end,
+                    encoding->form_size))
+    return no_memory(problem, encoding->path);
   encoding->form_at = encoding->before = 0;
   encoding->skipped = encoding->inside;
   encoding->knows_form_next = false;
@@ -283,6 +300,7 @@ static bool next_of_part(struct encoding *encoding, size_t *count, struct proble
       continue;
     }
     encoding->inside = encoding->before;
+    if (encoding->marking.marks != NULL) marking_added(&encoding->marking, true, next->from, next->to);
     *count = emit_added(encoding->encoder, next);
     return true;
   }
@@ -299,6 +317,8 @@ bool encoding_next(struct encoding *encoding, const uint32_t **tokens, size_t *c
     if (!encoding->has_part && encoding->next.from == encoding->at) {
       encoding->at = encoding->next.to;
       encoding->knows_next = false;
+      if (encoding->marking.marks != NULL)
+        marking_added(&encoding->marking, false, encoding->next.from, encoding->next.to);
       *count = emit_added(encoder, &encoding->next);
       break;
     }
@@ -319,5 +339,6 @@ void encoding_end(struct encoding *encoding) {
   bytes_free(&encoding->own_form);
   bytes_free(&encoding->own_segment);
   bytes_free(&encoding->word);
+  marking_end(&encoding->marking);
   *encoding = (struct encoding){0};
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "gen/tokenizer/bytes.h"
+#include "gen/tokenizer/marks.h"
 #include "gen/tokenizer/split.h"
 #include "runtime/base/problem.h"
 
@@ -64,11 +65,22 @@ struct encoding {
   struct bytes own_segment; /* the segment with what is put before it and for blanks, where that changes it */
   struct bytes word;        /* the word at hand, where something is put before it */
   struct splitting splitting;
+  struct marking marking;
 };
 
 /* Begins with a text at its start. False with a problem at a byte that is not UTF-8. */
 bool encoding_begin(struct encoding *encoding, struct encoder *encoder, const char *path, const char *text, size_t size,
                     struct problem *problem);
+
+/* Learns how many bytes of a text each token stands for, for encoding_mark. False without memory. */
+bool tokenizer_measure(struct tokenizer *tokenizer);
+
+/* Marks the tokens of `count` ranges of the text, in order, which the caller keeps; after encoding_begin, by a
+ * tokenizer that was measured. False without memory. */
+bool encoding_mark(struct encoding *encoding, const struct text_range *ranges, size_t count);
+
+/* Which of the tokens that encoding_next has given are marked, until its next call. NULL: none is, without ranges. */
+const bool *encoding_marks(const struct encoding *encoding);
 
 /* Goes to where another encoding of the same text was. */
 void encoding_seek(struct encoding *encoding, size_t at, size_t inside);
