@@ -62,6 +62,8 @@ struct options {
   const char *tokenizer, *end;          /* --tokenizer FILE and --end TOKEN of `data` */
   const char *on_bad_record;            /* --on-bad-record of `data`: stop (the default) or skip */
   const char *text_field, *text_column; /* --text-field NAME and --text-column NAME of `data` */
+  const char *chat, *chat_template;     /* --chat FOLDER and --chat-template NAME of `data` */
+  const char *train_on;                 /* --train-on WHAT of `data`: assistant (the default), last or all */
   const char *by, *hosts;               /* --by NAME and --hosts LIST of `launch` */
   int ranks;                            /* --ranks N of `test`; 0: what the machines suggest */
   const char *device;                   /* --device KIND of `test`; "cpu" by default */

@@ -142,6 +142,7 @@ const struct command command_table[] = {
      .forms = {{"data FILE... -o FILE.tok", "write the tokens of files into one file"},
                {"data TEXT... -o FILE.tok --tokenizer TOKENIZER.json", "write the tokens of texts into one file"},
                {"data RECORDS... -o FILE.tok --text-field NAME", "write the texts of records, each a document"},
+               {"data CHATS... -o FILE.tok --chat FOLDER", "write the tokens of chats, and which are trained on"},
                {"data inspect FILE", "print what is in a token file"},
                {"data encode TOKENIZER.json", "print the token numbers of a text"},
                {"data decode TOKENIZER.json", "print the text of token numbers"}},
@@ -317,10 +318,23 @@ const struct option option_table[] = {
      .summary = "for JSON Lines: the text in this field of each record is a document"},
     {"--text-column", NULL, "NAME", MEMBER(text_column), .commands = " data ",
      .summary = "for a CSV with a header, or a TSV: the text in this column of each row is a document"},
+    {"--chat", NULL, "FOLDER", .completes = COMPLETES_FOLDER, MEMBER(chat), .commands = " data ",
+     .page = "data.md#chats",
+     .summary =
+         "for JSON Lines of messages, or of prompts and completions: a folder of Hugging Face whose tokenizer and "
+         "chat template make the tokens"},
+    {"--chat-template", NULL, "NAME", .completes = COMPLETES_FILE, MEMBER(chat_template), .commands = " data ",
+     .page = "data.md#chats",
+     .summary = "with --chat: the name of one of the folder's templates, or a file that ends in .jinja"},
+    {"--train-on", NULL, "WHAT", .choices = " assistant last all ", MEMBER(train_on), .commands = " data ",
+     .page = "data.md#chats",
+     .summary = "with --chat, the tokens that are trained on: the assistant's (default), those of its last message, or "
+                "all"},
     {"--on-bad-record", NULL, "WHAT", .choices = " stop skip ", MEMBER(on_bad_record), .commands = " data ",
      .page = "data.md",
-     .summary = "with --text-field or --text-column, a record without such a text: stop (default), or skip it and "
-                "report how many were"},
+     .summary =
+         "with --text-field, --text-column or --chat, a record without such a text: stop (default), or skip it and "
+         "report how many were"},
     {"--tokenizer", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(tokenizer), .commands = " data ",
      .page = "data.md", .summary = "a tokenizer.json of Hugging Face that makes tokens from UTF-8 texts"},
     {"--end", NULL, "TOKEN", MEMBER(end), .commands = " data ",

@@ -9,7 +9,10 @@ struct document_tokens {
   const char *path;
   size_t from, size; /* of its text in the batch's */
   uint32_t *tokens;  /* memory that stays for the documents of the next batch */
+  bool *marks;       /* as many, and as long */
   size_t count, capacity;
+  struct text_range *ranges; /* of its text */
+  size_t n_ranges, ranges_capacity;
   bool failed;
   struct problem problem; /* where it failed */
 };
@@ -43,7 +46,11 @@ struct batch *batch_new(const struct tokenizer *tokenizer) {
 void batch_free(struct batch *batch) {
   if (batch == NULL) return;
   for (int i = 0; i < batch->n_encoders; i++) encoder_free(batch->encoders[i]);
-  for (int i = 0; batch->documents != NULL && i < BATCH_DOCUMENTS; i++) free(batch->documents[i].tokens);
+  for (int i = 0; batch->documents != NULL && i < BATCH_DOCUMENTS; i++) {
+    free(batch->documents[i].tokens);
+    free(batch->documents[i].marks);
+    free(batch->documents[i].ranges);
+  }
   free(batch->encoders);
   free(batch->text);
   free(batch->documents);
@@ -62,24 +69,42 @@ int batch_count(const struct batch *batch) {
   return batch->count;
 }
 
-void batch_add(struct batch *batch, const char *path, const char *text, size_t size) {
+static bool copy_ranges(struct document_tokens *document, const struct text_range *ranges, size_t count) {
+  document->n_ranges = count;
+  if (count > document->ranges_capacity) {
+    struct text_range *grown = realloc(document->ranges, 2 * count * sizeof *grown);
+    if (grown == NULL) return false;
+    document->ranges = grown;
+    document->ranges_capacity = 2 * count;
+  }
+  if (count > 0) memcpy(document->ranges, ranges, count * sizeof *ranges);
+  return true;
+}
+
+bool batch_add(struct batch *batch, const char *path, const char *text, size_t size, const struct text_range *ranges,
+               size_t count) {
   struct document_tokens *document = &batch->documents[batch->count++];
   document->path = path;
   document->from = batch->size;
   document->size = size;
   if (size > 0) memcpy(batch->text + batch->size, text, size);
   batch->size += size;
+  return copy_ranges(document, ranges, count);
 }
 
-static bool add_tokens(struct document_tokens *document, const uint32_t *tokens, size_t count) {
+static bool add_tokens(struct document_tokens *document, const uint32_t *tokens, const bool *marks, size_t count) {
   if (document->count + count > document->capacity) {
     size_t capacity = 2 * document->capacity + count + 64;
     uint32_t *grown = realloc(document->tokens, capacity * sizeof *grown);
-    if (grown == NULL) return rt_problem(&document->problem, "%s: no memory for its tokens", document->path);
-    document->tokens = grown;
+    if (grown != NULL) document->tokens = grown;
+    bool *wider = realloc(document->marks, capacity * sizeof *wider);
+    if (wider != NULL) document->marks = wider;
+    if (grown == NULL || wider == NULL)
+      return rt_problem(&document->problem, "%s: no memory for its tokens", document->path);
     document->capacity = capacity;
   }
   memcpy(document->tokens + document->count, tokens, count * sizeof *tokens);
+  for (size_t i = 0; i < count; i++) document->marks[document->count + i] = marks != NULL && marks[i];
   document->count += count;
   return true;
 }
@@ -90,8 +115,11 @@ static void encode(struct document_tokens *document, const char *text, struct en
   size_t count = 1;
   document->count = 0;
   bool good = encoding_begin(&encoding, encoder, document->path, text, document->size, &document->problem);
+  if (good && document->n_ranges > 0 && !encoding_mark(&encoding, document->ranges, document->n_ranges))
+    good = rt_problem(&document->problem, "%s: no memory for its tokens", document->path);
   while (good && count > 0)
-    good = encoding_next(&encoding, &tokens, &count, &document->problem) && add_tokens(document, tokens, count);
+    good = encoding_next(&encoding, &tokens, &count, &document->problem) &&
+           add_tokens(document, tokens, encoding_marks(&encoding), count);
   encoding_end(&encoding);
   document->failed = !good;
 }
@@ -111,6 +139,10 @@ bool batch_encode(struct batch *batch, struct problem *problem) {
 const uint32_t *batch_tokens(const struct batch *batch, int i, size_t *count) {
   *count = batch->documents[i].count;
   return batch->documents[i].tokens;
+}
+
+const bool *batch_marks(const struct batch *batch, int i) {
+  return batch->documents[i].marks;
 }
 
 void batch_empty(struct batch *batch) {

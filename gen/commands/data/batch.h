@@ -22,8 +22,10 @@ void batch_free(struct batch *batch);
 /* An encoder of the batch, to be used while batch_encode does not run. */
 struct encoder *batch_encoder(struct batch *batch);
 
-/* Adds a copy of a document of at most BATCH_LONGEST bytes to a batch that is not full; `path`, for messages, stays. */
-void batch_add(struct batch *batch, const char *path, const char *text, size_t size);
+/* Adds a copy of a document of at most BATCH_LONGEST bytes to a batch that is not full; `path`, for messages, stays.
+ * Its tokens of `count` ranges will be marked. False without memory. */
+bool batch_add(struct batch *batch, const char *path, const char *text, size_t size, const struct text_range *ranges,
+               size_t count);
 
 bool batch_is_full(const struct batch *batch);
 
@@ -35,6 +37,9 @@ bool batch_encode(struct batch *batch, struct problem *problem);
 
 /* The tokens of document i, *count of them, until the batch is emptied. After batch_encode. */
 const uint32_t *batch_tokens(const struct batch *batch, int i, size_t *count);
+
+/* Which of them are marked. */
+const bool *batch_marks(const struct batch *batch, int i);
 
 void batch_empty(struct batch *batch);
 

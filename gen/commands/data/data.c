@@ -6,6 +6,7 @@
 
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/cli/inputs.h"
+#include "gen/commands/data/chat.h"
 #include "gen/commands/data/skipped.h"
 #include "gen/commands/data/text.h"
 #include "gen/commands/data/tokenize.h"
@@ -35,6 +36,19 @@ static bool open_source(struct token_source *source, struct problem *problem) {
           rt_token_file_verify(source->path, mapping->bytes, mapping->size, rt_map_forget, problem));
 }
 
+/* Adds tokens of a source, and says which are trained on. */
+static bool add_runs(struct token_writer *out, const struct tokens *tokens, int64_t at, int64_t count,
+                     const int32_t *chunk, struct problem *problem) {
+  bool trained;
+  for (int64_t i = 0, run; i < count; i += run) {
+    run = out->marks ? rt_tokens_run(tokens, at + i, count - i, &trained) : count;
+    if (!rt_token_writer_add(out, (const uint32_t *)chunk + i, (size_t)run, problem) ||
+        (out->marks && trained && !rt_token_writer_train(out, (uint64_t)run, problem)))
+      return false;
+  }
+  return true;
+}
+
 /* forget: called with what was copied, such as rt_map_forget; NULL: nothing is. */
 static bool copy_tokens(struct token_writer *out, const struct tokens *tokens,
                         void (*forget)(const uint8_t *from, size_t size), struct problem *problem) {
@@ -42,7 +56,7 @@ static bool copy_tokens(struct token_writer *out, const struct tokens *tokens,
   for (int64_t at = 0; at < tokens->count; at += CHUNK) {
     int64_t count = tokens->count - at < CHUNK ? tokens->count - at : CHUNK;
     rt_tokens_copy(tokens, at, count, chunk);
-    if (!rt_token_writer_add(out, (const uint32_t *)chunk, (size_t)count, problem)) return false;
+    if (!add_runs(out, tokens, at, count, chunk, problem)) return false;
     if (forget != NULL) forget(tokens->bytes + at * tokens->width, (size_t)(count * tokens->width));
   }
   return true;
@@ -74,7 +88,7 @@ static int convert(struct token_source *sources, int count, const struct tokeniz
   struct skipped skipped = {0};
   const char *path = how->output;
   int width = 1;
-  bool whole = how->selector.kind == TEXT_WHOLE;
+  bool whole = how->selector.kind == TEXT_WHOLE, marks = false;
   for (int i = 0; i < count; i++) {
     const struct token_source *source = &sources[i];
     if (!open_source(&sources[i], &problem)) return fail(&problem);
@@ -82,8 +96,10 @@ static int convert(struct token_source *sources, int count, const struct tokeniz
         !documents_check_whole(source->path, (const char *)source->mapping.bytes, source->mapping.size, &problem))
       return fail(&problem);
     if (source->tokens.width > width) width = source->tokens.width;
+    marks |= source->tokens.marked;
   }
   if (!rt_token_writer_open(&out, path, width, &problem)) return fail(&problem);
+  if (marks) rt_token_writer_mark(&out);
   for (int i = 0; i < count; i++)
     if (whole ? !rt_token_writer_document(&out, &problem) ||
                     !copy_tokens(&out, &sources[i].tokens, rt_map_forget, &problem)
@@ -107,6 +123,7 @@ static int inspect(struct token_source *source) {
   printf("tokens      %" PRId64 " of %d bytes\n", tokens->count, tokens->width);
   if (tokens->vocabulary > 0) printf("vocabulary  %" PRIu64 "\n", tokens->vocabulary);
   if (tokens->documents > 0) printf("documents   %" PRId64 "\n", tokens->documents);
+  if (tokens->marked) printf("trained     %" PRId64 " tokens\n", tokens->trained);
   if (source->format == ACCEL_TOKENS) printf("sum         as the header says\n");
   rt_tokens_copy(tokens, 0, shown, first);
   printf("first      ");
@@ -132,6 +149,7 @@ static int refuse(const struct options *options, const char *message) {
 static struct tokenizing tokenizing_of(const struct options *options) {
   struct text_selector selector = {.kind = TEXT_WHOLE};
   if (options->text_field != NULL) selector = (struct text_selector){.kind = TEXT_FIELD, .name = options->text_field};
+  if (options->chat != NULL) selector = (struct text_selector){.kind = TEXT_MADE, .make = chat_make};
   if (options->text_column != NULL)
     selector = (struct text_selector){.kind = TEXT_COLUMN, .name = options->text_column};
   selector.skips_bad = options->on_bad_record != NULL && strcmp(options->on_bad_record, "skip") == 0;
@@ -142,6 +160,31 @@ static struct tokenizing tokenizing_of(const struct options *options) {
                              .output = options->output,
                              .selector = selector,
                              .as_text = options->format != NULL};
+}
+
+static enum train_on train_on_of(const struct options *options) {
+  if (options->train_on == NULL) return TRAIN_ON_ASSISTANT;
+  return strcmp(options->train_on, "all") == 0    ? TRAIN_ON_ALL
+         : strcmp(options->train_on, "last") == 0 ? TRAIN_ON_LAST
+                                                  : TRAIN_ON_ASSISTANT;
+}
+
+/* The tokens of chats. The folder's tokenizer makes them, unless another one is named. */
+static int make_chats(const struct options *options) {
+  struct problem problem = {0};
+  struct tokenizing tokenizing = tokenizing_of(options);
+  struct arena *arena = options->arena;
+  enum train_on train_on = train_on_of(options);
+  struct chat *chat = chat_new(options->chat, options->chat_template, train_on, &problem);
+  if (chat == NULL) return fail(&problem);
+  if (tokenizing.tokenizer == NULL) tokenizing.tokenizer = arena_printf(arena, "%s/tokenizer.json", options->chat);
+  tokenizing.selector.context = chat;
+  tokenizing.marks = train_on != TRAIN_ON_ALL;
+  tokenizing.how = arena_printf(arena, "%s %s %d", options->chat,
+                                options->chat_template != NULL ? options->chat_template : "", (int)train_on);
+  bool good = tokenize(&tokenizing, &problem);
+  chat_free(chat);
+  return good ? STATUS_OK : fail(&problem);
 }
 
 static int make_tokens(const struct options *options) {
@@ -174,14 +217,21 @@ static struct token_source *sources_of(const struct options *options, int first,
 
 static int write_file_of_tokens(const struct options *options) {
   if (options->output == NULL) return refuse(options, "a file to write is missing: -o FILE");
-  if (options->tokenizer == NULL && options->end != NULL) return refuse(options, "--end belongs to --tokenizer");
+  if (options->tokenizer == NULL && options->chat == NULL && options->end != NULL)
+    return refuse(options, "--end belongs to --tokenizer");
+  if (options->chat == NULL && (options->chat_template != NULL || options->train_on != NULL))
+    return refuse(options, "--chat-template and --train-on belong to --chat");
+  if (options->chat != NULL && (options->text_field != NULL || options->text_column != NULL || options->format != NULL))
+    return refuse(options, "--chat reads messages, without --text-field, --text-column and --format");
   if (options->text_field != NULL && options->text_column != NULL)
     return refuse(options, "--text-field and --text-column both name where texts are: give one of them");
   if ((options->text_field != NULL || options->text_column != NULL) && options->format != NULL)
     return refuse(options, "--format is of files that are read whole, without --text-field and --text-column");
-  if (options->on_bad_record != NULL && options->text_field == NULL && options->text_column == NULL)
-    return refuse(options, "--on-bad-record is of records, by --text-field or --text-column");
+  if (options->on_bad_record != NULL && options->text_field == NULL && options->text_column == NULL &&
+      options->chat == NULL)
+    return refuse(options, "--on-bad-record is of records, by --text-field, --text-column or --chat");
   if (!spares_inputs(options)) return STATUS_CANNOT;
+  if (options->chat != NULL) return make_chats(options);
   if (options->tokenizer != NULL) return make_tokens(options);
   struct token_source *sources = sources_of(options, 0, ACCEL_BYTES);
   const struct tokenizing how = tokenizing_of(options);
@@ -192,7 +242,8 @@ static int write_file_of_tokens(const struct options *options) {
 
 static bool has_options(const struct options *options) {
   return options->output != NULL || options->tokenizer != NULL || options->end != NULL || options->text_field != NULL ||
-         options->text_column != NULL || options->on_bad_record != NULL;
+         options->text_column != NULL || options->on_bad_record != NULL || options->chat != NULL ||
+         options->chat_template != NULL || options->train_on != NULL;
 }
 
 static int print_file(const struct options *options) {

@@ -50,6 +50,8 @@ static bool open_inputs(struct work *work, struct problem *problem) {
   if (work->tokenizer == NULL) return false;
   rt_checksum_add(&key, json, work->json.size);
   if (what->end != NULL) rt_checksum_add(&key, what->end, strlen(what->end) + 1);
+  if (what->how != NULL) rt_checksum_add(&key, what->how, strlen(what->how) + 1);
+  if (what->marks && !tokenizer_measure(work->tokenizer)) return rt_problem(problem, "no memory for the tokenizer");
   rt_checksum_add(&key, &what->selector.kind, sizeof what->selector.kind);
   rt_checksum_add(&key, &what->selector.skips_bad, sizeof what->selector.skips_bad);
   if (what->selector.name != NULL) rt_checksum_add(&key, what->selector.name, strlen(what->selector.name) + 1);
@@ -84,6 +86,8 @@ static bool note(struct work *work, struct problem *problem) {
           work->key, work->file, work->record, work->inside, work->at.at, work->at.inside, work->out.tokens,
           work->out.highest, work->skipped_before, work->out.n_documents);
   for (int64_t i = 0; i < work->out.n_documents; i++) fprintf(out, "%" PRIu64 "\n", work->out.documents[i]);
+  fprintf(out, "%" PRId64 "\n", work->out.n_spans);
+  for (int64_t i = 0; i < 2 * work->out.n_spans; i++) fprintf(out, "%" PRIu64 "\n", work->out.spans[i]);
   bool good = fclose(out) == 0 || rt_problem(problem, "no memory to note the progress");
   good = good && (fdatasync(work->out.writer.file) == 0 || rt_problem(problem, "%s: cannot be synced", work->note)) &&
          rt_write_file(work->note, BY_RENAME, text, size, NULL, problem);
@@ -91,6 +95,17 @@ static bool note(struct work *work, struct problem *problem) {
   work->took = rt_now() - work->noted;
   work->noted += work->took;
   return good;
+}
+
+/* `count` numbers of a note, in memory of the caller's. NULL: they are not there. */
+static uint64_t *read_list(FILE *in, int64_t count) {
+  uint64_t *list = calloc((size_t)count + 1, sizeof *list);
+  for (int64_t i = 0; list != NULL && i < count; i++)
+    if (fscanf(in, "%" SCNu64, &list[i]) != 1) {
+      free(list);
+      return NULL;
+    }
+  return list;
 }
 
 /* Where a run of the same key was. False: there is none, or it is not whole. */
@@ -106,14 +121,20 @@ static bool read_note(struct work *work, size_t *record, size_t *at, size_t *ins
              &work->file, record, &is_inside, at, inside, &tokens, &highest, &skipped, &documents) == 10 &&
       key == work->key && documents >= 0 && documents <= (int64_t)work->all + work->what->count && work->file >= 0 &&
       work->file < work->what->count && *record <= work->texts[work->file].size;
-  uint64_t *list = good ? calloc((size_t)documents + 1, sizeof *list) : NULL;
-  for (int64_t i = 0; list != NULL && i < documents; i++) good = good && fscanf(in, "%" SCNu64, &list[i]) == 1;
+  uint64_t *list = good ? read_list(in, documents) : NULL, *spans = NULL;
+  int64_t n_spans = 0;
+  good = list != NULL && fscanf(in, "%" SCNd64, &n_spans) == 1 && n_spans >= 0 && (uint64_t)n_spans <= tokens;
+  if (good) spans = read_list(in, 2 * n_spans);
   fclose(in);
   work->inside = is_inside != 0;
   work->skipped.count = work->skipped_before = skipped;
   struct token_writer *out = &work->out;
-  if (good && list != NULL) {
+  if (spans != NULL) {
     *out = (struct token_writer){.width = out->width,
+                                 .marks = out->marks,
+                                 .spans = spans,
+                                 .n_spans = n_spans,
+                                 .span_capacity = 2 * n_spans + 1,
                                  .tokens = tokens,
                                  .highest = highest,
                                  .documents = list,
@@ -144,6 +165,8 @@ static bool begin_document(struct work *work, struct problem *problem) {
   const struct documents *documents = &work->documents;
   bool good = encoding_begin(&work->at, batch_encoder(work->batch), documents->path, documents->text, documents->length,
                              problem);
+  if (good && documents->n_ranges > 0 && !encoding_mark(&work->at, documents->ranges, documents->n_ranges))
+    good = rt_problem(problem, "%s: no memory for its tokens", documents->path);
   work->is_bad |= !good;
   work->inside = good;
   return good;
@@ -155,9 +178,11 @@ static bool begin(struct work *work, struct problem *problem) {
   uint32_t vocabulary = tokenizer_vocabulary(work->tokenizer);
   int width = vocabulary <= 1 << 8 ? 1 : vocabulary <= 1 << 16 ? 2 : 4;
   work->out.width = width;
+  work->out.marks = work->what->marks;
   bool resumed = read_note(work, &record, &at, &inside);
   if (resumed && !rt_token_writer_resume(&work->out, work->what->output, problem)) {
     free(work->out.documents);
+    free(work->out.spans);
     resumed = false;
   }
   work->noted = rt_now();
@@ -165,7 +190,9 @@ static bool begin(struct work *work, struct problem *problem) {
     work->file = 0;
     work->inside = false;
     work->skipped.count = 0;
-    return rt_token_writer_open(&work->out, work->what->output, width, problem) && begin_file(work, problem);
+    if (!rt_token_writer_open(&work->out, work->what->output, width, problem)) return false;
+    if (work->what->marks) rt_token_writer_mark(&work->out);
+    return begin_file(work, problem);
   }
   fprintf(stderr, "resumes at byte %zu of %s\n", record + at, work->what->texts[work->file]);
   if (!begin_file(work, problem)) return false;
@@ -196,8 +223,22 @@ static bool is_due(const struct work *work) {
   return rt_now() - work->noted > (pace > note_pace ? pace : note_pace);
 }
 
+/* Adds tokens, and says which are trained on. */
+static bool add_tokens(struct work *work, const uint32_t *tokens, const bool *marks, size_t count,
+                       struct problem *problem) {
+  if (!work->what->marks || marks == NULL) return rt_token_writer_add(&work->out, tokens, count, problem);
+  for (size_t from = 0, to; from < count; from = to) {
+    for (to = from + 1; to < count && marks[to] == marks[from];) to++;
+    if (!rt_token_writer_add(&work->out, tokens + from, to - from, problem) ||
+        (marks[from] && !rt_token_writer_train(&work->out, to - from, problem)))
+      return false;
+  }
+  return true;
+}
+
 static bool add_end(struct work *work, struct problem *problem) {
-  return work->what->end == NULL || rt_token_writer_add(&work->out, &work->end, 1, problem);
+  static const bool marked[] = {true}; /* a text that is to be answered ends in it */
+  return work->what->end == NULL || add_tokens(work, &work->end, marked, 1, problem);
 }
 
 /* What is left of the document at hand. */
@@ -208,7 +249,7 @@ static bool add_document(struct work *work, struct problem *problem) {
     size_t count;
     if (!encoding_next(&work->at, &tokens, &count, problem)) return false;
     if (count == 0) break;
-    if (!rt_token_writer_add(&work->out, tokens, count, problem)) return false;
+    if (!add_tokens(work, tokens, encoding_marks(&work->at), count, problem)) return false;
     if (work->out.tokens % 4096 >= count) continue; /* the clock is asked now and then */
     uint64_t done = work->at.at + work->at.inside;
     progress_tell(&work->bar, before + (done < work->at.size ? done : work->at.size));
@@ -229,8 +270,8 @@ static bool write_batch(struct work *work, struct problem *problem) {
   for (int i = 0; i < batch_count(work->batch); i++) {
     size_t count;
     const uint32_t *tokens = batch_tokens(work->batch, i, &count);
-    if (!rt_token_writer_document(&work->out, problem) || !rt_token_writer_add(&work->out, tokens, count, problem) ||
-        !add_end(work, problem))
+    if (!rt_token_writer_document(&work->out, problem) ||
+        !add_tokens(work, tokens, batch_marks(work->batch, i), count, problem) || !add_end(work, problem))
       return false;
   }
   batch_empty(work->batch);
@@ -242,8 +283,9 @@ static bool write_batch(struct work *work, struct problem *problem) {
 static bool take_document(struct work *work, struct problem *problem) {
   const struct documents *documents = &work->documents;
   if (documents->length <= BATCH_LONGEST) {
-    batch_add(work->batch, documents->path, documents->text, documents->length);
-    return true;
+    return batch_add(work->batch, documents->path, documents->text, documents->length, documents->ranges,
+                     documents->n_ranges) ||
+           rt_problem(problem, "no memory for the texts");
   }
   return write_batch(work, problem) && rt_token_writer_document(&work->out, problem) && begin_document(work, problem) &&
          add_document(work, problem);
@@ -279,6 +321,7 @@ static bool tokenize_texts(struct work *work, struct problem *problem) {
   encoding_end(&work->at);
   documents_end(&work->documents);
   int64_t documents = work->out.n_documents;
+  uint64_t trained = rt_token_writer_trained(&work->out);
   if (work->is_bad) {
     struct problem ignored;
     rt_writer_give_up(&work->out.writer, "", &ignored);
@@ -286,8 +329,12 @@ static bool tokenize_texts(struct work *work, struct problem *problem) {
   }
   if (!good || !rt_token_writer_commit(&work->out, tokenizer_vocabulary(work->tokenizer), problem)) return false;
   unlink(work->note);
-  printf("%s: %" PRIu64 " tokens of %d bytes, %" PRId64 " documents, vocabulary %" PRIu32 "\n", work->what->output,
+  printf("%s: %" PRIu64 " tokens of %d bytes, %" PRId64 " documents, vocabulary %" PRIu32, work->what->output,
          work->out.tokens, work->out.width, documents, tokenizer_vocabulary(work->tokenizer));
+  if (work->what->marks) printf(", %" PRIu64 " tokens to train on", trained);
+  printf("\n");
+  if (work->what->marks && trained == 0)
+    fprintf(stderr, "accel-gen data: warning: no token is to be trained on: no record has a turn of the assistant\n");
   skipped_report(&work->skipped);
   return true;
 }

@@ -1,0 +1,186 @@
+"""accel-gen data --chat against transformers' apply_chat_template: the same tokens, and the same ones are the assistant's, for
+templates in the styles of the families of chat models; records that are refused."""
+
+import json
+import os
+import struct
+import unittest
+
+import numpy as np
+from chats_made import TEMPLATES, TOKENIZERS, expected, random_conversations, rendered, tokenizer_of
+from data_folder import Folder
+from test_tokenizer import corpus
+
+SEED = int(os.environ.get("SEED", "1"))
+WITH_TOOLS = ("llama31", "qwen", "qwen_marked", "json")
+
+
+def read(path):
+    """A token file by docs/data.md: the tokens of each document, and which are trained on; None: the file says nothing of that."""
+    content = path.read_bytes()
+    magic, version, width, count, vocabulary, _, documents, spans, trained = struct.unpack("<8sIIQQQQQQ", content[:64])
+    assert magic == b"ACCELTOK" and (version == 2 or (version == 1 and spans == trained == 0))
+    tokens = np.frombuffer(content[64:64 + count * width], dtype=f"<u{width}").tolist()
+    starts = list(struct.unpack(f"<{documents}Q", content[len(content) - 8 * documents - 16 * spans:len(content) - 16 * spans]))
+    ranges = struct.unpack(f"<{2 * spans}Q", content[len(content) - 16 * spans:])
+    marks = [False] * count
+    for first, end in zip(ranges[::2], ranges[1::2]):
+        marks[first:end] = [True] * (end - first)
+    assert sum(marks) == trained
+    ends = starts[1:] + [count]
+    return [(tokens[a:b], marks[a:b] if version == 2 else None) for a, b in zip(starts, ends)]
+
+
+class Chat(Folder):
+    def lines(self, records, name="chats.jsonl"):
+        (self.folder / name).write_text("".join(json.dumps(record, ensure_ascii=i % 2 == 0) + "\n" for i, record in enumerate(records)))
+        return name
+
+    def model(self, template, family="llama3"):
+        tokenizer = tokenizer_of(family, corpus()[:50_000], template)
+        tokenizer.save_pretrained(self.folder / "model")
+        return tokenizer
+
+    def made(self, *words):
+        self.data("chats.jsonl", "-o", "out.tok", "--chat", "model", *words)
+        return read(self.folder / "out.tok")
+
+    def compare(self, tokenizer, records):
+        self.lines(records)
+        got = self.made()
+        self.assertEqual(len(got), len(records))
+        for record, (tokens, marks) in zip(records, got):
+            wanted, trained = expected(tokenizer, record)
+            self.assertEqual(tokens, wanted, record)
+            self.assertEqual(marks, trained, (record, tokenizer.convert_ids_to_tokens(tokens)))
+
+    def test_templates(self):
+        for number, (name, template) in enumerate(TEMPLATES.items()):
+            family = TOKENIZERS[number % len(TOKENIZERS)]
+            with self.subTest(template=name, tokenizer=family):
+                records = random_conversations(SEED + number, 12)
+                if name in WITH_TOOLS:
+                    records += random_conversations(SEED + number, 12, tools=True)
+                self.compare(self.model(template, family), records)
+
+    def test_tokenizers(self):
+        for family in TOKENIZERS:
+            for name in ("mistral", "llama2", "vicuna"):
+                with self.subTest(template=name, tokenizer=family):
+                    self.compare(self.model(TEMPLATES[name], family), random_conversations(SEED, 12))
+
+
+    def refused(self, record, *words):
+        self.lines([{"messages": [{"role": "user", "content": "a"}]}, record])
+        return self.data("chats.jsonl", "-o", "out.tok", "--chat", "model", *words, status=1)
+
+    def test_train_on(self):
+        tokenizer = self.model(TEMPLATES["chatml"])
+        records = [record for record in random_conversations(SEED, 20) if record["messages"][-1]["role"] == "assistant"]
+        self.lines(records)
+        for record, (tokens, marks) in zip(records, self.made("--train-on", "last"), strict=True):
+            wanted, trained = expected(tokenizer, record)
+            first = len(trained) - trained[::-1].index(True)  # the run of them that ends the last message
+            while trained[first - 1]:
+                first -= 1
+            self.assertEqual((tokens, marks), (wanted, [t and i >= first for i, t in enumerate(trained)]))
+        for record, (tokens, marks) in zip(records, self.made("--train-on", "all"), strict=True):
+            self.assertEqual((tokens, marks), (expected(tokenizer, record)[0], None))
+
+    def test_completions(self):
+        tokenizer = self.model(TEMPLATES["llama3"])
+        self.lines([{"prompt": "What is it?", "completion": " It is 42."}, {"prompt": "no", "completion": ""}])
+        (tokens, marks), (_, none) = self.made("--end", "</s>")
+        parts = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("What is it?", " It is 42.")]
+        self.assertEqual(tokens, parts[0] + parts[1] + [tokenizer.eos_token_id])
+        self.assertEqual(marks, [False] * len(parts[0]) + [True] * (len(parts[1]) + 1))
+        self.assertEqual(sum(none), 1)
+        prompt, completion = [{"role": "user", "content": "Say hi"}], [{"role": "assistant", "content": "hi"}]
+        self.lines([{"prompt": prompt, "completion": completion}])
+        (tokens, marks), = self.made()
+        before = rendered(tokenizer, {}, prompt, prompts=True)
+        length = len(tokenizer(before, add_special_tokens=False)["input_ids"])
+        self.assertEqual(tokens, tokenizer.apply_chat_template(prompt + completion)["input_ids"])
+        self.assertEqual(marks, [i >= length for i in range(len(tokens))])
+
+    def test_named_templates(self):
+        """A list in tokenizer_config.json, as older folders have it, and files."""
+        tokenizer = self.model(None)
+        config = json.loads((self.folder / "model/tokenizer_config.json").read_text())
+        config["chat_template"] = [{"name": "default", "template": "{{ messages[0].content }} plain"},
+                                   {"name": "tool_use", "template": "{{ messages[0].content }} {{ tools | tojson }}"}]
+        (self.folder / "model/tokenizer_config.json").write_text(json.dumps(config))
+        (self.folder / "own.jinja").write_text("{{ bos_token }}{{ enable }}{{ tools is none }}\n")
+        messages, tools = [{"role": "user", "content": "Hi"}], [{"name": "größer <b>"}]
+        self.lines([{"messages": messages, "chat_template_kwargs": {"enable": 3}}, {"messages": messages, "tools": tools}])
+
+        def texts(*words):
+            return [tokenizer.decode(tokens) for tokens, _ in self.made("--train-on", "all", *words)]
+
+        self.assertEqual(texts(), ["Hi plain", 'Hi [{"name": "größer <b>"}]'])
+        self.assertEqual(texts("--chat-template", "default"), ["Hi plain", "Hi plain"])
+        self.assertEqual(texts("--chat-template", "own.jinja"), ["<s>3True", "<s>False"])
+        told = self.data("chats.jsonl", "-o", "out.tok", "--chat", "model", "--chat-template", "other", status=1)
+        self.assertIn("model: no chat template is called 'other'", told)
+
+    def test_dates(self):
+        tokenizer = self.model("{{ strftime_now('%Y') | length }}{{ strftime_now('') }}{{ messages[0].role }}")
+        self.lines([{"messages": [{"role": "user", "content": "a"}]}])
+        self.assertEqual(tokenizer.decode(self.made("--train-on", "all")[0][0]), "4user")
+
+    def test_bad_records(self):
+        self.model(TEMPLATES["llama2"])
+        user, answer = {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}
+        for record, message in (
+            ({"messages": []}, "chats.jsonl:2: 'messages' is empty"),
+            ({"messages": "a"}, "chats.jsonl:2: 'messages' is not a list"),
+            ({"messages": [user, {"content": "a"}]}, "chats.jsonl:2: message 2 of 'messages' has no 'role'"),
+            ({"messages": [{"role": "user"}]}, "chats.jsonl:2: message 1 of 'messages' has no 'content'"),
+            ({"messages": [user, user]}, "chats.jsonl:2: the chat template, line 8, column 82: Roles must alternate"),
+            ({"messages": [user], "tools": "[]"}, "chats.jsonl:2: 'tools' is not a list of objects"),
+            ({"text": "a", "id": 1}, "chats.jsonl:2: the record has neither 'messages' nor 'prompt' and 'completion'\n"
+                                     "    help: its fields are: text, id"),
+            ({"prompt": [user], "completion": []}, "chats.jsonl:2: 'completion' is empty")):
+            self.assertIn(message, self.refused(record))
+        with open(self.folder / "chats.jsonl", "a") as file:
+            file.write('{"messages": [}\n')
+        told = self.data("chats.jsonl", "-o", "out.tok", "--chat", "model", "--on-bad-record", "skip")
+        self.assertIn("warning: 2 records were skipped; the first: chats.jsonl:2: 'completion' is empty", told)
+        self.lines([{"messages": [user, answer]}])
+        with open(self.folder / "chats.jsonl", "a") as file:
+            file.write('{"messages": [}\n')
+        self.assertIn("chats.jsonl:2:15: ", self.data("chats.jsonl", "-o", "out.tok", "--chat", "model", status=1))
+
+    def test_inconsistent_templates(self):
+        """A text of a message that depends on those after it is refused, but not where none is needed."""
+        self.model("{% for m in messages %}{{ m.role }}{% if loop.last %} last{% endif %}: {{ m.content }}{% endfor %}")
+        user, answer = {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}
+        told = self.refused({"messages": [user, answer, user]})
+        self.assertIn("chats.jsonl:2: message 2: the template renders what is before it differently", told)
+        self.data("chats.jsonl", "-o", "out.tok", "--chat", "model", "--train-on", "all")
+        self.model("{% macro say(m) %}{% generation %}{{ m.content }}{% endgeneration %}{% endmacro %}{{ say(messages[0]) }}")
+        self.assertIn("a block 'generation' of the chat template is within a macro", self.refused({"messages": [user]}))
+        self.model("{% generation %}{{ messages[0].content }}")
+        self.assertIn("the chat template, line 1", self.refused({"messages": [user]}))
+        self.model("{% set _ = messages.append(1) %}")
+        self.assertIn("it runs in a sandbox", self.refused({"messages": [user]}))
+
+    def test_long_conversations(self):
+        """Longer than what threads share out."""
+        tokenizer = self.model(TEMPLATES["chatml_marked"], "qwen2")
+        record = {"messages": [m for one in random_conversations(SEED, 40) for m in one["messages"]]}
+        record["messages"][3]["content"] *= 3000
+        self.compare(tokenizer, [record])
+
+    def test_marks_are_kept(self):
+        """By a copy, and through inspect."""
+        self.model(TEMPLATES["chatml_marked"])
+        self.lines(random_conversations(SEED, 9))
+        marks = [mark for _, document in self.made() for mark in document]
+        self.assertIn(f"trained     {sum(marks)} tokens", self.data("inspect", "out.tok"))
+        self.data("out.tok", "out.tok", "-o", "twice.tok", "--format", "tokens")
+        self.assertEqual([mark for _, document in read(self.folder / "twice.tok") for mark in document], 2 * marks)
+
+
+if __name__ == "__main__":
+    unittest.main()
