@@ -190,10 +190,14 @@ static void llmc_taken_for_nanogpt(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(bytes_are_tokens),      cmocka_unit_test(nanogpt),   cmocka_unit_test(llmc),
-      cmocka_unit_test(damaged_llmc),          cmocka_unit_test(wide_llmc), cmocka_unit_test(impossible_counts),
-      cmocka_unit_test(llmc_taken_for_nanogpt),
-      cmocka_unit_test(targets_that_are_trained_on), cmocka_unit_test(damaged_spans)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_are_tokens),
+                                     cmocka_unit_test(nanogpt),
+                                     cmocka_unit_test(llmc),
+                                     cmocka_unit_test(damaged_llmc),
+                                     cmocka_unit_test(wide_llmc),
+                                     cmocka_unit_test(impossible_counts),
+                                     cmocka_unit_test(llmc_taken_for_nanogpt),
+                                     cmocka_unit_test(targets_that_are_trained_on),
+                                     cmocka_unit_test(damaged_spans)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
