@@ -155,14 +155,17 @@ static struct value send_states(const struct call *call) {
 
 /* ---- The feed and the report ---- */
 
-/* The buffer of a micro-batch: what the host writes to it is on the device once it is sent and taken. */
+/* The buffer of a micro-batch: what the host writes to it is on the device, in its slot, once it is sent and taken. */
 static struct value begin_feed(const struct call *call) {
   struct interp *interp = call->interp;
+  const struct value slot = call->count > 0 ? call->arguments[0] : value_integer(0, 0);
   struct value at = interp_address(interp, interp->arena_object);
   set_feed(interp, FEED_PENDING);
   at.base = planned(interp, "feed_offset");
   at.slot_size = planned(interp, "feed_bytes");
-  if (at.base < 0 || at.slot_size < 0) return value_unknown_pointer(ORIGIN_CONFIG);
+  if (at.base < 0 || at.slot_size < 0 || slot.kind != VALUE_INTEGER || slot.low != slot.high || slot.low < 0)
+    return value_unknown_pointer(ORIGIN_CONFIG);
+  at.base = bounded_add(at.base, bounded_multiply(slot.low, at.slot_size));
   at.origin = ORIGIN_STAGED;
   return at;
 }
@@ -307,12 +310,25 @@ static const struct {
   const char *name;
   struct value (*run)(const struct call *call);
 } models[] = {
-    {"accel_gpu_open", open_device},    {"accel_gpu_arena", give_device_arena}, {"accel_gpu_stream", give_stream},
-    {"accel_gpu_zero", zero_bytes},     {"accel_gpu_copy", copy_on_device},     {"accel_gpu_read", read_device},
-    {"accel_gpu_write", write_device},  {"accel_gpu_send_states", send_states}, {"accel_gpu_feed_begin", begin_feed},
-    {"accel_gpu_feed_send", send_feed}, {"accel_gpu_feed_take", take_feed},     {"accel_gpu_report", give_report},
-    {"accel_gpu_capture", record_work}, {"accel_gpu_launch", launch_work},      {"accel_gpu_multiply", multiply},
-    {"accel_gpu_attend", attend},       {"accel_gpu_attend_backward", attend},  {"accel_gpu_convolve", convolve},
+    {"accel_gpu_open", open_device},
+    {"accel_gpu_arena", give_device_arena},
+    {"accel_gpu_stream", give_stream},
+    {"accel_gpu_zero", zero_bytes},
+    {"accel_gpu_copy", copy_on_device},
+    {"accel_gpu_read", read_device},
+    {"accel_gpu_write", write_device},
+    {"accel_gpu_send_states", send_states},
+    {"accel_gpu_feed_begin", begin_feed},
+    {"accel_gpu_feed_send", send_feed},
+    {"accel_gpu_feed_take", take_feed},
+    {"accel_gpu_report", give_report},
+    {"accel_gpu_feed_begin_for", begin_feed},
+    {"accel_gpu_capture", record_work},
+    {"accel_gpu_launch", launch_work},
+    {"accel_gpu_multiply", multiply},
+    {"accel_gpu_attend", attend},
+    {"accel_gpu_attend_backward", attend},
+    {"accel_gpu_convolve", convolve},
 };
 
 bool interp_device_external(const struct call *call, struct value *result) {

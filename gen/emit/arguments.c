@@ -33,6 +33,14 @@ struct jinja_value add_part(struct arena *arena, struct jinja_value argument, co
   return part;
 }
 
+struct jinja_value put_part_before(struct arena *arena, struct jinja_value argument, const char *member) {
+  struct jinja_value parts = jinja_get(argument, "parts");
+  jinja_set(arena, argument, "parts", jinja_list(arena));
+  struct jinja_value part = add_part(arena, argument, member);
+  for (int i = 0; i < jinja_count(parts); i++) jinja_push(arena, jinja_get(argument, "parts"), jinja_at(parts, i));
+  return part;
+}
+
 void set_index(struct arena *arena, struct jinja_value part, struct jinja_value index) {
   set_bool(arena, part, "indexed", true);
   jinja_set(arena, part, "index", index);

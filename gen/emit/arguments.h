@@ -16,6 +16,9 @@ struct jinja_value argument_value(struct arena *arena, const char *holder, bool 
 
 /* The member added to an argument, and its index. */
 struct jinja_value add_part(struct arena *arena, struct jinja_value argument, const char *member);
+
+/* The same before all that it has: of the record in which these are. */
+struct jinja_value put_part_before(struct arena *arena, struct jinja_value argument, const char *member);
 void set_index(struct arena *arena, struct jinja_value part, struct jinja_value index);
 
 /* A member of what a function saves, of its scratch, or of what is in memory of gradients. Sets *part to it. */

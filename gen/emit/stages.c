@@ -4,6 +4,7 @@
 #include "gen/emit/arguments.h"
 #include "gen/emit/functions.h"
 #include "gen/ir/op.h"
+#include "gen/program/target.h"
 
 static bool stage_draws(const struct function *function, int stage) {
   for (int i = 0; i < function->n_steps; i++) {
@@ -145,10 +146,11 @@ struct jinja_value stage_value(const struct program *program, const struct funct
   return value;
 }
 
-/* Whether one of the arguments is a member of the arena. */
+/* Whether one of the arguments is a member of the arena, or of a record there. */
 static bool has_argument(struct jinja_value arguments, const char *member) {
   for (int i = 0; i < jinja_count(arguments); i++) {
-    struct jinja_value part = jinja_at(jinja_get(jinja_at(arguments, i), "parts"), 0);
+    struct jinja_value parts = jinja_get(jinja_at(arguments, i), "parts");
+    struct jinja_value part = jinja_at(parts, jinja_count(parts) - 1);
     if (strcmp(jinja_text(jinja_get(part, "member")), member) == 0) return true;
   }
   return false;
@@ -165,13 +167,14 @@ static struct jinja_value stage_call(const struct program *program, const struct
   /* Samples are in the slots of a rank's first stage, saved values in those of the stage at hand. */
   const bool chunked = pipeline->stages > pipeline->ranks && function != program->entry.second;
   for (int i = 0; i < jinja_count(all) && program->kind == PROGRAM_TRAIN; i++) {
-    struct jinja_value part = jinja_at(jinja_get(jinja_at(all, i), "parts"), 0);
+    struct jinja_value argument = jinja_at(all, i), part = jinja_at(jinja_get(argument, "parts"), 0);
     const char *member = jinja_text(jinja_get(part, "member"));
     bool saved = strcmp(member, "saved") == 0, sample = false;
     for (int k = 0; k < inputs->count; k++) sample |= strcmp(member, inputs->items[k]->name) == 0;
     if (!saved && !sample) continue;
     struct jinja_value index = index_value(arena, 0, 1, 0);
     if (sample && chunked) set_text(arena, index, "variable", "samples");
+    if (sample && program->target->memory.separate) part = put_part_before(arena, argument, "feed");
     set_index(arena, part, index);
   }
   set_text(arena, value, "name", stage_name(arena, function, stage));

@@ -32,6 +32,7 @@ static const char own_stage[] = "a rank has some of the parameters";
 static const char own_experts[] = "it looks at all parameters together, and ranks have experts of their own";
 static const char untried[] = "no program with both has been measured against one rank";
 static const char untried_on_gpus[] = "no program for GPUs with both has been measured against one rank";
+static const char all_stages[] = "its update on a GPU goes through the tensors of all stages";
 static const char added_up[] = "gradients add up over micro-batches";
 static const char whole_sums[] = "its tree of sums is of whole gradients";
 static const char by_index[] = "chance is drawn by an element's index among all weights";
@@ -43,7 +44,6 @@ static const struct mesh_refusal {
 } refusals[] = {
     {TENSORS | SEQUENCES | LAYERS | EXPERTS,
      {"devices.kind", "hip", "programs for AMD's GPUs have no such ranks so far", "devices.kind: cpu"}},
-    {LAYERS, {"devices.kind", "cuda", "programs for GPUs divide no layers so far", "devices.kind: cpu"}},
     {LAYERS,
      {"accumulation.num_steps", "1", "with one micro-batch a step, ranks would wait for each other",
       "accumulation.num_steps: 4 or more"}},
@@ -57,6 +57,15 @@ static const struct mesh_refusal {
     {TENSORS, {"optimizer.name", "lamb", own_part, "optimizer.name: adamw"}},
     {TENSORS, {"optimizer.name", "adafactor", own_part, "optimizer.name: adamw"}},
     {TENSORS, {"optimizer.name", "muon", own_part, "optimizer.name: adamw"}},
+    {LAYERS | ON_GPUS, {"optimizer.name", "lamb", all_stages, "optimizer.name: adamw"}},
+    {LAYERS | ON_GPUS, {"optimizer.name", "adafactor", all_stages, "optimizer.name: adamw"}},
+    {LAYERS | ON_GPUS, {"optimizer.name", "muon", all_stages, "optimizer.name: adamw"}},
+    {LAYERS | ON_GPUS, {"optimizer.state_dtype", "8bit", all_stages, "optimizer.state_dtype: bf16"}},
+    {LAYERS | ON_GPUS, {"optimizer.norm_type", "inf", untried_on_gpus, "optimizer.norm_type: 2"}},
+    {LAYERS | ON_GPUS, {"optimizer.state_dtype", "bf16_stochastic", untried_on_gpus, "optimizer.state_dtype: bf16"}},
+    {LAYERS | ON_GPUS,
+     {"parallelism.offload.optimizer", "cpu", untried_on_gpus, "parallelism.offload.optimizer: none"}},
+    {LAYERS | ON_GPUS, {"parallelism.offload.param", "cpu", untried_on_gpus, "parallelism.offload.param: none"}},
     {EXPERTS | ON_GPUS, {"optimizer.name", "lamb", untried_on_gpus, "optimizer.name: adamw"}},
     {EXPERTS | ON_GPUS, {"optimizer.name", "adafactor", untried_on_gpus, "optimizer.name: adamw"}},
     {EXPERTS | ON_GPUS, {"optimizer.name", "muon", untried_on_gpus, "optimizer.name: adamw"}},

@@ -13,7 +13,8 @@ static void open_ring(struct ring *ring, size_t bytes, int ahead, char *staging)
   if (bytes == 0) return;
   RT_CUDA(cudaHostAlloc((void **)&ring->host, ring->stride * (size_t)ahead, cudaHostAllocDefault));
   ring->copied = calloc(2 * (size_t)ahead, sizeof *ring->copied);
-  if (ring->copied == NULL) {
+  ring->targets = calloc((size_t)ahead, sizeof *ring->targets);
+  if (ring->copied == NULL || ring->targets == NULL) {
     struct problem problem;
     rt_problem(&problem, "no memory for %d events", 2 * ahead);
     rt_fail(&problem, 1);
@@ -26,6 +27,7 @@ static void close_ring(struct ring *ring, int ahead) {
   if (ring->host == NULL) return;
   for (int i = 0; i < 2 * ahead; i++) RT_CUDA(cudaEventDestroy(ring->copied[i]));
   free(ring->copied);
+  free(ring->targets);
   RT_CUDA(cudaFreeHost(ring->host));
   *ring = (struct ring){0};
 }
@@ -42,12 +44,17 @@ void rt_cuda_rings_close(struct cuda_device *device) {
 
 /* ---- Host to device ---- */
 
-void *accel_gpu_feed_begin(void) {
+void *accel_gpu_feed_begin_for(size_t target) {
   const struct cuda_device *device = rt_cuda_device();
   const struct ring *feed = &device->feed;
   int64_t slot = feed->sent % device->plan.ahead;
+  feed->targets[slot] = target;
   if (feed->sent >= device->plan.ahead) RT_CUDA(cudaEventSynchronize(feed->copied[slot]));
   return feed->host + (size_t)slot * feed->stride;
+}
+
+void *accel_gpu_feed_begin(void) {
+  return accel_gpu_feed_begin_for(0);
 }
 
 void accel_gpu_feed_send(void) {
@@ -68,8 +75,8 @@ void accel_gpu_feed_take(void) {
   accel_stream stream = device->streams[ACCEL_COMPUTE];
   int64_t slot = feed->done % device->plan.ahead;
   RT_CUDA(cudaStreamWaitEvent(stream, feed->copied[slot], 0));
-  accel_gpu_copy(stream, device->arena + device->plan.feed_offset, feed->device + (size_t)slot * feed->stride,
-                 device->plan.feed_bytes);
+  accel_gpu_copy(stream, device->arena + device->plan.feed_offset + feed->targets[slot] * device->plan.feed_bytes,
+                 feed->device + (size_t)slot * feed->stride, device->plan.feed_bytes);
   RT_CUDA(cudaEventRecord(feed->taken[slot], stream));
   feed->done++;
 }

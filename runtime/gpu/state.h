@@ -13,6 +13,7 @@ struct ring {
   char *device;  /* as many on the device; NULL: none */
   size_t stride; /* from one to the next */
   cudaEvent_t *copied, *taken;
+  size_t *targets;    /* the slots of the arena to which they go */
   int64_t sent, done; /* pieces so far */
 };
 

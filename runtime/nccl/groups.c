@@ -103,6 +103,7 @@ static void divide(const struct accel_program *program) {
 
 static void close_collectives(void) {
   rt_nccl_watch_end();
+  rt_nccl_close_stages();
   for (int i = 0; i < ACCEL_AXES; i++) {
     if (groups[i].comm == NULL) continue;
     forget_arena(&groups[i]);
@@ -116,7 +117,7 @@ static void close_collectives(void) {
 }
 
 void accel_gpu_open_collectives(const struct accel_program *program) {
-  static ncclComm_t watched[ACCEL_AXES + 1];
+  static ncclComm_t watched[ACCEL_AXES + 1 + MOST_CHANNELS];
   int count = 0;
   rt_cuda_close_collectives = close_collectives;
   rt_nccl_open_order(2 * (size_t)program->sharding.n_rows); /* two of each row at most: along two axes */
@@ -126,5 +127,6 @@ void accel_gpu_open_collectives(const struct accel_program *program) {
   watched[count++] = all_ranks;
   for (int i = 0; i < ACCEL_AXES; i++)
     if (groups[i].comm != NULL) watched[count++] = groups[i].comm;
+  if (groups[ACCEL_PP].comm != NULL) count += rt_nccl_open_stages(groups[ACCEL_PP].comm, watched + count);
   rt_nccl_watch(watched, count);
 }

@@ -27,6 +27,12 @@ accel_stream rt_nccl_begin(void);
  * its own calls as if this had not been called. */
 void rt_nccl_wait(void);
 
+/* The channels between ranks along `comm`, each of which has stages of a pipeline: their communicators go to watched[],
+ * of which the number is returned, MOST_CHANNELS or less. And their end, where there are any. */
+enum { MOST_CHANNELS = 4 };
+int rt_nccl_open_stages(ncclComm_t comm, ncclComm_t *watched);
+void rt_nccl_close_stages(void);
+
 /* A thread that asks the communicators whether an error has come, ten times a second, and ends all ranks over one:
  * first the communicators, so that nothing on the device waits for ranks that will not come. */
 void rt_nccl_watch(const ncclComm_t *comms, int count);

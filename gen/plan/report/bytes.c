@@ -85,14 +85,20 @@ static int64_t micro_batches_held(const struct program *program) {
   return program->ranks.pipeline.stages > 0 ? program->ranks.pipeline.max_slots : 1;
 }
 
+/* Of an array of each of them: where the host sends a micro-batch as one record, records are one after the other. */
+static int64_t held_bytes(const struct program *program, int64_t bytes) {
+  const int64_t held = micro_batches_held(program);
+  return mirrored(program) ? held * arena_aligned(bytes) : arena_aligned(held * bytes);
+}
+
 /* Its inputs and its outputs. */
 static int64_t sample_bytes(const struct program *program) {
   const struct region *entry = program->graph->entry;
   const struct value_list results = step_results(program);
   int64_t bytes = 0;
   for (int i = 0; i < entry->inputs.count; i++)
-    bytes += arena_aligned(micro_batches_held(program) * shape_count(entry->inputs.items[i]->shape) *
-                           dtype_size(entry->inputs.items[i]->dtype));
+    bytes +=
+        held_bytes(program, shape_count(entry->inputs.items[i]->shape) * dtype_size(entry->inputs.items[i]->dtype));
   for (int i = 0; i < results.count; i++) bytes += shape_bytes(results.items[i]->shape, DTYPE_FLOAT32);
   if (program->step_end.takes_seed) bytes += array_bytes(1, DTYPE_FLOAT32);
   for (int i = 0; i < program->ranks.pipeline.crossings.count; i++) {
@@ -131,8 +137,10 @@ static int64_t newest_bytes(const struct region *entry) {
 static int64_t report_bytes(const struct program *program) {
   if (!mirrored(program)) return 0;
   int64_t bytes = trains(program) ? program->target->memory.progress_bytes : 0;
+  /* Of stages of a pipeline, also which of those held is at hand. */
+  const int64_t numbers = trains(program) && program->ranks.pipeline.stages > 0 ? micro_batches_held(program) + 1 : 1;
   if (program->kind == PROGRAM_GENERATE) bytes += newest_bytes(program->graph->entry);
-  if (draws(program)) bytes += arena_aligned((int64_t)sizeof(uint64_t));
+  if (draws(program)) bytes += numbers * arena_aligned((int64_t)sizeof(uint64_t));
   if (program->step_end.uneven_inputs) bytes += array_bytes(1, DTYPE_FLOAT32);
   return bytes;
 }

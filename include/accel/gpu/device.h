@@ -84,10 +84,15 @@ void accel_gpu_write(void *device, const void *host, size_t bytes);
  * when so many are under way. */
 void *accel_gpu_feed_begin(void);
 
+/* The same for slot `slot` of those that are one after the other from feed_offset on, plan->feed_bytes each: of a stage
+ * of a pipeline, which has several micro-batches at a time. */
+void *accel_gpu_feed_begin_for(size_t slot);
+
 /* Sends what was put there, on the feed's stream. */
 void accel_gpu_feed_send(void);
 
-/* Makes the compute stream wait for the oldest feed that was sent and moves it to the arena's feed_offset. */
+/* Makes the compute stream wait for the oldest feed that was sent and moves it to its slot: at the arena's feed_offset
+ * where it was begun for none. */
 void accel_gpu_feed_take(void);
 
 /* ---- What a step reports, device to host ---- */

@@ -34,25 +34,37 @@ static double now(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+static double end_of_wait(void) {
+  return now() + (double)setting("STANDIN_TIMEOUT", 120);
+}
+
+/* A look-th look at what rank r has not done yet. */
+static void wait_a_little(struct ncclComm *comm, int look, double give_up, int r, const char *what) {
+  if (atomic_load(&comm->shared->gone)) fault("%s: another rank has given up", what);
+  if (now() > give_up) {
+    /* Said before any other rank can see it, end, and so end this one. */
+    complain("%s, number %llu: rank %d of %d did not come", what, (unsigned long long)comm->number, r, comm->ranks);
+    atomic_store(&comm->shared->gone, 1);
+    _exit(STANDIN_STATUS);
+  }
+  if (look < 100) /* then the others, which may be more than the processors, have the machine */
+    sched_yield();
+  else
+    nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
 void nccl_meet(struct ncclComm *comm, const char *what) {
-  double give_up = now() + (double)setting("STANDIN_TIMEOUT", 120);
+  const double give_up = end_of_wait();
   int wanted = ++comm->barriers;
   atomic_store(&comm->shared->arrived[comm->rank], wanted);
   int looks = 0;
   for (int r = 0; r < comm->ranks; r++)
-    while (atomic_load(&comm->shared->arrived[r]) < wanted) {
-      if (atomic_load(&comm->shared->gone)) fault("%s: another rank has given up", what);
-      if (now() > give_up) {
-        /* Said before any other rank can see it, end, and so end this one. */
-        complain("%s, number %llu: rank %d of %d did not come", what, (unsigned long long)comm->number, r, comm->ranks);
-        atomic_store(&comm->shared->gone, 1);
-        _exit(STANDIN_STATUS);
-      }
-      if (++looks < 100) /* then the others, which may be more than the processors, have the machine */
-        sched_yield();
-      else
-        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
-    }
+    while (atomic_load(&comm->shared->arrived[r]) < wanted) wait_a_little(comm, ++looks, give_up, r, what);
+}
+
+void nccl_await(struct ncclComm *comm, const atomic_ullong *counter, unsigned long long wanted, const char *what) {
+  const double give_up = end_of_wait();
+  for (int looks = 0; atomic_load(counter) < wanted;) wait_a_little(comm, ++looks, give_up, 1 - comm->rank, what);
 }
 
 static struct shared *open_shared(const char *name) {

@@ -1,5 +1,7 @@
-/* Messages between two ranks, which NCCL takes in groups: all ranks of the communicator send as many, each a number
- * that its receiver asks for. */
+/* Messages between two ranks. In a group, all ranks of the communicator send as many, each a number that its receiver
+ * asks for. Outside of one, a communicator of two ranks takes messages from one of them to the other, in their order:
+ * NCCL lets two messages that meet in one communicator wait for each other. The sender continues, as its stream is of
+ * these messages alone; so that streams wait for what they need is for the order of work to find. */
 #include "tests/cuda/standin/nccl.h"
 
 #include <stdio.h>
@@ -70,10 +72,80 @@ static void run_group(const void *arguments) {
       fault("rank %d asks for what rank %d does not send", all.comm->rank, all.items[i].peer);
 }
 
+/* ---- Outside of groups ---- */
+
+struct mail {
+  struct ncclComm *comm;
+  void *at;
+  size_t bytes;
+};
+
+/* A piece of the ring that begins at `from`: no longer than up to its end. */
+static size_t piece(unsigned long long from, size_t bytes) {
+  const size_t left = MAIL - (size_t)(from % MAIL), most = left < CHUNK ? left : CHUNK;
+  return bytes < most ? bytes : most;
+}
+
+static void post_bytes(struct ncclComm *comm, const void *bytes, size_t count) {
+  struct shared *shared = comm->shared;
+  for (size_t at = 0; at < count;) {
+    const unsigned long long to = atomic_load(&shared->posted);
+    const size_t n = piece(to, count - at);
+    if (to + n > MAIL) nccl_await(comm, &shared->taken, to + n - MAIL, "ncclSend");
+    memcpy(shared->mail + to % MAIL, (const char *)bytes + at, n);
+    atomic_store(&shared->posted, to + n);
+    at += n;
+  }
+}
+
+static void take_bytes(struct ncclComm *comm, void *bytes, size_t count) {
+  struct shared *shared = comm->shared;
+  for (size_t at = 0; at < count;) {
+    const unsigned long long from = atomic_load(&shared->taken);
+    const size_t n = piece(from, count - at);
+    nccl_await(comm, &shared->posted, from + n, "ncclRecv");
+    memcpy((char *)bytes + at, shared->mail + from % MAIL, n);
+    atomic_store(&shared->taken, from + n);
+    at += n;
+  }
+}
+
+static void run_post(const void *arguments) {
+  const struct mail *mail = arguments;
+  const uint64_t bytes = mail->bytes;
+  touch(mail->at, mail->bytes, false);
+  post_bytes(mail->comm, &bytes, sizeof bytes);
+  post_bytes(mail->comm, mail->at, mail->bytes);
+}
+
+static void run_take(const void *arguments) {
+  const struct mail *mail = arguments;
+  uint64_t bytes;
+  touch(mail->at, mail->bytes, true);
+  take_bytes(mail->comm, &bytes, sizeof bytes);
+  if (bytes != mail->bytes)
+    fault("the other rank sends %llu bytes, and rank %d asks for %zu", (unsigned long long)bytes, mail->comm->rank,
+          mail->bytes);
+  take_bytes(mail->comm, mail->at, mail->bytes);
+}
+
+static ncclResult_t mail(const char *what, bool sends, struct mail mail, int peer, cudaStream_t stream) {
+  const int way = sends ? 1 : -1;
+  if (mail.comm->ranks != 2 || peer != 1 - mail.comm->rank) fault("%s to rank %d outside of a group", what, peer);
+  if (mail.comm->sends == -way) fault("%s outside of a group: the other rank may be at the same", what);
+  mail.comm->sends = way;
+  memory_require(mail.at, mail.bytes, DEVICE, what);
+  if (call(what)) return ncclUnhandledCudaError;
+  submit(stream, what, sends ? run_post : run_take, &mail, sizeof mail);
+  return ncclSuccess;
+}
+
+/* ---- In groups and outside ---- */
+
 static ncclResult_t add(const char *what, bool sends, void *at, size_t bytes, int peer, ncclComm_t comm,
                         cudaStream_t stream) {
   struct ncclComm *own = object_of(comm, COMM, what);
-  if (!is_open) fault("%s outside of a group", what);
+  if (!is_open) return mail(what, sends, (struct mail){own, at, bytes}, peer, stream);
   if (group.count > 0 && (group.comm != own || group_stream != stream)) fault("%s: a group of several streams", what);
   if (peer < 0 || peer >= own->ranks || group.count == 2 * RANKS) fault("%s: no rank %d", what, peer);
   memory_require(at, bytes, DEVICE, what);

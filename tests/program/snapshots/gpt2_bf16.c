@@ -1099,6 +1099,12 @@ static void cross_entropy_backward_bf16_1(accel_bf16 dlogits[static 12 * 256], c
   }
 }
 
+/* Copies weights as bfloat16, which is how most of the model reads them. */
+static void narrow_weights(accel_bf16 *restrict copies, const float *restrict weights, size_t count) {
+#pragma omp parallel for simd
+  for (size_t i = 0; i < count; i++) copies[i] = accel_narrow(weights[i]);
+}
+
 /* ---- The model, function by function ---- */
 
 /* attend, gpt2.c:49. */
@@ -1315,13 +1321,6 @@ static void backward(uint64_t stream) {
                  arena->targets, arena->tokens, stream);
 }
 
-/* Copies weights as bfloat16, which is how most of the model reads them. */
-static void narrow_weights(const float *restrict weights) {
-  accel_bf16 *restrict copies = arena->all_weights_bf16;
-#pragma omp parallel for simd
-  for (size_t i = 0; i < 3968; i++) copies[i] = accel_narrow(weights[i]);
-}
-
 /* The same rate for all steps. */
 static double learning_rate(void) {
   return 0.001;
@@ -1530,7 +1529,7 @@ static __attribute__((noinline)) int train(struct accel_run *run) {
   arena = accel_arena(run);
   open_primitives();
   accel_fill_weights(run, &arena->weights);
-  narrow_weights(arena->all_weights);
+  narrow_weights(arena->all_weights_bf16, arena->all_weights, 3968);
   int64_t at = accel_first_step(run);
   while (at < accel_steps(run)) {
     const int64_t until = accel_next_event(run, at);

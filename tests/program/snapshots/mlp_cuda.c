@@ -10,6 +10,7 @@
  * Build: accel-gen build. */
 #include <accel/gpu/device.h>
 #include <accel/gpu/gemm.h>
+#include <accel/gpu/report.h>
 #include <accel/trainer.h>
 #include <assert.h>
 #include <stdalign.h>
@@ -92,28 +93,6 @@ struct feed {
   alignas(64) float features[3 * 5];
   alignas(64) int32_t labels[3];
 };
-
-/* What the device reports of a step. */
-struct step_report {
-  int64_t at; /* the step, from 0 */
-  double loss, lr, grad_norm;
-  int64_t skipped; /* steps so far that ended without an update */
-  int32_t taken;   /* whether this one had its update */
-};
-
-/* What the device itself keeps of the steps. */
-struct progress {
-  int64_t at;           /* steps that are done */
-  int64_t taken;        /* of them, what optimizer and schedule count; for the update at hand */
-  int64_t micro;        /* micro-batches of the step at hand that are done */
-  double loss, counted; /* sums over them */
-  double lr;            /* of the update at hand */
-  float factor;         /* that its gradients are multiplied with */
-  int32_t apply_update; /* whether there is an update */
-  int32_t stopped;      /* a step was not finite, and the run ends: no update follows */
-  struct step_report report;
-};
-static_assert(sizeof(struct progress) <= 256, "as planned");
 
 /* The arrays that an update goes through, all on the device. */
 struct arrays {
@@ -343,24 +322,24 @@ static void open_steps(int64_t at) {
   last_graph = accel_gpu_capture("last_micro_step", last_micro_step);
 }
 
-/* Reads the report that was sent `age` steps before the newest one, and ends the run where it is not finite. */
+/* Reads the report that was sent `age` steps before the newest one. */
 static void look(struct accel_run *run, int age) {
-  const struct step_report *newest = accel_gpu_report(age);
-  if (newest == NULL) return;
-  report.loss = newest->loss;
-  report.lr = newest->lr;
-  report.grad_norm = newest->grad_norm;
-  accel_require_finite_loss(run, newest->at, newest->loss);
-  accel_require_finite_norm(run, newest->at, newest->grad_norm);
+  accel_gpu_look(run, &report, age, ACCEL_STOPS);
+}
+
+/* Sends a batch on its way. */
+static const struct feed *load_batch(struct accel_run *run, enum accel_split split, int64_t position) {
+  struct feed *feed = accel_gpu_feed_begin();
+  accel_load_classes(run, split, position, 3, feed->features, feed->labels);
+
+  accel_gpu_feed_send();
+  accel_gpu_feed_take();
+  return feed;
 }
 
 /* Sends a micro-batch on its way and has it worked on. */
 static void send_batch(struct accel_run *run, int64_t position, const struct accel_graph *graph) {
-  struct feed *feed = accel_gpu_feed_begin();
-  accel_load_classes(run, ACCEL_TRAIN, position, 3, feed->features, feed->labels);
-
-  accel_gpu_feed_send();
-  accel_gpu_feed_take();
+  load_batch(run, ACCEL_TRAIN, position);
   accel_gpu_launch(graph);
 }
 

@@ -1,33 +1,12 @@
 /* mlp_table: the kernels of a training program, written by accel-gen 0.2.0. The host's half is the file of the same
  * name that ends with .c; functions that are extern "C" are called from there and put work into the compute stream. */
 #include <accel/gpu/kernels.h>
+#include <accel/gpu/step.h>
 #include <assert.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-/* What the device reports of a step. */
-struct step_report {
-  int64_t at; /* the step, from 0 */
-  double loss, lr, grad_norm;
-  int64_t skipped; /* steps so far that ended without an update */
-  int32_t taken;   /* whether this one had its update */
-};
-
-/* What the device itself keeps of the steps. */
-struct progress {
-  int64_t at;           /* steps that are done */
-  int64_t taken;        /* of them, what optimizer and schedule count; for the update at hand */
-  int64_t micro;        /* micro-batches of the step at hand that are done */
-  double loss, counted; /* sums over them */
-  double lr;            /* of the update at hand */
-  float factor;         /* that its gradients are multiplied with */
-  int32_t apply_update; /* whether there is an update */
-  int32_t stopped;      /* a step was not finite, and the run ends: no update follows */
-  struct step_report report;
-};
-static_assert(sizeof(struct progress) <= 256, "as planned");
 
 /* The arrays that an update goes through, all on the device. */
 struct arrays {

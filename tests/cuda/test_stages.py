@@ -1,0 +1,107 @@
+"""Ranks that divide the layers (parallelism.pp) in programs for GPUs, over the stand-ins: compared with one process of the same job over
+them and with the program for the processor. A quarter of the tests a day, as their programs take minutes to compile; --all runs all."""
+
+import shutil
+import sys
+import unittest
+
+import numpy as np
+import test_axes
+from host import Trainer, objects
+from test_axes import EXPERTS, Axes
+
+from ranks import job_of  # tests/parallel; isort: skip
+from rotation import is_todays, rotating  # tests/program; isort: skip
+
+CONFIG = {"n_layer": 4, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
+STILL = {**CONFIG, "dropout": 0.0}
+LLAMA = {"num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "intermediate_size": 48, "head_dim": 8,
+         "vocab_size": 256}
+T5 = {"num_layers": 4, "num_decoder_layers": 3, "num_heads": 2, "d_model": 16, "d_kv": 8, "d_ff": 32, "vocab_size": 256, "gated": True}
+STEPS = {"num_steps": 4, "sync_with_dataloader": False}
+EVALUATED = {"eval_interval": 2, "eval_iters": "all"}
+CHUNKS = {"pp_schedule": "interleaved", "megatron": {"num_layers_per_virtual_pipeline_stage": 1}}
+ZERO_BUBBLE = {"pp_schedule": "zero_bubble"}
+
+
+class Stages(Axes):
+    def stages(self, ranks, parallelism, **groups):
+        """Every access of host and kernels is seen where nothing else is said, and whether it waits for the one before."""
+        groups = {"config": CONFIG, "accumulation": STEPS, "training": EVALUATED, "steps": 4, "watched": True, **groups}
+        return self.beside(ranks, {"pp": 2, **parallelism}, **groups)
+
+    def test_two(self):
+        """20 steps; a run goes on from its checkpoint, and a processor does."""
+        trainer = self.stages(2, {}, steps=20, watched=False, checkpoint={"every": 10}, training={"eval_interval": 10, "eval_iters": "all"})
+        wanted = trainer.weights()
+        self.go_on(trainer)
+        one = Trainer(job_of(1, 2, 20, config=CONFIG, accumulation=STEPS, checkpoint={"every": 10}, training={"eval_interval": 10, "eval_iters": "all"}))
+        for name in ("corpus.txt", "run"):
+            (shutil.copytree if name == "run" else shutil.copy)(trainer.folder / name, one.folder / name)
+        one.build()
+        one.run("--resume", "run/checkpoints/checkpoint_0")
+        for name, value in one.weights().items():
+            if not name.endswith("key.bias"):
+                np.testing.assert_allclose(value, wanted[name], rtol=1e-3, atol=1e-5, err_msg=name)
+
+    def test_schedules(self):
+        for number, schedule in enumerate(({"pp_schedule": "gpipe"}, ZERO_BUBBLE, CHUNKS)):
+            if is_todays(number, 3):
+                with self.subTest(**schedule):
+                    self.stages(2, schedule)
+
+    def test_four(self):
+        """A layer each, and fewer micro-batches than the first stage has memory for; of messages that rank 0 and rank 3 exchange, too."""
+        self.stages(4, {"pp": 4}, accumulation={**STEPS, "num_steps": 3})
+        self.stages(4, {"pp": 4, **CHUNKS}, config={**STILL, "n_layer": 8}, watched=False)
+
+    def test_deferred_of_four(self):
+        self.stages(4, {"pp": 4, **ZERO_BUBBLE}, model="llama", config=LLAMA, data={"sequence_length": 16}, accumulation={**STEPS, "num_steps": 6})
+
+    def test_replicas(self):
+        self.stages(4, {}, replicas=2, config=STILL)
+
+    def test_matrices(self):
+        self.stages(4, {"tp": 2})
+        self.stages(4, {"tp": 2, "megatron": {"sequence_parallelism": True}})
+
+    def test_sequences(self):
+        self.stages(4, {"cp": 2})
+        self.stages(4, {"sp": 2})
+
+    def test_shards(self):
+        """Of states, gradients and weights, in three schedules."""
+        for number, mesh in enumerate(({"zero_stage": 1}, {"zero_stage": 2, **CHUNKS}, {"zero_stage": 3, **ZERO_BUBBLE}, {"zero_stage": 3})):
+            if is_todays(number, 4):
+                with self.subTest(**mesh):
+                    self.stages(4, mesh, replicas=2, config=STILL)
+
+    def test_shards_of_matrices(self):
+        self.go_on(self.stages(8, {"tp": 2, "zero_stage": 3}, replicas=2, config=STILL, watched=False, checkpoint={"every": 2}))
+
+    def test_encoder_and_decoder(self):
+        self.stages(2, {}, model="t5", config=T5, data={"sequence_length": 12})
+
+    def test_experts(self):
+        """All ranks of a stage have all of them."""
+        self.stages(2, {}, model="qwen_moe", config={**EXPERTS, "num_hidden_layers": 4}, data={"sequence_length": 16})
+
+    def test_best_weights(self):
+        self.stages(2, {}, model="llama", config=LLAMA, data={"sequence_length": 16},
+                    training={**EVALUATED, "metrics": ["accuracy"], "early_stopping": {"patience": 3, "restore_best": True}, "ema": {"decay": 0.9}})
+
+    def test_adapters(self):
+        self.stages(2, {}, model_keys={"lora": {"rank": 2, "targets": ["*.c_attn"]}}, memory={"activation_checkpointing": "all"})
+
+    def test_groups(self):
+        """Frozen parameters, means over tokens, and a loss in chunks."""
+        self.stages(2, {}, model_keys={"freeze": ["wte.*", "h.0.*"]}, memory={"cross_entropy_chunk": 7}, accumulation={**STEPS, "normalize": "tokens"},
+                    optimizer={"param_groups": [{"match": "*.bias", "weight_decay": 0.0}]})
+
+
+load_tests = rotating(5)
+
+
+if __name__ == "__main__":
+    test_axes.PARTS = objects()
+    unittest.main(argv=sys.argv[:1], defaultTest=[word for word in sys.argv[1:] if not word.startswith("-")] or None)
