@@ -5,7 +5,7 @@
 #include "gen/program/target.h"
 #include "gen/program/weights.h"
 
-bool takes_pace(const struct program *program, const struct function *function) {
+bool takes_step_scalars(const struct program *program, const struct function *function) {
   return function->updates && program->target->memory.progress_bytes == 0;
 }
 
@@ -98,7 +98,7 @@ struct jinja_value call_value(const struct program *program, const struct functi
   set_int(arena, value, "count", call->count);
   set_bool(arena, value, "reverse", call->forward != NULL);
   set_bool(arena, value, "random", step->callee->random);
-  set_bool(arena, value, "updates", takes_pace(program, step->callee));
+  set_bool(arena, value, "updates", takes_step_scalars(program, step->callee));
   set_stream(arena, value, call);
   return value;
 }

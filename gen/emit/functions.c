@@ -9,7 +9,7 @@
 #include "gen/program/weights.h"
 
 /* kind: "weights", "gradients", "saved", "aliased", "scratch" (structures), "rows" (of the
- * optimizer's table), "input", "output" (arrays), "stream", "pace" (all that an update needs of the step). */
+ * optimizer's table), "input", "output" (arrays), "stream", "step_scalars" (all that an update needs of the step). */
 static void add_parameter(struct arena *arena, struct jinja_value list, const char *kind, const char *name,
                           const char *type, const char *extent) {
   struct jinja_value value = jinja_map(arena);
@@ -59,7 +59,7 @@ struct jinja_value parameters_value(const struct program *program, const struct 
       add_parameter(arena, list, "input", region->inputs.items[i]->name, element_type(region->inputs.items[i]->dtype),
                     extent_text(arena, region->inputs.items[i]->shape));
   if (function->random) add_parameter(arena, list, "stream", "stream", "", "");
-  if (takes_pace(program, function)) add_parameter(arena, list, "pace", "", "", "");
+  if (takes_step_scalars(program, function)) add_parameter(arena, list, "step_scalars", "", "", "");
   return list;
 }
 

@@ -8,7 +8,7 @@
 struct jinja_value parameters_value(const struct program *program, const struct function *function);
 
 /* Whether a function gets what an update needs of the step; a device may store that itself. */
-bool takes_pace(const struct program *program, const struct function *function);
+bool takes_step_scalars(const struct program *program, const struct function *function);
 
 /* A statement of `function`: a call of another function, or of a kernel. */
 struct jinja_value call_value(const struct program *program, const struct function *function, const struct step *step);

@@ -151,7 +151,7 @@ static void run_node(struct evaluator *evaluator, struct frame_data *frame, cons
   for (int i = 0; i < node->n_inputs; i++) inputs[i] = evaluated(frame, node->inputs[i]);
   for (int i = 0; i < node->n_outputs; i++)
     outputs[i] = frame->values[node->outputs[i]->id] = new_elements(evaluator, node->outputs[i]->shape);
-  node->kind->truth.reference(node, inputs, outputs);
+  node->kind->reference.evaluate(node, inputs, outputs);
 }
 
 /* ---- Regions ---- */

@@ -151,12 +151,12 @@ struct op_index {
 };
 
 /* Asked by tests: float64 results that are independent of any template. */
-struct op_truth {
+struct op_reference {
   /* OP_ELEMENTWISE: one element, from the inputs' elements; `scalar` if it is a function of one number alone. */
   double (*scalar)(double x);
   double (*apply)(const struct node *node, const double *x);
   /* Any class: dense arrays (integers as doubles). */
-  void (*reference)(const struct node *node, const double *const *inputs, double *const *outputs);
+  void (*evaluate)(const struct node *node, const double *const *inputs, double *const *outputs);
 };
 
 /* Asked by the choice of kernels (gen/program/choose.h). */
@@ -324,7 +324,7 @@ struct op_kind {
   struct op_cost cost;
   struct op_library library;
   struct op_index index;
-  struct op_truth truth;
+  struct op_reference reference;
   struct op_choice choice;
   struct op_fusion fusion;
   struct op_sequence sequence;

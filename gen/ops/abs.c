@@ -11,11 +11,11 @@ static const struct op_kind kind_slope = {
     OP_SLOPE("x"),
     .name = "abs_backward",
     .template_name = "abs",
-    .truth.scalar = slope,
+    .reference.scalar = slope,
 };
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "abs", .truth.scalar = fabs, .gradient = op_gradient_of_x, .slope = &kind_slope,
+    OP_UNARY, .name = "abs", .reference.scalar = fabs, .gradient = op_gradient_of_x, .slope = &kind_slope,
 };
 
 const struct op_file op_file_abs = {

@@ -16,7 +16,7 @@ static const struct op_kind kind = {
     OP_BINARY,
     .ranks.pads = true,
     .name = "add",
-    .truth.apply = apply,
+    .reference.apply = apply,
     .gradient = gradient,
     .evaluation.mean = op_mean_added,
     .fusion.adds = true,

@@ -148,7 +148,7 @@ static const struct op_kind kind_all_gather = {
     .memory.remade = is_remade,
     .cost.flops = op_flops_none,
     .ranks.exchanged = gathered,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 static const struct op_kind kind_reduce_scatter = {
@@ -163,7 +163,7 @@ static const struct op_kind kind_reduce_scatter = {
     .memory.workspace = 1u << 1,
     .cost.flops = sums,
     .ranks.exchanged = scattered,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 static const struct op_kind kind_part_of = {
@@ -178,7 +178,7 @@ static const struct op_kind kind_part_of = {
     .index.moves = true,
     .cost.flops = op_flops_none,
     .ranks.part_axis = axis_of,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 static const struct op_kind kind_part_in_zeros = {
@@ -191,7 +191,7 @@ static const struct op_kind kind_part_in_zeros = {
     .sequence.along = along,
     .cost.flops = op_flops_none,
     .ranks.part_axis = axis_of,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 const struct op_file op_file_all_gather = {

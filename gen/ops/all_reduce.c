@@ -58,7 +58,7 @@ static const struct op_kind kind_all_reduce = {
     .cost.flops = op_flops_none,
     .evaluation.mean = op_mean_preserved,
     .ranks.exchanged = exchanged,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 static bool view(const struct node *node, const int64_t *in_strides, int64_t *offset, int64_t *out_strides) {
@@ -83,7 +83,7 @@ static const struct op_kind kind_replicate = {
     .layout.view = view,
     .layout.unview = unview,
     .cost.flops = op_flops_none,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 const struct op_file op_file_all_reduce = {

@@ -69,7 +69,7 @@ static const struct op_kind kind = {
     .cost.flops = op_flops_none,
     .ranks.place = place,
     .ranks.exchanged = exchanged,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 const struct op_file op_file_all_to_all = {

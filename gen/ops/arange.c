@@ -26,7 +26,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .cost.flops = op_flops_none,
     .index.range = range,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {

@@ -42,7 +42,7 @@ static const struct op_kind kind = {
     .sequence.along = op_along_others,
     .cost.flops_each = 1,
     .index.range = range,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* The position along argument 1's axis; NULL after an error. */

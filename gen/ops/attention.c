@@ -308,7 +308,7 @@ static const struct op_kind kind = {
     .cost.flops = flops,
     .library.part = LIBRARY_ATTENTION,
     .library.offers = in_library,
-    .truth.reference = op_attention_reference,
+    .reference.evaluate = op_attention_reference,
 };
 
 /* ---- Backward ---- */
@@ -411,7 +411,7 @@ static const struct op_kind kind_backward = {
     .library.part = LIBRARY_ATTENTION,
     .library.offers = in_library_backward,
     .library.workspace = library_workspace,
-    .truth.reference = op_attention_backward_reference,
+    .reference.evaluate = op_attention_backward_reference,
 };
 
 static struct value *attention_from(struct builder *builder, const struct argument *arguments, struct value *starts,

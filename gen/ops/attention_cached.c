@@ -100,7 +100,7 @@ static const struct op_kind kind = {
     .memory.assigns = {0, 4, 5},
     .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
     .cost.flops = flops,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 const struct op_file op_file_attention_cached = {

@@ -149,7 +149,7 @@ static const struct op_kind kind_over_ranks = {
     .memory.workspace = 1 << 6,
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
     .cost.flops_each = 7,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
     .ranks.exchanged = exchanged,
 };
 
@@ -167,7 +167,7 @@ static const struct op_kind kind = {
     .cost.flops_each = 7,
     .choice.variants = op_threads,
     .choice.what = "threads",
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- Backward ---- */
@@ -209,7 +209,7 @@ static const struct op_kind kind_backward = {
     .cost.flops_each = 12,
     .choice.variants = op_threads,
     .choice.what = "threads",
-    .truth.reference = reference_backward,
+    .reference.evaluate = reference_backward,
 };
 
 static int infer_backward_over_ranks(struct arena *arena, const struct node *node, struct shape *shapes,
@@ -230,7 +230,7 @@ static const struct op_kind kind_backward_over_ranks = {
     .memory.in_place = {1},
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
     .cost.flops_each = 12,
-    .truth.reference = reference_backward,
+    .reference.evaluate = reference_backward,
     .ranks.exchanged = exchanged,
 };
 

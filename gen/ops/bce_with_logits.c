@@ -34,8 +34,8 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .memory.in_place = {1},
     .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
-    .truth.apply = apply,
-    .truth.reference = op_reference_elementwise,
+    .reference.apply = apply,
+    .reference.evaluate = op_reference_elementwise,
 };
 
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {

@@ -28,8 +28,8 @@ static const struct op_kind kind = {
     .sequence.extents = "dims",
     .gradient = gradient,
     .cost.flops = op_flops_none,
-    .truth.scalar = scalar,
-    .truth.reference = op_reference_elementwise,
+    .reference.scalar = scalar,
+    .reference.evaluate = op_reference_elementwise,
 };
 
 const struct op_file op_file_broadcast = {

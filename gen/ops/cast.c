@@ -19,8 +19,8 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 
 #define CAST                                                                                                           \
   .class = OP_ELEMENTWISE, .ranks.pads = true, .template_name = "cast", .input_names = {"x"}, .output_names = {"y"},   \
-  .infer = infer, .gradient = gradient, .types.converts = true, .cost.flops = op_flops_none, .truth.scalar = scalar,   \
-  .truth.reference = op_reference_elementwise
+  .infer = infer, .gradient = gradient, .types.converts = true, .cost.flops = op_flops_none,                           \
+  .reference.scalar = scalar, .reference.evaluate = op_reference_elementwise
 
 static const struct op_kind kind = {CAST, .name = "cast", .types.to = DTYPE_FLOAT32};
 static const struct op_kind kind_bfloat16 = {CAST, .name = "cast_bfloat16", .types.to = DTYPE_BFLOAT16};

@@ -36,10 +36,10 @@ static const struct op_kind kind_index = {
     .infer = infer,
     .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_AS_IS},
     .types.wide = true,
-    .truth.apply = apply,
+    .reference.apply = apply,
     .index.range = range,
     .index.limit = index_limit,
-    .truth.reference = op_reference_elementwise,
+    .reference.evaluate = op_reference_elementwise,
 };
 
 /* ---- Targets ---- */
@@ -65,11 +65,11 @@ static const struct op_kind kind_target = {
     .infer = infer,
     .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_AS_IS},
     .types.wide = true,
-    .truth.apply = apply_target,
+    .reference.apply = apply_target,
     .index.range = range_target,
     .index.limit = index_limit,
     .index.ignores = true,
-    .truth.reference = op_reference_elementwise,
+    .reference.evaluate = op_reference_elementwise,
 };
 
 /* ---- Functions ---- */

@@ -15,11 +15,11 @@ static const struct op_kind kind_slope = {
     OP_SLOPE("x"),
     .name = "clamp_backward",
     .template_name = "clamp",
-    .truth.apply = apply_slope,
+    .reference.apply = apply_slope,
 };
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "clamp", .truth.apply = apply, .gradient = op_gradient_of_x, .slope = &kind_slope,
+    OP_UNARY, .name = "clamp", .reference.apply = apply, .gradient = op_gradient_of_x, .slope = &kind_slope,
 };
 
 /* clamp(x, low, high) */

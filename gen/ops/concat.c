@@ -80,7 +80,7 @@ static const struct op_kind kind = {
     .layout.part = part,
     .types.autocast = {AUTOCAST_PROMOTE, AUTOCAST_PROMOTE},
     .cost.flops = op_flops_none,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* concat_of(axis, n, tensors…) */

@@ -45,7 +45,7 @@ static const struct op_kind kind = {
     .ranks.shorten = shorten,
     .cost.flops = op_flops_none,
     .evaluation.mean = mean,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* constant_of(value, rank, extents…) */

@@ -65,7 +65,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .memory.assigns = {0, 2},
     .cost.flops = op_flops_none,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 static const struct op_kind kind_from = {
@@ -77,7 +77,7 @@ static const struct op_kind kind_from = {
     .infer = infer_with_first,
     .memory.assigns = {0, 2},
     .cost.flops = op_flops_none,
-    .truth.reference = reference_with_first,
+    .reference.evaluate = reference_with_first,
 };
 
 const struct op_file op_file_conv_cache = {

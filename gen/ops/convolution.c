@@ -260,7 +260,7 @@ static const struct op_kind kind = {
     .library.offers = in_library,
     .library.accumulates = true,
     .library.workspace = library_workspace,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- x, or its gradient, of y and the weight ---- */
@@ -324,7 +324,7 @@ static const struct op_kind kind_data = {
     .library.offers = in_library,
     .library.accumulates = true,
     .library.workspace = library_workspace_data,
-    .truth.reference = reference_data,
+    .reference.evaluate = reference_data,
 };
 
 /* ---- The weight's gradient of y's and x ---- */
@@ -378,7 +378,7 @@ static const struct op_kind kind_weights = {
     .library.offers = in_library,
     .library.accumulates = true,
     .library.workspace = library_workspace_weights,
-    .truth.reference = reference_weights,
+    .reference.evaluate = reference_weights,
 };
 
 const struct op_file op_file_convolution = {

@@ -21,8 +21,8 @@ const struct op_kind op_copy = {
     .gradient = op_gradient_same,
     .cost.flops = op_flops_none,
     .evaluation.mean = op_mean_preserved,
-    .truth.scalar = scalar,
-    .truth.reference = op_reference_elementwise,
+    .reference.scalar = scalar,
+    .reference.evaluate = op_reference_elementwise,
 };
 
 const struct op_file op_file_copy = {

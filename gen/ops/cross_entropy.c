@@ -151,7 +151,7 @@ static const struct op_kind kind = {
     .ranks.pads = true, /* classes */
     .ranks.tried = tried,
     .ranks.over_parts = over_parts,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- Backward ---- */
@@ -193,7 +193,7 @@ static const struct op_kind kind_backward = {
     .cost.flops = flops_backward,
     .choice.variants = op_threads,
     .choice.what = "threads",
-    .truth.reference = reference_backward,
+    .reference.evaluate = reference_backward,
 };
 
 /* ---- Functions ---- */

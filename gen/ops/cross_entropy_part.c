@@ -87,7 +87,7 @@ static const struct op_kind kind_part = {
     .index.limit = index_limit,
     .index.ignores = true,
     .fusion.over_matmul = over_matmul,
-    .truth.reference = reference_part,
+    .reference.evaluate = reference_part,
 };
 
 static int infer_part_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -124,7 +124,7 @@ static const struct op_kind kind_part_backward = {
     .memory.accumulates = 1,
     .memory.in_place = {3}, /* of the logits */
     .cost.flops = flops_part_backward,
-    .truth.reference = reference_part_backward,
+    .reference.evaluate = reference_part_backward,
 };
 
 /* ---- The loss of all ranks' rows ---- */
@@ -181,7 +181,7 @@ static const struct op_kind kind_combined = {
     .gradient = gradient_combined,
     .cost.flops_each = 4,
     .evaluation.mean = op_mean_over_targets,
-    .truth.reference = reference_combined,
+    .reference.evaluate = reference_combined,
 };
 
 static int infer_combined_backward(struct arena *arena, const struct node *node, struct shape *shapes,
@@ -217,7 +217,7 @@ static const struct op_kind kind_combined_backward = {
     .output_names = {"d_parts", "d_linear"},
     .infer = infer_combined_backward,
     .cost.flops = flops_combined_backward,
-    .truth.reference = reference_combined_backward,
+    .reference.evaluate = reference_combined_backward,
 };
 
 const struct op_file op_file_cross_entropy_part = {

@@ -45,7 +45,7 @@ static const struct op_kind kind = {
     .sequence.incremental = incremental,
     .gradient = gradient,
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- Over positions that follow on at[0] earlier ones, whose sum is `cache` ---- */
@@ -86,7 +86,7 @@ static const struct op_kind kind_incremental = {
     .infer = infer_incremental,
     .memory.assigns = {0, 2},
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
-    .truth.reference = reference_incremental,
+    .reference.evaluate = reference_incremental,
 };
 
 /* cumsum(x, axis) */

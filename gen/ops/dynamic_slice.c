@@ -31,7 +31,7 @@ static const struct op_kind kind = {
     .output_names = {"y"},
     .infer = infer,
     .cost.flops = op_flops_none,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 const struct op_file op_file_dynamic_slice = {

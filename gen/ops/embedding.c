@@ -135,7 +135,7 @@ static const struct op_kind kind_part = {
     .cost.flops = op_flops_none,
     .index.limit = index_limit,
     .index.ignores = true,
-    .truth.reference = reference_part,
+    .reference.evaluate = reference_part,
 };
 
 static const struct op_kind kind_plus;
@@ -155,7 +155,7 @@ static const struct op_kind kind = {
     .ranks.pads = true, /* rows */
     .ranks.tried = tried,
     .ranks.over_parts = over_parts,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- Rows to which others are added, such as those of their positions ---- */
@@ -184,7 +184,7 @@ static const struct op_kind kind_plus = {
     .output_names = {"y"},
     .infer = infer_plus,
     .index.limit = index_limit,
-    .truth.reference = reference_plus,
+    .reference.evaluate = reference_plus,
 };
 
 /* ---- Backward ---- */
@@ -253,7 +253,7 @@ static const struct op_kind kind_backward = {
     .index.limit = index_limit_backward,
     .ranks.place_sorted = place_sorted_backward,
     .ranks.shorten = shorten_backward,
-    .truth.reference = reference_backward,
+    .reference.evaluate = reference_backward,
 };
 
 static void reference_part_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
@@ -275,7 +275,7 @@ static const struct op_kind kind_part_backward = {
     .cost.flops_each = 1,
     .index.limit = index_limit_backward,
     .index.ignores = true,
-    .truth.reference = reference_part_backward,
+    .reference.evaluate = reference_part_backward,
 };
 
 /* embedding(scope, tokens, vocab, width); the weight starts normal with deviation 1, as torch.nn.Embedding. */

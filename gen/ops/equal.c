@@ -6,7 +6,7 @@ static double apply(const struct node *node, const double *x) {
   return x[0] == x[1] ? 1 : 0;
 }
 
-static const struct op_kind kind = {OP_BINARY, .name = "equal", .truth.apply = apply};
+static const struct op_kind kind = {OP_BINARY, .name = "equal", .reference.apply = apply};
 
 const struct op_file op_file_equal = {
     .name = "equal",

@@ -64,7 +64,7 @@ static const struct op_kind kind_starts = {
     .cost.flops = op_flops_none,
     .index.range = range_starts,
     .ranks.exchanged = exchanged_starts,
-    .truth.reference = reference_starts,
+    .reference.evaluate = reference_starts,
 };
 
 /* ---- Rows ---- */
@@ -166,7 +166,7 @@ static const struct op_kind kind_dispatch = {
     .cost.flops = op_flops_none,
     .index.limit = index_limit,
     .ranks.exchanged = exchanged_rows,
-    .truth.reference = reference_dispatch,
+    .reference.evaluate = reference_dispatch,
 };
 
 static const struct op_kind kind_collect = {
@@ -181,7 +181,7 @@ static const struct op_kind kind_collect = {
     .cost.flops = op_flops_none,
     .index.limit = index_limit,
     .ranks.exchanged = exchanged_rows,
-    .truth.reference = reference_collect,
+    .reference.evaluate = reference_collect,
 };
 
 const struct op_file op_file_exchange_rows = {

@@ -36,7 +36,7 @@ static const struct op_kind kind = {
     .sequence.along = op_along_others,
     .gradient = gradient,
     .cost.flops = op_flops_none,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* flip(x, axis) */

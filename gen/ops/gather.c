@@ -69,7 +69,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .cost.flops = op_flops_none,
     .index.limit = index_limit,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- Backward: dx [.., size, ..] is the sum of dy over the positions that point to it ---- */
@@ -107,7 +107,7 @@ static const struct op_kind kind_backward = {
     .memory.accumulates = 1,
     .cost.flops_each = 1,
     .index.limit = index_limit_backward,
-    .truth.reference = reference_backward,
+    .reference.evaluate = reference_backward,
 };
 
 /* ---- Functions ---- */

@@ -24,11 +24,11 @@ static const struct op_kind kind_slope = {
     OP_SLOPE("x"),
     .name = "gelu_backward",
     .template_name = "gelu",
-    .truth.scalar = slope,
+    .reference.scalar = slope,
 };
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "gelu", .truth.scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
+    OP_UNARY, .name = "gelu", .reference.scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
 };
 
 const struct op_file op_file_gelu = {

@@ -21,10 +21,10 @@ static double slope(double x) {
 }
 
 static const struct op_kind kind_slope = {OP_SLOPE("x"), .name = "gelu_tanh_backward", .template_name = "gelu_tanh",
-                                          .truth.scalar = slope};
+                                          .reference.scalar = slope};
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "gelu_tanh", .truth.scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
+    OP_UNARY, .name = "gelu_tanh", .reference.scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
 };
 
 const struct op_file op_file_gelu_tanh = {

@@ -12,9 +12,9 @@ static double apply_greater_equal(const struct node *node, const double *x) {
   return x[0] >= x[1] ? 1 : 0;
 }
 
-static const struct op_kind kind = {OP_BINARY, .name = "greater", .truth.apply = apply_greater};
+static const struct op_kind kind = {OP_BINARY, .name = "greater", .reference.apply = apply_greater};
 static const struct op_kind kind_greater_equal = {OP_BINARY, .name = "greater_equal", .template_name = "greater",
-                                                  .truth.apply = apply_greater_equal};
+                                                  .reference.apply = apply_greater_equal};
 
 static struct value *build_less(struct builder *builder, const struct argument *arguments, int count) {
   (void)count;

@@ -163,7 +163,7 @@ static const struct op_kind kind_starts = {
     .index.range = range_starts,
     .ranks.place = place_starts,
     .ranks.needs = needs,
-    .truth.reference = reference_starts,
+    .reference.evaluate = reference_starts,
 };
 
 static const struct op_kind kind_order = {
@@ -180,7 +180,7 @@ static const struct op_kind kind_order = {
     .ranks.place = place_order,
     .ranks.place_sorted = place_order_by,
     .ranks.needs = needs,
-    .truth.reference = reference_order,
+    .reference.evaluate = reference_order,
 };
 
 /* Reads (index, groups, capacity); false after an error. */

@@ -64,7 +64,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .cost.flops_each = 7,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- Backward ---- */
@@ -106,7 +106,7 @@ static const struct op_kind kind_backward = {
     .memory.accumulates = 1 | 2 | 4,
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .cost.flops_each = 14,
-    .truth.reference = reference_backward,
+    .reference.evaluate = reference_backward,
 };
 
 /* ---- Functions: the weight starts at one and the bias at zero, whatever the scope says ---- */

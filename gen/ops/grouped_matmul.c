@@ -119,7 +119,7 @@ static const struct op_kind kind = {
     .index.limit = index_limit,
     .ranks.by_group = FIRST,
     .ranks.place_sorted = place_sorted,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- y_g [M][N] = the transpose of a's rows of group g, starts[g] to starts[g + 1], times b's ---- */
@@ -163,7 +163,7 @@ static const struct op_kind kind_weight = {
     .cost.flops = flops_weight,
     .cost.matmul_flops = flops_weight,
     .index.limit = index_limit_weight,
-    .truth.reference = reference_weight,
+    .reference.evaluate = reference_weight,
 };
 
 /* grouped_matmul(x, starts, n, weights), whose elements follow one by one. */

@@ -18,7 +18,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 static const struct op_kind kind = {
     OP_UNARY,
     .name = "huber",
-    .truth.apply = apply,
+    .reference.apply = apply,
     .gradient = gradient,
     .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
 };

@@ -57,7 +57,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .cost.flops_each = 7, /* two sums and a difference; then scale, weight and bias */
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- Backward ---- */
@@ -104,7 +104,7 @@ static const struct op_kind kind_backward = {
     .memory.in_place = {1},
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .cost.flops_each = 14,
-    .truth.reference = reference_backward,
+    .reference.evaluate = reference_backward,
 };
 
 /* ---- With additions, which the plan makes of nodes that were differentiated before ---- */
@@ -118,7 +118,7 @@ static const struct op_kind kind_of_sum = {
     .memory.in_place = {0, 0, 0, 1},
     .cost.flops_each = 8,
     .fusion.plain = &kind,
-    .truth.reference = op_reference_of_sum,
+    .reference.evaluate = op_reference_of_sum,
 };
 
 static const struct op_kind kind_plus = {
@@ -131,7 +131,7 @@ static const struct op_kind kind_plus = {
     .memory.in_place = {6},
     .cost.flops_each = 15,
     .fusion.plain = &kind_backward,
-    .truth.reference = op_reference_plus,
+    .reference.evaluate = op_reference_plus,
 };
 
 static const struct op_kind kind_with_bits16 = {
@@ -144,7 +144,7 @@ static const struct op_kind kind_with_bits16 = {
     .memory.in_place = {6},
     .cost.flops_each = 15,
     .fusion.plain = &kind_backward,
-    .truth.reference = op_reference_with_bits16,
+    .reference.evaluate = op_reference_with_bits16,
 };
 
 /* ---- Functions: the weight starts at one and the bias at zero, whatever the scope says ---- */

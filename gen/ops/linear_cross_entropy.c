@@ -35,7 +35,7 @@ static bool accepts(const struct node *node, bool output, int index, const int64
   return op_is_dense(value->shape, strides) || (!output && index == 1 && op_logits_is_matrix(value->shape, strides));
 }
 
-/* ---- The truth: that of the two operations ---- */
+/* ---- The reference: that of the two operations ---- */
 
 /* Rows without gaps, into rows of the chunk's pitch. */
 static void store_logits(const struct value *chunk, const double *logits, int64_t columns, double *elements) {
@@ -52,7 +52,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
   parts->operands[1] = node->inputs[2];
   const double *logits = op_logits_multiply(arena, inputs[0], inputs[1], op_rows(x->shape), op_columns(x->shape),
                                             op_logits_classes(weight));
-  parts->node.kind->truth.reference(&parts->node, (const double *const[]){logits, inputs[2]}, outputs);
+  parts->node.kind->reference.evaluate(&parts->node, (const double *const[]){logits, inputs[2]}, outputs);
   if (is_saved(node->kind))
     store_logits(node->outputs[3], logits, op_logits_classes(weight), outputs[3]);
   else
@@ -98,7 +98,7 @@ static int64_t index_limit(const struct node *node, int input) {
   .output_names = {"loss", "lse", "scale", "logits"}, .infer = infer, .gradient = gradient, .layout.accepts = accepts, \
   .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .cost.flops = flops, .cost.matmul_flops = matmul_flops,      \
   .library.gemms = gemms, .kernel.noted_input = 1 + 2, .index.limit = index_limit, .index.ignores = true,              \
-  .evaluation.mean = op_mean_over_targets, .fusion.inverse_count = inverse_count, .truth.reference = reference
+  .evaluation.mean = op_mean_over_targets, .fusion.inverse_count = inverse_count, .reference.evaluate = reference
 
 static const struct op_kind kind = {FORWARD, .name = "linear_cross_entropy", .memory.workspace = 8};
 static const struct op_kind kind_saved = {FORWARD, .name = "saved_cross_entropy"};
@@ -126,7 +126,7 @@ static void reference_backward(const struct node *node, const double *const *inp
   parts->operands[1] = &parts->logits;
   const double *logits = op_logits_multiply(arena, inputs[1], inputs[2], rows, depth, columns);
   double *slopes = arena_alloc(arena, (size_t)(rows * columns) * sizeof *slopes);
-  parts->node.kind->truth.reference(
+  parts->node.kind->reference.evaluate(
       &parts->node, (const double *const[]){inputs[0], logits, inputs[3], inputs[4], inputs[5]}, &slopes);
   op_logits_gradients(slopes, inputs[1], inputs[2], rows, depth, columns, outputs);
   op_logits_clear(node->outputs[2], outputs[2]);
@@ -150,7 +150,8 @@ static double flops_backward(const struct node *node) {
   .class = OP_KERNEL, .template_name = "linear_cross_entropy", .infer = infer_backward,                                \
   .layout.accepts = accepts_backward, .memory.accumulates = 3, .memory.workspace = 4,                                  \
   .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, .cost.flops = flops_backward,                                \
-  .cost.matmul_flops = matmul_flops_backward, .library.gemms = gemms_backward, .truth.reference = reference_backward
+  .cost.matmul_flops = matmul_flops_backward, .library.gemms = gemms_backward,                                         \
+  .reference.evaluate = reference_backward
 
 static const struct op_kind kind_backward = {BACKWARD, .name = "linear_cross_entropy_backward",
                                              .input_names = {"d_loss", "x", "weight", "lse", "scale", "targets"},
@@ -195,7 +196,7 @@ static const struct op_kind kind_inverse_count = {
     .index.limit = index_limit_inverse_count,
     .cost.flops = flops_inverse_count,
     .index.ignores = true,
-    .truth.reference = reference_inverse_count,
+    .reference.evaluate = reference_inverse_count,
 };
 
 static int infer_forward_backward(struct arena *arena, const struct node *node, struct shape *shapes,
@@ -226,8 +227,8 @@ static void reference_forward_backward(const struct node *node, const double *co
   const double *logits =
       op_logits_multiply(arena, inputs[1], inputs[2], rows, op_columns(x->shape), op_logits_classes(weight));
   double scale, *lse = arena_alloc(arena, (size_t)rows * sizeof *lse);
-  parts->node.kind->truth.reference(&parts->node, (const double *const[]){logits, inputs[4]},
-                                    (double *const[]){outputs[0], lse, &scale});
+  parts->node.kind->reference.evaluate(&parts->node, (const double *const[]){logits, inputs[4]},
+                                       (double *const[]){outputs[0], lse, &scale});
   parts->node.kind = &kind_backward;
   parts->node.outputs = node->outputs + 1;
   parts->operands[1] = node->inputs[1];
@@ -271,7 +272,7 @@ static const struct op_kind kind_forward_backward = {
     .kernel.noted_input = 1 + 4,
     .index.limit = index_limit_forward_backward,
     .index.ignores = true,
-    .truth.reference = reference_forward_backward,
+    .reference.evaluate = reference_forward_backward,
 };
 
 const struct op_file op_file_linear_cross_entropy = {

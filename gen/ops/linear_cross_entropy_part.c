@@ -24,7 +24,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
   parts->node.n_inputs--;
   const double *logits = op_logits_multiply(arena, inputs[0], inputs[1], op_rows(x->shape), op_columns(x->shape),
                                             op_logits_classes(weight));
-  parts->node.kind->truth.reference(
+  parts->node.kind->reference.evaluate(
       &parts->node, (const double *const[]){logits, inputs[2], node->n_inputs > 3 ? inputs[3] : NULL}, outputs);
   op_logits_clear(node->outputs[2], outputs[2]);
   arena_free(arena);
@@ -82,7 +82,7 @@ static const struct op_kind kind = {
     .library.gemms = gemms,
     .index.limit = index_limit,
     .index.ignores = true,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -108,10 +108,10 @@ static void reference_backward(const struct node *node, const double *const *inp
   parts->node.n_inputs--;
   const double *logits = op_logits_multiply(arena, inputs[2], inputs[3], rows, depth, columns);
   double *slopes = arena_alloc(arena, (size_t)(rows * columns) * sizeof *slopes);
-  parts->node.kind->truth.reference(&parts->node,
-                                    (const double *const[]){inputs[0], inputs[1], logits, inputs[4], inputs[5],
-                                                            node->n_inputs > 6 ? inputs[6] : NULL},
-                                    &slopes);
+  parts->node.kind->reference.evaluate(&parts->node,
+                                       (const double *const[]){inputs[0], inputs[1], logits, inputs[4], inputs[5],
+                                                               node->n_inputs > 6 ? inputs[6] : NULL},
+                                       &slopes);
   op_logits_gradients(slopes, inputs[2], inputs[3], rows, depth, columns, outputs);
   op_logits_clear(node->outputs[2], outputs[2]);
   arena_free(arena);
@@ -150,7 +150,7 @@ static const struct op_kind kind_backward = {
     .library.gemms = gemms_backward,
     .index.limit = index_limit_backward,
     .index.ignores = true,
-    .truth.reference = reference_backward,
+    .reference.evaluate = reference_backward,
 };
 
 const struct op_file op_file_linear_cross_entropy_part = {

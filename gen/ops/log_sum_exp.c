@@ -43,7 +43,7 @@ static const struct op_kind kind = {
     .types.autocast = {AUTOCAST_FLOAT32,
                        AUTOCAST_FLOAT32}, /* a logarithm of 8 bits is worth nothing under an exponential */
     .cost.flops_each = 4,                 /* maximum, difference, exponential, sum */
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* x - log_sum_exp(x) */

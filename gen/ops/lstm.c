@@ -135,7 +135,7 @@ static const struct op_kind kind = {
     .cost.flops = flops,
     .cost.matmul_flops = matmul_flops,
     .library.gemms = gemms,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- Over steps that follow on at[0] earlier ones, whose last y and cells are `cache` ---- */
@@ -194,7 +194,7 @@ static const struct op_kind kind_incremental = {
     .cost.flops = flops,
     .cost.matmul_flops = matmul_flops,
     .library.gemms = gemms_incremental,
-    .truth.reference = reference_incremental,
+    .reference.evaluate = reference_incremental,
 };
 
 /* ---- Backward ---- */
@@ -271,7 +271,7 @@ static const struct op_kind kind_backward = {
     .cost.flops = flops_backward,
     .cost.matmul_flops = matmul_flops_backward,
     .library.gemms = gemms_backward,
-    .truth.reference = reference_backward,
+    .reference.evaluate = reference_backward,
 };
 
 /* ---- Functions ---- */

@@ -182,7 +182,7 @@ static const struct op_kind kind = {
     .library.packs = packs,
     .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
     .cost.flops = flops,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* matmul_transposed(a, b) = a b^T */

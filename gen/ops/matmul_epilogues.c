@@ -58,7 +58,7 @@ static bool accepts(const struct node *node, bool output, int index, const int64
   return plain()->layout.accepts(node, output, index, strides);
 }
 
-/* ---- The truth ---- */
+/* ---- The reference ---- */
 
 static void set_bit(double *element, int bit) {
   uint32_t bits = (uint32_t)(int32_t)*element | 1u << bit;
@@ -74,7 +74,7 @@ static void curve(const struct node *node, double *y, double *aux) {
   const struct op_kind *gelu = op_kind_find("gelu_tanh");
   for (int64_t i = 0; i < count && has(node, EPILOGUE_GELU); i++) {
     aux[i] = y[i];
-    y[i] = gelu->truth.scalar(y[i]);
+    y[i] = gelu->reference.scalar(y[i]);
   }
   if (!has(node, EPILOGUE_RELU)) return;
   for (int64_t i = 0; i < count / MASK_BITS; i++) aux[i] = 0;
@@ -87,7 +87,8 @@ static void curve(const struct node *node, double *y, double *aux) {
 static void slope(const struct node *node, double *y, const double *aux) {
   const struct op_kind *gelu = op_kind_find("gelu_tanh")->slope;
   for (int64_t i = 0; i < shape_count(node->outputs[0]->shape); i++)
-    y[i] *= has(node, EPILOGUE_DGELU) ? gelu->truth.scalar(aux[i]) : has_bit(aux[i / MASK_BITS], (int)(i % MASK_BITS));
+    y[i] *=
+        has(node, EPILOGUE_DGELU) ? gelu->reference.scalar(aux[i]) : has_bit(aux[i / MASK_BITS], (int)(i % MASK_BITS));
 }
 
 static void add_up(const double *x, int64_t rows, int64_t columns, double *sums) {
@@ -100,7 +101,7 @@ static void reference(const struct node *node, const double *const *inputs, doub
   int64_t columns = op_columns(shape), count = shape_count(shape);
   double *y = outputs[0];
   bool slopes = has(node, EPILOGUE_DGELU) || has(node, EPILOGUE_DRELU);
-  plain()->truth.reference(node, inputs, outputs);
+  plain()->reference.evaluate(node, inputs, outputs);
   for (int64_t i = 0; i < count && has(node, EPILOGUE_BIAS); i++) y[i] += inputs[2][i % columns];
   if (has(node, EPILOGUE_GELU) || has(node, EPILOGUE_RELU)) curve(node, y, outputs[1]);
   if (slopes) slope(node, y, inputs[aux_input(node)]);
@@ -131,7 +132,7 @@ static double flops(const struct node *node) {
 
 #define MATMUL                                                                                                         \
   .class = OP_KERNEL, .template_name = "matmul", .infer = infer, .layout.accepts = accepts,                            \
-  .truth.reference = reference, .cost.flops = flops, .cost.matmul_flops = matmul_flops,                                \
+  .reference.evaluate = reference, .cost.flops = flops, .cost.matmul_flops = matmul_flops,                             \
   .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16}
 #define FORWARD(bits) MATMUL, .library.epilogues = (bits)
 

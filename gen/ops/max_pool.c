@@ -79,7 +79,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
     .cost.flops = flops,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- Backward ---- */
@@ -115,7 +115,7 @@ static const struct op_kind kind_backward = {
     .infer = infer_backward,
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
     .cost.flops = flops_backward,
-    .truth.reference = reference_backward,
+    .reference.evaluate = reference_backward,
 };
 
 /* ---- Functions: x, kernel, stride, padding ---- */

@@ -13,7 +13,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 static const struct op_kind kind = {
     OP_BINARY,
     .name = "minimum",
-    .truth.apply = apply,
+    .reference.apply = apply,
     .gradient = gradient,
 };
 

@@ -53,7 +53,7 @@ static const struct op_kind kind = {
     .index.ignores = true,
     .index.range = index_range,
     .ranks.part_axis = axis_of,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 struct value *op_own_index(struct builder *builder, struct value *index, int64_t rows, int64_t whole, int64_t axis,
@@ -87,7 +87,7 @@ static const struct op_kind kind_extent = {
     .infer = infer_extent,
     .cost.flops = op_flops_none,
     .ranks.part_axis = axis_of,
-    .truth.reference = reference_extent,
+    .reference.evaluate = reference_extent,
 };
 
 struct value *op_own_extent(struct builder *builder, int64_t rows, int64_t whole, int64_t axis) {

@@ -27,7 +27,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .sequence.along = op_along_rows,
     .cost.flops_each = 1,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 const struct op_file op_file_predict_class = {

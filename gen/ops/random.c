@@ -59,7 +59,7 @@ static const struct op_kind kind_uniform = {
     .output_names = {"y"},
     .infer = infer,
     .cost.flops = op_flops_none,
-    .truth.reference = reference_uniform,
+    .reference.evaluate = reference_uniform,
     .kernel.random = true,
     .types.wide = true,
 };
@@ -72,7 +72,7 @@ static const struct op_kind kind_int = {
     .infer = infer_int,
     .cost.flops = op_flops_none,
     .index.range = range,
-    .truth.reference = reference_int,
+    .reference.evaluate = reference_int,
     .kernel.random = true,
     .types.wide = true,
 };
@@ -83,7 +83,7 @@ static const struct op_kind kind_normal = {
     .output_names = {"y"},
     .infer = infer,
     .cost.flops = op_flops_none,
-    .truth.reference = reference_normal,
+    .reference.evaluate = reference_normal,
     .kernel.random = true,
     .types.wide = true,
 };

@@ -10,10 +10,10 @@ static double slope(double x) {
 }
 
 static const struct op_kind kind_slope = {OP_SLOPE("x"), .name = "relu_backward", .template_name = "relu",
-                                          .truth.scalar = slope};
+                                          .reference.scalar = slope};
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "relu", .truth.scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
+    OP_UNARY, .name = "relu", .reference.scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
 };
 
 const struct op_file op_file_relu = {

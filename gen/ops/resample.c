@@ -115,7 +115,7 @@ static const struct op_kind kind = {
     .memory.accumulates = 1,
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_AS_IS},
     .cost.flops = flops,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- Maps: PyTorch's ---- */

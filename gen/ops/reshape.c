@@ -148,7 +148,7 @@ static const struct op_kind kind = {
     .layout.view = view,
     .layout.unview = unview,
     .cost.flops = op_flops_none,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* Puts what is left into the one extent of -1; false after an error. */

@@ -163,7 +163,7 @@ static const struct op_kind kind = {
     .ranks.exchanged = exchanged,
     .ranks.exchanged_next = exchanged_next,
     .ranks.part_axis = axis_of,
-    .truth.reference = op_attention_reference,
+    .reference.evaluate = op_attention_reference,
 };
 
 static const struct op_kind kind_backward = {
@@ -182,7 +182,7 @@ static const struct op_kind kind_backward = {
     .ranks.exchanged = exchanged_back,
     .ranks.exchanged_next = exchanged_back_next,
     .ranks.part_axis = axis_of,
-    .truth.reference = op_attention_backward_reference,
+    .reference.evaluate = op_attention_backward_reference,
 };
 
 struct value *op_ring_attention(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis) {

@@ -51,7 +51,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .cost.flops_each = 4,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- Backward ---- */
@@ -87,7 +87,7 @@ static const struct op_kind kind_backward = {
     .memory.in_place = {1},
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .cost.flops_each = 10,
-    .truth.reference = reference_backward,
+    .reference.evaluate = reference_backward,
 };
 
 /* ---- With additions, which the plan makes of nodes that were differentiated before ---- */
@@ -101,7 +101,7 @@ static const struct op_kind kind_of_sum = {
     .memory.in_place = {0, 0, 1},
     .cost.flops_each = 5,
     .fusion.plain = &kind,
-    .truth.reference = op_reference_of_sum,
+    .reference.evaluate = op_reference_of_sum,
 };
 
 static const struct op_kind kind_plus = {
@@ -114,7 +114,7 @@ static const struct op_kind kind_plus = {
     .memory.in_place = {5},
     .cost.flops_each = 11,
     .fusion.plain = &kind_backward,
-    .truth.reference = op_reference_plus,
+    .reference.evaluate = op_reference_plus,
 };
 
 static const struct op_kind kind_with_bits16 = {
@@ -127,7 +127,7 @@ static const struct op_kind kind_with_bits16 = {
     .memory.in_place = {5},
     .cost.flops_each = 11,
     .fusion.plain = &kind_backward,
-    .truth.reference = op_reference_with_bits16,
+    .reference.evaluate = op_reference_with_bits16,
 };
 
 /* ---- Functions: the weight starts at one, whatever the scope says ---- */

@@ -34,7 +34,7 @@ static const struct op_kind kind = {
     .sequence.along = op_along_others,
     .gradient = gradient,
     .cost.flops = op_flops_none,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* roll(x, axis, shift) */

@@ -72,7 +72,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .layout.accepts = accepts,
     .cost.flops_each = 3,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 static struct value *rotary(struct builder *builder, const struct argument *arguments, bool interleaved) {

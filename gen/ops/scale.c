@@ -22,7 +22,12 @@ static struct mean mean(const struct node *node, const struct mean *inputs) {
 }
 
 static const struct op_kind kind = {
-    OP_UNARY, .ranks.pads = true, .name = "scale", .truth.apply = apply, .gradient = gradient, .evaluation.mean = mean,
+    OP_UNARY,
+    .ranks.pads = true,
+    .name = "scale",
+    .reference.apply = apply,
+    .gradient = gradient,
+    .evaluation.mean = mean,
 };
 
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {

@@ -91,7 +91,7 @@ static const struct op_kind kind = {
     .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .types.wide = true,
     .cost.flops = flops,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- Over steps that follow on at[0] earlier ones, whose states are `cache` [B][D][N] ---- */
@@ -138,7 +138,7 @@ static const struct op_kind kind_incremental = {
     .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .types.wide = true,
     .cost.flops = flops,
-    .truth.reference = reference_incremental,
+    .reference.evaluate = reference_incremental,
 };
 
 /* ---- Backward ---- */
@@ -195,7 +195,7 @@ static const struct op_kind kind_backward = {
     .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32},
     .types.wide = true,
     .cost.flops = flops_backward,
-    .truth.reference = reference_backward,
+    .reference.evaluate = reference_backward,
 };
 
 /* selective_scan(u, delta, a, b, c) */

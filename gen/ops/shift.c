@@ -12,7 +12,7 @@ static struct mean mean(const struct node *node, const struct mean *inputs) {
 }
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "shift", .truth.apply = apply, .gradient = op_gradient_same, .evaluation.mean = mean,
+    OP_UNARY, .name = "shift", .reference.apply = apply, .gradient = op_gradient_same, .evaluation.mean = mean,
 };
 
 static struct value *build(struct builder *builder, const struct argument *arguments, int count) {

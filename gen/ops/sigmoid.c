@@ -15,11 +15,11 @@ static const struct op_kind kind_slope = {
     OP_SLOPE("y"),
     .name = "sigmoid_backward",
     .template_name = "sigmoid",
-    .truth.scalar = slope,
+    .reference.scalar = slope,
 };
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "sigmoid", .truth.scalar = scalar, .gradient = op_gradient_of_y, .slope = &kind_slope,
+    OP_UNARY, .name = "sigmoid", .reference.scalar = scalar, .gradient = op_gradient_of_y, .slope = &kind_slope,
 };
 
 const struct op_file op_file_sigmoid = {

@@ -20,11 +20,11 @@ static const struct op_kind kind_slope = {
     OP_SLOPE("x"),
     .name = "silu_backward",
     .template_name = "silu",
-    .truth.scalar = slope,
+    .reference.scalar = slope,
 };
 
 static const struct op_kind kind = {
-    OP_UNARY, .name = "silu", .truth.scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
+    OP_UNARY, .name = "silu", .reference.scalar = scalar, .gradient = op_gradient_of_x, .slope = &kind_slope,
 };
 
 const struct op_file op_file_silu = {

@@ -99,7 +99,7 @@ static const struct op_kind kind = {
     .layout.view = view,
     .layout.unview = unview,
     .cost.flops = op_flops_none,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- Backward: dx [.., size, ..] is dy from `start` on, zero elsewhere ---- */
@@ -172,7 +172,7 @@ static const struct op_kind kind_backward = {
     .sum = sum_backward,
     .memory.accumulates = 1,
     .cost.flops = op_flops_none,
-    .truth.reference = reference_backward,
+    .reference.evaluate = reference_backward,
 };
 
 /* ---- Functions ---- */

@@ -35,7 +35,7 @@ static const struct op_kind kind = {
     .gradient = gradient,
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .cost.flops_each = 5, /* maximum, difference, exponential, sum, division */
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- Backward ---- */
@@ -67,7 +67,7 @@ static const struct op_kind kind_backward = {
     .memory.in_place = {1},
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .cost.flops_each = 4,
-    .truth.reference = reference_backward,
+    .reference.evaluate = reference_backward,
 };
 
 const struct op_file op_file_softmax = {

@@ -74,7 +74,7 @@ static const struct op_kind kind = {
     .types.wide = true,
     .cost.flops = flops,
     .index.limit = index_limit,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- One element's product of rows: y[e] = the sum of a[rows[e]] b[columns[e]] ---- */
@@ -120,7 +120,7 @@ static const struct op_kind kind_dot = {
     .types.wide = true,
     .cost.flops = flops,
     .index.limit = index_limit_dot,
-    .truth.reference = reference_dot,
+    .reference.evaluate = reference_dot,
 };
 
 /* ---- Rows of elements that are by rows: y[e] = the last row that starts at e or before ---- */
@@ -156,7 +156,7 @@ static const struct op_kind kind_rows = {
     .infer = infer_rows,
     .cost.flops = op_flops_none,
     .index.range = range_rows,
-    .truth.reference = reference_rows,
+    .reference.evaluate = reference_rows,
 };
 
 /* ---- Functions ---- */

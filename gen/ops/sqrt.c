@@ -10,7 +10,7 @@ static void gradient(struct builder *builder, const struct node *node, struct va
 static const struct op_kind kind = {
     OP_UNARY,
     .name = "sqrt",
-    .truth.scalar = sqrt,
+    .reference.scalar = sqrt,
     .gradient = gradient,
 };
 

@@ -92,7 +92,7 @@ static const struct op_kind kind = {
     .evaluation.mean = mean,
     .choice.variants = op_threads,
     .choice.what = "threads",
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* ---- Functions ---- */

@@ -32,7 +32,7 @@ static const struct op_kind kind = {
     .infer = infer,
     .cost.flops = op_flops_none,
     .index.range = range,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* table_of(count, array), whose elements follow one by one. */

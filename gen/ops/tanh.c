@@ -11,14 +11,14 @@ static const struct op_kind kind_slope = {
     OP_SLOPE("y"),
     .name = "tanh_backward",
     .template_name = "tanh",
-    .truth.scalar = slope,
+    .reference.scalar = slope,
 };
 
 static const struct op_kind kind = {
     OP_UNARY,
     .ranks.pads = true,
     .name = "tanh",
-    .truth.scalar = tanh,
+    .reference.scalar = tanh,
     .gradient = op_gradient_of_y,
     .slope = &kind_slope,
 };

@@ -67,7 +67,7 @@ static const struct op_kind kind = {
     .sequence.along = op_along_rows,
     .cost.flops = flops,
     .index.range = range,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 static const struct op_kind kind_mask = {
@@ -79,7 +79,7 @@ static const struct op_kind kind_mask = {
     .sequence.along = op_along_rows,
     .types.autocast = {AUTOCAST_AS_IS, AUTOCAST_FLOAT32},
     .cost.flops = flops,
-    .truth.reference = reference_mask,
+    .reference.evaluate = reference_mask,
 };
 
 static struct value *with_k(struct builder *builder, const char *kind_name, const struct argument *arguments) {

@@ -66,7 +66,7 @@ static const struct op_kind kind = {
     .layout.unview = unview,
     .ranks.pads = true,
     .cost.flops = op_flops_none,
-    .truth.reference = reference,
+    .reference.evaluate = reference,
 };
 
 /* transpose(x, a, b) */

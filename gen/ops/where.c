@@ -23,8 +23,8 @@ static const struct op_kind kind = {
     .infer = op_infer_elementwise,
     .gradient = gradient,
     .memory.in_place = {2}, /* of a */
-    .truth.apply = apply,
-    .truth.reference = op_reference_elementwise,
+    .reference.apply = apply,
+    .reference.evaluate = op_reference_elementwise,
 };
 
 const struct op_file op_file_where = {

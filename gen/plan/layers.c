@@ -28,7 +28,7 @@ static bool find_number(const char *path, size_t from, struct numbered *found) {
 }
 
 /* Whether a name is that of another one's number `number`, which is then in `own`. */
-static bool is_fellow(const char *path, const char *of, struct numbered at, int number, struct numbered *own) {
+static bool is_of_other_layer(const char *path, const char *of, struct numbered at, int number, struct numbered *own) {
   return strncmp(path, of, at.before) == 0 && find_number(path, at.before, own) && own->before == at.before &&
          own->number == number;
 }
@@ -73,7 +73,7 @@ static bool row_is_alike(const struct program *program, const struct candidate *
   const struct weight *begin = &program->weights->items[kind->first], *first = begin + row,
                       *w[3] = {first, first + layers->round, first + (ptrdiff_t)layer * layers->round};
   struct numbered own;
-  if (!is_fellow(w[2]->path, first->path, kind->at, kind->at.number + layer, &own) ||
+  if (!is_of_other_layer(w[2]->path, first->path, kind->at, kind->at.number + layer, &own) ||
       strcmp(own.after, first->path + (kind->at.after - begin->path)) != 0)
     return false;
   if (!same_parameter(program, first, w[2]) || (first->gradient < 0) != (w[2]->gradient < 0)) return false;
@@ -109,7 +109,7 @@ static bool find_kind(const struct program *program, int weight, int n, struct k
   if (!nth_number(program, weight, n, &kind->at)) return false;
   const char *path = program->weights->items[weight].path;
   while (weight + kind->rows < program->weights->count &&
-         is_fellow(program->weights->items[weight + kind->rows].path, path, kind->at, kind->at.number, &own))
+         is_of_other_layer(program->weights->items[weight + kind->rows].path, path, kind->at, kind->at.number, &own))
     kind->rows++;
   return true;
 }

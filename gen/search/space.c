@@ -14,7 +14,7 @@ static bool is_length(const struct hardware *hardware, int64_t ranks) {
 }
 
 /* Whether ranks of the same axis that divide a layer, but fewer, had a plan. */
-static bool is_hopeless(const int64_t *failed, int n_failed, int64_t ranks) {
+static bool exceeds_failed(const int64_t *failed, int n_failed, int64_t ranks) {
   for (int i = 0; i < n_failed; i++)
     if (ranks % failed[i] == 0) return true;
   return false;
@@ -59,7 +59,7 @@ static void add_axis(struct arena *arena, const struct planner *planner, struct 
   int n_failed = 0;
   const char *why;
   for (int64_t ranks = 2; tp * ranks <= most; ranks++) {
-    if (!is_length(&result->hardware, tp * ranks) || is_hopeless(failed, n_failed, ranks)) continue;
+    if (!is_length(&result->hardware, tp * ranks) || exceeds_failed(failed, n_failed, ranks)) continue;
     bool alone = axis == AXES;
     const struct cut cut = cut_of(alone ? ranks : tp, axis, ranks, splits_sequence);
     if (!add_cut(arena, planner, result, cut, &why)) failed[n_failed++] = ranks;

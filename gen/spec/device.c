@@ -8,7 +8,7 @@
 struct limit {
   const char *key, *values[2];
   const char *why; /* they take no others; NULL: yet */
-  const char *cure;
+  const char *remedy;
 };
 
 /* Of CUDA, what its templates do not write. */
@@ -102,7 +102,7 @@ static void check_limit(const struct spec_node *job, const struct limit *limit, 
   diag_error(diags, given ? value->where : kind->where, "'%s' does not go with devices.kind '%s'%s%s", limit->key,
              kind->text, limit->why != NULL ? ": " : " yet", limit->why != NULL ? limit->why : "");
   if (given) diag_note(diags, kind->where, "'devices.kind' is '%s' here", kind->text);
-  diag_help(diags, "use %s", limit->cure);
+  diag_help(diags, "use %s", limit->remedy);
 }
 
 void device_check(const struct spec_node *job, struct diagnostics *diags) {

@@ -14,6 +14,6 @@ void check_refusals(const struct spec_node *job, const struct refusal *list, siz
     diag_error(diags, given ? node->where : cause->where, "'%s' does not go with %s: %s", list[i].key, conflict,
                list[i].why);
     if (given) diag_note(diags, cause->where, "%s by this", conflict);
-    diag_help(diags, "use %s, or %s", list[i].cure, otherwise);
+    diag_help(diags, "use %s, or %s", list[i].remedy, otherwise);
   }
 }

@@ -5,10 +5,10 @@
 #include "gen/base/diag.h"
 #include "gen/spec/node.h"
 
-/* A key, or a value of it, that something else refuses. `why` ends the message, `cure` is what to use instead. */
+/* A key, or a value of it, that something else refuses. `why` ends the message, `remedy` is what to use instead. */
 struct refusal {
   const char *key, *value; /* a value that is refused; NULL: all */
-  const char *why, *cure;
+  const char *why, *remedy;
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

@@ -93,7 +93,7 @@ static void check_parts(const struct spec_node *job, struct diagnostics *diags) 
 
 /* A key of which all values but one do not go with an optimizer. */
 struct exclusion {
-  const char *key, *allowed, *why, *cure;
+  const char *key, *allowed, *why, *remedy;
 };
 
 /* With rules that step within the backward, whose gradients are gone before that ends. */
@@ -116,7 +116,7 @@ static void check_exclusions(const struct spec_node *job, const struct exclusion
     diag_error(diags, node->where, "'%s' does not go with optimizer.name '%s': %s", list[i].key, name->text,
                list[i].why);
     diag_note(diags, name->where, "'optimizer.name' is '%s' here", name->text);
-    diag_help(diags, "use %s", list[i].cure);
+    diag_help(diags, "use %s", list[i].remedy);
   }
 }
 

@@ -120,9 +120,9 @@ static const char whole[] = "it looks at whole parameters, and a rank has the st
 
 static const struct {
   const char *key, *value; /* a value that is refused; NULL: all */
-  const char *why, *cure;
+  const char *why, *remedy;
   int64_t from; /* the stage */
-} undivided[] = {
+} unsharded[] = {
     {"optimizer.name", "lamb", whole, "optimizer.name: adamw", 1},
     {"optimizer.name", "adafactor", whole, "optimizer.name: adamw", 1},
     {"optimizer.name", "muon", whole, "optimizer.name: adamw", 1},
@@ -149,7 +149,7 @@ static const struct {
      "training.early_stopping.restore_best: false", 3},
 };
 
-static void check_undivided(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
+static void check_sharded(const struct spec_node *job, int64_t ranks, struct diagnostics *diags) {
   const struct spec_node *cause = cause_of(job);
   struct data_grid grid = data_grid_of(job, ranks);
   if (grid.parts == 1) return;
@@ -157,15 +157,15 @@ static void check_undivided(const struct spec_node *job, int64_t ranks, struct d
   bool by_reshard = cause->kind == SPEC_BOOL;
   const char *name = by_stage ? "zero_stage" : "fsdp";
   const char *less = by_stage ? "zero_stage: 2" : by_reshard ? "reshard_after_forward: false" : "shard_grad_op";
-  for (size_t i = 0; i < sizeof undivided / sizeof *undivided; i++) {
-    const struct spec_node *node = spec_find(job, undivided[i].key);
-    if (node == NULL || grid.stage < undivided[i].from) continue;
-    if (undivided[i].value != NULL && !spec_is(node, undivided[i].value)) continue;
-    diag_error(diags, node->where, "'%s' does not go with 'parallelism.%s': %s", undivided[i].key, name,
-               undivided[i].why);
+  for (size_t i = 0; i < sizeof unsharded / sizeof *unsharded; i++) {
+    const struct spec_node *node = spec_find(job, unsharded[i].key);
+    if (node == NULL || grid.stage < unsharded[i].from) continue;
+    if (unsharded[i].value != NULL && !spec_is(node, unsharded[i].value)) continue;
+    diag_error(diags, node->where, "'%s' does not go with 'parallelism.%s': %s", unsharded[i].key, name,
+               unsharded[i].why);
     diag_note(diags, cause->where, "ranks shard by this key");
-    diag_help(diags, "use %s, or %s", undivided[i].cure,
-              undivided[i].from > 1 ? less
+    diag_help(diags, "use %s, or %s", unsharded[i].remedy,
+              unsharded[i].from > 1 ? less
               : by_stage            ? "zero_stage: 0"
               : by_reshard          ? "no parallelism.fsdp"
                                     : "no_shard");
@@ -176,5 +176,5 @@ void sharding_check(const struct spec_node *job, int64_t ranks, struct diagnosti
   check_product(job, ranks, diags);
   check_stage(job, ranks, diags);
   check_divided(job, ranks, diags);
-  check_undivided(job, ranks, diags);
+  check_sharded(job, ranks, diags);
 }

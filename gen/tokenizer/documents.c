@@ -10,13 +10,13 @@
 #include "gen/tokenizer/bytes.h"
 
 /* A problem in the record at hand: in its line `line`, at `column`, from 1; 0: of the line as a whole. */
-static bool bad(const struct documents *of, int64_t line, int64_t column, const char *what, const char *cure,
+static bool bad(const struct documents *of, int64_t line, int64_t column, const char *what, const char *remedy,
                 struct problem *problem) {
   if (column > 0)
     rt_problem(problem, "%s:%" PRId64 ":%" PRId64 ": %s", of->path, line, column, what);
   else
     rt_problem(problem, "%s:%" PRId64 ": %s", of->path, line, what);
-  return rt_help(problem, "%s", cure);
+  return rt_help(problem, "%s", remedy);
 }
 
 static bool too_long(const struct documents *of, struct problem *problem) {

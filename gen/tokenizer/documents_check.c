@@ -7,37 +7,37 @@
 #include "gen/base/path.h"
 #include "gen/tokenizer/documents.h"
 
-static const char lines_cure[] = "--text-field NAME makes a document of each record's text";
-static const char table_cure[] = "--text-column NAME makes a document of each row's text";
-static const char packed_cure[] = "unpack it first";
-static const char binary_cure[] = "write its texts as JSON Lines, and give these with --text-field NAME";
-static const char tokens_cure[] = "--format tokens reads such a file";
+static const char lines_remedy[] = "--text-field NAME makes a document of each record's text";
+static const char table_remedy[] = "--text-column NAME makes a document of each row's text";
+static const char packed_remedy[] = "unpack it first";
+static const char binary_remedy[] = "write its texts as JSON Lines, and give these with --text-field NAME";
+static const char tokens_remedy[] = "--format tokens reads such a file";
 
 /* What begins with this, or ends in this; NULL: it is not. */
 static const struct known {
-  const char *ending, *magic, *what, *cure;
+  const char *ending, *magic, *what, *remedy;
 } known[] = {
-    {".jsonl", NULL, "JSON Lines", lines_cure},
-    {".ndjson", NULL, "JSON Lines", lines_cure},
+    {".jsonl", NULL, "JSON Lines", lines_remedy},
+    {".ndjson", NULL, "JSON Lines", lines_remedy},
     {".json", NULL, "JSON", "write its texts as JSON Lines, one object a line, for --text-field NAME"},
-    {".csv", NULL, "a table", table_cure},
-    {".tsv", NULL, "a table", table_cure},
-    {".parquet", "PAR1", "Parquet", binary_cure},
-    {".arrow", "ARROW1", "Arrow", binary_cure},
-    {".feather", NULL, "Arrow", binary_cure},
+    {".csv", NULL, "a table", table_remedy},
+    {".tsv", NULL, "a table", table_remedy},
+    {".parquet", "PAR1", "Parquet", binary_remedy},
+    {".arrow", "ARROW1", "Arrow", binary_remedy},
+    {".feather", NULL, "Arrow", binary_remedy},
     {".npy", "\x93NUMPY", "an array of NumPy", "a job reads arrays of tokens as format npy_tokens"},
     {".npz", NULL, "an archive of NumPy", "a job reads arrays of tokens as format npy_tokens, one a file"},
     {".safetensors", NULL, "tensors", "give texts"},
-    {".gz", "\x1f\x8b", "compressed", packed_cure},
-    {".zst", "\x28\xb5\x2f\xfd", "compressed", packed_cure},
+    {".gz", "\x1f\x8b", "compressed", packed_remedy},
+    {".zst", "\x28\xb5\x2f\xfd", "compressed", packed_remedy},
     {".xz",
      "\xfd"
      "7zXZ",
-     "compressed", packed_cure},
-    {".bz2", "BZh", "compressed", packed_cure},
-    {".zip", "PK\x03\x04", "an archive", packed_cure},
-    {".tar", NULL, "an archive", packed_cure},
-    {".tok", "ACCELTOK", "a token file", tokens_cure},
+     "compressed", packed_remedy},
+    {".bz2", "BZh", "compressed", packed_remedy},
+    {".zip", "PK\x03\x04", "an archive", packed_remedy},
+    {".tar", NULL, "an archive", packed_remedy},
+    {".tok", "ACCELTOK", "a token file", tokens_remedy},
     {".pdf", "%PDF-", "PDF", "write its text to a file"},
 };
 
@@ -64,12 +64,12 @@ static bool is_lines(const char *bytes, size_t size) {
 }
 
 bool documents_check_whole(const char *path, const char *bytes, size_t size, struct problem *problem) {
-  static const struct known lines = {NULL, NULL, "JSON Lines", lines_cure};
+  static const struct known lines = {NULL, NULL, "JSON Lines", lines_remedy};
   const struct known *is = NULL;
   for (size_t i = 0; is == NULL && i < sizeof known / sizeof *known; i++)
     if (ends_in(path, known[i].ending) || begins_with(bytes, size, known[i].magic)) is = &known[i];
   if (is == NULL && is_lines(bytes, size)) is = &lines;
   if (is == NULL) return true;
   rt_problem(problem, "%s: this is %s, not a text", path, is->what);
-  return rt_help(problem, "%s; --format text makes tokens of the file as it is", is->cure);
+  return rt_help(problem, "%s; --format text makes tokens of the file as it is", is->remedy);
 }

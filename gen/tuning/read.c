@@ -9,7 +9,7 @@
 #include "gen/spec/yaml.h"
 #include "gen/tuning/tuning.h"
 
-static const char cure[] = "measure again: accel-gen tune JOB";
+static const char remedy[] = "measure again: accel-gen tune JOB";
 
 static const char *text_at(const struct spec_node *node, const char *key) {
   return spec_find(node, key)->text;
@@ -24,16 +24,16 @@ static void check_origin(const struct spec_node *document, const struct tuned_ma
   if (strcmp(generator->text, ACCEL_VERSION) != 0) {
     diag_error(diags, generator->where, "measured by version %s, whose kernels are others than those of " ACCEL_VERSION,
                generator->text);
-    diag_help(diags, "%s", cure);
+    diag_help(diags, "%s", remedy);
   }
   if (machine == NULL) return;
   if (strcmp(processor->text, machine->processor) != 0) {
     diag_error(diags, processor->where, "measured on another machine: this one is %s", machine->processor);
-    diag_help(diags, "%s", cure);
+    diag_help(diags, "%s", remedy);
   } else if ((int64_t)cores->real != machine->cores) {
     diag_error(diags, cores->where, "measured on another machine: this one has %lld processors",
                (long long)machine->cores);
-    diag_help(diags, "%s", cure);
+    diag_help(diags, "%s", remedy);
   }
 }
 
@@ -78,7 +78,7 @@ static bool is_earlier(const struct spec_node *document, struct diagnostics *dia
   const struct spec_entry *ways = spec_entry(entries->entries[0].value, "ways");
   if (ways == NULL) return false;
   diag_error(diags, ways->key_where, "a table of an earlier version, whose 'ways' are 'variants' now");
-  diag_help(diags, "%s", cure);
+  diag_help(diags, "%s", remedy);
   return true;
 }
 

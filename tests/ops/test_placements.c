@@ -87,7 +87,7 @@ static double *result_of_rank(struct arena *arena, const struct trial *trial, co
   }
   for (int i = 0; i < node->n_outputs; i++)
     outputs[i] = arena_alloc(arena, (size_t)shape_count(node->outputs[i]->shape) * sizeof **outputs);
-  node->kind->truth.reference(node, inputs, outputs);
+  node->kind->reference.evaluate(node, inputs, outputs);
   return outputs[0];
 }
 
@@ -286,7 +286,7 @@ static void run_on_rank(struct sorting *sorting, const struct node *node) {
   const double **inputs = arena_alloc(sorting->arena, (size_t)node->n_inputs * sizeof *inputs);
   for (int i = 0; i < node->n_inputs; i++) inputs[i] = operand_of(sorting, node->inputs[i], trial.placements[i]);
   double *made = arena_alloc(sorting->arena, (size_t)shape_count(own->outputs[0]->shape) * sizeof *made);
-  node->kind->truth.reference(own, inputs, &made);
+  node->kind->reference.evaluate(own, inputs, &made);
   sorting->placements[node->outputs[0]->id] = trial.placements[node->n_inputs];
   sorting->elements[node->outputs[0]->id] = made;
 }

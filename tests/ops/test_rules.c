@@ -18,7 +18,7 @@ static void kinds_are_complete(void **state) {
     for (int k = 0; op_files[i]->kinds != NULL && op_files[i]->kinds[k] != NULL; k++) {
       const struct op_kind *kind = op_files[i]->kinds[k];
       bool complete =
-          kind->truth.reference != NULL || kind->kernel.updates; /* what an update does depends on what it keeps */
+          kind->reference.evaluate != NULL || kind->kernel.updates; /* what an update does depends on what it keeps */
       bool shaped = kind->infer != NULL || kind->fusion.plain != NULL;
       if (!shaped || !complete) fail_msg("%s has no shape rule or no reference", kind->name);
       if (kind->class == OP_VIEW && (kind->layout.view == NULL || kind->layout.unview == NULL))
@@ -71,7 +71,7 @@ static bool check_view(const struct node *node, const int64_t *in_strides) {
   double *in = arena_alloc(arena, (size_t)shape_count(x) * sizeof *in);
   double *out = arena_alloc(arena, (size_t)shape_count(y) * sizeof *out);
   for (int64_t i = 0; i < shape_count(x); i++) in[i] = (double)offset_of(x, in_strides, i);
-  node->kind->truth.reference(node, (const double *const[]){in}, (double *const[]){out});
+  node->kind->reference.evaluate(node, (const double *const[]){in}, (double *const[]){out});
   int64_t offset, strides[MAX_RANK], back[MAX_RANK];
   bool possible = node->kind->layout.view(node, in_strides, &offset, strides);
   for (int64_t i = 0; i < shape_count(y) && possible; i++)

@@ -53,7 +53,7 @@ static void run_node(struct ranks *ranks, struct node *node, int64_t rank) {
   for (int i = 0; i < node->n_inputs; i++) inputs[i] = ranks->values[rank][node->inputs[i]->id];
   for (int i = 0; i < node->n_outputs; i++)
     ranks->values[rank][node->outputs[i]->id] = outputs[i] = zeros(ranks->arena, node->outputs[i]->shape);
-  node->kind->truth.reference(node, inputs, outputs);
+  node->kind->reference.evaluate(node, inputs, outputs);
 }
 
 /* Runs the nodes of the region from `first` on. */
@@ -122,7 +122,7 @@ static void embeddings(void **state) {
            *whole = zeros(fixture->arena, node->outputs[0]->shape);
     for (int64_t i = 0; i < count; i++)
       for (int64_t r = 0; r < ranks.count; r++) sum[i] += ranks.values[r][part->outputs[0]->id][i];
-    node->kind->truth.reference(node, (const double *const[]){table, index}, &whole);
+    node->kind->reference.evaluate(node, (const double *const[]){table, index}, &whole);
     check_near(sum, whole, count, "the ranks' sum of rows");
     double *slope = zeros(fixture->arena, shape_of(2, rows * ranks.count, width));
     for (int64_t i = 0; i < tokens.dim[0]; i++)
@@ -176,13 +176,13 @@ static void run_whole(const struct entropy *entropy, double **outputs, double *s
                                    entropy->own * entropy->ranks.count, entropy->whole);
   logits.shape.dim[1] = entropy->whole;
   whole.inputs = inputs;
-  whole.kind->truth.reference(&whole, (const double *const[]){elements, entropy->targets}, outputs);
+  whole.kind->reference.evaluate(&whole, (const double *const[]){elements, entropy->targets}, outputs);
   struct value *back_inputs[] = {NULL, &logits};
   struct node back = whole;
   back.inputs = back_inputs;
   const double one = 1;
   const double *const given[] = {&one, elements, outputs[1], outputs[2], entropy->targets};
-  op_kind_find("cross_entropy_backward")->truth.reference(&back, given, &slope);
+  op_kind_find("cross_entropy_backward")->reference.evaluate(&back, given, &slope);
 }
 
 static void compare_entropy(struct entropy *entropy, int first) {
@@ -226,7 +226,7 @@ static void compare_entropy(struct entropy *entropy, int first) {
                                    ranks->values[r][part->outputs[0]->id],
                                    ranks->values[r][part->inputs[1]->id],
                                    part->n_inputs > 2 ? ranks->values[r][part->inputs[2]->id] : NULL};
-    op_kind_find("cross_entropy_part_backward")->truth.reference(&back, given, &own);
+    op_kind_find("cross_entropy_part_backward")->reference.evaluate(&back, given, &own);
     double *expected = columns_of(arena, slope, entropy->rows, entropy->own, ranks->count, r);
     for (int64_t i = 0; i < entropy->rows * entropy->own; i++) expected[i] *= outputs[0][0];
     check_near(own, expected, entropy->rows * entropy->own, "a rank's gradient of logits");

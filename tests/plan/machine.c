@@ -124,7 +124,7 @@ static void run_parts(struct machine *machine, const struct node *node, double *
     const double *operands[8];
     for (int k = 0; k < part->n_inputs; k++) operands[k] = part_operand(node, inputs, parts, part->inputs[k]);
     parts[i] = poisoned(machine, shape_count(part->outputs[0]->shape));
-    part->kind->truth.reference(part, operands, &parts[i]);
+    part->kind->reference.evaluate(part, operands, &parts[i]);
     for (int o = 0; o < node->n_outputs; o++)
       if (node->outputs[o] == part->outputs[0]) outputs[o] = parts[i];
   }
@@ -139,7 +139,7 @@ static void run_kernel(struct machine *machine, const struct activation *run, co
   if (node->body.count > 0)
     run_parts(machine, node, inputs, outputs);
   else
-    node->kind->truth.reference(node, (const double *const *)inputs, outputs);
+    node->kind->reference.evaluate(node, (const double *const *)inputs, outputs);
   for (int i = 0; i < node->n_outputs; i++)
     scatter(machine, run, &step->outputs[i], node->outputs[i]->shape, outputs[i], step->accumulate[i]);
 }

@@ -69,7 +69,8 @@ static json_t *compare_tensor(const struct stored_tensor *a, const struct stored
   return memcmp(a->bytes, b->bytes, a->size) == 0 ? NULL : compare_elements(a, b);
 }
 
-/* Notes the tensors of `own` and their fellows; of those that only the other side has, it is asked the other way round.
+/* Notes the tensors of `own` and their counterparts; of those that only the other side has, it is asked the other way
+ * round.
  */
 static json_int_t compare_shards(const char *stem, const struct shards shards[2], json_t *different) {
   json_int_t equal = 0;

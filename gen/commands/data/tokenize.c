@@ -39,12 +39,12 @@ struct work {
   struct progress bar;
 };
 
-static const char text_cure[] = "give an existing file";
+static const char text_remedy[] = "give an existing file";
 
 static bool open_inputs(struct work *work, struct problem *problem) {
   const struct tokenizing *what = work->what;
   struct checksum key = rt_checksum_start();
-  if (!rt_map(&work->json, what->tokenizer, text_cure, problem)) return false;
+  if (!rt_map(&work->json, what->tokenizer, text_remedy, problem)) return false;
   const char *json = (const char *)work->json.bytes;
   work->tokenizer = tokenizer_read(what->tokenizer, json != NULL ? json : "", work->json.size, problem);
   if (work->tokenizer == NULL) return false;
@@ -56,7 +56,7 @@ static bool open_inputs(struct work *work, struct problem *problem) {
   rt_checksum_add(&key, &what->selector.skips_bad, sizeof what->selector.skips_bad);
   if (what->selector.name != NULL) rt_checksum_add(&key, what->selector.name, strlen(what->selector.name) + 1);
   for (int i = 0; i < what->count; i++) {
-    if (!rt_map(&work->texts[i], what->texts[i], text_cure, problem)) return false;
+    if (!rt_map(&work->texts[i], what->texts[i], text_remedy, problem)) return false;
     rt_checksum_add(&key, what->texts[i], strlen(what->texts[i]) + 1);
     rt_checksum_add(&key, &work->texts[i].size, sizeof work->texts[i].size);
     work->all += work->texts[i].size;

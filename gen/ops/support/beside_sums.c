@@ -13,7 +13,7 @@ void op_reference_of_sum(const struct node *node, const double *const *inputs, d
   over.n_inputs--;
   for (int i = 1; i < over.n_inputs; i++) others[i] = inputs[i + 1];
   others[0] = sum;
-  node->kind->fusion.plain->truth.reference(&over, others, outputs);
+  node->kind->fusion.plain->reference.evaluate(&over, others, outputs);
 }
 
 static void add_last(const struct node *node, const double *const *inputs, double *dx) {
@@ -21,7 +21,7 @@ static void add_last(const struct node *node, const double *const *inputs, doubl
 }
 
 void op_reference_plus(const struct node *node, const double *const *inputs, double *const *outputs) {
-  node->kind->fusion.plain->truth.reference(node, inputs, outputs);
+  node->kind->fusion.plain->reference.evaluate(node, inputs, outputs);
   add_last(node, inputs, outputs[0]);
 }
 
@@ -30,7 +30,7 @@ void op_reference_with_bits16(const struct node *node, const double *const *inpu
   double *own[MOST_OPERANDS] = {outputs[0]};
   wide.n_outputs--;
   for (int i = 1; i < wide.n_outputs; i++) own[i] = outputs[i + 1];
-  node->kind->fusion.plain->truth.reference(&wide, inputs, own);
+  node->kind->fusion.plain->reference.evaluate(&wide, inputs, own);
   add_last(node, inputs, outputs[0]);
   memcpy(outputs[1], outputs[0], (size_t)shape_count(node->outputs[0]->shape) * sizeof *outputs[1]);
 }

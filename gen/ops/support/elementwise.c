@@ -42,20 +42,20 @@ void op_reference_elementwise(const struct node *node, const double *const *inpu
   for (int64_t i = 0; i < shape_count(shape); i++) {
     double x[4] = {0};
     for (int k = 0; k < node->n_inputs; k++) x[k] = inputs[k][broadcast_index(shape, i, node->inputs[k]->shape)];
-    outputs[0][i] =
-        node->kind->truth.scalar != NULL ? node->kind->truth.scalar(x[0]) : node->kind->truth.apply(node, x);
+    outputs[0][i] = node->kind->reference.scalar != NULL ? node->kind->reference.scalar(x[0])
+                                                         : node->kind->reference.apply(node, x);
   }
 }
 
 void op_reference_slope(const struct node *node, const double *const *inputs, double *const *outputs) {
-  if (node->kind->truth.scalar == NULL) {
+  if (node->kind->reference.scalar == NULL) {
     op_reference_elementwise(node, inputs, outputs);
     return;
   }
   struct shape shape = node->outputs[0]->shape;
   for (int64_t i = 0; i < shape_count(shape); i++) {
     double dy = inputs[0][broadcast_index(shape, i, node->inputs[0]->shape)];
-    outputs[0][i] = dy * node->kind->truth.scalar(inputs[1][broadcast_index(shape, i, node->inputs[1]->shape)]);
+    outputs[0][i] = dy * node->kind->reference.scalar(inputs[1][broadcast_index(shape, i, node->inputs[1]->shape)]);
   }
 }
 

@@ -8,13 +8,13 @@
  * kind->apply of dy and x). In all of them the result may take over the first input's memory. */
 #define OP_UNARY                                                                                                       \
   .class = OP_ELEMENTWISE, .input_names = {"x"}, .output_names = {"y"}, .infer = op_infer_elementwise,                 \
-  .memory.in_place = {1}, .truth.reference = op_reference_elementwise
+  .memory.in_place = {1}, .reference.evaluate = op_reference_elementwise
 #define OP_BINARY                                                                                                      \
   .class = OP_ELEMENTWISE, .input_names = {"a", "b"}, .output_names = {"y"}, .infer = op_infer_elementwise,            \
-  .memory.in_place = {1}, .truth.reference = op_reference_elementwise
+  .memory.in_place = {1}, .reference.evaluate = op_reference_elementwise
 #define OP_SLOPE(operand)                                                                                              \
   .class = OP_ELEMENTWISE, .input_names = {"dy", operand}, .output_names = {"dx"}, .infer = op_infer_elementwise,      \
-  .memory.in_place = {1}, .truth.reference = op_reference_slope
+  .memory.in_place = {1}, .reference.evaluate = op_reference_slope
 
 /* The infer of a kind over floating point: the inputs, broadcast; the widest of their types, where scalars count only
  * if all are (PyTorch's type promotion). */

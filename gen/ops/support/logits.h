@@ -30,7 +30,7 @@ int op_logits_gemms(const struct node *node, const struct value *x, const struct
 /* The floating-point operations of one matmul over all rows. */
 double op_logits_matmul_flops(const struct value *x, const struct value *weight);
 
-/* ---- The truth: that of an operation over all logits ---- */
+/* ---- The reference: that of an operation over all logits ---- */
 
 struct over_logits {
   struct value logits;

@@ -9,7 +9,7 @@
 #include "gen/plan/graph/rebuild.h"
 #include "gen/plan/graph/residual.h"
 #include "gen/plan/graph/tensor_plan.h"
-#include "gen/plan/graph/undivided.h"
+#include "gen/plan/graph/unsharded.h"
 
 struct partition {
   struct program *program;
@@ -265,7 +265,7 @@ static void insert_collectives(struct builder *builder, const struct partition *
 
 /* ---- What cannot be ---- */
 
-static void report_undivided(const struct partition *partition, struct diagnostics *diags) {
+static void report_unsharded(const struct partition *partition, struct diagnostics *diags) {
   const struct node *needs = partition->placements.needs;
   diag_error(diags, job_where(partition->program->job, "parallelism.tp"),
              "the model has no two matmuls in a row, and no vocabulary, that %lld ranks could divide",
@@ -307,9 +307,9 @@ static bool divide_tensors(struct program *program, struct builder *builder, str
   open_placements(&partition.placements, program, ranks, mesh_ranks(program, SHARDED_HEADS));
   if (!place_by_plan(&partition.placements, diags)) return false;
   find_placements(&partition.placements);
-  note_undivided(&partition.placements);
+  note_unsharded(&partition.placements);
   if (partition.placements.n_split == 0) {
-    report_undivided(&partition, diags);
+    report_unsharded(&partition, diags);
     return false;
   }
   note_placements(&partition);

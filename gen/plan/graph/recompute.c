@@ -19,7 +19,7 @@ int count_layers(const struct graph *graph) {
 /* ---- Layers ---- */
 
 /* Whether the call is one of several of a function in its region. */
-static bool has_twin(const struct node *node) {
+static bool has_counterpart(const struct node *node) {
   for (int i = 0; i < node->region->nodes.count; i++) {
     const struct node *other = node->region->nodes.items[i];
     if (other != node && other->call != NULL &&
@@ -34,7 +34,7 @@ static bool repeats(const struct region *region, bool written_out) {
   for (int i = 0; i < region->nodes.count; i++) {
     const struct node *node = region->nodes.items[i];
     if (node->call == NULL) continue;
-    if (node->call->count > 1 || (written_out && has_twin(node)) || repeats(node->call->callee, written_out))
+    if (node->call->count > 1 || (written_out && has_counterpart(node)) || repeats(node->call->callee, written_out))
       return true;
   }
   return false;
@@ -45,7 +45,7 @@ static bool repeats(const struct region *region, bool written_out) {
 static bool is_layer(const struct node *node) {
   const struct region *callee = node->call->callee;
   if (node->call->count > 1) return true;
-  return !repeats(callee, false) && (has_twin(node) || !repeats(callee, true));
+  return !repeats(callee, false) && (has_counterpart(node) || !repeats(callee, true));
 }
 
 static void find_layers(struct arena *arena, const struct region *region, struct node_list *layers) {

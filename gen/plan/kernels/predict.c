@@ -58,28 +58,28 @@ static void count_runs(const struct program *program, const struct function *fun
 
 /* ---- Of statements, compared with each other ---- */
 
-const double *kernel_paces(const struct program *program) {
-  double *paces = arena_alloc(program->arena, ((size_t)program->kernels.count + 1) * sizeof *paces);
+const double *kernel_times(const struct program *program) {
+  double *times = arena_alloc(program->arena, ((size_t)program->kernels.count + 1) * sizeof *times);
   bool known = program->choices.tuning != NULL && program->choices.tuning->forced < 0;
   const struct rates rates = known ? rates_of(program->choices.tuning) : (struct rates){INTENSE, 1};
   for (int i = 0; i < program->kernels.count; i++) {
     const struct kernel *kernel = program->kernels.items[i];
     const struct tuned *entry =
         known ? tuning_find(program->choices.tuning, kernel->subject, tuned_threads(program), 0) : NULL;
-    paces[i] = entry != NULL ? tuned_seconds(entry, kernel->variant) : 0;
-    if (paces[i] <= 0) paces[i] = estimate(rates, op_flops(kernel->node), kernel_bytes(kernel));
+    times[i] = entry != NULL ? tuned_seconds(entry, kernel->variant) : 0;
+    if (times[i] <= 0) times[i] = estimate(rates, op_flops(kernel->node), kernel_bytes(kernel));
   }
-  return paces;
+  return times;
 }
 
-double statement_pace(const struct program *program, const double *paces, const struct step *step) {
-  double pace = 0;
+double statement_time(const struct program *program, const double *times, const struct step *step) {
+  double time = 0;
   for (int s = 0; step->callee != NULL && s < step->callee->n_steps; s++) {
     const struct step *inner = &step->callee->steps[s];
-    pace += statement_pace(program, paces, inner) * (inner->callee != NULL ? inner->node->call->count : 1);
+    time += statement_time(program, times, inner) * (inner->callee != NULL ? inner->node->call->count : 1);
   }
   int kernel = kernel_index(program, step->kernel);
-  return step->callee == NULL && kernel >= 0 ? paces[kernel] : pace;
+  return step->callee == NULL && kernel >= 0 ? times[kernel] : time;
 }
 
 double kernel_fraction(const struct program *program) {

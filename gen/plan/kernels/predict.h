@@ -22,8 +22,8 @@ bool predict_step(const struct program *program, struct prediction *prediction);
 /* By kernel, what a run of it takes compared with others': seconds by the table, or, without one, by a machine that
  * does as many operations as make arithmetic bound a kernel while it moves a byte; and of a statement, with all that it
  * calls. */
-const double *kernel_paces(const struct program *program);
-double statement_pace(const struct program *program, const double *paces, const struct step *step);
+const double *kernel_times(const struct program *program);
+double statement_time(const struct program *program, const double *times, const struct step *step);
 
 /* The fraction of a step's time that kernels take by the table; 1 without one. */
 double kernel_fraction(const struct program *program);

@@ -51,7 +51,7 @@ struct simulation {
 };
 
 /* Copies of a live buffer, or the gradient of a weight, in which something is; both NULL: it is elsewhere. */
-struct spot {
+struct alias_target {
   struct live_buffer *buffer;
   int first, last;
   int64_t *written; /* when that gradient is written for the first time */
@@ -60,20 +60,20 @@ struct spot {
 struct run {
   const struct function *function;
   const char *const *prefixes; /* by scope */
-  struct spot *inputs, *results;
-  struct spot frame; /* what its forward has saved, as a whole; without a buffer: each storage may be its own */
+  struct alias_target *inputs, *results;
+  struct alias_target frame; /* what its forward has saved, as a whole; without a buffer: each storage may be its own */
 };
 
-static struct spot gradient_spot(const struct simulation *simulation, const struct run *run,
-                                 const struct storage *storage) {
+static struct alias_target gradient_target(const struct simulation *simulation, const struct run *run,
+                                           const struct storage *storage) {
   const struct parameter *parameter = &run->function->region->forward->parameters.items[storage->index];
   const char *path = weight_path(simulation->program->arena, run->prefixes[parameter->scope], parameter->path);
   int64_t weight = weight_named(simulation->program->weights, path) - simulation->program->weights->items;
-  return (struct spot){.written = &simulation->liveness->written[weight]};
+  return (struct alias_target){.written = &simulation->liveness->written[weight]};
 }
 
-static struct spot spot_of(const struct simulation *simulation, const struct run *run, const struct storage *storage,
-                           int first, int last) {
+static struct alias_target target_of(const struct simulation *simulation, const struct run *run,
+                                     const struct storage *storage, int first, int last) {
   switch (storage->kind) {
   case STORAGE_INPUT:
     return run->inputs[storage->index];
@@ -81,72 +81,72 @@ static struct spot spot_of(const struct simulation *simulation, const struct run
     return run->results[storage->index];
   case STORAGE_SAVED:
     if (run->frame.buffer != NULL) return run->frame;
-    return (struct spot){.buffer = buffer_of(simulation->liveness, storage), .first = first, .last = last};
+    return (struct alias_target){.buffer = buffer_of(simulation->liveness, storage), .first = first, .last = last};
   case STORAGE_GRADIENT:
-    return gradient_spot(simulation, run, storage);
+    return gradient_target(simulation, run, storage);
   default:
-    return (struct spot){0};
+    return (struct alias_target){0};
   }
 }
 
 /* Where the elements of a value are. */
-static struct spot spot_at(const struct simulation *simulation, const struct run *run, const struct view *view,
-                           struct shape shape) {
-  if (view->storage == NULL) return (struct spot){0};
+static struct alias_target target_at(const struct simulation *simulation, const struct run *run,
+                                     const struct view *view, struct shape shape) {
+  if (view->storage == NULL) return (struct alias_target){0};
   const struct storage *root = storage_root(view->storage);
   int64_t end = view->offset;
   for (int d = 0; d < shape.rank; d++) end += (shape.dim[d] - 1) * view->strides[d];
-  return spot_of(simulation, run, root, (int)(view->offset / root->count), (int)(end / root->count));
+  return target_of(simulation, run, root, (int)(view->offset / root->count), (int)(end / root->count));
 }
 
-static void touch(const struct simulation *simulation, struct spot spot) {
-  for (int k = spot.first; spot.buffer != NULL && k <= spot.last; k++) spot.buffer->last[k] = simulation->now;
+static void touch(const struct simulation *simulation, struct alias_target target) {
+  for (int k = target.first; target.buffer != NULL && k <= target.last; k++) target.buffer->last[k] = simulation->now;
 }
 
-static void write_to(const struct simulation *simulation, struct spot spot) {
-  touch(simulation, spot);
-  if (spot.written != NULL && *spot.written < 0) *spot.written = simulation->now;
+static void write_to(const struct simulation *simulation, struct alias_target target) {
+  touch(simulation, target);
+  if (target.written != NULL && *target.written < 0) *target.written = simulation->now;
 }
 
 static void run_kernel(struct simulation *simulation, const struct run *run, const struct step *step) {
   simulation->now++;
   for (int i = 0; i < step->node->n_inputs; i++)
-    touch(simulation, spot_at(simulation, run, &step->inputs[i], step->node->inputs[i]->shape));
+    touch(simulation, target_at(simulation, run, &step->inputs[i], step->node->inputs[i]->shape));
   for (int i = 0; i < step->node->n_outputs; i++)
-    write_to(simulation, spot_at(simulation, run, &step->outputs[i], step->node->outputs[i]->shape));
+    write_to(simulation, target_at(simulation, run, &step->outputs[i], step->node->outputs[i]->shape));
 }
 
 /* ---- Calls ---- */
 
-static struct spot row_spot(const struct simulation *simulation, const struct run *run, const struct view *view,
-                            int copy) {
-  return spot_of(simulation, run, storage_root(view->storage), copy, copy);
+static struct alias_target row_target(const struct simulation *simulation, const struct run *run,
+                                      const struct view *view, int copy) {
+  return target_of(simulation, run, storage_root(view->storage), copy, copy);
 }
 
-static struct spot input_spot(const struct simulation *simulation, const struct run *run, const struct step *step,
-                              int input, int iteration) {
+static struct alias_target input_target(const struct simulation *simulation, const struct run *run,
+                                        const struct step *step, int input, int iteration) {
   const struct call *call = step->node->call;
   const struct view *view = &step->inputs[input];
   if (call->count > 1 && call->carry[input] >= 0)
-    return row_spot(simulation, run, view, iteration + (call->forward != NULL ? 1 : 0));
+    return row_target(simulation, run, view, iteration + (call->forward != NULL ? 1 : 0));
   if (call->stacked != NULL && call->stacked[input])
-    return row_spot(simulation, run, view, stacked_copy(view, iteration));
-  return spot_at(simulation, run, view, call->callee->inputs.items[input]->shape);
+    return row_target(simulation, run, view, stacked_copy(view, iteration));
+  return target_at(simulation, run, view, call->callee->inputs.items[input]->shape);
 }
 
-static struct spot result_spot(const struct simulation *simulation, const struct run *run, const struct step *step,
-                               int result, int iteration) {
+static struct alias_target result_target(const struct simulation *simulation, const struct run *run,
+                                         const struct step *step, int result, int iteration) {
   const struct call *call = step->node->call;
   const struct view *view = &step->outputs[result];
-  if (call->count > 1) return row_spot(simulation, run, view, iteration + (call->forward != NULL ? 0 : 1));
-  return spot_at(simulation, run, view, call->callee->results.items[result]->shape);
+  if (call->count > 1) return row_target(simulation, run, view, iteration + (call->forward != NULL ? 0 : 1));
+  return target_at(simulation, run, view, call->callee->results.items[result]->shape);
 }
 
-static struct spot frame_spot(const struct simulation *simulation, const struct run *run, const struct step *step,
-                              int iteration) {
+static struct alias_target frame_target(const struct simulation *simulation, const struct run *run,
+                                        const struct step *step, int iteration) {
   const struct node *forward = step->node->call->forward != NULL ? step->node->call->forward : step->node;
   const struct storage *frame = frame_of(run->function, forward);
-  return frame == NULL ? (struct spot){0} : spot_of(simulation, run, frame, iteration, iteration);
+  return frame == NULL ? (struct alias_target){0} : target_of(simulation, run, frame, iteration, iteration);
 }
 
 static void run_function(struct simulation *simulation, const struct run *run);
@@ -155,14 +155,14 @@ static void run_iteration(struct simulation *simulation, const struct run *run, 
                           int iteration) {
   struct arena *arena = simulation->program->arena;
   const struct call *call = step->node->call;
-  struct run inner = {.function = step->callee, .frame = frame_spot(simulation, run, step, iteration)};
+  struct run inner = {.function = step->callee, .frame = frame_target(simulation, run, step, iteration)};
   inner.prefixes = weight_scopes(arena, call, iteration, run->prefixes);
   inner.inputs = arena_alloc(arena, ((size_t)call->callee->inputs.count + 1) * sizeof *inner.inputs);
   for (int i = 0; i < call->callee->inputs.count; i++)
-    if (step->callee->uses_inputs[i]) inner.inputs[i] = input_spot(simulation, run, step, i, iteration);
+    if (step->callee->uses_inputs[i]) inner.inputs[i] = input_target(simulation, run, step, i, iteration);
   inner.results = arena_alloc(arena, ((size_t)call->callee->results.count + 1) * sizeof *inner.results);
   for (int i = 0; i < call->callee->results.count; i++)
-    inner.results[i] = result_spot(simulation, run, step, i, iteration);
+    inner.results[i] = result_target(simulation, run, step, i, iteration);
   run_function(simulation, &inner);
 }
 

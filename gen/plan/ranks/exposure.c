@@ -12,8 +12,8 @@ struct clock {
   struct event_list events;
   struct exposure *exposures; /* by collective */
   double *ends;               /* by collective: when the newest of it has ended */
-  const double *paces;        /* by kernel */
-  double unit;                /* seconds of one of them */
+  const double *times;        /* by kernel */
+  double scale;               /* seconds of one of them */
   double now, link;           /* the rank's time; when the link has sent what it was given */
 };
 
@@ -53,7 +53,7 @@ static void run_micro_batch(struct clock *clock, bool last) {
   for (int i = 0; i < clock->events.count; i++) {
     const struct event *event = &clock->events.items[i];
     if (event->kind == EVENT_RUN)
-      clock->now += clock->unit * statement_pace(program, clock->paces, event->step);
+      clock->now += clock->scale * statement_time(program, clock->times, event->step);
     else if (event->kind == EVENT_BEGIN)
       begin(clock, event->collective, last);
     else
@@ -75,23 +75,23 @@ static void run_step_end(struct clock *clock) {
 }
 
 /* Of all statements of a micro-batch. */
-static double whole_pace(const struct clock *clock) {
-  double whole = 0;
+static double total_time(const struct clock *clock) {
+  double total = 0;
   for (int i = 0; i < clock->events.count; i++)
     if (clock->events.items[i].kind == EVENT_RUN)
-      whole += statement_pace(clock->program, clock->paces, clock->events.items[i].step);
-  return whole;
+      total += statement_time(clock->program, clock->times, clock->events.items[i].step);
+  return total;
 }
 
 const struct exposure *exposures_of(const struct program *program, const struct network *network) {
-  struct clock clock = {.program = program, .network = network, .paces = kernel_paces(program)};
+  struct clock clock = {.program = program, .network = network, .times = kernel_times(program)};
   size_t count = (size_t)program->ranks.collectives.count + 1;
   if (program->ranks.events != NULL) clock.events = *program->ranks.events;
   clock.exposures = arena_alloc(program->arena, count * sizeof *clock.exposures);
   clock.ends = arena_alloc(program->arena, count * sizeof *clock.ends);
   int64_t micro_batches = program->job->accumulation.num_steps;
-  double whole = whole_pace(&clock), kernels = network->step * kernel_fraction(program);
-  clock.unit = whole > 0 ? kernels / (double)micro_batches / whole : 0;
+  double total = total_time(&clock), kernels = network->step * kernel_fraction(program);
+  clock.scale = total > 0 ? kernels / (double)micro_batches / total : 0;
   for (int64_t i = 0; i < micro_batches; i++) run_micro_batch(&clock, i + 1 == micro_batches);
   run_step_end(&clock);
   return clock.exposures;

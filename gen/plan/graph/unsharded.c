@@ -1,4 +1,4 @@
-#include "gen/plan/graph/undivided.h"
+#include "gen/plan/graph/unsharded.h"
 
 #include <string.h>
 
@@ -60,7 +60,7 @@ static void count(const struct placements *placements, const struct node *node) 
   }
 }
 
-void note_undivided(struct placements *placements) {
+void note_unsharded(struct placements *placements) {
   const struct graph *graph = placements->program->graph;
   int nodes = 0;
   for (int r = 0; r < graph->n_regions; r++) nodes += graph->regions[r]->nodes.count;
