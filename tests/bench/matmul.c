@@ -171,16 +171,16 @@ static void load(const char *kind, const char *path) {
     fprintf(stderr, "matmul: %s\n", dlerror());
     exit(77);
   }
-  bool dnnl = strcmp(kind, "dnnl") == 0, low = strcmp(kind, "dnnl16") == 0;
-  void *function = dlsym(library, low ? "dnnl_gemm_bf16bf16f32" : dnnl ? "dnnl_sgemm" : "cblas_sgemm");
+  bool dnnl = strcmp(kind, "dnnl") == 0, half = strcmp(kind, "dnnl16") == 0;
+  void *function = dlsym(library, half ? "dnnl_gemm_bf16bf16f32" : dnnl ? "dnnl_sgemm" : "cblas_sgemm");
   if (function == NULL) {
     fprintf(stderr, "matmul: no shape in %s\n", path);
     exit(77);
   }
-  memcpy(low ? (void *)&dnnl_gemm16 : dnnl ? (void *)&dnnl_sgemm : (void *)&cblas_sgemm, &function, sizeof function);
+  memcpy(half ? (void *)&dnnl_gemm16 : dnnl ? (void *)&dnnl_sgemm : (void *)&cblas_sgemm, &function, sizeof function);
   const uint16_t one = 0x3f80;
   float y = 0;
-  if (low && dnnl_gemm16('N', 'N', 1, 1, 1, 1, &one, 1, &one, 1, 0, &y, 1) != 0) exit(77); /* not on this processor */
+  if (half && dnnl_gemm16('N', 'N', 1, 1, 1, 1, &one, 1, &one, 1, 0, &y, 1) != 0) exit(77); /* not on this processor */
 }
 
 enum { MOST_ROUNDS = 4096 };

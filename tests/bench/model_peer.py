@@ -188,10 +188,10 @@ def main():
     torch.manual_seed(1)
     model, batch, loss_of = made(name)
     optimizer = torch.optim.AdamW(model.train().parameters(), lr=1e-3, weight_decay=0.1, fused=True)
-    low = precision == ["bf16"]
+    half = precision == ["bf16"]
 
     def run(*tensors):
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=low):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=half):
             return loss_of(*tensors)
 
     if mode == "compile":

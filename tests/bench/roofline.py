@@ -92,8 +92,8 @@ def print_job(job, result):
 
     def line(name, calls, row):
         flops, moved = (f"{row[what] / row['ms'] / 1e6:.1f}" if row[what] > 0 else "" for what in ("flops", "bytes"))
-        share = f"{100 * row['least_ms'] / row['ms']:.0f} %" if row["least_ms"] else ""
-        print(f"{calls:>8}{row['ms']:>10.3f}{100 * row['ms'] / step:>7.1f}{flops:>10}{moved:>8}{share:>10}   {name}")
+        fraction = f"{100 * row['least_ms'] / row['ms']:.0f} %" if row["least_ms"] else ""
+        print(f"{calls:>8}{row['ms']:>10.3f}{100 * row['ms'] / step:>7.1f}{flops:>10}{moved:>8}{fraction:>10}   {name}")
 
     rows = sorted(result["rows"].items(), key=lambda item: -item[1]["ms"])
     for name, row in rows:

@@ -51,7 +51,7 @@ def add(name):
     def test(self):
         rough = CASES[name].get("parallelism", {}).get("ddp", {})
         rounds = rough.get("comm_hook") == "bf16" or rough.get("comm_wrapper", "no") != "no"
-        self.compare(name, job(CASES[name]), watched=True, low=2e-2 if rounds else None)
+        self.compare(name, job(CASES[name]), watched=True, tolerance=2e-2 if rounds else None)
 
     setattr(Exchange, f"test_{name}", test)
 

@@ -91,9 +91,9 @@ class Experts(unittest.TestCase):
     def check_all(self, kind):
         _, into, of, unit = TYPES[kind]
         library, text = self.kernels(kind)
-        rng, low = np.random.default_rng(3), kind != "tf32"
-        rounded = (lambda x: of(into(x))) if low else lambda x: x
-        input_unit = 0 if low else 2 * unit  # of a matmul of two rounded factors
+        rng, half = np.random.default_rng(3), kind != "tf32"
+        rounded = (lambda x: of(into(x))) if half else lambda x: x
+        input_unit = 0 if half else 2 * unit  # of a matmul of two rounded factors
         groups = len(STARTS) - 1
         forward, weight = FORWARD.findall(text), WEIGHT.findall(text)
         self.assertEqual(len({lines != columns for *_, lines, columns, _ in forward}), 1)
@@ -104,7 +104,7 @@ class Experts(unittest.TestCase):
             exact, size = self.truth(x, w if lines == depth else w.transpose(0, 2, 1), STARTS, input_unit)
             x[STARTS[-1]:] = np.nan  # of no group
             y = into(np.full(exact.shape, 5.0))
-            self.check(library[name], [y], [into(x), STARTS, *(into(one) for one in w)], exact[None], size, of, unit if low else 0)
+            self.check(library[name], [y], [into(x), STARTS, *(into(one) for one in w)], exact[None], size, of, unit if half else 0)
         for rows, m, n, adds, name in weight:
             rows, m, n = int(rows), int(m), int(n)
             a, b = (rounded(rng.normal(size=(rows, c)).astype(np.float32)) for c in (m, n))

@@ -46,7 +46,7 @@ MORE_WRITTEN = {
 }
 TENSOR = re.compile(r'PARAMETER\("([^"]+)",[^,]+,\s+(\w+),[^,]+,[^,]+,\s+(\d+),([\d,\s]+)\)|COUNTER\("([^"]+)"')
 LAYERS = re.compile(r"^ +{(\d+), (\d+), (\d+), (\d+), (?:sizeof|\d)", re.MULTILINE)
-LOW = 2e-2
+HALF_TOLERANCE = 2e-2
 
 
 def parameters_of(text):
@@ -109,10 +109,10 @@ class Forward(unittest.TestCase):
         expected, found = (json.loads(self.said(trainer, "--format", "json")) for trainer in (processor, device))
         self.assertEqual(expected.keys(), found.keys())
         self.assertEqual(expected["samples"], found["samples"])
-        low = job.get("precision", {}).get("mixed_precision", "no") != "no"
+        half = job.get("precision", {}).get("mixed_precision", "no") != "no"
         for key in ("loss", "perplexity", "accuracy"):
             if key in expected:
-                np.testing.assert_allclose(found[key], expected[key], rtol=LOW if low else 2e-5, err_msg=f"{name}: {key}")
+                np.testing.assert_allclose(found[key], expected[key], rtol=HALF_TOLERANCE if half else 2e-5, err_msg=f"{name}: {key}")
         if name == "gpt":
             self.assertEqual(self.said(device), self.said(device, ACCEL_GRAPHS="no"))
 
@@ -122,17 +122,17 @@ class Forward(unittest.TestCase):
         self.check_format(device)
         vocabulary = job["model"]["config"]["vocab_size"]
         begin = "the quick brown fox jumps over the dogs" if vocabulary == 256 else " ".join(str(7 * i % 250) for i in range(39))
-        low = job.get("precision", {}).get("mixed_precision", "no") != "no"
+        half = job.get("precision", {}).get("mixed_precision", "no") != "no"
         length = job["data"]["sequence_length"]
         for flags in (["--temperature", 0], ["--top-k", 9, "--repetition-penalty", 1.3, "--seed", 5]):
             said, rows = [], []
             for trainer in (processor, device):
                 said.append(self.said(trainer, "--prompt", begin, "--tokens", length, "--logits", "logits", *flags))
                 rows.append(np.fromfile(trainer.folder / "logits", np.float32).reshape(length, vocabulary))
-            same = [i for i in range(length) if np.array_equal(rows[0][:i].argmax(1), rows[1][:i].argmax(1))][-1] + 1 if low else length
+            same = [i for i in range(length) if np.array_equal(rows[0][:i].argmax(1), rows[1][:i].argmax(1))][-1] + 1 if half else length
             away = np.linalg.norm(rows[1][:same] - rows[0][:same], axis=1) / np.linalg.norm(rows[0][:same], axis=1)
-            self.assertLess(away.max(), LOW if low else 2e-5, f"{name}: {flags}")
-            if not low:
+            self.assertLess(away.max(), HALF_TOLERANCE if half else 2e-5, f"{name}: {flags}")
+            if not half:
                 self.assertEqual(said[0], said[1])
         if name == "llama":
             self.assertEqual(said[1], self.said(device, "--prompt", begin, "--tokens", length, *flags, ACCEL_GRAPHS="no"))

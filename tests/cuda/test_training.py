@@ -114,7 +114,7 @@ MORE["freeze"]["model"]["freeze"] = ["*.c_attn.*", "*.c_fc.weight"]
 # Whose accesses of memory the stand-ins see, and order: each of streams and of the host.
 WATCHED = ["gpt"]
 KEYS = ("loss", "lr", "grad_norm", "eval_loss", "accuracy", "loss_scale", "noise_scale")
-LOW = {"bf16": 2e-2, "fp16": 2e-3, "tf32": 2e-3}
+TOLERANCES = {"bf16": 2e-2, "fp16": 2e-3, "tf32": 2e-3}
 
 
 def write_data(folder, features):
@@ -131,9 +131,9 @@ class Comparison(unittest.TestCase):
 
     parts, device = None, HostTrainer
 
-    def compare(self, name, job, watched=False, low=None):
+    def compare(self, name, job, watched=False, tolerance=None):
         precision = job.get("precision", {})
-        low = low or LOW.get(precision.get("mixed_precision", "tf32" if precision.get("tf32") else None))
+        tolerance = tolerance or TOLERANCES.get(precision.get("mixed_precision", "tf32" if precision.get("tf32") else None))
         ranks, copies = job.get("devices", {}).get("per_node", 1), [json.loads(json.dumps(job)) for _ in range(2)]
         for group, key in (("devices", "attention"), ("devices", "convolution"), ("precision", "tf32")):  # of GPUs alone
             copies[0].get(group, {}).pop(key, None)
@@ -154,13 +154,13 @@ class Comparison(unittest.TestCase):
                 if one.get(key, 0) is None:  # of a step that overflowed
                     self.assertIsNone(other[key], f"{name}: {key} of {one['step']}")
                 elif key in one:
-                    np.testing.assert_allclose(other[key], one[key], rtol=low or 2e-5, err_msg=f"{name}: {key} of {one['step']}")
+                    np.testing.assert_allclose(other[key], one[key], rtol=tolerance or 2e-5, err_msg=f"{name}: {key} of {one['step']}")
         left, right = trainers[0].weights(), trainers[1].weights()
         self.assertEqual(left.keys(), right.keys())
         lr = job.get("optimizer", {}).get("lr", 1e-3)
         for key in left:
             away = np.abs(right[key].astype(np.float64) - left[key])
-            self.assertLess(float(away.mean()), 0.2 * lr if low else 0.01 * lr, f"{name}: {key}")
+            self.assertLess(float(away.mean()), 0.2 * lr if tolerance else 0.01 * lr, f"{name}: {key}")
         self.turn_round(name, trainers[1], found, right)
         return found, *((trainers[1].folder / f"trainer.{ending}").read_text() for ending in ("c", trainers[1].ending))
 

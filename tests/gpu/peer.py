@@ -117,9 +117,9 @@ def curve(precision):
     parameters = list(model.w.values())
     optimizer = torch.optim.AdamW(parameters, lr=3e-4, weight_decay=0.01)
     scaler = torch.amp.GradScaler(DEVICE, enabled=precision == "fp16")
-    low = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
+    half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(precision)
     for step in range(steps):
-        with torch.autocast(DEVICE, dtype=low or torch.bfloat16, enabled=low is not None):
+        with torch.autocast(DEVICE, dtype=half or torch.bfloat16, enabled=half is not None):
             loss = model.loss(tokens[step, :, :-1], tokens[step, :, 1:])
         optimizer.zero_grad()
         scaler.scale(loss).backward()

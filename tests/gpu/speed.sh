@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2154 # what run.sh and its other parts set
 # What run.sh measures: GPT-2 against PyTorch and llm.c, and the algorithms of matmuls. Sourced by it.
 
-# The rate that matmuls reach here, of which MFU is a share.
+# The rate that matmuls reach here, of which MFU is a fraction.
 matmul_rate() {
   if [ -s runs/torch ] && there_is_time 20 benchmark matmul-8192; then
     limited 60 "$python" peer.py matmul >runs/matmul 2>runs/peer.log || true

@@ -224,8 +224,8 @@ def case(random):
     if random.random() < 0.05:
         templates["main"] = broken(random, templates["main"])
     options = {}
-    for name, share in (("trim_blocks", 0.3), ("lstrip_blocks", 0.3), ("keep_trailing_newline", 0.2), ("autoescape", 0.2)):
-        if random.random() < share:
+    for name, fraction in (("trim_blocks", 0.3), ("lstrip_blocks", 0.3), ("keep_trailing_newline", 0.2), ("autoescape", 0.2)):
+        if random.random() < fraction:
             options[name] = True
     options["undefined"] = random.choice(["lenient", "lenient", "lenient", "lenient", "lenient", "chainable", "debug", "strict"])
     return templates, VALUES, options

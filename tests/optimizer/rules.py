@@ -92,7 +92,7 @@ class ScheduleFree(torch.optim.Optimizer):
             group["lr_max"] = max(lr, group["lr_max"])
             weight = (k + 1) ** group["r"] * group["lr_max"] ** group["weight_lr_power"]
             group["weight_sum"] += weight
-            share = weight / group["weight_sum"]
+            fraction = weight / group["weight_sum"]
             for y in group["params"]:
                 state = self.state[y]
                 z = state.setdefault("z", y.detach().clone())
@@ -100,8 +100,8 @@ class ScheduleFree(torch.optim.Optimizer):
                 v.mul_(beta2).addcmul_(y.grad, y.grad, value=1 - beta2)
                 way = y.grad / (v / (1 - beta2 ** (k + 1))).sqrt().add_(group["eps"])
                 way.add_(y, alpha=group["weight_decay"])
-                y.lerp_(end=z, weight=share)
-                y.add_(way, alpha=lr * (beta1 * (1 - share) - 1))
+                y.lerp_(end=z, weight=fraction)
+                y.add_(way, alpha=lr * (beta1 * (1 - fraction) - 1))
                 z.sub_(way, alpha=lr)
             group["k"] += 1
 

@@ -106,7 +106,7 @@ class Hosts:
                 os.kill(process, signal.SIGKILL)
 
     def shape(self, host, delay=0.0, loss=0.0, rate=0.0):
-        """What leaves a host: seconds on the way, the share that is lost, bytes a second (0: any number)."""
+        """What leaves a host: seconds on the way, the fraction that is lost, bytes a second (0: any number)."""
         self.switch.stdin.write(f"{host} {1e6 * delay} {loss} {rate}\n")
         self.switch.stdin.flush()
         if self.switch.stdout.readline() != "ok\n":

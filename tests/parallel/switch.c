@@ -30,7 +30,7 @@ struct frame {
 
 struct port {
   int fd;
-  double delay, loss, rate; /* seconds, a share, bytes a second */
+  double delay, loss, rate; /* seconds, a fraction, bytes a second */
   double free;              /* when its link has sent what it was given */
   struct frame *frames;     /* a ring, in the order in which they are due */
   int first, count;

@@ -39,7 +39,7 @@ class OneProcess(ComparedWithOne):
         self.check(2, 6, parallelism={"ddp": {"bucket_cap_mb": 0.001}})
 
     def test_split_batches(self):
-        """A batch that ranks share out, and rates by steps of all of them."""
+        """A batch that ranks divide, and rates by steps of all of them."""
         schedule = {"name": "linear", "warmup_steps": 3}
         _, lines = trained(2, job_of(2, 12, 50, data={"split_batches": True}, schedule=schedule))
         _, wanted = self.one(12, 50, schedule=schedule)
@@ -71,7 +71,7 @@ class OneProcess(ComparedWithOne):
             self.check(2, 6, model=f"{folder}/argument", config={"block_size": 12})
 
     def test_table(self):
-        """Three ranks share out rows that neither they nor batches divide; each counts once in the metrics."""
+        """Three ranks divide rows that neither they nor batches divide; each counts once in the metrics."""
         groups = {"model": "mlp_table", "config": {"n_layer": 1, "width": 7, "n_classes": 3},
                   "training": {"eval_interval": 25, "eval_iters": "all", "metrics": ["accuracy", "f1_macro"]}}
         rows = "".join(f"{i % 7 / 7:.4f},{i % 5 / 5:.4f},{i % 3}\n" for i in range(233))

@@ -150,7 +150,7 @@ class Sequences(Compared):
         several = self.divided(2, cp=2, cp_comm="ring")
         sums = [c for c in several.plan()["collectives"] if c["axis"] == "cp" and c["kind"] == "all-reduce"]
         self.assertEqual({c["bytes"] for c in sums}, {QWEN["num_experts"] * 4})
-        self.assertEqual(len(sums), 3 * QWEN["num_hidden_layers"])  # of two shares forward, and back of that which has a gradient
+        self.assertEqual(len(sums), 3 * QWEN["num_hidden_layers"])  # of two parts forward, and back of that which has a gradient
 
     def test_heads(self):
         self.divided(2, sp=2, zero_stage=2)

@@ -107,8 +107,8 @@ class Figures(unittest.TestCase):
 
     def test_peak_in_bf16(self):
         """The same of bfloat16: half of most activations, and the copies of the weights."""
-        low = {"precision": {"mixed_precision": "bf16"}}
-        one, many, full = make(1, 64, 16, 2, **low), make(16, 64, 16, 2, **low), make(16, 64, 16, 2, build=False)
+        half = {"precision": {"mixed_precision": "bf16"}}
+        one, many, full = make(1, 64, 16, 2, **half), make(16, 64, 16, 2, **half), make(16, 64, 16, 2, build=False)
         constant = peak(one) - one.plan()["arena_bytes"]["total"]
         total = many.plan()["arena_bytes"]["total"]
         self.check(many, constant, 15, "bfloat16")

@@ -73,10 +73,10 @@ def mean(gradients):
 
 
 class Gradients(unittest.TestCase):
-    def steps(self, trainer, shares):
+    def steps(self, trainer, gradients_of_steps):
         """Each step's row of metrics and the gradients of its micro-batches at the weights that it began with."""
         rows, weights = trainer.run(), start()
-        for step, numbers in enumerate(shares):
+        for step, numbers in enumerate(gradients_of_steps):
             yield rows[step], micro_gradients(weights, numbers)
             trainer.run("--steps", str(step + 1))
             weights = trainer.weights()
@@ -99,9 +99,9 @@ class Gradients(unittest.TestCase):
                 for name, gradient in mean(gradients).items():
                     self.assertLess(abs(row[f"grad_norm/{name}"] / np.linalg.norm(gradient) - 1), 1e-5, (groups, name))
 
-    def check_noise(self, trainer, shares, decay):
+    def check_noise(self, trainer, gradients_of_steps, decay):
         averages = np.zeros(2)
-        for row, gradients in self.steps(trainer, shares):
+        for row, gradients in self.steps(trainer, gradients_of_steps):
             single, whole = length(gradients[0]), length(mean(gradients))
             if len(gradients) > 1:
                 b, B = BATCH, BATCH * len(gradients)
@@ -120,11 +120,11 @@ class Gradients(unittest.TestCase):
 
     def test_short_steps(self):
         """15 micro-batches of an epoch in steps of 4, 4, 4 and 3; and in steps of 7, 7 and 1, which says nothing."""
-        for micro, shares in ((4, [range(0, 4), range(4, 8), range(8, 12), range(12, 15)]),
-                              (7, [range(0, 7), range(7, 14), range(14, 15)])):
+        for micro, gradients_of_steps in ((4, [range(0, 4), range(4, 8), range(8, 12), range(12, 15)]),
+                                          (7, [range(0, 7), range(7, 14), range(14, 15)])):
             for normalize in ("batches", "tokens"):
                 trainer = make(self, micro, {"noise_scale": True}, accumulation={"normalize": normalize})
-                self.check_noise(trainer, [list(share) for share in shares], 0.95)
+                self.check_noise(trainer, [list(samples) for samples in gradients_of_steps], 0.95)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from harness import relative
 from test_parity import CONFIG, prepare, tensors
 from torch_gpt import Gpt
 
-LOW = {"bf16": torch.bfloat16, "fp16": torch.float16}
-MODES = [(model, mode) for model in ("gpt2", "nanogpt") for mode in LOW]
+HALF_TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+MODES = [(model, mode) for model in ("gpt2", "nanogpt") for mode in HALF_TYPES]
 
 
 class Functional(Gpt):
@@ -49,7 +49,7 @@ class FirstStep(unittest.TestCase):
         metrics = trainer.run()
         scale = 65536.0 if mode == "fp16" else 1.0
         true_loss, truth = peer_gradients(weights, model, batches(0), None)
-        peer_loss, peer = peer_gradients(weights, model, batches(0), LOW[mode], scale)
+        peer_loss, peer = peer_gradients(weights, model, batches(0), HALF_TYPES[mode], scale)
         after = trainer.weights()
         own = {name: (w.astype(np.float64) - after[name]) / rate for name, w in weights.items()}
         whole = [math.sqrt(sum(((g[name] - truth[name]) ** 2).sum() for name in truth)) for g in (own, peer)]
@@ -58,7 +58,7 @@ class FirstStep(unittest.TestCase):
         self.assertLess(whole[0], 1.5 * whole[1], "all gradients")
         for name in truth:
             self.assertLess(relative(own[name], truth[name]), max(1.5 * relative(peer[name], truth[name]), 1e-4), name)
-        epsilon = float(torch.finfo(LOW[mode]).eps)
+        epsilon = float(torch.finfo(HALF_TYPES[mode]).eps)
         self.assertLess(abs(metrics[0]["loss"] / true_loss - 1), max(1.5 * abs(peer_loss / true_loss - 1), epsilon / 8))
 
     def test_all(self):
@@ -90,8 +90,8 @@ class Curve(unittest.TestCase):
         trainer, weights, batches = prepare("gpt2", optimizer, 100, schedule={"name": "constant"},
                                             precision={"mixed_precision": "bf16"})
         own = np.array([row["loss"] for row in trainer.run()])
-        low, full = (self.losses(weights, batches, "gpt2", dtype) for dtype in (torch.bfloat16, None))
-        away = [np.abs(a / b - 1).max() for a, b in ((own, low), (low, full), (own, full))]
+        half, full = (self.losses(weights, batches, "gpt2", dtype) for dtype in (torch.bfloat16, None))
+        away = [np.abs(a / b - 1).max() for a, b in ((own, half), (half, full), (own, full))]
         print(f"100 steps: {away[0]:.2e} from PyTorch in bfloat16, which is {away[1]:.2e} from float32; we are {away[2]:.2e} from that")
         self.assertLess(own[-1], own[0] - 0.5)
         self.assertLess(away[0], 2 * away[1] + 1e-3)

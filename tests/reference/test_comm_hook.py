@@ -84,7 +84,7 @@ class Errors:
         future.set_result(bucket.buffer())
         return future
 
-    def share(self, step):
+    def average(self, step):
         """What a save does."""
         for error in self.of.values() if step and step % SAVED == 0 else ():
             dist.all_reduce(error)
@@ -97,7 +97,7 @@ def train(rows, rank, ranks, port, out):
         model = torch.nn.parallel.DistributedDataParallel(plain)
         model.register_comm_hook(errors, Errors.hook)
         optimizer = torch.optim.SGD(model.parameters(), lr=LR)
-        lines = take_steps(rows, STEPS, MICRO, model, optimizer, before=errors.share, quiet=model.no_sync)
+        lines = take_steps(rows, STEPS, MICRO, model, optimizer, before=errors.average, quiet=model.no_sync)
         if rank == 0:
             out.put((lines, arrays(plain)))
 

@@ -45,12 +45,12 @@ class Precision(unittest.TestCase):
 
     def test_bf16(self):
         rows, own = self.run_job(mixed_precision="bf16")
-        low, peer = accelerated(rows, "bf16")
+        half, peer = accelerated(rows, "bf16")
         full, _ = accelerated(rows, "no")
-        print(f"bf16: {apart(own, low):.2e} from Accelerate, which is {apart(low, full):.2e} from float32")
-        self.assertGreater(apart(low, full), 1e-5)
-        self.assertLess(apart(own, low), 1.5 * apart(low, full))
-        self.assertLess(apart(own, full), 1.5 * apart(low, full))
+        print(f"bf16: {apart(own, half):.2e} from Accelerate, which is {apart(half, full):.2e} from float32")
+        self.assertGreater(apart(half, full), 1e-5)
+        self.assertLess(apart(own, half), 1.5 * apart(half, full))
+        self.assertLess(apart(own, full), 1.5 * apart(half, full))
         self.assertLess(rows.distance(peer), 0.02)
 
     def test_autocast_switched_off(self):
@@ -86,8 +86,8 @@ class Precision(unittest.TestCase):
         model, losses = Mlp(rows.weights), []
         for step in range(STEPS):
             x, y = rows.micro_batch(step)
-            low = {name: w.bfloat16() for name, w in weights.items()}
-            loss = F.cross_entropy(torch.func.functional_call(model, low, (x.bfloat16(),)).float(), y)
+            half = {name: w.bfloat16() for name, w in weights.items()}
+            loss = F.cross_entropy(torch.func.functional_call(model, half, (x.bfloat16(),)).float(), y)
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
@@ -106,10 +106,10 @@ class Precision(unittest.TestCase):
     def test_some_kept(self):
         """A layer that is kept in float32 leaves the other one's rounding."""
         rows, own = self.run_job(mixed_precision="bf16", keep_in_fp32=["output.*"])
-        _, all_low = self.run_job(mixed_precision="bf16")
+        _, all_half = self.run_job(mixed_precision="bf16")
         full, _ = accelerated(rows, "no")
         self.assertGreater(apart(own, full), 1e-5)
-        self.assertGreater(apart(own, all_low), 1e-5)
+        self.assertGreater(apart(own, all_half), 1e-5)
 
     def test_patterns_that_cannot_be_kept(self):
         """A name that matches nothing is refused at its line, and so is one of several layers that one piece of code is for."""

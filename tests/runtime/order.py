@@ -122,8 +122,8 @@ class Mixture:
         low, high = 0, len(self.orders)
         while high - low > 1:
             middle = low + (high - low) // 2
-            share = sum(self.weights[low:middle]) / sum(self.weights[low:high])
-            before, after = math.floor(draw * share), math.floor((draw + 1) * share)
+            fraction = sum(self.weights[low:middle]) / sum(self.weights[low:high])
+            before, after = math.floor(draw * fraction), math.floor((draw + 1) * fraction)
             low, high, draw = (low, middle, before) if after > before else (middle, high, draw - before)
         one = self.orders[low]
         epoch, index = divmod(draw, one.samples)

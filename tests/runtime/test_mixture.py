@@ -1,4 +1,4 @@
-"""Several files as one source: patterns, every sample once an epoch, shares by weight; against order.py, and against what
+"""Several files as one source: patterns, every sample once an epoch, fractions by weight; against order.py, and against what
 any such order must keep to."""
 
 import math

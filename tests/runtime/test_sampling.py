@@ -77,8 +77,8 @@ class Sampling(unittest.TestCase):
             before = scores.double()
             if sampler.top_p < 1:
                 scores = TopPLogitsWarper(sampler.top_p)(ids, scores)
-                shares = before.softmax(1)[0].sort(descending=True).values.cumsum(0)
-                if (shares - sampler.top_p).abs().min() < 1e-5:
+                cumulative = before.softmax(1)[0].sort(descending=True).values.cumsum(0)
+                if (cumulative - sampler.top_p).abs().min() < 1e-5:
                     continue
             np.testing.assert_array_equal(ours >= self.least(sampler, ours), torch.isfinite(scores[0]).numpy())
 
@@ -90,8 +90,8 @@ class Sampling(unittest.TestCase):
             sampler = Sampler(1.3, top_k, top_p, 1, SEED)
             logits = self.rng.normal(0, 2, VOCABULARY).astype(np.float32)
             kept = logits >= self.least(sampler, logits)
-            share = np.where(kept, np.exp((logits.astype(np.float64) - logits.max()) / 1.3), 0)
-            expected = draws * share / share.sum()
+            probabilities = np.where(kept, np.exp((logits.astype(np.float64) - logits.max()) / 1.3), 0)
+            expected = draws * probabilities / probabilities.sum()
             seen = np.bincount([self.draw(sampler, logits, i) for i in range(draws)], minlength=VOCABULARY)
             self.assertEqual(seen[~kept].sum(), 0)
             often = expected >= 5

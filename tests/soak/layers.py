@@ -201,10 +201,10 @@ def mix(b, x, groups, out):
     taken = b.add(f"take({flat.name}, {sent.name})", (times(rows, k), columns))
     y = b.add(f"grouped_matmul({taken.name}, {starts.name}, {groups}, {array})", (times(rows, k), out))
     if b.random.random() < 0.5:
-        share = b.add(f"top_k({gates.name}, {k})", (rows, k))
-        share = b.add(f"reshape({share.name}, -1, 1)", (times(rows, k), 1))
+        chosen = b.add(f"top_k({gates.name}, {k})", (rows, k))
+        chosen = b.add(f"reshape({chosen.name}, -1, 1)", (times(rows, k), 1))
         positions = b.add(f"group_positions{of}", (times(rows, k),), "i")
-        y = b.add(f"mul({y.name}, take({share.name}, {positions.name}))", y.shape)
+        y = b.add(f"mul({y.name}, take({chosen.name}, {positions.name}))", y.shape)
     y = b.add(f"index_add({y.name}, {sent.name}, dim({flat.name}, 0))", (rows, out))
     return b.add(f"reshape({y.name}, {b.numbers(x.shape[:-1])}, {out})", (*x.shape[:-1], out))
 

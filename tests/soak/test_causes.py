@@ -224,7 +224,7 @@ tensor model(scope s, tensor features, tensor labels) {
 """, ROWS)
 
     def test_counted_evaluation_of_ranks(self):
-        """Ranks share out all samples of an evaluation whose losses are weighed by the targets that count."""
+        """Ranks divide all samples of an evaluation whose losses are weighed by the targets that count."""
         self.works("""tensor model(scope s, tensor tokens, tensor targets) {
   return cross_entropy_ignore(linear(at(s, "out"), embedding(at(s, "in"), tokens, 256, 5), 256), targets, -100);
 }

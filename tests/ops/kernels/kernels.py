@@ -103,7 +103,7 @@ class Kernel:
 
 
 def by_library(kernel):
-    """Whether a library computes some of it, and shares that out among threads as it likes."""
+    """Whether a library computes some of it, and divides that among threads by itself."""
     return any(f"{call}(" in kernel_text(kernel) for call in ("accel_gemm", "accel_multiply", "accel_convolve"))
 
 

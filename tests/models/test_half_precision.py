@@ -37,16 +37,16 @@ class Low(Images, Text):
         theirs.train()
         ours, moved = self.moved(source, theirs, config, data, {"param_dtype" if stored else "mixed_precision": "bf16"})
         sides = []
-        for low in (True, False):
+        for half in (True, False):
             theirs.zero_grad()
             # Without oneDNN, which has no LSTM of bfloat16 for a processor without AVX-512, PyTorch has one of its own.
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=low and not stored), torch.backends.mkldnn.flags(enabled=not recurrent):
-                weights = {name: p.bfloat16() if low else p for name, p in theirs.named_parameters()}
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=half and not stored), torch.backends.mkldnn.flags(enabled=not recurrent):
+                weights = {name: p.bfloat16() if half else p for name, p in theirs.named_parameters()}
                 loss = loss_of(lambda *given: torch.func.functional_call(theirs, weights, given) if stored else theirs(*given), *tensors)
             loss.backward()
             sides.append((loss.item(), {name: p.grad.double().clone() for name, p in theirs.named_parameters() if p.grad is not None}))
-        (low, gradients), (full, exact) = sides
-        self.assertLess(abs(ours - low), 4 * abs(low - full) + 2e-3 * abs(full), json.dumps([ours, low, full]))
+        (half, gradients), (full, exact) = sides
+        self.assertLess(abs(ours - half), 4 * abs(half - full) + 2e-3 * abs(full), json.dumps([ours, half, full]))
         names = [name for name in gradients if name in moved]  # experts are joined in theirs, single in files
         self.assertGreater(len(names), 5)
         norm = sum(exact[name].norm() ** 2 for name in names) ** 0.5
