@@ -1,4 +1,4 @@
-/* Attention without the matrix of scores in memory, in float32: `share` threads have a query, or in the backward's
+/* Attention without the matrix of scores in memory, in float32: `lanes` threads have a query, or in the backward's
  * second part a key, in registers, and a block of 64 of these brings the other side through shared memory, 32 rows at a
  * time or fewer (Dao, Fu, Ermon, Rudra, Re, arXiv:2205.14135). Every sum has one order. For C++ that nvcc or hipcc
  * compiles.
@@ -6,7 +6,7 @@
  * `shape` has what is constant: heads, of keys and values `groups`; queries, keys; columns of a head; window, 0 where
  * there is none; causal; by_starts, whether starts[batch][query] is the first key that a query sees; scale; and of each
  * operand the steps NAME_batch, NAME_head and NAME_row, and of what is written NAME_adds. Blocks are parts of 64 rows,
- * heads and the batch along blockIdx.x, y and z, and have 64 share threads. */
+ * heads and the batch along blockIdx.x, y and z, and have 64 times `lanes` threads. */
 #ifndef ACCEL_GPU_ATTEND_BY_ROWS_H
 #define ACCEL_GPU_ATTEND_BY_ROWS_H
 
@@ -17,45 +17,45 @@
 
 /* What a thread has of a row: columns, and of how many together; and the rows of two operands, with three numbers each,
  * that 48 KiB hold, the shared memory that a kernel has unasked. */
-template <int columns, int share> struct accel_row_part {
-  static constexpr int each = (columns + share - 1) / share, width = each * share;
+template <int columns, int lanes> struct accel_row_part {
+  static constexpr int each = (columns + lanes - 1) / lanes, width = each * lanes;
   static constexpr int tile = width <= 188 ? 32 : width <= 380 ? 16 : width <= 764 ? 8 : 4;
 };
 
 /* Rows of an operand in shared memory. */
-template <int columns, int share> struct accel_rows {
-  float items[accel_row_part<columns, share>::tile][accel_row_part<columns, share>::width];
+template <int columns, int lanes> struct accel_rows {
+  float items[accel_row_part<columns, lanes>::tile][accel_row_part<columns, lanes>::width];
 };
 
 /* The n-th column of a thread: neighbours by four where they divide its columns. */
-template <int columns, int share> __device__ inline int accel_part_column(int n) {
-  constexpr int each = accel_row_part<columns, share>::each;
-  const int part = (int)threadIdx.x % share;
-  return share == 1 ? n : each % 4 == 0 ? (n / 4 * share + part) * 4 + n % 4 : n * share + part;
+template <int columns, int lanes> __device__ inline int accel_part_column(int n) {
+  constexpr int each = accel_row_part<columns, lanes>::each;
+  const int part = (int)threadIdx.x % lanes;
+  return lanes == 1 ? n : each % 4 == 0 ? (n / 4 * lanes + part) * 4 + n % 4 : n * lanes + part;
 }
 
 /* The sum over the threads of a row. */
-template <int share> __device__ inline float accel_join(float x) {
-  if constexpr (share > 1) return accel_sum<share>(x);
+template <int lanes> __device__ inline float accel_sum_of_lanes(float x) {
+  if constexpr (lanes > 1) return accel_sum<lanes>(x);
   return x;
 }
 
 /* to = factor times a thread's columns of the row that begins at `at`; zeros where it is not there. */
-template <int columns, int share, typename type>
+template <int columns, int lanes, typename type>
 __device__ inline void accel_take_row(float *to, const type *from, size_t at, bool there, float factor) {
-  typedef accel_row_part<columns, share> part;
+  typedef accel_row_part<columns, lanes> part;
   for (int n = 0; n < part::each; n++) {
-    const int c = accel_part_column<columns, share>(n);
+    const int c = accel_part_column<columns, lanes>(n);
     to[n] = there && (part::width == columns || c < columns) ? accel_float(from[at + c]) * factor : 0.0f;
   }
 }
 
 /* A thread's columns of a row (+)= from over a divisor. */
-template <bool add, int columns, int share, typename type>
+template <bool add, int columns, int lanes, typename type>
 __device__ inline void accel_give_row(type *to, size_t at, const float *from, float divisor) {
-  typedef accel_row_part<columns, share> part;
+  typedef accel_row_part<columns, lanes> part;
   for (int n = 0; n < part::each; n++) {
-    const int c = accel_part_column<columns, share>(n);
+    const int c = accel_part_column<columns, lanes>(n);
     if (part::width == columns || c < columns) {
       const float x = from[n] / divisor;
       accel_put(to + at + c, add ? accel_float(to[at + c]) + x : x);
@@ -64,13 +64,13 @@ __device__ inline void accel_give_row(type *to, size_t at, const float *from, fl
 }
 
 /* Rows `first` and on of two matrices of `count` rows into shared memory; zeros after the last. */
-template <int columns, int share, typename type, typename also_type>
-__device__ inline void accel_bring_rows(accel_rows<columns, share> *to, const type *from, size_t row,
-                                        accel_rows<columns, share> *also_to, const also_type *also_from,
+template <int columns, int lanes, typename type, typename also_type>
+__device__ inline void accel_bring_rows(accel_rows<columns, lanes> *to, const type *from, size_t row,
+                                        accel_rows<columns, lanes> *also_to, const also_type *also_from,
                                         size_t also_row, size_t first, size_t count) {
-  typedef accel_row_part<columns, share> part;
+  typedef accel_row_part<columns, lanes> part;
   __syncthreads();
-  for (size_t n = threadIdx.x; n < part::tile * part::width; n += 64 * share) {
+  for (size_t n = threadIdx.x; n < part::tile * part::width; n += 64 * lanes) {
     const size_t r = n / part::width, c = n % part::width;
     const bool inside = first + r < count && (part::width == columns || c < columns);
     to->items[r][c] = inside ? accel_float(from[(first + r) * row + c]) : 0.0f;
@@ -80,23 +80,115 @@ __device__ inline void accel_bring_rows(accel_rows<columns, share> *to, const ty
 }
 
 /* The dot products of two rows of a thread, and of those that it shares them with, with two rows in shared memory. */
-template <int columns, int share>
+template <int columns, int lanes>
 __device__ inline void accel_two_dots(float *first, float *second, const float *own_first, const float *row_first,
                                       const float *own_second, const float *row_second) {
   float firsts[2] = {0.0f}, seconds[2] = {0.0f};
-  for (int n = 0; n < accel_row_part<columns, share>::each; n++) {
-    const int c = accel_part_column<columns, share>(n);
+  for (int n = 0; n < accel_row_part<columns, lanes>::each; n++) {
+    const int c = accel_part_column<columns, lanes>(n);
     firsts[n % 2] += own_first[n] * row_first[c];
     seconds[n % 2] += own_second[n] * row_second[c];
   }
-  *first = accel_join<share>(firsts[0] + firsts[1]);
-  *second = accel_join<share>(seconds[0] + seconds[1]);
+  *first = accel_sum_of_lanes<lanes>(firsts[0] + firsts[1]);
+  *second = accel_sum_of_lanes<lanes>(seconds[0] + seconds[1]);
 }
 
 /* to += factor times a thread's columns of a row in shared memory. */
-template <int columns, int share> __device__ inline void accel_add_row(float *to, float factor, const float *row) {
-  for (int n = 0; n < accel_row_part<columns, share>::each; n++)
-    to[n] += factor * row[accel_part_column<columns, share>(n)];
+template <int columns, int lanes> __device__ inline void accel_add_row(float *to, float factor, const float *row) {
+  for (int n = 0; n < accel_row_part<columns, lanes>::each; n++)
+    to[n] += factor * row[accel_part_column<columns, lanes>(n)];
+}
+
+/* ---- A key and a query ----
+ *
+ * `hides`: a query that does not see the key adds zeros instead of leaving it out, so that no branch depends on what is
+ * seen. */
+
+/* Adds the value of a key to result and its weight to *sum, both times e^-*highest, which is the highest score so far.
+ * query: times the scale. */
+template <bool hides, int columns, int lanes>
+__device__ inline void accel_add_value(float *result, float *highest, float *sum, const float *query, const float *key,
+                                       const float *value, bool sees) {
+  constexpr int each = accel_row_part<columns, lanes>::each;
+  if (!hides && lanes == 1 && !sees) return;
+  float scores[4] = {0.0f}; /* four, so that one addition need not wait for the one before */
+  for (int n = 0; n < each; n++) scores[n % 4] += query[n] * key[accel_part_column<columns, lanes>(n)];
+  const float score = accel_sum_of_lanes<lanes>((scores[0] + scores[1]) + (scores[2] + scores[3]));
+  if (!hides && lanes > 1 && !sees) return;
+  const float seen = !hides || sees ? score : -3e38f;
+  if (hides || seen > *highest) {
+    const float top = !hides || seen > *highest ? seen : *highest, shrink = accel_exp(*highest - top);
+    *sum *= shrink;
+    for (int n = 0; n < each; n++) result[n] *= shrink;
+    *highest = top;
+  }
+  const float weight = !hides || sees ? accel_exp(score - *highest) : 0.0f;
+  *sum += weight;
+  accel_add_row<columns, lanes>(result, weight, value);
+}
+
+/* Adds what a key gives to dq: with p = e^(scale q k - top), scale p (dy v - dot) k. */
+template <bool hides, int lanes, typename shape>
+__device__ inline void accel_add_dq(float *result, const float *query, const float *slope, float top, float dot,
+                                    const float *key, const float *value, bool sees) {
+  if (!hides && lanes == 1 && !sees) return;
+  float score, product;
+  accel_two_dots<shape::columns, lanes>(&score, &product, query, key, slope, value);
+  if (!hides && lanes > 1 && !sees) return;
+  const float p = !hides || sees ? accel_exp(shape::scale * score - top) : 0.0f;
+  accel_add_row<shape::columns, lanes>(result, p * (product - dot) * shape::scale, key);
+}
+
+/* Adds what a query gives to dk and dv: scale p (dy v - dot) q and p dy. */
+template <int lanes, typename shape>
+__device__ inline void accel_add_dkv(float *key_sum, float *value_sum, const float *key, const float *value, float top,
+                                     float dot, const float *query, const float *slope, bool sees) {
+  if (lanes == 1 && !sees) return;
+  float score, product;
+  accel_two_dots<shape::columns, lanes>(&score, &product, key, query, value, slope);
+  if (lanes > 1 && !sees) return;
+  const float p = accel_exp(shape::scale * score - top);
+  accel_add_row<shape::columns, lanes>(key_sum, p * (product - dot) * shape::scale, query);
+  accel_add_row<shape::columns, lanes>(value_sum, p, slope);
+}
+
+/* A query's rows of q and dy, and rowsum(dy y): of row i in head h of sequence b. */
+template <int lanes, typename shape, typename type, typename slope_type>
+__device__ inline void accel_take_query(float *query, float *slope, float *dot, const type *q, const slope_type *dy,
+                                        const type *y, size_t b, size_t h, size_t i, bool there) {
+  constexpr int columns = shape::columns, each = accel_row_part<columns, lanes>::each;
+  float given[each], sum = 0.0f;
+  accel_take_row<columns, lanes>(query, q + b * shape::q_batch + h * shape::q_head, i * shape::q_row, there, 1.0f);
+  accel_take_row<columns, lanes>(slope, dy + b * shape::dy_batch + h * shape::dy_head, i * shape::dy_row, there, 1.0f);
+  accel_take_row<columns, lanes>(given, y + b * shape::y_batch + h * shape::y_head, i * shape::y_row, there, 1.0f);
+  for (int n = 0; n < each; n++) sum += slope[n] * given[n];
+  *dot = accel_sum_of_lanes<lanes>(sum);
+}
+
+/* What queries of a tile have in addition to their rows. */
+template <int tile> struct accel_query_numbers {
+  float dots[tile], tops[tile]; /* rowsum(dy y); lse */
+  int32_t begins[tile];
+};
+
+/* Those of queries `first` and on of `count`, by warps, from the rows of dy that shared memory has. */
+template <int lanes, typename shape, typename type>
+__device__ inline void accel_find_numbers(accel_query_numbers<accel_row_part<shape::columns, lanes>::tile> *numbers,
+                                          const accel_rows<shape::columns, lanes> *slopes, const type *y,
+                                          const float *lse, const int32_t *starts, size_t first, size_t count) {
+  const size_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (size_t n = warp; n < accel_row_part<shape::columns, lanes>::tile; n += 2 * lanes) {
+    const size_t i = first + n;
+    float dot = 0.0f;
+    for (size_t c = lane; c < shape::columns && i < count; c += 32)
+      dot += slopes->items[n][c] * accel_float(y[i * shape::y_row + c]);
+    dot = accel_sum<32>(dot);
+    if (lane > 0) continue;
+    numbers->dots[n] = dot;
+    numbers->tops[n] = i < count ? lse[i] : 0.0f;
+    if constexpr (shape::by_starts) numbers->begins[n] = i < count ? starts[i] : 0;
+  }
+  __syncthreads();
 }
 
 /* ---- What is seen ---- */
@@ -130,19 +222,19 @@ template <typename shape> __device__ inline size_t accel_last_seen() {
 /* ---- Forward, and the backward's part by queries ---- */
 
 /* y = softmax(scale q k^T) v, lse = ln of the sum of e^scores. */
-template <int share, typename shape, typename type>
+template <int lanes, typename shape, typename type>
 __device__ inline void accel_attend_by_rows(type *y, float *lse, const type *q, const type *k, const type *v,
                                             const int32_t *starts) {
   constexpr int columns = shape::columns;
-  typedef accel_row_part<columns, share> part;
-  __shared__ accel_rows<columns, share> keys, values;
-  const size_t i = (size_t)blockIdx.x * 64 + threadIdx.x / share, h = blockIdx.y, b = blockIdx.z;
+  typedef accel_row_part<columns, lanes> part;
+  __shared__ accel_rows<columns, lanes> keys, values;
+  const size_t i = (size_t)blockIdx.x * 64 + threadIdx.x / lanes, h = blockIdx.y, b = blockIdx.z;
   const size_t group = h / (shape::heads / shape::groups);
   const bool there = i < shape::queries;
   int32_t begin = 0;
   if constexpr (shape::by_starts) begin = there ? starts[b * shape::queries + i] : 0;
   float query[part::each], result[part::each] = {0.0f}, highest = -INFINITY, sum = 0.0f;
-  accel_take_row<columns, share>(query, q + b * shape::q_batch + h * shape::q_head, i * shape::q_row, there,
+  accel_take_row<columns, lanes>(query, q + b * shape::q_batch + h * shape::q_head, i * shape::q_row, there,
                                  shape::scale);
   const size_t last = accel_last_seen<shape>();
   const size_t seen = accel_first_seen<shape>(starts, b, (size_t)blockIdx.x * 64, 64);
@@ -151,47 +243,30 @@ __device__ inline void accel_attend_by_rows(type *y, float *lse, const type *q, 
                      v + b * shape::v_batch + group * shape::v_head, shape::v_row, first, shape::keys);
     for (size_t n_key = 0; n_key < part::tile; n_key++) {
       const bool sees = there && accel_sees<shape>(i, first + n_key, begin);
-      if (share == 1 && !sees) continue;
-      float scores[4] = {0.0f}; /* four, so that one addition need not wait for the one before */
-      for (int n = 0; n < part::each; n++)
-        scores[n % 4] += query[n] * keys.items[n_key][accel_part_column<columns, share>(n)];
-      const float score = accel_join<share>((scores[0] + scores[1]) + (scores[2] + scores[3]));
-      if (share > 1 && !sees) continue;
-      if (score > highest) {
-        const float shrink = accel_exp(highest - score);
-        sum *= shrink;
-        for (int n = 0; n < part::each; n++) result[n] *= shrink;
-        highest = score;
-      }
-      const float weight = accel_exp(score - highest);
-      sum += weight;
-      accel_add_row<columns, share>(result, weight, values.items[n_key]);
+      accel_add_value<false, columns, lanes>(result, &highest, &sum, query, keys.items[n_key], values.items[n_key],
+                                             sees);
     }
   }
   if (!there) return;
-  if (threadIdx.x % share == 0) lse[(b * shape::heads + h) * shape::queries + i] = highest + accel_log(sum);
-  accel_give_row<shape::y_adds, columns, share>(y + b * shape::y_batch + h * shape::y_head, i * shape::y_row, result,
+  if (threadIdx.x % lanes == 0) lse[(b * shape::heads + h) * shape::queries + i] = highest + accel_log(sum);
+  accel_give_row<shape::y_adds, columns, lanes>(y + b * shape::y_batch + h * shape::y_head, i * shape::y_row, result,
                                                 sum);
 }
 
 /* With p = e^(scale q k^T - lse) and ds = scale p (dy v^T - rowsum(dy y)): dq = ds k. */
-template <int share, typename shape, typename type, typename slope_type>
+template <int lanes, typename shape, typename type, typename slope_type>
 __device__ inline void accel_attend_by_rows_dq(type *dq, const type *q, const type *k, const type *v, const type *y,
                                                const float *lse, const slope_type *dy, const int32_t *starts) {
   constexpr int columns = shape::columns;
-  typedef accel_row_part<columns, share> part;
-  __shared__ accel_rows<columns, share> keys, values;
-  const size_t i = (size_t)blockIdx.x * 64 + threadIdx.x / share, h = blockIdx.y, b = blockIdx.z;
+  typedef accel_row_part<columns, lanes> part;
+  __shared__ accel_rows<columns, lanes> keys, values;
+  const size_t i = (size_t)blockIdx.x * 64 + threadIdx.x / lanes, h = blockIdx.y, b = blockIdx.z;
   const size_t group = h / (shape::heads / shape::groups);
   const bool there = i < shape::queries;
   int32_t begin = 0;
   if constexpr (shape::by_starts) begin = there ? starts[b * shape::queries + i] : 0;
-  float query[part::each], slope[part::each], given[part::each], result[part::each] = {0.0f}, dot = 0.0f;
-  accel_take_row<columns, share>(query, q + b * shape::q_batch + h * shape::q_head, i * shape::q_row, there, 1.0f);
-  accel_take_row<columns, share>(slope, dy + b * shape::dy_batch + h * shape::dy_head, i * shape::dy_row, there, 1.0f);
-  accel_take_row<columns, share>(given, y + b * shape::y_batch + h * shape::y_head, i * shape::y_row, there, 1.0f);
-  for (int n = 0; n < part::each; n++) dot += slope[n] * given[n];
-  dot = accel_join<share>(dot);
+  float query[part::each], slope[part::each], result[part::each] = {0.0f}, dot;
+  accel_take_query<lanes, shape>(query, slope, &dot, q, dy, y, b, h, i, there);
   const float top = there ? lse[(b * shape::heads + h) * shape::queries + i] : 0.0f;
   const size_t last = accel_last_seen<shape>();
   const size_t seen = accel_first_seen<shape>(starts, b, (size_t)blockIdx.x * 64, 64);
@@ -200,65 +275,34 @@ __device__ inline void accel_attend_by_rows_dq(type *dq, const type *q, const ty
                      v + b * shape::v_batch + group * shape::v_head, shape::v_row, first, shape::keys);
     for (size_t n_key = 0; n_key < part::tile; n_key++) {
       const bool sees = there && accel_sees<shape>(i, first + n_key, begin);
-      if (share == 1 && !sees) continue;
-      float score, product;
-      accel_two_dots<columns, share>(&score, &product, query, keys.items[n_key], slope, values.items[n_key]);
-      if (share > 1 && !sees) continue;
-      const float ds = accel_exp(shape::scale * score - top) * (product - dot) * shape::scale;
-      accel_add_row<columns, share>(result, ds, keys.items[n_key]);
+      accel_add_dq<false, lanes, shape>(result, query, slope, top, dot, keys.items[n_key], values.items[n_key], sees);
     }
   }
   if (!there) return;
-  accel_give_row<shape::dq_adds, columns, share>(dq + b * shape::dq_batch + h * shape::dq_head, i * shape::dq_row,
+  accel_give_row<shape::dq_adds, columns, lanes>(dq + b * shape::dq_batch + h * shape::dq_head, i * shape::dq_row,
                                                  result, 1.0f);
 }
 
 /* ---- The backward's part by keys ---- */
 
-/* What queries of a tile have in addition to their rows. */
-template <int tile> struct accel_query_numbers {
-  float dots[tile], tops[tile]; /* rowsum(dy y); lse */
-  int32_t begins[tile];
-};
-
-/* They are found by warps, from the rows of dy that shared memory has. */
-template <int share, typename shape, typename type>
-__device__ inline void accel_find_numbers(accel_query_numbers<accel_row_part<shape::columns, share>::tile> *numbers,
-                                          const accel_rows<shape::columns, share> *slopes, const type *y,
-                                          const float *lse, const int32_t *starts, size_t first) {
-  const size_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  for (size_t n = warp; n < accel_row_part<shape::columns, share>::tile; n += 2 * share) {
-    const size_t i = first + n;
-    float dot = 0.0f;
-    for (size_t c = lane; c < shape::columns && i < shape::queries; c += 32)
-      dot += slopes->items[n][c] * accel_float(y[i * shape::y_row + c]);
-    dot = accel_sum<32>(dot);
-    if (lane > 0) continue;
-    numbers->dots[n] = dot;
-    numbers->tops[n] = i < shape::queries ? lse[i] : 0.0f;
-    if constexpr (shape::by_starts) numbers->begins[n] = i < shape::queries ? starts[i] : 0;
-  }
-  __syncthreads();
-}
-
 /* dk = ds^T q and dv = p^T dy, over the queries of all heads that a key serves. */
-template <int share, typename shape, typename type, typename slope_type>
+template <int lanes, typename shape, typename type, typename slope_type>
 __device__ inline void accel_attend_by_rows_dkv(type *dk, type *dv, const type *q, const type *k, const type *v,
                                                 const type *y, const float *lse, const slope_type *dy,
                                                 const int32_t *starts) {
   constexpr int columns = shape::columns;
-  typedef accel_row_part<columns, share> part;
+  typedef accel_row_part<columns, lanes> part;
   constexpr size_t group = shape::heads / shape::groups;
-  __shared__ accel_rows<columns, share> queries, slopes;
+  __shared__ accel_rows<columns, lanes> queries, slopes;
   __shared__ accel_query_numbers<part::tile> numbers;
-  const size_t j = (size_t)blockIdx.x * 64 + threadIdx.x / share, shared = blockIdx.y, b = blockIdx.z;
+  const size_t j = (size_t)blockIdx.x * 64 + threadIdx.x / lanes, shared = blockIdx.y, b = blockIdx.z;
   const bool there = j < shape::keys;
   const size_t last = ((size_t)blockIdx.x + 1) * 64; /* after the block's keys */
   const size_t end =
       shape::window > 0 && last + shape::window - 1 < shape::queries ? last + shape::window - 1 : shape::queries;
   float key[part::each], value[part::each], key_sum[part::each] = {0.0f}, value_sum[part::each] = {0.0f};
-  accel_take_row<columns, share>(key, k + b * shape::k_batch + shared * shape::k_head, j * shape::k_row, there, 1.0f);
-  accel_take_row<columns, share>(value, v + b * shape::v_batch + shared * shape::v_head, j * shape::v_row, there, 1.0f);
+  accel_take_row<columns, lanes>(key, k + b * shape::k_batch + shared * shape::k_head, j * shape::k_row, there, 1.0f);
+  accel_take_row<columns, lanes>(value, v + b * shape::v_batch + shared * shape::v_head, j * shape::v_row, there, 1.0f);
   for (size_t h = shared * group; h < (shared + 1) * group; h++)
     for (size_t first = shape::causal ? (size_t)blockIdx.x * 64 / part::tile * part::tile : 0; first < end;
          first += part::tile) {
@@ -270,26 +314,20 @@ __device__ inline void accel_attend_by_rows_dkv(type *dk, type *dv, const type *
       }
       accel_bring_rows(&queries, q + b * shape::q_batch + h * shape::q_head, shape::q_row, &slopes,
                        dy + b * shape::dy_batch + h * shape::dy_head, shape::dy_row, first, shape::queries);
-      accel_find_numbers<share, shape>(&numbers, &slopes, y + b * shape::y_batch + h * shape::y_head,
+      accel_find_numbers<lanes, shape>(&numbers, &slopes, y + b * shape::y_batch + h * shape::y_head,
                                        lse + (b * shape::heads + h) * shape::queries, starts + b * shape::queries,
-                                       first);
+                                       first, shape::queries);
       for (size_t n_query = 0; n_query < part::tile && first + n_query < shape::queries; n_query++) {
         const bool sees =
             there && accel_sees<shape>(first + n_query, j, shape::by_starts ? numbers.begins[n_query] : 0);
-        if (share == 1 && !sees) continue;
-        float score, product;
-        accel_two_dots<columns, share>(&score, &product, key, queries.items[n_query], value, slopes.items[n_query]);
-        if (share > 1 && !sees) continue;
-        const float p = accel_exp(shape::scale * score - numbers.tops[n_query]);
-        const float ds = p * (product - numbers.dots[n_query]) * shape::scale;
-        accel_add_row<columns, share>(key_sum, ds, queries.items[n_query]);
-        accel_add_row<columns, share>(value_sum, p, slopes.items[n_query]);
+        accel_add_dkv<lanes, shape>(key_sum, value_sum, key, value, numbers.tops[n_query], numbers.dots[n_query],
+                                    queries.items[n_query], slopes.items[n_query], sees);
       }
     }
   if (!there) return;
-  accel_give_row<shape::dk_adds, columns, share>(dk + b * shape::dk_batch + shared * shape::dk_head, j * shape::dk_row,
+  accel_give_row<shape::dk_adds, columns, lanes>(dk + b * shape::dk_batch + shared * shape::dk_head, j * shape::dk_row,
                                                  key_sum, 1.0f);
-  accel_give_row<shape::dv_adds, columns, share>(dv + b * shape::dv_batch + shared * shape::dv_head, j * shape::dv_row,
+  accel_give_row<shape::dv_adds, columns, lanes>(dv + b * shape::dv_batch + shared * shape::dv_head, j * shape::dv_row,
                                                  value_sum, 1.0f);
 }
 
