@@ -41,6 +41,11 @@ struct collective {
   bool chained;             /* it begins when the one before it has ended */
 };
 
+struct collective_list {
+  struct collective *items;
+  int count, capacity;
+};
+
 /* The order in which gradients of a step's micro-batches add up, whoever has them: gen/plan/ranks/tree.h. */
 struct tree {
   int64_t leaves;    /* micro-batches of all ranks, a power of two; 0: any order will do */
@@ -103,11 +108,13 @@ struct pipeline {
   struct parameter_names *own;    /* by rank: the parameters that its stages use */
   struct stage_range_list ranges; /* rank by rank; what several use is in those of each */
   struct crossing_list crossings; /* forwards and backwards */
-  struct schedule schedule;       /* in which order ranks run their stages */
-  int64_t *slots;                 /* by stage: the micro-batches whose samples and activations it stores at a time */
-  int64_t max_slots;              /* of any stage; 1 in a program that does not train */
-  int *first_units, *last_units;  /* by stage: the unit of FSDP with which its forward and its backward begin; -1: it
-                                     uses none; NULL: there are none */
+  struct collective_list *collectives; /* by rank: those of a step in which it takes part */
+  int busiest;                         /* the rank whose collectives give most bytes */
+  struct schedule schedule;            /* in which order ranks run their stages */
+  int64_t *slots;                /* by stage: the micro-batches whose samples and activations it stores at a time */
+  int64_t max_slots;             /* of any stage; 1 in a program that does not train */
+  int *first_units, *last_units; /* by stage: the unit of FSDP with which its forward and its backward begin; -1: it
+                                    uses none; NULL: there are none */
 };
 
 /* Gradients that are sent as factors, or that user code exchanges, which has buckets alone. */

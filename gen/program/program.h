@@ -126,14 +126,12 @@ struct program_ranks {
   struct {
     struct fsdp_unit *items;
     int count, capacity;
-  } fsdp_units;        /* that a rank holds a few of at a time */
-  int first_fsdp_unit; /* that the model uses */
-  struct {
-    struct collective *items;
-    int count, capacity;
-  } collectives;             /* of a step, in order: gradients first, by buckets */
-  int n_buckets;             /* of them: those of gradients */
-  bool sends_always;         /* every micro-batch sends gradients; else a step's last one alone */
+  } fsdp_units;                       /* that a rank holds a few of at a time */
+  int first_fsdp_unit;                /* that the model uses */
+  struct collective_list collectives; /* of a step, in order: gradients first, by buckets; of a pipeline, of the rank
+                                         that gives most bytes */
+  int n_buckets;                      /* of them: those of gradients */
+  bool sends_always;                  /* every micro-batch sends gradients; else a step's last one alone */
   int64_t partial_gradients; /* elements of gradients of which ranks that divide tensors have a part of the sum each */
   struct program_placed {    /* where ranks divide tensors */
     int split, values;       /* values of the graph of which ranks along tp have parts; all but parameters */

@@ -125,7 +125,8 @@ class Pipeline(ComparedWithOne):
         """A stage's ranks have positions each, and give these to the next stage's."""
         plan = self.compared(4, 2, mesh={"cp": 2}).plan()
         self.assertEqual({c["axis"] for c in plan["collectives"]}, {"dp_replicate", "pp", "cp"})
-        crossing, = {c["bytes"] for c in plan["collectives"] if c["axis"] == "pp" and c["what"] == "what the next stage takes"}
+        first = plan["pipeline"]["stages"][0]["collectives"]
+        crossing, = {c["bytes"] for c in first if c["axis"] == "pp" and c["what"] == "what the next stage takes"}
         self.assertEqual(crossing, 4 * 3 * CONFIG["block_size"] // 2 * CONFIG["n_embd"])
         self.compared(8, 2, schedule="zero_bubble", mesh={"cp": 2, "cp_comm": "ring", "tp": 2}, model="llama", config=LLAMA, data={"sequence_length": 16})
         self.compared(4, 2, schedule="zero_bubble", mesh={"sp": 2})
@@ -133,7 +134,8 @@ class Pipeline(ComparedWithOne):
     def test_with_a_split_residual(self):
         """Gradients of norms and biases are added up over a stage's ranks."""
         plan = self.compared(4, 2, mesh={"tp": 2, "megatron": {"sequence_parallelism": True}}).plan()
-        self.assertEqual([c["bytes"] for c in plan["collectives"] if c["what"].startswith("partial gradients")], [4 * (2 * 6 + 2) * CONFIG["n_embd"]])
+        last = plan["pipeline"]["stages"][-1]["collectives"]
+        self.assertEqual([c["bytes"] for c in last if c["what"].startswith("partial gradients")], [4 * (2 * 6 + 2) * CONFIG["n_embd"]])
 
     def test_with_sharded_states(self):
         """A stage's ranks along dp_shard have a part of its states each; tied embeddings are cut alike on both stages."""
@@ -326,7 +328,8 @@ class Programs(unittest.TestCase):
         for text, logits in written[1:]:
             self.assertEqual(text, written[0][0])
             self.assertLess(relative(logits, written[0][1]), 1e-6)
-        collectives = json.loads(writer.command("plan", "job.yaml", "--program", "generate", "--json"))["collectives"]
+        stages = json.loads(writer.command("plan", "job.yaml", "--program", "generate", "--json"))["pipeline"]["stages"]
+        collectives = [*stages[0]["collectives"], *stages[-1]["collectives"]]
         # Of a token: what goes from stage to stage, and the logits of the last one.
         self.assertEqual([(c["axis"], c["bytes"] // 4) for c in collectives], [("pp", LLAMA["hidden_size"]), ("pp", LLAMA["vocab_size"])])
 

@@ -95,16 +95,16 @@ class Traffic(unittest.TestCase):
         self.check_order(trainer, plan)
 
     def test_stages(self):
-        """Of ranks along dp_shard, on the stage that has most; along pp, of each rank."""
-        trainer = Ranks(4, job_of(4, 2, STEPS, config=LAYERS, parallelism={"pp": 2, "zero_stage": 3},
-                                  accumulation={"num_steps": 2, "sync_with_dataloader": False}))
-        trainer.build()
-        plan = [c for c in trainer.plan()["collectives"] if c["axis"] == "dp_shard"]
-        before = sum(c["bytes"] for c in plan if c["what"] == "its other weights")
-        tables = self.counted(trainer)
-        self.check_stages(trainer, tables)
-        most = max(counts["dp_shard"][1] for counts in tables)
-        self.assertEqual(most, STEPS * sum(c["times"] * c["bytes"] for c in plan) + before)
+        """Of the first stage, two in the middle and the last one; of several on a rank; with shards and tensors."""
+        accumulation = {"num_steps": 2, "sync_with_dataloader": False}
+        for ranks, parallelism in ((4, {"pp": 2, "zero_stage": 3}), (4, {"pp": 4}), (8, {"pp": 2, "tp": 2, "zero_stage": 1, "dp_shard": 2}),
+                                   (4, {"pp": 2, "cp": 2, "pp_schedule": "interleaved", "megatron": {"num_layers_per_virtual_pipeline_stage": 1}}),
+                                   (4, {"pp": 2, "zero_stage": 2, "pp_schedule": "zero_bubble"}),
+                                   (4, {"pp": 2, "tp": 2, "megatron": {"sequence_parallelism": True}})):
+            with self.subTest(**parallelism):
+                trainer = Ranks(ranks, job_of(ranks, 2, STEPS, config=LAYERS, parallelism=parallelism, accumulation=accumulation))
+                trainer.build()
+                self.check_stages(trainer, self.counted(trainer), parallelism.get("tp", 1))
 
     def test_stages_of_an_encoder(self):
         """Whose result goes through all stages of the decoder, and whose embedding three stages use."""
@@ -115,10 +115,21 @@ class Traffic(unittest.TestCase):
         trainer.build()
         self.check_stages(trainer, self.counted(trainer))
 
-    def check_stages(self, trainer, tables):
-        stages = trainer.plan()["pipeline"]["stages"]
-        sent = [STEPS * stages[rank % len(stages)]["sends"] for rank in range(trainer.ranks)]  # stages are next to each other
-        self.assertEqual([table["pp"][1] for table in tables], sent)
+    def check_stages(self, trainer, tables, inner=1):
+        """Each rank hands over what its stage's collectives are, along every axis; inner: ranks of a stage that are neighbours. What
+        layers do not have is gathered before the first step, too."""
+        pipeline = trainer.plan()["pipeline"]
+        stages = pipeline["stages"]
+        for rank, table in enumerate(tables):
+            stage = stages[rank // inner % len(stages)]
+            for axis in {c["axis"] for c in stage["collectives"]}:
+                own = [c for c in stage["collectives"] if c["axis"] == axis]
+                before = sum(c["bytes"] for c in own if c["what"] == "its other weights")
+                self.assertEqual(table[axis][1], STEPS * sum(c["times"] * c["bytes"] for c in own) + before, f"{axis} of rank {rank}")
+            self.assertEqual(table["pp"][1], STEPS * stage["sends"])
+        most = max(range(len(stages)), key=lambda k: sum(c["times"] * c["bytes"] for c in stages[k]["collectives"]))
+        self.assertEqual(pipeline["busiest"], most)
+        self.assertEqual(trainer.plan()["collectives"], stages[most]["collectives"])
 
     def test_divided_sequences(self):
         plan, trainer = self.check(4, ("dp_replicate", "sp"), config=LAYERS, parallelism={"sp": 2},

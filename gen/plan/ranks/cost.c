@@ -125,8 +125,12 @@ const char *cost_text(const struct program *program, const struct network *netwo
   struct text text = text_in(program->arena);
   const struct exposure *exposures = exposures_of(program, network);
   const struct step_cost step = step_cost(program, exposures);
-  text_printf(&text, "network   %lld machines, %.4g us, %.6g MB/s\n", (long long)program->job->devices.nodes,
+  text_printf(&text, "network   %lld machines, %.4g us, %.6g MB/s", (long long)program->job->devices.nodes,
               1e6 * network->latency, 1e-6 * network->bandwidth);
+  if (program->ranks.pipeline.ranks > 0)
+    text_printf(&text, ", collectives of rank %d along %s, which gives most bytes", program->ranks.pipeline.busiest,
+                job_axis_names[axis_sharding(program, SHARDED_LAYERS)]);
+  text_puts(&text, "\n");
   for (int i = 0; i < program->ranks.collectives.count; i++) {
     const struct cost cost = collective_cost(program, &program->ranks.collectives.items[i], network);
     if (cost.method == METHOD_NONE) continue;

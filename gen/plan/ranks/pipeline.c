@@ -3,15 +3,10 @@
 #include <string.h>
 
 #include "gen/plan/graph/stages.h"
-#include "gen/plan/ranks/collectives.h"
 #include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/plan/ranks/pipeline_schedule.h"
-#include "gen/plan/ranks/sequence.h"
 #include "gen/plan/ranks/shard.h"
-#include "gen/plan/ranks/stage_bytes.h"
 #include "gen/plan/ranks/stage_traffic.h"
-#include "gen/plan/ranks/tree.h"
-#include "gen/program/sending.h"
 #include "gen/program/sharding.h"
 #include "gen/program/stage_parameters.h"
 #include "gen/program/storage.h"
@@ -245,143 +240,6 @@ static bool need_all(struct staging *staging, struct function *function) {
   return need_results(staging, function);
 }
 
-/* ---- What ranks exchange ---- */
-
-static void add(struct program *program, enum collective_kind kind, enum axis axis, const char *what, int64_t count,
-                int64_t width, int64_t times) {
-  struct collective collective = {
-      .kind = kind, .axis = axis, .what = what, .width = width, .count = count, .times = times};
-  ARENA_PUSH(program->arena, program->ranks.collectives, collective);
-}
-
-/* Elements of gradients, or of a rank's parts of them, that are added up along an axis, of the rank that has most. */
-static int64_t most_elements(const struct program *program, enum axis axis, bool parts) {
-  int64_t most = 0;
-  for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
-    const int64_t count = parts ? stage_own_elements(program, k, axis) : stage_summed_elements(program, k, axis);
-    if (count > most) most = count;
-  }
-  return most;
-}
-
-/* Of gradients of a rank's stages of which each rank along tp has a part of the sum. */
-static int64_t partial_elements(const struct program *program, int rank) {
-  int64_t count = 0;
-  for (int i = 0; i < program->weights->count; i++) {
-    const struct weight *weight = &program->weights->items[i];
-    const bool partial = weight->parameter->partial_gradient && weight->gradient >= 0;
-    if (partial && rank_uses(&program->ranks.pipeline, rank, weight->path)) count += stage_padded_elements(weight);
-  }
-  return count;
-}
-
-/* The sum of gradients of which each rank stores a shard: of layers of which a stage has a few at a time with each
- * micro-batch, and with what it defers again, of all else once. */
-static void add_scattered(struct program *program, enum axis axis, const char *what) {
-  const struct shard_elements of = shard_most_elements(program);
-  const int64_t width = wire_width(program->job);
-  if (of.units > 0)
-    add(program, COLLECTIVE_REDUCE_SCATTER, axis, "gradients of layers of a stage, of the one that has most", of.units,
-        width, program->job->accumulation.num_steps * (program->ranks.pipeline.schedule.defers ? 2 : 1));
-  add(program, COLLECTIVE_REDUCE_SCATTER, axis, of.units > 0 ? "its other gradients" : what, of.others, width, 1);
-}
-
-/* Gradients of a stage, over the ranks that have batches of their own. Those that several stages add to are added up
- * before, or each rank's parts of them after. */
-static void add_gradients(struct program *program) {
-  const struct axes axes = summed_along(program, NULL);
-  const char *what = "gradients of a stage, of the one that has most";
-  bool scattered = false;
-  if (!is_sharded(program)) stage_add_shared(program);
-  for (int i = 0; i < axes.count; i++) {
-    const enum collective_kind kind = summing_collective(program, axes.items[i]);
-    if (kind != COLLECTIVE_REDUCE_SCATTER) {
-      const int64_t count = most_elements(program, axes.items[i], scattered);
-      add(program, kind, axes.items[i], what, count, wire_width(program->job), 1);
-      continue;
-    }
-    add_scattered(program, axes.items[i], what);
-    what = "each rank's part of them";
-    scattered = true;
-  }
-  if (is_sharded(program)) stage_add_shared(program);
-}
-
-/* Weights of which a rank has a part each: of layers of which a stage has a few at a time before each use, a stage's
- * first one too, as others may have been where it was; all else after the update. */
-static void add_weights(struct program *program) {
-  const struct shard_elements of = shard_most_elements(program);
-  const bool split = weights_are_split(program);
-  const int64_t width = dtype_size(DTYPE_FLOAT32), others = split ? of.others : of.units + of.others;
-  const char *what = split ? "its other weights" : "weights of a stage, of the one that has most";
-  if (split)
-    add(program, COLLECTIVE_ALL_GATHER, program->mesh.shards, "weights of layers of a stage, of the one that has most",
-        of.units, width, 2 * program->job->accumulation.num_steps);
-  add(program, COLLECTIVE_ALL_GATHER, program->mesh.shards, what, others, width, 1);
-}
-
-/* What the kernels of a stage exchange with ranks that divide its tensors, in order. */
-static void list_exchanges(const struct program *program, const struct function *function, int stage,
-                           struct exchange_list *list) {
-  for (int i = 0; i < function->n_steps; i++) {
-    const struct step *step = &function->steps[i];
-    if (function->staged && !has(step, stage)) continue;
-    list_kernel_exchanges(program, step, list);
-    for (int k = 0; step->callee != NULL && k < step->node->call->count; k++)
-      list_exchanges(program, step->callee, stage, list);
-  }
-}
-
-static int64_t bytes_of(const struct exchange_list *list) {
-  int64_t bytes = 0;
-  for (int i = 0; i < list->count; i++) bytes += list->items[i].count * list->items[i].width;
-  return bytes;
-}
-
-/* Those of the rank that has most. */
-static void add_exchanges(struct program *program) {
-  const struct pipeline *pipeline = &program->ranks.pipeline;
-  struct exchange_list most = {0};
-  for (int k = 0; k < pipeline->ranks; k++) {
-    struct exchange_list own = {0};
-    for (int s = k; s < pipeline->stages; s += pipeline->ranks) {
-      list_exchanges(program, repeated_entry(program), s, &own);
-      if (program->entry.backward != NULL) list_exchanges(program, program->entry.backward, s, &own);
-      if (program->entry.deferred != NULL) list_exchanges(program, program->entry.deferred, s, &own);
-    }
-    if (bytes_of(&own) > bytes_of(&most)) most = own;
-  }
-  for (int i = 0; i < most.count; i++) ARENA_PUSH(program->arena, program->ranks.collectives, most.items[i]);
-}
-
-static void add_partial(struct program *program) {
-  for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
-    const int64_t count = partial_elements(program, k);
-    if (count > program->ranks.partial_gradients) program->ranks.partial_gradients = count;
-  }
-  if (program->ranks.partial_gradients > 0)
-    add_sum(program, axis_sharding(program, SHARDED_TENSORS), "partial gradients of a stage, of the one that has most",
-            program->ranks.partial_gradients, dtype_size(DTYPE_FLOAT32));
-}
-
-/* What all of them add up, too. */
-static void add_collectives(struct program *program) {
-  stage_add_crossings(program);
-  add_exchanges(program);
-  if (program->kind == PROGRAM_GENERATE) {
-    const struct shape logits = program->graph->entry->results.items[0]->shape;
-    stage_add_send(program, "logits of the last stage", logits.dim[logits.rank - 1], dtype_size(DTYPE_FLOAT32), 1);
-  }
-  if (program->kind != PROGRAM_TRAIN) return;
-  add_gradients(program);
-  add_loss(program);
-  add_partial(program);
-  add_norm(program);
-  if (is_sharded(program)) add_weights(program);
-  program->ranks.sends_always = true; /* gradients are added up after the backward */
-  if (program->job->parallelism.wire != PRECISION_NO) program->ranks.wire = all_gradients(program);
-}
-
 /* ---- Schedules ---- */
 
 static void plan_schedule(struct program *program) {
@@ -473,6 +331,6 @@ bool plan_pipeline(struct program *program, struct diagnostics *diags) {
   give_memory(program);
   if (is_sharded(program)) shard_all(program);
   if (is_sharded(program) && !plan_stage_gathers(program, diags)) return false;
-  add_collectives(program);
+  plan_stage_traffic(program);
   return true;
 }

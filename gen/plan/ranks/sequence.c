@@ -18,10 +18,7 @@ struct open {
 
 struct sequence {
   struct program *program;
-  struct {
-    struct collective *items;
-    int count, capacity;
-  } done; /* in order */
+  struct collective_list done; /* in order */
   struct {
     struct open *items;
     int count, capacity;
@@ -162,7 +159,7 @@ static struct axes axes_of(const struct program *program, struct op_exchange exc
 
 /* One thing that a statement's kernel exchanges with other ranks while it runs, with near ones first. */
 static void list_exchange(const struct program *program, const struct step *step, struct op_exchange exchange,
-                          struct exchange_list *list) {
+                          struct collective_list *list) {
   static const enum collective_kind kinds[] = {[EXCHANGE_ALL_REDUCE] = COLLECTIVE_ALL_REDUCE,
                                                [EXCHANGE_REDUCE_SCATTER] = COLLECTIVE_REDUCE_SCATTER,
                                                [EXCHANGE_ALL_GATHER] = COLLECTIVE_ALL_GATHER,
@@ -182,7 +179,7 @@ static void list_exchange(const struct program *program, const struct step *step
   }
 }
 
-void list_kernel_exchanges(const struct program *program, const struct step *step, struct exchange_list *list) {
+void list_kernel_exchanges(const struct program *program, const struct step *step, struct collective_list *list) {
   const struct op_ranks *ranks = &step->node->kind->ranks;
   if (step->callee != NULL || ranks->exchanged == NULL) return;
   struct op_exchange exchange = ranks->exchanged(step->node);
@@ -195,7 +192,7 @@ void list_kernel_exchanges(const struct program *program, const struct step *ste
 
 /* What a kernel exchanges while it runs. */
 static void exchange_in_kernel(struct sequence *sequence, const struct step *step) {
-  struct exchange_list list = {0};
+  struct collective_list list = {0};
   list_kernel_exchanges(sequence->program, step, &list);
   for (int i = 0; i < list.count; i++) run_alone(sequence, list.items[i]);
 }

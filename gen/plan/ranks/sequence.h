@@ -25,14 +25,9 @@ struct event_list {
  * starts within a micro-batch what runs until it is awaited. Fills program->ranks.events. */
 void sequence_collectives(struct program *program);
 
-struct exchange_list {
-  struct collective *items;
-  int count, capacity;
-};
-
 /* Adds what a statement's kernel exchanges with other ranks while it runs, in a step or in a run forward: along the
  * inner axes first. Nothing of a call. */
-void list_kernel_exchanges(const struct program *program, const struct step *step, struct exchange_list *list);
+void list_kernel_exchanges(const struct program *program, const struct step *step, struct collective_list *list);
 
 /* An iteration of a statement for people: "block_backward of layer 3". */
 const char *step_label(const struct program *program, const struct step *step, int iteration);

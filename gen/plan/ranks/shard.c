@@ -103,17 +103,13 @@ void shard_cut(struct program *program) {
   }
 }
 
-struct shard_elements shard_most_elements(const struct program *program) {
-  struct shard_elements most = {0};
-  for (int k = 0; k < program->ranks.pipeline.ranks; k++) {
-    struct shard_elements own = {0};
-    for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
-      const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
-      if (range->stage == k) *(range->fsdp_unit >= 0 ? &own.units : &own.others) += range->end - range->first;
-    }
-    if (own.units + own.others > most.units + most.others) most = own;
+struct shard_elements shard_elements(const struct program *program, int rank) {
+  struct shard_elements own = {0};
+  for (int i = 0; i < program->optimizer.flat_ranges.count; i++) {
+    const struct flat_range *range = &program->optimizer.flat_ranges.items[i];
+    if (range->stage == rank) *(range->fsdp_unit >= 0 ? &own.units : &own.others) += range->end - range->first;
   }
-  return most;
+  return own;
 }
 
 /* Of halves of the shards, until one is left: what the first rank gives. */

@@ -25,11 +25,11 @@ void shard_all(struct program *program);
  * stage of a pipeline has those of its stage alone. */
 void shard_cut(struct program *program);
 
-/* Elements of the flat ranges of a rank along pp, of the one that has most: of units of FSDP, and of all else. */
+/* Elements of the flat ranges of a rank along the axis of layers: of units of FSDP, and of all else. */
 struct shard_elements {
   int64_t units, others;
 };
-struct shard_elements shard_most_elements(const struct program *program);
+struct shard_elements shard_elements(const struct program *program, int rank);
 
 /* A rank's part of the sum of a flat range in the order of a tree. */
 struct collective shard_scattered_by_tree(const struct program *program, const struct flat_range *range,

@@ -1,26 +1,17 @@
-/* Stage traffic: what ranks that divide the layers give each other in a step. */
+/* Stage traffic: what each rank along the axis of layers exchanges in a step, along all axes. */
 #ifndef ACCEL_PLAN_RANKS_STAGE_TRAFFIC_H
 #define ACCEL_PLAN_RANKS_STAGE_TRAFFIC_H
 
 #include "gen/program/program.h"
 
-/* Adds a message of one rank along the axis of layers to program->ranks.collectives: `count` elements of `width` bytes,
- * `times` in a step. */
-void stage_add_send(struct program *program, const char *what, int64_t count, int64_t width, int64_t times);
+/* Fills the collectives of program->ranks.pipeline, by rank: values and gradients that its stages give to the stages
+ * before and after them, what its kernels exchange, and of its own parameters the sums of gradients and the gathers of
+ * weights. A gradient that two ranks share each sends to the other; of more than two, those between the first and the
+ * last send three times, as they add up with either and send the sum on. program->ranks.collectives are those of the
+ * rank that gives most bytes. After crossings, the schedule and flat ranges are known. */
+void plan_stage_traffic(struct program *program);
 
-/* Adds what one rank between two others gives to them. */
-void stage_add_crossings(struct program *program);
-
-/* Adds gradients of what stages of several ranks use. Of two each sends the other one its own; of more than two, those
- * between the first and the last add up with either, and send the sum on. */
-void stage_add_shared(struct program *program);
-
-/* Elements of a weight's gradient, with what pads it. */
-int64_t stage_padded_elements(const struct weight *weight);
-
-/* Bytes that a rank along the axis of layers gives to others along it in a step of a program that trains. The
- * collectives are those of a rank between two others; the first one and the last one give less. After
- * plan_pipeline. */
+/* Bytes that a rank along the axis of layers gives to others along it in a step of a program that trains. */
 int64_t stage_sent_bytes(const struct program *program, int rank);
 
 #endif

@@ -184,7 +184,7 @@ const char *report_json(const struct program *program, json_t *predicted, json_t
   if (root != NULL && program->ranks.pipeline.stages > 0) json_object_set_new(root, "pipeline", stages_json(program));
   struct shared_bytes shared = most_shared_bytes(program);
   if (root != NULL && program->ranks.collectives.count > 0) {
-    json_object_set_new(root, "collectives", traffic_json(program));
+    json_object_set_new(root, "collectives", traffic_json(program, &program->ranks.collectives));
     json_object_set_new(root, "shared_bytes",
                         json_pack("{s:I, s:I}", "own", (json_int_t)shared.own, "touched", (json_int_t)shared.touched));
   }

@@ -5,6 +5,7 @@
 #include "gen/plan/ranks/sharing.h"
 #include "gen/plan/ranks/stage_bytes.h"
 #include "gen/plan/ranks/stage_traffic.h"
+#include "gen/plan/report/traffic.h"
 
 /* Of stages that take equally long. ZB-H1 (arXiv:2401.10241, section 2.3) with a forward, gradients of inputs and
  * gradients of weights that take a third each: of (N - 1) (F + B - W), and of what fewer micro-batches than stages
@@ -118,9 +119,10 @@ json_t *stages_json(const struct program *program) {
                               (json_int_t)pipeline->slots[k], "chunks", slots_json(pipeline, k));
     if (program->kind == PROGRAM_TRAIN)
       json_object_set_new(stage, "sends", json_integer((json_int_t)stage_sent_bytes(program, k)));
+    json_object_set_new(stage, "collectives", traffic_json(program, &pipeline->collectives[k]));
     json_array_append_new(list, stage);
   }
-  return json_pack("{s:s, s:I, s:f, s:o}", "schedule", schedules[program->job->parallelism.pp_schedule],
+  return json_pack("{s:s, s:I, s:f, s:i, s:o}", "schedule", schedules[program->job->parallelism.pp_schedule],
                    "micro_batches", (json_int_t)program->job->accumulation.num_steps, "bubble", bubble(program),
-                   "stages", list);
+                   "busiest", pipeline->busiest, "stages", list);
 }

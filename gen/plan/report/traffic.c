@@ -56,9 +56,9 @@ const char *traffic_summary(const struct program *program) {
   struct text text = text_in(program->arena);
   const struct sum sum = sum_along(program, AXES);
   if (sum.bytes == 0) return "traffic   none (1 rank)\n";
-  text_printf(&text, "traffic   %s %s from each of %lld ranks, in %d collectives\n",
-              bytes_text(program->arena, sum.bytes), how_often(program), (long long)program->job->devices.ranks,
-              sum.times);
+  text_printf(&text, "traffic   %s%s %s from each of %lld ranks, in %d collectives\n",
+              program->ranks.pipeline.ranks > 0 ? "at most " : "", bytes_text(program->arena, sum.bytes),
+              how_often(program), (long long)program->job->devices.ranks, sum.times);
   add_axes(&text, program, sum);
   return text_string(&text);
 }
@@ -69,9 +69,9 @@ static const char *beginning(const struct program *program, const struct collect
 }
 
 /* One collective, for people. */
-static const char *line_of(const struct program *program, int number) {
+static const char *line_of(const struct program *program, const struct collective_list *list, int number) {
   struct text text = text_in(program->arena);
-  const struct collective *c = &program->ranks.collectives.items[number];
+  const struct collective *c = &list->items[number];
   text_printf(&text, "%s %s%lld bytes over %s (%lld ranks): %s", collective_name(c->kind), c->by_data ? "at most " : "",
               (long long)(c->count * c->width), job_axis_names[c->axis], ranks_of(program, c), c->what);
   if (c->after != NULL) text_printf(&text, ", after %s", beginning(program, c));
@@ -103,11 +103,11 @@ static struct repetition find_repetition(const char *const *lines, int count, in
 }
 
 /* The collectives of a layer are alike in all layers: those that come again are one line. */
-const char *traffic_text(const struct program *program) {
-  const int count = program->ranks.collectives.count;
+static const char *list_text(const struct program *program, const struct collective_list *list) {
+  const int count = list->count;
   struct text text = text_in(program->arena);
   const char **lines = arena_alloc(program->arena, ((size_t)count + 1) * sizeof *lines);
-  for (int i = 0; i < count; i++) lines[i] = line_of(program, i);
+  for (int i = 0; i < count; i++) lines[i] = line_of(program, list, i);
   for (int i = 0; i < count;) {
     const struct repetition repetition = find_repetition(lines, count, i);
     const int end = i + repetition.period;
@@ -121,10 +121,33 @@ const char *traffic_text(const struct program *program) {
   return text_string(&text);
 }
 
-json_t *traffic_json(const struct program *program) {
+/* Of each rank along the axis of layers, but for those that have what one before them has. */
+static const char *stages_traffic(const struct program *program) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  struct text text = text_in(program->arena);
+  const char **lists = arena_alloc(program->arena, (size_t)pipeline->ranks * sizeof *lists);
+  for (int k = 0; k < pipeline->ranks; k++) {
+    int same = 0;
+    lists[k] = list_text(program, &pipeline->collectives[k]);
+    while (strcmp(lists[same], lists[k]) != 0) same++;
+    text_printf(&text, "  %s %d", pipeline->stages > pipeline->ranks ? "rank" : "stage", k);
+    if (same < k)
+      text_printf(&text, " as %d\n", same);
+    else
+      text_printf(&text, "\n%s", lists[k]);
+  }
+  return text_string(&text);
+}
+
+const char *traffic_text(const struct program *program) {
+  if (program->ranks.pipeline.ranks > 0) return stages_traffic(program);
+  return list_text(program, &program->ranks.collectives);
+}
+
+json_t *traffic_json(const struct program *program, const struct collective_list *collectives) {
   json_t *list = json_array();
-  for (int i = 0; i < program->ranks.collectives.count; i++) {
-    const struct collective *c = &program->ranks.collectives.items[i];
+  for (int i = 0; i < collectives->count; i++) {
+    const struct collective *c = &collectives->items[i];
     json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:s*, s:s*, s:b}", "kind",
                                           collective_name(c->kind), "axis", job_axis_names[c->axis], "ranks",
                                           (json_int_t)ranks_of(program, c), "what", c->what, "bytes",
