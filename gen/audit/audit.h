@@ -22,7 +22,7 @@ struct fact {
 
 struct claim {
   const char *id;       /* "no-allocation" */
-  const char *sentence; /* the claim, for people */
+  const char *sentence; /* the claim, as a sentence */
   enum verdict verdict; /* broken when any finding is; cannot tell when any other is */
   const char *evidence; /* what was looked at: "214 calls" */
   struct finding *findings;
@@ -50,10 +50,10 @@ struct audit {
   const struct tree *tree;
   struct marks marks;
   struct device *device; /* NULL: a program for processors */
-  const char *root;      /* the step path's functions, for people: "step" */
+  const char *root;      /* the step path's functions, human-readable: "step" */
   int n_functions;       /* defined */
   int n_step_functions;  /* of these, reachable from the root */
-  const char *scope;     /* what these are, for people: "on the step path" */
+  const char *scope;     /* what these are, human-readable: "on the step path" */
   struct claim *claims;
   int n_claims, claims_capacity;
 };

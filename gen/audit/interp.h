@@ -195,23 +195,23 @@ struct interp {
     struct stored *items;
     int count, capacity;
   } stored;
-  uint64_t grid_loops;    /* the loops of the launch at hand over the grid's z and y */
+  uint64_t grid_loops;    /* the loops of the current launch over the grid's z and y */
   uint64_t guards;        /* of the path condition, as value.blame: why it is not certain that this point is reached */
   bool has_unknown_write; /* memory may have been written that is not tracked */
   const struct syntax *untracked; /* on the step path, the first access to what is not known; NULL: none */
   int64_t budget;                 /* visits that are left */
   int64_t steps;                  /* statements that were followed, so that every interpretation ends */
   struct interp_device *device;   /* of a program for GPUs (interp_device.c); NULL: of another program */
-  int kernel_base;                /* the first object of the kernel at hand that runs on the device; 0: the host runs */
+  int kernel_base;                /* the first object of the current kernel that runs on the device; 0: the host runs */
   const struct object *config;    /* the accel_program that the run starts with; NULL: not seen */
-  struct content incoming;        /* the integers that the access at hand writes */
+  struct content incoming;        /* the integers that the current access writes */
   int n_kernels, n_accesses;
   int stage, n_stages; /* of a pipeline: as which one the program is followed, of how many; 0: it has not asked */
   struct stage_messages messages[MAX_STAGES];
   bool passes_on; /* ranks along an axis exchange data in a ring */
   struct in_flight in_flight;
-  bool starts_transfer; /* the accesses at hand are those of a collective that is being started */
-  bool has_left;        /* a path has left an iteration of the loop at hand, with this in flight: */
+  bool starts_transfer; /* the current accesses are those of a collective that is being started */
+  bool has_left;        /* a path has left an iteration of the current loop, with this in flight: */
   struct in_flight left_with;
   int n_starts, n_waits, most_in_flight;
   int64_t n_concurrent; /* accesses while something was in flight */
@@ -248,7 +248,7 @@ struct value interp_external(struct interp *interp, struct syntax *node, const s
  */
 bool interp_set_once(struct interp *interp, int object, struct value *value);
 
-/* Calls a function without parameters in the state at hand. */
+/* Calls a function without parameters in the current state. */
 void interp_run(struct interp *interp, struct function *function);
 
 /* A program for GPUs. */
@@ -309,7 +309,7 @@ bool interp_orchestrates(struct function *function);
 /* Whether the memory that two pointers may reach within their slots may overlap. */
 bool interp_may_overlap(struct value x, struct value y);
 /* Memory that a call writes must not be memory of another of its arguments: reports where it is. Of two parameters of
- * the kernel at hand, it is a constraint on the kernel's callers. */
+ * the current kernel, it is a constraint on the kernel's callers. */
 void interp_require_noalias(struct interp *interp, const struct syntax *call, const char *function,
                             struct value written, struct value other);
 

@@ -162,7 +162,7 @@ static void read_object(struct interp *interp, struct value at, int64_t from, in
   }
 }
 
-/* The content of an object after the integers at hand are written to a part of it. */
+/* The content of an object after the current integers are written to a part of it. */
 static void take_incoming(struct interp *interp, const struct object *object, struct state *state) {
   if (object->kind == OBJECT_PARAMETER) {
     state->stored = state->has_stored ? content_join(state->stored, interp->incoming) : interp->incoming;

@@ -183,8 +183,8 @@ static bool is_array(CXType type) {
   return type.kind == CXType_ConstantArray || type.kind == CXType_IncompleteArray || type.kind == CXType_VariableArray;
 }
 
-/* What libclang has no type for, as an expression of C++ whose value is not materialised; it does not survive being
- * asked for the name of it. */
+/* What libclang has no type for, as an expression of C++ whose value is not materialised; libclang crashes when its
+ * name is requested. */
 static const struct type unknown_type = {.kind = TYPE_OTHER, .name = "", .size = -1, .alignment = 1, .count = -1};
 
 const struct type *import_type(struct importer *importer, CXType type) {

@@ -25,7 +25,7 @@ struct parse_request {
 };
 
 /* Reads a source. NULL with an error in diags when libclang gives up. A tree whose messages hold an error has nothing
- * but the messages, unless an outline was asked for. Texts that messages point to are made known to diags. */
+ * but the messages, unless an outline was requested. Texts that messages point to are made known to diags. */
 struct tree *tree_parse(struct arena *arena, const struct parse_request *request, struct diagnostics *diags);
 
 /* Whether the compiler found errors. */

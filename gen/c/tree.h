@@ -227,7 +227,7 @@ struct written {
 /* A parsed source. Everything lives in its arena. */
 struct tree {
   const char *file;
-  const char *digest; /* 16 hexadecimal digits over the tokens of its own files, where it was asked for */
+  const char *digest; /* 16 hexadecimal digits over the tokens of its own files, where it was requested */
   const char *text;
   int n_lines;
   struct function **functions; /* defined ones and those that are called or named, in the order of the text */
@@ -238,7 +238,7 @@ struct tree {
   int n_includes, includes_capacity;
   struct message *messages;
   int n_messages, messages_capacity;
-  struct written *written; /* where tokens were asked for; the source itself first */
+  struct written *written; /* where tokens were requested; the source itself first */
   int n_written, written_capacity;
   struct skipped *skipped; /* of these files */
   int n_skipped, skipped_capacity;

@@ -10,14 +10,14 @@
 struct emit_options {
   struct templates *templates;
   const char *version;   /* of the generator */
-  const char *plan_text; /* the plan's figures, for people */
+  const char *plan_text; /* the plan's figures, human-readable */
   const char *summary;   /* in one line */
   const char *model;     /* the digest of the model's C */
 };
 
 /* Text number `index` of the program, of program->target->texts.count; NULL with an error in `diags`, which an
  * operation is that the device has no kernel for. `origins` is filled with who wrote each of its lines; NULL: it is not
- * asked for.
+ * requested.
  */
 const char *emit_program(struct program *program, int index, const struct emit_options *options,
                          struct origins *origins, struct diagnostics *diags);

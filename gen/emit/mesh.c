@@ -89,9 +89,8 @@ static void set_units(const struct program *program, struct jinja_value value) {
   set_int(arena, value, "first_fsdp_unit", program->ranks.first_fsdp_unit);
 }
 
-/* Tensors of which each rank has a part, or in place of which each has another one: [{row, name, axis, dim, blocks,
- * padding}],
- * row that of the table of tensors. */
+/* Tensors of which each rank has a shard, or its own one (experts): [{row, name, axis, dim, blocks, padding}], row that
+ * of the table of tensors. */
 static struct jinja_value parts_value(const struct program *program, enum placement_form form) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);

@@ -164,7 +164,7 @@ static struct jinja_value stage_call(const struct program *program, const struct
   struct jinja_value value = jinja_map(arena), all = entry_arguments_value(program, function, weights);
   const struct value_list *inputs = &program->graph->entry->inputs; /* the backward takes its seed, too */
   const struct pipeline *pipeline = &program->ranks.pipeline;
-  /* Samples are in the slots of a rank's first stage, saved values in those of the stage at hand. */
+  /* Samples are in the slots of a rank's first stage, saved values in those of the current stage. */
   const bool chunked = pipeline->stages > pipeline->ranks && function != program->entry.second;
   for (int i = 0; i < jinja_count(all) && program->kind == PROGRAM_TRAIN; i++) {
     struct jinja_value argument = jinja_at(all, i), part = jinja_at(jinja_get(argument, "parts"), 0);

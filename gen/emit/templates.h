@@ -1,4 +1,4 @@
-/* Templates: the text that programs are written with, read and compiled as it is asked for, for one program or many. */
+/* Templates: the text that programs are written with, read and compiled as it is requested, for one program or many. */
 #ifndef ACCEL_EMIT_TEMPLATES_H
 #define ACCEL_EMIT_TEMPLATES_H
 
@@ -13,7 +13,7 @@ struct templates {
   const char *folder;         /* NULL: the generator's own */
   const char *const *devices; /* the folders in which "device/NAME" is searched, in this order; ends with NULL */
   struct jinja_env *env;
-  struct template_text *read; /* in the order in which they were asked for */
+  struct template_text *read; /* in the order in which they were requested */
   int n_read, read_capacity;
 };
 

@@ -40,7 +40,7 @@ const char *bits16_name(const struct program *program);
 const char *bits16_weights(const struct program *program);
 const char *bits16_struct(struct arena *arena, const struct program *program, const struct weight_struct *type);
 
-/* "768 * 128": rows times columns, for people who read an extent. */
+/* "768 * 128": rows times columns, for readers of an extent. */
 const char *extent_text(struct arena *arena, struct shape shape);
 
 /* The structures of parameters: a list of {name, bytes, members: [{name, struct, array, shape, extent, path}]}. */
@@ -87,7 +87,7 @@ struct jinja_value data_value(const struct program *program);
 /* What ends a step: what its loss is a mean over, whether it may be skipped, how its gradients are scaled. */
 struct jinja_value step_end_value(const struct program *program);
 
-/* The names of user functions, identifiers by check, by their keys: "" where there is none; and `source`, for people.
+/* The names of user functions, identifiers by check, by their keys: "" where there is none; and `source`, for comments.
  * Nothing where the job has none. */
 struct jinja_value hooks_value(struct arena *arena, const struct job *job);
 

@@ -21,7 +21,7 @@ struct format_move {
 struct format_output {
   const char *text; /* followed by a NUL */
   size_t length;
-  struct format_move *moves; /* in the order of both texts; NULL unless asked for */
+  struct format_move *moves; /* in the order of both texts; NULL unless requested */
   int count;
 };
 

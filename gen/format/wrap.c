@@ -16,7 +16,7 @@ struct level {
   bool one_per_line;    /* if one item is on a line of its own, all are */
   bool break_items;     /* break before each further item */
   bool whole;           /* may not be broken */
-  bool operand_whole;   /* nor may the operand at hand */
+  bool operand_whole;   /* nor may the current operand */
   bool operator_broken; /* the latest operator began a line or ended one */
   bool broken;          /* has a break */
   bool chained;         /* a condition within another one's else */
@@ -30,7 +30,7 @@ struct layout {
   bool newline; /* the word before it begins a line */
   int penalty, order;
   int next;   /* the word */
-  int column; /* where the line at hand ends */
+  int column; /* where the current line ends */
   int start;  /* column of the word before it */
   int string; /* column of the first of some strings; 0: none is at hand */
   int line_level, lowest_level;

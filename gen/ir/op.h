@@ -66,7 +66,7 @@ enum library_part { LIBRARY_NONE, LIBRARY_ATTENTION, LIBRARY_CONVOLUTION };
 /* What passes read of an operation, in groups by the reader. All members are optional but `name`, `class` and, where
  * the kind does not come from a rewrite (`fusion.plain`), `infer`. */
 
-/* Asked by gen/plan/memory: which strides operands may have. Strides are in elements. */
+/* Read by gen/plan/memory: which strides operands may have. Strides are in elements. */
 struct op_layout {
   /* OP_VIEW: the result's offset and strides from the input's; false when no strides describe the result. */
   bool (*view)(const struct node *node, const int64_t *in_strides, int64_t *offset, int64_t *out_strides);
@@ -79,7 +79,7 @@ struct op_layout {
   bool (*part)(const struct node *node, int index, const int64_t *out_strides, int64_t *offset, int64_t *in_strides);
 };
 
-/* Asked by gen/plan/memory: what the kernel does with the memory of its outputs. */
+/* Read by gen/plan/memory: what the kernel does with the memory of its outputs. */
 struct op_memory {
   /* Bits of the outputs that the kernel can add to the memory's content (gradient accumulation). */
   unsigned accumulates;
@@ -95,7 +95,7 @@ struct op_memory {
   bool (*remade)(const struct node *node);
 };
 
-/* Asked by the autocast pass: element types. */
+/* Read by the autocast pass: element types. */
 struct op_types {
   struct autocast autocast;
   bool float32_on_cpu; /* processors have no kernel of 16 bits: operands of 16 bits are widened, and results narrowed */
@@ -106,8 +106,8 @@ struct op_types {
   enum dtype to;
 };
 
-/* Asked by the plan's figures: floating-point operations of one execution. op_flops reads the first two: a formula, or
- * a count for each element of input 0; without either, one operation for each element of output 0. */
+/* Read by the plan's figures: floating-point operations of one execution. op_flops reads the first two: a formula, or a
+ * count for each element of input 0; without either, one operation for each element of output 0. */
 struct op_cost {
   double (*flops)(const struct node *node);
   double flops_each;
@@ -150,7 +150,7 @@ struct op_index {
   void (*range)(const struct node *node, int64_t none, int64_t *low, int64_t *high);
 };
 
-/* Asked by tests: float64 results that are independent of any template. */
+/* Read by tests: float64 results that are independent of any template. */
 struct op_reference {
   /* OP_ELEMENTWISE: one element, from the inputs' elements; `scalar` if it is a function of one number alone. */
   double (*scalar)(double x);
@@ -159,18 +159,18 @@ struct op_reference {
   void (*evaluate)(const struct node *node, const double *const *inputs, double *const *outputs);
 };
 
-/* Asked by the choice of kernels (gen/program/choose.h). */
+/* Read by the choice of kernels (gen/program/choose.h). */
 struct op_choice {
   /* The variants of the kernel, which differ in speed and at most in rounding: fills variants[] (capacity MAX_VARIANTS)
    * with words for its template and returns their number. The first is selected if nothing was measured. strides: of
    * the outputs, then of the inputs; 0 along dimensions of one element. NULL: there is one variant, without a word. */
   int (*variants)(const struct node *node, const int64_t *const *strides, const char **variants);
-  const char *what; /* is chosen, for people: "KV block size" */
+  const char *what; /* is chosen, human-readable: "KV block size" */
   /* The variants, ending with NULL, in which no bit depends on the number of threads; NULL: all. */
   const char *const *deterministic;
 };
 
-/* Asked by the passes that make one node of several (gen/plan/graph/rewrites.h). */
+/* Read by the passes that make one node of several (gen/plan/graph/rewrites.h). */
 struct op_fusion {
   bool adds;                   /* OP_ELEMENTWISE: output 0 is the sum of inputs 0 and 1 */
   const struct op_kind *plain; /* of a kind with an addition before or after it: the kind without */
@@ -184,7 +184,7 @@ struct op_fusion {
   struct node *(*inverse_count)(struct builder *builder, const struct node *node);
 };
 
-/* Asked by decoding (gen/plan/graph/decode.h) and by chunks: what depends on which position of a sequence. */
+/* Read by decoding (gen/plan/graph/decode.h) and by chunks: what depends on which position of a sequence. */
 struct op_sequence {
   /* How the operation treats positions along an axis of output 0: element t there needs of input `input` element t
    * alone along the axis that this returns; or, with AXIS_WHOLE, all of an input that has no such axis; AXIS_MIXED:
@@ -198,7 +198,7 @@ struct op_sequence {
   struct value *(*incremental)(struct builder *builder, const struct node *node, struct new_positions *new);
 };
 
-/* Asked by evaluation and by the mean over batches. */
+/* Read by evaluation and by the mean over batches. */
 struct op_evaluation {
   /* Of a scalar output 0: how it combines with those of other batches, from how the scalar inputs do (MEAN_NONE for all
    * others). NULL: MEAN_NONE. Views and conversions are as their input without it. */
@@ -227,7 +227,7 @@ struct op_exchange {
   int axis; /* of the mesh, an enum axis; -1: all axes along which ranks have batches of their own */
 };
 
-/* Asked by the plan for several ranks. */
+/* Read by the plan for several ranks. */
 struct op_ranks {
   /* The same operation where its statistics are over the batches of all ranks: it has the attribute "ranks",
    * how many they are, and more outputs after this one's. NULL: it has no statistics of a batch. */
@@ -277,7 +277,7 @@ struct op_ranks {
                              int64_t axis);
 };
 
-/* Asked by the templates' arguments: what the kernel gets in addition to its operands. */
+/* Read by the templates' arguments: what the kernel gets in addition to its operands. */
 struct op_kernel {
   bool random; /* its position in the random stream, by step and call */
   /* The step updates a parameter. The optimizer's rule writes the function, one for all parameters: instead of the
@@ -342,7 +342,7 @@ struct timeline {
   int axis, before;
   int more;                  /* elements of each position beyond one */
   const struct value *order; /* not in the positions' order, but as this sorts them; NULL: in their order. With
-                                AXIS_SORTED the value is numbers that say where elements of the positions at hand have
+                                AXIS_SORTED the value is numbers that say where elements of the current positions have
                                 gone: `more` + 1 for each position, or where that is -1 others */
 };
 
@@ -352,7 +352,7 @@ struct new_positions {
   const struct timeline *timelines; /* of each input */
   struct value *at;                 /* [1] int32: which position the first of them is */
   struct value *valid;       /* [1] int32: how many of them there are, the others being none of the text: they may
-                                come to nothing, and nothing of them is saved; NULL: all */
+                                have no effect, and nothing of them is saved; NULL: all */
   int64_t most, width;       /* positions of the whole sequence, new ones */
   const struct scope *scope; /* the scope of buffers that cache earlier positions */
   int number;                /* of such nodes in the region so far */

@@ -29,7 +29,7 @@ enum placement_form {
  * number of the value by which they are sorted.
  *
  * EXPERT: `dim` is which part of the tensor's name between dots the number is, counted from the end, and `blocks` how
- * many of the tensors, in the order of the numbers, each rank has: in place of number n, rank r has n + r * blocks. */
+ * many of the tensors, in the order of the numbers, each rank has: instead of number n, rank r has n + r * blocks. */
 struct placement {
   enum placement_form form;
   int dim;

@@ -15,7 +15,7 @@ struct spec {
   char type;     /* 0: none */
 };
 
-/* Digits that a number may be asked for; characters that a field may be. */
+/* Digits that a number may be formatted with; characters that a field may be. */
 enum { MAX_DIGITS = 400, MAX_PRECISION = 1000000000 };
 
 /* What a field makes of an integer (with that many digits at least), a real number, a text, a character by its code.

@@ -125,7 +125,7 @@ struct jinja_output {
   const struct jinja_range *generated; /* of the blocks `generation` */
   int generated_count;
   bool generated_inside;          /* such a block was within captured text: where it is in the output is not known */
-  const struct jinja_span *spans; /* in the order of the output; NULL unless asked for */
+  const struct jinja_span *spans; /* in the order of the output; NULL unless requested */
   int span_count;
 };
 

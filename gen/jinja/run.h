@@ -93,7 +93,7 @@ struct run {
     int count, capacity;
   } generated;
   bool generated_inside;
-  bool mapped; /* a source map is asked for */
+  bool mapped; /* a source map is requested */
   bool muted;  /* after an extends: the template's own text is dropped */
   bool autoescape;
   enum jinja_undefined undefined;

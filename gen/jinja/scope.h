@@ -25,10 +25,10 @@ struct scope {
   struct symbol *items;
   int count, capacity;
   int conditional;  /* how many if-branches we are in: a store may not happen */
-  bool takes_extra; /* the outermost scope of a macro, where caller, varargs and kwargs may be asked for */
+  bool takes_extra; /* the outermost scope of a macro, where caller, varargs and kwargs may be requested */
   bool bare_caller; /* of a macro with a parameter `caller` that has no default: nothing may read it */
   bool reads_bare_caller;
-  struct for_loop *loop; /* the scope is this loop's body, where `loop` may be asked for */
+  struct for_loop *loop; /* the scope is this loop's body, where `loop` may be requested */
   struct cached *cached; /* of the function's outermost scope: slots of context look-ups */
 };
 

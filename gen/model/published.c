@@ -187,7 +187,7 @@ static void compare_meant(const struct comparison *of, const struct row *row, co
   json_decref(value);
 }
 
-/* Whether a row's key is that of a leaf. How many items there are is asked for by name alone. */
+/* Whether a row's key is that of a leaf. How many items there are is requested by name alone. */
 static bool is_named(const char *key, const char *path) {
   return fnmatch(key, path, 0) == 0 && (key[strlen(key) - 1] == '#' || path[strlen(path) - 1] != '#');
 }

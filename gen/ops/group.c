@@ -94,7 +94,7 @@ static void range_order(const struct node *node, int64_t none, int64_t *low, int
   *high = (node_int(node, "rows") ? count / extents_of(node->inputs[0]).choices : count) - 1;
 }
 
-/* Without a capacity the positions at hand are grouped by themselves: what is made of each in its group, and put back,
+/* Without a capacity the current positions are grouped by themselves: what is made of each in its group, and put back,
  * depends on no other. */
 static bool is_independent(const struct node *node, const struct new_positions *new) {
   struct extents e = extents_of(node->inputs[0]);

@@ -40,9 +40,8 @@ static const struct op_kind kind = {
     .infer = infer,
     .sequence.along = op_along_rows,
     .gradient = gradient,
-    .types.autocast = {AUTOCAST_FLOAT32,
-                       AUTOCAST_FLOAT32}, /* a logarithm of 8 bits is worth nothing under an exponential */
-    .cost.flops_each = 4,                 /* maximum, difference, exponential, sum */
+    .types.autocast = {AUTOCAST_FLOAT32, AUTOCAST_FLOAT32}, /* a logarithm of 8 bits is useless under an exponential */
+    .cost.flops_each = 4,                                   /* maximum, difference, exponential, sum */
     .reference.evaluate = reference,
 };
 

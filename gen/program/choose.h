@@ -8,7 +8,7 @@
 #include "gen/program/program.h"
 
 /* Selects the variant for `subject`, one of `variants` (n_variants, at least one; the words are stored), and notes the
- * choice in program->choices if there is more than one. `what`: what is selected, for people. */
+ * choice in program->choices if there is more than one. `what`: what is selected, human-readable. */
 const char *choose(struct program *program, const char *subject, const char *what, const char *const *variants,
                    int n_variants);
 

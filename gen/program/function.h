@@ -19,10 +19,10 @@ enum storage_kind {
   STORAGE_SCRATCH   /* dead when the function returns */
 };
 
-/* A piece of memory: `count` elements in a row, `copies` times (the iterations of a repeated call).
+/* A buffer: `count` elements in a row, `copies` times (the iterations of a repeated call).
  *
- * A frame is what a callee saves, once for each iteration of its call: saved, too, where the backward function comes
- * back to it; scratch where the same function does, after it has run a forward function again, or nobody. */
+ * A frame is what a callee saves, once for each iteration of its call: saved, too, where the backward function reads
+ * it; scratch where the same function does, after it has run a forward function again, or where none does. */
 struct storage {
   enum storage_kind kind;
   const char *name;          /* a C identifier, unique among its function's storages of the kind */
@@ -91,7 +91,7 @@ struct kernel_operand {
   int64_t loop_strides[MAX_RANK]; /* of a fused kernel: along each of its loops */
 };
 
-/* Ways to compute the same, of which one is taken: gen/program/choose.h. */
+/* Variants of a computation, of which one is selected: gen/program/choose.h. */
 struct choice {
   const char *subject; /* what it is for, in full: a kernel's kind, attributes, operands with their strides */
   const char *what;    /* is chosen: "KV block size" */

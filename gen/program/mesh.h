@@ -64,8 +64,8 @@ int64_t mesh_ranks(const struct program *program, enum sharded sharded);
 int64_t ranks_along(const struct program *program, enum axis axis);
 
 /* The axes along which a parameter's gradient is added up, in order: first the one along which the sum is split, if
- * there is one. Along that whose ranks have others in place of the parameter, its gradient is of all batches already,
- * as their rows have come to it. NULL: one that all ranks have. */
+ * there is one. Along that of experts, the gradient of a parameter of theirs is of all batches already, as it receives
+ * the rows of all. NULL: one that all ranks have. */
 struct axes summed_along(const struct program *program, const struct parameter *parameter);
 
 #endif

@@ -44,7 +44,7 @@ static bool has_momentum(const struct job *job) {
   return job->optimizer.numbers.momentum != 0;
 }
 
-/* The schema sees to it that only those that have a momentum, or can be centered, are asked for it. */
+/* The schema allows it only for those that have a momentum, or can be centered. */
 int optimizer_state_names(const struct job *job, const char *names[MAX_OPTIMIZER_STATES]) {
   const struct optimizer *optimizer = job_optimizer(job);
   int count = 0;

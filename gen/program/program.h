@@ -25,7 +25,7 @@ struct tuning;
 
 /* ---- Figures ---- */
 
-/* Memory of a process by what it is for. */
+/* Memory of a process by purpose. */
 struct memory_bytes {
   int64_t weights, cache, gradients, optimizer, averages, checkpoint, activations, scratch, batch, total;
   int64_t host; /* of the optimizer's states and of weights, what is on the host and in none of the above */
@@ -59,7 +59,7 @@ struct function_list {
   int count, capacity;
 };
 
-/* Filled by gen/plan/memory/layout.h; asked where a program runs: the functions of the entries. */
+/* Filled by gen/plan/memory/layout.h; read where a program runs: the functions of the entries. */
 struct program_entry {
   struct function *forward, *backward; /* backward NULL when nothing is trained */
   struct function *deferred;           /* the backward's deferred statements; NULL: it has none */
@@ -72,7 +72,7 @@ struct program_entry {
 
 /* Filled by gen/plan/graph/evaluation.h: what an evaluation gives in addition to its loss. */
 struct program_evaluation {
-  struct value *predicted; /* the class of each label, as predicted: a result of the evaluation; NULL: not asked for */
+  struct value *predicted; /* the class of each label, as predicted: a result of the evaluation; NULL: not requested */
   struct value *labels;    /* the evaluation's input that they are compared with */
   int64_t classes;
   struct value *count; /* what its loss is a mean over, a result of it; NULL: every sample counts alike */
@@ -111,7 +111,7 @@ struct weight_tree {
   int bindings_stride;
 };
 
-/* Filled by gen/plan/groups.h and where ranks divide; asked by the optimizer's update. */
+/* Filled by gen/plan/groups.h and where ranks divide; read by the optimizer's update. */
 struct program_optimizer {
   struct flat_range_list parts;       /* swept element by element, one for each parameter */
   struct flat_range_list flat_ranges; /* the same, neighbours that are treated alike in one; none: all weights, alike */
@@ -176,13 +176,13 @@ struct program_choices {
   int count, capacity;
 };
 
-/* Filled by gen/plan/report, for people and for programs that plan. */
+/* Filled by gen/plan/report, for the report and for searches. */
 struct program_figures {
   int n_layers;                 /* of the model's longest loop over functions */
   int64_t n_frozen;             /* elements of parameters that are not trained */
   int64_t n_parameters, n_tied; /* elements; names that are used more than once */
-  int n_split;                  /* parameters of which ranks have parts, or in place of which they have others */
-  int n_expert_weights;         /* of these: in place of which others have others */
+  int n_split;                  /* parameters that are sharded, or of which each rank has another one (experts) */
+  int n_expert_weights;         /* of these: experts */
   int64_t own_elements;         /* of parameters on one rank */
   double flops_per_step, matmul_flops_per_step;
   struct memory_bytes bytes;

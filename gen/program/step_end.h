@@ -14,7 +14,7 @@ struct step_end {
   bool uneven_inputs;    /* a rank may have no samples in a micro-batch, whose gradient is then zero */
   bool takes_seed;       /* the backward takes its seed, the gradient of the loss, from the run */
   bool skips;            /* a step may end without its update: optimizer and schedule count updates, not steps */
-  bool unscales;         /* the accumulated gradients are a multiple of the step's, whose norm is asked for */
+  bool unscales;         /* the accumulated gradients are a multiple of the step's, whose norm is requested */
   bool norm_pass;        /* the backward applies the updates; it runs once more before, for the gradient's norm alone */
   bool factor;           /* the update multiplies gradients by a number of the run: clipping, unscaling */
   double divisor;        /* of the seed: keeps accumulated gradients about as large as the step's */

@@ -17,7 +17,7 @@ struct target_texts {
   const char *const *architectures; /* that it is compiled for, "sm_90a"; ends with NULL; NULL: it is not for any */
 };
 
-/* What its programs are built with, asked by gen/commands. */
+/* What its programs are built with, read by gen/commands. */
 struct target_build {
   const char *packages[2];     /* what pkg-config calls the runtime: of programs for one rank, for several */
   const char *const *sources;  /* folders of the runtime that its programs take, and not all devices'; ends with NULL */
@@ -25,7 +25,7 @@ struct target_build {
   const char *const *drivers;  /* files of which a machine with such a device has one; ends with NULL; NULL: all have */
 };
 
-/* Its memory, asked by the report and by gen/emit. Sizes are of its arena. */
+/* Its memory, read by the report and by gen/emit. Sizes are of its arena. */
 struct target_memory {
   bool separate;          /* from the host's: there is an arena in each, and files are written from the host's */
   int64_t progress_bytes; /* what the device itself stores of a step: the number, the rate, the loss; 0: the host passes
@@ -33,7 +33,7 @@ struct target_memory {
   int64_t partial_sums; /* numbers of float32 that a kernel leaves for another one to add up; 0: a kernel ends alone */
 };
 
-/* How its kernels run, asked by passes that change or count them. */
+/* How its kernels run, read by passes that change or count them. */
 struct target_kernels {
   bool cuda_autocast; /* PyTorch's autocast has one list of operations for GPUs and one for processors: the first */
   bool in_order;      /* one statement of a step ends before the next begins */
@@ -43,7 +43,7 @@ struct target_kernels {
   bool traced;        /* its runtime sees what runs when, without marks in the program */
 };
 
-/* The library of its matmuls, asked by passes that lay out operands in memory. */
+/* The library of its matmuls, read by passes that lay out operands in memory. */
 struct target_library {
   unsigned parts;         /* which kernels it has in addition to matmuls, as bits of enum library_part */
   unsigned no_workspace;  /* of which of these its kernels, also those that are not the library's, need no workspace */
@@ -58,7 +58,7 @@ struct target_library {
   int64_t workspace_bytes; /* of the arena: the least that it works in; 0: it has memory of its own */
 };
 
-/* How its ranks exchange, asked by gen/plan/ranks and by what starts them. */
+/* How its ranks exchange, read by gen/plan/ranks and by what starts them. */
 struct target_ranks {
   bool shared_memory;       /* those of one machine exchange through memory that they share */
   bool gathers_sums;        /* what adds up in one order is gathered, which overlaps with kernels, and each adds up */

@@ -1,7 +1,7 @@
 #include "gen/program/processor.h"
 #include "gen/program/target.h"
 
-/* Whether matmuls of bfloat16 are instructions, where a program for the machine at hand is compiled on it. */
+/* Whether matmuls of bfloat16 are instructions, where a program for the current machine is compiled on it. */
 #if defined __x86_64__ && defined __GNUC__
 static bool machine_multiplies(void) {
   __builtin_cpu_init();

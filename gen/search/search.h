@@ -56,7 +56,7 @@ void mesh_keys(struct arena *arena, const struct mesh *mesh, const struct job *j
 /* "tp 8 + sequence, pp 4 (1f1b), dp_shard 2 (zero 1)": the axes of several ranks. */
 const char *mesh_text(struct arena *arena, const struct mesh *mesh);
 
-/* The ten best with why, for people; and the result as an object, as schemas/plan.schema.json describes it. */
+/* The ten best with why, human-readable; and the result as an object, as schemas/plan.schema.json describes it. */
 const char *search_text(struct arena *arena, const struct search_result *result);
 json_t *search_json(const struct search_result *result);
 

@@ -92,7 +92,7 @@ bool find_divisions(struct arena *arena, const struct planner *planner, struct s
 struct space {
   struct arena *arena;
   struct search_result *result;
-  const struct timing *timings[MOST_SAMPLES + 1]; /* of the division at hand, by samples; NULL: not asked for yet */
+  const struct timing *timings[MOST_SAMPLES + 1]; /* of the current division, by samples; NULL: not requested yet */
   int capacity;
 };
 

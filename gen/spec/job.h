@@ -318,7 +318,7 @@ struct job {
   } hooks;
 
   const struct spec_node *tree; /* the resolved document that it was read from: gen/spec's own; NULL: there is none */
-  struct json_t *schema;        /* that it was read by, where that outlives it; NULL: it is read again when asked for */
+  struct json_t *schema;        /* that it was read by, where that outlives it; NULL: it is read again when requested */
 };
 
 /* An override of the command line: --set key=value. */

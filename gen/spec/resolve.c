@@ -44,7 +44,7 @@ static struct spec_node *from_json(struct resolver *r, const json_t *value, stru
   return node;
 }
 
-/* 2e3 where an integer is asked for, 1 where a number is: one spelling for both, so that the digest is one too. */
+/* 2e3 where an integer is requested, 1 where a number is: one spelling for both, so that the digest is one too. */
 static void normalise_number(struct spec_node *node, const char *type) {
   if (type != NULL && strcmp(type, "integer") == 0 && node->kind == SPEC_REAL) {
     node->kind = SPEC_INT;

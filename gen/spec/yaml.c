@@ -235,7 +235,7 @@ static struct spec_node *read_collection(struct reader *r, int depth) {
   return node;
 }
 
-/* The value that starts with the event at hand; NULL when reading failed. */
+/* The value that starts with the current event; NULL when reading failed. */
 static struct spec_node *read_value(struct reader *r, int depth) {
   struct spec_node *node = NULL;
   if (r->event.type == YAML_ALIAS_EVENT)

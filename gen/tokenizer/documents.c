@@ -9,7 +9,7 @@
 #include "gen/base/path.h"
 #include "gen/tokenizer/bytes.h"
 
-/* A problem in the record at hand: in its line `line`, at `column`, from 1; 0: of the line as a whole. */
+/* A problem in the current record: in its line `line`, at `column`, from 1; 0: of the line as a whole. */
 static bool bad(const struct documents *of, int64_t line, int64_t column, const char *what, const char *remedy,
                 struct problem *problem) {
   if (column > 0)
@@ -118,7 +118,7 @@ static enum document next_record(struct documents *of, struct problem *problem) 
 struct row {
   size_t at;
   int64_t line, begin; /* begin: the byte of the file where this line of it begins */
-  bool quoted;         /* the cell at hand */
+  bool quoted;         /* the current cell */
 };
 
 static bool put(struct documents *of, char c, struct problem *problem) {

@@ -48,7 +48,7 @@ struct documents {
   int64_t line;             /* of that, from 1 */
   int column;               /* of a CSV, from 0 */
   char between;             /* its columns */
-  const char *text;         /* the document at hand; until the next call */
+  const char *text;         /* the current document; until the next call */
   size_t length;
   const struct text_range *ranges; /* of it that are marked */
   size_t n_ranges;

@@ -19,9 +19,9 @@ struct text_range {
 struct marking {
   const struct text_range *ranges; /* of the text; the caller's */
   size_t count;
-  struct text_range *part, *segment; /* where they are in the normal form of the part at hand, and in its segment */
+  struct text_range *part, *segment; /* where they are in the normal form of the current part, and in its segment */
   size_t n_part, n_segment;
-  bool *marks; /* of the tokens at hand */
+  bool *marks; /* of the current tokens */
   size_t capacity;
 };
 

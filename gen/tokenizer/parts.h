@@ -59,7 +59,7 @@ struct tokenizer {
 struct encoder {
   const struct tokenizer *tokenizer;
   struct cached *cache;
-  uint32_t *tokens; /* of the word at hand */
+  uint32_t *tokens; /* of the current word */
   size_t capacity;
   struct bpe_scratch bpe;
   struct best_path *paths; /* Unigram's */

@@ -48,7 +48,7 @@ struct encoding {
   const char *path; /* for messages */
   const char *text;
   size_t size;
-  size_t at;     /* where the part at hand begins */
+  size_t at;     /* where the current part begins */
   size_t inside; /* bytes of it that are done, of its segments as they are cut into words */
   struct added_match next;
   bool knows_next;
@@ -59,11 +59,11 @@ struct encoding {
   struct added_match form_next;
   bool knows_form_next;
   size_t skipped; /* bytes of the part that a run before this one did */
-  size_t before;  /* bytes of segments and tokens before the segment at hand */
+  size_t before;  /* bytes of segments and tokens before the current segment */
   bool has_segment;
   size_t segment_size;
   struct bytes own_segment; /* the segment with what is put before it and for blanks, where that changes it */
-  struct bytes word;        /* the word at hand, where something is put before it */
+  struct bytes word;        /* the current word, where something is put before it */
   struct splitting splitting;
   struct marking marking;
 };

@@ -74,7 +74,7 @@ double tuned_seconds(const struct tuned *tuned, const char *variant);
 /* Sets a variant's seconds in the entry of this subject, threads and bytes. */
 void tuning_put(struct tuning *tuning, const struct tuned *entry, const char *variant, double seconds);
 
-/* The machine at hand. */
+/* The current machine. */
 struct tuned_machine tuning_machine(struct arena *arena);
 
 /* Where its table is kept: in $XDG_CACHE_HOME, or ~/.cache, in accel-gen/, under a name that follows from the machine.

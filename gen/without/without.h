@@ -3,7 +3,7 @@
 #ifndef ACCEL_WITHOUT_WITHOUT_H
 #define ACCEL_WITHOUT_WITHOUT_H
 
-/* A format of what is missing, for people, and of the part's name. */
+/* A format of what is missing, human-readable, and of the part's name. */
 #define WITHOUT_MESSAGE "this accel-gen was built without %s: its WITHOUT named %s (docs/install.md)"
 
 #endif

@@ -58,7 +58,7 @@ int command_init(const struct options *options);
 /* accel-gen config, and config update FILE: the defaults of a machine, which jobs extend. */
 int command_config(const struct options *options);
 
-/* accel-gen test: a small job on the machines at hand. Status 1 where a check fails. */
+/* accel-gen test: a small job on the available machines. Status 1 where a check fails. */
 int command_test(const struct options *options);
 
 /* accel-gen env: what the machine has. */

@@ -46,7 +46,7 @@ static void add_pattern(struct text *out, const struct option *option) {
     }
 }
 
-/* What compgen is asked for an option's value; NULL: nothing can be said of it. */
+/* The arguments of compgen that complete an option's value; NULL: nothing can be said of it. */
 static const char *reply_of(struct arena *arena, const struct option *option) {
   if (option->choices != NULL) return arena_printf(arena, "-W '%s'", option->choices);
   if (option->completes == COMPLETES_FOLDER) return "-d";

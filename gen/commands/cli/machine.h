@@ -1,4 +1,4 @@
-/* Machine: what the machine at hand has that jobs depend on. */
+/* Machine: what the current machine has that jobs depend on. */
 #ifndef ACCEL_COMMANDS_CLI_MACHINE_H
 #define ACCEL_COMMANDS_CLI_MACHINE_H
 

@@ -22,7 +22,7 @@ void words_add(struct words *words, const char *word);
 /* Adds the words of a text, separated by white space. */
 void words_split(struct words *words, const char *text);
 
-/* The words with spaces between them, for people. */
+/* The words with spaces between them, for messages. */
 const char *words_text(const struct words *words);
 
 /* Runs the command to its end with this process's standard streams. Whether it ended with 0. */

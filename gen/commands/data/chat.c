@@ -12,7 +12,7 @@
 
 struct chat {
   struct arena *arena;  /* of the folder */
-  struct arena *record; /* of the record at hand */
+  struct arena *record; /* of the current record */
   const char *folder;
   struct chat_folder found;
   const char *wanted; /* the template's name; NULL: as records ask for */

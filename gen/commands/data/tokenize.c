@@ -26,9 +26,9 @@ struct work {
   uint64_t key, all;          /* what is being done, as a number; bytes of all texts */
   char note[4096];            /* where the progress is noted */
   double noted, took;         /* when, and how long that took */
-  int file;                   /* the one at hand */
-  size_t record;              /* where in it the document at hand begins, or the next one */
-  bool inside;                /* the document at hand is started: `at` says how far it is */
+  int file;                   /* the current one */
+  size_t record;              /* where in it the current document begins, or the next one */
+  bool inside;                /* the current document is started: `at` says how far it is */
   struct documents documents; /* of it */
   struct skipped skipped;     /* records, of the files before it */
   int64_t skipped_before;     /* records before work->record, of all files */
@@ -146,21 +146,21 @@ static bool read_note(struct work *work, size_t *record, size_t *at, size_t *ins
   return false;
 }
 
-/* Begins with the documents of the file at hand. */
+/* Begins with the documents of the current file. */
 static bool begin_file(struct work *work, struct problem *problem) {
   const struct mapping *text = &work->texts[work->file];
   return documents_begin(&work->documents, work->what->texts[work->file], (const char *)text->bytes, text->size,
                          work->what->selector, problem);
 }
 
-/* The next document of the file at hand. */
+/* The next document of the current file. */
 static enum document next_document(struct work *work, struct problem *problem) {
   enum document found = documents_next(&work->documents, problem);
   work->is_bad |= found == DOCUMENT_BAD;
   return found;
 }
 
-/* Begins with the document at hand, on its way through the tokenizer. */
+/* Begins with the current document, on its way through the tokenizer. */
 static bool begin_document(struct work *work, struct problem *problem) {
   const struct documents *documents = &work->documents;
   bool good = encoding_begin(&work->at, batch_encoder(work->batch), documents->path, documents->text, documents->length,
@@ -241,7 +241,7 @@ static bool add_end(struct work *work, struct problem *problem) {
   return work->what->end == NULL || add_tokens(work, &work->end, marked, 1, problem);
 }
 
-/* What is left of the document at hand. */
+/* What is left of the current document. */
 static bool add_document(struct work *work, struct problem *problem) {
   uint64_t before = done_before(work);
   for (;;) {
@@ -291,7 +291,7 @@ static bool take_document(struct work *work, struct problem *problem) {
          add_document(work, problem);
 }
 
-/* Whether the file at hand is read as one document, so that no place in it is after that. */
+/* Whether the current file is read as one document, so that no position in it is after that. */
 static bool is_read(const struct work *work) {
   return work->what->selector.kind == TEXT_WHOLE && work->documents.text != NULL;
 }

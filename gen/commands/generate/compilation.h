@@ -27,7 +27,7 @@ struct compilation {
   const struct search_result *searched; /* what the search of its mesh has found; NULL: there was none */
   struct program *program;
   const char *second;             /* the program's second text, where its target has two */
-  struct origins *second_origins; /* set before: filled with who wrote its lines; NULL: it is not asked for */
+  struct origins *second_origins; /* set before: filled with who wrote its lines; NULL: it is not requested */
   const char *dumped;             /* the IR after options->dump */
 };
 
@@ -39,7 +39,7 @@ int compile_to_job(struct compilation *compilation);
 int compile_to_program(struct compilation *compilation);
 
 /* The same, and writes the program: STATUS_OK leaves its text in *text. `origins` is filled with who wrote its lines;
- * NULL: it is not asked for. */
+ * NULL: it is not requested. */
 int compile_to_text(struct compilation *compilation, struct origins *origins, const char **text);
 
 /* The path of the second text of a program whose name ends with ".c", in `arena`; NULL if the name ends

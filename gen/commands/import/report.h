@@ -1,4 +1,4 @@
-/* Report: what an import made of each key, for people and for programs. */
+/* Report: what an import made of each key, as text and as JSON. */
 #ifndef ACCEL_COMMANDS_IMPORT_REPORT_H
 #define ACCEL_COMMANDS_IMPORT_REPORT_H
 

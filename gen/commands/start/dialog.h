@@ -1,5 +1,5 @@
-/* Dialog: a document of a job's keys that grows by answers of a person, or by values that nobody is asked for. Each
- * value is checked with all before it. */
+/* Dialog: a document of a job's keys that grows by answers of a person, or by values without questions. Each value is
+ * checked with all before it. */
 #ifndef ACCEL_COMMANDS_START_DIALOG_H
 #define ACCEL_COMMANDS_START_DIALOG_H
 
@@ -32,7 +32,7 @@ void dialog_set(struct dialog *dialog, const char *key, const char *value);
 bool dialog_take(struct dialog *dialog, const char *key, const char *value);
 
 /* Asks for the value of a key that is not set yet, which is `preset` for an empty answer; an answer that the job's
- * rules refuse is asked for again with the message, and ? explains the key. Without a person it is `preset`. NULL for a
+ * rules refuse is requested again with the message, and ? explains the key. Without a person it is `preset`. NULL for a
  * preset: the key stays away. False when the input ends. */
 bool dialog_ask(struct dialog *dialog, const char *key, const char *question, const char *preset);
 

@@ -13,7 +13,7 @@
 #include "gen/model/published_file.h"
 #include "gen/spec/node.h"
 
-/* ---- The models at hand ---- */
+/* ---- The available models ---- */
 
 /* Next to the installed command, or in the tree in which it was built; NULL where they are at neither. */
 static const char *models_folder(const struct options *options) {

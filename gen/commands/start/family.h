@@ -1,4 +1,4 @@
-/* Family: which of the models at hand a config.json of transformers is of, and what it says as keys of a job. */
+/* Family: which of the available models a config.json of transformers is of, and what it says as keys of a job. */
 #ifndef ACCEL_COMMANDS_START_FAMILY_H
 #define ACCEL_COMMANDS_START_FAMILY_H
 

@@ -50,7 +50,7 @@ static bool fail(struct init *init, const char *message, const char *help) {
 
 /* ---- The model ---- */
 
-/* A name, a file in C, or a folder; asked for where none is given. */
+/* A name, a file in C, or a folder; requested where none is given. */
 static bool find_source(struct init *init) {
   const struct options *options = init->options;
   struct arena *arena = options->arena;
@@ -115,7 +115,7 @@ static const char *set_value(const struct options *options, const char *field) {
   return value;
 }
 
-/* The config of a model in C: what --set says, its defaults, and what is asked for. */
+/* The config of a model in C: what --set says, its defaults, and what is requested. */
 static const char *own_config(struct init *init) {
   struct arena *arena = init->options->arena;
   struct text out = text_in(arena);

@@ -1,4 +1,4 @@
-/* accel-gen test: a small job on the machines at hand, and what that proves. */
+/* accel-gen test: a small job on the available machines, and what that proves. */
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Trial: a small job that is generated, built and run on the machines at hand, in a folder of its own. Private to
+/* Trial: a small job that is generated, built and run on the available machines, in a folder of its own. Private to
  * gen/commands/test. */
 #ifndef ACCEL_COMMANDS_TEST_TRIAL_H
 #define ACCEL_COMMANDS_TEST_TRIAL_H

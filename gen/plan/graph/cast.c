@@ -38,7 +38,7 @@ struct pass {
   int n_values;                 /* of the graph when the pass began */
 };
 
-/* The region at hand. */
+/* The current region. */
 struct body {
   struct pass *pass;
   const struct region *from;

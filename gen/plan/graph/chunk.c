@@ -16,7 +16,7 @@ struct pass {
   struct program *program;
   struct graph *graph;
   struct builder *builder;
-  int64_t rows; /* of a chunk; CHUNK_AUTO: by the sizes at hand */
+  int64_t rows; /* of a chunk; CHUNK_AUTO: by the current sizes */
   int *uses;    /* by value id, before the pass */
   int n_values;
   bool found; /* there is something to take together */

@@ -37,7 +37,7 @@ static struct node *make_again(struct pass *pass, const struct node *node, struc
 
 static struct value *cut(struct pass *pass, struct making *making, struct value *value, struct timeline timeline);
 
-/* What makes a whole value, over the positions at hand alone; NULL where it cannot. */
+/* What makes a whole value, over the current positions alone; NULL where it cannot. */
 static struct value *cut_producer(struct pass *pass, struct making *making, const struct value *value,
                                   struct timeline timeline) {
   const struct node *node = value->producer;
@@ -59,7 +59,7 @@ static struct value *cut_producer(struct pass *pass, struct making *making, cons
   return made != NULL ? made->outputs[0] : NULL;
 }
 
-/* The positions at hand of a value that does not depend on the tokens; NULL without an error where they cannot be cut.
+/* The current positions of a value that does not depend on the tokens; NULL without an error where they cannot be cut.
  */
 static struct value *cut(struct pass *pass, struct making *making, struct value *value, struct timeline timeline) {
   if (pass->cuts[value->id] != NULL && same_timeline(pass->cut_timelines[value->id], timeline))

@@ -51,7 +51,7 @@ int64_t timeline_extent(struct timeline timeline, int64_t width);
 
 bool same_timeline(struct timeline a, struct timeline b);
 
-/* Makes a node, which is no call, over the positions at hand, and sets the replacements of its outputs. The first node
+/* Makes a node, which is no call, over the current positions, and sets the replacements of its outputs. The first node
  * that cannot be made is pass->cause. */
 void decode_node(struct pass *pass, struct making *making, const struct node *node);
 

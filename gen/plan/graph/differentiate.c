@@ -25,9 +25,9 @@ struct pass {
   struct builder *builder;
   struct arena *arena;
   struct graph *graph;
-  struct region *backward;      /* the region at hand */
+  struct region *backward;      /* the current region */
   struct interface *interfaces; /* by forward region id */
-  struct value_list *sums;      /* by value id: contributions to its gradient, in the region at hand */
+  struct value_list *sums;      /* by value id: contributions to its gradient, in the current region */
   int n_values;
   /* By id: the copies of a region that recomputations call instead, [true] within a group but for its last call;
    * NULL: none yet. */
@@ -183,7 +183,7 @@ struct adoption {
   struct interface *interface;
   struct value **own;     /* by id of the forward value: its counterpart; NULL: not requested yet */
   struct node_list views; /* views of inputs, made again */
-  struct node_list late;  /* what is made again right before the node at hand, which uses it first */
+  struct node_list late;  /* what is made again right before the current node, which uses it first */
 };
 
 /* Whether a value is made again where it is used instead of being saved. */

@@ -7,11 +7,11 @@
 #include "gen/ir/op.h"
 #include "gen/ir/region.h"
 
-/* Of a value of the region at hand. */
+/* Of a value of the current region. */
 struct rows {
   struct value *all;        /* of what an operation over groups gives: where groups start in the rows of each rank */
-  struct value *dispatched; /* the rows of this rank's groups of all ranks; NULL: not asked for yet */
-  struct value *collected;  /* the rows of this rank, where `all` is set; NULL: not asked for yet */
+  struct value *dispatched; /* the rows of this rank's groups of all ranks; NULL: not requested yet */
+  struct value *collected;  /* the rows of this rank, where `all` is set; NULL: not requested yet */
 };
 
 /* Of the starts of groups: what ranks have exchanged of them. */
@@ -27,7 +27,7 @@ struct expert_parallel {
   enum axis axis;
   int64_t ranks;
   struct rows *rows;     /* by value id */
-  struct starts *starts; /* of the region at hand */
+  struct starts *starts; /* of the current region */
   int n_starts, n_divided;
 };
 

@@ -28,7 +28,7 @@ const struct op_kind op_fused = {.name = "elementwise",
                                  .choice.variants = fused_variants,
                                  .choice.what = "threads"};
 
-/* The region at hand: nodes by position; each elementwise node belongs to a group, named by its latest member. */
+/* The current region: nodes by position; each elementwise node belongs to a group, named by its latest member. */
 struct pass {
   struct graph *graph;
   struct region *region;

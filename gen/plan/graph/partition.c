@@ -107,7 +107,7 @@ struct insertion {
   bool *used_whole; /* by value id: a split value that is used whole where ranks do not divide what they do with it */
 };
 
-/* A collective of x, at the end of the region at hand. */
+/* A collective of x, at the end of the current region. */
 static struct value *collective(const struct insertion *insertion, const char *kind, struct value *x) {
   return op_exchange_whole(insertion->builder, kind, x, (int64_t)insertion->partition->axis);
 }
@@ -197,7 +197,7 @@ static struct value *whole_of(const struct insertion *insertion, struct value *p
   return whole;
 }
 
-/* What a rank does in place of a node that must know its part, by the names of its outputs; the node itself where it
+/* What a rank does instead of a node that must know its part, by the names of its outputs; the node itself where it
  * need not. */
 static const struct node *over_parts(struct rebuild *rebuild, struct region *region, struct node *node,
                                      const struct placement *operands) {

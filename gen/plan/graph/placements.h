@@ -8,11 +8,12 @@
 struct placements {
   struct program *program;
   int64_t ranks;
-  int64_t others;              /* ranks along another axis that exchange parts of one dimension for parts of another */
-  struct placement *values;    /* by value id */
-  int n_split;                 /* operations for which a split was tried and made (op_ranks.tried) */
-  const struct node *needs;    /* the first operation that needs whole what was split for another; NULL: none */
-  const struct node **reasons; /* by node id: the same of the split that it asked for (op_ranks.tried), in vain */
+  int64_t others;           /* ranks along another axis that exchange parts of one dimension for parts of another */
+  struct placement *values; /* by value id */
+  int n_split;              /* operations for which a split was tried and made (op_ranks.tried) */
+  const struct node *needs; /* the first operation that needs whole what was split for another; NULL: none */
+  const struct node *
+      *reasons; /* by node id: the same of the split that it requested (op_ranks.tried) and did not get */
   /* The newest splits, which are undone where an operation does not accept them. */
   struct {
     int *items;

@@ -142,7 +142,7 @@ static void cut(const struct positions *positions, struct value *value, struct s
   if (sharding.heads > 0) value->shape.dim[sharding.heads - 1] /= positions->heads.ranks;
 }
 
-/* A rank's part along one axis of what all ranks have, at the end of the region at hand. */
+/* A rank's part along one axis of what all ranks have, at the end of the current region. */
 static struct value *part_along(const struct positions *positions, struct value *x, struct along along, int dim,
                                 bool balanced) {
   if (along.ranks == 1) return x;

@@ -10,7 +10,7 @@ struct rebuild {
   struct builder *builder;
   struct value **replacements; /* by value id, of a value as the region had it: what a rank has instead; NULL: itself */
   void *context;
-  /* What a node takes as its input `input`, made at the end of the region at hand. */
+  /* What a node takes as its input `input`, made at the end of the current region. */
   struct value *(*take)(struct rebuild *rebuild, const struct node *node, int input);
   /* Appends a node that has its inputs, or what a rank does instead. */
   void (*append)(struct rebuild *rebuild, struct region *region, struct node *node);
@@ -21,7 +21,7 @@ struct rebuild {
 /* Rebuilds a region by these functions; `replacements` is made. Values without a name get one. */
 void rebuild_region(struct rebuild *rebuild, struct region *region);
 
-/* What a rank has in place of a value of the region as it was. */
+/* What a rank has instead of a value of the region as it was. */
 struct value *rebuild_stand(const struct rebuild *rebuild, struct value *value);
 
 /* Makes a node that of one rank (op_shorten), whose own rule must find the shape that the placements give. */

@@ -240,7 +240,7 @@ static int layers_of_stage(int layers, int stages, int k) {
   return layers / stages + (k >= first && k < first + left);
 }
 
-/* One call of the layers of each stage, one after the other, in place of the one of all. */
+/* One call of the layers of each stage, one after the other, instead of the one of all. */
 static void divide(const struct program *program, struct node *layers, int stages, struct node **stage_calls) {
   struct region *region = layers->region;
   const int count = layers->call->count;

@@ -1,4 +1,4 @@
-/* Unsharded: which matmuls and tables ranks that divide tensors have whole, and why, for people. */
+/* Unsharded: which matmuls and tables ranks that divide tensors have whole, and why, human-readable. */
 #ifndef ACCEL_PLAN_GRAPH_UNSHARDED_H
 #define ACCEL_PLAN_GRAPH_UNSHARDED_H
 

@@ -4,8 +4,8 @@
 
 #include "gen/program/program.h"
 
-/* Chooses who does an update that is one sweep: all threads, or one where sharing it out would cost more than running
- * it. After the figures. */
+/* Chooses who does an update that is one sweep: all threads, or one where dividing it among threads would cost more
+ * than running it. After the figures. */
 void choose_update(struct program *program);
 
 #endif

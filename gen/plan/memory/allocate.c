@@ -68,7 +68,7 @@ static void make_frames(struct program *program, struct function *function) {
 
 /* ---- Lifetimes ---- */
 
-/* First and last uses are those of the function at hand; saved storages are used by the forward and by the backward
+/* First and last uses are those of the current function; saved storages are used by the forward and by the backward
  * function, one after the other, so each function starts from scratch. */
 static void touch(struct storage *storage, int step) {
   if (storage == NULL) return; /* a deferred call does not read it */

@@ -4,7 +4,7 @@
 
 #include "gen/plan/memory/layout_pass.h"
 
-/* Moves the deferred statements of the function at hand to a function of their own, function->deferred, with a call of
+/* Moves the deferred statements of the current function to a function of their own, function->deferred, with a call of
  * the deferred function of each callee that has one. What the first function makes and the second one reads is saved
  * with what the forward saves. Nothing where no statement is deferred. After the function's nodes are lowered. */
 void split_deferred(struct layout_pass *pass);

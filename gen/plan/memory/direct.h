@@ -5,7 +5,7 @@
 
 #include "gen/plan/memory/layout_pass.h"
 
-/* Gives views to the values of the region at hand that can be written where a caller, a gradient, a concatenation, a
+/* Gives views to the values of the current region that can be written where a caller, a gradient, a concatenation, a
  * view or a repeated call wants them. The others stay without. */
 void direct_values(struct layout_pass *pass);
 

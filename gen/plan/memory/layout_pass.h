@@ -10,14 +10,14 @@ struct layout_pass {
   struct arena *arena;
   struct function *function; /* at hand */
   struct region *region;
-  bool deferred;    /* the node at hand runs later: its statements, too */
+  bool deferred;    /* the current node runs later: its statements, too */
   int *uses;        /* by value id, over the whole graph */
   bool *saved;      /* by value id: the backward region needs it */
   bool *accumulate; /* by value id: its producer adds to what is there */
   int n_values;     /* of the graph when the pass began */
 };
 
-/* New memory of the function at hand. */
+/* New memory of the current function. */
 struct storage *new_storage(struct layout_pass *pass, enum storage_kind kind, const char *name, enum dtype dtype,
                             int64_t count, int copies);
 
@@ -31,7 +31,7 @@ struct view fresh_view(struct layout_pass *pass, const struct value *value);
 struct view dense_view(struct storage *storage, int64_t offset, struct shape shape);
 
 /* Whether a view begins where the device's library takes operands (target->library.operand_bytes), in each copy of its
- * storage: memory of inputs and results does, as the caller sees to it. */
+ * storage: memory of inputs and results does, which the caller ensures. */
 bool is_aligned(const struct layout_pass *pass, const struct view *view);
 
 /* Whether a node hands its operands to the device's library, or to a function that may do so. */
@@ -43,7 +43,7 @@ bool same_view(const struct view *a, const struct view *b, struct shape shape);
 /* Whether a value is saved for backward, itself or through a view of it. */
 bool needs_saving(const struct layout_pass *pass, const struct value *value);
 
-/* Whether a node of the region at hand makes the value. */
+/* Whether a node of the current region makes the value. */
 bool is_local(const struct layout_pass *pass, const struct value *value);
 
 /* The copy of a row in which iteration 0 of a repeated call finds its input, and the one that holds the final result.

@@ -4,7 +4,7 @@
 
 #include "gen/plan/memory/layout_pass.h"
 
-/* Fills the steps of the function at hand; every value of its region has a view then. */
+/* Fills the steps of the current function; every value of its region has a view then. */
 void lower_nodes(struct layout_pass *pass);
 
 #endif

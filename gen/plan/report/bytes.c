@@ -120,7 +120,7 @@ static int64_t passing_bytes(const struct program *program) {
          (squares ? doubles_bytes(1) : 0);
 }
 
-/* Whether a device that makes the keys of random numbers itself must know the micro-batch at hand. */
+/* Whether a device that makes the keys of random numbers itself must know the current micro-batch. */
 static bool draws(const struct program *program) {
   return program->entry.forward->random || (program->entry.backward != NULL && program->entry.backward->random) ||
          (program->entry.second != NULL && program->entry.second->random);

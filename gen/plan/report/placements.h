@@ -1,4 +1,4 @@
-/* Placements: how each class of values is placed along each axis of the mesh, for people. */
+/* Placements: how each class of values is placed along each axis of the mesh, human-readable. */
 #ifndef ACCEL_PLAN_REPORT_PLACEMENTS_H
 #define ACCEL_PLAN_REPORT_PLACEMENTS_H
 

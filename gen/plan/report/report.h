@@ -1,4 +1,4 @@
-/* Report: the plan's figures, for people and for programs. */
+/* Report: the plan's figures, as text and as JSON. */
 #ifndef ACCEL_PLAN_REPORT_REPORT_H
 #define ACCEL_PLAN_REPORT_REPORT_H
 

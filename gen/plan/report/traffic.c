@@ -68,7 +68,7 @@ static const char *beginning(const struct program *program, const struct collect
   return collective->after != NULL ? step_label(program, collective->after, collective->iteration) : NULL;
 }
 
-/* One collective, for people. */
+/* One collective, human-readable. */
 static const char *line_of(const struct program *program, const struct collective_list *list, int number) {
   struct text text = text_in(program->arena);
   const struct collective *c = &list->items[number];

@@ -1,4 +1,4 @@
-/* What ranks send each other in a step, for people and programs. */
+/* What ranks send each other in a step, as text and as JSON. */
 #ifndef ACCEL_PLAN_REPORT_TRAFFIC_H
 #define ACCEL_PLAN_REPORT_TRAFFIC_H
 
