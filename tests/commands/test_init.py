@@ -13,6 +13,7 @@ from pathlib import Path
 
 import transformers
 import yaml
+from chats_made import CHATML_MARKED, tokenizer_of
 
 TREE = Path(__file__).resolve().parents[2]
 GENERATOR = TREE / "build" / "accel-gen"
@@ -88,6 +89,25 @@ class Init(unittest.TestCase):
             (self.folder / "llama" / "config.json").write_text(json.dumps({**json.loads(config.to_json_string()), "architectures": ["LlamaForCausalLM"], **change}))
             self.assertIn(message, self.init("llama", "--data", "corpus.txt", status=2))
             self.assertFalse((self.folder / "job.yaml").exists())
+
+    def test_chats(self):
+        """The command for the data that is printed, the job, and three steps with adapters."""
+        transformers.LlamaForCausalLM(transformers.LlamaConfig(**{**LLAMA, "vocab_size": 800})).save_pretrained(self.folder / "llama")
+        tokenizer_of("llama3", TEXT + (MODELS / "gpt2.c").read_text(), CHATML_MARKED).save_pretrained(self.folder / "llama")
+        turn = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "A job is a page of keys."}]}
+        (self.folder / "chats.jsonl").write_text(f"{json.dumps(turn)}\n" * 30)
+        said = self.init("llama", "--data", "chats.jsonl", "--lora", training__steps=3, tracking__every=1, data__batch_size=2)
+        told = re.search(r"write its tokens: accel-gen (data .*)", said)[1]
+        self.assertEqual(told, "data chats.jsonl -o chats.jsonl.tok --chat llama")
+        self.assertIn("tokens to train on", self.command(*told.split()))
+        job = self.job()
+        self.assertEqual(job["model"]["lora"], {"targets": ["q_proj", "v_proj"], "rank": 8, "alpha": 16})
+        self.assertEqual((job["data"]["packing"], job["accumulation"]["normalize"]), ("pad", "tokens"))
+        self.train()
+        (self.folder / "texts.jsonl").write_text('{"text": "a messages"}\n' * 3)
+        self.assertIn("data texts.jsonl -o texts.jsonl.tok --tokenizer llama/tokenizer.json --text-field text",
+                      self.init("llama", "--data", "texts.jsonl"))
+        self.assertIn("chats need a tokenizer", self.init("--model", "gpt2", "--data", "chats.jsonl", status=2))
 
     def test_own_model(self):
         """The keys of its config with their defaults; what has none is asked for or given."""

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gen/base/file.h"
 #include "gen/base/path.h"
 #include "gen/base/text.h"
 #include "gen/commands/cli/commands.h"
@@ -189,6 +190,25 @@ static bool add_sizes(struct init *init, const struct samples *samples) {
   return true;
 }
 
+/* The command that writes the tokens of texts or chats, which the job then reads. */
+static const char *tell_tokens(struct init *init, const char *path, const struct samples *samples) {
+  struct arena *arena = init->options->arena;
+  const char *tokens = arena_printf(arena, "%s.tok", path), *how = "";
+  if (samples->chats)
+    how = arena_printf(arena, " --chat %s", shell_word(arena, init->folder));
+  else if (init->tokenizer != NULL)
+    how = arena_printf(arena, " --tokenizer %s", shell_word(arena, init->tokenizer));
+  fprintf(stderr, "accel-gen init: before training, write its tokens: accel-gen data %s -o %s%s%s\n",
+          shell_word(arena, path), shell_word(arena, tokens), how, samples->texts ? " --text-field text" : "");
+  return tokens;
+}
+
+/* A conversation is a sample, and what is trained on of it counts. */
+static void add_chats(struct init *init) {
+  dialog_set(&init->dialog, "data.packing", "pad");
+  dialog_set(&init->dialog, "accumulation", "{normalize: tokens}");
+}
+
 static bool add_data(struct init *init) {
   struct arena *arena = init->options->arena;
   const char *path = init->options->data;
@@ -197,16 +217,38 @@ static bool add_data(struct init *init) {
   if (path == NULL) return fail(init, "no data is named", "give --data FILE");
   if (!samples_look(arena, path, &samples))
     return fail(init, arena_printf(arena, "cannot read the data '%s': %s", path, strerror(errno)), NULL);
-  if (init->tokenizer != NULL && strcmp(samples.format, "bytes") == 0) {
-    const char *tokens = arena_printf(arena, "%s.tok", path);
-    fprintf(stderr, "accel-gen init: before training, write its tokens: accel-gen data %s -o %s --tokenizer %s\n",
-            shell_word(arena, path), shell_word(arena, tokens), shell_word(arena, init->tokenizer));
-    path = tokens;
+  if (samples.chats && init->tokenizer == NULL)
+    return fail(init, "chats need a tokenizer and a chat template, and this model has none",
+                "give the folder of a chat model, with tokenizer.json");
+  if ((init->tokenizer != NULL || samples.texts) && strcmp(samples.format, "bytes") == 0) {
+    path = tell_tokens(init, path, &samples);
     samples.format = "tokens";
   }
   dialog_set(&init->dialog, "data.train",
              arena_printf(arena, "{path: %s, format: %s}", quoted(init, path), samples.format));
+  if (samples.chats) add_chats(init);
   return add_sizes(init, &samples);
+}
+
+/* ---- Adapters ---- */
+
+/* The modules of an attention that PEFT adapts by default, as models call them. */
+static bool add_lora(struct init *init) {
+  static const char *const known[][2] = {{"q_proj", "q_proj, v_proj"},
+                                         {"c_attn", "c_attn"},
+                                         {"query_key_value", "query_key_value"},
+                                         {"query", "query, value"}};
+  struct arena *arena = init->options->arena;
+  size_t length;
+  const char *text = read_bytes(arena, init->source, &length), *targets = NULL;
+  if (!init->options->lora) return true;
+  for (size_t i = 0; text != NULL && targets == NULL && i < sizeof known / sizeof *known; i++)
+    if (strstr(text, arena_printf(arena, "\"%s\"", known[i][0])) != NULL) targets = known[i][1];
+  if (targets == NULL)
+    return fail(init, "it is not known which matrices of this model are the attention's",
+                "leave --lora out, and name them in the job: model.lora.targets");
+  dialog_set(&init->dialog, "model.lora", arena_printf(arena, "{targets: [%s], rank: 8, alpha: 16}", targets));
+  return true;
 }
 
 /* ---- The rest ---- */
@@ -217,7 +259,9 @@ static bool add_rest(struct init *init) {
   dialog_set(dialog, "data.batch_size", "8");
   dialog_set(dialog, "optimizer",
              arena_printf(init->options->arena, "{name: adamw, lr: %s, weight_decay: 0.1, clip_grad_norm: 1.0}",
-                          tunes ? "2.0e-05" : "0.001"));
+                          init->options->lora ? "0.0002"
+                          : tunes             ? "2.0e-05"
+                                              : "0.001"));
   dialog_set(dialog, "schedule", "{name: cosine, warmup_fraction: 0.1}");
   dialog_set(dialog, "training", "{steps: 1000, seed: 1337}");
   dialog_set(dialog, "checkpoint.project_dir", quoted(init, arena_printf(init->options->arena, "runs/%s", init->name)));
@@ -259,7 +303,8 @@ static int make_job(struct init *init) {
     fail(init, arena_printf(init->options->arena, "%s is there", init->output), "-o names another file");
     return STATUS_CANNOT;
   }
-  if (!find_source(init) || !add_model(init) || !add_weights(init) || !add_data(init) || !add_rest(init))
+  if (!find_source(init) || !add_model(init) || !add_weights(init) || !add_lora(init) || !add_data(init) ||
+      !add_rest(init))
     return STATUS_BAD_JOB;
   override_all(init);
   return init->diags.errors > 0 ? STATUS_BAD_JOB : write_job(init);

@@ -21,6 +21,14 @@ static bool is_llmc(const char *bytes, size_t length) {
   return magic == 20240520 || magic == 20240801;
 }
 
+/* The fields of the first record. A quote within a text is written with a backslash, so no text has these words. */
+static void look_at_record(char *head, struct samples *samples) {
+  head[strcspn(head, "\n")] = '\0';
+  samples->chats = strstr(head, "\"messages\"") != NULL ||
+                   (strstr(head, "\"prompt\"") != NULL && strstr(head, "\"completion\"") != NULL);
+  samples->texts = !samples->chats && strstr(head, "\"text\"") != NULL;
+}
+
 bool samples_look(struct arena *arena, const char *path, struct samples *samples) {
   FILE *file = fopen(path, "rb");
   if (file == NULL) return false;
@@ -32,6 +40,7 @@ bool samples_look(struct arena *arena, const char *path, struct samples *samples
   if (has_ending(path, ".tok")) samples->format = "tokens";
   if (has_ending(path, ".bin")) samples->format = is_llmc(head, length) ? "llmc" : "nanogpt";
   if (has_ending(path, ".npy")) samples->format = "npy_tokens";
-  if (has_ending(path, ".csv")) *samples = (struct samples){"csv", columns_of(head)};
+  if (has_ending(path, ".csv")) *samples = (struct samples){.format = "csv", .features = columns_of(head)};
+  if (has_ending(path, ".jsonl") || has_ending(path, ".ndjson")) look_at_record(head, samples);
   return good;
 }

@@ -10,6 +10,8 @@
 struct samples {
   const char *format; /* as data.train.format has it */
   int64_t features;   /* of a row, without its label; 0: the file has tokens */
+  bool chats;         /* JSON Lines of messages, or of prompts and completions */
+  bool texts;         /* JSON Lines with a field `text` */
 };
 
 /* Looks at a file. False, and why in errno, where it cannot be read. */
