@@ -268,15 +268,31 @@ bool rt_data_open_eval(struct data *data, const struct accel_program *program, c
   return cut_eval(data, program, problem) && check_size(&data->split[ACCEL_EVAL], program, ACCEL_EVAL, 1, problem);
 }
 
+/* The tokens of a source that are trained on; -1 where all are. */
+static int64_t trained_of(const struct data_files *source) {
+  int64_t trained = 0;
+  bool marked = false;
+  for (size_t i = 0; i < source->paths.count; i++) {
+    const struct tokens *tokens = &source->files[i].tokens;
+    marked |= tokens->marked;
+    trained += tokens->marked ? tokens->trained : tokens->count;
+  }
+  return marked ? trained : -1;
+}
+
 void rt_data_describe(const struct data *data, char *out, size_t size) {
   const struct data_split *split = &data->split[ACCEL_TRAIN], *other = &data->split[ACCEL_EVAL];
   const char *sample = unit_of(split), *unit = is_sequence(split) ? "token" : sample;
-  char name[400], all[32], train[32], eval[32];
+  char name[400], all[32], train[32], eval[32], trained[64] = "";
   name_files(split->source, name, sizeof name);
   rt_digits(all, sizeof all, split->source->count);
   rt_digits(train, sizeof train, split->mixture.has);
   rt_digits(eval, sizeof eval, other->mixture.samples);
-  int length = snprintf(out, size, "%s: %s %ss, %s %ss to train on", name, all, unit, train, sample);
+  if (trained_of(split->source) >= 0) {
+    rt_digits(trained, sizeof trained, trained_of(split->source));
+    strcat(trained, " tokens trained, ");
+  }
+  int length = snprintf(out, size, "%s: %s %ss, %s%s %ss to train on", name, all, unit, trained, train, sample);
   if (other->source == NULL || length < 0 || (size_t)length >= size) return;
   snprintf(out + length, size - (size_t)length, ", %s to evaluate", eval);
 }

@@ -1,35 +1,19 @@
 """Token files that say which tokens are trained on: a Llama's losses are those of transformers' with labels of -100 elsewhere, over
 ten steps, whatever makes samples, on one rank or several, and after a resume. Some samples have nothing to train on."""
 
-import struct
 import unittest
 
 import numpy as np
 import torch
 from harness import TRAIN, Order, save_file
 from ranks import MODELS, Ranks
+from token_files import token_file
 from transformers import LlamaConfig, LlamaForCausalLM
-from xxh64 import xxh64
 
 SEED, LENGTH, VOCABULARY, STEPS, RATE = 1337, 24, 50, 10, 0.05
 CONFIG = {"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "hidden_size": 16, "intermediate_size": 24,
           "vocab_size": VOCABULARY}
 TOKENS = {"num_steps": 2, "normalize": "tokens", "sync_with_dataloader": False}
-
-
-def token_file(documents, marks):
-    """By docs/data.md."""
-    tokens, trained = np.concatenate(documents), np.concatenate(marks)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], trained.astype(np.int8), [0]])))
-    body = tokens.astype("<u2").tobytes()
-    body += bytes(-len(body) % 8) + np.cumsum([0, *map(len, documents[:-1])]).astype("<u8").tobytes()
-    body += edges.astype("<u8").tobytes()
-
-    def header(checksum):
-        return struct.pack("<8sIIQQQQQQ", b"ACCELTOK", 2, 2, len(tokens), VOCABULARY, checksum, len(documents), len(edges) // 2,
-                           int(trained.sum()))
-
-    return header(xxh64(body + header(0))) + body
 
 
 def made(seed):
@@ -86,7 +70,7 @@ class TrainedTokens(unittest.TestCase):
         trainer = Ranks(ranks, job)
         self.reference = Reference()
         save_file(self.reference.start, trainer.folder / "start.safetensors")
-        (trainer.folder / "chats.tok").write_bytes(token_file(self.documents, self.marks))
+        (trainer.folder / "chats.tok").write_bytes(token_file(self.documents, self.marks, VOCABULARY))
         trainer.build()
         return trainer
 

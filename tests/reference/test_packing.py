@@ -9,6 +9,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from rows import GENERATOR, QUICK, Order, SEED, TRAIN, Trainer, relative, save_file
+from token_files import token_file
 
 MODELS = pathlib.Path(__file__).resolve().parent / "models"
 WIDTH, LENGTH, BATCH, RATE = 12, 40, 3, 32.0
@@ -42,9 +43,10 @@ class Packing(unittest.TestCase):
         subprocess.run([GENERATOR, "data", *names, "-o", "all.tok", "--format", "nanogpt"], cwd=trainer.folder, check=True,
                        stdout=subprocess.DEVNULL)
 
-    def alone(self, w, starts, length=LENGTH):
-        """The mean loss of the windows that begin at these tokens, document by document."""
+    def alone(self, w, starts, length=LENGTH, marks=None):
+        """The mean loss of the windows that begin at these tokens, document by document. marks: which tokens are trained on."""
         total, counted = 0.0, 0
+        trained = np.concatenate(marks) if marks else np.ones(sum(map(len, self.documents)), bool)
         edges = np.cumsum([0, *map(len, self.documents)])
         text = np.concatenate(self.documents)
         for start in starts:
@@ -56,10 +58,10 @@ class Packing(unittest.TestCase):
                 y = F.scaled_dot_product_attention(h, h, h, is_causal=True).transpose(0, 1).reshape(last - first, WIDTH)
                 logits = (x + y) @ w["head.weight"].T + w["head.bias"]
                 inside = last - first - (last in edges)  # the last one's next token is of another document
+                targets = np.where(trained, text, -100)[first + 1:first + 1 + inside]
                 if inside:
-                    total = total + F.cross_entropy(logits[:inside], torch.tensor(text[first + 1:first + 1 + inside]),
-                                                    reduction="sum")
-                counted += inside
+                    total = total + F.cross_entropy(logits[:inside], torch.tensor(targets), reduction="sum")
+                counted += (targets >= 0).sum()
         return total / counted
 
     def test_each_document_alone(self):
@@ -81,6 +83,19 @@ class Packing(unittest.TestCase):
                 for name, x in w.items():
                     gradient = (self.weights[name].astype(np.float64) - after[name]) / RATE
                     self.assertLess(relative(gradient, x.grad.numpy()), 1e-5, name)
+
+    def test_trained_tokens(self):
+        """Where the file says which tokens are trained on, these are the targets."""
+        rng = np.random.default_rng(8)
+        marks = [rng.random(len(document)) < 0.4 * (i % 3) for i, document in enumerate(self.documents)]
+        trainer = self.trainer(steps=6, accumulation={"num_steps": 1, "normalize": "tokens"}, optimizer={"lr": 1e-30})
+        (trainer.folder / "all.tok").write_bytes(token_file(self.documents, marks, 40))
+        subprocess.run([GENERATOR, "build", trainer.path, "-o", "trainer"], cwd=trainer.folder, check=True, env=QUICK)
+        order = Order(SEED, TRAIN, True, 0, sum(map(len, self.documents)), LENGTH, BATCH)
+        w = {k: torch.tensor(v, dtype=torch.float64) for k, v in self.weights.items()}
+        for step, row in enumerate(trainer.run()):
+            loss = self.alone(w, [order.start(step * BATCH + i) for i in range(BATCH)], marks=marks)
+            self.assertLess(abs(row["loss"] / loss.item() - 1), 1e-6)
 
     def test_padded(self):
         """Every document in a sample of its own, in the order that rows have; the longer ones are cut."""

@@ -27,6 +27,8 @@ static struct accel_program program_of(const struct job *job, const struct accel
       .shuffle = job->data.shuffle,
       .packing = (enum accel_packing)job->data.packing,
       .rest = {.kept = job->data.keep_last, .even = job->data.even_batches, .dispatched = job->data.dispatch_batches},
+      .counts_targets = job->accumulation.normalize == NORMALIZE_TOKENS,
+      .no_target = ACCEL_NO_TARGET, /* nothing is loaded: any will do */
       .sequence_length = job_has_rows(job) ? 0 : job->data.sequence_length,
       .features = job->data.features};
 }

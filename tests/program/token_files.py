@@ -1,4 +1,8 @@
-"""XXH64 (Collet), by its specification: the sum in the header of a token file."""
+"""Token files that say which tokens are trained on, by docs/data.md; their sum is XXH64 (Collet), by its specification."""
+
+import struct
+
+import numpy as np
 
 P1, P2, P3, P4, P5 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
 ALL = 2**64 - 1
@@ -35,3 +39,18 @@ def xxh64(data):
     h = (h ^ h >> 33) * P2 & ALL
     h = (h ^ h >> 29) * P3 & ALL
     return h ^ h >> 32
+
+
+def token_file(documents, marks, vocabulary):
+    """marks: of each document an array that says of each token whether it is trained on."""
+    tokens, trained = np.concatenate(documents), np.concatenate(marks)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], trained.astype(np.int8), [0]])))
+    body = tokens.astype("<u2").tobytes()
+    body += bytes(-len(body) % 8) + np.cumsum([0, *map(len, documents[:-1])]).astype("<u8").tobytes()
+    body += edges.astype("<u8").tobytes()
+
+    def header(checksum):
+        return struct.pack("<8sIIQQQQQQ", b"ACCELTOK", 2, 2, len(tokens), vocabulary, checksum, len(documents), len(edges) // 2,
+                           int(trained.sum()))
+
+    return header(xxh64(body + header(0))) + body
