@@ -6,6 +6,9 @@ static void start(struct interp *interp, struct audit *audit, struct tree *tree)
   interp->audit = audit;
   interp->tree = tree;
   interp->memory = audit->arena;
+  interp->iterations = 1;
+  interp->sorted_index = -1;
+  interp->rows.object = -1;
   interp->statics = arena_alloc(audit->arena, ((size_t)tree->n_statics + 1) * sizeof *interp->statics);
   for (int i = 0; i < tree->n_statics; i++) interp->statics[i] = -1;
   interp->arena_object = interp_object(interp, OBJECT_ARENA, NULL, "arena", NULL, -1);

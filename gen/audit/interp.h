@@ -25,6 +25,8 @@ struct note {
   bool is_shared_out; /* a loop of the step's own function, with an iteration count that the runtime gives for this step
                        */
   int is_unrolled;    /* a loop: 1 when it calls kernels or collectives, -1 when not, 0 not known yet */
+  int leaves;         /* a loop: 1 when a break or a return may end it, -1 when not, 0 not known yet */
+  int takes_pointers; /* a loop: 1 when it uses an element of an array of pointers, -1 when not, 0 not known yet */
   int awaits;         /* a wait: 1 when something was in flight for it, -1 when it never was, 0: it is no wait */
   bool has_assigned;  /* the list below is made */
   struct variable **assigned; /* a loop: what its body and step assign */
@@ -49,6 +51,7 @@ struct object {
 struct content {
   bool known, exact; /* exact: by a contract, each of them may occur */
   int64_t low, high;
+  const struct grouping *grouping; /* an array: what a counting sort has put there; NULL: nothing is known */
 };
 
 /* The smallest interval that contains both. */
@@ -58,13 +61,13 @@ struct content content_join(struct content a, struct content b);
 struct state {
   struct value value; /* of a scalar */
   const struct ranges *written;
-  bool by_data;                 /* a parameter: which of its elements are accessed depends on data */
+  bool by_data; /* a parameter: which of its elements are accessed depends on data */
+  bool has_stored;
   bool maybe_written;           /* more of it is written, on some of the paths that lead here */
   const struct ranges *exposed; /* a parameter: its upward exposed reads, before the kernel wrote it */
   uint64_t noalias;             /* a parameter: bits of the parameters that must not alias it */
   struct content content;
-  struct content stored; /* a parameter: what the kernel stored, once it did */
-  bool has_stored;
+  struct content stored; /* a parameter: what the kernel stored, where has_stored */
 };
 
 /* An lvalue: a pointer and what it points to. */
@@ -157,6 +160,13 @@ struct stage_messages {
 
 enum { MAX_LOOPS = 60, MAX_STAGES = 32 };
 
+/* A loop over counter = 0 .. count - 1, or over a part of its iterations. */
+struct open_loop {
+  const struct variable *counter;
+  int64_t count;
+  bool is_whole;
+};
+
 struct interp {
   struct audit *audit;
   const struct tree *tree;
@@ -175,6 +185,10 @@ struct interp {
   bool starts; /* main has not reached its first loop */
   bool in_kernel;
   int n_loops; /* that are open and not unrolled: bits of value.loops */
+  struct open_loop open[MAX_LOOPS];
+  int64_t iterations;    /* of all of these together */
+  struct row_chain rows; /* in a kernel */
+  int sorted_index;      /* in a kernel: the object whose elements a counting sort has placed; -1: none */
   struct {
     struct failure *items;
     int count, capacity;
@@ -232,7 +246,7 @@ enum { INTERP_MAX_STEPS = 8000000 };
 struct value interp_evaluate(struct interp *interp, struct syntax *node);
 struct lvalue interp_lvalue(struct interp *interp, struct syntax *node);
 /* A pointer, `index` elements of `size` bytes on (sign 1) or back (-1). */
-struct value interp_move(struct value at, struct value index, int64_t size, int sign);
+struct value interp_move(struct interp *interp, struct value at, struct value index, int64_t size, int sign);
 enum flow interp_statement(struct interp *interp, struct syntax *node);
 enum flow interp_loop(struct interp *interp, struct syntax *node);
 struct value interp_call(struct interp *interp, struct syntax *node);
@@ -271,6 +285,35 @@ void interp_set_integers(struct interp *interp, struct value *record, struct con
 
 /* The value of a constant variable at an lvalue, with an origin. */
 struct value interp_constant(struct interp *interp, struct lvalue lvalue, unsigned origin);
+
+/* Counting sorts (interp_grouping.c). What an array holds before an element of it is incremented, and what follows from
+ * the increment: for the array, and for the element's old value. */
+struct content interp_content_before(const struct interp *interp, const struct syntax *node, struct lvalue lvalue);
+void interp_count(struct interp *interp, struct syntax *node, struct lvalue lvalue, struct content before,
+                  struct value *old);
+/* The object whose counts a loop makes starts, and what these are; -1: it is another loop. Afterwards, that it holds
+ * them. Starts of which nothing is known but their bound. */
+int interp_sums_counts(struct interp *interp, struct syntax *loop, const struct variable *counter, int64_t first,
+                       int64_t iterations, const struct grouping **starts);
+void interp_set_starts(struct interp *interp, int object, const struct grouping *starts);
+const struct grouping *interp_starts_up_to(struct interp *interp, int64_t total); /* from 0 on */
+/* What was counted, by a kernel's parameters instead of the arena's bytes, and back; after a write to the arena. */
+void interp_grouping_enters(struct interp *interp, const struct function *function, const struct value *arguments,
+                            struct content *content);
+void interp_grouping_leaves(struct interp *interp, const struct function *function, const struct value *arguments,
+                            const struct ranges *const *written, struct content *content);
+const struct grouping *interp_grouping_after_write(struct interp *interp, const struct grouping *grouping, int64_t from,
+                                                   int64_t to);
+
+/* Linear forms (interp_linear.c): of an element of starts; of a + b, a - b or a * b, whose interval is `value` already;
+ * of a pointer that is moved. */
+const struct linear *interp_linear_element(struct interp *interp, const struct grouping *starts, int64_t element);
+void interp_linear_binary(struct interp *interp, enum operator_kind operation, struct value a, struct value b,
+                          struct value *value);
+const struct linear *interp_linear_moved(struct interp *interp, struct value at, struct value index, int64_t size,
+                                         int sign);
+/* Rows that a kernel has written one after the other end here, before the array's end. */
+void interp_end_rows(struct interp *interp, const struct syntax *node);
 
 /* Memory. */
 int interp_object(struct interp *interp, enum object_kind kind, const struct variable *variable, const char *name,

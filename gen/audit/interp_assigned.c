@@ -75,6 +75,7 @@ bool interp_widen_assigned(const struct note *note, struct value *before, const 
     before[i].origin |= now[i].origin | ORIGIN_UNTRACKED;
     before[i].loops = 0;
     before[i].step = 0;
+    before[i].linear = NULL;
     before[i].blame = BLAME_ALWAYS;
   }
   return within;

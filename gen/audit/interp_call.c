@@ -129,6 +129,7 @@ static struct value narrow_argument(struct interp *interp, struct syntax *call, 
   }
   value.low = clamp(value.low, 0, value.slot_size); /* what is inside is followed all the same */
   value.high = clamp(value.high, value.low, value.slot_size);
+  value.linear = NULL;
   int64_t left = value.slot_size - value.high;
   value.base += value.low;
   value.base_width += value.high - value.low;
@@ -170,7 +171,8 @@ static bool same_argument(const struct type *type, struct value a, struct value 
 }
 
 static bool same_content(struct content a, struct content b) {
-  return a.known == b.known && (!a.known || (a.low == b.low && a.high == b.high && a.exact == b.exact));
+  return a.known == b.known && (!a.known || (a.low == b.low && a.high == b.high && a.exact == b.exact &&
+                                             grouping_same(a.grouping, b.grouping)));
 }
 
 static const struct summary *find_summary(const struct interp *interp, const struct function *function,
@@ -197,6 +199,7 @@ static void push_parameters(struct interp *interp, const struct function *functi
     int object = interp_object(interp, OBJECT_PARAMETER, parameter, parameter->name, type, size);
     interp->states[object].content = contents[i];
     inner[i] = array && arguments[i].object >= 0 ? interp_address(interp, object) : arguments[i];
+    inner[i].linear = NULL;
   }
 }
 
@@ -238,15 +241,21 @@ static const struct summary *summarise(struct interp *interp, struct function *f
   push_parameters(interp, function, arguments, contents, inner);
   interp->first_parameter = first;
   interp->n_loops = 0;
+  int64_t iterations = interp->iterations;
+  interp->iterations = 1;
+  interp->sorted_index = -1;
+  interp->rows.object = -1;
   uint64_t guards = interp->guards;
   interp->guards = 0;
   interp->in_kernel = true;
   interp->budget = 200000;
   call_inline(interp, function, inner);
+  interp_end_rows(interp, function->body);
   interp->budget = budget;
   interp->in_kernel = false;
   interp->guards = guards;
   interp->n_loops = loops;
+  interp->iterations = iterations;
   interp->first_parameter = outer_first;
   check_extents(interp, function, first);
   move_failures(interp, failures);
@@ -322,6 +331,7 @@ static struct value call_kernel(struct interp *interp, struct syntax *node, stru
   for (int i = 0; i < function->n_parameters; i++)
     if (has_integers(function, i) && !shares_integers(function, arguments, i))
       contents[i] = interp_content(interp, arguments[i]);
+  for (int i = 0; i < function->n_parameters; i++) interp_grouping_enters(interp, function, arguments, &contents[i]);
   const struct summary *summary = find_summary(interp, function, arguments, contents);
   if (summary == NULL) summary = summarise(interp, function, arguments, contents);
   struct summary copy = *summary;
@@ -329,8 +339,10 @@ static struct value call_kernel(struct interp *interp, struct syntax *node, stru
   for (int i = 0; i < function->n_parameters; i++) apply_ranges(interp, node, i, arguments[i], copy.read[i], false);
   for (int i = 0; i < function->n_parameters; i++) {
     apply_ranges(interp, node, i, arguments[i], copy.written[i], true);
+    struct content stored = copy.stored[i];
+    interp_grouping_leaves(interp, function, arguments, copy.written, &stored);
     if (copy.written[i] != NULL)
-      set_stored(interp, function->parameters[i]->type, arguments[i], copy.written[i], copy.stored[i]);
+      set_stored(interp, function->parameters[i]->type, arguments[i], copy.written[i], stored);
   }
   return value_of_type(function->result, ORIGIN_DATA);
 }

@@ -110,6 +110,15 @@ static void fill_starts(const struct call *call, int which, int64_t count) {
   require_whole(call, which, bytes);
 }
 
+/* Where a rank's groups start among the rows of all ranks: the runtime ends the process where starts do not ascend. */
+static void set_own_starts(const struct call *call, int64_t count, int64_t rows) {
+  struct value own = call->arguments[2];
+  bool fits = own.kind == VALUE_POINTER && own.object >= 0 && own.low >= 0 && count * 4 <= own.slot_size - own.high;
+  if (!fits || rows > INT32_MAX) return;
+  interp_set_content(call->interp, own, count * 4,
+                     (struct content){true, false, 0, rows, interp_starts_up_to(call->interp, rows)});
+}
+
 /* accel_exchange_starts(axis, starts, own, all, groups, rows) */
 static struct value exchange_starts(const struct call *call) {
   int64_t ranks = external_ranks_along(call), groups = external_max(call, 4);
@@ -118,6 +127,7 @@ static struct value exchange_starts(const struct call *call) {
   require_whole(call, 1, bounded_multiply(bounded_add(groups, 1), 4));
   fill_starts(call, 2, groups / ranks + 1);
   fill_starts(call, 3, bounded_multiply(ranks, bounded_add(groups, 1)));
+  set_own_starts(call, groups / ranks + 1, bounded_multiply(ranks, external_max(call, 5)));
   return value_number(0);
 }
 

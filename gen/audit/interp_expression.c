@@ -42,9 +42,9 @@ static struct value evaluate_arithmetic(struct interp *interp, struct syntax *no
   unsigned origin = a.origin | b.origin;
   if (a.kind == VALUE_POINTER && b.kind == VALUE_INTEGER && type->kind == TYPE_POINTER &&
       (operation == OPERATOR_ADD || operation == OPERATOR_SUBTRACT))
-    return interp_move(a, b, type->element->size, operation == OPERATOR_ADD ? 1 : -1);
+    return interp_move(interp, a, b, type->element->size, operation == OPERATOR_ADD ? 1 : -1);
   if (b.kind == VALUE_POINTER && a.kind == VALUE_INTEGER && type->kind == TYPE_POINTER && operation == OPERATOR_ADD)
-    return interp_move(b, a, type->element->size, 1);
+    return interp_move(interp, b, a, type->element->size, 1);
   if (a.kind == VALUE_INTEGER && b.kind == VALUE_INTEGER && type->kind == TYPE_INTEGER && type->size > 0) {
     bool overflows, followed = (origin & ~(unsigned)ORIGIN_CHOSEN) == 0;
     if (followed) check_second(interp, node, operation, b);
@@ -54,6 +54,7 @@ static struct value evaluate_arithmetic(struct interp *interp, struct syntax *no
       interp_fail(interp, FAILURE_OVERFLOW, imprecision == 0 ? VERDICT_BROKEN : VERDICT_CANNOT_TELL, node, imprecision,
                   imprecision == 0 ? "'%s' leaves the range of its type" : "'%s' may leave the range of its type",
                   interp_spell(interp, node));
+    interp_linear_binary(interp, operation, a, b, &value);
     return value;
   }
   bool equality = operation == OPERATOR_EQUAL || operation == OPERATOR_NOT_EQUAL;
@@ -138,6 +139,7 @@ static int find_extreme(struct syntax *node) {
 
 static struct value extreme_of(struct value a, struct value b, bool least) {
   struct value value = a;
+  value.linear = NULL;
   value.low = (b.low < a.low) == least ? b.low : a.low;
   value.high = (b.high < a.high) == least ? b.high : a.high;
   value.origin |= b.origin;
@@ -218,10 +220,12 @@ static struct value evaluate_assign(struct interp *interp, struct syntax *node) 
 
 static struct value evaluate_increment(struct interp *interp, struct syntax *node) {
   struct lvalue lvalue = interp_lvalue(interp, node->parts[0]);
+  struct content before = interp_content_before(interp, node, lvalue);
   struct value old = interp_load(interp, lvalue, node->parts[0]);
   struct value value =
       evaluate_arithmetic(interp, node, OPERATOR_ADD, old, value_integer(node->integer, node->integer));
   interp_store(interp, lvalue, value, node->parts[0]);
+  interp_count(interp, node, lvalue, before, &old);
   return node->prefix ? value : old;
 }
 

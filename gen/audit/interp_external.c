@@ -107,10 +107,23 @@ static struct content integers_at(struct interp *interp, struct value at) {
   return all;
 }
 
+/* Whether a copy is of a whole array to one of the same size. */
+static bool are_whole(const struct call *call) {
+  for (int i = 0; i < 2; i++) {
+    struct value at = call->arguments[i], bytes = call->arguments[2];
+    bool whole = at.kind == VALUE_POINTER && at.object >= 0 && at.base == 0 && at.base_width == 0 && at.low == 0 &&
+                 at.high == 0 && bytes.kind == VALUE_INTEGER && bytes.low == bytes.high &&
+                 bytes.low == call->interp->objects[at.object].size;
+    if (!whole) return false;
+  }
+  return true;
+}
+
 static struct value copy_bytes(const struct call *call) {
   external_touch(call, 1, external_max(call, 2), false);
   struct value to = call->arguments[0];
   struct content content = integers_at(call->interp, call->arguments[1]);
+  if (!are_whole(call)) content.grouping = NULL;
   call->interp->incoming = content;
   external_touch(call, 0, external_max(call, 2), true);
   call->interp->incoming = (struct content){0};
@@ -121,10 +134,13 @@ static struct value copy_bytes(const struct call *call) {
 }
 
 static struct value set_bytes(const struct call *call) {
-  external_touch(call, 0, external_max(call, 2), true);
+  if (!external_touch_linear(call, 0, call->arguments[2].linear, true))
+    external_touch(call, 0, external_max(call, 2), true);
   struct value zero = call->arguments[1];
-  struct content content = {value_is_null(zero), true, 0, 0};
-  if (call->arguments[0].kind == VALUE_POINTER && external_max(call, 2) < VALUE_MAX)
+  struct content content = {value_is_null(zero), true, 0, 0, NULL};
+  struct value at = call->arguments[0], bytes = call->arguments[2];
+  bool one = at.kind == VALUE_POINTER && at.base_width == 0 && at.low == at.high && bytes.low == bytes.high;
+  if (one && external_max(call, 2) < VALUE_MAX)
     interp_set_content(call->interp, call->arguments[0], external_max(call, 2), content);
   return call->arguments[0];
 }
@@ -190,7 +206,7 @@ static void fill_below(const struct call *call, int which, int64_t count, int64_
   struct value at = call->arguments[which];
   if (at.object < 0 || at.low < 0 || at.low >= at.slot_size) return; /* reported already */
   if (bytes > at.slot_size - at.low) bytes = at.slot_size - at.low;
-  interp_set_content(call->interp, at, bytes, (struct content){below > 0, true, least, below - 1});
+  interp_set_content(call->interp, at, bytes, (struct content){below > 0, true, least, below - 1, NULL});
 }
 
 static void fill_integers(const struct call *call, int which, int64_t count, int64_t least, const char *limit) {

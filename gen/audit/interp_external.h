@@ -49,6 +49,18 @@ const char *external_enumerator(const struct interp *interp, const struct object
 /* interp_require_noalias of two arguments, the first of which is written. */
 void external_require_noalias(const struct call *call, int a, int b);
 
+/* A matrix's rows, their elements, how far these are apart, and the size of one; the bytes that it takes. */
+struct matrix {
+  struct value rows;
+  int64_t columns, step, size;
+};
+int64_t external_matrix_bytes(struct matrix matrix);
+
+/* external_touch of a matrix, and of bytes whose number is linear in what the argument is, too; of the second one,
+ * false where that says nothing. */
+void external_touch_rows(const struct call *call, int which, struct matrix matrix, bool is_write);
+bool external_touch_linear(const struct call *call, int which, const struct linear *bytes, bool is_write);
+
 /* gemm of BLAS and oneDNN; accel_multiply; accel_convolve; the last two on a device. */
 struct value external_multiply(const struct call *call);
 struct value external_multiply_described(const struct call *call);

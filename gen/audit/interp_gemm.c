@@ -1,10 +1,10 @@
 /* Matrix products and convolutions: what each reads and writes. */
 #include "gen/audit/interp_external.h"
 
-/* The bytes that rows x columns elements take whose rows are `step` elements apart. */
-static int64_t matrix_bytes(int64_t rows, int64_t columns, int64_t step, int64_t size) {
-  if (rows <= 0 || columns <= 0) return 0;
-  return bounded_multiply(bounded_add(bounded_multiply(rows - 1, step), columns), size);
+int64_t external_matrix_bytes(struct matrix matrix) {
+  int64_t rows = matrix.rows.kind == VALUE_INTEGER ? matrix.rows.high : VALUE_MAX;
+  if (rows <= 0 || matrix.columns <= 0) return 0;
+  return bounded_multiply(bounded_add(bounded_multiply(rows - 1, matrix.step), matrix.columns), matrix.size);
 }
 
 static int64_t pointed_size(const struct call *call, int which) {
@@ -20,21 +20,19 @@ struct value external_multiply(const struct call *call) {
   bool transa = external_max(call, 0) == 'T' || external_max(call, 0) == 't',
        transb = external_max(call, 1) == 'T' || external_max(call, 1) == 't';
   int64_t m = external_max(call, 2), n = external_max(call, 3), k = external_max(call, 4);
-  external_touch(call, 6,
-                 transa ? matrix_bytes(k, m, external_max(call, 7), pointed_size(call, 6))
-                        : matrix_bytes(m, k, external_max(call, 7), pointed_size(call, 6)),
-                 false);
-  external_touch(call, 8,
-                 transb ? matrix_bytes(n, k, external_max(call, 9), pointed_size(call, 8))
-                        : matrix_bytes(k, n, external_max(call, 9), pointed_size(call, 8)),
-                 false);
-  int64_t bytes = matrix_bytes(m, n, external_max(call, 12), pointed_size(call, 11));
+  const struct matrix left = {call->arguments[transa ? 4 : 2], transa ? m : k, external_max(call, 7),
+                              pointed_size(call, 6)};
+  const struct matrix right = {call->arguments[transb ? 3 : 4], transb ? k : n, external_max(call, 9),
+                               pointed_size(call, 8)};
+  const struct matrix result = {call->arguments[2], n, external_max(call, 12), pointed_size(call, 11)};
+  external_touch_rows(call, 6, left, false);
+  external_touch_rows(call, 8, right, false);
   struct value beta = call->arguments[10];
   if (!beta.is_known && beta.loops != 0) /* over fewer iterations it may be: the first writes what the others add to */
     interp_fail(call->interp, FAILURE_UNWRITTEN, VERDICT_CANNOT_TELL, call->node, beta.loops,
                 "whether %s adds to what it writes is not known", call->node->function->name);
-  if (!beta.is_known || beta.real != 0.0) external_touch(call, 11, bytes, false);
-  external_touch(call, 11, bytes, true);
+  if (!beta.is_known || beta.real != 0.0) external_touch_rows(call, 11, result, false);
+  external_touch_rows(call, 11, result, true);
   if (external_max(call, 7) < (transa ? m : k) || external_max(call, 9) < (transb ? k : n) ||
       external_max(call, 12) < n)
     interp_fail(call->interp, FAILURE_BOUNDS, VERDICT_BROKEN, call->node, 0, "rows of %s reach into the next ones",

@@ -75,7 +75,7 @@ struct iteration_space {
   uint64_t bit;       /* of this loop */
   uint64_t inherited; /* loops that its start and its bound depend on */
   uint64_t blame;     /* loops that make its start or its bound a range */
-  int64_t start, step;
+  int64_t start, step, count;
   struct syntax *more;
   const struct value *assigned; /* of the integers that the body assigns, at the start of each iteration; NULL: any */
 };
@@ -86,6 +86,25 @@ static bool halving_helps(const struct interp *interp, const struct iteration_sp
   if ((loops & space->bit) == 0) return false;
   uint64_t grid_loops = interp->frame->function->is_device ? loops & interp->grid_loops : loops;
   return grid_loops == 0 || (grid_loops & (space->bit - 1)) == 0;
+}
+
+static bool find_leave(struct syntax *node, void *data) {
+  bool *found = data;
+  *found = *found || node->kind == SYNTAX_BREAK || node->kind == SYNTAX_RETURN || node->kind == SYNTAX_GOTO;
+  return !*found;
+}
+
+/* Whether these are all iterations of a loop from 0 on, which nothing in it ends early. */
+static bool is_whole(struct interp *interp, const struct iteration_space *space, int64_t first, int64_t count) {
+  struct note *note = interp_note(interp, space->loop);
+  if (first != 0 || count != space->count || space->start != 0 || space->step != 1) return false;
+  if (space->blame != 0 || space->more != NULL) return false;
+  if (note->leaves == 0) {
+    bool found = false;
+    syntax_visit(space->loop->parts[3], find_leave, &found);
+    note->leaves = found ? 1 : -1;
+  }
+  return note->leaves < 0;
 }
 
 /* Runs the body for iterations first .. first + count - 1 at once; in halves where that proves too little and `halves`
@@ -100,6 +119,11 @@ static void run_iterations(struct interp *interp, const struct iteration_space *
   value.loops = space->inherited | (count > 1 ? space->bit : 0);
   value.blame = space->blame;
   interp->states[space->object].value = value;
+  interp->open[interp->n_loops - 1] = (struct open_loop){.counter = interp->objects[space->object].variable,
+                                                         .count = count,
+                                                         .is_whole = is_whole(interp, space, first, count)};
+  int64_t iterations = interp->iterations;
+  interp->iterations = bounded_multiply(iterations, count);
   interp->budget--;
   uint64_t guards = interp->guards;
   bool can_be = true;
@@ -110,6 +134,7 @@ static void run_iterations(struct interp *interp, const struct iteration_space *
   }
   if (can_be) interp_statement(interp, space->loop->parts[3]);
   interp->guards = guards;
+  interp->iterations = iterations;
   bool helps = false;
   for (int i = failures; i < interp->failures.count; i++) { /* the outermost loop that helps goes first */
     uint64_t loops = interp->failures.items[i].loops;
@@ -176,6 +201,7 @@ static struct extent measure(struct interp *interp, const struct counting *count
 /* The counter after the loop. */
 static struct value value_after(const struct counting *counting, const struct extent *extent) {
   struct value value = extent->start;
+  value.linear = NULL;
   bool exact =
       extent->start.low == extent->start.high && extent->bound.low == extent->bound.high && counting->more == NULL;
   bool up = counting->step > 0;
@@ -218,6 +244,8 @@ static void fail_unbounded(struct interp *interp, const struct syntax *loop, uns
 static void run_unknown(struct interp *interp, struct syntax *loop, struct note *note, const struct variable *counter) {
   bool twice = !interp->in_step_path && calls_kernels(loop);
   uint64_t guards = interp->guards;
+  int64_t iterations = interp->iterations;
+  interp->iterations = VALUE_MAX;
   interp->guards |= BLAME_ALWAYS;
   for (int i = 0; i < (twice ? 2 : 1); i++) {
     interp_forget_assigned(interp, note, NULL);
@@ -236,6 +264,7 @@ static void run_unknown(struct interp *interp, struct syntax *loop, struct note 
     interp_drop(interp, before);
   }
   interp->guards = guards;
+  interp->iterations = iterations;
   interp_forget_assigned(interp, note, NULL);
 }
 
@@ -276,6 +305,11 @@ static void run_counting(struct interp *interp, struct syntax *loop, struct note
     count = counting->step > 0 ? interp_last_value(counting, extent.bound.high) - space.start + 1
                                : space.start - interp_last_value(counting, extent.bound.low) + 1;
   }
+  space.count = count;
+  const struct grouping *starts = NULL;
+  int summed = counting->step == 1 && exact && counting->more == NULL
+                   ? interp_sums_counts(interp, loop, counting->counter, extent.start.low, count, &starts)
+                   : -1;
   interp->n_loops++;
   uint64_t guards = interp->guards;
   interp->guards |= space.blame;
@@ -286,10 +320,28 @@ static void run_counting(struct interp *interp, struct syntax *loop, struct note
   interp->n_loops--;
   interp_take_assigned(interp, note, counting->counter, space.assigned);
   interp->states[object].value = value_after(counting, &extent);
+  if (summed >= 0) interp_set_starts(interp, summed, starts);
   interp_flush(interp);
 }
 
-/* A loop that changes pointers is unrolled. */
+/* Whether a node is an element of an array of pointers. */
+static bool find_pointer_element(struct syntax *node, void *data) {
+  bool *found = data;
+  bool is_element = node->kind == SYNTAX_INDEX && node->type->kind == TYPE_POINTER;
+  *found = *found || (is_element && syntax_bare(node->parts[0])->type->kind == TYPE_ARRAY);
+  return !*found;
+}
+
+/* A loop that changes pointers, or that takes one of several, is unrolled. */
+static bool takes_pointers(struct syntax *loop, struct note *note) {
+  if (note->takes_pointers == 0) {
+    bool found = false;
+    syntax_visit(loop, find_pointer_element, &found);
+    note->takes_pointers = found ? 1 : -1;
+  }
+  return note->takes_pointers > 0;
+}
+
 static bool assigns_pointer(const struct note *note) {
   for (int i = 0; i < note->n_assigned; i++)
     if (note->assigned[i]->type->kind == TYPE_POINTER) return true;
@@ -316,7 +368,7 @@ static enum flow run_loop(struct interp *interp, struct syntax *node) {
     return FLOW_NEXT;
   }
   bool every = interp->n_loops == 0 && !interp->in_kernel && is_unrolled(interp, node);
-  if (every || !counts || assigns_pointer(note)) {
+  if (every || !counts || assigns_pointer(note) || takes_pointers(node, note)) {
     int failures = interp->failures.count, pending = interp->pending.count, objects = interp->n_objects;
     struct state *before = interp_save(interp);
     int64_t iterations = unroll(interp, node, every ? MAX_UNROLLED : MAX_UNROLLED_SMALL, &flow);

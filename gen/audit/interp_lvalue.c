@@ -11,6 +11,7 @@ static const struct path *extend(struct interp *interp, struct value at, const s
 /* The part of an lvalue at `offset` is a slot of its own: nothing of it reaches into its neighbours. Variables of a
  * function stay whole, as rows of their arrays are read across. */
 static struct value enter_slot(struct interp *interp, struct value at, int64_t offset, int64_t size) {
+  at.linear = NULL;
   if (at.object >= 0 && interp->objects[at.object].kind == OBJECT_LOCAL) {
     at.low = bounded_add(at.low, offset);
     at.high = bounded_add(at.high, offset);
@@ -23,12 +24,13 @@ static struct value enter_slot(struct interp *interp, struct value at, int64_t o
   return at;
 }
 
-struct value interp_move(struct value at, struct value index, int64_t size, int sign) {
+struct value interp_move(struct interp *interp, struct value at, struct value index, int64_t size, int sign) {
   at.origin |= index.origin;
   at.blame |= index.blame | (at.loops & index.loops);
   at.loops |= index.loops;
   if (index.kind != VALUE_INTEGER) return value_unknown_pointer(at.origin | ORIGIN_DATA);
   if (at.object < 0) return value_unknown_pointer(at.origin);
+  at.linear = interp_linear_moved(interp, at, index, size, sign);
   int64_t a = bounded_multiply(index.low, sign * size), b = bounded_multiply(index.high, sign * size);
   at.low = bounded_add(at.low, a < b ? a : b);
   at.high = bounded_add(at.high, a < b ? b : a);
@@ -69,7 +71,7 @@ static struct lvalue index_lvalue(struct interp *interp, struct syntax *node) {
   bool part = element->kind == TYPE_ARRAY || element->kind == TYPE_RECORD;
   if (is_array && part && !check_index(interp, node, type, at, index))
     return (struct lvalue){value_unknown_pointer(at.origin | ORIGIN_REPORTED), node->type};
-  struct value moved = interp_move(at, index, element->size, 1);
+  struct value moved = interp_move(interp, at, index, element->size, 1);
   bool within =
       is_array && type->count >= 0 && index.kind == VALUE_INTEGER && index.low >= 0 && index.high < type->count;
   if (is_array && part && within) {

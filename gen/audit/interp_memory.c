@@ -178,9 +178,10 @@ static void widen_contents(struct interp *interp, int64_t from, int64_t to) {
   struct map *map = &interp->map;
   for (int i = 0; i < map->n_contents; i++) {
     struct map_content *item = &map->contents[i];
+    item->grouping = interp_grouping_after_write(interp, item->grouping, from, to);
     if (item->from >= to || item->to <= from) continue;
-    struct content wide = content_join((struct content){true, item->exact, item->low, item->high}, interp->incoming);
-    *item = (struct map_content){item->from, item->to, wide.low, wide.high, wide.exact};
+    struct content is = {true, item->exact, item->low, item->high, NULL}, wide = content_join(is, interp->incoming);
+    *item = (struct map_content){item->from, item->to, wide.low, wide.high, wide.exact, NULL};
     if (!wide.known) map->contents[i--] = map->contents[--map->n_contents];
   }
 }
@@ -192,6 +193,10 @@ static void write_object(struct interp *interp, struct value at, int64_t from, i
     touch_arena(interp, at, from, to, true, node);
     widen_contents(interp, from, to);
   } else {
+    bool sorts = state->content.grouping != NULL && state->content.grouping->kind == GROUPING_CURSORS;
+    if (sorts || (interp->in_kernel && at.object == interp->sorted_index))
+      interp_fail(interp, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, node, 0,
+                  "'%s' changes what a counting sort goes through", interp_spell(interp, node));
     take_incoming(interp, object, state);
     state->written = ranges_add(interp->memory, state->written, from, to);
     state->value.fields = NULL; /* interp_store sets what is known of it again */
@@ -227,12 +232,14 @@ void interp_set_content(struct interp *interp, struct value at, int64_t size, st
   const struct object *object = &interp->objects[at.object];
   if (object->kind != OBJECT_ARENA) {
     struct state *state = &interp->states[at.object];
-    bool part = object->kind == OBJECT_STATIC && (at.base + at.low > 0 || at.base + at.low + size < object->size);
+    bool part = (object->kind == OBJECT_STATIC || object->kind == OBJECT_PARAMETER) &&
+                (at.base + at.low > 0 || at.base + at.low + size < object->size);
     state->content = part ? content_join(state->content, content) : content;
     return;
   }
   struct map *map = &interp->map;
-  struct map_content item = {at.base + at.low, at.base + at.low + size, content.low, content.high, content.exact};
+  struct map_content item = {at.base + at.low, at.base + at.low + size, content.low,
+                             content.high,     content.exact,           content.grouping};
   for (int i = 0; i < map->n_contents; i++)
     if (map->contents[i].from < item.to && map->contents[i].to > item.from)
       map->contents[i--] = map->contents[--map->n_contents];
@@ -249,8 +256,11 @@ struct content interp_content(const struct interp *interp, struct value at) {
   const struct map *map = &interp->map;
   for (int i = 0; i < map->n_contents; i++)
     if (map->contents[i].from <= bounded_add(at.base, at.low) &&
-        map->contents[i].to > bounded_add(at.base + at.base_width, at.high))
-      return (struct content){true, map->contents[i].exact, map->contents[i].low, map->contents[i].high};
+        map->contents[i].to > bounded_add(at.base + at.base_width, at.high)) {
+      const struct map_content *item = &map->contents[i];
+      bool whole = at.base_width == 0 && at.low == at.high && item->from == at.base + at.low;
+      return (struct content){true, item->exact, item->low, item->high, whole ? item->grouping : NULL};
+    }
   return none;
 }
 
@@ -343,6 +353,7 @@ static bool any_of_members(const struct interp *interp, struct lvalue lvalue, st
     any->base_width = (end > other ? end : other) - any->base;
   }
   any->path = NULL;
+  any->linear = NULL;
   any->loops |= lvalue.at.loops;
   any->blame |= lvalue.at.blame;
   return true;
@@ -379,6 +390,9 @@ struct value interp_load(struct interp *interp, struct lvalue lvalue, const stru
     value.low = content.low;
     value.high = content.high;
     if (content.exact) value.blame = 0;
+    if (content.grouping != NULL && content.grouping->kind == GROUPING_STARTS && lvalue.at.base_width == 0 &&
+        lvalue.at.low == lvalue.at.high && lvalue.type->size == 4)
+      value.linear = interp_linear_element(interp, content.grouping, lvalue.at.low);
   }
   return value;
 }
@@ -405,8 +419,8 @@ void interp_store(struct interp *interp, struct lvalue lvalue, struct value valu
   }
   if (lvalue.type->size <= 0) return;
   check_alignment(interp, lvalue, node);
-  interp->incoming =
-      value.kind == VALUE_INTEGER ? (struct content){true, false, value.low, value.high} : interp_integers(value);
+  interp->incoming = value.kind == VALUE_INTEGER ? (struct content){.known = true, .low = value.low, .high = value.high}
+                                                 : interp_integers(value);
   bool on_device = interp->kernel_base > 0 && lvalue.at.object == interp->arena_object && lvalue.at.base_width == 0;
   if (on_device && interp->incoming.known) store_integers(interp, lvalue.at, lvalue.type->size);
   const struct field *fields = lvalue.at.object < 0 ? NULL : interp->states[lvalue.at.object].value.fields;

@@ -98,7 +98,7 @@ struct value interp_record(struct interp *interp, struct syntax *list) {
 
 struct content interp_integers(struct value record) {
   const struct value *all = record.kind == VALUE_NUMBER ? interp_field(record.fields, FIELD_ALL, 0) : NULL;
-  return all == NULL ? (struct content){0} : (struct content){true, false, all->low, all->high};
+  return all == NULL ? (struct content){0} : (struct content){.known = true, .low = all->low, .high = all->high};
 }
 
 void interp_set_integers(struct interp *interp, struct value *record, struct content content) {

@@ -72,7 +72,8 @@ void interp_restore(struct interp *interp, const struct state *saved, int count)
 struct content content_join(struct content a, struct content b) {
   if (!a.known || !b.known) return (struct content){0};
   bool same = a.low == b.low && a.high == b.high && a.exact && b.exact;
-  return (struct content){true, same, a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high};
+  return (struct content){true, same, a.low < b.low ? a.low : b.low, a.high > b.high ? a.high : b.high,
+                          a.grouping == b.grouping ? a.grouping : NULL};
 }
 
 void interp_unknown_write(struct interp *interp) {

@@ -16,7 +16,8 @@ struct map {
   struct map_content {
     int64_t from, to, low, high;
     bool exact; /* each of them may occur */
-  } *contents;  /* integers whose range is known */
+    const struct grouping *grouping;
+  } *contents; /* integers whose range is known */
   int n_contents, contents_capacity;
 };
 

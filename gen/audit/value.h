@@ -2,7 +2,7 @@
 #ifndef ACCEL_AUDIT_VALUE_H
 #define ACCEL_AUDIT_VALUE_H
 
-#include "gen/c/tree.h"
+#include "gen/audit/grouping.h"
 
 /* What a value depends on other than constants and counters of loops: the labels of a taint analysis. */
 enum origin {
@@ -47,14 +47,15 @@ struct value {
   uint64_t loops;    /* which loops' counters make it a range, by their index among the open loops */
   int64_t low, high; /* an integer; of a pointer: bytes from the slot's start */
   int64_t step;      /* an integer: low, low + step, ...; 0 and 1: any between */
+  double real;       /* where is_known */
   bool is_known;     /* a real whose value is `real` */
-  double real;
-  int object; /* a pointer: among the interpreter's objects; -1: not known */
+  int object;        /* a pointer: among the interpreter's objects; -1: not known */
   int64_t base,
       slot_size; /* a pointer: where its slot starts in the object (base .. base + base_width), and its bytes */
   int64_t base_width;
   const struct path *path;
-  const struct field *fields; /* a record: the members of which something is known */
+  const struct field *fields;  /* a record: the members of which something is known */
+  const struct linear *linear; /* an integer or a pointer: what it is linear in; NULL: nothing is known */
 };
 
 /* A member of a record, by its offset; FIELD_ALL: every integer of the record. */

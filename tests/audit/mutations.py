@@ -333,6 +333,39 @@ KINDS = {
     "message of too little": ("written-before-read no-overlap", replace(RING, lambda m, r: (
         f"{m[1]}{m[2]}, {m[3]}, {m[4]}, {m[5]}, {int(m[6]) - r.choice([1, 7, int(m[6]) // 2])}{m[7]}"))),
     "message over itself": ("no-overlap", replace(RING, r"\1\2, \3, \4, \3, \6\7")),
+    # Rows that are sorted by group, as those of a mixture of experts.
+    "sort without sums": ("in-bounds", replace(r"\n  for \(size_t g = 0; g < \d+; g\+\+\) y\[g \+ 1\] \+= y\[g\];", "")),
+    "sort with sums of some": ("in-bounds", replace(
+        r"g < (\d+)(; g\+\+\) y\[g \+ 1\] \+= y\[g\];)", lambda m, r: f"g < {int(m[1]) - 1}{m[2]}")),
+    "sort counts others": ("in-bounds", replace(
+        r"\n( +)y\[group \+ 1\]\+\+;", lambda m, r: "\n" + m[1] + r.choice([
+            "y[group]++;", "y[group + 1] += 2;", "if (group > 0) y[group + 1]++;", "y[(uint8_t)group / 2 + 1]++;"]))),
+    "sort places others": ("in-bounds", replace(
+        r"y\[next\[group\]\+\+\]", lambda m, r: r.choice([
+            "y[++next[group]]", "y[next[group / 2]++]", "y[next[0]++]", "y[next[group]++ + 1]", "y[next[(uint8_t)position % 2]++]"]))),
+    "sort places twice": ("in-bounds", replace(
+        r"\n( +)(y\[next\[group\]\+\+\] = [^;]*;)", lambda m, r: "\n" + m[1] + r.choice([
+            f"{m[2]} {m[2]}", f"{m[2]} next[group]++;", f"{m[2]} next[0] = 0;", f"for (int k = 0; k < 2; k++) {m[2]}"]))),
+    "sort goes through others": ("in-bounds", replace(
+        r"(position = \(int32_t\)\(\(b \* \d+ \+ r\) \* )(\d+) \+ c\)", lambda m, r: m[1] + r.choice([
+            "1 + c)", f"{m[2]} + c / 2)", f"{m[2]} + c) / 2", f"{m[2]})", f"{m[2]} + c) + (b > 100)"]))),
+    "sort of what is changed": ("in-bounds", replace(
+        r"\n( +)(group_order_\w+\([^,;]*, ([\w>-]+), [^;]*;)", r"\n\1memset(\3, 0, 16);\n\1\2")),
+    "sort by other starts": ("in-bounds", replace(
+        r"\n( +)(group_order_\w+\([^,;]*, [\w>-]+, ([\w>-]+)\);)", r"\n\1\3[1] += 1;\n\1\2")),
+    "sorted positions as rows": ("in-bounds", replace(r"(y\[next\[group\]\+\+\] = position) / \d+;", r"\1;")),
+    "group of nobody": ("in-bounds", replace(r"(y\[group) \+ 1\]\+\+;", r"\1 + 2]++;")),
+    "rows of a group too many": ("in-bounds", replace(
+        r"(const size_t first = \(size_t\)starts\[g\], rows = )(\(size_t\)starts\[g \+ 1\] - first);", lambda m, r: m[1] + r.choice([
+            f"{m[2]} + 1;", "(size_t)starts[g + 1];", "first - (size_t)starts[g + 1];"]))),
+    "rows of a group too far": ("in-bounds", replace(r"([xyab] \+ first \* )(\d+)", lambda m, r: f"{m[1]}{int(m[2]) + 1}")),
+    "rows after the last group": ("in-bounds", replace(
+        r"(memset\(y \+ end \* \d+, 0, \()(\d+)( - end\))", lambda m, r: f"{m[1]}{int(m[2]) + 1}{m[3]}")),
+    "rows after the last group lost": ("written-before-read", replace(r"\n  memset\(y \+ end \* [^;]*;", "")),
+    "group that is left out": ("written-before-read", replace(
+        r"g < (\d+)(; g\+\+\) \{\n    const size_t first[^}]*, 0\.0f, )", lambda m, r: f"g < {int(m[1]) - 1}{m[2]}")),
+    "sort that ends early": ("in-bounds", replace(
+        r"\n( +)(y\[group \+ 1\]\+\+;)", r"\n\1\2\n\1if (group > 1) break;")),
     "overflow": ("no-overflow", in_kernel("for (int i = 0; i < 64; i++) (void)(i * 100000000);")),
 }
 

@@ -13,6 +13,9 @@ from test_matrix import CASES, GENERATOR, job_of
 
 PROGRAMS = ["gpt2", "nanogpt_no_bias", "gpt2_wide", "gru", "mlp_accumulation", "gpt2_dropout_accumulation", "mlp"]
 DROPPED = {"n_layer": 3, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
+MIXTURE = {"model": "qwen_moe", "data": {"sequence_length": 16},
+           "config": {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "hidden_size": 32, "head_dim": 8, "vocab_size": 256,
+                      "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2}}
 # Programs of so many ranks; the last ones divide tensors, sequences, or layers.
 RANKS = [(4, {"config": DROPPED}),
          (4, {"training": {"on_nonfinite": "skip", "eval_interval": 5},
@@ -25,7 +28,8 @@ RANKS = [(4, {"config": DROPPED}),
          (2, {"parallelism": {"pp": 2}, "training": {"eval_interval": 2}, "accumulation": {"num_steps": 3, "sync_with_dataloader": False}}),
          (4, {"config": {**DROPPED, "n_layer": 4}, "parallelism": {"pp": 4},
               "accumulation": {"num_steps": 4, "sync_with_dataloader": False}}),
-         (2, {"config": DROPPED, "parallelism": {"tp": 2, "megatron": {"sequence_parallelism": True}}})]
+         (2, {"config": DROPPED, "parallelism": {"tp": 2, "megatron": {"sequence_parallelism": True}}}),
+         (1, MIXTURE), (2, {**MIXTURE, "parallelism": {"ep": 2}})]
 
 
 def programs_in(folder):

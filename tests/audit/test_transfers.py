@@ -1,14 +1,16 @@
-"""Single edits of programs with collectives in flight: the claim no-race-with-transfers notices each of them. The last lines
-are a table of kinds. TAP."""
+"""Programs with collectives in flight: all claims hold for them, and the claim no-race-with-transfers notices each of single
+edits of them. The last lines are a table of kinds. TAP."""
 
 import functools
 import json
+import pathlib
 import random
 import subprocess
 import sys
+import tempfile
 
 from noticing import run
-from test_matrix import GENERATOR, job_of
+from test_matrix import GENERATOR, check, job_of
 from transfers import KINDS
 
 CONFIG = {"n_layer": 4, "n_head": 2, "n_embd": 24, "vocab_size": 256, "block_size": 12}
@@ -63,6 +65,23 @@ def write(path, halves):
         path.with_suffix(".cu").write_text(halves[1])
 
 
+def check_unedited():
+    """Every claim holds for each program without an edit; how many have another verdict."""
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="accel-test-") as name:
+        for number, halves in enumerate(programs_in(pathlib.Path(name))):
+            path = pathlib.Path(name) / f"unedited_{number}.c"
+            write(path, halves)
+            failed += check(f"unedited {number}", audit_of(path))
+    return failed
+
+
+def audit_of(path):
+    result = subprocess.run([GENERATOR, "audit", path], capture_output=True, text=True)
+    return None if result.returncode == 0 else result.stdout + result.stderr
+
+
 if __name__ == "__main__":
     kinds = {kind: ("no-race-with-transfers", functools.partial(edit, kind)) for kind in KINDS}
-    sys.exit(run(kinds, programs_in, write, each=len(RANKS), least=100))
+    failed = check_unedited()
+    sys.exit(run(kinds, programs_in, write, each=len(RANKS), least=100) or int(failed > 0))
