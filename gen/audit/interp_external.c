@@ -241,19 +241,33 @@ static struct value load_masked(const struct call *call) {
   return value_number(0);
 }
 
-static void fill_floats(const struct call *call, int which, int64_t count) {
-  if (!is_left_out(call, which)) external_touch(call, which, bounded_multiply(count, 4), true);
+/* The integer in a member of the constant record of a table that an argument points to; -1 when it is not known. */
+static int64_t row_member(const struct call *call, int which, const char *name) {
+  const struct interp *interp = call->interp;
+  struct value at = call->arguments[which];
+  if (at.kind != VALUE_POINTER || at.object < 0 || at.low != at.high || at.base_width != 0) return -1;
+  const struct object *table = &interp->objects[at.object];
+  const bool known = table->kind == OBJECT_STATIC && !table->is_set_by_steps && table->type->kind == TYPE_ARRAY &&
+                     table->type->element->kind == TYPE_RECORD;
+  int member = known ? type_member(table->type->element, name) : -1;
+  struct constants constants = member >= 0 ? constants_of(interp->memory, table->variable) : (struct constants){0};
+  int64_t number = 0;
+  for (int i = 0; i < constants.count; i++)
+    if (constants.items[i].offset == at.base + at.low + table->type->element->members[member].offset &&
+        !constant_integer(constants.items[i].value, &number))
+      return -1;
+  return member >= 0 ? number : -1;
 }
 
-static struct value load_classes(const struct call *call) {
-  fill_floats(call, 4, bounded_multiply(external_max(call, 3), described(call->interp, "features")));
-  fill_integers(call, 5, external_max(call, 3), least_target(call), "classes");
-  return value_number(0);
-}
-
-static struct value load_values(const struct call *call) {
-  fill_floats(call, 4, bounded_multiply(external_max(call, 3), described(call->interp, "features")));
-  fill_floats(call, 5, external_max(call, 3));
+/* accel_load_input: what the input's description says of its numbers. */
+static struct value load_input(const struct call *call) {
+  int64_t width = row_member(call, 4, "width"), below = row_member(call, 4, "below"),
+          none = row_member(call, 4, "none");
+  int64_t count = width < 0 ? VALUE_MAX : bounded_multiply(external_max(call, 3), width);
+  if (below > 0)
+    fill_below(call, 5, count, none < 0 ? none : 0, none < below ? below : none + 1);
+  else
+    external_touch(call, 5, bounded_multiply(count, 4), true);
   return value_number(0);
 }
 
@@ -317,8 +331,7 @@ static const struct {
     {"accel_load_sequences", load_sequences},
     {"accel_load_masked", load_masked},
     {"accel_load_documents", load_documents},
-    {"accel_load_classes", load_classes},
-    {"accel_load_values", load_values},
+    {"accel_load_input", load_input},
     {"accel_generation_window", generation_window},
     {"accel_generation_positions", generation_positions},
 };

@@ -178,7 +178,6 @@ static struct jinja_value context_value(struct program *program, const struct em
   set_text(arena, context, "version", options->version);
   set_text(arena, context, "job_digest", job->digest);
   set_int(arena, context, "vocabulary", program->data.vocabulary);
-  set_int(arena, context, "classes", program->data.classes);
   int64_t weights = weights_type(program->weights)->bytes;
   set_int(arena, context, "elements", weights / dtype_size(DTYPE_FLOAT32));
   set_int(arena, context, "whole_bytes", program->weights->bytes);

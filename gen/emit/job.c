@@ -6,17 +6,28 @@
 #include "gen/program/optimizers.h"
 #include "gen/program/sharding.h"
 
-/* {path, format, parts: [{path, labels, weight}]}: parts where a path is not enough. */
-static struct jinja_value source_value(struct arena *arena, const struct data_source *source) {
+/* Text in C, or NULL, for each input of rows. */
+static struct jinja_value arrays_value(struct arena *arena, const char **arrays, int count) {
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; arrays != NULL && i < count; i++) {
+    struct jinja_value value = jinja_map(arena);
+    set_literal(arena, value, "path", arrays[i]);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
+/* {path, format, parts: [{path, arrays: [{path}], weight}]}: parts where a path is not enough. */
+static struct jinja_value source_value(struct arena *arena, const struct data_source *source, int n_inputs) {
   static const char *const formats[] = {"BYTES", "NANOGPT", "LLMC", "CSV", "TOKENS", "NPY", "NPY_TOKENS"};
   struct jinja_value value = jinja_map(arena), parts = jinja_list(arena);
-  bool one = source->n_parts == 1 && source->parts[0].labels == NULL && source->parts[0].weight == 0;
+  bool one = source->n_parts == 1 && source->parts[0].arrays == NULL && source->parts[0].weight == 0;
   set_literal(arena, value, "path", one ? source->parts[0].path : NULL);
   set_text(arena, value, "format", formats[source->format]);
   for (int i = 0; !one && i < source->n_parts; i++) {
     struct jinja_value part = jinja_map(arena);
     set_literal(arena, part, "path", source->parts[i].path);
-    set_literal(arena, part, "labels", source->parts[i].labels);
+    jinja_set(arena, part, "arrays", arrays_value(arena, source->parts[i].arrays, n_inputs));
     set_real(arena, part, "weight", source->parts[i].weight);
     jinja_push(arena, parts, part);
   }
@@ -24,7 +35,29 @@ static struct jinja_value source_value(struct arena *arena, const struct data_so
   return value;
 }
 
-/* [{first, count, below, none}]: columns that the model takes as an index. */
+/* [{index, name, literal, column, dtype, width, below, none, is_target}]: the tensors of rows. */
+static struct jinja_value inputs_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < program->job->data.n_inputs; i++) {
+    const struct data_input *input = &program->job->data.inputs[i];
+    const struct input_demand *demand = &program->data.inputs[i];
+    struct jinja_value value = jinja_map(arena);
+    set_int(arena, value, "index", i);
+    set_text(arena, value, "name", input->name);
+    set_literal(arena, value, "literal", input->name);
+    set_literal(arena, value, "column", input->column);
+    set_text(arena, value, "dtype", input->is_integer ? "INT32" : "FLOAT32");
+    set_int(arena, value, "width", input->width);
+    set_int(arena, value, "below", input->is_integer ? demand->below : 0);
+    set_int(arena, value, "none", input->is_integer ? demand->none : 0);
+    set_bool(arena, value, "is_target", input->is_integer && demand->is_target);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
+/* [{first, count, below, none}]: numbers of float32 inputs that the model takes as an index. */
 static struct jinja_value indices_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
@@ -44,8 +77,8 @@ struct jinja_value data_value(const struct program *program) {
   struct arena *arena = program->arena;
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
-  jinja_set(arena, value, "train", source_value(arena, &job->data.train));
-  jinja_set(arena, value, "eval", source_value(arena, &job->data.eval));
+  jinja_set(arena, value, "train", source_value(arena, &job->data.train, job->data.n_inputs));
+  jinja_set(arena, value, "eval", source_value(arena, &job->data.eval, job->data.n_inputs));
   set_real(arena, value, "eval_fraction", job->data.eval_fraction);
   set_int(arena, value, "batch_size", job->data.batch_size);
   set_int(arena, value, "samples", job->data.samples);
@@ -67,8 +100,8 @@ struct jinja_value data_value(const struct program *program) {
   jinja_set(arena, value, "indices", indices_value(program));
   set_int(arena, value, "data_seed", (int64_t)job->data.data_seed);
   set_int(arena, value, "sequence_length", job->data.sequence_length);
-  set_int(arena, value, "features", job->data.features);
-  set_bool(arena, value, "label_is_class", job->data.label == LABEL_CLASS);
+  jinja_set(arena, value, "inputs", inputs_value(program));
+  set_bool(arena, value, "names_inputs", job->data.names_inputs);
   set_bool(arena, value, "masked", job->data.masking.on);
   set_int(arena, value, "mask_token", job->data.masking.mask_token);
   set_real(arena, value, "mask_probability", job->data.masking.probability);

@@ -44,8 +44,14 @@ struct adapter {
   bool in_out;
 };
 
-/* Columns of a row that a model takes as an index: each a whole number within 0 and below `below`, or `none`. A label
- * is the column after the features. */
+/* What a program asks of an int32 input of rows. */
+struct input_demand {
+  int64_t below, none; /* numbers are within 0 and below `below`, or `none`; 0: nothing is asked, there is none */
+  bool is_target;      /* the loss leaves out what is `none` */
+};
+
+/* Numbers of float32 inputs that a model takes as an index: each a whole number within 0 and below `below`, or `none`.
+ * They are counted input after input. */
 struct index_columns {
   int64_t first, count, below;
   int64_t none; /* 0: there is none */
@@ -87,11 +93,12 @@ struct program_decode {
 
 /* Filled by passes that see what becomes an index: the limits of samples of files. */
 struct program_data {
-  int64_t vocabulary, classes; /* tokens and labels must be below them; 0: unknown */
+  int64_t vocabulary;          /* tokens must be below it; 0: unknown */
+  struct input_demand *inputs; /* by the job's inputs */
   struct {
     struct index_columns *items;
     int count, capacity;
-  } indices;           /* of rows, in their order; a label that is a class is not among them */
+  } indices;           /* in the order of their numbers */
   bool counts_targets; /* the loss is a mean over targets, those of `no_target` left out, also where a batch has none */
   int64_t no_target;   /* the target or label that the losses leave out; 0: none but a class */
   int64_t positions;   /* what positions in a window must be below; 0: nothing is looked up by them */

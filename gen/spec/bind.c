@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/spec/data_inputs.h"
 #include "gen/spec/parallel.h"
 #include "gen/spec/tensor_plan.h"
 
@@ -214,9 +215,8 @@ static const char *one_of(const struct spec_node *node, int index, int *count) {
 }
 
 /* The files of a source. Rules hold its lists to one length. */
-static void bind_source(struct arena *arena, const struct spec_node *tree, const char *key,
-                        struct data_source *source) {
-  const struct spec_node *node = spec_find(tree, key);
+static void bind_source(struct arena *arena, const struct job *job, bool is_eval, struct data_source *source) {
+  const struct spec_node *node = spec_find(job->tree, is_eval ? "data.eval" : "data.train");
   if (node == NULL) return;
   const struct spec_node *paths = spec_find(node, "path"), *labels = spec_find(node, "labels");
   const struct spec_node *weights = spec_find(node, "weights");
@@ -225,15 +225,16 @@ static void bind_source(struct arena *arena, const struct spec_node *tree, const
   struct data_part *parts = arena_alloc(arena, (size_t)source->n_parts * sizeof *parts);
   for (int i = 0; i < source->n_parts; i++) {
     parts[i].path = one_of(paths, i, &count);
-    parts[i].labels = one_of(labels, i, &count);
+    parts[i].arrays = data_inputs_arrays(arena, job, is_eval, i, one_of(labels, i, &count));
     parts[i].weight = weights != NULL && i < weights->count ? weights->entries[i].value->real : 0;
   }
   source->parts = parts;
 }
 
 static void bind_data(struct arena *arena, struct job *job) {
-  bind_source(arena, job->tree, "data.train", &job->data.train);
-  bind_source(arena, job->tree, "data.eval", &job->data.eval);
+  data_inputs_bind(arena, job);
+  bind_source(arena, job, false, &job->data.train);
+  bind_source(arena, job, true, &job->data.eval);
   job->data.keep_last = spec_integer(job, "data.drop_last") == 0;
   job->data.masking.on = spec_find(job->tree, "data.masking") != NULL;
   bool seeded = spec_find(job->tree, "data.data_seed") != NULL;

@@ -4,7 +4,6 @@
 
 enum data_format { DATA_BYTES, DATA_NANOGPT, DATA_LLMC, DATA_CSV, DATA_TOKENS, DATA_NPY, DATA_NPY_TOKENS };
 enum data_packing { PACKING_NONE, PACKING_DOCUMENTS, PACKING_PAD };
-enum data_label { LABEL_CLASS, LABEL_VALUE };
 enum optimizer_name {
   OPTIMIZER_SGD,
   OPTIMIZER_ADAM,

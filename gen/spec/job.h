@@ -26,8 +26,20 @@ struct config_value {
 
 /* Files of a source, by a path or a pattern as written in the job, relative to the working directory of the trainer. */
 struct data_part {
-  const char *path, *labels; /* labels: of arrays of rows; NULL: none */
-  double weight;             /* 0: every sample once an epoch */
+  const char *path;
+  const char **arrays; /* of rows: by input, a file that has its numbers; NULL: the file at `path` has them */
+  double weight;       /* 0: every sample once an epoch */
+};
+
+/* A tensor of rows, as a parameter of the model. */
+struct data_input {
+  const char *name, *column; /* column: of a table, by its header; NULL: by its position */
+  bool is_integer;           /* int32; else float32 */
+  int rank;
+  int64_t dims[5]; /* of one sample */
+  int64_t width;   /* their product */
+  int64_t below;   /* int32: numbers are within 0 and below it; 0: what the model asks for */
+  struct location where;
 };
 
 /* So many epochs, or one of so many parts of an epoch. */
@@ -101,10 +113,11 @@ struct job {
   struct {
     struct data_source train, eval; /* no eval: the tail of train, eval_fraction of it */
     double eval_fraction;
-    int batch_size;      /* samples of one micro-batch; 0: the plan finds it */
-    int sequence_length; /* tokens of a window; 0: the config's block_size */
-    int features;        /* of a row */
-    enum data_label label;
+    int batch_size;            /* samples of one micro-batch; 0: the plan finds it */
+    int sequence_length;       /* tokens of a window; 0: the config's block_size */
+    struct data_input *inputs; /* of rows: data.inputs, else features and labels */
+    int n_inputs;
+    bool names_inputs;     /* by data.inputs */
     int64_t epoch_samples; /* that hooks.on_order fills; 0: as many as there are */
     bool shuffle;
     enum data_packing packing;

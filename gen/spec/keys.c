@@ -37,11 +37,12 @@ static void list(struct lister *lister, const char *path, const struct spec_node
     return;
   }
   const json_t *inner = schema != NULL ? schema_keyword(lister->root, schema, groups ? "items" : "properties") : NULL;
+  const json_t *free_keys = schema != NULL ? schema_keyword(lister->root, schema, "additionalProperties") : NULL;
   for (int i = 0; i < node->count; i++) {
     const struct spec_entry *entry = &node->entries[i];
     const char *key = groups ? arena_printf(lister->arena, "%d", i) : entry->key;
     list(lister, arena_printf(lister->arena, "%s%s%s", path, *path != '\0' ? "." : "", key), entry->value,
-         groups ? inner : json_object_get(inner, entry->key), may_change);
+         groups ? inner : json_object_get(json_is_object(free_keys) ? free_keys : inner, entry->key), may_change);
   }
 }
 

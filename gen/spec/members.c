@@ -97,9 +97,10 @@ static const struct key wholes[] = {
 };
 
 static const struct key ints[] = {
-    INT(model.lora.rank),        INT(data.prefetch),           INT(data.batch_size),
-    INT(data.sequence_length),   INT(data.features),           INT(data.masking.mask_token),
-    INT(accumulation.num_steps), INT(memory.checkpoint_every), INT(memory.checkpoint_layers),
+    INT(model.lora.rank),         INT(data.prefetch),
+    INT(data.batch_size),         INT(data.sequence_length),
+    INT(data.masking.mask_token), INT(accumulation.num_steps),
+    INT(memory.checkpoint_every), INT(memory.checkpoint_layers),
     INT(devices.threads),
 };
 
@@ -146,7 +147,6 @@ struct enumeration {
 static const struct enumeration enumerations[] = {
     {CHOICE(data.train.format), {"bytes", "nanogpt", "llmc", "csv", "tokens", "npy", "npy_tokens"}},
     {CHOICE(data.eval.format), {"bytes", "nanogpt", "llmc", "csv", "tokens", "npy", "npy_tokens"}},
-    {CHOICE(data.label), {"class", "value"}},
     {CHOICE(data.packing), {"none", "documents", "pad"}},
     {{"precision.mixed_precision", offsetof(struct job, precision.mixed)}, {"no", "bf16", "fp16"}},
     {{"precision.param_dtype", offsetof(struct job, precision.param)}, {"fp32", "bf16", "fp16"}},

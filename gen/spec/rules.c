@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "gen/spec/data_inputs.h"
 #include "gen/spec/device.h"
 #include "gen/spec/parallel.h"
 
@@ -157,6 +158,7 @@ void rules_check(struct arena *arena, const struct spec_node *job, struct diagno
   check_optimizer(job, diags);
   check_masking(arena, job, diags);
   check_parts(job, diags);
+  data_inputs_check(job, diags);
   parallel_check(job, diags);
   device_check(job, diags);
 }

@@ -135,10 +135,26 @@ static bool check_name(struct check *c, const json_t *names, const struct spec_e
   return check(c, names, &s);
 }
 
+/* How many keys a group has. */
+static bool check_size(struct check *c, const json_t *schema, const struct subject *s) {
+  const json_t *least = json_object_get(schema, "minProperties"), *most = json_object_get(schema, "maxProperties");
+  if (least != NULL && s->node->count < json_integer_value(least)) {
+    check_report(c, s->node->where, "'%s' must have %lld %s or more, not %d", s->name,
+                 (long long)json_integer_value(least), json_integer_value(least) == 1 ? "key" : "keys", s->node->count);
+    return false;
+  }
+  if (most != NULL && s->node->count > json_integer_value(most)) {
+    check_report(c, s->node->where, "'%s' must have at most %lld keys, not %d", s->name,
+                 (long long)json_integer_value(most), s->node->count);
+    return false;
+  }
+  return true;
+}
+
 static bool check_map(struct check *c, const json_t *schema, const struct subject *s) {
   const json_t *properties = json_object_get(schema, "properties"), *names = json_object_get(schema, "propertyNames");
   const json_t *others = json_object_get(schema, "additionalProperties");
-  bool good = check_required(c, schema, s);
+  bool good = check_required(c, schema, s) && check_size(c, schema, s);
   for (int i = 0; i < s->node->count; i++) {
     const struct spec_entry *entry = &s->node->entries[i];
     const json_t *property = json_object_get(properties, entry->key);

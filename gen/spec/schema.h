@@ -1,7 +1,8 @@
 /* Schema: JSON Schema 2020-12, as much of it as schemas/job.schema.json uses, over YAML trees.
  *
  * Keywords: $ref into $defs, type, const, enum, minimum, exclusiveMinimum, maximum, exclusiveMaximum, minLength,
- * pattern (see pattern.h), items, minItems, maxItems, properties, required, propertyNames, additionalProperties,
+ * pattern (see pattern.h), items, minItems, maxItems, properties, required, minProperties,
+ * maxProperties, propertyNames, additionalProperties,
  * dependentSchemas, allOf, if, then, else, and false as a schema. patternErrorMessage, which editors know too, words
  * the message of a pattern; mayChange is for gen/spec/keys.h; noun, at the root, is what messages call
  * the document. What other trainers call keys and values is in names.h. A number that is not finite is none, as in

@@ -18,6 +18,7 @@ struct accel_batch {
   float *features;      /* count x width */
   int32_t *classes;     /* count */
   float *values;        /* count */
+  void *const *inputs;  /* data.inputs: by their order in the job, count x the numbers of a sample each; NULL: none */
 };
 
 #endif

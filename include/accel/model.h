@@ -12,7 +12,8 @@
  * `struct config` is the model's own; its fields are filled from the job's model.config, and those that a job may leave
  * out from `const struct config defaults = {.dropout = 0.0};` where the model has that. Tensors come by name from the
  * job's data. Token files give `tokens` and `targets`, int32 [batch][sequence]; tables give `features`, float32
- * [batch][columns], and `labels`, [batch], int32 for classes and float32 for values.
+ * [batch][columns], and `labels`, [batch], int32 for classes and float32 for values, or the tensors that data.inputs
+ * names.
  *
  * Shapes below are row-major; [...] is any number of leading dimensions. An axis counts from 0, or from the last one
  * backwards when it is negative. */

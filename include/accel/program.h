@@ -169,7 +169,8 @@ struct accel_source {
 
 /* One of several files of a source, or all that match a pattern. */
 struct accel_part {
-  const char *path, *labels; /* labels: of arrays of rows; NULL: none */
+  const char *path;
+  const char *const *arrays; /* of rows: by input, a file that has its numbers; NULL: the file at `path` has them */
   double weight;             /* 0: every sample once an epoch */
 };
 struct accel_parts {
@@ -231,8 +232,19 @@ struct accel_stopping {
   bool restore_best; /* keep the weights of the best one, and end with them */
 };
 
-/* Columns of a row that the model takes as an index: each a whole number within 0 and below `below`, or `none`, where 0
- * says that there is no such number. A label is the column after the features. */
+/* A tensor that the model gets of rows: `width` numbers of each. */
+struct accel_input {
+  const char *name;
+  const char *column;     /* of a table, by its header; NULL: the columns after those of the input before */
+  enum accel_dtype dtype; /* ACCEL_FLOAT32 or ACCEL_INT32 */
+  int64_t width;
+  int64_t below, none; /* int32: each is within 0 and below `below`, or `none`, where 0 says that there is none; below
+                          0: any */
+  bool is_target;      /* int32: it is `none` where a position has no sample */
+};
+
+/* Numbers of float32 inputs that the model takes as an index: each a whole number within 0 and below `below`, or
+ * `none`, where 0 says that there is no such number. `first` counts the numbers of a row, input after input. */
 struct accel_index {
   int64_t first, count, below, none;
 };
@@ -296,16 +308,15 @@ struct accel_program {
   bool shuffle;
   int64_t prefetch; /* micro-batches whose files are read ahead; 0: none */
   struct accel_rest rest;
-  int32_t no_target;                 /* the target, or label, of a position without one: the loss leaves it out */
-  bool counts_targets;               /* losses are a mean over the targets of all batches; one may have none */
-  int64_t sequence_length;           /* tokens of a sequence; 0 for tables */
-  int64_t vocabulary;                /* tokens must be below it; 0: unknown, not checked */
-  struct accel_masking masking;      /* for accel_load_masked */
-  enum accel_packing packing;        /* for accel_load_documents: files say where documents begin */
-  int features;                      /* columns before the label of a table; 0 for tokens */
-  bool label_is_class;               /* a table's label: a class number, or a real value */
-  int64_t classes;                   /* labels must be below it; 0: unknown */
-  const struct accel_index *indices; /* of the columns of rows, in their order; without a label that is a class */
+  int32_t no_target;                /* the target, or label, of a position without one: the loss leaves it out */
+  bool counts_targets;              /* losses are a mean over the targets of all batches; one may have none */
+  int64_t sequence_length;          /* tokens of a sequence; 0 for tables */
+  int64_t vocabulary;               /* tokens must be below it; 0: unknown, not checked */
+  struct accel_masking masking;     /* for accel_load_masked */
+  enum accel_packing packing;       /* for accel_load_documents: files say where documents begin */
+  const struct accel_input *inputs; /* of rows; none: the data is tokens */
+  int n_inputs;
+  const struct accel_index *indices; /* in the order of their numbers */
   int n_indices;
 
   int64_t log_every, eval_every, save_every; /* in steps; 0: never (saving: at the end only) */

@@ -102,13 +102,9 @@ void accel_load_masked(struct accel_run *run, enum accel_split split, int64_t po
 void accel_load_documents(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
                           int32_t *tokens, int32_t *targets, int32_t *starts, int32_t *positions);
 
-/* The same for rows of a table: features [count][features] and their labels [count], which are classes. */
-void accel_load_classes(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, float *features,
-                        int32_t *labels);
-
-/* The same with labels as values [count]. */
-void accel_load_values(struct accel_run *run, enum accel_split split, int64_t position, int64_t count, float *features,
-                       float *labels);
+/* The same for rows: one of program->inputs, of its dtype, [count][width]. */
+void accel_load_input(struct accel_run *run, enum accel_split split, int64_t position, int64_t count,
+                      const struct accel_input *input, void *values);
 
 /* ---- An evaluation ---- */
 

@@ -26,16 +26,20 @@ static struct accel_part part_of(const struct accel_program *program, enum accel
 }
 
 /* A part's weight is shared by its files as their sizes are, once these are known: here every file has the whole. */
-static bool expand(struct data_files *source, const struct accel_part *part, const char *cure,
+static bool expand(struct data_files *source, const struct accel_part *part, int n_inputs, const char *cure,
                    struct problem *problem) {
-  size_t before = source->paths.count, labels = source->labels.count;
-  if (!rt_paths_add(&source->paths, part->path, cure, problem) ||
-      (part->labels != NULL && !rt_paths_add(&source->labels, part->labels, cure, problem)))
-    return false;
-  size_t found = source->paths.count - before, with = source->labels.count - labels;
-  if (part->labels != NULL && found != with) {
-    rt_problem(problem, "%s: %zu files of labels for the %zu files of %s", part->labels, with, found, part->path);
-    return rt_help(problem, "give each file of rows a file of labels, in the same order");
+  size_t before = source->paths.count;
+  if (!rt_paths_add(&source->paths, part->path, cure, problem)) return false;
+  size_t found = source->paths.count - before;
+  for (int i = 0; part->arrays != NULL && i < n_inputs; i++) {
+    struct paths *arrays = &source->arrays[i];
+    size_t had = arrays->count;
+    if (part->arrays[i] == NULL) continue;
+    if (!rt_paths_add(arrays, part->arrays[i], cure, problem)) return false;
+    if (arrays->count - had == found) continue;
+    rt_problem(problem, "%s: %zu files for the %zu files of %s", part->arrays[i], arrays->count - had, found,
+               part->path);
+    return rt_help(problem, "give each file of rows one of them, in the same order");
   }
   double *weights = realloc(source->weights, source->paths.count * sizeof *weights);
   if (weights == NULL) return no_memory(problem);
@@ -49,8 +53,9 @@ static bool open_files(struct data_files *source, const struct accel_program *pr
   source->files = calloc(source->paths.count, sizeof *source->files);
   if (source->files == NULL) return no_memory(problem);
   for (size_t i = 0; i < source->paths.count; i++) {
-    const char *labels = source->labels.count > 0 ? source->labels.items[i] : NULL;
-    if (!rt_data_file_open(&source->files[i], source->paths.items[i], labels, format, program, cure, problem))
+    const char *arrays[MOST_INPUTS];
+    for (int k = 0; k < MOST_INPUTS; k++) arrays[k] = source->arrays[k].count > 0 ? source->arrays[k].items[i] : NULL;
+    if (!rt_data_file_open(&source->files[i], source->paths.items[i], arrays, format, program, cure, problem))
       return false;
     source->count += rt_data_file_count(&source->files[i]);
   }
@@ -81,7 +86,7 @@ static bool open_source(struct data_files *source, const struct accel_program *p
   bool good = ends != NULL || no_memory(problem);
   for (int i = 0; good && i < count; i++) {
     struct accel_part part = instead != NULL ? (struct accel_part){.path = instead} : part_of(program, split, i);
-    good = expand(source, &part, cure, problem);
+    good = expand(source, &part, program->n_inputs, cure, problem);
     ends[i] = source->paths.count;
   }
   good = good && (count == 0 || open_files(source, program, program->source[split].format, cure, problem));
@@ -96,7 +101,7 @@ static void close_source(struct data_files *source) {
   free(source->files);
   free(source->weights);
   rt_paths_free(&source->paths);
-  rt_paths_free(&source->labels);
+  for (int i = 0; i < MOST_INPUTS; i++) rt_paths_free(&source->arrays[i]);
 }
 
 /* ---- A split: the samples of a source's files, or of a part of each ---- */

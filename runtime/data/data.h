@@ -10,10 +10,11 @@
 
 /* The files of one source of the job. */
 struct data_files {
-  struct paths paths, labels;
-  struct data_file *files; /* as many as paths */
-  double *weights;         /* of the files; NULL: none */
-  int64_t count;           /* tokens or rows of all files */
+  struct paths paths;
+  struct paths arrays[MOST_INPUTS]; /* by input: its own files, as many as paths; none: the paths have its numbers */
+  struct data_file *files;          /* as many as paths */
+  double *weights;                  /* of the files; NULL: none */
+  int64_t count;                    /* tokens or rows of all files */
 };
 
 struct data_split {

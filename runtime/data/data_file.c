@@ -14,35 +14,74 @@ int64_t rt_data_file_count(const struct data_file *file) {
   return file->padded ? file->tokens.documents : file->tokens.count;
 }
 
-static bool open_table(struct data_file *file, const struct indices *indices, struct problem *problem) {
-  if (!rt_csv_read(&file->table, indices, file->path, (const char *)file->mapping.bytes, file->mapping.size, problem))
-    return false;
-  rt_unmap(&file->mapping); /* the text is not needed any more */
-  file->rows = rt_rows_of_table(&file->table);
-  return true;
+/* The inputs that have no file of their own. */
+static bool open_table(struct data_file *file, const char *const *arrays, const struct accel_program *program,
+                       struct problem *problem) {
+  struct indices indices;
+  const char *text = (const char *)file->mapping.bytes;
+  bool good = rt_indices_of(&indices, program, arrays, problem) &&
+              rt_csv_read(&file->table, &indices, file->path, text, file->mapping.size, problem);
+  if (good) {
+    rt_unmap(&file->mapping); /* the text is not needed any more */
+    rt_rows_add_table(&file->rows, &file->table, &indices, file->path);
+  }
+  rt_indices_free(&indices);
+  return good;
+}
+
+/* The bytes of the arrays that a row has. */
+static int64_t bytes_of_row(const struct rows *rows) {
+  int64_t bytes = 0;
+  for (int i = 0; i < rows->n_inputs; i++) bytes += rows->fields[i].stride * rt_npy_width(rows->fields[i].type);
+  return bytes;
+}
+
+/* Lets go of rows first … first + count - 1 of the arrays. */
+static void forget_rows(const struct data_file *file, int64_t first, int64_t count) {
+  const struct rows *rows = &file->rows;
+  for (int i = 0; i < rows->n_inputs; i++) {
+    if (file->format == ACCEL_CSV && file->arrays[i].bytes == NULL) continue; /* it is in the table */
+    int64_t bytes = rows->fields[i].stride * rt_npy_width(rows->fields[i].type);
+    rt_map_forget(rows->fields[i].elements + first * bytes, (size_t)(count * bytes));
+  }
 }
 
 /* Looks at every row once, and lets go of what was looked at. */
-static bool check_arrays(const struct data_file *file, const char *labels_path, const struct indices *indices,
-                         struct problem *problem) {
+static bool check_arrays(const struct data_file *file, const struct indices *indices, struct problem *problem) {
   enum { BYTES_AT_ONCE = 16 << 20 };
   const struct rows *rows = &file->rows;
-  int64_t row_bytes = rows->stride * rt_npy_width(rows->type), at_once = BYTES_AT_ONCE / (row_bytes + 1) + 1;
+  int64_t at_once = BYTES_AT_ONCE / (bytes_of_row(rows) + 1) + 1;
   for (int64_t first = 0; first < rows->count && indices->count > 0; first += at_once) {
     int64_t count = rows->count - first < at_once ? rows->count - first : at_once;
-    if (!rt_rows_check(rows, first, count, indices, file->path, labels_path, problem)) return false;
-    if (rows->count > at_once) rt_map_forget(rows->features + first * row_bytes, (size_t)(count * row_bytes));
+    if (!rt_rows_check(rows, first, count, indices, problem)) return false;
+    if (rows->count > at_once) forget_rows(file, first, count);
   }
   return true;
 }
 
-static bool open_arrays(struct data_file *file, const char *labels_path, const struct accel_program *program,
-                        const char *cure, struct problem *problem) {
-  struct npy features, labels;
-  return rt_npy_find(&features, file->path, file->mapping.bytes, file->mapping.size, problem) &&
-         rt_map(&file->labels, labels_path, cure, problem) &&
-         rt_npy_find(&labels, labels_path, file->labels.bytes, file->labels.size, problem) &&
-         rt_rows_of_arrays(&file->rows, &features, file->path, &labels, labels_path, program->features, problem);
+/* An input of an array: its own file, or the one of the rows. */
+static bool open_array(struct data_file *file, int input, const char *path, const char *cure, struct problem *problem) {
+  struct npy array;
+  if (path != NULL && !rt_map(&file->arrays[input], path, cure, problem)) return false;
+  const struct mapping *mapping = path != NULL ? &file->arrays[input] : &file->mapping;
+  if (path == NULL) path = file->path;
+  return rt_npy_find(&array, path, mapping->bytes, mapping->size, problem) &&
+         rt_rows_add_array(&file->rows, input, &array, path, problem);
+}
+
+static bool open_rows(struct data_file *file, const char *const *arrays, const struct accel_program *program,
+                      const char *cure, struct problem *problem) {
+  bool is_table = file->format == ACCEL_CSV;
+  file->rows = rt_rows_begin(program);
+  if (is_table && !open_table(file, arrays, program, problem)) return false;
+  for (int i = 0; i < program->n_inputs; i++) {
+    const char *path = arrays != NULL ? arrays[i] : NULL;
+    if ((!is_table || path != NULL) && !open_array(file, i, path, cure, problem)) return false;
+  }
+  struct indices indices;
+  bool good = rt_indices_of(&indices, program, NULL, problem) && check_arrays(file, &indices, problem);
+  rt_indices_free(&indices);
+  return good;
 }
 
 /* Looks at every token once, and lets go of what was looked at. */
@@ -80,23 +119,16 @@ static bool check_marks(const struct data_file *file, const struct accel_program
   return rt_help(problem, "set accumulation.normalize: tokens in the job, or write the file with --train-on all");
 }
 
-bool rt_data_file_open(struct data_file *file, const char *path, const char *labels, enum accel_format format,
+bool rt_data_file_open(struct data_file *file, const char *path, const char *const *arrays, enum accel_format format,
                        const struct accel_program *program, const char *cure, struct problem *problem) {
   *file = (struct data_file){.path = path, .format = format, .padded = program->packing == ACCEL_PADDED};
   const struct mapping *mapping = &file->mapping;
   if (!rt_map(&file->mapping, path, cure, problem)) return false;
   file->bytes = mapping->size;
-  if (!rt_format_is_rows(format))
-    return rt_tokens_find(&file->tokens, format, path, mapping->bytes, mapping->size, problem) &&
-           check_tokens(file, program->vocabulary, problem) && check_marks(file, program, problem) &&
-           (program->packing == ACCEL_NOT_PACKED || check_documents(file, problem));
-  struct indices indices;
-  bool good = rt_indices_of(&indices, program, problem);
-  if (good && format == ACCEL_CSV) good = open_table(file, &indices, problem);
-  if (good && format == ACCEL_NPY)
-    good = open_arrays(file, labels, program, cure, problem) && check_arrays(file, labels, &indices, problem);
-  rt_indices_free(&indices);
-  return good;
+  if (rt_format_is_rows(format)) return open_rows(file, arrays, program, cure, problem);
+  return rt_tokens_find(&file->tokens, format, path, mapping->bytes, mapping->size, problem) &&
+         check_tokens(file, program->vocabulary, problem) && check_marks(file, program, problem) &&
+         (program->packing == ACCEL_NOT_PACKED || check_documents(file, problem));
 }
 
 /* What was read for it does not count as this process's memory. */
@@ -106,15 +138,23 @@ static uint64_t sum_of_mapping(const struct mapping *mapping, int pieces) {
   return sum;
 }
 
+/* Of three sums at least, the last of which is that of an array with a file of its own. */
 uint64_t rt_data_file_sum(const struct data_file *file, int pieces) {
-  size_t numbers = (size_t)file->table.rows * (size_t)file->table.columns * sizeof *file->table.values;
-  const uint64_t sums[] = {rt_checksum_sampled(file->table.values, file->table.values != NULL ? numbers : 0, pieces),
-                           sum_of_mapping(&file->mapping, pieces), sum_of_mapping(&file->labels, pieces)};
-  return rt_checksum(sums, sizeof sums);
+  size_t width = 0;
+  for (int i = 0; i < file->rows.n_inputs; i++) width += (size_t)file->rows.inputs[i].width;
+  size_t numbers = (size_t)file->table.rows * width * sizeof *file->table.cells;
+  uint64_t sums[3 + MOST_INPUTS] = {
+      rt_checksum_sampled(file->table.cells, file->table.cells != NULL ? numbers : 0, pieces),
+      sum_of_mapping(&file->mapping, pieces)};
+  int count = 2;
+  for (int i = 0; i < MOST_INPUTS; i++)
+    if (file->arrays[i].size > 0) sums[count++] = sum_of_mapping(&file->arrays[i], pieces);
+  if (count == 2) sums[count++] = rt_checksum_sampled(NULL, 0, pieces);
+  return rt_checksum(sums, (size_t)count * sizeof *sums);
 }
 
 void rt_data_file_close(struct data_file *file) {
   rt_unmap(&file->mapping);
-  rt_unmap(&file->labels);
+  for (int i = 0; i < MOST_INPUTS; i++) rt_unmap(&file->arrays[i]);
   rt_table_free(&file->table);
 }

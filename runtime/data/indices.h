@@ -1,33 +1,39 @@
-/* Indices: columns of rows that a model looks something up by, which data is held against when it is read. */
+/* What is asked of the numbers of a row, which data is held against when it is read. */
 #ifndef RUNTIME_DATA_INDICES_H
 #define RUNTIME_DATA_INDICES_H
 
 #include "include/accel/trainer.h"
 #include "runtime/base/problem.h"
 
-/* What is asked of the columns of a row: the first `width` of them are features, the last one is the label. Of columns
- * that no item names nothing is asked. */
+/* The numbers of a row, input after input, and what is asked of some: of those that no item names, nothing but that
+ * they are finite. An item whose `below` is 0 asks for a whole number of 32 bits. */
 struct indices {
-  struct accel_index *items; /* owned; in the order of their columns */
+  const struct accel_input **inputs; /* owned; in the order of the program's */
+  int n_inputs;
+  struct accel_index *items; /* owned; in the order of their numbers */
   int count;
-  int64_t width;
+  int64_t width; /* numbers of a row */
 };
 
-/* What a program requires of its rows, with the label where that is a class. Freed by rt_indices_free, also after
- * false. */
-bool rt_indices_of(struct indices *indices, const struct accel_program *program, struct problem *problem);
+/* What a program requires of its rows, or of the numbers in them of inputs without a file of their own: `arrays` are
+ * these files, by input (NULL: all numbers). Freed by rt_indices_free, also after false. */
+bool rt_indices_of(struct indices *indices, const struct accel_program *program, const char *const *arrays,
+                   struct problem *problem);
 
 void rt_indices_free(struct indices *indices);
 
-/* What is asked of a label that is a class. */
-struct accel_index rt_class_index(const struct accel_program *program);
+/* What is asked of the numbers of an int32 input, the first of which is number `first` of a row. */
+struct accel_index rt_index_of_input(const struct accel_input *input, int64_t first);
 
-/* Whether a number may stand in a column of `index`. */
+/* Whether a number is one that is asked for. */
 bool rt_index_fits(const struct accel_index *index, double number);
 
-/* The problem that one may not: `number`, as people read it, stands in column `column`, from 0, at `where`, "t.csv:
- * line 3". Always false. */
-bool rt_index_problem(const struct indices *indices, const struct accel_index *index, int64_t column, const char *where,
-                      const char *number, struct problem *problem);
+/* The input that has number `number` of a row. */
+int rt_input_of_number(const struct indices *indices, int64_t number);
+
+/* The problem that one is not: `found`, as people read it, is number `number` of a row at `where`, "t.csv: line 3".
+ * Always false. */
+bool rt_index_problem(const struct indices *indices, const struct accel_index *index, int64_t number, const char *where,
+                      const char *found, struct problem *problem);
 
 #endif

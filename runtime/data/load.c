@@ -18,10 +18,10 @@ static void fail_changed(const struct data *data, const struct data_file *file, 
   rt_fail(&problem, 1);
 }
 
-static void fail_changed_label(const struct data_file *file, int64_t row, double label) {
+static void fail_changed_number(const struct field *field, int64_t row, double number) {
   struct problem problem;
-  rt_problem(&problem, "%s: label %g of row %" PRId64 " is no class, and was not there at the start", file->path, label,
-             row + 1);
+  rt_problem(&problem, "%s: %g of row %" PRId64 " is not what the model takes, and was not there at the start",
+             field->path, number, row + 1);
   rt_help(&problem, "start again, and leave the files as they are while the program runs");
 #pragma omp critical
   rt_fail(&problem, 1);
@@ -157,24 +157,27 @@ void rt_load_masked(const struct data *data, enum accel_split which, int64_t pos
   }
 }
 
-void rt_load_rows(const struct data *data, enum accel_split which, int64_t position, int64_t count, float *features,
-                  int32_t *classes, float *values) {
+/* One row, whose numbers the input had when the data was opened. */
+static void load_row(const struct data *data, const struct data_file *file, struct sample sample, int input,
+                     uint32_t *values) {
+  const struct accel_input *of = &data->program->inputs[input];
+  double found;
+  if (!rt_rows_load(&file->rows, sample.start, input, values, &found))
+    fail_changed_number(&file->rows.fields[input], sample.start, found);
+  for (int64_t i = 0; !sample.counts && of->is_target && i < of->width; i++) ((int32_t *)values)[i] = (int32_t)of->none;
+}
+
+void rt_load_input(const struct data *data, enum accel_split which, int64_t position, int64_t count, int input,
+                   void *values) {
   const struct data_split *split = split_of(data, which);
-  const struct accel_index class = rt_class_index(data->program);
+  int64_t width = data->program->inputs[input].width;
   position = rt_data_position(data, which, position);
 #pragma omp parallel for if (count >= MANY_ROWS)
   for (int64_t first = 0; first < count; first += FOUND_AT_ONCE) {
     struct sample samples[FOUND_AT_ONCE];
     int found = found_from(split, position, first, count, samples);
-    for (int k = 0; k < found; k++) {
-      const struct data_file *file = &split->source->files[samples[k].part];
-      const struct rows *rows = &file->rows;
-      int64_t i = first + k;
-      double label = rt_rows_load(rows, samples[k].start, features != NULL ? features + i * rows->width : NULL);
-      if (values != NULL) values[i] = (float)label;
-      if (classes != NULL && !rt_index_fits(&class, label)) fail_changed_label(file, samples[k].start, label);
-      if (classes != NULL) classes[i] = (int32_t)label;
-      if (classes != NULL && !samples[k].counts) forget(data, 1, classes + i);
-    }
+    for (int k = 0; k < found; k++)
+      load_row(data, &split->source->files[samples[k].part], samples[k], input,
+               (uint32_t *)values + (first + k) * width);
   }
 }

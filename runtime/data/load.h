@@ -23,8 +23,8 @@ void rt_load_documents(const struct data *data, enum accel_split which, int64_t 
 void rt_load_masked(const struct data *data, enum accel_split which, int64_t position, int64_t count, int32_t *tokens,
                     int32_t *targets);
 
-/* Rows [count][features] with their labels [count], as classes or as values: one of the two is NULL. */
-void rt_load_rows(const struct data *data, enum accel_split which, int64_t position, int64_t count, float *features,
-                  int32_t *classes, float *values);
+/* An input of rows, by its index, of its dtype: [count][width]. */
+void rt_load_input(const struct data *data, enum accel_split which, int64_t position, int64_t count, int input,
+                   void *values);
 
 #endif

@@ -29,9 +29,11 @@ static void touch_sample(const struct data *data, int64_t position) {
     touch(tokens->bytes + sample.start * tokens->width, (size_t)((data->program->sequence_length + 1) * tokens->width));
     return;
   }
-  size_t width = (size_t)rt_npy_width(rows->type), label = (size_t)rt_npy_width(rows->label_type);
-  touch(rows->features + (size_t)(sample.start * rows->stride) * width, (size_t)rows->width * width);
-  touch(rows->labels + (size_t)(sample.start * rows->label_stride) * label, label);
+  for (int i = 0; i < rows->n_inputs; i++) {
+    const struct field *field = &rows->fields[i];
+    size_t width = (size_t)rt_npy_width(field->type);
+    touch(field->elements + (size_t)(sample.start * field->stride) * width, (size_t)rows->inputs[i].width * width);
+  }
 }
 
 /* Looks at where steps are, as often as they move. */

@@ -1,4 +1,4 @@
-/* Rows of features with a label each, wherever they are: a table in memory, or arrays in mapped files. */
+/* Rows of numbers, wherever they are: in a table in memory, or in arrays of mapped files. */
 #ifndef RUNTIME_DATA_ROWS_H
 #define RUNTIME_DATA_ROWS_H
 
@@ -7,27 +7,40 @@
 #include "runtime/data/indices.h"
 #include "runtime/data/npy.h"
 
-struct rows {
-  int64_t count, width; /* features of a row */
-  enum npy_type type, label_type;
-  const uint8_t *features, *labels;
-  int64_t stride, label_stride; /* elements from one row to the next */
+enum { MOST_INPUTS = 32 };
+
+/* Where the numbers of an input are. */
+struct field {
+  enum npy_type type;
+  const uint8_t *elements;
+  int64_t stride;   /* elements from one row to the next */
+  const char *path; /* of its file, for messages */
 };
 
-/* All columns but the last are features; the last is the label. */
-struct rows rt_rows_of_table(const struct table *table);
+struct rows {
+  int64_t count;
+  const struct accel_input *inputs; /* the program's */
+  int n_inputs;
+  struct field fields[MOST_INPUTS]; /* by input */
+};
 
-/* The rows of an array of features, whose dimensions after the first make `width` of them, with an array of as many
- * labels. The paths are for messages. */
-bool rt_rows_of_arrays(struct rows *rows, const struct npy *features, const char *path, const struct npy *labels,
-                       const char *labels_path, int64_t width, struct problem *problem);
+/* Rows to be added to, of a program's inputs. */
+struct rows rt_rows_begin(const struct accel_program *program);
 
-/* Copies the features of a row, unless `features` is NULL, and gives its label. */
-double rt_rows_load(const struct rows *rows, int64_t row, float *features);
+/* Adds a table, which has the numbers of the inputs of `indices`, one input after the other. */
+void rt_rows_add_table(struct rows *rows, const struct table *table, const struct indices *indices, const char *path);
 
-/* Whether rows first … first + count - 1 hold what `indices` requires of their columns. The paths, of features and of
- * labels, are for messages. */
+/* Adds what an array has of an input: a row for each index of its first dimension, whose other dimensions make the
+ * input's width. There are as many rows as in what was added before. */
+bool rt_rows_add_array(struct rows *rows, int input, const struct npy *array, const char *path,
+                       struct problem *problem);
+
+/* Copies the numbers of an input: as float32 or as int32, as the input's dtype is. False where an int32 is not what the
+ * input asks for; `*found` is that number then. */
+bool rt_rows_load(const struct rows *rows, int64_t row, int input, void *values, double *found);
+
+/* Whether rows first … first + count - 1 hold what `indices` requires of them. */
 bool rt_rows_check(const struct rows *rows, int64_t first, int64_t count, const struct indices *indices,
-                   const char *path, const char *labels_path, struct problem *problem);
+                   struct problem *problem);
 
 #endif

@@ -105,17 +105,6 @@ static void load_tokens(token_loader *load, struct accel_run *run, enum accel_sp
   batch_ends(run, which, &loading);
 }
 
-/* Of classes and values the one that the program has; NULL for the other. */
-static void load_rows(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
-                      int32_t *classes, float *values) {
-  struct loading loading = batch_begins(run, which, position, count);
-  rt_load_rows(&run->input.data, which, loading.first, loading.count, features, classes, values);
-  fill_up(&loading, count, features, run->program->features);
-  fill_up(&loading, count, classes, 1);
-  fill_up(&loading, count, values, 1);
-  batch_ends(run, which, &loading);
-}
-
 void accel_load_sequences(struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
                           int32_t *tokens, int32_t *targets) {
   load_tokens(rt_load_sequences, run, which, position, count, tokens, targets);
@@ -135,12 +124,11 @@ void accel_load_masked(struct accel_run *run, enum accel_split which, int64_t po
   load_tokens(rt_load_masked, run, which, position, count, tokens, targets);
 }
 
-void accel_load_classes(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
-                        int32_t *labels) {
-  load_rows(run, which, position, count, features, labels, NULL);
-}
-
-void accel_load_values(struct accel_run *run, enum accel_split which, int64_t position, int64_t count, float *features,
-                       float *labels) {
-  load_rows(run, which, position, count, features, NULL, labels);
+void accel_load_input(struct accel_run *run, enum accel_split which, int64_t position, int64_t count,
+                      const struct accel_input *input, void *values) {
+  struct loading loading = batch_begins(run, which, position, count);
+  int index = (int)(input - run->program->inputs);
+  rt_load_input(&run->input.data, which, loading.first, loading.count, index, values);
+  fill_up(&loading, count, values, input->width);
+  batch_ends(run, which, &loading);
 }

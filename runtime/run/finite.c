@@ -8,12 +8,20 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* The input of rows that has targets; NULL: none has. */
+static const struct accel_input *target_input(const struct accel_program *program) {
+  for (int i = 0; i < program->n_inputs; i++)
+    if (program->inputs[i].is_target) return &program->inputs[i];
+  return NULL;
+}
+
 /* The targets of a batch, as the program loads them; false: it has none that can be left out. */
 static bool load_targets(struct accel_run *run, int64_t position, int32_t *targets) {
   const struct accel_program *program = run->program;
   int64_t count = program->batch_size;
-  if (program->sequence_length == 0 && program->label_is_class)
-    accel_load_classes(run, ACCEL_TRAIN, position, count, NULL, targets);
+  const struct accel_input *input = target_input(program);
+  if (input != NULL)
+    accel_load_input(run, ACCEL_TRAIN, position, count, input, targets);
   else if (program->sequence_length > 0 && program->masking.probability > 0)
     accel_load_masked(run, ACCEL_TRAIN, position, count, NULL, targets);
   else if (program->sequence_length > 0 && program->packing != ACCEL_NOT_PACKED)
@@ -27,8 +35,9 @@ static bool load_targets(struct accel_run *run, int64_t position, int32_t *targe
 static bool lacks_targets(struct accel_run *run, int64_t at) {
   const struct accel_program *program = run->program;
   const struct accel_micro_batches micro_batches = accel_micro_batches_of(run, at);
-  int64_t count = program->batch_size * (program->sequence_length > 0 ? program->sequence_length : 1);
-  int32_t *targets = malloc((size_t)count * sizeof *targets);
+  const struct accel_input *input = target_input(program);
+  int64_t count = program->batch_size * (input != NULL ? input->width : program->sequence_length);
+  int32_t *targets = malloc(((size_t)count + 1) * sizeof *targets);
   bool lacks = false;
   for (int64_t i = 0; targets != NULL && i < micro_batches.count && !lacks; i++) {
     lacks = load_targets(run, (micro_batches.first + i) * program->batch_size, targets);

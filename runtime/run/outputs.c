@@ -9,8 +9,9 @@
 static bool is_data(const struct data_files *source, const char *output) {
   for (size_t i = 0; i < source->paths.count; i++)
     if (rt_is_same_file(output, source->paths.items[i])) return true;
-  for (size_t i = 0; i < source->labels.count; i++)
-    if (rt_is_same_file(output, source->labels.items[i])) return true;
+  for (int k = 0; k < MOST_INPUTS; k++)
+    for (size_t i = 0; i < source->arrays[k].count; i++)
+      if (rt_is_same_file(output, source->arrays[k].items[i])) return true;
   return false;
 }
 

@@ -105,6 +105,9 @@ MORE = {
         "train": {"path": "rows.csv", "format": "csv"}, "batch_size": 34, "features": 34, "eval_fraction": 0,
         "shuffle": False}),
     "table": case("mlp_table", {"n_layer": 2, "width": 7, "n_classes": 10}, ROWS, training=EVALUATED),
+    "inputs": case("mlp_table", {"n_layer": 2, "width": 7, "n_classes": 10}, {
+        "train": {"path": "rows.npy", "format": "npy"}, "batch_size": 5, "eval_fraction": 0.2,
+        "inputs": {"features": {"shape": [64]}, "labels": {"path": "labels.npy", "dtype": "int32"}}}, training=EVALUATED),
     "vit": case("vit", {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 20,
                         "image_size": 8, "patch_size": 2, "num_channels": 1, "num_labels": 10}, ROWS, training=EVALUATED),
 }
@@ -122,8 +125,10 @@ def write_data(folder, features):
     (folder / "corpus.txt").write_bytes(bytes(rng.integers(97, 123, 900).astype(np.uint8)))
     classes = 2 if features == 34 else 10
     count = 34 if features == 34 else 60
-    rows = [",".join([f"{x:.4f}" for x in rng.normal(size=features)] + [str(rng.integers(classes))]) for _ in range(count)]
-    (folder / "rows.csv").write_text("\n".join(rows) + "\n")
+    rows = [[*rng.normal(size=features), rng.integers(classes)] for _ in range(count)]
+    (folder / "rows.csv").write_text("".join(",".join([f"{x:.4f}" for x in row[:-1]] + [str(row[-1])]) + "\n" for row in rows))
+    np.save(folder / "rows.npy", [row[:-1] for row in rows])
+    np.save(folder / "labels.npy", np.array([row[-1] for row in rows]))
 
 
 class Comparison(unittest.TestCase):
@@ -140,7 +145,7 @@ class Comparison(unittest.TestCase):
         trainers = [Ranks(ranks, copies[0]) if ranks > 1 else Trainer(copies[0]), self.device(copies[1], self.parts, watched or name in WATCHED or "--all" in sys.argv)]
         rows = []
         for trainer in trainers:
-            write_data(trainer.folder, job["data"].get("features", 1))
+            write_data(trainer.folder, job["data"].get("features", 64 if "inputs" in job["data"] else 1))
             trainer.build()
             rows.append(trainer.run())
         expected, found = rows

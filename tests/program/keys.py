@@ -36,6 +36,7 @@ VALUES = {
     "data.batch_size": [1, 4, "auto"],
     "data.sequence_length": [0, 2, 3],
     "data.features": [5],
+    "data.inputs": [],  # a table with a header: tests/reference/test_inputs.py
     "data.epoch_samples": [],  # needs hooks.on_order: tests/reference/test_samplers.py
     "data.packing": [],  # needs tokens with documents: tests/reference/test_packing.py
     "data.label": ["class"],

@@ -51,7 +51,7 @@ class Rows(support.Folder):
             (good.astype(np.complex64), "x.npy: byte 20: a type of elements that is not read"),
             (np.zeros(40, [("a", "<f4"), ("b", "<i4")]), "x.npy: byte 20: a type of elements that is not read"),
             (np.zeros((40, 7), np.float32), "x.npy: a row of the array has 7 numbers, not 6"),
-            (np.zeros((39, 6), np.float32), "y.npy: 40 labels for the 39 rows of x.npy"),
+            (np.zeros((39, 6), np.float32), "y.npy: 40 rows for the 39 rows of x.npy"),
         ):
             self.save("x.npy", array)
             self.refused(message)

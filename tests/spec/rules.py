@@ -248,6 +248,27 @@ def cadence_holds(value, units):
     return not isinstance(value, str) or re.fullmatch(rf"([1-9]\d*|1/[1-9]\d*)? *epochs?{units}", value) is not None
 
 
+def inputs_hold(data):
+    """What gen/spec/data_inputs.c says, of the names that are drawn."""
+    inputs, table = data.get("inputs", {}), data.get("train", {}).get("format") == "csv"
+
+    def files(paths):
+        return None if paths is None else len(paths) if isinstance(paths, list) else 1
+
+    for name, one in inputs.items():
+        own = {key: files(one.get(key)) for key in ("path", "eval_path")}
+        sources = {"path": files(data["train"].get("path")), "eval_path": files(data.get("eval", {}).get("path"))}
+        if name.startswith("_") or any(own[key] not in (None, sources[key]) for key in own):
+            return False
+        if (own["path"] is None) != (own["eval_path"] is None) and (own["eval_path"] is not None or sources["eval_path"] is not None):
+            return False
+        if ("below" in one and one.get("dtype") != "int32") or ("column" in one and not table):
+            return False
+        if ("shape" in one and table and own["path"] is None) or math.prod(one.get("shape", [])) > 1 << 30:
+            return False
+    return table or sum("path" not in one for one in inputs.values()) <= 1
+
+
 def rules_hold(job):
     """What gen/spec/rules.c says."""
     if not version_holds(job):
@@ -270,7 +291,7 @@ def rules_hold(job):
     split = job.get("data", {}).get("split_batches", False)
     if None not in sizes and "auto" not in sizes and sizes[0] * sizes[1] * (1 if split else ranks_of(job)) != sizes[2]:
         return False
-    if not parts_hold(job.get("data", {})):
+    if not parts_hold(job.get("data", {})) or not inputs_hold(job.get("data", {})):
         return False
     masking = job.get("data", {}).get("masking", {})
     if masking.get("random", 0.1) + masking.get("keep", 0.1) > 1:

@@ -111,8 +111,9 @@ static void csv(void **state) {
   assert_int_equal(job->data.train.format, DATA_CSV);
   assert_string_equal(job->data.eval.parts[0].path, "b.csv");
   assert_true(job->data.eval_fraction == 0);
-  assert_int_equal(job->data.features, 4);
-  assert_int_equal(job->data.label, LABEL_VALUE);
+  assert_int_equal(job->data.n_inputs, 2);
+  assert_int_equal(job->data.inputs[0].width, 4);
+  assert_false(job->data.inputs[1].is_integer);
   assert_false(job->data.shuffle);
   assert_int_equal(job->optimizer.name, OPTIMIZER_SGD);
   assert_true(job->optimizer.numbers.momentum == 0.9 && job->optimizer.numbers.beta1 == 0);

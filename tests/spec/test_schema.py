@@ -23,7 +23,7 @@ COUNT = int(os.environ.get("COUNT", 4000))
 # What gen/spec/schema.h says that the reader knows, and what is there for people.
 KEYWORDS = set(
     "$ref type const enum minimum exclusiveMinimum maximum exclusiveMaximum minLength pattern items minItems maxItems"
-    " properties required propertyNames additionalProperties dependentSchemas allOf if then else".split()
+    " properties required minProperties maxProperties propertyNames additionalProperties dependentSchemas allOf if then else".split()
 )
 ANNOTATIONS = {"$schema", "title", "description", "default", "$defs", "patternErrorMessage", "mayChange"}
 # Those that tests/spec/test_yaml.c tries, each with a text that matches.
@@ -179,9 +179,13 @@ class Drawer:
             train.pop("weights", None)
             train.pop("labels", None)
             train.update({"labels": "labels.npy"} if train.get("format") == "npy" else {})
-        for key in ["sequence_length", "masking"] if rows else ["features", "label"]:
+        for key in ["sequence_length", "masking"] if rows else ["features", "label", "inputs"]:
             data.pop(key, None)
-        if rows:
+        if rows and "inputs" in data:
+            for key in ("features", "label"):
+                data.pop(key, None)
+            train.pop("labels", None)
+        elif rows:
             data.setdefault("features", 3)
         training = job.get("training")
         if isinstance(optimizer, dict) and optimizer.get("name") == "schedule_free_adamw" and isinstance(training, dict):

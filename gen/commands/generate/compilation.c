@@ -35,23 +35,25 @@ static bool resolve_sequence_length(struct compilation *compilation) {
   return false;
 }
 
-static int describe_inputs(const struct compilation *compilation, const struct job *job, struct model_input inputs[4]) {
+/* Of rows: the batch, and the dimensions of a sample. */
+static struct model_input row_input(const struct data_input *input, int64_t batch) {
+  struct shape shape = shape_of(1, batch);
+  for (int i = 0; i < input->rank; i++) shape.dim[shape.rank++] = input->dims[i];
+  return (struct model_input){input->name, shape, input->is_integer ? DTYPE_INT32 : DTYPE_FLOAT32};
+}
+
+/* The tensors that the model may take; their number is in *count. */
+static struct model_input *describe_inputs(const struct compilation *compilation, struct arena *arena,
+                                           const struct job *job, int *count) {
   static const char *const names[] = {"tokens", "targets", "starts", "positions"};
-  bool writes = compilation->kind == PROGRAM_GENERATE;
-  int64_t batch = writes ? 1 : job->data.batch_size;
-  if (job_has_rows(job)) {
-    inputs[0] = (struct model_input){"features", shape_of(2, batch, (int64_t)job->data.features), DTYPE_FLOAT32};
-    inputs[1] = (struct model_input){"labels", shape_of(1, batch),
-                                     job->data.label == LABEL_CLASS ? DTYPE_INT32 : DTYPE_FLOAT32};
-    return 2;
-  }
-  inputs[0] = (struct model_input){"tokens", shape_of(2, batch, (int64_t)job->data.sequence_length), DTYPE_INT32};
-  for (int i = 1; i < 4; i++) {
-    inputs[i] = inputs[0];
-    inputs[i].name = names[i];
-  }
-  if (writes) return 1;
-  return job->data.packing != PACKING_NONE ? 4 : 2;
+  bool writes = compilation->kind == PROGRAM_GENERATE, rows = job_has_rows(job);
+  int64_t batch = writes ? 1 : job->data.batch_size, length = job->data.sequence_length;
+  *count = rows ? job->data.n_inputs : writes ? 1 : job->data.packing != PACKING_NONE ? 4 : 2;
+  struct model_input *inputs = arena_alloc(arena, ((size_t)*count + 1) * sizeof *inputs);
+  for (int i = 0; i < *count; i++)
+    inputs[i] = rows ? row_input(&job->data.inputs[i], batch)
+                     : (struct model_input){names[i], shape_of(2, batch, length), DTYPE_INT32};
+  return inputs;
 }
 
 /* A generating program writes what follows a text; a row of a table has nothing after it. */
@@ -87,9 +89,11 @@ static bool read_model(struct compilation *compilation) {
   return false;
 }
 
-static struct model_request request_of(const struct compilation *compilation, const struct job *job,
-                                       struct model_input inputs[4]) {
+static struct model_request request_of(const struct compilation *compilation, struct arena *arena,
+                                       const struct job *job) {
   bool writes = compilation->kind == PROGRAM_GENERATE;
+  int n_inputs;
+  const struct model_input *inputs = describe_inputs(compilation, arena, job, &n_inputs);
   return (struct model_request){.entry = writes ? "predict" : "model",
                                 .loss = !writes,
                                 .prediction = !writes && job_wants_predictions(job),
@@ -97,14 +101,13 @@ static struct model_request request_of(const struct compilation *compilation, co
                                 .n_config = job->model.n_config,
                                 .config_where = job_where(job, "model.config"),
                                 .inputs = inputs,
-                                .n_inputs = describe_inputs(compilation, job, inputs)};
+                                .n_inputs = n_inputs};
 }
 
 /* The graph of a job that may differ from the compilation's own in its sizes. */
 static struct graph *read_graph(void *context, struct arena *arena, const struct job *job, struct diagnostics *diags) {
   const struct compilation *compilation = context;
-  struct model_input inputs[4];
-  const struct model_request request = request_of(compilation, job, inputs);
+  const struct model_request request = request_of(compilation, arena, job);
   return model_graph(arena, compilation->model, &request, diags);
 }
 
@@ -126,8 +129,7 @@ static const char *config_path(const struct compilation *compilation, const char
 /* What the config.json next to the weights says against the job's config. */
 static bool check_published(struct compilation *compilation) {
   const struct job *job = compilation->job;
-  struct model_input inputs[4];
-  const struct model_request request = request_of(compilation, job, inputs);
+  const struct model_request request = request_of(compilation, compilation->arena, job);
   const char *unknown, *weights = job->model.weights;
   if (weights == NULL) return true;
   const char *path = config_path(compilation, weights);

@@ -15,10 +15,11 @@ static void add_pattern(struct inputs *inputs, const char *what, const char *pat
   rt_paths_free(&paths);
 }
 
-static void add_data(struct inputs *inputs, const char *what, const struct data_source *source) {
+static void add_data(struct inputs *inputs, const char *what, const struct data_source *source, int n_inputs) {
   for (int i = 0; i < source->n_parts; i++) {
     add_pattern(inputs, what, source->parts[i].path);
-    add_pattern(inputs, what, source->parts[i].labels);
+    for (int k = 0; source->parts[i].arrays != NULL && k < n_inputs; k++)
+      add_pattern(inputs, what, source->parts[i].arrays[k]);
   }
 }
 
@@ -45,6 +46,6 @@ void inputs_add_compilation(struct inputs *inputs, const struct compilation *com
   if (compilation->tuning != NULL)
     inputs_add(inputs, "the table of measurements (devices.tuning)", compilation->tuning->file);
   add_weights(inputs, job->model.weights);
-  add_data(inputs, "training data (data.train)", &job->data.train);
-  add_data(inputs, "evaluation data (data.eval)", &job->data.eval);
+  add_data(inputs, "training data (data.train)", &job->data.train, job->data.n_inputs);
+  add_data(inputs, "evaluation data (data.eval)", &job->data.eval, job->data.n_inputs);
 }

@@ -9,12 +9,25 @@
 static struct accel_part *parts_of(const struct data_source *source) {
   struct accel_part *parts = calloc((size_t)source->n_parts, sizeof *parts);
   for (int i = 0; parts != NULL && i < source->n_parts; i++)
-    parts[i] = (struct accel_part){source->parts[i].path, source->parts[i].labels, source->parts[i].weight};
+    parts[i] = (struct accel_part){source->parts[i].path, source->parts[i].arrays, source->parts[i].weight};
   return parts;
 }
 
+/* The inputs of rows as the runtime has them, with nothing asked of their numbers. */
+static const struct accel_input *inputs_of(struct arena *arena, const struct job *job) {
+  struct accel_input *inputs = arena_alloc(arena, ((size_t)job->data.n_inputs + 1) * sizeof *inputs);
+  for (int i = 0; i < job->data.n_inputs; i++) {
+    const struct data_input *input = &job->data.inputs[i];
+    inputs[i] = (struct accel_input){.name = input->name,
+                                     .column = input->column,
+                                     .dtype = input->is_integer ? ACCEL_INT32 : ACCEL_FLOAT32,
+                                     .width = input->width};
+  }
+  return inputs;
+}
+
 /* What the runtime asks of a program when it opens data. */
-static struct accel_program program_of(const struct job *job, const struct accel_part *parts) {
+static struct accel_program program_of(struct arena *arena, const struct job *job, const struct accel_part *parts) {
   static const enum accel_format formats[] = {ACCEL_BYTES,  ACCEL_NANOGPT, ACCEL_LLMC,      ACCEL_CSV,
                                               ACCEL_TOKENS, ACCEL_NPY,     ACCEL_NPY_TOKENS};
   return (struct accel_program){
@@ -30,13 +43,15 @@ static struct accel_program program_of(const struct job *job, const struct accel
       .counts_targets = job->accumulation.normalize == NORMALIZE_TOKENS,
       .no_target = ACCEL_NO_TARGET, /* nothing is loaded: any will do */
       .sequence_length = job_has_rows(job) ? 0 : job->data.sequence_length,
-      .features = job->data.features};
+      .inputs = inputs_of(arena, job),
+      .n_inputs = job->data.n_inputs};
 }
 
 /* The samples that a run trains on, and how many of them an epoch takes. */
 static bool count_samples(struct job *job, const char *key, int64_t *taken, struct diagnostics *diags) {
   struct accel_part *parts = parts_of(&job->data.train);
-  struct accel_program program = program_of(job, parts);
+  struct arena *arena = arena_new();
+  struct accel_program program = program_of(arena, job, parts);
   struct data data;
   struct problem problem = {.what = "no memory for the list of data files"};
   bool open =
@@ -52,6 +67,7 @@ static bool count_samples(struct job *job, const char *key, int64_t *taken, stru
   }
   if (parts != NULL) rt_data_close(&data);
   free(parts);
+  arena_free(arena);
   return open;
 }
 

@@ -166,39 +166,54 @@ static bool visit_region(struct analysis *analysis, const struct region *region)
 
 /* ---- What is asked of a row ---- */
 
-/* Adds up what is asked of an input's elements, of which every sample has `width`, in columns from `first` on. */
-static void gather(const struct analysis *analysis, const char *name, int64_t first, int64_t width,
-                   struct demand *columns) {
+/* Adds up what is asked of the elements of an input, of which every sample has input->width. */
+static void gather(const struct analysis *analysis, const struct data_input *input, struct demand *numbers) {
   const struct region *entry = analysis->graph->entry;
   for (int i = 0; i < entry->inputs.count; i++) {
-    const struct value *input = entry->inputs.items[i];
+    const struct value *value = entry->inputs.items[i];
     const struct demand *demands = analysis->demands[entry->id][i];
-    if (demands == NULL || strcmp(input->name, name) != 0) continue;
-    for (int64_t k = 0; k < shape_count(input->shape); k++)
-      columns[first + k % width] = both_of(columns[first + k % width], demands[k]);
+    if (demands == NULL || strcmp(value->name, input->name) != 0) continue;
+    for (int64_t k = 0; k < shape_count(value->shape); k++)
+      numbers[k % input->width] = both_of(numbers[k % input->width], demands[k]);
   }
 }
 
-/* Adjacent columns of which the same is asked become one entry. */
-static void list_columns(struct program *program, const struct demand *columns, int64_t count) {
+/* Adjacent numbers of which the same is asked become one entry; `before` are those of the inputs before. */
+static void list_numbers(struct program *program, const struct demand *numbers, int64_t count, int64_t before) {
   for (int64_t first = 0, end; first < count; first = end) {
-    struct demand demand = columns[first];
-    for (end = first + 1; end < count && memcmp(&columns[end], &demand, sizeof demand) == 0;) end++;
-    struct index_columns run = {first, end - first, demand.below, demand.none == OP_NO_NUMBER ? 0 : demand.none};
+    struct demand demand = numbers[first];
+    for (end = first + 1; end < count && memcmp(&numbers[end], &demand, sizeof demand) == 0;) end++;
+    struct index_columns run = {before + first, end - first, demand.below,
+                                demand.none == OP_NO_NUMBER ? 0 : demand.none};
     if (demand.below > 0) ARENA_PUSH(program->arena, program->data.indices, run);
   }
 }
 
-static void find_columns(struct analysis *analysis, struct program *program) {
+/* The number that a loss leaves out, where all numbers of an int32 input can be it. */
+static void find_target(struct program *program, const struct demand *numbers, int64_t count,
+                        struct input_demand *input) {
+  struct demand all = numbers[0];
+  for (int64_t i = 1; i < count; i++) all = both_of(all, numbers[i]);
+  if (all.below == 0 || all.none == OP_NO_NUMBER) return;
+  input->none = all.none;
+  input->is_target = true;
+  program->data.no_target = all.none;
+}
+
+static void find_numbers(struct analysis *analysis, struct program *program) {
   const struct job *job = program->job;
-  int64_t width = job->data.features;
-  struct demand *columns = arena_alloc(analysis->arena, ((size_t)width + 1) * sizeof *columns);
-  bool class = job->data.label == LABEL_CLASS;
-  gather(analysis, "features", 0, width, columns);
-  gather(analysis, "labels", width, 1, columns);
-  list_columns(program, columns, width + !class);
-  if (class && columns[width].below > 0 && columns[width].none != OP_NO_NUMBER)
-    program->data.no_target = columns[width].none;
+  int64_t before = 0;
+  program->data.inputs = arena_alloc(program->arena, ((size_t)job->data.n_inputs + 1) * sizeof *program->data.inputs);
+  for (int i = 0; i < job->data.n_inputs; i++) {
+    const struct data_input *input = &job->data.inputs[i];
+    struct demand *numbers = arena_alloc(analysis->arena, ((size_t)input->width + 1) * sizeof *numbers);
+    gather(analysis, input, numbers);
+    if (input->is_integer)
+      find_target(program, numbers, input->width, &program->data.inputs[i]);
+    else
+      list_numbers(program, numbers, input->width, before);
+    before += input->width;
+  }
 }
 
 bool find_indices(struct program *program, struct diagnostics *diags) {
@@ -212,7 +227,7 @@ bool find_indices(struct program *program, struct diagnostics *diags) {
     if (graph->regions[r]->id >= ids) ids = graph->regions[r]->id + 1;
   analysis.demands = arena_alloc(analysis.arena, ((size_t)ids + 1) * sizeof *analysis.demands);
   for (int r = 0; good && r < graph->n_regions; r++) good = visit_region(&analysis, graph->regions[r]);
-  if (good && job_has_rows(program->job)) find_columns(&analysis, program);
+  if (good && job_has_rows(program->job)) find_numbers(&analysis, program);
   arena_free(analysis.arena);
   return good;
 }

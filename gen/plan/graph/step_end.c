@@ -1,5 +1,7 @@
 #include "gen/plan/graph/step_end.h"
 
+#include <string.h>
+
 #include "gen/plan/graph/normalize.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/program.h"
@@ -41,11 +43,22 @@ static const struct value *whole_of(const struct value *value) {
   return value;
 }
 
+/* An input of rows that the loss leaves out where it is program_data.no_target. */
+static void mark_target(struct program *program, const char *name) {
+  const struct job *job = program->job;
+  for (int i = 0; i < job->data.n_inputs; i++) {
+    if (strcmp(job->data.inputs[i].name, name) != 0) continue;
+    program->data.inputs[i].is_target = true;
+    program->data.inputs[i].none = program->data.no_target;
+  }
+}
+
 /* Whether a mean counts the data's targets, some of which can be left out; sets program->data.no_target. */
 static bool can_leave_out(struct program *program, const struct region *entry, const struct mean *mean) {
   for (int i = 0; mean->form == MEAN_COUNTED && i < entry->inputs.count; i++)
     if (whole_of(mean->of) == entry->inputs.items[i] && mean->of->dtype == DTYPE_INT32) {
       program->data.no_target = mean->without;
+      mark_target(program, entry->inputs.items[i]->name);
       return true;
     }
   return false;
@@ -53,7 +66,7 @@ static bool can_leave_out(struct program *program, const struct region *entry, c
 
 void count_targets(struct program *program, const struct region *entry, const struct mean *mean) {
   const struct job *job = program->job;
-  bool counts = job->accumulation.normalize == NORMALIZE_TOKENS && job->data.features == 0 && !job->data.masking.on;
+  bool counts = job->accumulation.normalize == NORMALIZE_TOKENS && !job_has_rows(job) && !job->data.masking.on;
   program->data.counts_targets = counts && can_leave_out(program, entry, mean);
 }
 

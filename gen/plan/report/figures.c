@@ -73,18 +73,35 @@ static int64_t positions_limit(const struct region *entry) {
   return limit;
 }
 
-/* Tokens and targets share the data's vocabulary; the label of a table is a class. */
+/* Of each input of rows, by the job's order. */
+static void find_limits_of_inputs(struct program *program) {
+  const struct region *entry = program->graph->entry;
+  const struct job *job = program->job;
+  for (int k = 0; k < job->data.n_inputs; k++) {
+    const struct data_input *input = &job->data.inputs[k];
+    int64_t limit = input->below;
+    for (int i = 0; i < entry->inputs.count; i++)
+      if (entry->inputs.items[i]->dtype == DTYPE_INT32 && strcmp(entry->inputs.items[i]->name, input->name) == 0)
+        limit = smaller_limit(limit, limit_of(entry, entry->inputs.items[i]));
+    /* A class of a table is a float32 in other programs that read it. */
+    if (limit == 0 && input->is_integer && !job->data.names_inputs) limit = (INT64_C(1) << 24) + 1;
+    program->data.inputs[k].below = limit;
+  }
+}
+
+/* Tokens and targets share the data's vocabulary. */
 static void find_limits(struct program *program) {
   const struct region *entry = program->graph->entry;
   int64_t limit = 0;
+  if (job_has_rows(program->job)) {
+    find_limits_of_inputs(program);
+    return;
+  }
   for (int i = 0; i < entry->inputs.count; i++)
     if (entry->inputs.items[i]->dtype == DTYPE_INT32 && !is_position(entry->inputs.items[i]))
       limit = smaller_limit(limit, limit_of(entry, entry->inputs.items[i]));
   program->data.positions = positions_limit(entry);
-  if (job_has_rows(program->job))
-    program->data.classes = limit;
-  else
-    program->data.vocabulary = limit;
+  program->data.vocabulary = limit;
 }
 
 /* Elements of the last rank's part that are beyond the whole. */

@@ -1513,7 +1513,6 @@ static const struct accel_program program = {
     .prefetch = 2,
     .sequence_length = 4,
     .vocabulary = 256,
-    .label_is_class = true,
     .log_every = 10,
     .eval_every = 2,
     .eval_iters = 20,

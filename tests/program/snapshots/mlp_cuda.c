@@ -18,6 +18,13 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The tensors of the data: their column, their type, the numbers of a sample; of integers, what they must be below, one
+ * more number that is allowed, or 0, and whether the loss leaves that out. */
+static const struct accel_input inputs[] = {
+    {"features", NULL, ACCEL_FLOAT32, 5, 0, 0, false},
+    {"labels", NULL, ACCEL_INT32, 1, 3, -100, true},
+};
+
 /* ---- The arena's map ----
  *
  * Arrays are flat and row-major: [rows * columns]. A comment gives the shape where that does not. */
@@ -330,8 +337,8 @@ static void look(struct accel_run *run, int age) {
 /* Sends a batch on its way. */
 static const struct feed *load_batch(struct accel_run *run, enum accel_split split, int64_t position) {
   struct feed *feed = accel_gpu_feed_begin();
-  accel_load_classes(run, split, position, 3, feed->features, feed->labels);
-
+  accel_load_input(run, split, position, 3, &inputs[0], feed->features);
+  accel_load_input(run, split, position, 3, &inputs[1], feed->labels);
   accel_gpu_feed_send();
   accel_gpu_feed_take();
   return feed;
@@ -420,9 +427,8 @@ static const struct accel_program program = {
     .shuffle = true,
     .prefetch = 2,
     .no_target = -100,
-    .features = 5,
-    .label_is_class = true,
-    .classes = 3,
+    .inputs = inputs,
+    .n_inputs = 2,
     .log_every = 10,
     .eval_iters = 20,
     .checkpoint.automatic_naming = true,

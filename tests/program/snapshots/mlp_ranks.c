@@ -20,6 +20,13 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The tensors of the data: their column, their type, the numbers of a sample; of integers, what they must be below, one
+ * more number that is allowed, or 0, and whether the loss leaves that out. */
+static const struct accel_input inputs[] = {
+    {"features", NULL, ACCEL_FLOAT32, 5, 0, 0, false},
+    {"labels", NULL, ACCEL_INT32, 1, 3, -100, true},
+};
+
 /* ---- The arena's map ----
  *
  * Arrays are flat and row-major: [rows * columns]. A comment gives the shape where that does not. */
@@ -442,7 +449,8 @@ static void update(int64_t at, double lr) {
 static struct accel_report report;
 
 static void load_batch(struct accel_run *run, enum accel_split split, int64_t position) {
-  accel_load_classes(run, split, position, 3, arena->features, arena->labels);
+  accel_load_input(run, split, position, 3, &inputs[0], arena->features);
+  accel_load_input(run, split, position, 3, &inputs[1], arena->labels);
 }
 
 /* What each rank has updated goes to all others. */
@@ -573,9 +581,8 @@ static const struct accel_program program = {
     .shuffle = true,
     .prefetch = 2,
     .no_target = -100,
-    .features = 5,
-    .label_is_class = true,
-    .classes = 3,
+    .inputs = inputs,
+    .n_inputs = 2,
     .log_every = 10,
     .eval_iters = 20,
     .checkpoint.automatic_naming = true,

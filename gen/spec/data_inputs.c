@@ -1,0 +1,232 @@
+#include "gen/spec/data_inputs.h"
+
+#include <string.h>
+
+#include "gen/spec/bind.h"
+#include "gen/spec/node.h"
+
+/* ---- Binding ---- */
+
+static bool is_table(const struct spec_node *job) {
+  return spec_is(spec_find(job, "data.train.format"), "csv");
+}
+
+/* A path, or one of a list's; NULL where there is none. */
+static const char *path_of(const struct spec_node *input, const char *key, int part) {
+  const struct spec_node *paths = spec_find(input, key);
+  if (paths == NULL || paths->kind != SPEC_LIST) return paths != NULL ? paths->text : NULL;
+  return part < paths->count ? paths->entries[part].value->text : NULL;
+}
+
+static struct data_input input_of(const struct spec_node *job, const struct spec_entry *entry) {
+  const struct spec_node *node = entry->value, *column = spec_find(node, "column"), *shape = spec_find(node, "shape");
+  const struct spec_node *dtype = spec_find(node, "dtype"), *below = spec_find(node, "below");
+  struct data_input input = {.name = entry->key, .width = 1, .where = node->where};
+  if (column != NULL) input.column = column->text;
+  if (column == NULL && is_table(job) && spec_find(node, "path") == NULL) input.column = entry->key;
+  input.is_integer = dtype != NULL && spec_is(dtype, "int32");
+  input.below = below != NULL ? below->integer : 0;
+  for (int i = 0; shape != NULL && i < shape->count; i++) {
+    input.dims[input.rank++] = shape->entries[i].value->integer;
+    input.width *= shape->entries[i].value->integer;
+  }
+  return input;
+}
+
+void data_inputs_bind(struct arena *arena, struct job *job) {
+  const struct spec_node *named = spec_find(job->tree, "data.inputs");
+  job->data.names_inputs = named != NULL;
+  job->data.n_inputs = named != NULL ? named->count : job_has_rows(job) ? 2 : 0;
+  job->data.inputs = arena_alloc(arena, ((size_t)job->data.n_inputs + 1) * sizeof *job->data.inputs);
+  for (int i = 0; named != NULL && i < named->count; i++) job->data.inputs[i] = input_of(job->tree, &named->entries[i]);
+  if (named != NULL || job->data.n_inputs == 0) return;
+  int64_t features = spec_integer(job, "data.features");
+  bool is_class = strcmp(spec_string(job, "data.label"), "class") == 0;
+  job->data.inputs[0] = (struct data_input){.name = "features", .rank = 1, .dims = {features}, .width = features};
+  job->data.inputs[1] = (struct data_input){.name = "labels", .is_integer = is_class, .width = 1};
+}
+
+const char **data_inputs_arrays(struct arena *arena, const struct job *job, bool is_eval, int part,
+                                const char *labels) {
+  const struct spec_node *named = spec_find(job->tree, "data.inputs");
+  const char **arrays = arena_alloc(arena, ((size_t)job->data.n_inputs + 1) * sizeof *arrays);
+  bool any = labels != NULL;
+  if (labels != NULL) arrays[1] = labels;
+  for (int i = 0; named != NULL && i < named->count; i++) {
+    arrays[i] = path_of(named->entries[i].value, is_eval ? "eval_path" : "path", part);
+    any = any || arrays[i] != NULL;
+  }
+  return any ? arrays : NULL;
+}
+
+/* ---- Checks ---- */
+
+/* What emitted programs call other things by. */
+static bool is_taken(const char *name) {
+  static const char *const taken[] = {"auto",
+                                      "break",
+                                      "case",
+                                      "char",
+                                      "const",
+                                      "continue",
+                                      "default",
+                                      "do",
+                                      "double",
+                                      "else",
+                                      "enum",
+                                      "extern",
+                                      "float",
+                                      "for",
+                                      "goto",
+                                      "if",
+                                      "inline",
+                                      "int",
+                                      "long",
+                                      "register",
+                                      "restrict",
+                                      "return",
+                                      "short",
+                                      "signed",
+                                      "sizeof",
+                                      "static",
+                                      "struct",
+                                      "switch",
+                                      "typedef",
+                                      "union",
+                                      "unsigned",
+                                      "void",
+                                      "volatile",
+                                      "while",
+                                      "bool",
+                                      "true",
+                                      "false",
+                                      "arena",
+                                      "aliased",
+                                      "arriving",
+                                      "contribution",
+                                      "copy",
+                                      "evaluated",
+                                      "feed",
+                                      "gathered",
+                                      "gradients",
+                                      "growth_tracker",
+                                      "hysteresis",
+                                      "last",
+                                      "moment_1",
+                                      "moment_2",
+                                      "momentum",
+                                      "newest",
+                                      "noise",
+                                      "packed",
+                                      "partial_gradients",
+                                      "partial_losses",
+                                      "partial_sums",
+                                      "position",
+                                      "positions",
+                                      "predictions",
+                                      "progress",
+                                      "result",
+                                      "run",
+                                      "saved",
+                                      "scale",
+                                      "scratch",
+                                      "seed",
+                                      "skipped",
+                                      "split",
+                                      "squares",
+                                      "starts",
+                                      "stopping",
+                                      "stream",
+                                      "sums",
+                                      "targets",
+                                      "tokens",
+                                      "valid",
+                                      "variance",
+                                      "weights",
+                                      "whole_gradients",
+                                      "wire"};
+  for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+    if (strcmp(taken[i], name) == 0) return true;
+  return name[0] == '_' || strncmp(name, "accel_", 6) == 0 || strncmp(name, "all_", 4) == 0;
+}
+
+static void check_name(const struct spec_entry *entry, struct diagnostics *diags) {
+  if (!is_taken(entry->key)) return;
+  diag_error(diags, entry->value->where, "'%s' is no name for an input: programs have it for something else",
+             entry->key);
+  diag_help(diags, "rename the input, and the model's parameter");
+}
+
+static int length_of(const struct spec_node *node) {
+  return node->kind == SPEC_LIST ? node->count : 1;
+}
+
+/* As many files as the source has. */
+static void check_files(const struct spec_node *job, const struct spec_entry *entry, bool is_eval,
+                        struct diagnostics *diags) {
+  const struct spec_node *own = spec_find(entry->value, is_eval ? "eval_path" : "path");
+  const struct spec_node *paths = spec_find(job, is_eval ? "data.eval.path" : "data.train.path");
+  const char *source = is_eval ? "data.eval" : "data.train", *key = is_eval ? "eval_path" : "path";
+  if (own != NULL && paths == NULL) {
+    diag_error(diags, own->where, "'%s' is of the samples of %s.path, and there is no '%s'", key, source, source);
+    diag_help(diags, "set %s, or leave it out", source);
+  } else if (own != NULL && length_of(own) != length_of(paths)) {
+    diag_error(diags, own->where, "'%s' has %d, but there are %d paths", key, length_of(own), length_of(paths));
+    diag_note(diags, paths->where, "the paths are here");
+    diag_help(diags, "give one for each path, in the same order");
+  } else if (own == NULL && is_eval && paths != NULL && spec_find(entry->value, "path") != NULL) {
+    diag_error(diags, entry->value->where, "'%s' has a file for data.train and none for data.eval", entry->key);
+    diag_help(diags, "set data.inputs.%s.eval_path", entry->key);
+  } else if (own != NULL && is_eval && spec_find(entry->value, "path") == NULL) {
+    diag_error(diags, own->where, "'%s' has a file for data.eval and none for data.train", entry->key);
+    diag_help(diags, "set data.inputs.%s.path", entry->key);
+  }
+}
+
+/* Of arrays, one file has the numbers of one input. */
+static void check_shared_file(const struct spec_node *job, const struct spec_node *inputs, struct diagnostics *diags) {
+  const struct spec_entry *first = NULL;
+  for (int i = 0; !is_table(job) && i < inputs->count; i++) {
+    const struct spec_entry *entry = &inputs->entries[i];
+    if (spec_find(entry->value, "path") != NULL) continue;
+    if (first != NULL) {
+      diag_error(diags, entry->value->where, "'%s' and '%s' have no file of their own, and an array is one tensor",
+                 first->key, entry->key);
+      diag_help(diags, "set data.inputs.%s.path to an array that has it", entry->key);
+    }
+    first = entry;
+  }
+}
+
+static void check_input(const struct spec_node *job, const struct spec_entry *entry, struct diagnostics *diags) {
+  const struct spec_node *below = spec_find(entry->value, "below"), *column = spec_find(entry->value, "column");
+  const struct spec_node *dtype = spec_find(entry->value, "dtype"), *shape = spec_find(entry->value, "shape");
+  check_name(entry, diags);
+  check_files(job, entry, false, diags);
+  check_files(job, entry, true, diags);
+  if (below != NULL && (dtype == NULL || !spec_is(dtype, "int32"))) {
+    diag_error(diags, below->where, "'below' is of whole numbers, and '%s' is float32", entry->key);
+    diag_help(diags, "set data.inputs.%s.dtype: int32, or leave it out", entry->key);
+  }
+  if (column != NULL && !is_table(job)) {
+    diag_error(diags, column->where, "'column' is of tables, and data.train.format is no csv");
+    diag_help(diags, "set data.inputs.%s.path, or leave it out", entry->key);
+  }
+  if (shape != NULL && is_table(job) && spec_find(entry->value, "path") == NULL) {
+    diag_error(diags, shape->where, "'shape' is of arrays, and '%s' is a column of a table", entry->key);
+    diag_help(diags, "set data.inputs.%s.path, or leave it out", entry->key);
+  }
+  int64_t width = 1;
+  for (int i = 0; shape != NULL && i < shape->count; i++)
+    if (__builtin_mul_overflow(width, shape->entries[i].value->integer, &width) || width > 1 << 30) {
+      diag_error(diags, shape->where, "a sample of '%s' has more than 2^30 numbers", entry->key);
+      return;
+    }
+}
+
+void data_inputs_check(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *inputs = spec_find(job, "data.inputs");
+  if (inputs == NULL) return;
+  for (int i = 0; i < inputs->count; i++) check_input(job, &inputs->entries[i], diags);
+  check_shared_file(job, inputs, diags);
+}

@@ -1,0 +1,184 @@
+"""Named inputs (data.inputs) against pandas, NumPy and PyTorch: a table with texts in it and arrays next to it, on one rank
+and on two, and a run that resumes."""
+
+import csv
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from rows import Order, relative, save_file
+from harness import GENERATOR, QUICK, TRAIN, Trainer, load_file
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "parallel"))
+
+from ranks import start  # noqa: E402
+
+SEED, ROWS, BATCH, BRANDS, WIDTH, STEPS = 7, 37, 4, 5, 8, 12
+MODEL = """#include <accel/model.h>
+
+struct config {
+  int brands, width;
+};
+
+tensor predict(scope s, struct config c, tensor image, tensor age, tensor brands) {
+  int batch = dim(image, 0);
+  tensor seen = linear(at(s, "seen"), reshape(image, batch, -1), c.width);
+  tensor known = mean(embedding(at(s, "brand"), brands, c.brands, c.width), 1);
+  tensor aged = linear(at(s, "age"), reshape(age, batch, 1), c.width);
+  return linear(at(s, "out"), gelu(add(seen, add(known, aged))), 3);
+}
+
+tensor model(scope s, struct config c, tensor labels, tensor image, tensor age, tensor brands) {
+  return cross_entropy(predict(s, c, image, age, brands), labels);
+}
+"""
+SHAPES = {"seen.weight": (WIDTH, 12), "seen.bias": (WIDTH,), "brand.weight": (BRANDS, WIDTH), "age.weight": (WIDTH, 1),
+          "age.bias": (WIDTH,), "out.weight": (3, WIDTH), "out.bias": (3,)}
+
+
+def data(folder, count, rng, suffix=""):
+    """The files, and what readers that are not ours find in them."""
+    age, labels = rng.normal(size=count), rng.integers(3, size=count)
+    labels[::7] = -100
+    with open(folder / f"items{suffix}.csv", "w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["class", "said", "an, unused \"one\"", "age in years"])
+        rows.writerows([label, f'line one, "quoted"\nline {i}', "", f"{a:.9g}"] for i, (a, label) in enumerate(zip(age, labels)))
+    np.save(folder / f"images{suffix}.npy", rng.integers(256, size=(count, 3, 4)).astype(np.uint8))
+    np.save(folder / f"brands{suffix}.npy", rng.integers(BRANDS, size=(count, 2)))
+    with open(folder / f"items{suffix}.csv", newline="") as file:
+        read = list(csv.DictReader(file))
+    return {"image": np.load(folder / f"images{suffix}.npy").astype(np.float32), "brands": np.load(folder / f"brands{suffix}.npy"),
+            "age": np.array([float(row["age in years"]) for row in read], np.float32),
+            "labels": np.array([int(row["class"]) for row in read])}
+
+
+class Named:
+    def __init__(self, ranks=1, **groups):
+        self.ranks = ranks
+        job = {
+            "model": {"source": "model.c", "weights": "start.safetensors", "config": {"brands": BRANDS, "width": WIDTH}},
+            "data": {"train": {"path": "items.csv", "format": "csv"}, "batch_size": BATCH // ranks,
+                     "eval": {"path": "items.eval.csv", "format": "csv"},
+                     "inputs": {"labels": {"column": "class", "dtype": "int32"},
+                                "image": {"path": "images.npy", "eval_path": "images.eval.npy", "shape": [3, 4]},
+                                "age": {"column": "age in years"},
+                                "brands": {"path": "brands.npy", "eval_path": "brands.eval.npy", "shape": [2], "dtype": "int32"}}},
+            "training": {"seed": SEED, "steps": STEPS, "eval_interval": 6, "eval_iters": "all", "metrics": ["accuracy"]},
+            "optimizer": {"name": "sgd", "lr": 0.05}, "tracking": {"every": 1}, "checkpoint": {"project_dir": "run"},
+            **({"devices": {"per_node": ranks}} if ranks > 1 else {}),
+        }
+        for group, keys in groups.items():
+            job.setdefault(group, {}).update(keys)
+        self.trainer = Trainer(job)
+        folder = self.folder = self.trainer.folder
+        (folder / "model.c").write_text(MODEL)
+        rng = np.random.default_rng(5)
+        self.train, self.eval = data(folder, ROWS, rng), data(folder, 10, rng, ".eval")
+        self.weights = {name: rng.normal(0, 0.2, shape).astype(np.float32) for name, shape in SHAPES.items()}
+        save_file(self.weights, folder / "start.safetensors")
+
+    def build(self, *more):
+        made = subprocess.run([GENERATOR, "build", self.trainer.path, "-o", "trainer", *more], cwd=self.folder, capture_output=True,
+                              text=True, env=QUICK)
+        if made.returncode != 0:
+            raise AssertionError(made.stderr)
+
+    def run(self, *flags):
+        if self.ranks > 1:
+            return start(self.folder / "trainer", self.ranks, *flags, cwd=self.folder)
+        return subprocess.run([self.folder / "trainer", *flags], cwd=self.folder, capture_output=True, text=True)
+
+    def lines(self):
+        return [json.loads(line) for line in (self.folder / "run" / "metrics.jsonl").read_text().splitlines()]
+
+
+class Peer(torch.nn.Module):
+    def __init__(self, weights):
+        super().__init__()
+        self.weights = torch.nn.ParameterDict({name.replace(".", "_"): torch.tensor(value) for name, value in weights.items()})
+
+    def forward(self, image, age, brands):
+        w = self.weights
+        seen = F.linear(image.reshape(len(image), -1), w["seen_weight"], w["seen_bias"])
+        aged = F.linear(age[:, None], w["age_weight"], w["age_bias"])
+        return F.linear(F.gelu(seen + w["brand_weight"][brands].mean(1) + aged), w["out_weight"], w["out_bias"])
+
+
+def batch_of(read, rows):
+    return {name: torch.tensor(values[rows]) for name, values in read.items()}
+
+
+def peer_losses(named):
+    """Of PyTorch, over the samples that the order gives; with the model."""
+    model = Peer(named.weights)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    order, losses = Order(SEED, TRAIN, True, 0, ROWS, batch=BATCH), []
+    for step in range(STEPS):
+        batch = batch_of(named.train, [order.start(step * BATCH + i) for i in range(BATCH)])
+        loss = F.cross_entropy(model(batch["image"], batch["age"], batch["brands"]), batch["labels"])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, model
+
+
+class Inputs(unittest.TestCase):
+    def check_close(self, named):
+        losses, model = peer_losses(named)
+        lines = [line for line in named.lines() if "loss" in line]
+        for line, want in zip(lines, losses, strict=True):
+            self.assertLess(abs(line["loss"] / want - 1), 1e-5, line)
+        after = load_file(named.folder / "run" / "model.safetensors")
+        for name in SHAPES:
+            self.assertLess(relative(after[name], model.weights[name.replace(".", "_")].detach().numpy()), 1e-5, name)
+        return model
+
+    def test_one_rank(self):
+        named = Named()
+        named.build()
+        self.assertEqual(named.run().returncode, 0)
+        model = self.check_close(named)
+        batch = batch_of(named.eval, slice(None))
+        logits = model(batch["image"], batch["age"], batch["brands"])
+        last = [line for line in named.lines() if "eval_loss" in line][-1]
+        counts = batch["labels"] >= 0
+        right = (logits.argmax(1) == batch["labels"])[counts].float().mean().item()
+        self.assertAlmostEqual(last["eval_accuracy"], right, places=6)
+
+    def test_two_ranks(self):
+        named = Named(ranks=2, accumulation={"normalize": "tokens"})
+        named.build()
+        self.assertEqual(named.run().returncode, 0)
+        self.check_close(named)
+
+    def test_resumes(self):
+        named = Named(checkpoint={"every": 5, "automatic_checkpoint_naming": False})
+        named.build()
+        self.assertEqual(named.run().returncode, 0)
+        self.check_close(named)
+        whole = (named.folder / "run" / "model.safetensors").read_bytes()
+        self.assertEqual(named.run("--resume", "run/step_5").returncode, 0)
+        self.assertEqual((named.folder / "run" / "model.safetensors").read_bytes(), whole)
+
+    def test_bad_numbers(self):
+        named = Named()
+        named.build()
+        brands = np.load(named.folder / "brands.npy")
+        brands[11, 1] = BRANDS
+        np.save(named.folder / "brands.npy", brands)
+        result = named.run()
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("brands.npy: row 12, column 16: 5 is not a whole number below 5 from 0 on", result.stderr)
+        np.save(named.folder / "brands.npy", brands[:20] % BRANDS)
+        self.assertIn("brands.npy: 20 rows for the 37 rows of", named.run().stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
