@@ -113,7 +113,7 @@ void accel_start_all_reduce_as(enum accel_axis axis, enum accel_dtype dtype, flo
  * for, by accel_wait_collectives or accel_wait_reductions. */
 void accel_start_reduce_scatter(enum accel_axis axis, const float *values, float *own, size_t shard_size, size_t last);
 
-/* The same, and what arrives at `arriving` is added to what stands at `own`. */
+/* The same, and what is received at `arriving` is added to `own`. */
 void accel_start_reduce_scatter_onto(enum accel_axis axis, const float *values, float *own, float *arriving,
                                      size_t shard_size, size_t last);
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* x held within [low, high]; a NaN stays one. */
+/* x clamped to [low, high]; a NaN stays one. */
 ACCEL_FUNCTION float accel_clamp(float x, float low, float high) {
   const float y = x < low ? low : x;
   return y > high ? high : y;

@@ -23,13 +23,13 @@ int64_t accel_generation_rank_along(const struct accel_generation *run, enum acc
 void accel_generation_weights(struct accel_generation *run, void *weights);
 
 /* Fills `tokens` [sequence_length] with the last tokens so far, the rest 0, and returns the position of the newest one;
- * -1 when the asked number of tokens is out. */
+ * -1 when the requested number of tokens is out. */
 int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens);
 
 /* The next positions of the text to run the model over, of a window of `length` positions: fills tokens [most] and
  * at[0], the position of the first one, counted from where the window begins, and returns how many of them there are;
- * the others are 0. 1: over that position alone. 0 when the asked number of tokens is out. When the window is full, it
- * starts again with the newer half of it. */
+ * the others are 0. 1: over that position alone. 0 when the requested number of tokens is out. When the window is full,
+ * it starts again with the newer half of it. */
 int64_t accel_generation_positions(struct accel_generation *run, int64_t length, int64_t most, int32_t *tokens,
                                    int32_t *at);
 

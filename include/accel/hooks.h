@@ -42,8 +42,8 @@
 /* The run: opaque. */
 struct accel_run;
 
-/* Where the run stands. The same object at each call; read it, do not keep it. The step at hand is the newest one; in
- * on_step_begin it is the one that begins. */
+/* The progress of the run. The same object at each call; read it, do not keep it. The step at hand is the newest one;
+ * in on_step_begin it is the one that begins. */
 struct accel_progress {
   int64_t step, steps;        /* steps done so far, and of the whole run */
   int64_t epoch;              /* of the step at hand, from 0 */

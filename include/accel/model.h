@@ -249,7 +249,7 @@ tensor abs_of(tensor x);
 /* x to the power of `exponent`. */
 tensor pow_of(tensor x, double exponent);
 
-/* x held within [low, high]. */
+/* x clamped to [low, high]. */
 tensor clamp(tensor x, double low, double high);
 
 /* log(1 + exp(x)) */

@@ -1,4 +1,4 @@
-/* What a program says of itself: the tables that it hands to the runtime when it starts, and that the runtime goes by.
+/* What a program says of itself: the tables that it hands to the runtime when it starts.
  * All of it is constant; texts and tables belong to the program. */
 #ifndef ACCEL_PROGRAM_H
 #define ACCEL_PROGRAM_H
@@ -149,7 +149,7 @@ struct accel_checkpoints {
   bool automatic_naming;   /* checkpoints/checkpoint_N, counted; else step_N, by the step */
   double minutes;          /* from one to the next, by the clock; 0: the clock does not say */
   int64_t iteration;       /* the first N */
-  int64_t total_limit;     /* the newest that are kept; 0: all */
+  int64_t total_limit;     /* the newest that remain; 0: all */
   int64_t max_shard_bytes; /* of a file's tensors; 0: no limit */
   size_t copy_offset;      /* in the arena, of a copy of all states from which is saved; 0: it waits for a save */
   const char *resume;      /* "auto", "never", or a checkpoint's folder */
@@ -301,8 +301,8 @@ struct accel_program {
 
   struct accel_source source[ACCEL_SPLITS];
   struct accel_parts parts[ACCEL_SPLITS];
-  double eval_fraction;    /* the tail of the training source kept for evaluation when there is no evaluation source */
-  int64_t samples;         /* to train on, from which the steps were counted; 0: any number will do */
+  double eval_fraction; /* the tail of the training source held out for evaluation when there is no evaluation source */
+  int64_t samples;      /* to train on, from which the steps were counted; 0: any number will do */
   int64_t epoch_samples;   /* that an epoch of training takes; 0: as many as there are */
   accel_order_hook *order; /* which ones; NULL: as shuffle says */
   bool shuffle;

@@ -45,7 +45,7 @@ ACCEL_FUNCTION uint16_t accel_round_by_chance(float x, uint64_t chance) {
  * arXiv:2110.02861): seven powers of ten, each with twice as many numbers, evenly set, as the one below. */
 struct accel_map {
   float values[256];
-  int zero, least; /* where 0 stands; how many numbers the lowest power has */
+  int zero, least; /* the code of 0; how many numbers the lowest power has */
   float edges[8];  /* from edges[p] on a size is nearest to numbers of power p, from edges[7] on to 1 */
 };
 

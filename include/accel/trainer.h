@@ -27,7 +27,7 @@ int64_t accel_rank(const struct accel_run *run);
 /* Which of the ranks that differ along this axis alone it is, from 0. */
 int64_t accel_rank_along(const struct accel_run *run, enum accel_axis axis);
 
-/* The arena: program->arena_bytes, zeroed, aligned to 2 MiB, huge pages asked for. The same pointer at each call. */
+/* The arena: program->arena_bytes, zeroed, aligned to 2 MiB, huge pages requested. The same pointer at each call. */
 void *accel_arena(const struct accel_run *run);
 
 /* Fills what outlives a step: from the checkpoint that the run is to continue, where there is one. Else the states are
@@ -50,7 +50,7 @@ void accel_publish(struct accel_run *run, void *weights);
 /* Steps that are done already: those of the checkpoint that is continued, else 0. */
 int64_t accel_first_step(const struct accel_run *run);
 
-/* Steps of this run: program->steps or --steps; those that are done once a signal has asked it to end. */
+/* Steps of this run: program->steps or --steps; those that are done once a signal has requested its end. */
 int64_t accel_steps(const struct accel_run *run);
 
 /* The next step count, above `at` and at most accel_steps, at which something is due: a log line, an evaluation, a
@@ -176,7 +176,8 @@ void accel_restore_best(struct accel_run *run, const int32_t state[4]);
 
 struct accel_progress;
 
-/* Where the run stands after `at` steps, for user code (accel/hooks.h). The same pointer at each call, to the run's. */
+/* The progress of the run after `at` steps, for user code (accel/hooks.h). The same pointer at each call, to the run's.
+ */
 const struct accel_progress *accel_progress(struct accel_run *run, int64_t at, struct accel_report report);
 
 /* The same before the next step, which is then the one at hand. */
@@ -189,7 +190,7 @@ bool accel_epoch_is_over(const struct accel_run *run, int64_t at);
 void accel_agree(struct accel_run *run);
 
 /* Whether something is saved once `at` steps are done: at the cadence, when the minutes are over or a signal came, at
- * the end. The clock and the signals are asked once for each `at`, so the answer is the same before and after. */
+ * the end. The clock and the signals are checked once for each `at`, so the answer is the same before and after. */
 bool accel_save_is_due(struct accel_run *run, int64_t at);
 
 /* Whether accel_fill_weights, which is to be called next, will load a checkpoint. */

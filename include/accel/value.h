@@ -12,7 +12,7 @@
  * once they are a part of something. Values of several stores are not mixed.
  *
  * Errors are values: a function that fails gives NULL (or what its sentence says) and leaves a message in the store; a
- * function that is given NULL gives NULL. So a chain of calls is asked once, at its end; the first message stays. A
+ * function that is given NULL gives NULL. So a chain of calls is checked once, at its end; the first message stays. A
  * function that is given no store (NULL) where it says so reports nothing. */
 #ifndef ACCEL_VALUE_H
 #define ACCEL_VALUE_H

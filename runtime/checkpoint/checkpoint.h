@@ -1,4 +1,4 @@
-/* A checkpoint: a folder that holds all that a run continues from, laid out as Accelerate lays out its own.
+/* A checkpoint: a folder that holds all that a run continues from, in the layout of Accelerate.
  *
  *   model.safetensors        the parameters, or shards of them with an index
  *   optimizer.safetensors    the optimizer's states, by parameter; further files as the program's states name them;
@@ -43,14 +43,14 @@ struct checkpoint {
   int n_objects;
   const struct saved_file *files;
   int n_files;
-  const struct json_t *data; /* prints of the run's data (prints.h); NULL: none are kept */
+  const struct json_t *data; /* prints of the run's data (prints.h); NULL: none are stored */
 };
 
 /* Makes the folder next to `folder` that a checkpoint is written in. */
 bool rt_checkpoint_begin(const char *folder, struct problem *problem);
 
 /* Finishes a checkpoint that was started and moves it to its final path; arrays[i] is where the program's states[i]
- * stands. What stood there is replaced. After a failure nothing of it is left, and what stood there is untouched. Where
+ * stands. What was there is replaced. After a failure nothing of it is left, and what was there is untouched. Where
  * ranks write their parts, arrays[i] of what they divide is this rank's, and it waits for the others. */
 bool rt_checkpoint_write(const char *folder, const struct accel_program *program, char *const *arrays,
                          const struct checkpoint *what, struct problem *problem);

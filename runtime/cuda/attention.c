@@ -85,8 +85,8 @@ static struct making begin(const struct accel_gpu_attention *a, bool is_backward
                      NULL,
                      NULL,
                      NULL};
-  if (is_backward) engine->kept = whole_lengths(a);
-  if (a->lengths || engine->kept != NULL) {
+  if (is_backward) engine->lengths = whole_lengths(a);
+  if (a->lengths || engine->lengths != NULL) {
     struct extent each = {{a->batch, 1, 1, 1}, {1, 1, 1, 1}};
     m.query_lengths = rt_graph_tensor(m.graph, T_QUERY_LENGTHS, I32, each);
     m.key_lengths = rt_graph_tensor(m.graph, T_KEY_LENGTHS, I32, each);
@@ -187,12 +187,12 @@ void accel_gpu_open_attention(struct accel_gpu_attention *a) {
 static descriptor row_sums(const struct making *m, descriptor d_y, descriptor y) {
   struct extent extent = rt_extent(m->a->batch, m->a->heads, m->a->queries, m->a->head_size);
   descriptor product = rt_graph_between(m->graph, F32, extent), sum = rt_graph_between(m->graph, F32, m->rows);
-  descriptor kept = rt_graph_tensor(m->graph, T_ROW_SUMS, F32, m->rows);
+  descriptor saved = rt_graph_tensor(m->graph, T_ROW_SUMS, F32, m->rows);
   rt_graph_pointwise(m->graph, CUDNN_POINTWISE_MUL, F32, d_y, y, NULL, product, 0);
   rt_graph_reduction(m->graph, CUDNN_REDUCE_TENSOR_ADD, product, sum);
-  rt_graph_pointwise(m->graph, CUDNN_POINTWISE_MUL, F32, sum, rt_graph_number(m->graph, T_ONE), NULL, kept, 0);
+  rt_graph_pointwise(m->graph, CUDNN_POINTWISE_MUL, F32, sum, rt_graph_number(m->graph, T_ONE), NULL, saved, 0);
   m->engine->own += rt_cuda_stride((size_t)(4 * m->a->batch * m->a->heads * m->a->queries));
-  return kept;
+  return saved;
 }
 
 /* to = weightsᵀ values, summed over the heads of a group. */
@@ -266,7 +266,7 @@ static void run(const struct accel_gpu_engine *engine, const struct accel_gpu_at
                 const struct accel_attention_data *data) {
   const char *workspace = rt_cuda_device()->arena + rt_cuda_device()->plan.workspace_offset;
   size_t sums = rt_cuda_stride((size_t)(4 * a->batch * a->heads * a->queries));
-  const int32_t *whole = engine->kept;
+  const int32_t *whole = engine->lengths;
   const void *values[VIRTUAL] = {
       [T_Q] = data->q,
       [T_K] = data->k,

@@ -21,7 +21,7 @@ static void close_engines(void) {
     struct accel_gpu_engine *gone = engines;
     engines = gone->next;
     for (int i = gone->graph.n_made - 1; i >= 0; i--) CHECK(cudnnBackendDestroyDescriptor(gone->graph.made[i]));
-    RT_CUDA(cudaFree(gone->kept));
+    RT_CUDA(cudaFree(gone->lengths));
     free(gone);
   }
   CHECK(cudnnDestroy(handle));

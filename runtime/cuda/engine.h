@@ -35,7 +35,7 @@ struct accel_gpu_engine {
   size_t workspace, own; /* bytes: of the engine, and of tensors in the workspace before it */
   size_t cleared_bytes;  /* of the tensor `cleared`, to be zero when it begins */
   int cleared;
-  void *kept;       /* on the device, freed with the engine; may be NULL */
+  void *lengths;    /* on the device, freed with the engine; may be NULL */
   float numbers[4]; /* that tensors are, as its maker uses them */
   struct accel_gpu_engine *next;
 };

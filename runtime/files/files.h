@@ -43,7 +43,7 @@ void rt_writer_stream(struct writer *writer);
 /* Adds bytes. On failure the partial file is removed and the writer is closed. */
 bool rt_writer_add(struct writer *writer, const void *bytes, size_t size, struct problem *problem);
 
-/* Moves the file to its final path: sync, rename, sync of the folder; IN_PLACE, sync alone. After a failure what stood
+/* Moves the file to its final path: sync, rename, sync of the folder; IN_PLACE, sync alone. After a failure what was
  * there is untouched. */
 bool rt_writer_commit(struct writer *writer, struct problem *problem);
 

@@ -19,7 +19,7 @@ bool rt_folder_remove(const char *folder, struct problem *problem);
  * written there does not reach what was linked. */
 bool rt_folder_make_own(const char *folder, struct problem *problem);
 
-/* Renames the folder `from` to `to`, durably. What stood there is removed as above. */
+/* Renames the folder `from` to `to`, durably. What was there is removed as above. */
 bool rt_folder_replace(const char *from, const char *to, struct problem *problem);
 
 /* The numbers of the folders PREFIXn in `folder`, in rising order. */

@@ -18,12 +18,12 @@
 static const double patience = 2;
 
 /* The lock of this process, for its end, to which nothing can be handed. The descriptor stays open: closing any
- * descriptor of the file lets go of such a lock. A child of fork() does not have it. */
+ * descriptor of the file lets go of such a own_lock. A child of fork() does not have it. */
 static struct {
   char path[4096]; /* of run.lock */
   size_t had;      /* how much of that path was there before */
   pid_t owner;     /* 0: there is none */
-} held;
+} own_lock;
 
 /* How much of a path is there already: up to the slash after the last folder that is. */
 static size_t length_that_is(const char *path) {
@@ -40,12 +40,12 @@ static size_t length_that_is(const char *path) {
 }
 
 static void release(void) {
-  if (held.owner != getpid()) return;
-  held.owner = 0;
-  unlink(held.path);
-  for (char *slash; (slash = strrchr(held.path, '/')) != NULL && (size_t)(slash - held.path) > held.had;) {
+  if (own_lock.owner != getpid()) return;
+  own_lock.owner = 0;
+  unlink(own_lock.path);
+  for (char *slash; (slash = strrchr(own_lock.path, '/')) != NULL && (size_t)(slash - own_lock.path) > own_lock.had;) {
     *slash = '\0';
-    if (slash[-1] != '/' && rmdir(held.path) != 0) return;
+    if (slash[-1] != '/' && rmdir(own_lock.path) != 0) return;
   }
 }
 
@@ -77,10 +77,10 @@ enum outcome { TAKEN, REFUSED, HELD, AGAIN };
 
 static enum outcome take(const char *folder, struct problem *problem) {
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-  int file = open(held.path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+  int file = open(own_lock.path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (file < 0 && errno == ENOENT) return AGAIN;
   if (file < 0) {
-    rt_problem(problem, "%s: cannot be opened: %s", held.path, strerror(errno));
+    rt_problem(problem, "%s: cannot be opened: %s", own_lock.path, strerror(errno));
     rt_help(problem, "check the rights of the folder, or choose another with --project-dir");
     return REFUSED;
   }
@@ -91,12 +91,12 @@ static enum outcome take(const char *folder, struct problem *problem) {
     close(file);
     return HELD;
   }
-  if (!is_named(file, held.path)) {
+  if (!is_named(file, own_lock.path)) {
     close(file);
     return AGAIN;
   }
   if (!locked)
-    rt_warn("%s: cannot be locked: %s; nothing keeps another run from writing here", held.path, strerror(error));
+    rt_warn("%s: cannot be locked: %s; nothing prevents another run from writing here", own_lock.path, strerror(error));
   note_holder(file);
   return TAKEN;
 }
@@ -105,9 +105,9 @@ bool rt_lock_folder(const char *folder, struct problem *problem) {
   const double until = rt_now() + patience;
   const struct timespec pause = {.tv_nsec = 20000000};
   enum outcome outcome = AGAIN;
-  held.had = length_that_is(folder);
-  if (!rt_join(held.path, sizeof held.path, folder, "run.lock", problem)) return false;
-  rt_problem(problem, "%s: is removed again and again", held.path);
+  own_lock.had = length_that_is(folder);
+  if (!rt_join(own_lock.path, sizeof own_lock.path, folder, "run.lock", problem)) return false;
+  rt_problem(problem, "%s: is removed again and again", own_lock.path);
   while (outcome != TAKEN) {
     if (outcome == REFUSED || rt_now() > until) return false;
     if (outcome == HELD) nanosleep(&pause, NULL);
@@ -115,6 +115,6 @@ bool rt_lock_folder(const char *folder, struct problem *problem) {
     if (!rt_make_folders(folder, problem)) return false;
     outcome = take(folder, problem);
   }
-  held.owner = getpid();
-  return atexit(release) == 0 || rt_problem(problem, "%s: no memory to remove it at the end", held.path);
+  own_lock.owner = getpid();
+  return atexit(release) == 0 || rt_problem(problem, "%s: no memory to remove it at the end", own_lock.path);
 }

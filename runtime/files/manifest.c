@@ -8,7 +8,7 @@
 
 static const char format[] = "accel-gen checkpoint";
 enum { VERSION = 2 };
-/* What closes the text: a sum of all that stands before, so that no byte of it can change unseen. */
+/* What closes the text: a sum of all before, so that no byte of it can change unseen. */
 static const char tail_head[] = ",\n  \"manifest\": \"", tail_end[] = "\"\n}\n";
 enum { DIGITS = 16, TAIL = sizeof tail_head - 1 + DIGITS + sizeof tail_end - 1 };
 

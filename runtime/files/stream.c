@@ -14,9 +14,9 @@ struct stream {
   int file;
   bool direct;
   char *blocks[2];
-  int filling; /* the one that is not being written */
-  size_t held; /* bytes in it */
-  bool runs;   /* the thread, once there is a whole block */
+  int filling;   /* the one that is not being written */
+  size_t filled; /* bytes in it */
+  bool runs;     /* the thread, once there is a whole block */
   pthread_t thread;
   pthread_mutex_t mutex; /* of what follows */
   pthread_cond_t changed;
@@ -91,7 +91,7 @@ static bool hand_over(struct stream *stream) {
     set_direct(stream, true);
     stream->runs = pthread_create(&stream->thread, NULL, run, stream) == 0;
   }
-  stream->held = 0;
+  stream->filled = 0;
   if (!stream->runs) {
     stream->error = write_all(stream, stream->blocks[stream->filling], BLOCK);
     return stream->error == 0;
@@ -108,12 +108,12 @@ static bool hand_over(struct stream *stream) {
 
 bool rt_stream_add(struct stream *stream, const void *bytes, size_t size) {
   for (const char *at = bytes; size > 0;) {
-    size_t space = BLOCK - stream->held, part = size < space ? size : space;
-    memcpy(stream->blocks[stream->filling] + stream->held, at, part);
-    stream->held += part;
+    size_t space = BLOCK - stream->filled, part = size < space ? size : space;
+    memcpy(stream->blocks[stream->filling] + stream->filled, at, part);
+    stream->filled += part;
     at += part;
     size -= part;
-    if (stream->held == BLOCK && !hand_over(stream)) {
+    if (stream->filled == BLOCK && !hand_over(stream)) {
       errno = stream->error;
       return false;
     }
@@ -134,7 +134,7 @@ bool rt_stream_end(struct stream *stream) {
   end_thread(stream);
   if (stream->direct) set_direct(stream, false); /* the rest is no whole block */
   int error = stream->error;
-  if (error == 0 && stream->held > 0) error = write_all(stream, stream->blocks[stream->filling], stream->held);
+  if (error == 0 && stream->filled > 0) error = write_all(stream, stream->blocks[stream->filling], stream->filled);
   pthread_mutex_destroy(&stream->mutex);
   pthread_cond_destroy(&stream->changed);
   for (int i = 0; i < 2; i++) free(stream->blocks[i]);

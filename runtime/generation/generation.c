@@ -28,7 +28,7 @@ struct accel_generation {
   int64_t count, capacity;
   int64_t first, done; /* where the window begins, and how many of its positions the model has run over */
   const char *logits_path;
-  FILE *logits;   /* of --logits; NULL: not asked for */
+  FILE *logits;   /* of --logits; NULL: not requested */
   float *scratch; /* logits, and as many floats for the sampler */
 };
 
@@ -75,17 +75,17 @@ static noreturn void fail_logits(const struct accel_generation *run) {
 }
 
 /* What the flags say that only the start needs. */
-struct asked {
+struct generation_options {
   const char *prompt, *file, *stop;
   int64_t tokens;
 };
 
 /* Rank 0 reads a file, which others may not see, and standard input, which they do not have. */
-static bool read_prompt(struct token_list *prompt, const struct asked *asked, int64_t vocabulary,
+static bool read_prompt(struct token_list *prompt, const struct generation_options *options, int64_t vocabulary,
                         struct problem *problem) {
-  if (asked->file == NULL)
-    return rt_prompt_tokens(prompt, "--prompt", asked->prompt, strlen(asked->prompt), vocabulary, problem);
-  bool good = !rt_is_main() || rt_prompt_file(prompt, asked->file, vocabulary, problem);
+  if (options->file == NULL)
+    return rt_prompt_tokens(prompt, "--prompt", options->prompt, strlen(options->prompt), vocabulary, problem);
+  bool good = !rt_is_main() || rt_prompt_file(prompt, options->file, vocabulary, problem);
   rt_world_require(good, problem, 2);
   rt_world_broadcast(&prompt->count, sizeof prompt->count);
   size_t size = (size_t)prompt->count * sizeof *prompt->items;
@@ -96,17 +96,17 @@ static bool read_prompt(struct token_list *prompt, const struct asked *asked, in
   return true;
 }
 
-static void add_prompt(struct accel_generation *run, const struct asked *asked) {
+static void add_prompt(struct accel_generation *run, const struct generation_options *options) {
   struct problem problem;
   struct token_list prompt = {0};
   int64_t vocabulary = run->program->vocabulary;
-  bool good = read_prompt(&prompt, asked, vocabulary, &problem);
-  if (good && asked->stop != NULL)
-    good = rt_prompt_tokens(&run->stop, "--stop", asked->stop, strlen(asked->stop), vocabulary, &problem);
+  bool good = read_prompt(&prompt, options, vocabulary, &problem);
+  if (good && options->stop != NULL)
+    good = rt_prompt_tokens(&run->stop, "--stop", options->stop, strlen(options->stop), vocabulary, &problem);
   if (!good) rt_fail_together(&problem, 2);
   if (prompt.count == 0) fail_together("the prompt is empty", "the model needs a token to start from", 2);
-  if (asked->tokens > (INT64_C(1) << 40)) fail_together("--tokens is too large", "ask for fewer", 2);
-  run->capacity = prompt.count + asked->tokens;
+  if (options->tokens > (INT64_C(1) << 40)) fail_together("--tokens is too large", "ask for fewer", 2);
+  run->capacity = prompt.count + options->tokens;
   run->tokens = malloc((size_t)run->capacity * sizeof *run->tokens);
   if (run->tokens == NULL) fail("no memory for the text", "ask for fewer --tokens", 1);
   memcpy(run->tokens, prompt.items, (size_t)prompt.count * sizeof *run->tokens);
@@ -114,8 +114,8 @@ static void add_prompt(struct accel_generation *run, const struct asked *asked) 
   free(prompt.items);
 }
 
-/* Sets what the flags say, in `run` and `asked`. */
-static void read_flags(struct accel_generation *run, struct asked *asked, int argc, char **argv) {
+/* Sets what the flags say, in `run` and `options`. */
+static void read_flags(struct accel_generation *run, struct generation_options *options, int argc, char **argv) {
   const struct flag flags[] = {
       {"--weights",
        "FILE",
@@ -123,10 +123,15 @@ static void read_flags(struct accel_generation *run, struct asked *asked, int ar
        FLAG_TEXT,
        0,
        {.text = &run->weights_path}},
-      {"--prompt", "TEXT", "what the text begins with", FLAG_TEXT, 0, {.text = &asked->prompt}},
-      {"--prompt-file", "FILE", "the same from a file; -: from standard input", FLAG_TEXT, 0, {.text = &asked->file}},
-      {"--tokens", "N", "how many tokens to add (default: 500)", FLAG_COUNT, 0, {.count = &asked->tokens}},
-      {"--stop", "TEXT", "end after this: a text, or consecutive token numbers", FLAG_TEXT, 0, {.text = &asked->stop}},
+      {"--prompt", "TEXT", "what the text begins with", FLAG_TEXT, 0, {.text = &options->prompt}},
+      {"--prompt-file", "FILE", "the same from a file; -: from standard input", FLAG_TEXT, 0, {.text = &options->file}},
+      {"--tokens", "N", "how many tokens to add (default: 500)", FLAG_COUNT, 0, {.count = &options->tokens}},
+      {"--stop",
+       "TEXT",
+       "end after this: a text, or consecutive token numbers",
+       FLAG_TEXT,
+       0,
+       {.text = &options->stop}},
       {"--temperature",
        "T",
        "below 1: likelier text, above 1: more varied text, 0: the likeliest token (default: 1)",
@@ -168,12 +173,12 @@ static void read_flags(struct accel_generation *run, struct asked *asked, int ar
 }
 
 /* --logits FILE is not to be what is read. */
-static void refuse_input(const struct accel_generation *run, const struct asked *asked) {
+static void refuse_input(const struct accel_generation *run, const struct generation_options *options) {
   const char *output = run->logits_path, *start = run->program->start.path;
   if (output == NULL) return;
   const char *weights = run->weights_path != NULL ? run->weights_path : run->program->project_dir;
   if (!rt_is_of_weights(output, weights) && (start == NULL || !rt_is_of_weights(output, start)) &&
-      (asked->file == NULL || !rt_is_same_file(output, asked->file)))
+      (options->file == NULL || !rt_is_same_file(output, options->file)))
     return;
   struct problem problem;
   rt_problem(&problem, "--logits %s: this file is read", output);
@@ -188,13 +193,13 @@ struct accel_generation *accel_generation_start(const struct accel_program *prog
   program = rt_trained_join(program);
   run->program = program;
   run->sampler = (struct sampler){.temperature = 1, .seed = program->seed};
-  struct asked asked = {.prompt = is_bytes(program) ? "\n" : "0", .tokens = 500};
-  read_flags(run, &asked, argc, argv);
+  struct generation_options options = {.prompt = is_bytes(program) ? "\n" : "0", .tokens = 500};
+  read_flags(run, &options, argc, argv);
   rt_trained_divide(program);
   rt_guard_mappings();
   if (!rt_arena_open(&run->arena, program->arena_bytes, &problem)) rt_fail(&problem, 1);
-  add_prompt(run, &asked);
-  if (rt_is_main()) refuse_input(run, &asked);
+  add_prompt(run, &options);
+  if (rt_is_main()) refuse_input(run, &options);
   if (rt_is_main() && run->logits_path != NULL && (run->logits = fopen(run->logits_path, "wb")) == NULL)
     fail_logits(run);
   return run;
@@ -216,17 +221,17 @@ void accel_generation_weights(struct accel_generation *run, void *weights) {
 int64_t accel_generation_window(struct accel_generation *run, int32_t *tokens) {
   int64_t length = run->program->sequence_length;
   if (run->count == run->capacity) return -1;
-  int64_t held = run->count < length ? run->count : length;
-  memcpy(tokens, run->tokens + run->count - held, (size_t)held * sizeof *tokens);
-  memset(tokens + held, 0, (size_t)(length - held) * sizeof *tokens);
-  return held - 1;
+  int64_t filled = run->count < length ? run->count : length;
+  memcpy(tokens, run->tokens + run->count - filled, (size_t)filled * sizeof *tokens);
+  memset(tokens + filled, 0, (size_t)(length - filled) * sizeof *tokens);
+  return filled - 1;
 }
 
 /* A window that is full starts again with its newer half; a prompt that is longer than one with its end. */
 static void move_window(struct accel_generation *run, int64_t length) {
   if (run->count - run->first <= length) return;
-  int64_t kept = run->done == 0 ? length : length > 1 ? length / 2 : 1;
-  run->first = run->count - kept;
+  int64_t length_after = run->done == 0 ? length : length > 1 ? length / 2 : 1;
+  run->first = run->count - length_after;
   run->done = 0;
 }
 

@@ -1,4 +1,4 @@
-/* How long cuBLASLt's algorithms take for a program's GEMMs, where they run: the same memory, and what stands in the
+/* How long cuBLASLt's algorithms take for a program's GEMMs, where they run: the same memory, and what is in the
  * caches there. */
 #include "runtime/files/files.h"
 #include "runtime/gpu/algorithm.h"

@@ -187,9 +187,9 @@ uint64_t rt_shared_begin(struct shared *shared, struct shared_item item) {
   return number;
 }
 
-/* ---- Going on ---- */
+/* ---- Progress ---- */
 
-/* Where a rank stands when those whose numbers differ in their first bit are to be neighbours. */
+/* The position of a rank when those whose numbers differ in their first bit are to be neighbours. */
 static int position_in_tree(int rank, int ranks) {
   int position = 0;
   for (int bit = 1, mirrored = ranks / 2; bit < ranks; bit *= 2, mirrored /= 2)

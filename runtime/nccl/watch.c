@@ -24,8 +24,8 @@ static void give_up(ncclResult_t error) {
 static void look(void) {
   for (int i = 0; i < n_watched; i++) {
     ncclResult_t error = ncclSuccess;
-    ncclResult_t asked = ncclCommGetAsyncError(watched[i], &error);
-    if (asked != ncclSuccess) error = asked;
+    ncclResult_t status = ncclCommGetAsyncError(watched[i], &error);
+    if (status != ncclSuccess) error = status;
     if (error != ncclSuccess && error != ncclInProgress) give_up(error);
   }
 }

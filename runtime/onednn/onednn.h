@@ -64,7 +64,7 @@ static inline dnnl_status_t rt_make_memory(dnnl_memory_t *to, rt_described descr
   return dnnl_memory_create(to, description, rt_onednn_engine(), DNNL_MEMORY_NONE);
 }
 
-/* A post-operation that adds the result to what stands there. */
+/* A post-operation that adds the result to what is there. */
 static inline dnnl_status_t rt_add_sum(dnnl_post_ops_t to) {
 #if DNNL_VERSION_MAJOR >= 3
   return dnnl_post_ops_append_sum(to, 1.0f, 0, dnnl_data_type_undef);

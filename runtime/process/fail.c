@@ -14,7 +14,7 @@ void rt_speaker(char *text, size_t size) {
 void rt_fail(const struct problem *problem, int status) {
   char speaker[SPEAKER];
   rt_speaker(speaker, sizeof speaker);
-  fflush(stdout); /* what went before stands before the error */
+  fflush(stdout); /* what was printed before is before the error */
   fprintf(stderr, "%serror: %s\n", speaker, problem->what);
   if (problem->help[0] != '\0') fprintf(stderr, "    help: %s\n", problem->help);
   rt_world_end(status);

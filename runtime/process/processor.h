@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Whether this machine's processor has all of `needs`, bits of include/accel/processor.h; else `problem` names what is
- * missing. What cannot be asked for here counts as there. */
+ * missing. What cannot be queried here counts as there. */
 bool rt_processor_has(uint32_t needs, struct problem *problem);
 
 #endif

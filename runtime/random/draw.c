@@ -1,4 +1,4 @@
-/* Random numbers that an emitted program asks for by the array. */
+/* Random numbers that an emitted program takes by the array. */
 #include "include/accel/trainer.h"
 #include "runtime/random/normal.h"
 #include "runtime/random/philox.h"

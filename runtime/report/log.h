@@ -31,8 +31,8 @@ struct figures {
 };
 
 struct log {
-  bool terminal;     /* standard output is this session's: a progress line is kept at its end */
-  bool has_progress; /* and stands there now */
+  bool terminal;     /* standard output is this session's: a progress line is at its end */
+  bool has_progress; /* and is there now */
   bool has_header;
   bool is_table; /* rows a second instead of tokens */
   char metrics_path[4096];
@@ -42,7 +42,7 @@ struct log {
   size_t n_waiting;
 };
 
-/* Opens metrics.jsonl in `folder`. Of what stands there the lines up to the first one of a step above `keep` stay; -1:
+/* Opens metrics.jsonl in `folder`. Of its lines, those up to the first one of a step above `keep` stay; -1:
  * none. */
 bool rt_log_open(struct log *log, const char *folder, bool is_table, int64_t keep, struct problem *problem);
 

@@ -42,9 +42,9 @@ void accel_write(const struct accel_logger *logger, enum accel_level level, enum
   bool in_order = writers == ACCEL_IN_ORDER;
   va_list arguments;
   if (level < logger->level || (writers == ACCEL_MAIN_PROCESS_ONLY && world->rank != 0)) return;
-  for (int turn = 0; in_order && turn < world->rank; turn++) rt_meet(OPERATION_LOG, "");
+  for (int rank = 0; in_order && rank < world->rank; rank++) rt_meet(OPERATION_LOG, "");
   va_start(arguments, format);
   write_line(logger, level, format, arguments);
   va_end(arguments);
-  for (int turn = world->rank; in_order && turn < world->ranks; turn++) rt_meet(OPERATION_LOG, "");
+  for (int rank = world->rank; in_order && rank < world->ranks; rank++) rt_meet(OPERATION_LOG, "");
 }

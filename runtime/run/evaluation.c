@@ -22,7 +22,7 @@
 /* What the flags say. */
 static struct {
   const char *weights, *data, *format;
-} asked = {.format = "text"};
+} options = {.format = "text"};
 
 static void read_flags(const struct accel_program *program, int argc, char **argv) {
   struct problem problem;
@@ -32,13 +32,13 @@ static void read_flags(const struct accel_program *program, int argc, char **arg
        "safetensors, an index or a folder (default: the project's)",
        FLAG_TEXT,
        0,
-       {.text = &asked.weights}},
-      {"--data", "FILE", "evaluate on this file instead of the job's", FLAG_TEXT, 0, {.text = &asked.data}},
-      {"--format", "F", "text or json (default: text)", FLAG_TEXT, 0, {.text = &asked.format}},
+       {.text = &options.weights}},
+      {"--data", "FILE", "evaluate on this file instead of the job's", FLAG_TEXT, 0, {.text = &options.data}},
+      {"--format", "F", "text or json (default: text)", FLAG_TEXT, 0, {.text = &options.format}},
   };
   rt_flags_read(program, flags, sizeof flags / sizeof *flags, argc, argv);
-  if (strcmp(asked.format, "text") == 0 || strcmp(asked.format, "json") == 0) return;
-  rt_problem(&problem, "--format must be text or json, not '%.100s'", asked.format);
+  if (strcmp(options.format, "text") == 0 || strcmp(options.format, "json") == 0) return;
+  rt_problem(&problem, "--format must be text or json, not '%.100s'", options.format);
   rt_help(&problem, "--help lists the flags");
   rt_fail(&problem, 2);
 }
@@ -52,14 +52,14 @@ struct accel_run *accel_evaluation_start(const struct accel_program *program, in
   run = (struct accel_run){.program = program, .reports.watch = &watch};
   rt_trained_divide(program);
   rt_guard_mappings();
-  if (!rt_device_is_there(&problem) || !rt_data_open_eval(&run.input.data, program, asked.data, &problem) ||
+  if (!rt_device_is_there(&problem) || !rt_data_open_eval(&run.input.data, program, options.data, &problem) ||
       !rt_arena_open(&run.arena, program->arena_bytes, &problem))
     rt_fail(&problem, 1);
   return &run;
 }
 
 void accel_evaluation_weights(struct accel_run *run, void *weights) {
-  rt_trained_read(run->program, asked.weights, weights);
+  rt_trained_read(run->program, options.weights, weights);
 }
 
 /* Samples that one evaluation sees. */
@@ -100,7 +100,7 @@ int accel_evaluation_finish(struct accel_run *run, double loss) {
   double known;
   if (run->program->sequence_length > 0 && !rt_extras_find(&run->reports.extras, "eval_perplexity", &known))
     rt_report_metric(run, "perplexity", exp(loss));
-  if (rt_is_main() && strcmp(asked.format, "json") == 0)
+  if (rt_is_main() && strcmp(options.format, "json") == 0)
     print_json(run, loss);
   else if (rt_is_main())
     print_text(run, loss);

@@ -27,10 +27,10 @@ static bool save_mirror(const struct accel_run *run, const char *file, const cha
                         struct problem *problem) {
   struct tensor_list tensors;
   uint64_t most = (uint64_t)run->program->checkpoint.max_shard_bytes;
-  char **held = &run->saves.saver.arrays[mirror_of(run, file)], *array = *held;
-  *held = rt_mirror(run, file);
+  char **saved = &run->saves.saver.arrays[mirror_of(run, file)], *array = *saved;
+  *saved = rt_mirror(run, file);
   bool written = rt_tensors_of_state(&tensors, run->program, file, run->saves.saver.arrays, problem);
-  *held = array;
+  *saved = array;
   if (!written) return false;
   written = (!merges || rt_adapters_merge(run->program, rt_mirror(run, file), &tensors, problem)) &&
             rt_shards_write(run->project_dir, as, &tensors, most, NULL, problem);

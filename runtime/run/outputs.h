@@ -1,4 +1,4 @@
-/* What a run writes, held against what it reads. */
+/* What a run writes, compared with what it reads. */
 #ifndef RUNTIME_RUN_OUTPUTS_H
 #define RUNTIME_RUN_OUTPUTS_H
 

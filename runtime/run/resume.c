@@ -17,16 +17,16 @@ static bool choose(struct accel_run *run, struct problem *problem) {
   int64_t number;
   bool any = false;
   run->resumption.folder[0] = '\0';
-  if (strcmp(run->resumption.asked, "auto") == 0)
+  if (strcmp(run->resumption.requested, "auto") == 0)
     return rt_saver_newest(&run->saves.saver, INT64_MAX, &number, run->resumption.folder, problem);
-  if (strcmp(run->resumption.asked, "never") == 0) {
+  if (strcmp(run->resumption.requested, "never") == 0) {
     if (!rt_saver_has_any(&run->saves.saver, &any, problem)) return false;
     if (!any) return true;
     rt_problem(problem, "%s: holds the checkpoints of an earlier run", run->saves.saver.folder);
     return rt_help(problem, "resume from the newest with --resume auto, remove them, or choose another --project-dir");
   }
-  snprintf(run->resumption.folder, sizeof run->resumption.folder, "%s", run->resumption.asked);
-  if (!rt_checkpoint_verify(run->resumption.asked, &manifest, problem)) return false;
+  snprintf(run->resumption.folder, sizeof run->resumption.folder, "%s", run->resumption.requested);
+  if (!rt_checkpoint_verify(run->resumption.requested, &manifest, problem)) return false;
   rt_manifest_free(&manifest);
   return true;
 }
@@ -65,7 +65,7 @@ bool rt_resume_choose(struct accel_run *run, struct problem *problem) {
                        rt_saver_open(&run->saves.saver, run->program, run->project_dir, run->arena.base, problem),
                    problem, 1);
   if (each_node) run->saves.saver.next = rt_world_largest(run->saves.saver.next);
-  const bool good = each_node && strcmp(run->resumption.asked, "auto") == 0
+  const bool good = each_node && strcmp(run->resumption.requested, "auto") == 0
                         ? choose_common(run, problem)
                         : !rt_writes_files(run->program) || choose(run, problem);
   rt_world_require(good, problem, 1);

@@ -1,4 +1,4 @@
-/* The run: everything that accel_start made, in parts. Each part stands in the header of the file that it belongs to,
+/* The run: everything that accel_start made, in parts. Each part is in the header of the file that it belongs to,
  * next to the functions by which the other files of this folder use it. */
 #ifndef RUNTIME_RUN_RUN_H
 #define RUNTIME_RUN_RUN_H

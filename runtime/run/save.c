@@ -25,17 +25,17 @@ static bool is_wanted(const struct accel_run *run, int64_t at) {
 }
 
 /* A signal that one rank gets, and a time that one finds over, are so for all. */
-static void ask(struct accel_run *run, int64_t at) {
+static void check(struct accel_run *run, int64_t at) {
   const struct accel_checkpoints *checkpoint = &run->program->checkpoint;
   bool is_over = checkpoint->minutes > 0 && rt_now() - run->saves.newest_time >= 60 * checkpoint->minutes;
-  if (run->saves.asked_at == at) return;
-  run->saves.asked_at = at;
+  if (run->saves.checked_at == at) return;
+  run->saves.checked_at = at;
   if (checkpoint->saves_on_signal) run->saves.signal = (int)rt_world_largest(rt_signals_came());
   if (checkpoint->minutes > 0) run->saves.is_timely = rt_world_largest(is_over) != 0;
 }
 
 bool accel_save_is_due(struct accel_run *run, int64_t at) {
-  ask(run, at);
+  check(run, at);
   return rt_events_save(&run->cadences, at) || is_wanted(run, at) || run->saves.signal != 0;
 }
 
@@ -97,7 +97,7 @@ struct saved rt_save_due(struct accel_run *run, int64_t at, double lr) {
   double start = rt_now();
   if (rt_saver_has_failed(&run->saves.saver) && !rt_saver_wait(&run->saves.saver, &problem))
     rt_save_failed(run, &problem);
-  ask(run, at);
+  check(run, at);
   if (run->model.weights == NULL || !(rt_events_save(&run->cadences, at) || is_wanted(run, at))) return saved;
   save_due(run, at, lr, &saved);
   saved.stall_s = rt_now() - start;
@@ -106,7 +106,7 @@ struct saved rt_save_due(struct accel_run *run, int64_t at, double lr) {
 
 void rt_end_on_signal(struct accel_run *run, int64_t at, double lr) {
   struct problem problem;
-  ask(run, at);
+  check(run, at);
   if (run->saves.signal == 0 || at >= run->cadences.steps) return;
   run->cadences.steps = at;
   run->saves.interrupted = true;

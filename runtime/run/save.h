@@ -12,8 +12,8 @@ struct saves {
   struct json_t *prints; /* of the data, for checkpoints; on rank 0 */
   int64_t newest_step;   /* the step count of the last save; -1: none */
   double newest_time;    /* of the last save, or of the start */
-  int64_t asked_at;      /* the step count for which the clock and the signals were asked; -1: none */
-  bool is_timely;        /* and then the clock asked for a save */
+  int64_t checked_at;    /* the step count for which the clock and the signals were checked; -1: none */
+  bool is_timely;        /* and then a save is due by the clock */
   int signal;            /* and then this had come, which ends the run; 0: none had */
   bool interrupted;      /* it ended the run before its last step */
   int64_t mean_at;       /* the step count at which ranks that step alone averaged their weights last; -1: none */
@@ -36,7 +36,7 @@ bool rt_save_collect(struct accel_run *run, enum state_set states, struct proble
  * alone, too. Ends the process when a save has failed, unless the job continues over that. */
 struct saved rt_save_due(struct accel_run *run, int64_t at, double lr);
 
-/* Ends the run at `at` when a signal has asked for it: saves a checkpoint and says how to resume. */
+/* Ends the run at `at` when a signal requested it: saves a checkpoint and says how to resume. */
 void rt_end_on_signal(struct accel_run *run, int64_t at, double lr);
 
 /* Waits for the last save; writes what the run leaves where that has not been done: of a run that had nothing left to

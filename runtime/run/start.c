@@ -41,7 +41,7 @@ static const char *read_flags(struct accel_run *run, const struct accel_program 
        "auto, never, or a checkpoint to resume from",
        FLAG_TEXT,
        0,
-       {.text = &run->resumption.asked}},
+       {.text = &run->resumption.requested}},
       {"--steps", "N", "stop after this many steps", FLAG_COUNT, 1, {.count = &run->cadences.steps}},
   };
   rt_flags_read(program, flags, sizeof flags / sizeof *flags, argc, argv);
@@ -80,9 +80,9 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
                                     .hook_every = program->hooks_steps,
                                     .mean_every = program->local_steps};
   run->project_dir = program->project_dir;
-  run->resumption.asked = program->checkpoint.resume;
+  run->resumption.requested = program->checkpoint.resume;
   run->reports.watch = &watch;
-  run->saves.mean_at = run->saves.newest_step = run->reports.eval_at = run->saves.asked_at = run->user.save_at = -1;
+  run->saves.mean_at = run->saves.newest_step = run->reports.eval_at = run->saves.checked_at = run->user.save_at = -1;
   const char *data = read_flags(run, program, argc, argv);
   if (!rt_world_divide(program, &problem)) rt_fail_together(&problem, 2);
   run->bound = rt_world_set_threads(program);

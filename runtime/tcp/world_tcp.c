@@ -140,7 +140,7 @@ void rt_world_wait_at_most(int seconds) {
   timeout = seconds;
 }
 
-/* Equal parts, by number alone: which processors are together is asked of hwloc, with MPI. */
+/* Equal parts, by number alone: which processors are together is what hwloc reports, with MPI. */
 bool rt_world_take_processors(bool bind, struct processors *taken, struct problem *problem) {
   long all = sysconf(_SC_NPROCESSORS_ONLN);
   (void)problem;

@@ -72,7 +72,7 @@ struct accel_value *accel_gather_for_metrics(struct accel_store *store, struct a
   if (all == NULL || remainder <= 0) return all;
   if (!objects) return accel_slice_tensors(store, all, 0, remainder, 1);
   if (all->kind != ACCEL_LIST) return rt_store_fail(store, "%s, where a list of objects is wanted", rt_kind_name(all));
-  struct accel_value *kept = accel_make_list(store);
-  for (int64_t i = 0; i < remainder && i < all->list.count; i++) kept = accel_append(store, kept, all->list.items[i]);
-  return kept;
+  struct accel_value *first = accel_make_list(store);
+  for (int64_t i = 0; i < remainder && i < all->list.count; i++) first = accel_append(store, first, all->list.items[i]);
+  return first;
 }

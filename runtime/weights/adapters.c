@@ -159,14 +159,14 @@ static const struct accel_adapter *adapter_of(const struct accel_program *progra
 }
 
 static void leave_out_parts(const struct accel_program *program, struct tensor_list *tensors) {
-  int kept = 0;
+  int count = 0;
   for (int i = 0; i < tensors->count; i++) {
     if (adapter_of(program, tensors->items[i].name, true) != NULL)
       free(tensors->items[i].name);
     else
-      tensors->items[kept++] = tensors->items[i];
+      tensors->items[count++] = tensors->items[i];
   }
-  tensors->count = kept;
+  tensors->count = count;
 }
 
 bool rt_adapters_merge(const struct accel_program *program, const void *weights, struct tensor_list *tensors,

@@ -1,4 +1,4 @@
-/* A program's tables have the rows of one layer for all layers that are alike; the runtime goes by tables with all. */
+/* A program's tables have the rows of one layer for all layers that are alike; the runtime uses tables with all. */
 #ifndef RUNTIME_WEIGHTS_LAYERS_H
 #define RUNTIME_WEIGHTS_LAYERS_H
 

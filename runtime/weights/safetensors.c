@@ -204,9 +204,9 @@ bool rt_safetensors_read(struct safetensors *file, const char *path, const uint8
 void rt_safetensors_free(struct safetensors *file) {
   json_decref(file->header);
   free(file->tensors);
-  for (struct held *held = file->held, *next; held != NULL; held = next) {
-    next = held->next;
-    free(held);
+  for (struct owned_memory *memory = file->memory, *next; memory != NULL; memory = next) {
+    next = memory->next;
+    free(memory);
   }
   *file = (struct safetensors){0};
 }

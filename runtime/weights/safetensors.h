@@ -21,8 +21,8 @@ struct stored_tensor {
 };
 
 /* Memory that belongs to a file. */
-struct held {
-  struct held *next;
+struct owned_memory {
+  struct owned_memory *next;
   _Alignas(16) uint8_t bytes[];
 };
 
@@ -30,8 +30,8 @@ struct held {
 struct safetensors {
   struct stored_tensor *tensors;
   int count;
-  void *header;      /* the JSON that holds the names */
-  struct held *held; /* names and copies of what is no file of safetensors (torch_file.h) */
+  void *header;                /* the JSON that holds the names */
+  struct owned_memory *memory; /* names and copies of what is no file of safetensors (torch_file.h) */
 };
 
 /* Bytes of a value of a type as files spell it; 0: it is not known. */

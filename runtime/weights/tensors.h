@@ -27,7 +27,7 @@ struct tensor_list {
 };
 
 /* The tensors that a program keeps in one file of its checkpoints ("model"), in the order of their bytes; arrays[i] is
- * where its states[i] stands, in the arena or in a copy; NULL: names and shapes are asked for, in the order of names. A
+ * where its states[i] is, in the arena or in a copy; NULL: only names and shapes are needed, in the order of names. A
  * parameter itself is called by its name, a state of one "state.NAME.exp_avg", as PyTorch flattens an optimizer's, and
  * what belongs to no parameter by the state's name. */
 bool rt_tensors_of_state(struct tensor_list *list, const struct accel_program *program, const char *file,

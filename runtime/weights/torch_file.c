@@ -32,16 +32,16 @@ bool rt_torch_is(const uint8_t *bytes, size_t size) {
 
 /* Memory that belongs to the file. */
 static void *hold(struct archive *archive, size_t size) {
-  struct held *held = size <= archive->budget ? malloc(sizeof *held + size) : NULL;
-  if (held == NULL) {
+  struct owned_memory *memory = size <= archive->budget ? malloc(sizeof *memory + size) : NULL;
+  if (memory == NULL) {
     rt_problem(archive->problem, "%s: copies of its tensors would take more than the file, or memory is short",
                archive->path);
     return NULL;
   }
   archive->budget -= size;
-  held->next = archive->file->held;
-  archive->file->held = held;
-  return held->bytes;
+  memory->next = archive->file->memory;
+  archive->file->memory = memory;
+  return memory->bytes;
 }
 
 /* ---- Its files ---- */

@@ -76,8 +76,8 @@ accel_small_pair_tile(int rows, int columns, bool add, size_t depth, const accel
     }
 }
 
-/* The same for up to 8 rows and for 16 or 32 columns. For even t, the pair of a[i][t] and a[i][t + 1] stands at
- * a + i * a_row + t * a_step, that of b[t][j] and b[t + 1][j] at b + t * b_row + 2 j. After an odd depth stand zeros.
+/* The same for up to 8 rows and for 16 or 32 columns. For even t, the pair of a[i][t] and a[i][t + 1] is at
+ * a + i * a_row + t * a_step, that of b[t][j] and b[t + 1][j] at b + t * b_row + 2 j. After an odd depth are zeros.
  * rows, columns, add and factor are constants where it is inlined. */
 static inline __attribute__((always_inline)) void accel_pair_tile(int rows, int columns, bool add, size_t depth,
                                                                   const accel_bf16 *a, size_t a_row, size_t a_step,

@@ -1,4 +1,4 @@
-/* Keys of random numbers, each made of the one below which it stands. */
+/* Keys of random numbers, each made of the one above it. */
 #ifndef ACCEL_CPU_DRAWS_H
 #define ACCEL_CPU_DRAWS_H
 

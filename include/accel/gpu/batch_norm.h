@@ -31,7 +31,7 @@ template <size_t channels, size_t count, size_t inner, size_t parts> struct acce
   }
 
   /* How many elements part p has. */
-  __device__ static inline float held(size_t p) {
+  __device__ static inline float count_of(size_t p) {
     return count % (each * threads) == 0 || p + 1 < parts ? (float)(each * threads)
                                                           : (float)(count - (parts - 1) * each * threads);
   }
@@ -57,7 +57,7 @@ __device__ inline void accel_measure_part(float own[part::each], float *middle, 
     own[n] = accel_float(x[at]);
     sum += own[n];
   });
-  const float average = accel_sum<part::threads>(sum) / part::held(blockIdx.x % part::blocks);
+  const float average = accel_sum<part::threads>(sum) / part::count_of(blockIdx.x % part::blocks);
   part::for_each([&](int n, size_t) { about += (own[n] - average) * (own[n] - average); });
   *squares = accel_sum<part::threads>(about);
   *middle = average;
@@ -87,10 +87,10 @@ accel_batch_norm(const float *sums, float eps, float momentum, result *y, float 
   } else {
     double total = 0.0;
     accel_take_part<part>(own, x);
-    part::for_parts(sums, [&](size_t p, const float *of_part) { total += (double)of_part[0] * part::held(p); });
+    part::for_parts(sums, [&](size_t p, const float *of_part) { total += (double)of_part[0] * part::count_of(p); });
     const double middle = accel_sum<part::threads>(total) / part::all;
     part::for_parts(sums, [&](size_t p, const float *of_part) {
-      squares += of_part[1] + (of_part[0] - middle) * (of_part[0] - middle) * part::held(p);
+      squares += of_part[1] + (of_part[0] - middle) * (of_part[0] - middle) * part::count_of(p);
     });
     squares = accel_sum<part::threads>(squares);
     average = (float)middle;
@@ -150,8 +150,8 @@ __device__ inline void accel_batch_norm_backward(const float *sums, result *dx, 
   total = accel_sum<part::threads>(total);
   products = accel_sum<part::threads>(products);
   const float slope = (float)(products * s), factor = s * accel_float(weight[c]);
-  const float shift = (float)(total / part::all), turn = slope * s / part::all;
-  part::for_each([&](int n, size_t at) { accel_write<add>(dx + at, factor * (g[n] - shift - away[n] * turn)); });
+  const float shift = (float)(total / part::all), projection = slope * s / part::all;
+  part::for_each([&](int n, size_t at) { accel_write<add>(dx + at, factor * (g[n] - shift - away[n] * projection)); });
   if (threadIdx.x > 0 || blockIdx.x % part::blocks > 0) return;
   accel_write<add_weight>(dweight + c, slope);
   accel_write<add_bias>(dbias + c, (float)total);

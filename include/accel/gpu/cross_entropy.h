@@ -105,8 +105,8 @@ __device__ inline void accel_part_slopes(slopes *dz, const type *z, size_t valid
 }
 
 /* loss = the mean of sums[rows] over the targets that are not `ignore`, as which a negative one has all negative ones;
- * scale = 1 / their number, unless nobody asks for that. One block. */
-template <size_t rows, int32_t ignore, bool asked>
+ * scale = 1 / their number where with_scale. One block. */
+template <size_t rows, int32_t ignore, bool with_scale>
 __global__ void __launch_bounds__(1024)
     accel_mean_loss(const float *sums, float *loss, float *scale, const int32_t *targets) {
   double total = 0.0;
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(1024)
   total = accel_sum<1024>(total);
   counted = accel_sum<1024>(counted);
   if (threadIdx.x > 0) return;
-  if constexpr (asked) scale[0] = 1.0f / (float)counted;
+  if constexpr (with_scale) scale[0] = 1.0f / (float)counted;
   loss[0] = (float)(total / counted);
 }
 

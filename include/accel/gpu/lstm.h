@@ -5,7 +5,7 @@
 #include "functions.h"
 
 /* What opens the four gates of a unit, `units` from each other in `open`: what x gives to them, in `own`, and what the
- * state of the step before gives, which stands in `open` where it is multiplied already, and else is the product of
+ * state of the step before gives, which is in `open` where it is multiplied already, and else is the product of
  * state[units] and the rows of this unit in weight[4][units][units], the first of which begins there. Without a step
  * before (`follows`) it is nothing. */
 template <size_t units, bool multiplied>

@@ -1,4 +1,4 @@
-/* What the host reads of steps that are over: the log's numbers, and whether the run goes on. */
+/* What the host reads of steps that are over: the log's numbers, and whether the run continues. */
 #ifndef ACCEL_GPU_REPORT_H
 #define ACCEL_GPU_REPORT_H
 
