@@ -119,10 +119,10 @@ static void add_type(struct helper *h, const json_t *group, const char *key, con
   text_puts(&h->out, "\n");
 }
 
-/* What has the keys: a group itself, of a list its items. */
+/* What has the keys: a group itself, of a list its items, of groups by name each of them. */
 static const json_t *holder(const struct helper *h, const json_t *schema) {
-  const json_t *items = keyword(h, schema, "items");
-  return items != NULL ? items : schema;
+  const json_t *items = keyword(h, schema, "items"), *named = keyword(h, schema, "additionalProperties");
+  return items != NULL ? items : json_is_object(named) ? named : schema;
 }
 
 /* The keys of a group, deeper groups within. */
