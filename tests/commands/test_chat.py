@@ -4,11 +4,14 @@ templates in the styles of the families of chat models; records that are refused
 import json
 import os
 import struct
+import subprocess
+import time
 import unittest
 
 import numpy as np
 from chats_made import TEMPLATES, TOKENIZERS, expected, random_conversations, rendered, tokenizer_of
 from data_folder import Folder
+from harness import GENERATOR
 from test_tokenizer import corpus
 
 SEED = int(os.environ.get("SEED", "1"))
@@ -171,6 +174,23 @@ class Chat(Folder):
         record = {"messages": [m for one in random_conversations(SEED, 40) for m in one["messages"]]}
         record["messages"][3]["content"] *= 3000
         self.compare(tokenizer, [record])
+
+    def test_killed(self):
+        """A run that was killed resumes, and the file has the same bytes."""
+        self.model(TEMPLATES["chatml"])
+        self.lines(random_conversations(SEED, 300) * 100)
+        words = ("data", "chats.jsonl", "-o", "killed.tok", "--chat", "model")
+        note = self.folder / "killed.tok.progress"
+        self.data("chats.jsonl", "-o", "whole.tok", "--chat", "model")
+        for _ in range(20):  # one that ends before it is killed proves nothing
+            run = subprocess.Popen([GENERATOR, *words], cwd=self.folder, stdout=subprocess.DEVNULL)
+            while run.poll() is None and not note.exists():
+                time.sleep(0.002)
+            run.kill()
+            if run.wait() != 0 and note.exists():
+                break
+        self.assertIn("resumes at byte", self.data(*words[1:]))
+        self.assertEqual((self.folder / "killed.tok").read_bytes(), (self.folder / "whole.tok").read_bytes())
 
     def test_marks_are_kept(self):
         """By a copy, and through inspect."""
