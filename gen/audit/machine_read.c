@@ -340,7 +340,7 @@ static const char *read_module(struct reader *reader) {
   GElf_Addr bias;
   GElf_Ehdr header;
   reader->elf = dwfl_module_getelf(reader->module, &bias);
-  if (reader->elf == NULL || gelf_getehdr(reader->elf, &header) == NULL) return "it is no ELF file";
+  if (reader->elf == NULL || gelf_getehdr(reader->elf, &header) == NULL) return "it is not an ELF file";
   if (header.e_type != ET_REL) return "it is not relocatable: give what the compiler's -c makes";
   if (header.e_machine != EM_X86_64) return "it is not for x86-64";
   if (cs_open(CS_ARCH_X86, CS_MODE_64, &reader->capstone) != CS_ERR_OK) return "there is no disassembler";
@@ -364,7 +364,7 @@ struct machine *machine_read(struct arena *arena, const char *path, const char *
   errno = 0;
   reader.module = dwfl_report_offline(dwfl, path, path, -1);
   dwfl_report_end(dwfl, NULL, NULL);
-  *why = reader.module == NULL ? (errno != 0 ? strerror(errno) : "it is no object file") : read_module(&reader);
+  *why = reader.module == NULL ? (errno != 0 ? strerror(errno) : "it is not an object file") : read_module(&reader);
   dwfl_end(dwfl);
   return *why == NULL ? reader.machine : NULL;
 }

@@ -105,7 +105,7 @@ static bool is_met(struct arena *arena, const struct numbers *version, const cha
   bool good = begin < length && read_numbers(text + begin, length - begin, &bound);
   enum sign sign = signs[i].sign;
   if (!good)
-    *wrong = arena_printf(arena, "'%.*s' is no version after %s: numbers with dots, such as 0.2",
+    *wrong = arena_printf(arena, "'%.*s' is not a version after %s: numbers with dots, such as 0.2",
                           (int)(length > begin ? length - begin : 0), text + begin, signs[i].text);
   else if (bound.open && sign != IS && sign != IS_NOT)
     *wrong = arena_printf(arena, "'.*' goes with == and !=, not with %s", signs[i].text);
@@ -119,7 +119,7 @@ bool version_is_in(struct arena *arena, const char *version, const char *range, 
   struct numbers numbers;
   bool is_in = true;
   if (!read_numbers(version, strlen(version), &numbers) || numbers.open)
-    *wrong = arena_printf(arena, "'%s' is no version", version);
+    *wrong = arena_printf(arena, "'%s' is not a version", version);
   for (const char *at = range; *wrong == NULL; at++) {
     at += strspn(at, " \t");
     size_t whole = strcspn(at, ","), length = whole;

@@ -169,7 +169,7 @@ static const char *text_of(struct importer *importer, const struct parse_request
   if (text == NULL)
     diag_error(importer->diags, where, "cannot read it: %s", strerror(errno));
   else if (strlen(text) < length)
-    diag_error(importer->diags, where, "it is no text: byte %zu of it is 0", strlen(text) + 1);
+    diag_error(importer->diags, where, "it is not text: byte %zu of it is 0", strlen(text) + 1);
   else
     return text;
   return NULL;

@@ -130,7 +130,7 @@ static bool collect(struct ptx_check *check, struct diagnostics *diags) {
       code->n_kernels += statement.is_kernel;
     }
     if (statement.kind != PTX_BROKEN) continue;
-    diag_error(diags, (struct location){code->file, statement.line, 1, 0}, "this is no PTX");
+    diag_error(diags, (struct location){code->file, statement.line, 1, 0}, "this is not PTX");
     diag_help(diags, "give what 'nvcc -ptx -lineinfo' makes of the program's .cu");
     return false;
   }

@@ -228,7 +228,7 @@ struct audit *sass_audit(struct arena *arena, const char *file, const char *text
   claim_evidence(audit, &audit->claims[code->memory], "at most %lld bytes, %d accesses to a thread's own memory",
                  (long long)check.max_frame, check.n_spills);
   if (code->n_kernels > 0 && code->n_instructions > 0) return audit;
-  diag_error(diags, (struct location){.file = file}, "this is no machine code of kernels");
+  diag_error(diags, (struct location){.file = file}, "this is not machine code of kernels");
   diag_help(diags, "give what 'nvdisasm -g -c' writes of what 'nvcc -cubin -lineinfo' makes of the program's .cu");
   return NULL;
 }

@@ -70,7 +70,8 @@ static bool is_regular(const struct spec_node *value) {
 static enum import_state as_list(struct conversion *c) {
   const struct spec_node *value = c->row->value;
   if (is_regular(value))
-    return end_as(c, IMPORT_REFUSED, "a regular expression is no name: modules are named, or by patterns with * and ?");
+    return end_as(c, IMPORT_REFUSED,
+                  "a regular expression is not a name: modules are named, or by patterns with * and ?");
   if (value->kind == SPEC_LIST) return take_key(c, c->name->at[0], value);
   if (value->kind != SPEC_STRING || node_is_word(value, "all") || node_is_word(value, "all-linear"))
     return end_as(c, IMPORT_REFUSED, c->name->says);
@@ -120,7 +121,7 @@ static enum import_state as_kind(struct conversion *c) {
 
 static enum import_state as_loss_scale(struct conversion *c) {
   if (!needs_number(c)) return c->row->state;
-  if (c->row->value->real == 0) return end_as(c, IMPORT_NEEDLESS, "the scale is dynamic, as 0 says");
+  if (c->row->value->real == 0) return end_as(c, IMPORT_NEEDLESS, "0 means a dynamic scale");
   take_key(c, "precision.grad_scaler.init_scale", c->row->value);
   return c->row->state == IMPORT_TAKEN ? take_key(c, "precision.grad_scaler.dynamic", node_of(c, "false"))
                                        : c->row->state;
@@ -185,9 +186,9 @@ static enum import_state as_strategy(struct conversion *c) {
   const struct spec_node *value = c->row->value;
   if (node_is_off(value)) return end_as(c, IMPORT_NEEDLESS, "it is off");
   if (node_is_word(value, "steps"))
-    return end_as(c, IMPORT_NEEDLESS, arena_printf(c->import->arena, "%s says after how many", c->name->at[0]));
+    return end_as(c, IMPORT_NEEDLESS, arena_printf(c->import->arena, "%s gives the number of steps", c->name->at[0]));
   if (node_is_word(value, "epoch")) return take_key(c, c->name->at[0], node_of(c, "epoch"));
-  return end_as(c, IMPORT_REFUSED, arena_printf(c->import->arena, "%s says after how many steps", c->name->at[0]));
+  return end_as(c, IMPORT_REFUSED, arena_printf(c->import->arena, "%s gives the number of steps", c->name->at[0]));
 }
 
 /* The samples of a step of all ranks. Without the samples of a micro-batch these follow, for the ranks that are known
@@ -233,7 +234,7 @@ static enum import_state as_epochs(struct conversion *c) {
   const struct spec_node *steps = sibling_of(c, "max_steps");
   if (!needs_number(c)) return c->row->state;
   if (steps != NULL && node_is_number(steps) && steps->real > 0)
-    return end_as(c, IMPORT_NEEDLESS, "max_steps says the length");
+    return end_as(c, IMPORT_NEEDLESS, "max_steps gives the length");
   if (c->row->value->real != floor(c->row->value->real))
     return end_as(c, IMPORT_REFUSED, "a run is whole epochs, or training.steps");
   return take_key(c, c->name->at[0], number_of(c, c->row->value->real));

@@ -60,7 +60,7 @@ enum import_state convert(struct conversion *c) {
   if (name->state == NAME_NEEDLESS) return end_as(c, IMPORT_NEEDLESS, name->says);
   if (value->kind == SPEC_STRING && node_is_word(value, "auto"))
     return end_as(c, IMPORT_OPEN,
-                  name->at_count > 0 ? arena_printf(c->import->arena, "the script says it; here %s", name->at[0])
+                  name->at_count > 0 ? arena_printf(c->import->arena, "the script sets it; here %s", name->at[0])
                                      : name->says);
   if (value->kind == SPEC_NULL) return end_as(c, IMPORT_NEEDLESS, "nothing is given");
   if (name->as != NULL) return conversion_named(name->as)(c);

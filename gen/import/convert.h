@@ -5,7 +5,7 @@
  *   dataset         nanoGPT's: a folder with a train.bin and a val.bin
  *   deepspeed_adam  DeepSpeed's optimizer.type: its Adam decays weights as AdamW unless adam_w_mode is false
  *   elements        a number of float32 elements, as MiB
- *   epochs          a number of whole epochs, unless max_steps says the length
+ *   epochs          a number of whole epochs, unless max_steps gives the length
  *   every KEY       a number of steps, where KEY next to it says steps, or nothing
  *   file            the path of a file that is imported, too
  *   init            nanoGPT's init_from

@@ -82,9 +82,9 @@ static const struct name_file *kind_of(struct import *import, const char *path, 
     if (strcmp(word, import->kinds.items[i].kind) == 0) found = &import->kinds.items[i];
   if (found != NULL) return found;
   if (word != NULL)
-    diag_error(diags, (struct location){.file = path}, "'%s' is no kind of file that is imported", word);
+    diag_error(diags, (struct location){.file = path}, "'%s' is not a kind of file that is imported", word);
   else
-    diag_error(diags, map->entries[0].key_where, "none of the keys says what kind of file this is");
+    diag_error(diags, map->entries[0].key_where, "none of the keys identifies the kind of this file");
   diag_help(diags, "the kinds are %s; --format names one", kinds_text(import));
   return NULL;
 }

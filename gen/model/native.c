@@ -18,14 +18,14 @@ void evaluate_check_name(struct evaluator *evaluator, const char *name, struct l
   }
   if (!good)
     evaluate_fail(evaluator, where, "letters, digits, '_' and '-', with dots between parts: \"attn.c_proj\"",
-                  "\"%s\" is no name for a scope or parameter", name);
+                  "\"%s\" is not a name for a scope or parameter", name);
 }
 
 void evaluate_check_parameter_name(struct evaluator *evaluator, const char *name, struct location where) {
   evaluate_check_name(evaluator, name, where);
   if (strcmp(name, "__metadata__") == 0)
     evaluate_fail(evaluator, where, "give the parameter another name",
-                  "\"%s\" is no name for a parameter: files of safetensors reserve it for their metadata", name);
+                  "\"%s\" is not a name for a parameter: files of safetensors reserve it for their metadata", name);
 }
 
 static struct cvalue call_at(struct evaluator *evaluator, const struct native *native, const struct syntax *node,

@@ -234,7 +234,7 @@ static void read_table(struct comparison *of) {
       if (cells == NULL || table.items[k].count != 5 || string_of(&cells[0]) == NULL)
         evaluate_fail(evaluator, (struct location){.file = evaluator->program->file},
                       "write const struct published published[] = {{\"n_head\", \"heads\"}, ...};",
-                      "the model's table 'published' is no list of struct published");
+                      "the model's table 'published' is not a list of struct published");
       struct row row = {string_of(&cells[0]), string_of(&cells[1]), string_of(&cells[2]), string_of(&cells[3]),
                         string_of(&cells[4])};
       ARENA_PUSH(evaluator->arena, of->rows, row);
@@ -316,7 +316,7 @@ static void add_found(const struct comparison *of, struct found *found, const ch
     if (out.kind == CONFIG_STRING) out.string = arena_string(of->evaluator->arena, out.string);
     ARENA_PUSH(of->evaluator->arena, *found, out);
   } else if (!is_meant) {
-    diag_error(of->evaluator->diags, where, "%s of '%s' is no value for '%s' of %s",
+    diag_error(of->evaluator->diags, where, "%s of '%s' is not a value for '%s' of %s",
                published_text(of->evaluator->arena, value), key, field, of->evaluator->program->file);
   }
 }

@@ -102,13 +102,13 @@ struct cvalue convert_value(struct evaluator *evaluator, struct cvalue value, co
     evaluate_fail(evaluator, where,
                   "a variable that gets its tensor later needs no value: 'tensor x;'; a tensor of numbers is "
                   "constant(0.0, dims...)",
-                  "%s is no tensor", number ? cvalue_text(evaluator->arena, value) : "this");
+                  "%s is not a tensor", number ? cvalue_text(evaluator->arena, value) : "this");
   case CTYPE_SCOPE:
     if (value.kind == CVALUE_SCOPE) return value;
     break;
   case CTYPE_STRING:
     if (value.kind == CVALUE_STRING) return value;
-    evaluate_fail(evaluator, where, "strings are compared with strcmp(a, b) == 0", "%s is no string",
+    evaluate_fail(evaluator, where, "strings are compared with strcmp(a, b) == 0", "%s is not a string",
                   cvalue_text(evaluator->arena, value));
   case CTYPE_POINTER:
     if (value.kind == CVALUE_POINTER) return value;

@@ -93,7 +93,7 @@ static struct value *build(struct builder *builder, const struct argument *argum
   struct value **inputs = arena_alloc(builder_arena(builder), (size_t)n * sizeof *inputs);
   for (int i = 0; i < n; i++) {
     inputs[i] = arguments[2 + i].kind == ARGUMENT_TENSOR ? op_tensor(arguments, 2 + i) : NULL;
-    if (arguments[2 + i].kind != ARGUMENT_TENSOR) builder_error(builder, "concat: argument %d is no tensor", i + 2);
+    if (arguments[2 + i].kind != ARGUMENT_TENSOR) builder_error(builder, "concat: argument %d is not a tensor", i + 2);
     if (inputs[i] == NULL) return NULL;
   }
   int axis = op_axis(builder, "concat", inputs[0], &arguments[0]);

@@ -190,7 +190,7 @@ static bool read_labels(struct einsum *e, const char *at, const char *end, int r
     if (*at == ' ') continue;
     bool ellipsis = end - at >= 3 && strncmp(at, "...", 3) == 0 && !seen;
     if (!ellipsis && !isalpha((unsigned char)*at))
-      return fail(e, arena_printf(arena_of(e), "'%c' is no label; labels are letters and one ... an operand", *at));
+      return fail(e, arena_printf(arena_of(e), "'%c' is not a label; labels are letters and one ... an operand", *at));
     if (labels->count + (ellipsis ? dots : 1) > MAX_RANK || (ellipsis && dots < 0))
       return fail(e, "a term has more labels than its tensor dimensions");
     if (!ellipsis) labels->items[labels->count++] = (unsigned char)*at;
@@ -275,7 +275,7 @@ static struct value *build(struct builder *builder, const struct argument *argum
   e.terms = arena_alloc(builder_arena(builder), (size_t)count * sizeof *e.terms);
   for (int i = 0; i < e.n; i++) {
     if (arguments[2 + i].kind != ARGUMENT_TENSOR) {
-      builder_error(builder, "einsum: argument %d is no tensor", i + 2);
+      builder_error(builder, "einsum: argument %d is not a tensor", i + 2);
       return NULL;
     }
     if ((e.terms[i].x = op_tensor(arguments, 2 + i)) == NULL) return NULL;

@@ -72,7 +72,7 @@ void name_pattern_check(const char *match, struct location where, struct diagnos
     return;
   }
   regerror(code, &regex, why, sizeof why);
-  diag_error(diags, where, "'%s' is no regular expression: %s", expression, why);
+  diag_error(diags, where, "'%s' is not a regular expression: %s", expression, why);
 }
 
 void name_pattern_unmatched(struct arena *arena, const char *match, const struct name_list *names,

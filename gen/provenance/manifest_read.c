@@ -112,7 +112,7 @@ struct manifest *manifest_read(struct arena *arena, const char *file, struct dia
   fclose(stream);
   if (root == NULL) {
     diag_error(diags, (struct location){.file = file, .line = error.line, .column = error.column},
-               "the manifest is no JSON: %s", error.text);
+               "the manifest is not JSON: %s", error.text);
     return NULL;
   }
   const char *format = json_string_value(json_object_get(root, "format"));
@@ -120,7 +120,7 @@ struct manifest *manifest_read(struct arena *arena, const char *file, struct dia
   if (format != NULL && strcmp(format, "accel-gen-manifest-1") == 0) manifest = read_root(arena, root);
   if (manifest == NULL || manifest->inputs.count == 0 || manifest->output.name[0] == '\0') {
     manifest = NULL;
-    diag_error(diags, (struct location){.file = file}, "this is no manifest of accel-gen");
+    diag_error(diags, (struct location){.file = file}, "this is not a manifest of accel-gen");
   }
   json_decref(root);
   return manifest;

@@ -29,7 +29,7 @@ static struct spec_entry *entry_of(struct spec_node *node, const char *word, str
 static bool can_hold(const struct assignment *a, const struct spec_entry *entry, const char *word) {
   const struct spec_node *existing = entry->value;
   if (existing->kind == SPEC_MAP || (existing->kind == SPEC_LIST && a->root != NULL)) return true;
-  diag_error(a->diags, a->value->where, "'%s' is no group of keys", word);
+  diag_error(a->diags, a->value->where, "'%s' is not a group of keys", word);
   diag_note(a->diags, existing->where, "it is %s here", spec_describe(a->arena, existing));
   return false;
 }

@@ -201,7 +201,7 @@ static int64_t size_in_bytes(const struct job *job, const char *key, struct diag
   double number = strtod(node->text, &unit);
   for (size_t i = 0; i < sizeof units / sizeof *units; i++)
     if (strcmp(units[i].name, unit) == 0 && number * units[i].bytes < 0x1p60) return (int64_t)(number * units[i].bytes);
-  diag_error(diags, node->where, "'%s' is no size: write a number with KiB, MiB, GiB, TiB, KB, MB, GB or TB",
+  diag_error(diags, node->where, "'%s' is not a size: write a number with KiB, MiB, GiB, TiB, KB, MB, GB or TB",
              node->text);
   return 0;
 }
@@ -271,8 +271,9 @@ static void bind_cadence(const struct spec_node *node, struct epochs *epochs, do
   if (is_time && (strcmp(unit, "min") == 0 || strcmp(unit, "h") == 0))
     *minutes = (double)count * (*unit == 'h' ? 60 : 1);
   else if (!read_epochs(count, parts, unit, epochs))
-    diag_error(diags, node->where, "'%s' is no time from one to the next: write a number of steps, epoch, 2 epochs%s",
-               node->text, minutes != NULL ? ", 1/4 epoch, 30min or 1h" : " or 1/4 epoch");
+    diag_error(diags, node->where,
+               "'%s' is not a time from one to the next: write a number of steps, epoch, 2 epochs%s", node->text,
+               minutes != NULL ? ", 1/4 epoch, 30min or 1h" : " or 1/4 epoch");
 }
 
 static void bind_training(struct job *job, struct diagnostics *diags) {

@@ -114,7 +114,7 @@ static bool may_open(struct extender *e, const struct level *by, const char *fil
   if (stat(file, identity) != 0)
     diag_error(e->diags, where, "cannot open '%s': %s", file, strerror(errno));
   else if (!S_ISREG(identity->st_mode))
-    diag_error(e->diags, where, "'%s' is no file", file);
+    diag_error(e->diags, where, "'%s' is not a file", file);
   else if (is_open(by, identity))
     report_cycle(e, by, file, where);
   else if (by->depth >= DEEPEST)

@@ -113,7 +113,7 @@ static const struct mesh_refusal {
     {EXPERTS | ON_GPUS, {"parallelism.zero_stage", NULL, untried_on_gpus, "a job without parallelism.zero_stage"}},
     {EXPERTS | ON_GPUS, {"parallelism.fsdp", NULL, untried_on_gpus, "a job without parallelism.fsdp"}},
     {TENSORS,
-     {"parallelism.fsdp.state_dict_type", "sharded_state_dict", "a rank's part of a tensor is no range of it",
+     {"parallelism.fsdp.state_dict_type", "sharded_state_dict", "a rank's part of a tensor is not a range of it",
       "parallelism.fsdp.state_dict_type: full_state_dict"}},
     {TENSORS | SEQUENCES | LAYERS | EXPERTS,
      {"parallelism.sync_batch_norm", "true", untried, "parallelism.sync_batch_norm: false"}},

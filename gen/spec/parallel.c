@@ -69,16 +69,16 @@ int64_t parallel_data_ranks(const struct spec_node *job) {
 
 /* Of several ranks. */
 static const struct refusal alone[] = {
-    {"optimizer.name", "lomo", "gradients are gone before ranks could exchange them", "optimizer.name: sgd"},
-    {"optimizer.name", "adalomo", "gradients are gone before ranks could exchange them", "optimizer.name: adafactor"},
+    {"optimizer.name", "lomo", "gradients are freed before ranks could exchange them", "optimizer.name: sgd"},
+    {"optimizer.name", "adalomo", "gradients are freed before ranks could exchange them", "optimizer.name: adafactor"},
     {"tracking.noise_scale", "true", "it compares a micro-batch's gradient with the step's of one process",
      "tracking.noise_scale: false"},
 };
 
 /* Of gradients that add up in one order, whoever has them. */
 static const struct refusal ordered[] = {
-    {"optimizer.name", "lomo", "gradients are gone before they could be added", "optimizer.name: sgd"},
-    {"optimizer.name", "adalomo", "gradients are gone before they could be added", "optimizer.name: adafactor"},
+    {"optimizer.name", "lomo", "gradients are freed before they could be added", "optimizer.name: sgd"},
+    {"optimizer.name", "adalomo", "gradients are freed before they could be added", "optimizer.name: adafactor"},
     {"accumulation.sync_each_batch", "true", "ranks exchange what their micro-batches add up to",
      "accumulation.sync_each_batch: false"},
     {"parallelism.ddp.comm_hook", "power_sgd", "factors are of what a rank has added up",
@@ -110,10 +110,11 @@ static const struct refusal local[] = {
 
 /* Of ranks that run out of samples. */
 static const struct refusal uneven[] = {
-    {"data.drop_last", "true", "an epoch leaves out what is not a whole round", "data.drop_last: false"},
+    {"data.drop_last", "true", "an epoch drops an incomplete round", "data.drop_last: false"},
     {"data.even_batches", "true", "the last round is filled up for all of them", "data.even_batches: false"},
     {"data.dispatch_batches", "true", "all of them get equal parts of the last round", "data.dispatch_batches: false"},
-    {"accumulation.normalize", "tokens", "each target counts alike, whoever has it", "accumulation.normalize: batches"},
+    {"accumulation.normalize", "tokens", "all targets have the same weight, on any rank",
+     "accumulation.normalize: batches"},
     {"parallelism.sync_batch_norm", "true", "a batch's statistics are of all of them",
      "parallelism.sync_batch_norm: false"},
     {"parallelism.reproducible", "topology", "its tree of sums is of whole rounds", "parallelism.reproducible: run"},
@@ -226,7 +227,7 @@ static void check_rest(const struct spec_node *job, struct diagnostics *diags) {
   if (strcmp(spec_find(job, "accumulation.normalize")->text, "tokens") == 0) return;
   if (is_set(job, "data.join_uneven_inputs")) return;
   diag_error(diags, (dispatch->integer != 0 ? dispatch : even)->where,
-             "the last round of an epoch may leave a rank without samples, and a mean over nothing is no number");
+             "the last round of an epoch may leave a rank without samples, and a mean over nothing is not a number");
   diag_note(diags, last->where, "'data.drop_last' is false here");
   diag_help(diags, "set accumulation.normalize: tokens, or without data.dispatch_batches either data.even_batches or "
                    "data.join_uneven_inputs: true");

@@ -10,7 +10,7 @@ bool requires_is_met(struct arena *arena, const struct spec_node *document, stru
   const char *wrong;
   bool met = version_is_in(arena, ACCEL_VERSION, node->text, &wrong);
   if (wrong != NULL) {
-    diag_error(diags, node->where, "'requires' is no range of versions: %s", wrong);
+    diag_error(diags, node->where, "'requires' is not a range of versions: %s", wrong);
     diag_help(diags, "write conditions with commas, such as '>=0.2,<0.3'");
   } else if (!met) {
     diag_error(diags, node->where, "the job requires accel-gen %s; %s is installed", node->text, ACCEL_VERSION);

@@ -97,11 +97,11 @@ struct exclusion {
   const char *key, *allowed, *why, *remedy;
 };
 
-/* With rules that step within the backward, whose gradients are gone before that ends. */
+/* With rules that step within the backward, whose gradients are freed before that ends. */
 static const struct exclusion in_backward[] = {
     {"optimizer.norm_type", "2", "its backward adds up squares", "optimizer.norm_type: 2"},
     {"accumulation.num_steps", "1", "every backward moves the weights", "a larger data.batch_size"},
-    {"tracking.grad_norms", "global", "gradients are gone when a step ends", "tracking.grad_norms: global"},
+    {"tracking.grad_norms", "global", "gradients are freed before a step ends", "tracking.grad_norms: global"},
 };
 
 static const struct exclusion of_lomo[] = {

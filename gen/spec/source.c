@@ -102,7 +102,7 @@ char *source_read(struct arena *arena, const char *file, struct location where, 
   if (problem != 0)
     diag_error(diags, where, "cannot read '%s': %s", file, strerror(problem));
   else if (*length > LARGEST)
-    diag_error(diags, where, "'%s' is larger than 1 MiB, so it is no job", file);
+    diag_error(diags, where, "'%s' is larger than 1 MiB, so it is not a job", file);
   else
     return bytes;
   return NULL;

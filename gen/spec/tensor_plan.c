@@ -36,7 +36,7 @@ static const struct style_word *word_of(const char *text) {
 void tensor_plan_check(const struct spec_node *job, struct diagnostics *diags) {
   const struct spec_node *plan = spec_find(job, "parallelism.tp_plan");
   if (plan == NULL || axis_length(job, AXIS_TP) > 1) return;
-  diag_error(diags, plan->where, "'parallelism.tp_plan' says what ranks along tp divide, and there are no such ranks");
+  diag_error(diags, plan->where, "'parallelism.tp_plan' names what ranks along tp shard, and there are no such ranks");
   diag_help(diags, "set parallelism.tp, or leave it out");
 }
 

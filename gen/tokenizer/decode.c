@@ -64,7 +64,7 @@ static const char *text_of(const json_t *step, const char *key, const char *othe
 static bool read_replace(const struct reading *reading, struct decoder *decoder, const json_t *step) {
   const char *from = text_of(json_object_get(step, "pattern"), "String", NULL);
   const char *to = json_string_value(json_object_get(step, "content"));
-  if (from == NULL || to == NULL) return reading_refuse(reading, "decoder", "a Replace of something that is no text");
+  if (from == NULL || to == NULL) return reading_refuse(reading, "decoder", "a Replace of something that is not text");
   return add(reading, decoder, (struct decode_step){.kind = DECODE_REPLACE, .from = from, .to = to});
 }
 

@@ -23,7 +23,8 @@ bool read_vocabulary(const struct reading *reading, const json_t *model) {
   const char *text;
   json_t *value;
   size_t bytes = 0;
-  if (!json_is_object(vocabulary)) return reading_refuse(reading, "model.vocab", "this is no map of texts to numbers");
+  if (!json_is_object(vocabulary))
+    return reading_refuse(reading, "model.vocab", "this is not a map of texts to numbers");
   json_object_foreach(vocabulary, text, value) bytes += strlen(text);
   tokenizer->vocabulary = trie_new(bytes);
   if (tokenizer->vocabulary == NULL) return reading_no_memory(reading);
@@ -54,7 +55,7 @@ bool read_unknown(const struct reading *reading, const json_t *model) {
   read_fallback(reading, model);
   if (json_is_string(unknown) && !trie_find(reading->tokenizer->vocabulary, json_string_value(unknown),
                                             json_string_length(unknown), &data->unknown))
-    return reading_refuse(reading, "model.unk_token", "this is no token of the vocabulary");
+    return reading_refuse(reading, "model.unk_token", "this is not a token of the vocabulary");
   return true;
 }
 

@@ -39,7 +39,7 @@ static bool read_bytes(const struct reading *reading) {
     uint32_t node = trie_descend(tokenizer->vocabulary, TRIE_ROOT, text, spell(i % 256, text));
     if (i >= 256) node = trie_descend(tokenizer->vocabulary, node, suffix, strlen(suffix));
     if (!trie_token(tokenizer->vocabulary, node, &tokenizer->data.bytes[i / 256][i % 256]))
-      return reading_refuse(reading, "model.vocab", "a byte is no token, so not every text has tokens");
+      return reading_refuse(reading, "model.vocab", "a byte is not a token, so not every text has tokens");
   }
   return true;
 }
@@ -65,7 +65,7 @@ static bool read_merges(const struct reading *reading, const json_t *model) {
   const struct trie *vocabulary = tokenizer->vocabulary;
   const json_t *merges = json_object_get(model, "merges");
   char left[MOST_BYTES], right[MOST_BYTES];
-  if (!json_is_array(merges)) return reading_refuse(reading, "model.merges", "this is no list of merges");
+  if (!json_is_array(merges)) return reading_refuse(reading, "model.merges", "this is not a list of merges");
   size_t count = json_array_size(merges);
   tokenizer->data.bpe = bpe_new(count);
   if (tokenizer->data.bpe == NULL) return reading_no_memory(reading);

@@ -35,13 +35,13 @@ static bool read_unigram(const struct reading *reading, const json_t *model) {
   struct model_data *data = &reading->tokenizer->data;
   const json_t *list = json_object_get(model, "vocab"), *unknown = json_object_get(model, "unk_id");
   if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > 0x7ffffffe)
-    return reading_refuse(reading, "model.vocab", "this is no list of texts and scores");
+    return reading_refuse(reading, "model.vocab", "this is not a list of texts and scores");
   if (!read_tokens(reading, list)) return false;
   read_fallback(reading, model);
   data->unknown = TOKEN_NONE;
   if (unknown == NULL || json_is_null(unknown)) return true;
   if (!json_token(unknown, &data->unknown) || data->unknown >= json_array_size(list))
-    return reading_refuse(reading, "model.unk_id", "this is no token of the vocabulary");
+    return reading_refuse(reading, "model.unk_id", "this is not a token of the vocabulary");
   return true;
 }
 

@@ -11,7 +11,7 @@ static bool read_word_piece(const struct reading *reading, const json_t *model) 
   if (!read_vocabulary(reading, model) || !read_unknown(reading, model)) return false;
   if (data->unknown == TOKEN_NONE) return reading_refuse(reading, "model.unk_token", "there is none");
   if (most != NULL && (!json_is_integer(most) || json_integer_value(most) < 0))
-    return reading_refuse(reading, "model.max_input_chars_per_word", "this is no number of characters");
+    return reading_refuse(reading, "model.max_input_chars_per_word", "this is not a number of characters");
   data->most_characters = most != NULL ? (size_t)json_integer_value(most) : 100;
   const char *text = json_is_string(prefix) ? json_string_value(prefix) : "##";
   size_t size = json_is_string(prefix) ? json_string_length(prefix) : 2;

@@ -121,7 +121,7 @@ static bool read_all(const struct reading *reading, const char *text, size_t siz
     rt_problem(reading->problem, "%s:%d:%d: %s", reading->path, error.line, error.column, error.text);
     return rt_help(reading->problem, "give a tokenizer.json as the library tokenizers writes it");
   }
-  if (!json_is_object(tokenizer->root)) return reading_refuse(reading, "the file", "this is no tokenizer");
+  if (!json_is_object(tokenizer->root)) return reading_refuse(reading, "the file", "this is not a tokenizer");
   return read_normalizer(reading, json_object_get(tokenizer->root, "normalizer")) &&
          read_pre_tokenizer(reading, json_object_get(tokenizer->root, "pre_tokenizer")) && read_model(reading) &&
          read_all_added(reading);

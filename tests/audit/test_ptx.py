@@ -130,7 +130,7 @@ def edits(folder):
     for name, text in NO_PTX.items():
         path.write_text(text)
         result, _ = audit(path)
-        report(f"no PTX: {name}", result.returncode == 2 and "error: this is no PTX" in result.stderr, result.stderr)
+        report(f"no PTX: {name}", result.returncode == 2 and "error: this is not PTX" in result.stderr, result.stderr)
     path.write_text(PTX.replace("NAME", "/dev/zero"))
     result, wrong = audit(path)
     report("a source without end", wrong == {"ptx-branches"} and "cannot be read" in result.stdout, result.stdout + result.stderr)

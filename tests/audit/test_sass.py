@@ -72,7 +72,7 @@ def edits(folder):
     for text in ("", "hello\n", SASS.replace("STO_CUDA_ENTRY", "")):
         path.write_text(text)
         result, _ = audit(path)
-        report("no machine code", result.returncode == 2 and "error: this is no machine code" in result.stderr, result.stderr)
+        report("no machine code", result.returncode == 2 and "error: this is not machine code" in result.stderr, result.stderr)
 
 
 def find_tool(name):

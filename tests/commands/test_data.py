@@ -148,7 +148,7 @@ class Data(Folder):
         self.assertIn(f"warning: {len(all_of) - len(texts)} records were skipped; the first: {name}:", told)
 
     def test_no_texts(self):
-        """What is no text is refused by its name or by how it begins, unless it is said to be one."""
+        """What is not text is refused by its name or by how it begins, unless it is said to be one."""
         for name, content, told in (
                 ("a.jsonl", b"{}", "JSON Lines, not a text\n    help: --text-field NAME makes a document of each record"),
                 ("a.txt", b'{"text": "a"}\n{"text": "b"}\n', "JSON Lines"), ("A.JSON", b"[1]", "JSON"),

@@ -62,7 +62,7 @@ class Model(unittest.TestCase):
 
     def test_errors(self):
         for words, expected in ((["check", MODELS / "gpt2.c", "--config", "n_layer=two"], "n_layer"),
-                                (["check", MODELS / "gpt2.c", "--config", "n_layer"], "'n_layer' is no KEY=VALUE"),
+                                (["check", MODELS / "gpt2.c", "--config", "n_layer"], "'n_layer' is not a KEY=VALUE"),
                                 (["check", "nothing.c"], "nothing.c: error: cannot read it: No such"),
                                 (["look", MODELS / "gpt2.c"], "the word after model is check, not look")):
             result = run(*words)

@@ -254,7 +254,7 @@ def bad_files():
         ("empty.yaml", "", "is empty"),
         ("list.json", "[1, 2]", "has no keys"),
         ("broken.json", '{"fp16": {', "not YAML"),
-        ("unknown.yaml", "alpha: 1\nbeta: 2\n", "none of the keys says what kind"),
+        ("unknown.yaml", "alpha: 1\nbeta: 2\n", "none of the keys identifies the kind"),
         ("code.py", "for i in range(3):\n  x = i\n", "an assignment"),
         ("indented.py", "x = 1\n  y = 2\n", "first column"),
         ("open.py", "'''never ends\n", "has no end"),

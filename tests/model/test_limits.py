@@ -123,7 +123,7 @@ class Limits(unittest.TestCase):
         end = r"^source\.c: error: following it does not end within 8000000 statements$"
         self.refused(end, self.program(grown, "f40(arena->y);"), audit)
         self.refused("1024 MiB of memory", '#include "/dev/zero"\n' + SEED.read_text(), audit)
-        self.refused("it is no text: byte 12 of it is 0", "int x = 1;\n\0" + SEED.read_text(), audit)
+        self.refused("it is not text: byte 12 of it is 0", "int x = 1;\n\0" + SEED.read_text(), audit)
         self.refused("nested too deep", self.program(f"static const int z = {'~' * 2000}1;\n", ""), audit)
 
 

@@ -274,7 +274,7 @@ static void sums_of_products(void **state) {
       {"ij,jk->im", "einsum: \"ij,jk->im\": no operand has the result's m"},
       {"ij,jk->ii", "einsum: \"ij,jk->ii\": the result has i twice"},
       {"ij,ik", "einsum: \"ij,ik\": i is 4 in [4][5] but 3 elsewhere"},
-      {"i2,jk", "einsum: \"i2,jk\": '2' is no label; labels are letters and one ... an operand"},
+      {"i2,jk", "einsum: \"i2,jk\": '2' is not a label; labels are letters and one ... an operand"},
       {"ijk...,jk", "einsum: \"ijk...,jk\": a term has more labels than its tensor dimensions"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

@@ -112,7 +112,7 @@ class Refused(unittest.TestCase):
         self.check(["output.*", "hidden*"], "all parameters are frozen", "job.yaml:1:")
 
     def test_no_expression(self):
-        self.check(["re:h("], "'h(' is no regular expression")
+        self.check(["re:h("], "'h(' is not a regular expression")
 
     def test_frozen_group(self):
         self.check(["*bias"], "all parameters that '*.bias' matches are frozen",

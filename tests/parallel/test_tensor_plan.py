@@ -63,7 +63,7 @@ class Refused(unittest.TestCase):
 
     def test_placements(self):
         """Each with what stands in the way, and where."""
-        self.refused(["as 'rowwise'", "'layer_norm' would need whole what they divide", "write 'rowwise_split_input'"], ("*.c_fc", "rowwise"))
+        self.refused(["as 'rowwise'", "'layer_norm' would need a tensor whole that they shard", "write 'rowwise_split_input'"], ("*.c_fc", "rowwise"))
         self.refused(["[32][96], as 'colwise'", "gpt2.c:38:14: note: 'slice'"], ("*.c_attn", "colwise"), ("*.attn.c_proj", "replicate"))
         self.refused(["'wte.weight', [256][32], as 'colwise'", "'embedding' would need"], ("wte", "colwise"))
         self.refused(["has all positions on each rank", "set parallelism.megatron.sequence_parallelism: true"], ("ln_f", "sequence"))

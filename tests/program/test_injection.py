@@ -164,7 +164,7 @@ class Injection(unittest.TestCase):
 
     def test_parameter_names_that_are_refused(self):
         """Those that no file of safetensors could hold, no tree of names, and no reader of checkpoints."""
-        for names, message in ((["__metadata__"], '5:27: error: "__metadata__" is no name for a parameter'),
+        for names, message in ((["__metadata__"], '5:27: error: "__metadata__" is not a name for a parameter'),
                                (["w", "w.b"], "6:14: error: parameter 'w.b' is below another parameter"),
                                (["w.b.c", "w.b"], "6:14: error: parameter 'w.b' has other parameters below it"),
                                (["in.weight.b"], "5:14: error: parameter 'in.weight.b' is below another parameter")):

@@ -136,7 +136,7 @@ class Table(unittest.TestCase):
         self.check(1, 12, 5)
 
     def test_refused(self):
-        for form, what in ((2, "this one is a sum"), (3, "add makes it none")):
+        for form, what in ((2, "this one is a sum"), (3, "add changes it to something else")):
             rows = self.prepare(form, 24, num_steps=2)
             done = subprocess.run([GENERATOR, rows.trainer.path, "-o", "-"], capture_output=True, text=True)
             self.assertNotEqual(done.returncode, 0)

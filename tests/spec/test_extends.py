@@ -146,7 +146,7 @@ class Extends(unittest.TestCase):
         self.write(**{f"d{i}": f"extends: [d{i + 1}.yaml, d{i + 1}.yaml]\n" for i in range(12)}, d12="{devices: {}}", job={**JOB, "extends": "d0.yaml"})
         self.refuse("error: more than 64 files are extended")
         for value, message in ((3, "must be the path of a file or a list of paths, not 3"), ([], "not a list"), (["a.yaml", {}], "not a group of keys"),
-                               ("models", "'models' is no file"), ("", "not ''"), (None, "not null")):
+                               ("models", "'models' is not a file"), ("", "not ''"), (None, "not null")):
             self.write(job={**JOB, "extends": value}, a="devices: {}\n")
             self.refuse(message)
         self.write(job={**JOB, "extends": "a.yaml"}, a="optimizer:\n  learning_rate: 3\n")

@@ -76,7 +76,7 @@ const char *import_table(struct import *import) {
   text_puts(&out, "\n");
   add_counts(&out, import);
   if (import->n_missing > 0) {
-    text_fold(&out, arena_printf(import->arena, "the job lacks %s: no file says them", missing_text(import)), 0, 0,
+    text_fold(&out, arena_printf(import->arena, "the job lacks %s: no file sets them", missing_text(import)), 0, 0,
               COLUMNS);
     text_puts(&out, "\n");
   }

@@ -20,7 +20,7 @@ static bool add_config(struct text *text, const char *config, struct diagnostics
   for (const char *at = config; at != NULL && *at != '\0';) {
     size_t length = strcspn(at, ","), name = strcspn(at, "=");
     if (name >= length || name == 0) {
-      diag_error(diags, (struct location){0}, "--config: '%.*s' is no KEY=VALUE", (int)length, at);
+      diag_error(diags, (struct location){0}, "--config: '%.*s' is not a KEY=VALUE", (int)length, at);
       diag_help(diags, "for example --config n_layer=2,width=64");
       return false;
     }

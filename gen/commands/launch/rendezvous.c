@@ -173,7 +173,7 @@ static int follow(struct arena *arena, int connection) {
     daemon = start_daemon(command);
   }
   if (daemon > 0) kill(daemon, SIGTERM);
-  return fail("the process of RANK 0", "it is gone");
+  return fail("the process of RANK 0", "it has ended");
 }
 
 static int take_part(struct arena *arena, const struct hello *own, const char *port, double until) {
@@ -298,7 +298,7 @@ static bool look(void *of) {
     ssize_t got = connection >= 0 ? recv(connection, &byte, 1, MSG_DONTWAIT) : -1;
     if (got > 0) raise(SIGTERM);
     if (got != 0) continue;
-    fprintf(stderr, "accel-gen launch: the process of RANK %d is gone\n", i);
+    fprintf(stderr, "accel-gen launch: the process of RANK %d has ended\n", i);
     meeting->broken = true;
     return false;
   }

@@ -271,7 +271,8 @@ static void report_unsharded(const struct partition *partition, struct diagnosti
              "the model has no two matmuls in a row, and no vocabulary, that %lld ranks could divide",
              (long long)partition->placements.ranks);
   if (needs != NULL)
-    diag_note(diags, needs->where, "'%s' needs whole what ranks would divide for another operation", needs->kind->name);
+    diag_note(diags, needs->where, "'%s' needs a tensor whole that ranks would shard for another operation",
+              needs->kind->name);
   diag_help(diags, "leave it out, or let heads and widths be multiples of it");
 }
 

@@ -9,8 +9,9 @@
 static void refuse_loss(const struct program *program, const struct node *cause, struct diagnostics *diags) {
   const struct node *last = program->graph->entry->results.items[0]->producer;
   const char *why = "this one is a sum";
-  if (cause != NULL && cause->call != NULL) why = "the result of a loop is none";
-  if (cause != NULL && cause->call == NULL) why = arena_printf(program->arena, "%s makes it none", cause->kind->name);
+  if (cause != NULL && cause->call != NULL) why = "the result of a loop is not a mean";
+  if (cause != NULL && cause->call == NULL)
+    why = arena_printf(program->arena, "%s changes it to something else", cause->kind->name);
   diag_error(diags, cause != NULL ? cause->where : last->where,
              "a loss must be one mean over samples for micro-batches to count by tokens; %s", why);
   diag_note(diags, job_where(program->job, "accumulation.normalize"), "'accumulation.normalize' is tokens here");

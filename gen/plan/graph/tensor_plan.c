@@ -149,13 +149,13 @@ static void refuse(const struct plan *plan, const struct planned *item) {
              (long long)plan->placements->ranks, item->name, shape_text(plan->placements->program->arena, shape),
              item->rule->word);
   if (needs != NULL)
-    diag_note(plan->diags, needs->where, "'%s' would need whole what they divide, or in parts of another kind",
+    diag_note(plan->diags, needs->where, "'%s' would need a tensor whole that they shard, or in parts of another kind",
               needs->kind->name);
   else
     diag_note(plan->diags, item->region->where,
               "their parts would not be equal, or another pattern lays it otherwise, or no matmul has it");
   if (item->rule->replicated)
-    diag_help(plan->diags, "leave the pattern out: 'accel-gen plan' says what the ranks divide without it");
+    diag_help(plan->diags, "leave the pattern out: 'accel-gen plan' reports what the ranks shard without it");
   else
     diag_help(plan->diags, "leave it out, or write '%s': then ranks %s",
               item->rule->style == TENSOR_COLUMNS ? "colwise_gather_output" : "rowwise_split_input",

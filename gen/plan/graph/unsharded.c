@@ -32,7 +32,7 @@ static const char *reason(const struct placements *placements, const struct node
     return arena_printf(placements->program->arena, "the rule of %s does not ask for parts of it", node->kind->name);
   if (needs == NULL) return "ranks would not have equal parts";
   if (needs == node) return "it would need its input whole";
-  return arena_printf(placements->program->arena, "%s needs whole what they would divide",
+  return arena_printf(placements->program->arena, "%s needs a tensor whole that they would shard",
                       place_text(placements, needs));
 }
 

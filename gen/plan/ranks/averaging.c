@@ -6,7 +6,7 @@ static bool check_buffers(const struct program *program, struct diagnostics *dia
   for (int i = 0; i < program->weights->count; i++) {
     if (!program->weights->items[i].parameter->buffer) continue;
     diag_error(diags, job_where(program->job, "parallelism.local_sgd_steps"),
-               "'%s' follows the batches of a rank, and is no parameter that ranks average",
+               "'%s' follows the batches of a rank, and is not a parameter that ranks average",
                program->weights->items[i].path);
     diag_help(diags, "take a model without running statistics, or leave local_sgd_steps out");
     return false;

@@ -23,7 +23,7 @@ static bool check_count(const struct program *program, int64_t leaves, struct di
   diag_error(
       diags, job_where(job, "parallelism.reproducible"),
       "the %lld micro-batches of a step, ranks times accumulation.num_steps, are no power of two, so no order of "
-      "adding them goes with every way to divide them",
+      "adding them is the same for every division among ranks",
       (long long)leaves);
   diag_note(diags, job_where(job, "accumulation.num_steps"), "%d on each of %lld ranks by this",
             job->accumulation.num_steps, (long long)job->devices.ranks);
