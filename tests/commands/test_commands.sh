@@ -146,7 +146,7 @@ expect "explain with a broken manifest" 1 'kept.manifest.json:' "$gen" explain "
 expect "diff of the same" 0 'step path: the same' "$gen" diff "$job" "$work/one.c"
 expect "diff of one" 2 'a second one is missing' "$gen" diff "$job"
 expect "diff of three" 2 'one argument too many' "$gen" diff "$job" "$job" "$job"
-expect "audit --regenerate of no manifest" 2 'no JSON' "$gen" audit --regenerate "$work/kept.manifest.json"
+expect "audit --regenerate of no manifest" 2 'not JSON' "$gen" audit --regenerate "$work/kept.manifest.json"
 expect "the same bytes twice" 0 '' cmp "$work/one.c" "$work/two.c"
 (cd examples/jobs && "$gen" quickstart.yaml -o "../../$work/three.c") >/dev/null 2>&1
 expect "no absolute path in the program" 1 '' grep -q "$PWD" "$work/one.c"
