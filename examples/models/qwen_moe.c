@@ -123,8 +123,10 @@ static struct routed mixture(scope s, struct routed r, tensor x, struct config c
   tensor h = experts(s, take(reshape(x, tokens, c.hidden_size), rows), starts, c);
   h = mul(h, take(reshape(weights, tokens * k, 1), positions));
   r.x = add(r.x, reshape(index_add(h, rows, tokens), dim(x, 0), dim(x, 1), c.hidden_size));
-  r.chosen = add(r.chosen, share_of_tokens(top_k_mask(likely, k)));
-  r.likely = add(r.likely, share_of_tokens(likely));
+  if (c.router_aux_loss_coef != 0) {
+    r.chosen = add(r.chosen, share_of_tokens(top_k_mask(likely, k)));
+    r.likely = add(r.likely, share_of_tokens(likely));
+  }
   if (c.shared_expert_intermediate_size == 0) return r;
   tensor shared = mlp(at(s, "shared_expert"), x, c.shared_expert_intermediate_size, c);
   r.x = add(r.x, mul(sigmoid(linear_no_bias(at(s, "shared_expert_gate"), x, 1)), shared));

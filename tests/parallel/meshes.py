@@ -1,8 +1,9 @@
 """docs/meshes.md: which meshes of 2, 4 and 8 ranks the generator takes, for four models, and why not the others.
 
 usage: meshes.py [--accept]          prints the page, or writes it
-       meshes.py --run [MODEL...]    runs each mesh that it takes for 20 steps compared with one process with the same samples a step;
-                                     JOBS=N at a time (2)"""
+       meshes.py --run [--only PATTERN] [MODEL...]
+                                     runs each mesh that it takes for 20 steps compared with one process with the same samples a step;
+                                     PATTERN is a regular expression in "MODEL: KIND of N x KIND of N"; JOBS=N at a time (2)"""
 
 import collections
 import concurrent.futures
@@ -77,6 +78,10 @@ def ranks_of(mesh):
 
 def replicas_of(mesh):
     return product(each for kind, each in mesh if KINDS[kind][2])
+
+
+def matches(pattern, model, mesh):
+    return re.search(pattern, f"{model}: {titled(mesh)}") is not None
 
 
 def titled(mesh):
@@ -203,9 +208,8 @@ class Beside:
         return f"{worst} is {far[worst]:.1e} away" if not far[worst] < 1e-3 else None
 
 
-def run(models):
-    every = meshes()
-    why = refusals([(model, mesh) for model in models for mesh in every])
+def run(models, pattern=""):
+    why = refusals([(model, mesh) for model in models for mesh in meshes() if matches(pattern, model, mesh)])
     taken = [asked for asked, said in why.items() if said is None]
     beside, failed = Beside(), 0
 
@@ -225,7 +229,9 @@ def run(models):
 
 if __name__ == "__main__":
     words = sys.argv[1:]
-    if words[:1] == ["--run"]:
+    if words[:2] == ["--run", "--only"]:
+        sys.exit(run(words[3:] or list(MODELS), words[2]))
+    elif words[:1] == ["--run"]:
         sys.exit(run(words[1:] or list(MODELS)))
     elif words == ["--accept"]:
         PAGE.write_text(page())
