@@ -12,7 +12,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from rows import Order, relative, save_file
-from harness import GENERATOR, QUICK, TRAIN, Trainer, load_file
+from harness import GENERATOR, MODELS, QUICK, TRAIN, Trainer, load_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "parallel"))
 
@@ -178,6 +178,36 @@ class Inputs(unittest.TestCase):
         self.assertIn("brands.npy: row 12, column 16: 5 is not a whole number below 5 from 0 on", result.stderr)
         np.save(named.folder / "brands.npy", brands[:20] % BRANDS)
         self.assertIn("brands.npy: 20 rows for the 37 rows of", named.run().stderr)
+
+
+class WithoutLabels(unittest.TestCase):
+    """examples/models/autoencoder.c over one array."""
+
+    def test_as_torch(self):
+        rng = np.random.default_rng(9)
+        trainer = Trainer({
+            "model": {"source": str(MODELS / "autoencoder.c"), "weights": "start.safetensors", "config": {"width": 12, "code": 3}},
+            "data": {"train": {"path": "pictures.npy", "format": "npy"}, "batch_size": BATCH, "eval_fraction": 0,
+                     "inputs": {"picture": {"shape": [1, 4, 4]}}},
+            "training": {"seed": SEED, "steps": STEPS}, "optimizer": {"name": "sgd", "lr": 0.1}, "tracking": {"every": 1}})
+        pictures = rng.random((ROWS, 1, 4, 4)).astype(np.float32)
+        np.save(trainer.folder / "pictures.npy", pictures)
+        parts = {part: torch.nn.Sequential(torch.nn.Linear(*sizes[0]), torch.nn.GELU(), torch.nn.Linear(*sizes[1]))
+                 for part, sizes in (("encoder", [(16, 12), (12, 3)]), ("decoder", [(3, 12), (12, 16)]))}
+        both = torch.nn.ModuleDict(parts)
+        save_file({name: value.detach().numpy() for name, value in both.state_dict().items()}, trainer.folder / "start.safetensors")
+        subprocess.run([GENERATOR, "build", trainer.path, "-o", "trainer"], cwd=trainer.folder, check=True, env=QUICK)
+        subprocess.run([trainer.folder / "trainer"], cwd=trainer.folder, check=True, capture_output=True)
+        optimizer, order = torch.optim.SGD(both.parameters(), lr=0.1), Order(SEED, TRAIN, True, 0, ROWS, batch=BATCH)
+        lines = (trainer.folder / "run" / "metrics.jsonl").read_text().splitlines()
+        for step, line in enumerate(lines):
+            flat = torch.tensor(pictures[[order.start(step * BATCH + i) for i in range(BATCH)]]).flatten(1)
+            loss = F.mse_loss(both["decoder"](both["encoder"](flat)), flat)
+            self.assertLess(abs(json.loads(line)["loss"] / loss.item() - 1), 1e-5, line)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        self.assertEqual(len(lines), STEPS)
 
 
 if __name__ == "__main__":
