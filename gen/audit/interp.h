@@ -160,6 +160,10 @@ struct stage_messages {
 
 enum { MAX_LOOPS = 60, MAX_STAGES = 32 };
 
+/* After the arguments of a call there are so many of VALUE_NOTHING: a program may declare a function with fewer than it
+ * has. */
+enum { SPARE_ARGUMENTS = 16 };
+
 /* A loop over counter = 0 .. count - 1, or over a part of its iterations. */
 struct open_loop {
   const struct variable *counter;

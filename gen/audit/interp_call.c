@@ -350,7 +350,7 @@ static struct value call_kernel(struct interp *interp, struct syntax *node, stru
 /* ---- All ---- */
 
 static struct value call_other(struct interp *interp, struct syntax *node) {
-  struct value *arguments = arena_alloc(interp->memory, ((size_t)node->n_parts + 1) * sizeof *arguments);
+  struct value *arguments = arena_alloc(interp->memory, ((size_t)node->n_parts + SPARE_ARGUMENTS) * sizeof *arguments);
   for (int i = 1; i < node->n_parts; i++) arguments[i - 1] = interp_evaluate(interp, node->parts[i]);
   if (node->function == NULL || node->function->body != NULL) {
     interp_lose_track(interp, node, node->function == NULL ? "a call through a pointer" : "this call");

@@ -25,6 +25,7 @@ static struct value sum_eight_bytes(const struct call *call) {
 
 /* What is passed by the name of an array, or of a parameter with an extent, is meant as a whole. */
 static void require_whole(const struct call *call, int which, int64_t bytes) {
+  if (which >= call->count) return;
   const struct syntax *at = call->node->parts[which + 1];
   while (at->kind == SYNTAX_CAST) at = at->parts[0];
   const struct type *type = at->kind == SYNTAX_VARIABLE ? at->variable->type : &type_void;

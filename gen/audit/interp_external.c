@@ -23,7 +23,8 @@ void external_touch(const struct call *call, int which, int64_t bytes, bool is_w
   bool certain = known && imprecision == 0;
   if (at.origin & ORIGIN_REPORTED) return;
   if (!known && is_write) interp_unknown_write(interp);
-  if (!known && interp->in_step_path && interp->untracked == NULL) interp->untracked = call->node->parts[which + 1];
+  if (!known && interp->in_step_path && interp->untracked == NULL)
+    interp->untracked = which < call->count ? call->node->parts[which + 1] : call->node;
   if (!known)
     interp_fail(interp, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, imprecision,
                 "what is passed as argument %d of %s is not known", which + 1, name);

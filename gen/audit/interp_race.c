@@ -112,11 +112,14 @@ void interp_agree_with_left(struct interp *interp) {
 void interp_require_none_in_flight(struct interp *interp, struct location where, const char *what) {
   for (const struct transfer *item = interp->in_flight.newest; item != NULL; item = item->older) {
     const struct transfer_memory *memory = &item->memory[0];
+    const char *uses = item->n_memory == 0
+                           ? "is in flight"
+                           : arena_printf(interp->memory, "%s bytes %lld to %lld of %s",
+                                          memory->use == TRANSFER_READS ? "reads" : "writes", (long long)memory->from,
+                                          (long long)memory->to - 1, interp->objects[memory->object].name);
     fail_at(interp, where, VERDICT_BROKEN,
-            arena_printf(interp->memory, "%s while %s of line %d %s bytes %lld to %lld of %s", what,
-                         item->node->function->name, item->node->where.line,
-                         memory->use == TRANSFER_READS ? "reads" : "writes", (long long)memory->from,
-                         (long long)memory->to - 1, interp->objects[memory->object].name));
+            arena_printf(interp->memory, "%s while %s of line %d %s", what, item->node->function->name,
+                         item->node->where.line, uses));
   }
   interp->in_flight = (struct in_flight){0};
 }

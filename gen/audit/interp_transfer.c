@@ -34,7 +34,7 @@ static void include_neighbours(struct value *at) {
  * a part of it may belong to no tensor, and be summed all the same. */
 static void use(const struct call *call, struct transfer *transfer, int which, int64_t bytes, enum transfer_use use) {
   struct interp *interp = call->interp;
-  struct value *arguments = arena_alloc(interp->memory, ((size_t)call->count + 1) * sizeof *arguments);
+  struct value *arguments = arena_alloc(interp->memory, ((size_t)call->count + SPARE_ARGUMENTS) * sizeof *arguments);
   struct call wide = *call;
   memcpy(arguments, call->arguments, (size_t)call->count * sizeof *arguments);
   include_neighbours(&arguments[which]);
@@ -286,7 +286,7 @@ static bool is_awaited(const struct transfer *item, const void *with) {
   }
   if ((awaited->queues >> item->queue & 1) == 0) return false;
   if (item->queue == TRANSFER_SUM && item->number >= awaited->sums) return false;
-  return awaited->address == NULL || (item->memory[0].object == awaited->address->object &&
+  return awaited->address == NULL || (item->n_memory > 0 && item->memory[0].object == awaited->address->object &&
                                       item->memory[0].from == awaited->address->base + awaited->address->low);
 }
 

@@ -229,6 +229,7 @@ class Claims(unittest.TestCase):
         subprocess.run([GENERATOR, "job.yaml", "-o", source], cwd=trainer.folder, check=True, capture_output=True)
         output, broken = self.broken(source)
         self.assertEqual(broken, set(), output)
+        self.assertNotIn("cannot tell", output)
         self.assertIn("holds        same-collectives", output)
         text = source.read_text()
         for what, (claim, pattern, new) in self.EDITS.items():
