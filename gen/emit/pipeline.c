@@ -119,9 +119,10 @@ struct stage_table {
   const char *table, *begins, *counted;
 };
 
-/* A table of them, where the rows of each rank begin, and the end, and where those of each rank end that count. */
-static void set_gradients(const struct program *program, enum gradient_set set, struct jinja_value value,
-                          struct stage_table names) {
+/* A table of them, where the rows of each rank begin, and the end, and where those of each rank end that count. How
+ * many rows there are. */
+static int set_gradients(const struct program *program, enum gradient_set set, struct jinja_value value,
+                         struct stage_table names) {
   struct arena *arena = program->arena;
   const size_t most = 2 * (size_t)program->weights->count + 1;
   struct table_row *rows = arena_alloc(arena, most * sizeof *rows);
@@ -137,6 +138,7 @@ static void set_gradients(const struct program *program, enum gradient_set set, 
   jinja_set(arena, value, names.begins, firsts);
   jinja_set(arena, value, names.counted, counted);
   jinja_set(arena, value, names.table, table_value(arena, rows, count, shard_has_own_gradients(program) ? 2 : 1, 1));
+  return count;
 }
 
 static void push_stage_set(const struct program *program, enum gradient_set set, const char *stages, enum axis axis,
@@ -145,7 +147,7 @@ static void push_stage_set(const struct program *program, enum gradient_set set,
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
   const struct parameter expert = {.placement.form = PLACED_EXPERT, .axis = (int)axis};
-  set_gradients(program, set, value, names);
+  if (set_gradients(program, set, value, names) == 0 && axis != axis_sharding(program, SHARDED_LAYERS)) return;
   set_text(arena, value, "name", arena_printf(arena, "%sstage", stages));
   set_text(arena, value, "stages", stages);
   set_text(arena, value, "axis", axis_name(arena, axis));

@@ -21,6 +21,10 @@ EXPERTS = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_head
 # Matmuls whose rows are known on the device alone: program, precision, capacity.
 GROUPED = [("generate", {}, 0), ("generate", {"mixed_precision": "bf16"}, 0), ("train", {"tf32": True}, 1.0)]
 RANKS = [{}, {"training": {"on_nonfinite": "skip", "eval_interval": 5}}, {"parallelism": {"zero_stage": 2}}]
+STEPS = {"num_steps": 4, "sync_with_dataloader": False}
+CHUNKS = {"pp_schedule": "interleaved", "megatron": {"num_layers_per_virtual_pipeline_stage": 1}}
+RANKS += [{"parallelism": {"pp": 2, **mesh}, "accumulation": STEPS, "config": {"n_layer": 4, "n_head": 2, "n_embd": 16, "vocab_size": 256, "block_size": 8, "dropout": 0.1}}
+          for mesh in ({"zero_stage": 3}, {"pp_schedule": "zero_bubble"}, CHUNKS)]
 
 
 def on_device(job):

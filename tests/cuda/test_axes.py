@@ -12,7 +12,7 @@ import numpy as np
 from host import HostTrainer, Trainer, objects
 
 from ranks import CORPUS, GENERATOR, job_of, relative  # tests/parallel; isort: skip
-from rotation import rotating  # tests/program; isort: skip
+from rotation import rotating, todays  # tests/program; isort: skip
 
 GPT = {"n_layer": 2, "n_head": 4, "n_embd": 32, "vocab_size": 257, "block_size": 12, "dropout": 0.1}
 WHOLE = {**GPT, "vocab_size": 256}
@@ -21,11 +21,20 @@ MISTRAL = {"num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_head
            "intermediate_size": 128, "vocab_size": 256, "sliding_window": 100}
 BERT = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 32, "vocab_size": 257,
         "max_position_embeddings": 16}
+RESIDUAL = {"tp": 2, "megatron": {"sequence_parallelism": True}}
+LORA = {"model_keys": {"lora": {"rank": 2, "dropout": 0.1, "targets": ["*.c_attn", "*.c_fc"]}}}
+FLOAT16 = {"precision": {"mixed_precision": "fp16"}}
 EVALUATED = {"eval_interval": 10, "eval_iters": "all"}
 EXPERTS = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 32, "head_dim": 8, "vocab_size": 256,
            "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16, "num_experts": 4, "num_experts_per_tok": 2,
            "router_aux_loss_coef": 0.01}
 KEYS = ("loss", "eval_loss", "grad_norm")
+# Of a mixture's ranks, and of those that divide sequences: what a job may have in addition.
+WITH_EXPERTS = [
+    {"optimizer": {"param_groups": [{"match": "*norm*", "weight_decay": 0.0}]}, "training": {"ema": {"decay": 0.9}}},
+    {"model_keys": {"freeze": ["*embed_tokens*", "model.layers.0.*"]}, "precision": {"param_dtype": "bf16"}},
+    {"precision": {"mixed_precision": "fp16"}, "model_keys": {"lora": {"rank": 2, "targets": ["*.q_proj", "*.up_proj"]}}},
+    {"optimizer": {"name": "muon"}}, {"optimizer": {"name": "lamb"}}, {"optimizer": {"name": "adafactor"}}, {"optimizer": {"state_dtype": "8bit"}}]
 
 
 def write_documents(folder):
@@ -149,6 +158,14 @@ class Sequences(Axes):
         waits for the one before."""
         self.beside(4, {"tp": 2, "cp": 2}, config=GPT, watched=True, steps=3, optimizer={"norm_type": "inf", "clip_grad_norm": 0.1})
 
+    def test_other_keys(self):
+        """Sums of ranks are rounded to float16, as one process does not."""
+        cases = [({"sp": 2}, LORA), (RESIDUAL, LORA), ({"cp": 2}, FLOAT16), (RESIDUAL, FLOAT16), ({"sp": 2}, FLOAT16)]
+        for parallelism, more in todays(cases, len(cases)):
+            with self.subTest(**parallelism, **more):
+                found = self.made("cuda", job_of(2, 2, 5, parallelism=parallelism, config=WHOLE, **more))
+                self.compare(found, self.alone("cuda", 2, 5, {"config": WHOLE, **more}), 1e-6 if more is LORA else 1e-5, "cuda")
+
     def test_documents(self):
         """Documents in rows: ranks along sp have all positions of some heads, and keys go round those along cp."""
         job = {"model": "../../tests/reference/models/packed", "config": {"width": 12, "block_size": 32}, "accumulation": {"normalize": "tokens"},
@@ -183,6 +200,21 @@ class Experts(Axes):
         found = self.made("cuda", job_of(2, 3, 20, parallelism={"ep": 2}, checkpoint={"every": 10}, **groups))
         self.compare(found, self.made("cuda", job_of(2, 3, 20, **groups)), 1e-6, "replicas")
         self.go_on(found[0])
+
+    def test_other_keys(self):
+        for more in todays(WITH_EXPERTS, len(WITH_EXPERTS)):
+            groups = {"model": "qwen_moe", "config": EXPERTS, "data": {"sequence_length": 16}, **more}
+            with self.subTest(**more):
+                found = self.made("cuda", job_of(2, 2, 5, parallelism={"ep": 2}, **groups))
+                self.compare(found, self.made("cuda", job_of(2, 2, 5, **groups)), 1e-6, "replicas")
+
+    def test_shards(self):
+        """Ranks with the same experts shard these, all ranks of a group what they have in common."""
+        groups = {"model": "qwen_moe", "config": EXPERTS, "data": {"sequence_length": 16}}
+        for stage in todays((1, 2, 3), 3):
+            with self.subTest(stage=stage):
+                found = self.made("cuda", job_of(4, 2, 5, parallelism={"ep": 2, "zero_stage": stage}, **groups))
+                self.compare(found, self.made("cuda", job_of(4, 2, 5, parallelism={"zero_stage": stage}, **groups)), 1e-6, "replicas")
 
     def test_replicas(self):
         """Rows that no expert takes; the largest gradient. Every access is seen."""
