@@ -8,7 +8,7 @@
 enum grouping_kind {
   GROUPING_COUNTS, /* element g + 1: of the elements of `index`, those of group g; none is negative */
   GROUPING_STARTS, /* ascending from 0 on, none above the total */
-  GROUPING_CURSORS /* starts that the loop at hand moves on, one for each element of `index` */
+  GROUPING_CURSORS /* starts that the current loop advances, one for each element of `index` */
 };
 
 /* What an array of integers is. It never changes: a write to the array or to `index` removes it. */

@@ -19,7 +19,7 @@ struct arena *arena_new(void);
 struct arena *arena_shared(size_t size);
 enum { ARENA_FULL = 99 };
 
-/* Makes the memory of a shared arena part of `arena`, and gives back what of it was not used; `shared` is gone. */
+/* Makes the memory of a shared arena part of `arena`, and gives back what of it was not used; `shared` is freed. */
 void arena_join(struct arena *arena, struct arena *shared);
 
 /* Gives all memory of the arena back; every pointer from it is dead. NULL is allowed. */

@@ -32,7 +32,7 @@ struct layout {
   int next;   /* the word */
   int column; /* where the current line ends */
   int start;  /* column of the word before it */
-  int string; /* column of the first of some strings; 0: none is at hand */
+  int string; /* column of the first of some strings; 0: there is none */
   int line_level, lowest_level;
   int depth;
   struct level levels[];

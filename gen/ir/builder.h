@@ -81,8 +81,8 @@ struct value *builder_passing(struct builder *builder, const struct scope *scope
 struct node *builder_node(struct builder *builder, const char *kind, struct value *const *inputs, int n_inputs,
                           const struct attribute *attributes, int n_attributes);
 
-/* The rule of all nodes that the function of accel/model.h at hand makes from now on, instead of their kinds':
- * that of a function which PyTorch's lists name and which is several operations here. */
+/* The rule of all nodes that the current function of accel/model.h makes from now on, instead of their kinds': that of
+ * a function which PyTorch's lists name and which is several operations here. */
 void builder_autocast(struct builder *builder, struct autocast rule);
 
 /* The result of a function of accel/model.h, called by another one or by the model; NULL after an error (reported). */

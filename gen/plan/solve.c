@@ -339,7 +339,7 @@ static bool solve_sizes(struct arena *arena, const struct planner *planner, cons
                 found, count);
 }
 
-/* What does not train needs none of them: the least that goes with the samples of a step where these are given. */
+/* What does not train needs none of them: the smallest that fits the samples of a step where these are given. */
 static void leave_open(struct arena *arena, const struct job *job, struct job_override *found, int *count) {
   const int64_t ranks = job_training_ranks(job), samples = job->accumulation.train_batch_size / ranks;
   int64_t batch = job->data.batch_size, steps = job->accumulation.num_steps;

@@ -29,7 +29,7 @@ struct spec_source {
 char *source_read(struct arena *arena, const char *file, struct location where, size_t *length,
                   struct diagnostics *diags);
 
-/* The source of text at hand, followed by a NUL. NULL with an error when it is no text, or empty. */
+/* The source of text in memory, followed by a NUL. NULL with an error when it is not text, or empty. */
 struct spec_source *source_of(struct arena *arena, const char *name, const char *text, size_t length, bool whole,
                               struct diagnostics *diags);
 

@@ -108,7 +108,7 @@ bool bpe_join(const struct bpe *bpe, struct bpe_scratch *scratch, uint32_t *toke
   while (scratch->n_heap > 0) {
     struct bpe_pair pair = pop(scratch);
     struct bpe_symbol *left = &scratch->symbols[pair.at];
-    /* What was noted before one of the two changed is no pair any more. A symbol that is gone has no neighbours. */
+    /* What was noted before one of the two changed is no pair any more. A merged symbol has no neighbours. */
     if (left->after < 0 || left->token != pair.left || scratch->symbols[left->after].token != pair.right) continue;
     struct bpe_symbol *right = &scratch->symbols[left->after];
     left->token = pair.joined;

@@ -163,7 +163,7 @@ static bool read_words(struct reader *reader) {
   return true;
 }
 
-/* Whether all is there, and what is there goes together. */
+/* Whether nothing is missing, and the options can be combined. */
 static bool is_whole(const struct options *options) {
   const struct command *command = options->chosen;
   if (command->only_words && options->argument != NULL && !text_names(command->words, options->argument, false))

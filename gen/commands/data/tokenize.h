@@ -1,4 +1,4 @@
-/* Tokenize: texts to one token file by a tokenizer, with a bar on a terminal. A run that was killed is gone on with. */
+/* Tokenize: texts to one token file by a tokenizer, with a bar on a terminal. A killed run is resumed. */
 #ifndef ACCEL_COMMANDS_DATA_TOKENIZE_H
 #define ACCEL_COMMANDS_DATA_TOKENIZE_H
 

@@ -32,7 +32,7 @@ struct needs needs_of(const struct options *options) {
 
 /* ---- Files ---- */
 
-/* What a folder is filled with: all of it is at hand before the first file is written. */
+/* What a folder is filled with: all of it is in memory before the first file is written. */
 struct filling {
   struct arena *arena;
   const char *folder;

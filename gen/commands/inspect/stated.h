@@ -1,4 +1,4 @@
-/* The job that a program or a checkpoint states, where no job file is at hand. */
+/* The job that a program or a checkpoint states, where there is no job file. */
 #ifndef ACCEL_COMMANDS_INSPECT_STATED_H
 #define ACCEL_COMMANDS_INSPECT_STATED_H
 

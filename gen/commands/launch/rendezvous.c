@@ -44,7 +44,7 @@ struct meeting {
   int size;
   int agents; /* where mpirun's agents come; -1: one machine alone */
   char folder[64];
-  bool broken; /* somebody is gone */
+  bool broken; /* a process has ended */
 };
 
 bool launch_is_convention(void) {

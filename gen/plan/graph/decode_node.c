@@ -18,7 +18,7 @@ struct timeline timeline_of(const struct pass *pass, const struct value *value) 
   return pass->timelines[value->id];
 }
 
-/* The node over other inputs, whose positions at hand are in output 0 as `timeline` says. Its results have the types
+/* The node over other inputs, whose current positions are in output 0 as `timeline` says. Its results have the types
  * that casting gave them. */
 static struct node *make_again(struct pass *pass, const struct node *node, struct value *const *inputs,
                                struct timeline timeline) {

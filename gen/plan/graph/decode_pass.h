@@ -24,7 +24,7 @@ struct pass {
   struct timeline *timelines; /* by id of a value: where its positions are; AXIS_WHOLE: it does not depend on the
                          tokens; AXIS_MIXED: each position of it depends on others in a way that cannot be cached */
   struct value **now;         /* by id of a value: its replacement */
-  struct value **cuts;        /* by id of a value that is whole: its positions at hand, as cut_timelines say */
+  struct value **cuts;        /* by id of a value that is whole: its current positions, as in cut_timelines */
   struct timeline *cut_timelines;
   struct {
     struct form *items;

@@ -121,7 +121,7 @@ static struct region *copy_before(struct program *program, const struct region *
 
 static void part_calls(struct parting *parting, struct region *caller, const char *const *prefixes);
 
-/* The variant of what a call calls that goes with the parameters below these scopes. */
+/* The variant of a call's callee for the parameters below these scopes. */
 static struct region *variant_for(struct parting *parting, struct region *callee, const struct region *caller,
                                   const char *const *prefixes) {
   struct variant variant = {original_of(parting, callee), callee, prefixes};

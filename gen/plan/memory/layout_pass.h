@@ -8,7 +8,7 @@
 struct layout_pass {
   struct program *program;
   struct arena *arena;
-  struct function *function; /* at hand */
+  struct function *function; /* the current one */
   struct region *region;
   bool deferred;    /* the current node runs later: its statements, too */
   int *uses;        /* by value id, over the whole graph */

@@ -11,11 +11,11 @@ struct exposure {
   double waited;  /* of them, that the step waits for it */
 };
 
-/* By collective. A rank goes through program->ranks.events, once for each micro-batch: the time of
- * statements is in the ratio of statement_time, and adds up to their fraction of network->step; a collective starts
- * when the rank reaches it, or when the one that it is chained to has ended, and has the link of its machine for
- * itself, after those that started before it; where the rank waits for one, the rest of its time is exposed. The rank
- * waits at once for those that start after the backward, and for all where network->step is 0. */
+/* By collective. A rank runs program->ranks.events, once for each micro-batch: the time of statements is in the ratio
+ * of statement_time, and adds up to their fraction of network->step; a collective starts when the rank reaches it, or
+ * when the one that it is chained to has ended, and has the link of its machine for itself, after those that started
+ * before it; where the rank waits for one, the rest of its time is exposed. The rank waits at once for those that start
+ * after the backward, and for all where network->step is 0. */
 const struct exposure *exposures_of(const struct program *program, const struct network *network);
 
 #endif

@@ -146,7 +146,7 @@ static void add_crossing(struct staging *staging, const struct function *functio
   ARENA_PUSH(staging->program->arena, pipeline->crossings, crossing);
 }
 
-/* A value goes from stage to stage until it is where it is needed. */
+/* A value is passed from stage to stage until it is where it is needed. */
 static void pass_on(struct staging *staging, const struct function *function, const struct view *view, int from,
                     int to) {
   const int way = to > from ? 1 : -1;
@@ -250,8 +250,8 @@ static void plan_schedule(struct program *program) {
       schedule_of(program->arena, trains ? job->parallelism.pp_schedule : SCHEDULE_1F1B, pipeline->ranks,
                   pipeline->stages / pipeline->ranks, trains ? job->accumulation.num_steps : 1);
   pipeline->slots = schedule_slots(program->arena, &pipeline->schedule);
-  /* What an encoder gives goes through several stages of a rank, which have one buffer for it: for as long as the first
-   * of them needs a micro-batch, that is in one slot of all. */
+  /* The encoder's result passes several stages of a rank, which have one buffer for it: for as long as the first of
+   * them needs a micro-batch, that is in one slot of all. */
   for (int k = 0; k < pipeline->stages && pipeline->split > 0; k++)
     pipeline->slots[k] = pipeline->slots[k % pipeline->ranks];
   for (int k = 0; k < pipeline->stages; k++)

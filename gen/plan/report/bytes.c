@@ -137,7 +137,7 @@ static int64_t newest_bytes(const struct region *entry) {
 static int64_t report_bytes(const struct program *program) {
   if (!mirrored(program)) return 0;
   int64_t bytes = trains(program) ? program->target->memory.progress_bytes : 0;
-  /* Of stages of a pipeline, also which of those held is at hand. */
+  /* Of stages of a pipeline, also which slot is the current one. */
   const int64_t numbers = trains(program) && program->ranks.pipeline.stages > 0 ? micro_batches_held(program) + 1 : 1;
   if (program->kind == PROGRAM_GENERATE) bytes += newest_bytes(program->graph->entry);
   if (draws(program)) bytes += numbers * arena_aligned((int64_t)sizeof(uint64_t));
