@@ -10,7 +10,7 @@ torch.distributed.tensor.experimental has no kernel for CPUs); Schedule1F1B with
 
 A pair is a run of each, one after the other, ours first in every other pair. A figure of a run is its median step; the first SKIPPED and
 the last one do not count. The ratio is the median over pairs, with the least and the greatest. Memory is the peak of resident memory (VmHWM)
-of the rank that has more; of PyTorch's, the part that importing it takes stands next to it. "exchange" is what a step of our rank 0 spends
+of the rank that has more; of PyTorch's, the part that importing it takes is given next to it. "exchange" is what a step of our rank 0 spends
 in collectives by the program's own profile, waiting for the other rank included; pipelines have no profile.
 """
 

@@ -36,8 +36,8 @@ def measured(trainer, library, options):
     assert result.returncode == 0, result.stderr
     ranks = [[float(word) for word in path.read_text().split()] for path in trainer.folder.glob("busy.*")]
     assert len(ranks) == trainer.ranks, ranks
-    span = max(last for _, last, _ in ranks) - min(first for first, _, _ in ranks)
-    return 1 - sum(busy for *_, busy in ranks) / len(ranks) / span
+    duration = max(last for _, last, _ in ranks) - min(first for first, _, _ in ranks)
+    return 1 - sum(busy for *_, busy in ranks) / len(ranks) / duration
 
 
 def main():

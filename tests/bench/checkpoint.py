@@ -2,7 +2,7 @@
 safetensors, against what the disk writes and reads, all in one run and one folder. Prints a table.
 
 FOLDER=DIR: where to work and what is measured; its trainer is built once. ROUNDS=N: saves and resumes of each kind, 2 by default.
-Seconds are medians. Their files are synced after each save, as ours are; saves without a sync stand apart.
+Seconds are medians. Their files are synced after each save, as ours are; saves without a sync are listed separately.
 
 Nothing is deleted before the end, and every write goes where nothing was: on a disk that is notified of deletions, blocks that were
 just freed are several times as fast as fresh ones, and whoever came second would win. So it takes 20 GB of disk for a while."""
@@ -139,7 +139,7 @@ def save(project):
 
 
 def stalls():
-    """Seconds that saves in the background kept the steps waiting."""
+    """Seconds for which saves in the background stalled the steps."""
     trainer = build(True)
     steps = trainer.job["checkpoint"]["every"] * (ROUNDS + 1) + 1
     lines = until(trainer, SCRATCH / "stalls", lambda line: line["step"] == steps)

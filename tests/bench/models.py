@@ -7,7 +7,7 @@ usage: models.py [--rounds 3] [--steps 20] [--seconds 1] [--threads 2] [--tune-r
 A run has as many steps as take so many seconds, at least --steps: a machine may be slower for a second. `mlp`, `gru512` and `resnet18` are the
 models of `table`, `gru` and `resnet` at sizes at which people train.
 
-Ours is tuned first and stands next to what the plan predicts of its step, as in peers.py; --resume is that of peers.py, too. "Limit" is the
+Ours is tuned first and is given next to what the plan predicts of its step, as in peers.py; --resume is that of peers.py, too. "Limit" is the
 machine's own time for a step: its matmuls and convolutions, each as fast as the table has it by any way, and the optimizer's bytes at the rate
 of a copy. What a recurrent layer computes between its matmuls counts as these."""
 

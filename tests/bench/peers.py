@@ -12,14 +12,14 @@ from start to the end of the first step, and the largest resident memory. Ratios
 round for the medians.
 
 Ours is tuned first (`accel-gen tune`, --tune-rounds; 0: by the table that there is, or by the rules where there is none),
-and stands next to what `accel-gen plan` predicts of its step with that table.
+and is given next to what `accel-gen plan` predicts of its step with that table.
 
 --resume keeps the rows that the JSON has already, when machine, versions and rounds are the same.
 
 The machine's limit: the time of the step's matmuls at the rate at which its linear layers' go, back to back, by the
 library that we use, called once with all threads or once by each, whichever is faster, and of the optimizer's bytes at
 the rate of a copy of memory; measured in each round, in the fastest of some repetitions and in the median one. Our
-fastest step stands over the limit's fastest, our median over its median of the same round, and also over its fastest.
+fastest step is divided by the limit's fastest, our median over its median of the same round, and also over its fastest.
 """
 
 import argparse
@@ -131,7 +131,7 @@ def torch_runner(mode):
 
 
 def number_of_line(line):
-    """Of our trainer's lines, those of steps start with their number; the exact time stands in metrics.jsonl."""
+    """Of our trainer's lines, those of steps start with their number; the exact time is in metrics.jsonl."""
     return 0.0 if line.split()[:1] and line.split()[0].isdigit() else None
 
 
@@ -231,10 +231,10 @@ def tokens(job):
 
 
 def summary(job, runs):
-    kept = [run.steps[job.skipped:] for run in runs]
-    medians = [statistics.median(steps) for steps in kept]
-    return {"min_ms": min(min(steps) for steps in kept), "median_ms": statistics.median(medians),
-            "round_medians_ms": medians, "round_mins_ms": [min(steps) for steps in kept],
+    measured = [run.steps[job.skipped:] for run in runs]
+    medians = [statistics.median(steps) for steps in measured]
+    return {"min_ms": min(min(steps) for steps in measured), "median_ms": statistics.median(medians),
+            "round_medians_ms": medians, "round_mins_ms": [min(steps) for steps in measured],
             "first_step_s": [run.first for run in runs], "peak_mib": max(run.peak for run in runs)}
 
 

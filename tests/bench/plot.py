@@ -11,7 +11,7 @@ import sys
 
 WIDTH, LEFT, RIGHT, TOP, ROW, FOOT = 900, 250, 40, 78, 58, 46
 COLOURS = {"median": "#1f5fa8", "minimum": "#2e8b57", "limit": "#8a8a8a"}
-COMPARISONS = ("ratio", "limit")  # what stands next to the programs of a job
+COMPARISONS = ("ratio", "limit")  # what is next to the programs of a job
 LEGEND = {"median": "ours / best peer, median", "minimum": "ours / best peer, minimum", "limit": "machine's limit / ours, median"}
 
 

@@ -5,7 +5,7 @@ usage: predict.py [--jobs tiny,small,gpt2] [--threads 2] [--tune-rounds 3] [--ro
 For each job: tune it into its table (--tune-rounds 0: the table is as it is; --rounds 0: no more than that and building; --built: the
 trainers are as they are, so that a quiet minute goes into measuring alone), let the plan predict its step by the table, build the trainer with the
 choices of the table and the one with the choices of the rules, and run them in turns. The measured step is the median over
-rounds of each round's median; next to it stands the fastest step. A prediction that is more than 15 % off, or a table that makes a trainer slower than the rules by more than 5 %, makes
+rounds of each round's median; next to it is the fastest step. A prediction that is more than 15 % off, or a table that makes a trainer slower than the rules by more than 5 %, makes
 the exit status 1.
 """
 

@@ -16,7 +16,7 @@ SIZES = {
 
 
 def base_of(name):
-    """The example that a name stands for."""
+    """The example of a name."""
     return SIZES.get(name, (name, {}))[0]
 
 

@@ -10,7 +10,7 @@ GENERATOR = str(TREE / "build" / "accel-gen")
 
 
 def path(name):
-    """The table of a job. Kernels of other jobs stand in other tables: what these leave in the caches differs."""
+    """The table of a job. Kernels of other jobs are in other tables: what these leave in the caches differs."""
     folder = TREE / "build" / "bench" / "tables"
     folder.mkdir(parents=True, exist_ok=True)
     return str(folder / f"{name}.json")

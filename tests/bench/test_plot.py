@@ -1,5 +1,5 @@
 """The picture of a report is whole XML: a row a job, each mark where its ratio is, between the ends of its spread, and header and names as
-they are, whatever stands in them."""
+they are, whatever is in them."""
 
 import sys
 import unittest

@@ -26,7 +26,7 @@ def links(document, text, headings):
 
 
 def names(text):
-    """Paths from the root of the tree; those with words in capitals stand for many."""
+    """Paths from the root of the tree; those with words in capitals are patterns."""
     for name in re.findall(rf"(?<![\w./-])((?:{PARTS})/[\w./*-]*\w)", text):
         many = re.search(r"[A-Z]{4}", name.replace("README", "").replace("CONTRIBUTING", ""))
         if not many and not name.startswith(INSTALLED) and not any(TREE.glob(name)):

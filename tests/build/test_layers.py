@@ -1,4 +1,4 @@
-"""Folders include what docs/architecture.md ("What includes what") says, and nothing else: those that stand above them in its
+"""Folders include what docs/architecture.md ("What includes what") says, and nothing else: those that are above them in its
 list, so there are no cycles, and a folder within another does not include that one. TAP."""
 
 import collections
@@ -36,7 +36,7 @@ def wrong_list(allowed):
             if other not in order:
                 yield f"{folder}: {other} is not in the list"
             elif other not in order[:at]:
-                yield f"{folder}: {other} stands below it"
+                yield f"{folder}: {other} is below it"
             elif folder.startswith(other + "/") and not folder.startswith("include/accel/"):
                 yield f"{folder}: {other} is the folder that it is in"
 
@@ -78,7 +78,7 @@ def self_test():
     yield good == {"gen/a": [], "gen/b/c": ["gen/a"], "gen/b": ["gen/a", "gen/b/c"]} and not list(wrong_list(good))
     tree = {"gen/a": {}, "gen/b/c": {"gen/a": "x.c:1"}, "gen/b": {"gen/a": "y.c:1", "gen/b/c": "y.c:2"}}
     yield not list(wrong_includes(good, tree))
-    yield list(wrong_list({"gen/a": ["gen/b"], "gen/b": ["gen/a"]})) == ["gen/a: gen/b stands below it"]
+    yield list(wrong_list({"gen/a": ["gen/b"], "gen/b": ["gen/a"]})) == ["gen/a: gen/b is below it"]
     yield list(wrong_list({"gen/b": [], "gen/b/c": ["gen/b"]})) == ["gen/b/c: gen/b is the folder that it is in"]
     yield list(wrong_list({"gen/a": ["gen/d"]})) == ["gen/a: gen/d is not in the list"]
     yield list(wrong_includes(good, {**tree, "gen/a": {"gen/b": "z.c:7"}})) == ["z.c:7: gen/a does not include gen/b"]

@@ -1,4 +1,4 @@
-/* Any bytes as a tokenizer.json; with one that is read, what stands after its last brace is made into tokens. */
+/* Any bytes as a tokenizer.json; with one that is read, what follows its last brace is made into tokens. */
 #include <string.h>
 
 #include "gen/tokenizer/tokenizer.h"

@@ -165,7 +165,7 @@ def spellings():
 
 
 def jobs():
-    """An unknown key or value in a job gets the table's sentence at its place."""
+    """An unknown key or value in a job gets the sentence of the table at its position."""
     job = TREE / "examples" / "jobs" / "tiny.yaml"
     for setting, words in {
         "wandb=1": "'wandb' is not here: no tracker is called",

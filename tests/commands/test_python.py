@@ -84,10 +84,10 @@ class Python(unittest.TestCase):
 
     def test_interrupt(self):
         """As a notebook's button does; the run is saved and read."""
-        begun = self.folder / "long" / "metrics.jsonl"
+        metrics = self.folder / "long" / "metrics.jsonl"
 
         def interrupt():
-            while not begun.exists() or not begun.read_text():
+            while not metrics.exists() or not metrics.read_text():
                 time.sleep(0.05)
             os.kill(os.getpid(), signal.SIGINT)
 

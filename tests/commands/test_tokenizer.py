@@ -53,25 +53,25 @@ def characters():
 
 
 def random_text(rng, known, text):
-    pieces = []
+    parts = []
     for _ in range(rng.randint(0, 40)):
         kind = rng.randrange(7)
         if kind == 0:
-            pieces.append("".join(rng.choice(known) for _ in range(rng.randint(1, 8))))
+            parts.append("".join(rng.choice(known) for _ in range(rng.randint(1, 8))))
         elif kind == 1:
-            pieces.append(rng.choice([" ", "  ", "\n", "\r\n", "\t ", "\n\n ", "\u00a0", "\u3000", "\u0085", "\u180e", "\u200b"]))
+            parts.append(rng.choice([" ", "  ", "\n", "\r\n", "\t ", "\n\n ", "\u00a0", "\u3000", "\u0085", "\u180e", "\u200b"]))
         elif kind == 2:
-            pieces.append(rng.choice(["'s", "'LL", "'\u017f", "'t", "''", "don't", "\u212a", "I'M"]))
+            parts.append(rng.choice(["'s", "'LL", "'\u017f", "'t", "''", "don't", "\u212a", "I'M"]))
         elif kind == 3:
-            pieces.append(str(rng.randint(0, 10**rng.randint(1, 9))))
+            parts.append(str(rng.randint(0, 10**rng.randint(1, 9))))
         elif kind == 4:
-            pieces.append(rng.choice(["<|end|>", "<|e", "<|end|><|", "<|en", "the re", "the  re"]))
+            parts.append(rng.choice(["<|end|>", "<|e", "<|end|><|", "<|en", "the re", "the  re"]))
         elif kind == 5:
             at = rng.randrange(len(text))
-            pieces.append(text[at:at + rng.randint(1, 60)])
+            parts.append(text[at:at + rng.randint(1, 60)])
         else:
-            pieces.append(unicodedata.normalize("NFD", rng.choice("éñüåÅḍ̇가각ạ̈")) * rng.randint(1, 3))
-    return "".join(pieces)
+            parts.append(unicodedata.normalize("NFD", rng.choice("éñüåÅḍ̇가각ạ̈")) * rng.randint(1, 3))
+    return "".join(parts)
 
 
 class Families(Folder):

@@ -130,9 +130,9 @@ class Tune(unittest.TestCase):
         self.assertIn("cannot read the table of measurements", said)
         self.assertIn("accel-gen tune JOB", said)
         processor = self.table["machine"]["processor"] + f", {os.cpu_count()}"
-        kept = pathlib.Path(home) / "accel-gen" / f"tuning-{hashlib.sha256(processor.encode()).hexdigest()[:16]}.json"
-        kept.parent.mkdir(parents=True)
-        kept.write_bytes(self.file.read_bytes())
+        table = pathlib.Path(home) / "accel-gen" / f"tuning-{hashlib.sha256(processor.encode()).hexdigest()[:16]}.json"
+        table.parent.mkdir(parents=True)
+        table.write_bytes(self.file.read_bytes())
         said = self.trainer.command("plan", "job.yaml", "--tuning", "machine", XDG_CACHE_HOME=home)
         self.assertIn("predicted ", said)
 

@@ -9,7 +9,7 @@
 static inline struct accel_gpu_attention packed_attention(enum accel_element type, int64_t batch, int64_t heads,
                                                           int64_t groups, int64_t length, int64_t size) {
   const int64_t row = (heads + 2 * groups) * size, wide = heads * size;
-  const struct accel_steps packed = {length * row, size, row}, apart = {length * wide, size, wide};
+  const struct accel_steps packed = {length * row, size, row}, separate = {length * wide, size, wide};
   return (struct accel_gpu_attention){.type = type,
                                       .batch = batch,
                                       .heads = heads,
@@ -20,11 +20,11 @@ static inline struct accel_gpu_attention packed_attention(enum accel_element typ
                                       .q = packed,
                                       .k = packed,
                                       .v = packed,
-                                      .y = apart,
+                                      .y = separate,
                                       .d_q = packed,
                                       .d_k = packed,
                                       .d_v = packed,
-                                      .d_y = apart};
+                                      .d_y = separate};
 }
 
 #endif

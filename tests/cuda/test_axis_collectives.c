@@ -12,7 +12,8 @@
 enum { RANKS = 8, BLOCKS = 3, LENGTH = 20, PART = BLOCKS * LENGTH };
 
 struct arena {
-  _Alignas(64) float part[PART], whole[2 * PART], sums[PART], own[PART], all[2 * PART], turned[2 * PART], round[PART];
+  _Alignas(64) float part[PART], whole[2 * PART], sums[PART], own[PART], all[2 * PART],
+      transposed[2 * PART], round[PART];
   _Alignas(64) uint16_t narrow[PART];
   _Alignas(256) char workspace[256];
 };
@@ -49,42 +50,42 @@ static void record(void) {
   accel_gpu_copy(stream, arena->all, arena->whole, sizeof arena->all);
   accel_reduce_scatter_parts(at_hand, arena->all, arena->sums, NULL, BLOCKS, LENGTH);
   accel_gpu_copy(stream, arena->all, arena->whole, sizeof arena->all);
-  accel_all_to_all(at_hand, arena->all, arena->turned, PART * sizeof(float));
+  accel_all_to_all(at_hand, arena->all, arena->transposed, PART * sizeof(float));
 }
 
 static float value(int rank, int i) {
   return (float)(100 * rank + i);
 }
 
-/* Ranks `first`, `first` + `apart`, …: those along the axis. */
-static void check(int ranks, int first, int apart) {
-  const int own = (rt_world()->rank - first) / apart;
+/* Ranks `first`, `first` + `stride`, …: those along the axis. */
+static void check(int ranks, int first, int stride) {
+  const int own = (rt_world()->rank - first) / stride;
   accel_gpu_read(&host, arena, sizeof host);
   for (int i = 0; i < PART; i++) {
     const int before = (own + ranks - 1) % ranks;
-    require(host.round[i] == value(first + before * apart, i), "what goes round", at_hand);
+    require(host.round[i] == value(first + before * stride, i), "what goes round", at_hand);
     float sum = 0;
-    for (int r = 0; r < ranks; r++) sum += value(first + r * apart, i);
+    for (int r = 0; r < ranks; r++) sum += value(first + r * stride, i);
     require(host.own[i] == sum, "a sum", at_hand);
     require(host.narrow[i] == (ranks == 2 ? 0x4000 : 0x4080), "a sum in 16 bits", at_hand);
   }
   if (ranks != 2) return;
   for (int i = 0; i < 2 * PART; i++) {
     const int block = i / (2 * LENGTH), r = i / LENGTH % 2, at = block * LENGTH + i % LENGTH;
-    require(host.whole[i] == value(first + r * apart, at), "what was gathered", at_hand);
+    require(host.whole[i] == value(first + r * stride, at), "what was gathered", at_hand);
     if (r == own) require(host.sums[at] == 2 * host.whole[i], "what was scattered", at_hand);
-    require(host.turned[i] == host.whole[own * PART + i % PART], "what was exchanged", at_hand);
+    require(host.transposed[i] == host.whole[own * PART + i % PART], "what was exchanged", at_hand);
   }
 }
 
-static void along(enum accel_axis axis, int ranks, int first, int apart) {
+static void along(enum accel_axis axis, int ranks, int first, int stride) {
   at_hand = axis;
   for (int i = 0; i < PART; i++) host.part[i] = value(rt_world()->rank, i);
   for (int i = 0; i < PART; i++) host.narrow[i] = 0x3f80; /* 1 */
   accel_gpu_write(arena, &host, sizeof host);
   struct accel_graph *graph = accel_gpu_capture("along", record);
   accel_gpu_launch(graph);
-  check(ranks, first, apart);
+  check(ranks, first, stride);
 }
 
 static void all_axes(void) {

@@ -280,9 +280,10 @@ static void check_gemm(enum accel_epilogue epilogue, bool a_turned, bool b_turne
 static void gemms(void) {
   open_device();
   for (int epilogue = ACCEL_PLAIN; epilogue <= ACCEL_SUM_B; epilogue++)
-    for (int turned = 0; turned < 4; turned++)
-      check_gemm((enum accel_epilogue)epilogue, turned & 1, turned & 2, false, 0);
-  for (int turned = 0; turned < 4; turned++) check_gemm(ACCEL_PLAIN, turned & 1, turned & 2, true, 3);
+    for (int transposed = 0; transposed < 4; transposed++)
+      check_gemm((enum accel_epilogue)epilogue, transposed & 1, transposed & 2, false, 0);
+  for (int transposed = 0; transposed < 4; transposed++)
+    check_gemm(ACCEL_PLAIN, transposed & 1, transposed & 2, true, 3);
   check_gemm(ACCEL_SUM_A, true, false, true, 0);
   check_gemm(ACCEL_BIAS_GELU, false, true, false, 2);
   check_gemm(ACCEL_BIAS_RELU, false, true, false, 2);

@@ -1,6 +1,6 @@
 """What ranks exchange in addition to whole gradients after a step: CUDA programs that send them as factors of matrices, after each
 micro-batch, or means of weights every few steps, over the stand-ins against the same ranks on processors, which
-tests/reference holds against PyTorch's hooks and Accelerate's LocalSGD."""
+tests/reference compares with PyTorch's hooks and Accelerate's LocalSGD."""
 
 import sys
 import unittest

@@ -79,7 +79,7 @@ class Experts(unittest.TestCase):
         return np.stack([buffer[GUARD:-GUARD].reshape(results[0].shape) for buffer in buffers])
 
     def check(self, kernel, results, inputs, exact, size, of, unit, one_order=True):
-        """results: what stands there before; exact, size: the truth, and the sums of the terms' sizes. one_order: numbers that are
+        """results: what was there before; exact, size: the truth, and the sums of the terms' sizes. one_order: numbers that are
         moved one by one are added up in the order of those that are moved together."""
         plain, unpacked = (self.run_kernel(kernel, results, inputs, by) for by in (0, 1))
         if one_order:

@@ -1,4 +1,4 @@
-"""Every rule that has kernels of its own against the processor's, which tests/optimizer holds against PyTorch's: a small
+"""Every rule that has kernels of its own against the processor's, which tests/optimizer compares with PyTorch's: a small
 model's weights, losses and norms over steps with groups, clipping and decay; its matmuls end in relu. And
 the scaler of fp16 that finds overflows, of which the device decides and the host reads later."""
 

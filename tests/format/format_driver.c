@@ -1,5 +1,5 @@
 /* Formats the program on stdin, for tests in other languages. With `moves` as its argument, it prints what went where
- * instead, a line each: where it stood, how long it is, the line where it stands now. */
+ * instead, a line each: where it was, how long it is, the line where it is now. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Programs as templates write them, and as they stand when they are formatted. */
+/* Programs as templates write them, and as they are when formatted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

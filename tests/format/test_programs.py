@@ -1,6 +1,6 @@
 """Programs written with careless white space are formatted as clang-format formats them.
 
-Each line of an emitted program gets some indentation or none, and what stands on several lines is joined or broken at
+Each line of an emitted program gets some indentation or none, and what is on several lines is joined or broken at
 other positions. Directives stay, and so do tables that clang-format leaves alone, and single lines of lists."""
 
 import os
@@ -22,12 +22,12 @@ KEPT = re.compile(r"/\* clang-format off \*/.*?/\* clang-format on \*/|^#(?:\\\n
 
 
 def careless(text, rng):
-    """The text with other white space wherever that stands between two tokens of a statement or before a line."""
-    kept = []
+    """The text with other white space wherever that is between two tokens of a statement or before a line."""
+    unchanged = []
 
     def keep(match):
-        kept.append(match[0])
-        return f"\x00{len(kept) - 1}\x01"
+        unchanged.append(match[0])
+        return f"\x00{len(unchanged) - 1}\x01"
 
     text = KEPT.sub(keep, text)
     text = re.sub(r"(?<=[(\[])\n +", "", text)                                       # broken after a bracket: joined
@@ -35,7 +35,7 @@ def careless(text, rng):
     text = re.sub(r"(?<=[^\s{}\d]), (?=[a-z(*&][^;{}\n]*\))", lambda _: rng.choice([", ", ",\n", ",\n\n  "]), text)
     text = re.sub(r"^[ ]*(?=\S)", lambda _: " " * rng.randrange(9), text, flags=re.M)
     text = re.sub(r"^ +(?=\x00\d+\x01(?:\n|$))", "", text, flags=re.M)
-    return re.sub("\x00(\\d+)\x01", lambda match: kept[int(match[1])], text)
+    return re.sub("\x00(\\d+)\x01", lambda match: unchanged[int(match[1])], text)
 
 
 def format_program(text):

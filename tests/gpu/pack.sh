@@ -30,9 +30,9 @@ write tf32 nanogpt "$small" "$tokens" "$steps"
 write bf16 nanogpt "$small" "$tokens" "$steps\nprecision: {mixed_precision: bf16}"
 write steady nanogpt "$small" "$tokens" "training: {steps: 200, seed: 7, deterministic: true}\ntracking: {every: 1}\noptimizer: {name: adamw, lr: 3e-4, clip_grad_norm: 1.0}\nprecision: {mixed_precision: bf16}"
 write fp16 nanogpt "$small" "$tokens" "$steps\nprecision: {mixed_precision: fp16}"
-begun="training: {steps: 200, seed: 7}\ntracking: {every: 1"
-write states8 nanogpt "$small" "$tokens" "$begun, grad_norms: per_layer}\noptimizer: {name: adamw, lr: 3e-4, clip_grad_norm: 1.0, state_dtype: 8bit}"
-write adalomo nanogpt "$small" "$tokens" "$begun}\noptimizer: {name: adalomo, lr: 3e-4, clip_grad_norm: 1.0}" # its backward runs twice
+logged="training: {steps: 200, seed: 7}\ntracking: {every: 1"
+write states8 nanogpt "$small" "$tokens" "$logged, grad_norms: per_layer}\noptimizer: {name: adamw, lr: 3e-4, clip_grad_norm: 1.0, state_dtype: 8bit}"
+write adalomo nanogpt "$small" "$tokens" "$logged}\noptimizer: {name: adalomo, lr: 3e-4, clip_grad_norm: 1.0}" # its backward runs twice
 write resume nanogpt "$small" "$tokens" "$steps\ncheckpoint: {every: 50}"
 # Gradients of 16 bits are beyond their range until the scale has come down.
 write overflow nanogpt "$small" "$tokens" "$steps\nprecision: {mixed_precision: fp16, grad_scaler: {init_scale: 1.0e+12}}"
@@ -48,8 +48,8 @@ write ranks nanogpt "$small" "train: {path: $folder/train.bin, format: nanogpt},
 two="$steps\ndevices: {per_node: 2}\nparallelism:"
 write tensors nanogpt "$small" "$tokens" "$two {tp: 2}"
 write residual nanogpt "$small" "$tokens" "$two {tp: 2, megatron: {sequence_parallelism: true}}"
-apart="[{match: '*.c_attn', style: rowwise_split_input}, {match: '*.mlp.c_fc', style: colwise_gather_output}, {match: '*.mlp.c_proj', style: rowwise_split_input}]"
-write plan nanogpt "$small" "$tokens" "$two {tp: 2, tp_plan: $apart}"
+split="[{match: '*.c_attn', style: rowwise_split_input}, {match: '*.mlp.c_fc', style: colwise_gather_output}, {match: '*.mlp.c_proj', style: rowwise_split_input}]"
+write plan nanogpt "$small" "$tokens" "$two {tp: 2, tp_plan: $split}"
 write heads nanogpt "$small" "$tokens" "$two {sp: 2}"
 write keys nanogpt "$small" "$tokens" "$two {cp: 2}"
 write ring nanogpt "$small" "$tokens" "$two {cp: 2, cp_comm: ring}"

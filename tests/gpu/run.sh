@@ -82,7 +82,7 @@ tell_built() {
     if [ -f "bundles/$job.built" ]; then
       report build "$job" ok "$(cat "bundles/$job.built") s"
     else
-      report build "$job" FAILED "$(tail -1 "bundles/$job.log" 2>/dev/null || echo 'it was not begun')"
+      report build "$job" FAILED "$(tail -1 "bundles/$job.log" 2>/dev/null || echo 'it was not started')"
     fi
   done
 }
@@ -130,12 +130,12 @@ run_stage "bits steady" steady
 wait_for_builder
 write_report
 
-# ---- What else there is to be correct, one part after the other, for as long as the condition $1 holds ----
+# ---- What else there is to be correct, one part after the other, for as long as $1 is true ----
 
 left_over="evaluate generate curve:fp16 curve:tf32 offload profile rates curve:states8 curve:adalomo curve:grouped curve:recompute curve:experts curve:experts16 curve:images curve:images16 topology ranks"
 for job in tf32 states8 adalomo grouped recompute experts; do left_over="$left_over bits:$job"; done
 left_over="$left_over racecheck:bf16 memcheck:float32 synccheck:bf16 racecheck:float32 racecheck:experts16 memcheck:experts16 "
-go_on() {
+continue_checks() {
   for part in $left_over; do
     "$1" || return 0
     left_over=${left_over#* }
@@ -148,7 +148,7 @@ go_on() {
 }
 while_compiling() { [ -f runs/compiling ] && [ "$(left)" -gt $((limit / 2)) ]; }
 to_the_end() { true; }
-go_on while_compiling
+continue_checks while_compiling
 
 # ---- Speed: nothing else runs ----
 
@@ -162,6 +162,6 @@ run_stage tuning tuning
 run_stage "benchmark 350m" largest 350m
 run_stage "benchmark 350m" smallest 350m
 run_stage "benchmark 350m" autotuned 350m
-go_on to_the_end
+continue_checks to_the_end
 run_stage "benchmark no-graphs" without_graphs
 finish

@@ -13,7 +13,7 @@ struct model_options {
   int n_config;
 };
 
-/* Adds the values of a line such as "n_layer=4 bias=true name=x": the first one stands at job.yaml:2:3. */
+/* Adds the values of a line such as "n_layer=4 bias=true name=x": the first one is at job.yaml:2:3. */
 void options_add_config(struct arena *arena, struct model_options *options, const char *line);
 
 /* The options in a model file's own comments: "// job: n_layer=4" and "// entry: predict". */

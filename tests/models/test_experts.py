@@ -25,8 +25,8 @@ class Limited(torch.nn.Module):
         logits, weights, chosen = self.router(x)
         each = F.one_hot(chosen.unflatten(0, (-1, self.length)), self.experts).permute(0, 2, 1, 3)  # [B][k][T][E]
         position = each.flatten(1, 2).cumsum(1).unflatten(1, each.shape[1:3])
-        kept = (each * (position <= self.capacity)).sum(-1).mT.flatten(0, 1)
-        return logits, weights * kept, chosen
+        within = (each * (position <= self.capacity)).sum(-1).mT.flatten(0, 1)
+        return logits, weights * within, chosen
 
 
 class Experts(Text):
@@ -86,9 +86,9 @@ class Experts(Text):
         x = torch.randn(2, 15, 6)
         dispatch, weights, _ = switch(x)
         router = Limited(lambda x: (None, *switch.classifier(x).softmax(-1).topk(1)), 3, 15, 4)
-        kept = dispatch.sum(-1, keepdim=True)
-        self.assertLess(kept.sum(), 30)
-        torch.testing.assert_close(router(x.flatten(0, 1))[1].reshape(2, 15, 1), weights * kept)
+        within = dispatch.sum(-1, keepdim=True)
+        self.assertLess(within.sum(), 30)
+        torch.testing.assert_close(router(x.flatten(0, 1))[1].reshape(2, 15, 1), weights * within)
 
 
 if __name__ == "__main__":

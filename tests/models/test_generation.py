@@ -198,7 +198,7 @@ class Models(Peer):
             self.same_logits(writer, 258, 2 * length, tolerance)
 
     def test_recomputed(self):
-        """A model whose positions depend on each other in a way that cannot be kept runs over the whole text for each token, and
+        """A model whose positions depend on each other in a way that no cache can have runs over the whole text for each token, and
         says so."""
         made = {"width": 5, "vocab_size": 258}
         writer = self.writer(pathlib.Path(__file__).parent / "sources/both_ways.c", BothWays(**made), made, 12)

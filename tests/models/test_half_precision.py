@@ -47,14 +47,14 @@ class Low(Images, Text):
             sides.append((loss.item(), {name: p.grad.double().clone() for name, p in theirs.named_parameters() if p.grad is not None}))
         (half, gradients), (full, exact) = sides
         self.assertLess(abs(ours - half), 4 * abs(half - full) + 2e-3 * abs(full), json.dumps([ours, half, full]))
-        names = [name for name in gradients if name in moved]  # experts are joined in theirs, single in files
+        names = [name for name in gradients if name in moved]  # experts are stacked in theirs, single in files
         self.assertGreater(len(names), 5)
         norm = sum(exact[name].norm() ** 2 for name in names) ** 0.5
-        apart = sum((moved[name] - gradients[name]).norm() ** 2 for name in names) ** 0.5 / norm
+        distance = sum((moved[name] - gradients[name]).norm() ** 2 for name in names) ** 0.5 / norm
         rounding = sum((exact[name] - gradients[name]).norm() ** 2 for name in names) ** 0.5 / norm
         peer = "those of weights in bfloat16" if stored else "autocast's"
-        print(f"{source}: gradients {apart:.2g} from {peer}, which are {rounding:.2g} from float32's", flush=True)
-        self.assertLess(apart, 3 * rounding + 1e-3)
+        print(f"{source}: gradients {distance:.2g} from {peer}, which are {rounding:.2g} from float32's", flush=True)
+        self.assertLess(distance, 3 * rounding + 1e-3)
 
     def test_resnet(self):
         same = {"num_channels": 3, "embedding_size": 8}

@@ -63,15 +63,15 @@ class UNet(nn.Module):
         self.time_embedding = nn.ModuleDict({"linear_1": nn.Linear(widths[0], time), "linear_2": nn.Linear(time, time)})
         if c["num_class_embeds"]:
             self.class_embedding = nn.Embedding(c["num_class_embeds"], time)
-        self.down_blocks, self.up_blocks, kept = nn.ModuleList(), nn.ModuleList(), [widths[0]]
+        self.down_blocks, self.up_blocks, skips = nn.ModuleList(), nn.ModuleList(), [widths[0]]
         for i, out in enumerate(widths):
             before = widths[max(i - 1, 0)]
             self.down_blocks.append(Block([before] + [out] * (layers - 1), out, time, c["attend"][i] * layers, "downsamplers" * (i < last), c))
-            kept += [out] * (layers + (i < last))
+            skips += [out] * (layers + (i < last))
         self.mid_block = Block([widths[-1]] * 2, widths[-1], time, 1, "", c)
         for i, out in reversed(list(enumerate(widths))):
             before = widths[min(i + 1, last)]
-            inputs = [(before if j == 0 else out) + kept.pop() for j in range(layers + 1)]
+            inputs = [(before if j == 0 else out) + skips.pop() for j in range(layers + 1)]
             self.up_blocks.append(Block(inputs, out, time, c["attend"][i] * (layers + 1), "upsamplers" * (i > 0), c))
         self.conv_norm_out = nn.GroupNorm(c["norm_num_groups"], widths[0], 1e-5)
         self.conv_out = nn.Conv2d(widths[0], c["in_channels"], 3, padding=1)
@@ -85,20 +85,20 @@ class UNet(nn.Module):
 
     def forward(self, x, steps, labels):
         time, x = self.time(steps, labels), self.conv_in(x)
-        kept = [x]
+        skips = [x]
         for block in self.down_blocks:
             for j, layer in enumerate(block.resnets):
                 x = layer(x, time)
                 if hasattr(block, "attentions"):
                     x = block.attentions[j](x)
-                kept.append(x)
+                skips.append(x)
             for sampler in getattr(block, "downsamplers", ()):
                 x = sampler(x)
-                kept.append(x)
+                skips.append(x)
         x = self.mid_block.resnets[1](self.mid_block.attentions[0](self.mid_block.resnets[0](x, time)), time)
         for block in self.up_blocks:
             for j, layer in enumerate(block.resnets):
-                x = layer(torch.cat((x, kept.pop()), 1), time)
+                x = layer(torch.cat((x, skips.pop()), 1), time)
                 if hasattr(block, "attentions"):
                     x = block.attentions[j](x)
             for sampler in getattr(block, "upsamplers", ()):

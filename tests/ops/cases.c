@@ -213,7 +213,7 @@ static void attention_packed(struct fixture *fixture) {
 }
 
 /* Angles are no parameters: they come as cosine and sine of numbers of the model. */
-static void turned(struct fixture *fixture) {
+static void rotated(struct fixture *fixture) {
   struct shape x = fixture_shape(fixture, 4, MOST);
   int64_t angles = 1 + fixture_random(fixture, 3);
   x.dim[3] = 2 * angles + fixture_random(fixture, 3);
@@ -320,8 +320,8 @@ const struct op_case op_cases[] = {
     {"attention_window", attention_windowed},
     {"attention_bias", attention_biased},
     {"attention_documents", attention_packed},
-    {"rotary", turned},
-    {"rotary_interleaved", turned},
+    {"rotary", rotated},
+    {"rotary_interleaved", rotated},
     {"softmax", rows},
     {"layer_norm", norm},
     {"layer_norm_no_bias", norm},

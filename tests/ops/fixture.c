@@ -177,12 +177,12 @@ static void close_entry(struct fixture *fixture, struct value *y) {
 /* The slope of the loss along one element, by central differences of the fourth order. */
 static double slope(struct fixture *fixture, const struct graph *graph, const double *const *inputs, double *element) {
   static const double step = 1e-4, steps[] = {1, -1, 2, -2}, factors[] = {8, -8, -1, 1};
-  double kept = *element, sum = 0;
+  double before = *element, sum = 0;
   for (int i = 0; i < 4; i++) {
-    *element = kept + steps[i] * step;
+    *element = before + steps[i] * step;
     sum += factors[i] * loss_now(fixture, graph, inputs);
   }
-  *element = kept;
+  *element = before;
   return sum / (12 * step);
 }
 

@@ -84,19 +84,19 @@ static void padded(struct fixture *fixture) {
   fixture_int(fixture, fixture_random(fixture, 4));
 }
 
-static struct shape apart(struct fixture *fixture) {
+static struct shape separate(struct fixture *fixture) {
   struct shape shape = fixture_shape(fixture, 1 + (int)fixture_random(fixture, 3), MOST);
   fixture_apart(fixture, shape);
   return shape;
 }
 
 static void apart_with_axis(struct fixture *fixture) {
-  struct shape shape = apart(fixture);
+  struct shape shape = separate(fixture);
   fixture_int(fixture, random_axis(fixture, shape));
 }
 
 static void best(struct fixture *fixture) {
-  struct shape shape = apart(fixture);
+  struct shape shape = separate(fixture);
   fixture_int(fixture, 1 + fixture_random(fixture, shape.dim[shape.rank - 1]));
 }
 
@@ -145,7 +145,7 @@ static void parted(struct fixture *fixture) {
   fixture_int(fixture, fixture_random(fixture, parts));
 }
 
-static void joined(struct fixture *fixture) {
+static void concatenated(struct fixture *fixture) {
   struct shape shape = fixture_shape(fixture, 1 + (int)fixture_random(fixture, 3), 60);
   int64_t axis = random_axis(fixture, shape);
   fixture_int(fixture, axis);
@@ -306,7 +306,7 @@ const struct op_case shape_cases[] = {
     {"sparse_matmul_csr", sparse_by_rows},
     {"grouped_matmul", grouped_rows},
     {"einsum_of", contracted},
-    {"concat_of", joined},
+    {"concat_of", concatenated},
     {"dropout", dropped},
     {"top_k", best},
     {0},

@@ -47,11 +47,11 @@ def attention_documents(p, q, k, v, starts):
 
 
 def rotary(p, x, cos, sin, interleaved=False):
-    """Pairs as complex numbers, turned by cos + i sin."""
+    """Pairs as complex numbers, rotated by cos + i sin."""
     n = cos.shape[1]
     a, b = (x[..., : 2 * n : 2], x[..., 1 : 2 * n : 2]) if interleaved else (x[..., :n], x[..., n : 2 * n])
-    turned = torch.complex(a, b) * torch.complex(cos, sin)
-    pairs = torch.stack((turned.real, turned.imag), -1) if interleaved else torch.stack((turned.real, turned.imag), -2)
+    rotated = torch.complex(a, b) * torch.complex(cos, sin)
+    pairs = torch.stack((rotated.real, rotated.imag), -1) if interleaved else torch.stack((rotated.real, rotated.imag), -2)
     return torch.cat((pairs.flatten(-2), x[..., 2 * n :]), -1)
 
 
@@ -239,7 +239,7 @@ FUNCTIONS = {
     "grouped_matmul": grouped_matmul,
     "einsum_of": lambda p, spec, count, *operands: torch.einsum(spec, *operands),
     "concat_of": lambda p, axis, count, *parts: torch.cat(parts, axis),
-    # The random numbers are ours: what was kept is read off the result, and its scale is checked.
+    # The random numbers are ours: what was not dropped is read off the result, and its scale is checked.
     "dropout": lambda p, x, probability: torch.where(p["y"] != 0, x / (1 - probability), torch.zeros_like(x)),
 }
 

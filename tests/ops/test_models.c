@@ -107,12 +107,12 @@ static double loss_now(struct bench *bench) {
 
 static double slope(struct bench *bench, double *element) {
   static const double step = 1e-4, steps[] = {1, -1, 2, -2}, factors[] = {8, -8, -1, 1};
-  double kept = *element, sum = 0;
+  double before = *element, sum = 0;
   for (int i = 0; i < 4; i++) {
-    *element = kept + steps[i] * step;
+    *element = before + steps[i] * step;
     sum += factors[i] * loss_now(bench);
   }
-  *element = kept;
+  *element = before;
   return sum / (12 * step);
 }
 

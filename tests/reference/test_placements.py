@@ -98,7 +98,7 @@ def ours(case):
     return (*(np.array([line[name] for line in lines]) for name in ("loss", "grad_norm")), rows.trainer.weights())
 
 
-def apart(a, b, steps=STEPS):
+def distance(a, b, steps=STEPS):
     return float(np.abs(a[:steps] / b[:steps] - 1).max())
 
 
@@ -111,11 +111,11 @@ class Placements(unittest.TestCase):
     def rounding(self, precision, micro):
         """PyTorch's losses in float32, and how far its own in 16 bits are from them, in any division."""
         exact = self.peers[1, "whole", "exact", micro][0]
-        return exact, max(apart(found[0], exact) for case, found in self.peers.items() if case[2:] == (precision, micro))
+        return exact, max(distance(found[0], exact) for case, found in self.peers.items() if case[2:] == (precision, micro))
 
     def check_exact(self, found, wanted):
-        self.assertLess(apart(found[0], wanted[0]), 1e-6, "losses")
-        self.assertLess(apart(found[1], wanted[1]), 1e-5, "norms")
+        self.assertLess(distance(found[0], wanted[0]), 1e-6, "losses")
+        self.assertLess(distance(found[1], wanted[1]), 1e-5, "norms")
         for name, value in wanted[2].items():
             self.assertLess(relative(found[2][name], value), 1e-5, name)
 
@@ -124,19 +124,19 @@ class Placements(unittest.TestCase):
         found = self.alone[precision, micro] if ranks == 1 else ours(case)
         others = {name: known for name, known in (("one process", self.alone[precision, micro]), ("PyTorch", self.peers.get(case)))
                   if known is not None and known is not found}
-        differences = "".join(f", {apart(found[0], other[0]):.1e} from {name}" for name, other in others.items())
+        differences = "".join(f", {distance(found[0], other[0]):.1e} from {name}" for name, other in others.items())
         if precision == "no":
             print(f"{ranks} {placement} {precision} {micro}{differences}", flush=True)
             for other in others.values():
                 self.check_exact(found, other)
             return
         exact, rounding = self.rounding(precision, micro)
-        print(f"{ranks} {placement} {precision} {micro}{differences}, {apart(found[0], exact):.1e} from float32, PyTorch {rounding:.1e}", flush=True)
-        self.assertLess(apart(found[0], exact), 2 * rounding)
+        print(f"{ranks} {placement} {precision} {micro}{differences}, {distance(found[0], exact):.1e} from float32, PyTorch {rounding:.1e}", flush=True)
+        self.assertLess(distance(found[0], exact), 2 * rounding)
         one, thirds = self.alone[precision, micro], ranks == 3 and precision == "fp16"
-        self.assertLess(apart(found[0], one[0]), 4 * rounding if thirds else 1e-6, "losses against one process")
-        self.assertLess(apart(found[0], one[0], 1), 1e-6, "loss of the first step")
-        self.assertLess(apart(found[1], one[1], 1), ROUNDING if thirds else 1e-5, "norm of the first step")
+        self.assertLess(distance(found[0], one[0]), 4 * rounding if thirds else 1e-6, "losses against one process")
+        self.assertLess(distance(found[0], one[0], 1), 1e-6, "loss of the first step")
+        self.assertLess(distance(found[1], one[1], 1), ROUNDING if thirds else 1e-5, "norm of the first step")
 
     def test_cases(self):
         for case in CASES:

@@ -34,7 +34,7 @@ def accelerated(rows, mode, **autocast):
     return np.array(losses), accelerator.unwrap_model(model)
 
 
-def apart(a, b):
+def distance(a, b):
     return float(np.abs(a / b - 1).max())
 
 
@@ -47,17 +47,17 @@ class Precision(unittest.TestCase):
         rows, own = self.run_job(mixed_precision="bf16")
         half, peer = accelerated(rows, "bf16")
         full, _ = accelerated(rows, "no")
-        print(f"bf16: {apart(own, half):.2e} from Accelerate, which is {apart(half, full):.2e} from float32")
-        self.assertGreater(apart(half, full), 1e-5)
-        self.assertLess(apart(own, half), 1.5 * apart(half, full))
-        self.assertLess(apart(own, full), 1.5 * apart(half, full))
+        print(f"bf16: {distance(own, half):.2e} from Accelerate, which is {distance(half, full):.2e} from float32")
+        self.assertGreater(distance(half, full), 1e-5)
+        self.assertLess(distance(own, half), 1.5 * distance(half, full))
+        self.assertLess(distance(own, full), 1.5 * distance(half, full))
         self.assertLess(rows.distance(peer), 0.02)
 
     def test_autocast_switched_off(self):
         """AutocastKwargs(enabled=False) is float32, though mixed_precision says bf16."""
         rows, own = self.run_job(mixed_precision="bf16", autocast={"enabled": False})
         peer_losses, peer = accelerated(rows, "bf16", enabled=False)
-        self.assertLess(apart(own, peer_losses), 1e-5)
+        self.assertLess(distance(own, peer_losses), 1e-5)
         self.assertLess(rows.distance(peer), 1e-4)
 
     def test_fp16_without_a_scaler(self):
@@ -75,8 +75,8 @@ class Precision(unittest.TestCase):
             optimizer.zero_grad()
             losses.append(loss.item())
         full, _ = accelerated(rows, "no")
-        print(f"fp16: {apart(own, losses):.2e} from PyTorch, which is {apart(np.array(losses), full):.2e} from float32")
-        self.assertLess(apart(own, losses), 1.5 * apart(np.array(losses), full) + 1e-5)
+        print(f"fp16: {distance(own, losses):.2e} from PyTorch, which is {distance(np.array(losses), full):.2e} from float32")
+        self.assertLess(distance(own, losses), 1.5 * distance(np.array(losses), full) + 1e-5)
 
     def test_param_dtype(self):
         """FSDP's param_dtype: a step in which parameters and inputs are bfloat16, over weights that stay in float32."""
@@ -93,14 +93,14 @@ class Precision(unittest.TestCase):
             optimizer.zero_grad()
             losses.append(loss.item())
         full, _ = accelerated(rows, "no")
-        print(f"param_dtype: {apart(own, losses):.2e} from PyTorch, which is {apart(np.array(losses), full):.2e} from float32")
-        self.assertLess(apart(own, losses), 1.5 * apart(np.array(losses), full))
+        print(f"param_dtype: {distance(own, losses):.2e} from PyTorch, which is {distance(np.array(losses), full):.2e} from float32")
+        self.assertLess(distance(own, losses), 1.5 * distance(np.array(losses), full))
 
     def test_everything_kept(self):
         """With all parameters kept in float32, nothing is left to cast."""
         rows, own = self.run_job(mixed_precision="bf16", keep_in_fp32=["*"])
         full, peer = accelerated(rows, "no")
-        self.assertLess(apart(own, full), 1e-5)
+        self.assertLess(distance(own, full), 1e-5)
         self.assertLess(rows.distance(peer), 1e-4)
 
     def test_some_kept(self):
@@ -108,8 +108,8 @@ class Precision(unittest.TestCase):
         rows, own = self.run_job(mixed_precision="bf16", keep_in_fp32=["output.*"])
         _, all_half = self.run_job(mixed_precision="bf16")
         full, _ = accelerated(rows, "no")
-        self.assertGreater(apart(own, full), 1e-5)
-        self.assertGreater(apart(own, all_half), 1e-5)
+        self.assertGreater(distance(own, full), 1e-5)
+        self.assertGreater(distance(own, all_half), 1e-5)
 
     def test_patterns_that_cannot_be_kept(self):
         """A name that matches nothing is refused at its line, and so is one of several layers that one piece of code is for."""

@@ -38,7 +38,7 @@ static cudnnStatus_t create_noted(cudnnBackendDescriptorType_t type, cudnnBacken
   return status;
 }
 
-/* A handle is of a GPU; the properties stand for it. */
+/* A handle is of a GPU; the properties are in place of it. */
 static cudnnStatus_t set_unless_handle(cudnnBackendDescriptor_t made, cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t type, int64_t count, const void *values) {
   if (type == CUDNN_TYPE_HANDLE) return CUDNN_STATUS_SUCCESS;

@@ -57,9 +57,9 @@ def build_rotary(name, rng, b=1, h=1, t=1, d=2, angles=1, interleaved=0, inverse
     x, cos, sin = normal(rng, b, h, t, d), normal(rng, t, angles), normal(rng, t, angles)
     first = np.arange(angles) * (2 if interleaved else 1)
     second = first + (1 if interleaved else angles)
-    turned = (x[..., first] + 1j * x[..., second].astype(np.float64)) * (cos + 1j * sin.astype(np.float64) * (-1 if inverse else 1))
+    rotated = (x[..., first] + 1j * x[..., second].astype(np.float64)) * (cos + 1j * sin.astype(np.float64) * (-1 if inverse else 1))
     y = x.astype(np.float64)
-    y[..., first], y[..., second] = turned.real, turned.imag
+    y[..., first], y[..., second] = rotated.real, rotated.imag
     kernel = Kernel("rotary", [head_operand("y", b, h, t, d, "dense" if layout == "dense" else "merged")],
                     [head_operand("x", b, h, t, d, layout), Operand("cos", [t, angles]), Operand("sin", [t, angles])], name,
                     interleaved=interleaved, inverse=inverse)

@@ -12,7 +12,7 @@ SHAPES = {"tiny": (12, 4, 64, 128, 65, 4), "small": (8, 6, 256, 384, 65, 6), "12
 
 
 def rows_of(b, h, t, c, v):
-    """Name, kernel, PyTorch's function; forward and backward apart."""
+    """Name, kernel, PyTorch's function; forward and backward separately."""
     import torch
     import torch.nn.functional as F
 

@@ -114,8 +114,8 @@ def build_log_sum_exp(name, rng, shape=(1,), nan=False):
 
 def build_sum(name, rng, shape=(1,), axes=(0,), accumulate=False):
     x = normal(rng, *shape)
-    kept = [n for i, n in enumerate(shape) if i not in axes]
-    kernel = Kernel("sum", [Operand("y", kept, accumulate=accumulate)], [Operand("x", shape)], name, axes=list(axes))
+    remaining = [n for i, n in enumerate(shape) if i not in axes]
+    kernel = Kernel("sum", [Operand("y", remaining, accumulate=accumulate)], [Operand("x", shape)], name, axes=list(axes))
     spread = np.sqrt(np.square(x.astype(np.float64)).sum(tuple(axes))).max()  # the sum itself may be near 0 by chance
     return Case(kernel, {"x": x}, {"y": x.astype(np.float64).sum(tuple(axes))}, scales={"y": spread})
 

@@ -17,8 +17,8 @@ def build_cumsum(name, rng, shape=(1,), axis=0, reverse=0):
 
 def build_argmax(name, rng, shape=(1,), axis=0):
     x = np.round(normal(rng, *shape), 1)  # some are equal
-    kept = [n for i, n in enumerate(shape) if i != axis]
-    kernel = Kernel("argmax", [Operand("y", kept, dtype="int32_t")], [Operand("x", shape)], name, axis=axis)
+    remaining = [n for i, n in enumerate(shape) if i != axis]
+    kernel = Kernel("argmax", [Operand("y", remaining, dtype="int32_t")], [Operand("x", shape)], name, axis=axis)
     return Case(kernel, {"x": x}, {"y": x.argmax(axis)})
 
 
