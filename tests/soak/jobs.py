@@ -198,6 +198,8 @@ def draw(random):
         job.pop("data.train.weights", None)
     fixed = set(job)
     job |= mesh
+    for key in meshes.together(random, axis):
+        add(key, job, fixed | set(mesh), random, model)
     if random.random() < 0.6:
         job |= {"training.eval_interval": random.choice((1, 2, 2)), "training.eval_iters": random.choice((1, 2, "all"))}
     if axis is None and random.random() < 0.12:

@@ -9,7 +9,12 @@ FOUR = (  # what four ranks are for in addition to an axis of two
     lambda random, axis: {f"parallelism.{axis}": 4},
     lambda random, axis: {f"parallelism.{random.choice([other for other in AXES if other != axis])}": 2},
     lambda random, axis: {"parallelism.zero_stage": random.choice((1, 2, 3))},
+    lambda random, axis: {"parallelism.fsdp.sharding_strategy": random.choice(("full_shard", "shard_grad_op")),
+                          "parallelism.fsdp.state_dict_type": "sharded_state_dict"},
 )
+# Keys that other draws seldom have next to an axis.
+TOGETHER = {"ep": ("precision.param_dtype", "model.lora.targets", "training.ema.decay", "training.early_stopping.restore_best"),
+            "pp": ("memory.checkpoint_functions",)}
 # What the search of a mesh asks for: speeds of a machine on which meshes of small models differ.
 SEARCHED = {"parallelism": "auto", "data.batch_size": "auto", "accumulation.num_steps": "auto", "accumulation.train_batch_size": 8,
             "accumulation.sync_with_dataloader": False, "devices.memory": "1GiB", "devices.peak_flops": 5e10,
@@ -27,11 +32,18 @@ def draw(random):
         keys[RESIDUAL] = True
     if random.random() < 0.3:
         keys |= {"devices.per_node": 4, **random.choice(FOUR)(random, axis)}
+    elif axis == "ep" and random.random() < 0.15:  # replicas of ranks that shard what those along ep have
+        keys |= {"devices.per_node": 8, "parallelism.dp_shard": 2, "parallelism.zero_stage": random.choice((1, 2, 3))}
     if "parallelism.pp" in keys:
         keys |= {"accumulation.num_steps": random.choice((2, 3, 4)), "accumulation.sync_with_dataloader": False}
-        if random.random() < 0.3:
-            keys["parallelism.pp_schedule"] = random.choice(("gpipe", "1f1b", "zero_bubble"))
+        if random.random() < 0.5:
+            keys["parallelism.pp_schedule"] = random.choice(("gpipe", "1f1b", "zero_bubble", "zero_bubble"))
     return axis, keys
+
+
+def together(random, axis):
+    """Keys to add to the job of an axis; mostly none."""
+    return [random.choice(TOGETHER[axis])] if axis in TOGETHER and random.random() < 0.3 else []
 
 
 def divides(job):
