@@ -40,7 +40,9 @@ static struct spec_node *assign(const struct assignment *a, const struct spec_no
   if (node->kind == SPEC_LIST) {
     schema = schema_keyword(a->root, schema, "items");
   } else if (a->root != NULL) {
+    const json_t *named = schema_keyword(a->root, schema, "additionalProperties");
     schema = json_object_getn(schema_keyword(a->root, schema, "properties"), key, length);
+    if (schema == NULL && json_object_get(named, "properties") != NULL) schema = named; /* a group by its own name */
     if (schema == NULL) length = strlen(key);
   }
   const char *word = arena_copy(a->arena, key, length), *rest = key + length;
