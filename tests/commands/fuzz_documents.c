@@ -31,8 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   if (text == NULL) return 0;
   memcpy(text, bytes, size);
   for (int skips = 0; skips < 2; skips++) {
-    read_all(text, size, (struct text_selector){TEXT_FIELD, "t", skips != 0});
-    read_all(text, size, (struct text_selector){TEXT_COLUMN, "t", skips != 0});
+    read_all(text, size, (struct text_selector){.kind = TEXT_FIELD, .name = "t", .skips_bad = skips != 0});
+    read_all(text, size, (struct text_selector){.kind = TEXT_COLUMN, .name = "t", .skips_bad = skips != 0});
   }
   documents_check_whole("fuzz", text, size, &problem);
   free(text);

@@ -90,45 +90,13 @@ def divides(job, stage):
 DIVIDED = {"transformer_cls_names_to_wrap", "min_num_params", "ignored_modules", "state_dict_type"}
 
 
-def parts_hold(job):
-    """What goes with ranks that divide tensors."""
-    axes, optimizer, precision = axes_of(job), job.get("optimizer", {}), job.get("precision", {})
-    whole = optimizer.get("name") in ("lamb", "adafactor", "muon", "lomo", "adalomo", "schedule_free_adamw") or optimizer.get("state_dtype") in ("8bit", "bf16_stochastic")
-    half = "fp16" in (precision.get("mixed_precision"), precision.get("param_dtype"))
-    shards = not {"zero_stage", "fsdp", "local_sgd_steps"}.isdisjoint(axes) or axes.get("sync_batch_norm") or axes.get("reproducible") == "topology"
-    hook = axes.get("ddp", {}).get("comm_hook", "no") != "no"
-    training = job.get("training", {})
-    best = training.get("early_stopping", {}).get("restore_best")
-    seen = job.get("tracking", {}).get("grad_norms") == "per_layer" or "source" in job.get("hooks", {})
-    return not (whole or "ema" in training or half or shards or hook or best or seen or "lora" in job.get("model", {}) or job.get("data", {}).get("join_uneven_inputs")
-                or job.get("devices", {}).get("kind", "cpu") != "cpu")
-
-
-def experts_hold(job):
-    """What goes with ranks that divide experts."""
-    axes, optimizer, model = axes_of(job), job.get("optimizer", {}), job.get("model", {})
-    named = "param_groups" in optimizer or not {"freeze", "fresh", "lora"}.isdisjoint(model)
-    each = job.get("accumulation", {}).get("sync_each_batch") or not {"zero_stage", "fsdp"}.isdisjoint(axes)
-    return parts_hold(job) and not named and not each and job.get("precision", {}).get("param_dtype") != "bf16"
-
-
 def ranks_hold(job):
-    """What gen/spec/parallel.c says."""
+    """What gen/spec/parallel.c says, where no axis divides the model."""
     axes, ranks = axes_of(job), ranks_of(job)
-    if any(axes.get(axis, 1) != 1 for axis in ("pp", "cp", "sp")) or "pp_schedule" in axes:
-        return False
-    if axes.get("tp", 1) != 1:
-        if ranks % axes["tp"] or not parts_hold(job):
-            return False
-        ranks //= axes["tp"]
-    elif axes.get("megatron", {}).get("sequence_parallelism") or "tp_plan" in axes:
+    if "pp_schedule" in axes or "tp_plan" in axes or axes.get("megatron", {}).get("sequence_parallelism"):
         return False
     if {"num_layers_per_virtual_pipeline_stage", "pipeline_model_parallel_split_rank"} & axes.get("megatron", {}).keys():
         return False
-    if axes.get("ep", 1) != 1:
-        if ranks % axes["ep"] or axes.get("tp", 1) != 1 or not experts_hold(job):
-            return False
-        ranks //= axes["ep"]
     fsdp, replicas = axes.get("fsdp"), axes.get("dp_replicate", 1)
     if fsdp is not None and "zero_stage" in axes:
         return False
@@ -224,7 +192,7 @@ def factors_hold(job):
     return (late or plain) and not job.get("accumulation", {}).get("sync_each_batch")
 
 
-def parts_hold(data):
+def sources_hold(data):
     """Labels and weights are one for each path; an evaluation has no weights."""
     for name in ("train", "eval"):
         source = data.get(name, {})
@@ -291,7 +259,7 @@ def rules_hold(job):
     split = job.get("data", {}).get("split_batches", False)
     if None not in sizes and "auto" not in sizes and sizes[0] * sizes[1] * (1 if split else ranks_of(job)) != sizes[2]:
         return False
-    if not parts_hold(job.get("data", {})) or not inputs_hold(job.get("data", {})):
+    if not sources_hold(job.get("data", {})) or not inputs_hold(job.get("data", {})):
         return False
     masking = job.get("data", {}).get("masking", {})
     if masking.get("random", 0.1) + masking.get("keep", 0.1) > 1:

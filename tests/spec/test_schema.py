@@ -160,6 +160,9 @@ class Drawer:
     def tidied(self, job):
         """On the processor: what other devices do not do yet is in tests/spec/bad/device-*.yaml alone."""
         job = self.harmonized(job)
+        for axis in ("tp", "pp", "cp", "sp", "ep"):  # what goes with them is in docs/combinations.md and docs/meshes.md
+            if isinstance(job.get("parallelism"), dict):
+                job["parallelism"].pop(axis, None)
         if isinstance(job.get("devices"), dict) and job["devices"].get("kind") in ("cuda", "hip"):
             del job["devices"]["kind"]
         for group, key in (("devices", "attention"), ("devices", "convolution"), ("precision", "tf32"), ("parallelism", "offload"), ("profile", "nvtx")):
@@ -222,7 +225,7 @@ class Drawer:
             devices.pop("nodes", None)
             devices.pop("per_node", None)
             devices.pop("numa_affinity", None)
-        for axis in ("dp_replicate", "dp_shard", "zero_stage", "fsdp", "tp", "pp", "cp", "sp", "ep"):
+        for axis in ("dp_replicate", "dp_shard", "zero_stage", "fsdp"):
             axes.pop(axis, None)
 
     def tidy_model(self, model, job):
