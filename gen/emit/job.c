@@ -19,7 +19,7 @@ static struct jinja_value arrays_value(struct arena *arena, const char **arrays,
 
 /* {path, format, parts: [{path, arrays: [{path}], weight}]}: parts where a path is not enough. */
 static struct jinja_value source_value(struct arena *arena, const struct data_source *source, int n_inputs) {
-  static const char *const formats[] = {"BYTES", "NANOGPT", "LLMC", "CSV", "TOKENS", "NPY", "NPY_TOKENS"};
+  static const char *const formats[] = {"BYTES", "NANOGPT", "LLMC", "CSV", "TOKENS", "NPY", "NPY_TOKENS", "NPZ"};
   struct jinja_value value = jinja_map(arena), parts = jinja_list(arena);
   bool one = source->n_parts == 1 && source->parts[0].arrays == NULL && source->parts[0].weight == 0;
   set_literal(arena, value, "path", one ? source->parts[0].path : NULL);

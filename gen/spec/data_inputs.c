@@ -7,8 +7,17 @@
 
 /* ---- Binding ---- */
 
+static bool has_format(const struct spec_node *job, const char *format) {
+  return spec_is(spec_find(job, "data.train.format"), format);
+}
+
 static bool is_table(const struct spec_node *job) {
-  return spec_is(spec_find(job, "data.train.format"), "csv");
+  return has_format(job, "csv");
+}
+
+/* Whether one file has the numbers of several inputs, by names. */
+static bool has_names(const struct spec_node *job) {
+  return is_table(job) || has_format(job, "npz");
 }
 
 /* A path, or one of a list's; NULL where there is none. */
@@ -23,7 +32,7 @@ static struct data_input input_of(const struct spec_node *job, const struct spec
   const struct spec_node *dtype = spec_find(node, "dtype"), *below = spec_find(node, "below");
   struct data_input input = {.name = entry->key, .width = 1, .where = node->where};
   if (column != NULL) input.column = column->text;
-  if (column == NULL && is_table(job) && spec_find(node, "path") == NULL) input.column = entry->key;
+  if (column == NULL && has_names(job) && spec_find(node, "path") == NULL) input.column = entry->key;
   input.is_integer = dtype != NULL && spec_is(dtype, "int32");
   input.below = below != NULL ? below->integer : 0;
   for (int i = 0; shape != NULL && i < shape->count; i++) {
@@ -186,7 +195,7 @@ static void check_files(const struct spec_node *job, const struct spec_entry *en
 /* Of arrays, one file has the numbers of one input. */
 static void check_shared_file(const struct spec_node *job, const struct spec_node *inputs, struct diagnostics *diags) {
   const struct spec_entry *first = NULL;
-  for (int i = 0; !is_table(job) && i < inputs->count; i++) {
+  for (int i = 0; !has_names(job) && i < inputs->count; i++) {
     const struct spec_entry *entry = &inputs->entries[i];
     if (spec_find(entry->value, "path") != NULL) continue;
     if (first != NULL) {
@@ -208,8 +217,8 @@ static void check_input(const struct spec_node *job, const struct spec_entry *en
     diag_error(diags, below->where, "'below' is of whole numbers, and '%s' is float32", entry->key);
     diag_help(diags, "set data.inputs.%s.dtype: int32, or leave it out", entry->key);
   }
-  if (column != NULL && !is_table(job)) {
-    diag_error(diags, column->where, "'column' is of tables, and data.train.format is no csv");
+  if (column != NULL && !has_names(job)) {
+    diag_error(diags, column->where, "'column' is of files with names, and data.train.format is npy");
     diag_help(diags, "set data.inputs.%s.path, or leave it out", entry->key);
   }
   if (shape != NULL && is_table(job) && spec_find(entry->value, "path") == NULL) {

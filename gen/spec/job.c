@@ -13,7 +13,8 @@
 #include "gen/spec/yaml.h"
 
 bool job_has_rows(const struct job *job) {
-  return job->data.train.format == DATA_CSV || job->data.train.format == DATA_NPY;
+  const enum data_format format = job->data.train.format;
+  return format == DATA_CSV || format == DATA_NPY || format == DATA_NPZ;
 }
 
 bool job_evaluates(const struct job *job) {

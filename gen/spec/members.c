@@ -145,8 +145,8 @@ struct enumeration {
 };
 
 static const struct enumeration enumerations[] = {
-    {CHOICE(data.train.format), {"bytes", "nanogpt", "llmc", "csv", "tokens", "npy", "npy_tokens"}},
-    {CHOICE(data.eval.format), {"bytes", "nanogpt", "llmc", "csv", "tokens", "npy", "npy_tokens"}},
+    {CHOICE(data.train.format), {"bytes", "nanogpt", "llmc", "csv", "tokens", "npy", "npy_tokens", "npz"}},
+    {CHOICE(data.eval.format), {"bytes", "nanogpt", "llmc", "csv", "tokens", "npy", "npy_tokens", "npz"}},
     {CHOICE(data.packing), {"none", "documents", "pad"}},
     {{"precision.mixed_precision", offsetof(struct job, precision.mixed)}, {"no", "bf16", "fp16"}},
     {{"precision.param_dtype", offsetof(struct job, precision.param)}, {"fp32", "bf16", "fp16"}},

@@ -159,7 +159,16 @@ struct accel_checkpoints {
   bool outlives_errors;    /* a save that fails is reported, and the run continues */
 };
 
-enum accel_format { ACCEL_BYTES, ACCEL_NANOGPT, ACCEL_LLMC, ACCEL_CSV, ACCEL_TOKENS, ACCEL_NPY, ACCEL_NPY_TOKENS };
+enum accel_format {
+  ACCEL_BYTES,
+  ACCEL_NANOGPT,
+  ACCEL_LLMC,
+  ACCEL_CSV,
+  ACCEL_TOKENS,
+  ACCEL_NPY,
+  ACCEL_NPY_TOKENS,
+  ACCEL_NPZ
+};
 enum accel_split { ACCEL_TRAIN, ACCEL_EVAL, ACCEL_SPLITS };
 
 struct accel_source {
@@ -235,7 +244,8 @@ struct accel_stopping {
 /* A tensor that the model gets of rows: `width` numbers of each. */
 struct accel_input {
   const char *name;
-  const char *column;     /* of a table, by its header; NULL: the columns after those of the input before */
+  const char *column;     /* of a table, by its header, or an array's name in a .npz; NULL: of a table the columns
+                             after those of the input before */
   enum accel_dtype dtype; /* ACCEL_FLOAT32 or ACCEL_INT32 */
   int64_t width;
   int64_t below, none; /* int32: each is within 0 and below `below`, or `none`, where 0 says that there is none; below

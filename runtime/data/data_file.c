@@ -2,11 +2,14 @@
 
 #include "runtime/data/token_file.h"
 #include "runtime/files/checksum.h"
+#include "runtime/files/zip.h"
+
+#include <stdio.h>
 
 #include <inttypes.h>
 
 bool rt_format_is_rows(enum accel_format format) {
-  return format == ACCEL_CSV || format == ACCEL_NPY;
+  return format == ACCEL_CSV || format == ACCEL_NPY || format == ACCEL_NPZ;
 }
 
 int64_t rt_data_file_count(const struct data_file *file) {
@@ -59,25 +62,57 @@ static bool check_arrays(const struct data_file *file, const struct indices *ind
   return true;
 }
 
-/* An input of an array: its own file, or the one of the rows. */
-static bool open_array(struct data_file *file, int input, const char *path, const char *cure, struct problem *problem) {
+static bool add_array(struct data_file *file, int input, const char *path, const uint8_t *bytes, size_t size,
+                      struct problem *problem) {
   struct npy array;
-  if (path != NULL && !rt_map(&file->arrays[input], path, cure, problem)) return false;
-  const struct mapping *mapping = path != NULL ? &file->arrays[input] : &file->mapping;
-  if (path == NULL) path = file->path;
-  return rt_npy_find(&array, path, mapping->bytes, mapping->size, problem) &&
+  return rt_npy_find(&array, path, bytes, size, problem) &&
          rt_rows_add_array(&file->rows, input, &array, path, problem);
+}
+
+/* An input in a .npz, where an array's entry is its name with .npy. */
+static bool add_entry(struct data_file *file, const struct zip *zip, int input, struct problem *problem) {
+  const struct accel_input *of = &file->rows.inputs[input];
+  const char *array = of->column != NULL ? of->column : of->name;
+  char name[260];
+  int length = snprintf(name, sizeof name, "%.250s.npy", array);
+  const struct zip_entry *entry = rt_zip_find(zip, name, (size_t)length);
+  if (entry != NULL) return add_array(file, input, file->path, entry->bytes, entry->size, problem);
+  rt_problem(problem, "%s: no array is named '%s'", file->path, array);
+  return rt_help(problem, "give data.inputs.%s.column the name of one that numpy.savez has written", of->name);
+}
+
+/* Inputs of arrays: their own files, or the one of the rows. */
+static bool add_inputs(struct data_file *file, const struct zip *zip, const char *const *paths, const char *cure,
+                       struct problem *problem) {
+  for (int i = 0; i < file->rows.n_inputs; i++) {
+    const char *path = paths != NULL ? paths[i] : NULL;
+    const struct mapping *own = &file->arrays[i], *rows = &file->mapping;
+    if (path != NULL) {
+      if (!rt_map(&file->arrays[i], path, cure, problem) || !add_array(file, i, path, own->bytes, own->size, problem))
+        return false;
+    } else if (file->format == ACCEL_NPY && !add_array(file, i, file->path, rows->bytes, rows->size, problem)) {
+      return false;
+    } else if (file->format == ACCEL_NPZ && !add_entry(file, zip, i, problem)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool open_arrays(struct data_file *file, const char *const *paths, const char *cure, struct problem *problem) {
+  struct zip zip = {0};
+  bool good =
+      file->format != ACCEL_NPZ || rt_zip_read(&zip, file->path, file->mapping.bytes, file->mapping.size, problem);
+  good = good && add_inputs(file, &zip, paths, cure, problem);
+  rt_zip_free(&zip);
+  return good;
 }
 
 static bool open_rows(struct data_file *file, const char *const *arrays, const struct accel_program *program,
                       const char *cure, struct problem *problem) {
-  bool is_table = file->format == ACCEL_CSV;
   file->rows = rt_rows_begin(program);
-  if (is_table && !open_table(file, arrays, program, problem)) return false;
-  for (int i = 0; i < program->n_inputs; i++) {
-    const char *path = arrays != NULL ? arrays[i] : NULL;
-    if ((!is_table || path != NULL) && !open_array(file, i, path, cure, problem)) return false;
-  }
+  if (file->format == ACCEL_CSV && !open_table(file, arrays, program, problem)) return false;
+  if (!open_arrays(file, arrays, cure, problem)) return false;
   struct indices indices;
   bool good = rt_indices_of(&indices, program, NULL, problem) && check_arrays(file, &indices, problem);
   rt_indices_free(&indices);

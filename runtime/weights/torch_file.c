@@ -1,7 +1,7 @@
 #include "runtime/weights/torch_file.h"
+#include "runtime/files/zip.h"
 
 #include "runtime/weights/pickle.h"
-#include "runtime/weights/zip.h"
 
 #include <stdlib.h>
 #include <string.h>

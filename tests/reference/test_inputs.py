@@ -59,7 +59,8 @@ def data(folder, count, rng, suffix=""):
 
 
 class Named:
-    def __init__(self, ranks=1, **groups):
+    def __init__(self, ranks=1, archive=False, **groups):
+        """archive: all numbers are in one .npz."""
         self.ranks = ranks
         job = {
             "model": {"source": "model.c", "weights": "start.safetensors", "config": {"brands": BRANDS, "width": WIDTH}},
@@ -73,6 +74,11 @@ class Named:
             "optimizer": {"name": "sgd", "lr": 0.05}, "tracking": {"every": 1}, "checkpoint": {"project_dir": "run"},
             **({"devices": {"per_node": ranks}} if ranks > 1 else {}),
         }
+        if archive:
+            job["data"] |= {
+                "train": {"path": "items.npz", "format": "npz"}, "eval": {"path": "items.eval.npz", "format": "npz"},
+                "inputs": {"labels": {"column": "class", "dtype": "int32"}, "image": {"shape": [3, 4]}, "age": {},
+                           "brands": {"column": "of two", "shape": [2], "dtype": "int32"}}}
         for group, keys in groups.items():
             job.setdefault(group, {}).update(keys)
         self.trainer = Trainer(job)
@@ -80,6 +86,9 @@ class Named:
         (folder / "model.c").write_text(MODEL)
         rng = np.random.default_rng(5)
         self.train, self.eval = data(folder, ROWS, rng), data(folder, 10, rng, ".eval")
+        for suffix, read in (("", self.train), (".eval", self.eval)):
+            np.savez(folder / f"items{suffix}.npz", **{"class": read["labels"], "image": read["image"].astype(np.uint8),
+                                                       "age": read["age"], "of two": read["brands"].astype(np.int16)})
         self.weights = {name: rng.normal(0, 0.2, shape).astype(np.float32) for name, shape in SHAPES.items()}
         save_file(self.weights, folder / "start.safetensors")
 
@@ -157,6 +166,23 @@ class Inputs(unittest.TestCase):
         named.build()
         self.assertEqual(named.run().returncode, 0)
         self.check_close(named)
+
+    def test_archive(self):
+        """numpy.savez on two ranks; an array that is missing, one of another length, and one that is compressed."""
+        named = Named(ranks=2, archive=True, accumulation={"normalize": "tokens"})
+        named.build()
+        self.assertEqual(named.run().returncode, 0)
+        self.check_close(named)
+        path, arrays = named.folder / "items.npz", dict(np.load(named.folder / "items.npz"))
+        for change, said in ((lambda: arrays.pop("of two"), "items.npz: no array is named 'of two'"),
+                             (lambda: arrays.update({"of two": np.zeros((3, 2), int)}), "items.npz: 3 rows for the 37 rows of")):
+            change()
+            np.savez(path, **arrays)
+            self.assertIn(said, named.run().stderr)
+        np.savez_compressed(path, **arrays)
+        self.assertIn("compress", named.run().stderr)
+        path.write_bytes(path.read_bytes()[:-30])
+        self.assertNotEqual(named.run().returncode, 0)
 
     def test_resumes(self):
         named = Named(checkpoint={"every": 5, "automatic_checkpoint_naming": False})

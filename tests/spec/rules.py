@@ -219,6 +219,7 @@ def cadence_holds(value, units):
 def inputs_hold(data):
     """What gen/spec/data_inputs.c says, of the names that are drawn."""
     inputs, table = data.get("inputs", {}), data.get("train", {}).get("format") == "csv"
+    names = table or data.get("train", {}).get("format") == "npz"
 
     def files(paths):
         return None if paths is None else len(paths) if isinstance(paths, list) else 1
@@ -230,11 +231,11 @@ def inputs_hold(data):
             return False
         if (own["path"] is None) != (own["eval_path"] is None) and (own["eval_path"] is not None or sources["eval_path"] is not None):
             return False
-        if ("below" in one and one.get("dtype") != "int32") or ("column" in one and not table):
+        if ("below" in one and one.get("dtype") != "int32") or ("column" in one and not names):
             return False
         if ("shape" in one and table and own["path"] is None) or math.prod(one.get("shape", [])) > 1 << 30:
             return False
-    return table or sum("path" not in one for one in inputs.values()) <= 1
+    return names or sum("path" not in one for one in inputs.values()) <= 1
 
 
 def rules_hold(job):

@@ -177,13 +177,15 @@ class Drawer:
         if keeps or not all(isinstance(group, dict) for group in (data, optimizer or {}, schedule or {})):
             return job
         train = data.get("train")
-        rows = isinstance(train, dict) and train.get("format") in ("csv", "npy")
+        rows = isinstance(train, dict) and train.get("format") in ("csv", "npy", "npz")
         if isinstance(train, dict):
             train.pop("weights", None)
             train.pop("labels", None)
             train.update({"labels": "labels.npy"} if train.get("format") == "npy" else {})
         for key in ["sequence_length", "masking"] if rows else ["features", "label", "inputs"]:
             data.pop(key, None)
+        if rows and train["format"] == "npz":
+            data.setdefault("inputs", {"a": {}})
         if rows and "inputs" in data:
             for key in ("features", "label"):
                 data.pop(key, None)

@@ -28,8 +28,8 @@ static const struct accel_input *inputs_of(struct arena *arena, const struct job
 
 /* What the runtime asks of a program when it opens data. */
 static struct accel_program program_of(struct arena *arena, const struct job *job, const struct accel_part *parts) {
-  static const enum accel_format formats[] = {ACCEL_BYTES,  ACCEL_NANOGPT, ACCEL_LLMC,      ACCEL_CSV,
-                                              ACCEL_TOKENS, ACCEL_NPY,     ACCEL_NPY_TOKENS};
+  static const enum accel_format formats[] = {ACCEL_BYTES,  ACCEL_NANOGPT, ACCEL_LLMC,       ACCEL_CSV,
+                                              ACCEL_TOKENS, ACCEL_NPY,     ACCEL_NPY_TOKENS, ACCEL_NPZ};
   return (struct accel_program){
       .batch_size = job->data.batch_size,
       .round = job_round(job),

@@ -1,5 +1,5 @@
 /* Nothing in the file is believed: every offset and size is checked against the file before it is followed. */
-#include "runtime/weights/zip.h"
+#include "runtime/files/zip.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* ZIP archives (PKWARE's APPNOTE.TXT) of files that are stored as they are, as PyTorch writes them. Knows nothing of
- * what is in them. */
-#ifndef RUNTIME_WEIGHTS_ZIP_H
-#define RUNTIME_WEIGHTS_ZIP_H
+/* ZIP archives (PKWARE's APPNOTE.TXT) of files that are stored as they are, as PyTorch and numpy.savez write them.
+ * Knows nothing of what is in them. */
+#ifndef RUNTIME_FILES_ZIP_H
+#define RUNTIME_FILES_ZIP_H
 
 #include "runtime/base/problem.h"
 
