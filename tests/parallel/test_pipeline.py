@@ -350,6 +350,10 @@ class Refused(unittest.TestCase):
         self.refused("'block' calls 'attend', and all that is recomputed in it would be saved for the gradients of weights",
                      parallelism={"pp": 2, "pp_schedule": "zero_bubble"}, memory={"activation_checkpointing": "all"})
 
+    def test_all_layers_computed_again_at_once(self):
+        self.refused("'predict' calls the layers that ranks along pp divide, so no rank can compute it again",
+                     parallelism={"pp": 2}, memory={"activation_checkpointing": "functions", "checkpoint_functions": ["predict"]})
+
     def test_fewer_layers_than_ranks(self):
         self.refused("4 ranks have no layer each of 3", ranks=4, config={**CONFIG, "n_layer": 3}, parallelism={"pp": 4})
 

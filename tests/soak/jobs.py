@@ -18,6 +18,7 @@ BASE = {"model.source", "model.config", "data.train.path", "data.train.format", 
 NOT_DRAWN = {
     "extends": "files: tests/spec/test_extends.py",
     "devices.tuning": "a table that takes minutes to measure: tests/commands/test_tune.py",
+    "data.inputs": "in place of features and labels, which all models here take: tests/reference/test_inputs.py",
     "hooks.on_order": "a job that has no order of its own: tests/reference/test_samplers.py",
     "data.epoch_samples": "with hooks.on_order: tests/reference/test_samplers.py",
     "hooks.on_batch": "a call within a step, of which the audit says so: tests/reference/test_hooks.py",

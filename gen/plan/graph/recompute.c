@@ -143,6 +143,31 @@ void refuse_function(const struct program *program, const struct named *function
   if (count > 0) diag_help(diags, "its functions with parameters are %s", text_string(&list));
 }
 
+/* Whether the stages of a pipeline divide what a region calls, at any depth. */
+static bool is_divided(const struct pipeline *pipeline, const struct region *region) {
+  for (int i = 0; i < region->nodes.count; i++) {
+    const struct node *node = region->nodes.items[i];
+    if (node->call == NULL) continue;
+    if (stage_of_layers(pipeline, node) >= 0 || is_divided(pipeline, node->call->callee)) return true;
+  }
+  return false;
+}
+
+/* A stage has a part of such a function, and the backward of its layers is not within it. */
+static bool check_stages(const struct program *program, struct diagnostics *diags) {
+  const struct pipeline *pipeline = &program->ranks.pipeline;
+  for (int r = 0; pipeline->stages > 0 && r < program->graph->n_regions; r++) {
+    const struct region *region = program->graph->regions[r];
+    if (!region->recompute || !is_divided(pipeline, region)) continue;
+    diag_error(diags, job_where(program->job, "memory.checkpoint_functions"),
+               "'%s' calls the layers that ranks along pp divide, so no rank can compute it again", region->function);
+    diag_note(diags, region->where, "it is here");
+    diag_help(diags, "name functions that one layer calls, or the layer's own");
+    return false;
+  }
+  return true;
+}
+
 static bool choose_functions(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
   bool good = true;
@@ -151,7 +176,7 @@ static bool choose_functions(struct program *program, struct diagnostics *diags)
     refuse_function(program, &job->memory.functions[i], diags);
     good = false;
   }
-  return good;
+  return good && check_stages(program, diags);
 }
 
 /* ---- Gradients of weights that come later ---- */
