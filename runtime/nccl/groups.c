@@ -117,16 +117,13 @@ static void close_collectives(void) {
 }
 
 void accel_gpu_open_collectives(const struct accel_program *program) {
-  static ncclComm_t watched[ACCEL_AXES + 1 + MOST_CHANNELS];
-  int count = 0;
   rt_cuda_close_collectives = close_collectives;
   rt_nccl_open_order(2 * (size_t)program->sharding.n_rows); /* two of each row at most: along two axes */
   forbid_switches();
   all_ranks = join_all();
   divide(program);
-  watched[count++] = all_ranks;
+  rt_nccl_watch(all_ranks);
   for (int i = 0; i < ACCEL_AXES; i++)
-    if (groups[i].comm != NULL) watched[count++] = groups[i].comm;
-  if (groups[ACCEL_PP].comm != NULL) count += rt_nccl_open_stages(groups[ACCEL_PP].comm, watched + count);
-  rt_nccl_watch(watched, count);
+    if (groups[i].comm != NULL) rt_nccl_watch(groups[i].comm);
+  if (groups[ACCEL_PP].comm != NULL) rt_nccl_open_stages(groups[ACCEL_PP].comm);
 }

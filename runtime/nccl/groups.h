@@ -1,4 +1,4 @@
-/* NCCL's communicators of a run: one for each axis of the mesh that has more than one rank. */
+/* NCCL's communicators of a run: one for each axis of the mesh that has more than one rank, and those of stages. */
 #ifndef RUNTIME_NCCL_GROUPS_H
 #define RUNTIME_NCCL_GROUPS_H
 
@@ -27,15 +27,21 @@ accel_stream rt_nccl_begin(void);
  * its own calls as if this had not been called. */
 void rt_nccl_wait(void);
 
-/* The channels between ranks along `comm`, each of which has stages of a pipeline: their communicators go to watched[],
- * of which the number is returned, MOST_CHANNELS or less. And their end, where there are any. */
+/* Opens and connects the channels between ranks along `comm`, each of which has stages of a pipeline: MOST_CHANNELS or
+ * fewer. Waits until the neighbours have done so, too. */
 enum { MOST_CHANNELS = 4 };
-int rt_nccl_open_stages(ncclComm_t comm, ncclComm_t *watched);
+void rt_nccl_open_stages(ncclComm_t comm);
+
+/* Closes the channels if there are any. After the last message has ended. */
 void rt_nccl_close_stages(void);
 
-/* A thread that asks the communicators whether an error has come, ten times a second, and ends all ranks over one:
- * first the communicators, so that nothing on the device waits for ranks that will not come. */
-void rt_nccl_watch(const ncclComm_t *comms, int count);
+/* Watches a communicator: a thread asks each of them whether an error has come, ten times a second, and ends all ranks
+ * over one. It ends the communicators first, so that nothing on the device waits for ranks that will not come. There
+ * are MOST_WATCHED or fewer: of all ranks, of axes and of channels. */
+enum { MOST_WATCHED = 1 + ACCEL_AXES + MOST_CHANNELS };
+void rt_nccl_watch(ncclComm_t comm);
+
+/* Ends the thread. */
 void rt_nccl_watch_end(void);
 
 #endif

@@ -67,11 +67,12 @@ static void join(ncclComm_t comm, int own, int giver, int taker) {
   struct channel *channel = gives ? to : from;
   while (channel->comm != NULL) channel++;
   open_channel(channel, gives ? taker : giver, made);
+  rt_nccl_watch(made);
   connect(channel, gives);
 }
 
-int rt_nccl_open_stages(ncclComm_t comm, ncclComm_t *watched) {
-  int ranks, own, count = 0;
+void rt_nccl_open_stages(ncclComm_t comm) {
+  int ranks, own;
   RT_NCCL(ncclCommCount(comm, &ranks));
   RT_NCCL(ncclCommUserRank(comm, &own));
   for (int i = 0; i < ranks; i++) {
@@ -82,11 +83,6 @@ int rt_nccl_open_stages(ncclComm_t comm, ncclComm_t *watched) {
   n_neighbours = ranks > 2 ? 2 : 1;
   ready = event();
   arrived = event();
-  for (int i = 0; i < n_neighbours; i++) {
-    watched[count++] = to[i].comm;
-    watched[count++] = from[i].comm;
-  }
-  return count;
 }
 
 static void close_channel(struct channel *channel) {
@@ -108,12 +104,12 @@ void rt_nccl_close_stages(void) {
   started.made = started.count = n_neighbours = 0;
 }
 
-/* That to or from rank `other` along the axis; the plan lets no others exchange. */
+/* That to or from rank `other` along the axis. The plan refuses messages to others. */
 static const struct channel *channel_of(const struct channel *channels, int other) {
   for (int i = 0; i < n_neighbours; i++)
     if (channels[i].other == other) return &channels[i];
   struct problem problem;
-  rt_problem(&problem, "rank %d along pp is no neighbour of this one", other);
+  rt_problem(&problem, "rank %d along pp is not a neighbour of this one", other);
   rt_fail(&problem, 1);
 }
 

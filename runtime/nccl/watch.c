@@ -10,7 +10,7 @@ static pthread_t thread;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 static bool is_over = true;
-static const ncclComm_t *watched;
+static ncclComm_t watched[MOST_WATCHED];
 static int n_watched;
 
 static void give_up(ncclResult_t error) {
@@ -47,12 +47,14 @@ static void *watch(void *unused) {
   return NULL;
 }
 
-void rt_nccl_watch(const ncclComm_t *comms, int count) {
-  watched = comms;
-  n_watched = count;
-  is_over = false;
-  if (pthread_create(&thread, NULL, watch, NULL) == 0) return;
+void rt_nccl_watch(ncclComm_t comm) {
   struct problem problem;
+  pthread_mutex_lock(&lock);
+  const bool is_first = is_over;
+  is_over = false;
+  watched[n_watched++] = comm;
+  pthread_mutex_unlock(&lock);
+  if (!is_first || pthread_create(&thread, NULL, watch, NULL) == 0) return;
   rt_problem(&problem, "no thread to watch NCCL");
   rt_fail(&problem, 1);
 }
@@ -61,6 +63,7 @@ void rt_nccl_watch_end(void) {
   pthread_mutex_lock(&lock);
   bool was_over = is_over;
   is_over = true;
+  n_watched = 0;
   pthread_cond_signal(&ended);
   pthread_mutex_unlock(&lock);
   if (!was_over) pthread_join(thread, NULL);
