@@ -14,6 +14,13 @@ struct cuda_device *rt_cuda_device(void) {
   return &device;
 }
 
+/* Streams that are in one queue to the GPU wait for each other's work, and there are 8 queues unless the environment
+ * says otherwise. With as many as CUDA has, a message of a stage does not hold up what the stage computes meanwhile.
+ * CUDA reads this with its first call. */
+static void separate_streams(const struct accel_program *program) {
+  if (program->mesh[ACCEL_PP] > 1) setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+}
+
 static void open_streams(struct cuda_device *device) {
   int lowest, highest;
   RT_CUDA(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
@@ -47,6 +54,7 @@ void accel_gpu_open(const struct accel_program *program, const struct accel_gpu_
   device->program = program;
   device->plan = *plan;
   align_workspace(&device->plan);
+  separate_streams(program);
   size_t own = rt_cuda_stride(plan->arena_bytes);
   size_t staging = rt_cuda_stride(plan->feed_bytes) * (size_t)plan->ahead;
   bool good = rt_cuda_choose(device, &problem) && rt_cuda_map(device, own + staging, &problem);

@@ -124,6 +124,10 @@ void *object_of(const void *object, enum object kind, const char *what) {
   return (void *)(header + 1);
 }
 
+long long objects_alive(enum object kind) {
+  return alive[kind];
+}
+
 void object_end(void *object, enum object kind, const char *what) {
   object_of(object, kind, what);
   header_of(object)->mark = ENDED;

@@ -53,6 +53,9 @@ void *object_of(const void *object, enum object kind, const char *what);
 /* Ends it: a later use is a fault. */
 void object_end(void *object, enum object kind, const char *what);
 
+/* How many of that kind have not ended. */
+long long objects_alive(enum object kind);
+
 /* ---- Memory ---- */
 
 enum memory_kind { PAGEABLE, PINNED, DEVICE };

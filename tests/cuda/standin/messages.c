@@ -129,11 +129,22 @@ static void run_take(const void *arguments) {
   take_bytes(mail->comm, mail->at, mail->bytes);
 }
 
+/* A message holds up what is after it in its queue to the GPU until the other rank has it, also of another stream if
+ * there are more of these than queues. NCCL has a stream for each communicator. */
+static void require_own_queue(const char *what) {
+  const long long used = objects_alive(STREAM) + objects_alive(COMM),
+                  queues = setting("CUDA_DEVICE_MAX_CONNECTIONS", 8);
+  if (used > queues)
+    fault("%s outside of a group: %lld streams and NCCL's are in %lld queues, where other work waits for it", what,
+          used, queues);
+}
+
 static ncclResult_t mail(const char *what, bool sends, struct mail mail, int peer, cudaStream_t stream) {
   const int way = sends ? 1 : -1;
   if (mail.comm->ranks != 2 || peer != 1 - mail.comm->rank) fault("%s to rank %d outside of a group", what, peer);
   if (mail.comm->sends == -way) fault("%s outside of a group: the other rank may be at the same", what);
   mail.comm->sends = way;
+  require_own_queue(what);
   memory_require(mail.at, mail.bytes, DEVICE, what);
   if (call(what)) return ncclUnhandledCudaError;
   submit(stream, what, sends ? run_post : run_take, &mail, sizeof mail);
