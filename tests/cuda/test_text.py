@@ -15,10 +15,17 @@ import test_sharded  # isort: skip
 import test_ranks  # isort: skip
 import test_training  # isort: skip
 from host import GENERATOR  # isort: skip
+from ranks import job_of  # isort: skip
+from test_axes import EXPERTS  # isort: skip
 
 import matrix  # isort: skip
 from compilers import report, unused  # isort: skip
 from rotation import SEED, todays  # isort: skip
+
+
+# Of no parameter that is trained do all ranks have the whole.
+EXPERTS_ALONE = job_of(4, 2, 5, model="qwen_moe", config=EXPERTS, parallelism={"tp": 2, "ep": 2}, data={"sequence_length": 16},
+                       model_keys={"freeze": ["*norm*", "*gate.weight"]})
 
 
 def jobs():
@@ -31,6 +38,7 @@ def jobs():
     for name, (model, config, data, divisions) in test_ranks.MODELS.items():
         for how, division in divisions.items():
             yield f"{name}, {how}", test_ranks.ordered(model, config, data, *division), [], []
+    yield "experts alone of a mixture are trained, whose matrices ranks divide", EXPERTS_ALONE, [], []
     for name, settings, _ in test_compile.ALL if "--all" in sys.argv else test_compile.SUITE:
         job, *words = name.split()
         yield f"{name} {' '.join(settings)}", str(test_compile.JOBS / f"{job}.yaml"), words, settings
@@ -49,6 +57,7 @@ def check(folder, job, words, settings):
         for half, (text, calls) in {"host": (host, ""), "device": (device, host)}.items():
             yield from ((f"{what}: {half}", why) for what, why in unused(text, calls))
             yield f"has no long line: {half}", longest(text)
+        yield "sums the squares that there are", next((line for line in host.split("\n") if "+ ACCEL_SQUARES, 2 *" in line), None)
 
 
 TABLES = re.compile(r"/\* clang-format off \*/.*?/\* clang-format on \*/", re.DOTALL)
