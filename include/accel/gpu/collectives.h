@@ -8,17 +8,18 @@
  *   accel_all_reduce_from, accel_all_gather_parts, accel_reduce_scatter_parts, and those of 16 bits, accel_all_to_all,
  *   accel_send_receive                            of a model's tensors; the compute stream waits for each. Sums are
  *                                                 in NCCL's order, and `work` stays as it is
- *   accel_start_send, accel_send, accel_take,     between stages of a pipeline, each channel in a stream of its own.
- * The accel_receive, accel_wait_send, _sends        compute stream waits where on a processor the host does
- *   accel_add_other                               of neighbours, for which the compute stream waits
+ *   accel_start_send, accel_send, accel_take,     between neighbouring stages of a pipeline, the messages of a rank to
+ *   accel_receive, accel_wait_send, _sends        another in a stream of their own. The compute stream waits where on
+ *                                                 a processor the host does
+ *   accel_add_other                               of neighbouring stages; the compute stream waits for it
  *   accel_wait_collectives                        makes the compute stream wait for all in flight,
  *   accel_wait_reductions, accel_wait_gathers     for sums, or for what is gathered, while others continue
  *   accel_advance_collectives                     does nothing: NCCL needs no help to progress
  *   accel_all_reduce_doubles, _by_tree, _counts, _score   with values of the host, between steps: not over NCCL
  *
  * A collective waits, in the traffic stream, for what the compute stream holds when it is started, and for those that
- * were started before it. Nothing here waits
- * on the host, and all may stand in a graph. */
+ * were started before it. Nothing here waits on the host. All may be in a graph, which ends no sooner than
+ * the messages that it starts. */
 #ifndef ACCEL_GPU_COLLECTIVES_H
 #define ACCEL_GPU_COLLECTIVES_H
 
