@@ -66,6 +66,7 @@ while [ "$(date +%s)" -lt "$end" ]; do
   try "CUDA programs that run forward" "$PYTHON" tests/cuda/test_forward.py --all
   try "CUDA programs whose ranks divide" "$PYTHON" tests/cuda/test_sharded.py --all
   try "CUDA programs whose ranks divide a model" "$PYTHON" tests/cuda/test_axes.py --all
+  try "CUDA programs whose ranks divide layers" "$PYTHON" tests/cuda/test_stages.py --all
   try "attention and convolutions before cuDNN" "$PYTHON" tests/cuda/test_engines.py --all
   try "CUDA programs under nvcc" "$PYTHON" tests/cuda/test_compile.py --all
   try "HIP programs on the processor" "$PYTHON" tests/hip/test_programs.py --all
