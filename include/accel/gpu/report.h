@@ -6,7 +6,7 @@
 #include "device.h"
 #include "step.h"
 
-/* What a job has looked at. */
+/* What the host checks of a step's report, bit by bit. */
 enum accel_checks {
   ACCEL_STOPS = 1,  /* a step that is not finite ends the run */
   ACCEL_SCALES = 2, /* the loss has a scale, which takes care of gradients that are not finite */
@@ -15,7 +15,8 @@ enum accel_checks {
 };
 
 /* Reads the report that was sent `age` steps before the newest one into *report, for the log; nothing where there were
- * not that many. Ends the run where `checks` says so. */
+ * not that many. checks: of enum accel_checks. Ends the run with a message if a step is not finite and the job forbids
+ * that. Waits until the report has arrived. */
 static inline void accel_gpu_look(struct accel_run *run, struct accel_report *report, int age, unsigned checks) {
   const struct step_report *newest = (const struct step_report *)accel_gpu_report(age);
   if (newest == NULL) return;

@@ -19,13 +19,13 @@ struct step_report {
 /* What the device keeps of the steps. */
 struct progress {
   int64_t at;           /* steps that are done */
-  int64_t taken;        /* of them, what optimizer and schedule count; for the update at hand */
-  int64_t micro;        /* micro-batches of the step at hand that are done */
+  int64_t taken;        /* of them, what optimizer and schedule count; for the current update */
+  int64_t micro;        /* micro-batches of the current step that are done */
   double loss, counted; /* sums over them, and in the end over all ranks */
   double size;          /* right after them, to be added up with them: of a rank's part of the gradient */
   double first;         /* the length of the first one's gradient */
   double whole;         /* and of the step's, not yet unscaled */
-  double lr;            /* of the update at hand */
+  double lr;            /* of the current update */
   float factor;         /* that its gradients are multiplied with */
   int32_t apply_update; /* whether there is an update */
   int32_t stopped;      /* a step was not finite, and the run ends: no update follows */
