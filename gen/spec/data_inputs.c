@@ -207,6 +207,16 @@ static void check_shared_file(const struct spec_node *job, const struct spec_nod
   }
 }
 
+/* Of a table, some input is a column. */
+static void check_columns(const struct spec_node *job, const struct spec_node *inputs, struct diagnostics *diags) {
+  const struct spec_node *path = spec_find(job, "data.train.path");
+  for (int i = 0; i < inputs->count; i++)
+    if (spec_find(inputs->entries[i].value, "path") == NULL) return;
+  if (!has_names(job) || path == NULL || inputs->count == 0) return;
+  diag_error(diags, path->where, "no input takes its numbers from this file: each has a path of its own");
+  diag_help(diags, "set data.train.format: npy, and data.train.path to the array of one of them");
+}
+
 static void check_input(const struct spec_node *job, const struct spec_entry *entry, struct diagnostics *diags) {
   const struct spec_node *below = spec_find(entry->value, "below"), *column = spec_find(entry->value, "column");
   const struct spec_node *dtype = spec_find(entry->value, "dtype"), *shape = spec_find(entry->value, "shape");
@@ -238,4 +248,5 @@ void data_inputs_check(const struct spec_node *job, struct diagnostics *diags) {
   if (inputs == NULL) return;
   for (int i = 0; i < inputs->count; i++) check_input(job, &inputs->entries[i], diags);
   check_shared_file(job, inputs, diags);
+  check_columns(job, inputs, diags);
 }

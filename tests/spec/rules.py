@@ -235,7 +235,8 @@ def inputs_hold(data):
             return False
         if ("shape" in one and table and own["path"] is None) or math.prod(one.get("shape", [])) > 1 << 30:
             return False
-    return names or sum("path" not in one for one in inputs.values()) <= 1
+    shared = sum("path" not in one for one in inputs.values())
+    return (shared > 0 or not inputs or "path" not in data["train"]) if names else shared <= 1
 
 
 def rules_hold(job):
