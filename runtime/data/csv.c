@@ -42,16 +42,39 @@ static bool bad_line(const struct reader *reader) {
 
 enum got { GOT_END, GOT_LINE, GOT_BAD };
 
+static bool is_blank(const struct reader *reader, char c) {
+  return c == ' ' || (c == '\t' && reader->separator != '\t');
+}
+
+/* Quotes that are open in a row. */
+struct quotes {
+  bool is_open;
+  const char *closed; /* the last quote that closed some; NULL: none */
+};
+
+/* Takes a quote into account: one opens where a cell begins, or after one that closed, as a doubled one; within a cell
+ * without quotes, such as 12" wide, it is a character like others. `row` is where the row begins. */
+static void take_quote(const struct reader *reader, struct quotes *quotes, const char *row, const char *quote) {
+  if (quotes->is_open) {
+    *quotes = (struct quotes){false, quote};
+    return;
+  }
+  const char *before = quote;
+  while (before > row && is_blank(reader, before[-1])) before--;
+  quotes->is_open =
+      before == row || before[-1] == reader->separator || (quotes->closed != NULL && quotes->closed + 1 == quote);
+}
+
 /* The end of a row: the first newline that no quotes are open before; NULL: there is none. */
 static const char *end_of_row(const struct reader *reader, size_t most, int64_t *newlines) {
   const char *from = reader->at, *stop = reader->at + most, *newline;
-  bool is_open = false;
+  struct quotes quotes = {0};
   *newlines = 0;
   while ((newline = memchr(from, '\n', (size_t)(stop - from))) != NULL) {
     for (const char *quote = from; (quote = memchr(quote, '"', (size_t)(newline - quote))) != NULL; quote++)
-      is_open = !is_open;
+      take_quote(reader, &quotes, reader->at, quote);
     ++*newlines;
-    if (!is_open) return newline;
+    if (!quotes.is_open) return newline;
     from = newline + 1;
   }
   return NULL;
@@ -73,10 +96,6 @@ static enum got next_line(struct reader *reader, struct cell *line) {
   return GOT_LINE;
 }
 
-static bool is_blank(const struct reader *reader, char c) {
-  return c == ' ' || (c == '\t' && reader->separator != '\t');
-}
-
 static struct cell trimmed(const struct reader *reader, struct cell cell) {
   while (cell.length > 0 && is_blank(reader, cell.text[0])) cell.text++, cell.length--;
   while (cell.length > 0 && is_blank(reader, cell.text[cell.length - 1])) cell.length--;
@@ -85,10 +104,10 @@ static struct cell trimmed(const struct reader *reader, struct cell cell) {
 
 /* The bytes of a cell with what separates it from the next one; of a quoted one, separators within it are its own. */
 static size_t cell_length(const struct reader *reader, struct cell line) {
-  bool is_open = false;
+  struct quotes quotes = {0};
   for (size_t i = 0; i < line.length; i++) {
-    if (line.text[i] == '"') is_open = !is_open;
-    if (line.text[i] == reader->separator && !is_open) return i;
+    if (line.text[i] == '"') take_quote(reader, &quotes, line.text, line.text + i);
+    if (line.text[i] == reader->separator && !quotes.is_open) return i;
   }
   return line.length;
 }

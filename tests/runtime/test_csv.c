@@ -33,6 +33,7 @@ static void values(void **state) {
       "\xef\xbb\xbf a , b,c\r\n1 ,\t2.5,0\r\n\r\n-0.03,+4,1\r\n",
       "x1,2,3\n1,2.5,0\n\n  \n-.03,4.,1\n\n",
       "\n\"a \"\"b\"\", c\",\"two\nlines\",label\n\"1\",2.5,0\n-0.03,\"4\",1\n",
+      "12\" wide,3\" high, \"x, \"\"y\"\"\"\n1,2.5,0\n-0.03, \"4\" ,1\n",
   };
   struct problem problem;
   struct table table;
@@ -168,7 +169,8 @@ static void named_columns(void **state) {
   static const struct accel_input inputs[] = {{"price", "price", ACCEL_FLOAT32, 1, 0, 0, false},
                                               {"brand", "the \"brand\"", ACCEL_INT32, 1, 1 << 30, -100, true},
                                               {"any", "any", ACCEL_INT32, 1, 0, 0, false}};
-  static const char text[] = "any,note,\"the \"\"brand\"\"\",price\n-7,\"a, \"\"b\"\"\n\",16777217,0.5\n0,,-100,1\n";
+  static const char text[] = "any,note,\"the \"\"brand\"\"\",price\n-7,\"a, \"\"b\"\"\n\",16777217,0.5\n"
+                             "0,12\" wide,-100,1\n4,13\" wide,5,1\n";
   const struct accel_program program = {.inputs = inputs, .n_inputs = 3};
   const struct {
     const char *text, *what;
@@ -188,11 +190,12 @@ static void named_columns(void **state) {
   struct table table;
   (void)state;
   assert_true(read_program(text, &program, &table, &problem));
-  assert_int_equal(table.rows, 2);
+  assert_int_equal(table.rows, 3); /* quotes within a cell open none */
   const int32_t *cells = (const int32_t *)table.cells;
   assert_int_equal(cells[1], 16777217);
   assert_int_equal(cells[2], -7);
   assert_int_equal(cells[4], -100);
+  assert_int_equal(cells[8], 4);
   rt_table_free(&table);
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     assert_false(read_program(bad[i].text, &program, &table, &problem));
