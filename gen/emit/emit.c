@@ -256,6 +256,26 @@ static bool check_kernels(struct program *program, const struct templates *templ
   return diags->errors == 0;
 }
 
+static bool is_function(const struct program *program, const char *name) {
+  for (int i = 0; i < program->functions.count; i++)
+    if (strcmp(program->functions.items[i]->name, name) == 0) return true;
+  for (int i = 0; i < program->kernels.count; i++)
+    if (strcmp(program->kernels.items[i]->name, name) == 0) return true;
+  return false;
+}
+
+/* No input hides a function by its name where that is called. */
+static bool check_inputs(const struct program *program, struct diagnostics *diags) {
+  for (int i = 0; i < program->job->data.n_inputs; i++) {
+    const struct data_input *input = &program->job->data.inputs[i];
+    if (!is_function(program, input->name)) continue;
+    diag_error(diags, input->where, "'%s' is not a name for an input: this program has a function of this name",
+               input->name);
+    diag_help(diags, "rename the input, and the model's parameter");
+  }
+  return diags->errors == 0;
+}
+
 const char *emit_program(struct program *program, int index, const struct emit_options *options,
                          struct origins *origins, struct diagnostics *diags) {
   struct jinja_output output;
@@ -266,7 +286,7 @@ const char *emit_program(struct program *program, int index, const struct emit_o
   const char *file = arena_printf(program->arena, "%s%s.c.j2", kind, index == 0 ? "" : "_kernels");
   const char *name = templates_of_device(options->templates, file);
   if (name == NULL) name = arena_printf(program->arena, "program/%s", file); /* all devices share it */
-  if (!check_kernels(program, options->templates, diags)) return NULL;
+  if (!check_kernels(program, options->templates, diags) || !check_inputs(program, diags)) return NULL;
   if (!jinja_render(options->templates->env, name, context_value(program, options), origins != NULL, &output, &error)) {
     report(&error, diags);
     return NULL;

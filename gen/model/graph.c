@@ -1,6 +1,7 @@
 /* The entry: from a parsed model and a request to a graph. */
 #include <string.h>
 
+#include "gen/ir/names.h"
 #include "gen/model/config.h"
 #include "gen/model/evaluate.h"
 #include "gen/model/model.h"
@@ -32,14 +33,23 @@ static const char *list_inputs(struct arena *arena, const struct model_request *
   return list;
 }
 
+/* Programs call an input as the data does. */
+static void check_name(struct evaluator *evaluator, const struct variable *parameter) {
+  if (strcmp(identifier(evaluator->arena, parameter->name), parameter->name) == 0) return;
+  const char *help = "rename the parameter and the data's input, as in data.inputs: {age: {column: AGE}}";
+  evaluate_fail(evaluator, parameter->where, help,
+                "'%s' is not a name for an input: C or programs have it, or may have it as a macro", parameter->name);
+}
+
 static struct cvalue input_argument(struct evaluator *evaluator, const struct variable *parameter,
                                     const struct model_request *request) {
   const char **names = arena_alloc(evaluator->arena, ((size_t)request->n_inputs + 1) * sizeof *names);
   for (int i = 0; i < request->n_inputs; i++) {
     const struct model_input *input = &request->inputs[i];
     names[i] = input->name;
-    if (strcmp(input->name, parameter->name) == 0)
-      return cvalue_tensor(builder_input(evaluator->builder, input->name, input->shape, input->dtype));
+    if (strcmp(input->name, parameter->name) != 0) continue;
+    check_name(evaluator, parameter);
+    return cvalue_tensor(builder_input(evaluator->builder, input->name, input->shape, input->dtype));
   }
   const char *similar = nearest_word(parameter->name, names, request->n_inputs);
   const char *help = arena_printf(evaluator->arena, "%s%s%sthe data gives: %s", similar == NULL ? "" : "did you mean '",

@@ -70,54 +70,15 @@ const char **data_inputs_arrays(struct arena *arena, const struct job *job, bool
 
 /* ---- Checks ---- */
 
-/* What emitted programs call other things by. */
+/* What emitted programs have in structures with the inputs. Words of C are refused with the model that has them as a
+ * parameter: gen/model/graph.h. */
 static bool is_taken(const char *name) {
-  static const char *const taken[] = {"auto",
-                                      "break",
-                                      "case",
-                                      "char",
-                                      "const",
-                                      "continue",
-                                      "default",
-                                      "do",
-                                      "double",
-                                      "else",
-                                      "enum",
-                                      "extern",
-                                      "float",
-                                      "for",
-                                      "goto",
-                                      "if",
-                                      "inline",
-                                      "int",
-                                      "long",
-                                      "register",
-                                      "restrict",
-                                      "return",
-                                      "short",
-                                      "signed",
-                                      "sizeof",
-                                      "static",
-                                      "struct",
-                                      "switch",
-                                      "typedef",
-                                      "union",
-                                      "unsigned",
-                                      "void",
-                                      "volatile",
-                                      "while",
-                                      "bool",
-                                      "true",
-                                      "false",
-                                      "arena",
-                                      "aliased",
-                                      "arriving",
+  static const char *const taken[] = {"arriving",
                                       "contribution",
                                       "copy",
                                       "evaluated",
                                       "feed",
                                       "gathered",
-                                      "gradients",
                                       "growth_tracker",
                                       "hysteresis",
                                       "last",
@@ -136,32 +97,33 @@ static bool is_taken(const char *name) {
                                       "progress",
                                       "result",
                                       "run",
-                                      "saved",
                                       "scale",
-                                      "scratch",
                                       "seed",
                                       "skipped",
                                       "split",
                                       "squares",
                                       "starts",
                                       "stopping",
-                                      "stream",
                                       "sums",
                                       "targets",
                                       "tokens",
                                       "valid",
                                       "variance",
-                                      "weights",
                                       "whole_gradients",
                                       "wire"};
   for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
     if (strcmp(taken[i], name) == 0) return true;
+  static const char *const numbered[] = {"weights_", "gradients_", "tensors_"}; /* of several scopes */
+  for (size_t i = 0; i < sizeof numbered / sizeof *numbered; i++) {
+    size_t length = strlen(numbered[i]);
+    if (strncmp(numbered[i], name, length) == 0 && name[length] >= '0' && name[length] <= '9') return true;
+  }
   return name[0] == '_' || strncmp(name, "accel_", 6) == 0 || strncmp(name, "all_", 4) == 0;
 }
 
 static void check_name(const struct spec_entry *entry, struct diagnostics *diags) {
   if (!is_taken(entry->key)) return;
-  diag_error(diags, entry->value->where, "'%s' is no name for an input: programs have it for something else",
+  diag_error(diags, entry->value->where, "'%s' is not a name for an input: programs have it for something else",
              entry->key);
   diag_help(diags, "rename the input, and the model's parameter");
 }

@@ -4,6 +4,7 @@ and on two, and a run that resumes."""
 import csv
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from rows import Order, relative, save_file
-from harness import GENERATOR, MODELS, QUICK, TRAIN, Trainer, load_file
+from harness import GENERATOR, MODELS, QUICK, TRAIN, TREE, Trainer, load_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "parallel"))
 
@@ -204,6 +205,33 @@ class Inputs(unittest.TestCase):
         self.assertIn("brands.npy: row 12, column 16: 5 is not a whole number below 5 from 0 on", result.stderr)
         np.save(named.folder / "brands.npy", brands[:20] % BRANDS)
         self.assertIn("brands.npy: 20 rows for the 37 rows of", named.run().stderr)
+
+
+class Names(unittest.TestCase):
+    """Names of C and of the program's functions are refused; others that the program has are inputs as well."""
+
+    def check(self, name):
+        """The program's text, and the message where there is none."""
+        named = Named()
+        path = named.folder / named.trainer.path
+        path.write_text(re.sub(r"\bimage\b", name, path.read_text()))
+        (named.folder / "model.c").write_text(re.sub(r"\bimage\b", name, MODEL))
+        result = subprocess.run([GENERATOR, path, "-o", "out.c"], cwd=named.folder, capture_output=True, text=True)
+        if result.returncode != 0:
+            return "", result.stderr
+        compiled = subprocess.run(["cc", "-std=c17", "-fopenmp", "-fsyntax-only", "-I", TREE / "include", "out.c"], cwd=named.folder)
+        self.assertEqual(compiled.returncode, 0, name)
+        return (named.folder / "out.c").read_text(), ""
+
+    def test_refused(self):
+        functions = re.findall(r"static void ((?:predict|embedding|matmul)_\w+)\(", self.check("image")[0])
+        self.assertGreater(len(functions), 3)
+        for name in ("AGE", "step", "linux", "main", "NULL", "weights_2", *functions[:1], *functions[-1:]):
+            self.assertIn(f"'{name}' is not a name for an input", self.check(name)[1], name)
+
+    def test_compiles(self):
+        for name in ("inputs", "loss", "x", "update"):
+            self.assertEqual(self.check(name)[1], "", name)
 
 
 class WithoutLabels(unittest.TestCase):
