@@ -64,17 +64,37 @@ void arena_join(struct arena *arena, struct arena *shared) {
   *last = block;
 }
 
+static void free_block(struct block *block) {
+  if (block->mapped > 0)
+    munmap(block, block->mapped);
+  else
+    free(block);
+}
+
 void arena_free(struct arena *arena) {
   if (arena == NULL) return;
   for (struct block *block = arena->blocks; block != NULL;) {
     struct block *next = block->next;
-    if (block->mapped > 0)
-      munmap(block, block->mapped);
-    else
-      free(block);
+    free_block(block);
     block = next;
   }
   free(arena);
+}
+
+void arena_reset(struct arena *arena) {
+  struct block *stays = NULL;
+  for (struct block *block = arena->blocks, *next; block != NULL; block = next) {
+    next = block->next;
+    if (stays == NULL && block->size == BLOCK_BYTES && block->mapped == 0)
+      stays = block;
+    else
+      free_block(block);
+  }
+  arena->blocks = stays;
+  if (stays == NULL) return;
+  memset(stays->bytes, 0, stays->used);
+  stays->used = 0;
+  stays->next = NULL;
 }
 
 void *arena_alloc(struct arena *arena, size_t size) {

@@ -25,6 +25,11 @@ void arena_join(struct arena *arena, struct arena *shared);
 /* Gives all memory of the arena back; every pointer from it is dead. NULL is allowed. */
 void arena_free(struct arena *arena);
 
+/* Takes all memory of the arena back for its next use; every pointer from it is dead. It keeps one block at most, so a
+ * loop that resets an arena in each pass takes no memory from the system but for a pass that needs more. Not for a
+ * shared arena. */
+void arena_reset(struct arena *arena);
+
 /* `size` bytes, zeroed, aligned for any type. Never NULL. */
 void *arena_alloc(struct arena *arena, size_t size);
 

@@ -159,7 +159,8 @@ bool jinja_compile(struct jinja_env *env, const char *name, struct jinja_error *
 
 static void finish(struct run *run, bool with_spans, struct jinja_output *output) {
   struct buffer *out = run->out;
-  output->text = arena_copy(run->env->arena, out->bytes, out->length);
+  struct arena *outputs = run->env->options.outputs;
+  output->text = arena_copy(outputs != NULL ? outputs : run->env->arena, out->bytes, out->length);
   output->length = out->length;
   output->spans = NULL;
   output->span_count = 0;

@@ -87,6 +87,9 @@ struct jinja_options {
    * method changes. */
   bool chat;
   const struct tm *now; /* of strftime_now, which is absent where this is NULL */
+  /* Where the text of outputs is, which the caller may reset once it has read them. NULL: in the environment's arena.
+   */
+  struct arena *outputs;
   /* Limits against hostile templates; 0 takes the default that docs/jinja.md names. */
   int max_recursion;
   int64_t max_output, max_steps;
@@ -141,7 +144,8 @@ struct jinja_error {
 bool jinja_compile(struct jinja_env *env, const char *name, struct jinja_error *error);
 
 /* Renders the template `name` with the map `context`. with_spans: makes the source map. True with *output filled,
- * or false with *error filled. Output and error live in the environment's arena. */
+ * or false with *error filled. Output and error live in the environment's arena, but for the output's text with
+ * `outputs`. */
 bool jinja_render(struct jinja_env *env, const char *name, struct jinja_value context, bool with_spans,
                   struct jinja_output *output, struct jinja_error *error);
 

@@ -1,4 +1,4 @@
-/* Arenas that a process shares with a fork. */
+/* Arenas: those that a process shares with a fork, and those that are reset. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,11 +61,33 @@ static void an_empty_one_joins(void **state) {
   arena_free(arena);
 }
 
+static void a_reset_one_is_zero_again(void **state) {
+  (void)state;
+  struct arena *arena = arena_new();
+  const char *first = NULL;
+  for (int pass = 0; pass < 3; pass++) {
+    for (int i = 0; i < 2000; i++) { /* several blocks, and one that is larger than usual */
+      size_t size = i == 1000 ? (size_t)9 << 20 : 9000;
+      char *piece = arena_alloc(arena, size);
+      if (i == 0 && first != NULL) assert_ptr_equal(piece, first);
+      if (i == 0) first = piece;
+      assert_true(piece[0] == 0 && memcmp(piece, piece + 1, size - 1) == 0);
+      memset(piece, 1, size);
+    }
+    arena_reset(arena);
+    arena_reset(arena);
+    first = arena_alloc(arena, 1);
+    arena_reset(arena);
+  }
+  arena_free(arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_a_fork_writes_joins_an_arena),
       cmocka_unit_test(a_fork_ends_where_it_is_full),
       cmocka_unit_test(an_empty_one_joins),
+      cmocka_unit_test(a_reset_one_is_zero_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,6 +175,18 @@ class Chat(Folder):
         record["messages"][3]["content"] *= 3000
         self.compare(tokenizer, [record])
 
+    def test_memory(self):
+        """Of a conversation with many answers, each of which is found by two renderings: no more than a few times its text."""
+        self.model("{% for m in messages %}{{ m.role + m.content }}{% endfor %}")
+        messages = [{"role": role, "content": "some words " * 180} for _ in range(400) for role in ("user", "assistant")]
+        self.lines([{"messages": messages}])
+        run = subprocess.Popen([GENERATOR, "data", "chats.jsonl", "-o", "out.tok", "--chat", "model"], cwd=self.folder,
+                               stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(run.pid, 0)
+        run.returncode = status
+        self.assertEqual(status, 0)
+        self.assertLess(usage.ru_maxrss, 300 << 10)  # KiB; all renderings are 600 MiB
+
     def test_killed(self):
         """A run that was killed resumes, and the file has the same bytes."""
         self.model(TEMPLATES["chatml"])

@@ -13,6 +13,7 @@
 struct chat {
   struct arena *arena;  /* of the folder */
   struct arena *record; /* of the current record */
+  struct arena *part;   /* of texts of a part of its messages */
   const char *folder;
   struct chat_folder found;
   const char *wanted; /* the template's name; NULL: as records ask for */
@@ -25,7 +26,8 @@ struct chat *chat_new(const char *folder, const char *template, enum train_on tr
   struct chat *chat = arena_alloc(arena, sizeof *chat);
   bool is_file = template != NULL && has_ending(template, ".jinja");
   const time_t now = time(NULL);
-  *chat = (struct chat){.arena = arena, .folder = folder, .train_on = train_on};
+  *chat =
+      (struct chat){.arena = arena, .record = arena_new(), .part = arena_new(), .folder = folder, .train_on = train_on};
   localtime_r(&now, &chat->now);
   if (template != NULL && !is_file) chat->wanted = template;
   if (!chat_folder_read(arena, folder, is_file ? template : NULL, &chat->found, problem)) {
@@ -42,6 +44,7 @@ struct chat *chat_new(const char *folder, const char *template, enum train_on tr
 void chat_free(struct chat *chat) {
   if (chat == NULL) return;
   arena_free(chat->record);
+  arena_free(chat->part);
   arena_free(chat->arena);
 }
 
@@ -111,10 +114,12 @@ static bool begins(const struct jinja_output *whole, const struct jinja_output *
   return part->length <= whole->length && memcmp(whole->text, part->text, part->length) == 0;
 }
 
-/* What rendering adds to the messages before `first` and the prompt, up to the message before `end`. */
+/* What rendering adds to the messages before `first` and the prompt, up to the message before `end`. The texts of parts
+ * are forgotten at once: those of a long conversation are as many as its answers, and as long. */
 static bool range_of(const struct conversation *of, int first, int end, struct text_range *range,
                      struct problem *problem) {
   struct jinja_output before, with = of->whole;
+  arena_reset(of->chat->part);
   if (!render(of, first, true, &before, problem) ||
       (end < jinja_count(of->messages) && !render(of, end, false, &with, problem)))
     return false;
@@ -229,15 +234,20 @@ static const char *template_for(const struct chat *chat, const json_t *record, s
 /* Renders messages. All after the first `prompted` are trained on; 0: those of the assistant are. */
 static bool make_messages(struct conversation *of, int prompted, struct made_text *made, struct problem *problem) {
   const struct chat *chat = of->chat;
-  const struct jinja_options options = {
-      .chat = true, .now = &chat->now, .trim_blocks = true, .lstrip_blocks = true, .load = load, .load_context = of};
+  const struct jinja_options options = {.chat = true,
+                                        .now = &chat->now,
+                                        .trim_blocks = true,
+                                        .lstrip_blocks = true,
+                                        .load = load,
+                                        .load_context = of,
+                                        .outputs = chat->part};
   of->template = template_for(chat, of->record, problem);
   if (of->template == NULL || !check_list(of->record, "tools", problem) ||
       !check_list(of->record, "documents", problem))
     return false;
   of->env = jinja_env_new(chat->record, &options);
   if (!render(of, jinja_count(of->messages), false, &of->whole, problem)) return false;
-  made->text = of->whole.text;
+  of->whole.text = made->text = arena_copy(chat->record, of->whole.text, of->whole.length);
   made->length = of->whole.length;
   if (chat->train_on == TRAIN_ON_ALL) return true;
   if (prompted > 0) {
@@ -280,8 +290,7 @@ bool chat_make(void *context, struct json_t *record, struct made_text *made, str
   struct chat *chat = context;
   const json_t *messages = json_object_get(record, "messages"), *prompt = json_object_get(record, "prompt"),
                *completion = json_object_get(record, "completion");
-  arena_free(chat->record);
-  chat->record = arena_new();
+  arena_reset(chat->record);
   if (messages == NULL && json_is_string(prompt) && json_is_string(completion))
     return make_completion(chat, prompt, completion, made);
   struct conversation of = {.chat = chat, .record = record, .messages = jinja_list(chat->record)};
