@@ -55,6 +55,16 @@ class Data(Folder):
         self.assertIn("again.tok: 4 tokens of 4 bytes, 1 documents", again)
         self.assertEqual((self.folder / "again.tok").read_bytes(), (self.folder / "out.tok").read_bytes())
 
+    def test_documents_of_token_files(self):
+        """A copy keeps them, across the parts in which it is made."""
+        texts = [random.Random(size).randbytes(size) for size in (65536, 1, 200_000, 5)]
+        names = [self.write(f"{i}.txt", text) for i, text in enumerate(texts)]
+        self.data(*names, "-o", "out.tok")
+        self.data("out.tok", "out.tok", "--format", "tokens", "-o", "twice.tok")
+        tokens, starts, _ = read(self.folder / "twice.tok")
+        self.assertEqual(tokens.tobytes(), 2 * b"".join(texts))
+        self.assertEqual(starts, [sum(map(len, (texts + texts)[:i])) for i in range(8)])
+
     def test_every_changed_byte(self):
         self.data(self.write("a.txt", b"some text"), self.write("b.txt", b"more"), "-o", "out.tok")
         content = (self.folder / "out.tok").read_bytes()

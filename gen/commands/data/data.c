@@ -36,12 +36,26 @@ static bool open_source(struct token_source *source, struct problem *problem) {
           rt_token_file_verify(source->path, mapping->bytes, mapping->size, rt_map_forget, problem));
 }
 
-/* Adds tokens of a source, and says which are trained on. */
+/* Begins a document where one of the source does. *document: the number of the next one that begins. Returns how many
+ * of `count` tokens from `at` on are of the same one; -1 with a problem. */
+static int64_t begin_document(struct token_writer *out, const struct tokens *tokens, int64_t at, int64_t count,
+                              int64_t *document, struct problem *problem) {
+  if (*document < tokens->documents && rt_tokens_start(tokens, *document) == at) {
+    (*document)++;
+    if (!rt_token_writer_document(out, problem)) return -1;
+  }
+  int64_t left = rt_tokens_start(tokens, *document) - at;
+  return left < count ? left : count;
+}
+
+/* Adds tokens of a source, and says which begin documents and which are trained on. */
 static bool add_runs(struct token_writer *out, const struct tokens *tokens, int64_t at, int64_t count,
-                     const int32_t *chunk, struct problem *problem) {
+                     const int32_t *chunk, int64_t *document, struct problem *problem) {
   bool trained;
   for (int64_t i = 0, run; i < count; i += run) {
-    run = out->marks ? rt_tokens_run(tokens, at + i, count - i, &trained) : count;
+    run = begin_document(out, tokens, at + i, count - i, document, problem);
+    if (run < 0) return false;
+    if (out->marks) run = rt_tokens_run(tokens, at + i, run, &trained);
     if (!rt_token_writer_add(out, (const uint32_t *)chunk + i, (size_t)run, problem) ||
         (out->marks && trained && !rt_token_writer_train(out, (uint64_t)run, problem)))
       return false;
@@ -53,10 +67,11 @@ static bool add_runs(struct token_writer *out, const struct tokens *tokens, int6
 static bool copy_tokens(struct token_writer *out, const struct tokens *tokens,
                         void (*forget)(const uint8_t *from, size_t size), struct problem *problem) {
   static int32_t chunk[CHUNK];
+  int64_t document = 0;
   for (int64_t at = 0; at < tokens->count; at += CHUNK) {
     int64_t count = tokens->count - at < CHUNK ? tokens->count - at : CHUNK;
     rt_tokens_copy(tokens, at, count, chunk);
-    if (!add_runs(out, tokens, at, count, chunk, problem)) return false;
+    if (!add_runs(out, tokens, at, count, chunk, &document, problem)) return false;
     if (forget != NULL) forget(tokens->bytes + at * tokens->width, (size_t)(count * tokens->width));
   }
   return true;
