@@ -187,6 +187,17 @@ class Chat(Folder):
         self.assertEqual(status, 0)
         self.assertLess(usage.ru_maxrss, 300 << 10)  # KiB; all renderings are 600 MiB
 
+    def kill(self, words, note):
+        """Kills a run after its first note of the progress."""
+        for _ in range(20):  # one that ends before it is killed proves nothing
+            run = subprocess.Popen([GENERATOR, *words], cwd=self.folder, stdout=subprocess.DEVNULL)
+            while run.poll() is None and not note.exists():
+                time.sleep(0.002)
+            run.kill()
+            if run.wait() != 0 and note.exists():
+                return
+        self.fail("no run was killed in time")
+
     def test_killed(self):
         """A run that was killed resumes, and the file has the same bytes."""
         self.model(TEMPLATES["chatml"])
@@ -194,14 +205,13 @@ class Chat(Folder):
         words = ("data", "chats.jsonl", "-o", "killed.tok", "--chat", "model")
         note = self.folder / "killed.tok.progress"
         self.data("chats.jsonl", "-o", "whole.tok", "--chat", "model")
-        for _ in range(20):  # one that ends before it is killed proves nothing
-            run = subprocess.Popen([GENERATOR, *words], cwd=self.folder, stdout=subprocess.DEVNULL)
-            while run.poll() is None and not note.exists():
-                time.sleep(0.002)
-            run.kill()
-            if run.wait() != 0 and note.exists():
-                break
+        self.kill(words, note)
         self.assertIn("resumes at byte", self.data(*words[1:]))
+        self.assertEqual((self.folder / "killed.tok").read_bytes(), (self.folder / "whole.tok").read_bytes())
+        self.kill(words, note)
+        self.model(TEMPLATES["chatml"].replace("im_end", "end"))  # another template begins again
+        self.assertNotIn("resumes at byte", self.data(*words[1:]))
+        self.data("chats.jsonl", "-o", "whole.tok", "--chat", "model")
         self.assertEqual((self.folder / "killed.tok").read_bytes(), (self.folder / "whole.tok").read_bytes())
 
     def test_marks_are_kept(self):

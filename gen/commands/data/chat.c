@@ -7,6 +7,7 @@
 
 #include "gen/base/arena.h"
 #include "gen/base/path.h"
+#include "gen/base/text.h"
 #include "gen/commands/data/chat_folder.h"
 #include "gen/commands/render/template_values.h"
 
@@ -39,6 +40,16 @@ struct chat *chat_new(const char *folder, const char *template, enum train_on tr
   chat_free(chat);
   rt_help(problem, "name one of the folder's templates, or a file that ends in .jinja");
   return NULL;
+}
+
+const char *chat_identity(struct chat *chat) {
+  struct text out = text_in(chat->arena);
+  text_printf(&out, "%d %s", (int)chat->train_on, chat->wanted != NULL ? chat->wanted : "");
+  for (int i = 0; i < chat->found.templates.count; i++)
+    text_printf(&out, "\n%s %s", chat->found.templates.items[i].name, chat->found.templates.items[i].text);
+  for (int i = 0; i < chat->found.tokens.count; i++)
+    text_printf(&out, "\n%s %s", chat->found.tokens.items[i].name, chat->found.tokens.items[i].text);
+  return text_string(&out);
 }
 
 void chat_free(struct chat *chat) {

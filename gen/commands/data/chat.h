@@ -20,6 +20,10 @@ struct chat *chat_new(const char *folder, const char *template, enum train_on tr
 
 void chat_free(struct chat *chat);
 
+/* What its texts depend on besides the records: templates, special tokens, and what is trained on. Two chats of the
+ * same identity make the same texts of a record, but for dates. The text lives as long as the chat. */
+const char *chat_identity(struct chat *chat);
+
 /* A text_maker of documents.h; context: the chat. The text stays until the next one. */
 bool chat_make(void *context, struct json_t *record, struct made_text *made, struct problem *problem);
 

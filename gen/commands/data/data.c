@@ -188,15 +188,14 @@ static enum train_on train_on_of(const struct options *options) {
 static int make_chats(const struct options *options) {
   struct problem problem = {0};
   struct tokenizing tokenizing = tokenizing_of(options);
-  struct arena *arena = options->arena;
   enum train_on train_on = train_on_of(options);
   struct chat *chat = chat_new(options->chat, options->chat_template, train_on, &problem);
   if (chat == NULL) return fail(&problem);
-  if (tokenizing.tokenizer == NULL) tokenizing.tokenizer = arena_printf(arena, "%s/tokenizer.json", options->chat);
+  if (tokenizing.tokenizer == NULL)
+    tokenizing.tokenizer = arena_printf(options->arena, "%s/tokenizer.json", options->chat);
   tokenizing.selector.context = chat;
   tokenizing.marks = train_on != TRAIN_ON_ALL;
-  tokenizing.how = arena_printf(arena, "%s %s %d", options->chat,
-                                options->chat_template != NULL ? options->chat_template : "", (int)train_on);
+  tokenizing.how = chat_identity(chat);
   bool good = tokenize(&tokenizing, &problem);
   chat_free(chat);
   return good ? STATUS_OK : fail(&problem);
