@@ -124,7 +124,7 @@ class Estimate(unittest.TestCase):
         for config, message in (({"architectures": ["BloomForCausalLM"]}, "no model here is of 'BloomForCausalLM'"),
                                 ({"architectures": []}, "'architectures' is missing"), ([], "a config.json is an object"),
                                 ({"architectures": ["GPT2LMHeadModel"]}, "model.config lacks"),
-                                ({"architectures": ["GPT2LMHeadModel"], "n_layer": "two"}, "\"two\" of 'n_layer' is no value")):
+                                ({"architectures": ["GPT2LMHeadModel"], "n_layer": "two"}, "\"two\" of 'n_layer' is not a value")):
             (self.folder / "config.json").write_text(json.dumps(config))
             self.assertIn(message, self.command("estimate", ".", status=2))
         config = json.loads(self.config("GPT2LMHeadModel", CONFIGS["GPT2LMHeadModel"][0]).to_json_string())

@@ -85,7 +85,7 @@ class Init(unittest.TestCase):
         self.init("llama", "--data", "corpus.txt")
         self.assertEqual(self.job()["model"]["weights"], "llama")
         for change, message in (({"hidden_act": "relu"}, "of 'hidden_act'"), ({"attention_bias": True}, "of 'attention_bias'"), ({"alibi": 2}, "alibi (2)"),
-                                ({"rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4}}, "longrope"), ({"hidden_size": "16"}, "'hidden_size' is no value")):
+                                ({"rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4}}, "longrope"), ({"hidden_size": "16"}, "'hidden_size' is not a value")):
             (self.folder / "llama" / "config.json").write_text(json.dumps({**json.loads(config.to_json_string()), "architectures": ["LlamaForCausalLM"], **change}))
             self.assertIn(message, self.init("llama", "--data", "corpus.txt", status=2))
             self.assertFalse((self.folder / "job.yaml").exists())
