@@ -86,6 +86,12 @@ class Stages(Axes):
         """All ranks of a stage have all of them."""
         self.stages(2, {}, model="qwen_moe", config={**EXPERTS, "num_hidden_layers": 4}, data={"sequence_length": 16})
 
+    def test_sharded_experts(self):
+        """Ranks of a stage divide its experts, compared with as many that have all of them."""
+        groups = {"model": "qwen_moe", "config": {**EXPERTS, "router_aux_loss_coef": 0.0}, "data": {"sequence_length": 16}, "accumulation": STEPS}
+        found = self.made("cuda", job_of(4, 2, 4, parallelism={"pp": 2, "ep": 2}, **groups))
+        self.compare(found, self.made("cuda", job_of(4, 2, 4, parallelism={"pp": 2}, **groups)), 1e-6, "replicas")
+
     def test_best_weights(self):
         self.stages(2, {}, model="llama", config=LLAMA, data={"sequence_length": 16},
                     training={**EVALUATED, "metrics": ["accuracy"], "early_stopping": {"patience": 3, "restore_best": True}, "ema": {"decay": 0.9}})
