@@ -66,24 +66,24 @@ class Links(unittest.TestCase):
         cls.echo.kill()
         cls.echo.communicate()
 
-    def echo(self, count, patience=PATIENCE, **shape):
+    def send_and_count(self, count, patience=PATIENCE, **shape):
         self.hosts.shape(1, **shape)
         text = subprocess.check_output(self.hosts.on(0, sys.executable, "-c", ASK, f"{NETWORK}.2", count, patience), text=True)
         return int(text.split()[0]), float(text.split()[1])
 
     def test_delay(self):
-        back, least = self.echo(50)
+        back, least = self.send_and_count(50)
         self.assertEqual(back, 50)
         self.assertLess(least, 0.02)
-        back, least = self.echo(50, delay=0.1)
+        back, least = self.send_and_count(50, delay=0.1)
         self.assertEqual(back, 50)
         self.assertGreaterEqual(least, 0.1)
 
     def test_loss(self):
         """A third of 600, within five standard deviations; and all."""
-        back, _ = self.echo(600, patience=10, loss=1 / 3)
+        back, _ = self.send_and_count(600, patience=10, loss=1 / 3)
         self.assertLess(abs(back - 400), 5 * (600 * 2 / 9) ** 0.5)
-        self.assertEqual(self.echo(20, patience=2, loss=1)[0], 0)
+        self.assertEqual(self.send_and_count(20, patience=2, loss=1)[0], 0)
 
 
 class Across(unittest.TestCase):
