@@ -5,8 +5,8 @@ import unittest
 
 import numpy as np
 import torch
-from harness import TRAIN, Order, save_file
-from ranks import MODELS, Ranks
+from ranks import MODELS, Ranks  # isort: skip
+from harness import TRAIN, Order, save_file  # tests/program; isort: skip
 from token_files import token_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
