@@ -240,16 +240,29 @@ int64_t rt_data_position(const struct data *data, enum accel_split which, int64_
          position % sharding->batch + split->shift;
 }
 
-static bool refuse_rows(const char *path, const char *split, struct problem *problem) {
-  rt_problem(problem, "--data %s: rows of arrays have their labels in files of their own", path);
-  return rt_help(problem, "name both in the job, as data.%s.path and data.%s.labels", split, split);
+/* An input whose numbers are not in the file that the job names as data.train.path; NULL: all are. */
+static const struct accel_input *input_elsewhere(const struct accel_program *program) {
+  const bool is_array = program->source[ACCEL_TRAIN].format == ACCEL_NPY;
+  for (int part = 0; part < count_of(program, ACCEL_TRAIN); part++) {
+    const char *const *arrays = part_of(program, ACCEL_TRAIN, part).arrays;
+    for (int i = 0; arrays != NULL && i < program->n_inputs; i++)
+      if (arrays[i] != NULL) return &program->inputs[i];
+  }
+  return is_array && program->n_inputs > 1 ? &program->inputs[program->n_inputs - 1] : NULL;
+}
+
+/* Whether one file that a flag names can be in place of the job's. */
+static bool check_flag(const struct accel_program *program, const char *path, struct problem *problem) {
+  const struct accel_input *input = path != NULL ? input_elsewhere(program) : NULL;
+  if (input == NULL) return true;
+  rt_problem(problem, "--data %s: '%s' is in a file of its own, which a flag cannot name", path, input->name);
+  return rt_help(problem, "name both files in the job");
 }
 
 bool rt_data_open(struct data *data, const struct accel_program *program, struct data_rank own, const char *train_path,
                   struct problem *problem) {
   *data = (struct data){.program = program, .own = own};
-  if (train_path != NULL && program->source[ACCEL_TRAIN].format == ACCEL_NPY)
-    return refuse_rows(train_path, "train", problem);
+  if (!check_flag(program, train_path, problem)) return false;
   for (enum accel_split split = 0; split < ACCEL_SPLITS; split++)
     if (!open_source(&data->source[split], program, split, split == ACCEL_TRAIN ? train_path : NULL, problem))
       return false;
@@ -263,7 +276,7 @@ bool rt_data_open_eval(struct data *data, const struct accel_program *program, c
   const struct data_rank alone = {.rank = 0, .size = 1};
   *data = (struct data){.program = program, .own = alone};
   bool own = path != NULL || count_of(program, ACCEL_EVAL) > 0;
-  if (path != NULL && program->source[ACCEL_TRAIN].format == ACCEL_NPY) return refuse_rows(path, "eval", problem);
+  if (!check_flag(program, path, problem)) return false;
   struct accel_program named = *program;
   if (count_of(program, ACCEL_EVAL) == 0) named.source[ACCEL_EVAL].format = named.source[ACCEL_TRAIN].format;
   if (own || program->eval_fraction > 0) {

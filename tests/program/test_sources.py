@@ -63,7 +63,7 @@ class Sources(unittest.TestCase):
         build(trainer)
         with self.assertRaises(AssertionError) as raised:
             trainer.run("--data", "z.npy")
-        self.assertIn("rows of arrays have their labels in files of their own", str(raised.exception))
+        self.assertIn("'labels' is in a file of its own, which a flag cannot name", str(raised.exception))
 
 
 if __name__ == "__main__":

@@ -205,6 +205,7 @@ class Inputs(unittest.TestCase):
         self.assertIn("brands.npy: row 12, column 16: 5 is not a whole number below 5 from 0 on", result.stderr)
         np.save(named.folder / "brands.npy", brands[:20] % BRANDS)
         self.assertIn("brands.npy: 20 rows for the 37 rows of", named.run().stderr)
+        self.assertIn("'image' is in a file of its own, which a flag cannot name", named.run("--data", "items.csv").stderr)
 
 
 class Names(unittest.TestCase):
