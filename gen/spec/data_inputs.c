@@ -169,6 +169,17 @@ static void check_shared_file(const struct spec_node *job, const struct spec_nod
   }
 }
 
+/* Files of both sources have numbers by names, or are arrays of one input. */
+static void check_formats(const struct spec_node *job, struct diagnostics *diags) {
+  const struct spec_node *eval = spec_find(job, "data.eval.format"), *train = spec_find(job, "data.train.format");
+  if (eval == NULL || train == NULL || spec_is(eval, "npy") == spec_is(train, "npy")) return;
+  diag_error(diags, eval->where,
+             "data.eval has the format %s, and data.train %s: one names its inputs, the other is one", eval->text,
+             train->text);
+  diag_note(diags, train->where, "data.train.format is here");
+  diag_help(diags, "write both in one format");
+}
+
 /* Of a table, some input is a column. */
 static void check_columns(const struct spec_node *job, const struct spec_node *inputs, struct diagnostics *diags) {
   const struct spec_node *path = spec_find(job, "data.train.path");
@@ -211,4 +222,5 @@ void data_inputs_check(const struct spec_node *job, struct diagnostics *diags) {
   for (int i = 0; i < inputs->count; i++) check_input(job, &inputs->entries[i], diags);
   check_shared_file(job, inputs, diags);
   check_columns(job, inputs, diags);
+  check_formats(job, diags);
 }

@@ -235,6 +235,9 @@ def inputs_hold(data):
             return False
         if ("shape" in one and table and own["path"] is None) or math.prod(one.get("shape", [])) > 1 << 30:
             return False
+    formats = [data[source]["format"] == "npy" for source in ("train", "eval") if "format" in data.get(source, {})]
+    if inputs and len(set(formats)) > 1:
+        return False
     shared = sum("path" not in one for one in inputs.values())
     return (shared > 0 or not inputs or "path" not in data["train"]) if names else shared <= 1
 
