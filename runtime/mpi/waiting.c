@@ -92,6 +92,14 @@ static noreturn void fail_late(const char *what) {
   rt_fail(&problem, 1);
 }
 
+/* A message of this rank that is larger than MPI sends at once moves only while the rank is in a function of MPI, and
+ * what it waits for in a shared segment may need that message to arrive. */
+static void move_messages(void) {
+  MPI_Status status;
+  int here = 0;
+  (void)MPI_Iprobe(MPI_ANY_SOURCE, IS_LATE, MPI_COMM_WORLD, &here, &status);
+}
+
 /* The processor is given away between looks, as ranks may be more than there are processors. */
 void rt_wait_until(bool (*look)(void *at), void *at, const char *what) {
   enum { LOOKS = 256 };
@@ -100,6 +108,7 @@ void rt_wait_until(bool (*look)(void *at), void *at, const char *what) {
     for (int i = 0; i < LOOKS; i++) {
       if (look(at)) return;
       accel_advance_collectives(); /* others may wait for this rank's part before they come */
+      move_messages();
       sched_yield();
     }
     if (start == 0) start = rt_now();
