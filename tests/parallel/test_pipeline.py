@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 import numpy as np
-from ranks import GENERATOR, MPI, ComparedWithOne, Ranks, job_of, json_lines, load_file, relative, trained
+from ranks import FAST, GENERATOR, MPI, ComparedWithOne, Ranks, job_of, json_lines, load_file, relative, trained
 from rotation import rotating  # tests/program; isort: skip
 
 CONFIG = {"n_layer": 4, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
@@ -48,6 +48,15 @@ class Pipeline(ComparedWithOne):
         for name, value in several.weights().items():
             self.assertLess(relative(value, after[name]), 1000 * tolerance, name)
         return several
+
+    def test_large_messages(self):
+        """Above what MPI sends at once, so that they move only while their sender is in a function of MPI."""
+        config = {"n_layer": 32, "n_head": 2, "n_embd": 128, "vocab_size": 256, "block_size": 32}
+        mesh = {"pp": 2, "dp_shard": 2, "tp": 2, "zero_stage": 2, **chunks(8)}
+        several = Ranks(8, job_of(8, 2, 3, config=config, parallelism=mesh, accumulation=STEPS, devices={"timeout": 60}))
+        several.build(CFLAGS=FAST)
+        for _ in range(5):
+            several.run()
 
     def test_two_stages(self):
         pipeline = self.compared(2, 2).plan()["pipeline"]
