@@ -92,11 +92,20 @@ static bool conflict(const struct transfer_memory *memory, const struct transfer
          (memory->use != TRANSFER_READS || other->use != TRANSFER_READS);
 }
 
+/* No two arguments of a collective may share bytes that it writes. */
+static void check_own_overlaps(const struct call *call, const struct transfer *transfer) {
+  for (int i = 1; i < transfer->n_memory; i++)
+    for (int j = 0; j < i; j++)
+      if (conflict(&transfer->memory[i], &transfer->memory[j]))
+        report_overlap(call, &transfer->memory[i], transfer, &transfer->memory[j]);
+}
+
 /* Collectives of one GPU run in the order of their start, in one stream. */
 static void check_overlaps(const struct call *call, const struct transfer *transfer) {
   const struct in_flight *list = &call->interp->in_flight;
   const struct transfer *sum = last_sum(list);
   if (is_on_device(call)) return;
+  check_own_overlaps(call, transfer);
   for (const struct transfer *item = list->newest; item != NULL; item = item->older)
     for (int i = 0; i < transfer->n_memory * item->n_memory; i++) {
       const struct transfer_memory *memory = &transfer->memory[i % transfer->n_memory];

@@ -104,6 +104,8 @@ KINDS = {
     "sum started twice": of_cpu(START, replace(rf"\n( +)(?!.*chained)({START})", r"\n\1{ \2 \2 }")),
     "sum of a bucket too long": of_cpu(r"buckets\[\]", replace(
         r"(buckets\[i\]\.first, )(buckets\[i\]\.count)", r"\1\2 + 64")),
+    "shards that arrive where they are added": of_cpu(START, replace(
+        r"(accel_start_reduce_scatter_onto\([^;]*?)arena->arriving", r"\1arena->all_gradients")),
     "shards too long": of_cpu(START, replace(
         r"(accel_start_reduce_scatter\w*\([^;]*ranges\[\w\]\.shard_size)(, ranges\[\w\]\.shard_size)", r"\1 + 16\2 + 16")),
     "sums that are never started": of_cpu(START, replace(rf"\n +(?!.*chained){START}(?=\n  accel_advance)", "")),
