@@ -124,7 +124,7 @@ static struct value copy_bytes(const struct call *call) {
   external_touch(call, 1, external_max(call, 2), false);
   struct value to = call->arguments[0];
   struct content content = integers_at(call->interp, call->arguments[1]);
-  if (!are_whole(call)) content.grouping = NULL;
+  if (!are_whole(call) || call->interp->n_loops > 0) content.grouping = NULL;
   call->interp->incoming = content;
   external_touch(call, 0, external_max(call, 2), true);
   call->interp->incoming = (struct content){0};

@@ -345,7 +345,7 @@ KINDS = {
             "y[++next[group]]", "y[next[group / 2]++]", "y[next[0]++]", "y[next[group]++ + 1]", "y[next[(uint8_t)position % 2]++]"]))),
     "sort places twice": ("in-bounds", replace(
         r"\n( +)(y\[next\[group\]\+\+\] = [^;]*;)", lambda m, r: "\n" + m[1] + r.choice([
-            f"{m[2]} {m[2]}", f"{m[2]} next[group]++;", f"{m[2]} next[0] = 0;", f"for (int k = 0; k < 2; k++) {m[2]}"]))),
+            f"{m[2]} {m[2]}", f"{m[2]} next[group]++;", f"memcpy(next, starts, sizeof next); {m[2]}", f"{m[2]} next[0] = 0;", f"for (int k = 0; k < 2; k++) {m[2]}"]))),
     "sort goes through others": ("in-bounds", replace(
         r"(position = \(int32_t\)\(\(b \* \d+ \+ r\) \* )(\d+) \+ c\)", lambda m, r: m[1] + r.choice([
             "1 + c)", f"{m[2]} + c / 2)", f"{m[2]} + c) / 2", f"{m[2]})", f"{m[2]} + c) + (b > 100)"]))),
