@@ -50,20 +50,33 @@ int64_t external_max(const struct call *call, int which) {
   return call->arguments[which].high;
 }
 
-int64_t external_member(const struct interp *interp, const struct object *object, const char *name, int64_t index) {
-  const struct type *type = object->type;
+/* Whether an object holds what its initial value gives, always. */
+static bool is_constant(const struct object *object) {
+  return object->kind == OBJECT_STATIC && object->variable != NULL && object->variable->is_constant;
+}
+
+/* The initial value of a scalar at an offset of an object; NULL: it is not named, and 0. */
+static const struct syntax *initial_at(const struct interp *interp, const struct object *object, int64_t offset) {
   struct constants constants = constants_of(interp->memory, object->variable);
-  for (int i = 0; i < type->n_members; i++) {
-    const struct member *member = &type->members[i];
-    if (strcmp(member->name, name) != 0) continue;
-    int64_t number = 0, size = member->type->kind == TYPE_ARRAY ? member->type->element->size : 0;
-    for (int j = 0; j < constants.count; j++)
-      if (constants.items[j].offset == member->offset + index * size &&
-          !constant_integer(constants.items[j].value, &number))
-        return -1;
-    return number;
-  }
-  return -1;
+  const struct syntax *value = NULL;
+  for (int i = 0; i < constants.count; i++)
+    if (constants.items[i].offset == offset) value = constants.items[i].value;
+  return value;
+}
+
+/* The integer in a member of the record of this type that is at an offset of an object; -1 when it is not known. */
+static int64_t integer_of(const struct interp *interp, const struct object *object, const struct type *record,
+                          int64_t offset, const char *name, int64_t index) {
+  int at = type_member(record, name);
+  if (at < 0) return -1;
+  const struct member *member = &record->members[at];
+  int64_t number = 0, size = member->type->kind == TYPE_ARRAY ? member->type->element->size : 0;
+  const struct syntax *value = initial_at(interp, object, offset + member->offset + index * size);
+  return value == NULL || constant_integer(value, &number) ? number : -1;
+}
+
+int64_t external_member(const struct interp *interp, const struct object *object, const char *name, int64_t index) {
+  return integer_of(interp, object, object->type, 0, name, index);
 }
 
 void external_members(const struct interp *interp, const struct object *object, const char *name, int64_t *integers,
@@ -77,13 +90,18 @@ void external_members(const struct interp *interp, const struct object *object, 
   }
 }
 
-const char *external_enumerator(const struct interp *interp, const struct object *object, const char *name) {
-  int member = type_member(object->type, name);
-  const struct type *type = member >= 0 ? object->type->members[member].type : &type_int;
-  int64_t value = external_member(interp, object, name, 0);
+static const char *enumerator_of(const struct interp *interp, const struct object *object, const struct type *record,
+                                 int64_t offset, const char *name) {
+  int member = type_member(record, name);
+  const struct type *type = member >= 0 ? record->members[member].type : &type_int;
+  int64_t value = integer_of(interp, object, record, offset, name, 0);
   for (int i = 0; i < type->n_enumerators; i++)
     if (type->enumerators[i].value == value) return type->enumerators[i].name;
   return "";
+}
+
+const char *external_enumerator(const struct interp *interp, const struct object *object, const char *name) {
+  return enumerator_of(interp, object, object->type, 0, name);
 }
 
 /* ---- The C library ---- */
@@ -155,7 +173,7 @@ static int64_t described(const struct interp *interp, const char *name) {
 
 static struct value start_run(const struct call *call) {
   struct value at = call->arguments[0];
-  if (at.kind == VALUE_POINTER && at.object >= 0 && call->interp->objects[at.object].kind == OBJECT_STATIC &&
+  if (at.kind == VALUE_POINTER && at.object >= 0 && is_constant(&call->interp->objects[at.object]) &&
       call->interp->objects[at.object].type->kind == TYPE_RECORD)
     call->interp->config = &call->interp->objects[at.object];
   return value_unknown_pointer(ORIGIN_CONFIG);
@@ -242,30 +260,48 @@ static struct value load_masked(const struct call *call) {
   return value_number(0);
 }
 
-/* The integer in a member of the constant record of a table that an argument points to; -1 when it is not known. */
-static int64_t row_member(const struct call *call, int which, const char *name) {
+/* A row of the table of inputs in the program's description. */
+struct input_row {
+  const struct object *table; /* NULL: it is not known */
+  int64_t offset;
+};
+
+static struct input_row input_row(const struct call *call) {
   const struct interp *interp = call->interp;
-  struct value at = call->arguments[which];
-  if (at.kind != VALUE_POINTER || at.object < 0 || at.low != at.high || at.base_width != 0) return -1;
+  struct value at = call->arguments[4];
+  if (at.kind != VALUE_POINTER || at.object < 0 || at.low != at.high || at.base_width != 0 || interp->config == NULL)
+    return (struct input_row){0};
   const struct object *table = &interp->objects[at.object];
-  const bool known = table->kind == OBJECT_STATIC && !table->is_set_by_steps && table->type->kind == TYPE_ARRAY &&
-                     table->type->element->kind == TYPE_RECORD;
-  int member = known ? type_member(table->type->element, name) : -1;
-  struct constants constants = member >= 0 ? constants_of(interp->memory, table->variable) : (struct constants){0};
-  int64_t number = 0;
-  for (int i = 0; i < constants.count; i++)
-    if (constants.items[i].offset == at.base + at.low + table->type->element->members[member].offset &&
-        !constant_integer(constants.items[i].value, &number))
-      return -1;
-  return member >= 0 ? number : -1;
+  int inputs = type_member(interp->config->type, "inputs");
+  const struct syntax *initial =
+      inputs < 0 ? NULL : initial_at(interp, interp->config, interp->config->type->members[inputs].offset);
+  bool is_table = is_constant(table) && table->type->kind == TYPE_ARRAY && initial != NULL &&
+                  initial->kind == SYNTAX_VARIABLE && initial->variable == table->variable;
+  int64_t offset = at.base + at.low, size = is_table ? table->type->element->size : 1;
+  bool is_row = is_table && offset % size == 0 && offset / size < described(interp, "n_inputs");
+  return is_row ? (struct input_row){table, offset} : (struct input_row){0};
 }
 
-/* accel_load_input: what the input's description says of its numbers. */
+static struct value load_unknown_input(const struct call *call) {
+  const struct value to = call->arguments[5];
+  interp_fail(call->interp, FAILURE_BOUNDS, VERDICT_CANNOT_TELL, call->node, 0,
+              "which of the program's inputs '%s' is, is not known", interp_spell(call->interp, call->node->parts[5]));
+  if (to.kind == VALUE_POINTER && to.slot_size > to.high) external_touch(call, 5, to.slot_size - to.high, true);
+  return value_number(0);
+}
+
+/* accel_load_input: what the input's description says of its numbers. The runtime compares integers alone with it. */
 static struct value load_input(const struct call *call) {
-  int64_t width = row_member(call, 4, "width"), below = row_member(call, 4, "below"),
-          none = row_member(call, 4, "none");
+  const struct interp *interp = call->interp;
+  const struct input_row row = input_row(call);
+  if (row.table == NULL) return load_unknown_input(call);
+  const struct type *type = row.table->type->element;
+  int64_t below = integer_of(interp, row.table, type, row.offset, "below", 0);
+  int64_t none = integer_of(interp, row.table, type, row.offset, "none", 0);
+  int64_t width = integer_of(interp, row.table, type, row.offset, "width", 0);
   int64_t count = width < 0 ? VALUE_MAX : bounded_multiply(external_max(call, 3), width);
-  if (below > 0)
+  bool integers = strcmp(enumerator_of(interp, row.table, type, row.offset, "dtype"), "ACCEL_INT32") == 0;
+  if (integers && below > 0)
     fill_below(call, 5, count, none < 0 ? none : 0, none < below ? below : none + 1);
   else
     external_touch(call, 5, bounded_multiply(count, 4), true);

@@ -196,6 +196,10 @@ def other_count(change):
     return replace(SUM, lambda m, r: f"{m[1]}({m[2]}, {m[3]}, {m[4]}, {change(int(m[5]), r)})")
 
 
+INPUT = r"(\{\"\w+\", [^{}]*ACCEL_)(\w+, )(\d+)(, -?\d+)(, -?\d+, (?:true|false)\})"  # a row of inputs[]
+CLASSES = r"(\{\"\w+\", [^{}]*ACCEL_)(INT32)(, \d+, )([1-9]\d*)(, -?\d+, (?:true|false)\})"
+
+
 KINDS = {
     # name: (claims of which one must notice, kind)
     "getenv in a kernel": ("no-environment", in_kernel('(void)getenv("ACCEL");', "stdlib.h")),
@@ -237,6 +241,19 @@ KINDS = {
     "vocabulary unchecked": ("in-bounds", looked_up(r"\.vocabulary = [1-9]\d*", ".vocabulary = 0")),
     "row of another rank": ("in-bounds", replace(r"own < (\d+) \? own : -1", lambda m, r: f"own < {int(m[1]) + r.choice([1, 9])} ? own : -1")),
     "row of no rank": ("in-bounds", replace(r"row = token >= 0 \? token : 0;", "row = token;")),
+    # Rows of named inputs.
+    "input too wide": ("in-bounds", replace(INPUT, lambda m, r: f"{m[1]}{m[2]}{int(m[3]) + r.choice([1, 7])}{m[4]}{m[5]}")),
+    "input too narrow": ("written-before-read", replace(INPUT, lambda m, r: f"{m[1]}{m[2]}{int(m[3]) - 1}{m[4]}{m[5]}")),
+    "input of more classes": ("in-bounds", replace(CLASSES, lambda m, r: f"{m[1]}INT32{m[3]}{int(m[4]) + r.choice([1, 9])}{m[5]}")),
+    "input of any integers": ("in-bounds", replace(CLASSES, r"\1INT32\g<3>0\5")),
+    "input of floats": ("in-bounds", replace(CLASSES, r"\1FLOAT32\3\4\5")),
+    "input into another": ("in-bounds written-before-read", replace(
+        r"&inputs\[(\d)\], (arena->\w+)", lambda m, r: f"&inputs[{1 - int(m[1])}], {m[2]}")),
+    "input of another table": ("in-bounds", lambda t, r: replace(r"&inputs\[1\]", "&others[1]")(
+        re.sub(r"static const struct accel_input inputs(\[\] = \{.*?\n\};\n)", r"\g<0>static const struct accel_input others\1", t, flags=re.S), r)),
+    "input of a table that may change": ("in-bounds", replace(r"static const (struct accel_input inputs\[\])", r"static \1")),
+    "input that the runtime does not read": ("in-bounds", replace(r"\.n_inputs = \d+", ".n_inputs = 1")),
+    "description that is changed": ("in-bounds", looked_up(r"static const (struct accel_program program)", r"static \1")),
     "sequence length": ("in-bounds", replace(r"\.sequence_length = ([1-9]\d*)",
                                              lambda m, r: f".sequence_length = {int(m[1]) + 1}")),
     "arena too small": ("in-bounds", replace(r"\.arena_bytes = sizeof\(struct arena\)", r"\g<0> / 2")),
