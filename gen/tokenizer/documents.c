@@ -43,8 +43,7 @@ static bool is_blank(const char *text, size_t size) {
   return true;
 }
 
-/* "a, b": the first keys of a record. */
-static const char *list_keys(const json_t *record, char *out, size_t size) {
+const char *documents_keys(const json_t *record, char *out, size_t size) {
   const char *key;
   json_t *value;
   size_t used = 0;
@@ -52,7 +51,10 @@ static const char *list_keys(const json_t *record, char *out, size_t size) {
   json_object_foreach((json_t *)record, key, value) {
     (void)value;
     int more = snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", key);
-    if (more < 0 || (size_t)more >= size - used) break;
+    if (more < 0 || (size_t)more >= size - used) {
+      out[used] = '\0';
+      break;
+    }
     used += (size_t)more;
   }
   return out;
@@ -82,7 +84,7 @@ static bool take_field(struct documents *of, struct problem *problem) {
   if (text == NULL) {
     snprintf(what, sizeof what, "the record has no field '%s'", of->selector.name);
     bad(of, of->line, 0, what, "", problem);
-    return rt_help(problem, "its fields are: %s", list_keys(of->record, keys, sizeof keys));
+    return rt_help(problem, "its fields are: %s", documents_keys(of->record, keys, sizeof keys));
   }
   snprintf(what, sizeof what, "the field '%s' is not a text", of->selector.name);
   if (!json_is_string(text)) return bad(of, of->line, 0, what, "name a field that holds a text", problem);
@@ -248,7 +250,7 @@ static enum document next(struct documents *documents, struct problem *problem) 
 
 /* Passes over the bad record that began last. */
 static void skip(struct documents *documents, const struct problem *problem) {
-  if (documents->skipped++ == 0) documents->first_skipped = *problem;
+  if (documents->selector.skipped->count++ == 0) documents->selector.skipped->first = *problem;
   if (documents->at != documents->record_start) return;
   const char *end = memchr(documents->bytes + documents->at, '\n', documents->size - documents->at);
   documents->at = end != NULL ? (size_t)(end - documents->bytes) + 1 : documents->size;
@@ -264,7 +266,7 @@ static bool is_text(const struct documents *documents, struct problem *problem) 
 }
 
 enum document documents_next(struct documents *documents, struct problem *problem) {
-  if (!documents->selector.skips_bad) return next(documents, problem);
+  if (documents->selector.skipped == NULL) return next(documents, problem);
   for (;;) {
     enum document found = next(documents, problem);
     if (found == DOCUMENT_NEXT && !is_text(documents, problem)) found = DOCUMENT_BAD;

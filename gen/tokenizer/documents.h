@@ -25,15 +25,19 @@ struct made_text {
 /* Makes the text of a record of JSON Lines. False with a problem that says what is wrong with it. */
 typedef bool text_maker(void *context, struct json_t *record, struct made_text *made, struct problem *problem);
 
-/* Where texts are: `name` is the field's or the column's. A record without a text there is a problem, or is passed
- * over.
- */
+/* Bad records that were skipped: how many, and why the first was. */
+struct skipped {
+  int64_t count;
+  struct problem first; /* empty: it was before this run, which resumes another */
+};
+
+/* Where texts are: `name` is the field's or the column's. */
 struct text_selector {
   enum text_kind kind;
   const char *name;
-  bool skips_bad;
-  text_maker *make; /* of TEXT_MADE */
-  void *context;    /* of `make` */
+  struct skipped *skipped; /* of the caller's: counts a record without a text. NULL: such a record is a problem */
+  text_maker *make;        /* of TEXT_MADE */
+  void *context;           /* of `make` */
 };
 
 /* The largest record, in bytes: what reading a file takes of memory is a few times as much at most. */
@@ -55,8 +59,6 @@ struct documents {
   struct json_t *record;
   char *cell;
   size_t capacity;
-  int64_t skipped;              /* records, by skips_bad */
-  struct problem first_skipped; /* why the first of them was */
 };
 
 /* Begins with a file's `size` bytes. False with a problem where a CSV has no such column. Ended also after false. */
@@ -73,6 +75,9 @@ enum document { DOCUMENT_NONE, DOCUMENT_NEXT, DOCUMENT_BAD };
 enum document documents_next(struct documents *documents, struct problem *problem);
 
 void documents_end(struct documents *documents);
+
+/* "a, b": the first keys of a record that fit `size` bytes at `out`, for messages. Returns `out`. */
+const char *documents_keys(const struct json_t *record, char *out, size_t size);
 
 /* Whether a file is a text as a whole: by its name and by how it begins. False with a problem that says what it is and
  * what would make tokens of it. */

@@ -102,8 +102,8 @@ bool rt_token_file_find(struct tokens *tokens, const char *path, const uint8_t *
   if (body != size - HEADER_BYTES) {
     rt_problem(problem,
                "%s: byte 16: the header says %" PRIu64 " tokens of %" PRIu64 " bytes and %" PRIu64
-               " documents, but %zu bytes follow it",
-               path, counts.tokens, counts.width, counts.documents, size - HEADER_BYTES);
+               " documents and %" PRIu64 " spans of trained tokens, but %zu bytes follow it",
+               path, counts.tokens, counts.width, counts.documents, counts.spans, size - HEADER_BYTES);
     return cut(path, problem);
   }
   const uint8_t *ranges = bytes + size - 16 * counts.spans, *starts = ranges - 8 * counts.documents;

@@ -39,7 +39,7 @@ static bool reserve(uint64_t **list, int64_t *capacity, int64_t count, const cha
   if (count <= *capacity) return true;
   int64_t wider = *capacity == 0 ? 64 : 2 * *capacity;
   uint64_t *grown = realloc(*list, (size_t)wider * sizeof *grown);
-  if (grown == NULL) return rt_problem(problem, "%s: no memory for the list of documents", path);
+  if (grown == NULL) return rt_problem(problem, "%s: no memory for the lists of documents and trained tokens", path);
   *list = grown;
   *capacity = wider;
   return true;

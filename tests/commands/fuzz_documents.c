@@ -27,12 +27,15 @@ static void read_all(const char *text, size_t size, struct text_selector selecto
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   struct problem problem;
+  struct skipped skipped = {0};
   char *text = malloc(size + 1);
   if (text == NULL) return 0;
   memcpy(text, bytes, size);
   for (int skips = 0; skips < 2; skips++) {
-    read_all(text, size, (struct text_selector){.kind = TEXT_FIELD, .name = "t", .skips_bad = skips != 0});
-    read_all(text, size, (struct text_selector){.kind = TEXT_COLUMN, .name = "t", .skips_bad = skips != 0});
+    read_all(text, size,
+             (struct text_selector){.kind = TEXT_FIELD, .name = "t", .skipped = skips != 0 ? &skipped : NULL});
+    read_all(text, size,
+             (struct text_selector){.kind = TEXT_COLUMN, .name = "t", .skipped = skips != 0 ? &skipped : NULL});
   }
   documents_check_whole("fuzz", text, size, &problem);
   free(text);

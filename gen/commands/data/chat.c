@@ -286,15 +286,9 @@ static bool make_completion(const struct chat *chat, const json_t *prompt, const
 }
 
 static bool refuse_record(const json_t *record, struct problem *problem) {
-  const char *name;
-  json_t *value;
-  char names[200] = "";
-  json_object_foreach((json_t *)record, name, value) {
-    (void)value;
-    if (strlen(names) + strlen(name) + 3 < sizeof names) strcat(strcat(names, names[0] != '\0' ? ", " : ""), name);
-  }
+  char keys[200];
   rt_problem(problem, "the record has neither 'messages' nor 'prompt' and 'completion'");
-  return rt_help(problem, "its fields are: %s", names);
+  return rt_help(problem, "its fields are: %s", documents_keys(record, keys, sizeof keys));
 }
 
 bool chat_make(void *context, struct json_t *record, struct made_text *made, struct problem *problem) {

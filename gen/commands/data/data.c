@@ -85,14 +85,13 @@ static bool add_text(struct token_writer *out, const struct documents *at, struc
 
 /* The bytes of each record's text. */
 static bool copy_records(struct token_writer *out, const struct token_source *source, struct text_selector selector,
-                         struct skipped *skipped, struct problem *problem) {
+                         struct problem *problem) {
   struct documents documents;
   const struct mapping *mapping = &source->mapping;
   enum document found = DOCUMENT_BAD;
   if (documents_begin(&documents, source->path, (const char *)mapping->bytes, mapping->size, selector, problem))
     while ((found = documents_next(&documents, problem)) == DOCUMENT_NEXT)
       if (!add_text(out, &documents, problem)) break;
-  skipped_add(skipped, &documents);
   documents_end(&documents);
   return found == DOCUMENT_NONE;
 }
@@ -100,7 +99,6 @@ static bool copy_records(struct token_writer *out, const struct token_source *so
 static int convert(struct token_source *sources, int count, const struct tokenizing *how) {
   struct problem problem;
   struct token_writer out;
-  struct skipped skipped = {0};
   const char *path = how->output;
   int width = 1;
   bool whole = how->selector.kind == TEXT_WHOLE, marks = false;
@@ -118,14 +116,14 @@ static int convert(struct token_source *sources, int count, const struct tokeniz
   for (int i = 0; i < count; i++)
     if (whole ? !rt_token_writer_document(&out, &problem) ||
                     !copy_tokens(&out, &sources[i].tokens, rt_map_forget, &problem)
-              : !copy_records(&out, &sources[i], how->selector, &skipped, &problem)) {
+              : !copy_records(&out, &sources[i], how->selector, &problem)) {
       struct problem ignored;
       rt_writer_give_up(&out.writer, "", &ignored);
       return fail(&problem);
     }
   if (!rt_token_writer_commit(&out, width == 1 ? 256 : 0, &problem)) return fail(&problem);
   printf("%s: %" PRIu64 " tokens of %d bytes, %" PRId64 " documents\n", path, out.tokens, width, out.n_documents);
-  skipped_report(&skipped);
+  skipped_report(how->selector.skipped);
   return STATUS_OK;
 }
 
@@ -167,7 +165,8 @@ static struct tokenizing tokenizing_of(const struct options *options) {
   if (options->chat != NULL) selector = (struct text_selector){.kind = TEXT_MADE, .make = chat_make};
   if (options->text_column != NULL)
     selector = (struct text_selector){.kind = TEXT_COLUMN, .name = options->text_column};
-  selector.skips_bad = options->on_bad_record != NULL && strcmp(options->on_bad_record, "skip") == 0;
+  if (options->on_bad_record != NULL && strcmp(options->on_bad_record, "skip") == 0)
+    selector.skipped = arena_alloc(options->arena, sizeof *selector.skipped);
   return (struct tokenizing){.tokenizer = options->tokenizer,
                              .end = options->end,
                              .texts = options->arguments,

@@ -3,13 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-void skipped_add(struct skipped *skipped, const struct documents *documents) {
-  if (documents->skipped > 0 && skipped->first.what[0] == '\0') skipped->first = documents->first_skipped;
-  skipped->count += documents->skipped;
-}
-
 void skipped_report(const struct skipped *skipped) {
-  if (skipped->count == 0) return;
+  if (skipped == NULL || skipped->count == 0) return;
   fprintf(stderr, "accel-gen data: warning: %" PRId64 " record%s skipped%s%s\n", skipped->count,
           skipped->count == 1 ? " was" : "s were", skipped->first.what[0] != '\0' ? "; the first: " : "",
           skipped->first.what);

@@ -30,7 +30,6 @@ struct work {
   size_t record;              /* where in it the current document begins, or the next one */
   bool inside;                /* the current document is started: `at` says how far it is */
   struct documents documents; /* of it */
-  struct skipped skipped;     /* records, of the files before it */
   int64_t skipped_before;     /* records before work->record, of all files */
   struct encoding at;         /* in the document */
   struct batch *batch;        /* of documents before that one which are not written yet */
@@ -53,7 +52,8 @@ static bool open_inputs(struct work *work, struct problem *problem) {
   if (what->how != NULL) rt_checksum_add(&key, what->how, strlen(what->how) + 1);
   if (what->marks && !tokenizer_measure(work->tokenizer)) return rt_problem(problem, "no memory for the tokenizer");
   rt_checksum_add(&key, &what->selector.kind, sizeof what->selector.kind);
-  rt_checksum_add(&key, &what->selector.skips_bad, sizeof what->selector.skips_bad);
+  const bool skips = what->selector.skipped != NULL;
+  rt_checksum_add(&key, &skips, sizeof skips);
   if (what->selector.name != NULL) rt_checksum_add(&key, what->selector.name, strlen(what->selector.name) + 1);
   for (int i = 0; i < what->count; i++) {
     if (!rt_map(&work->texts[i], what->texts[i], text_remedy, problem)) return false;
@@ -127,7 +127,7 @@ static bool read_note(struct work *work, size_t *record, size_t *at, size_t *ins
   if (good) spans = read_list(in, 2 * n_spans);
   fclose(in);
   work->inside = is_inside != 0;
-  work->skipped.count = work->skipped_before = skipped;
+  work->skipped_before = skipped;
   struct token_writer *out = &work->out;
   if (spans != NULL) {
     *out = (struct token_writer){.width = out->width,
@@ -189,12 +189,13 @@ static bool begin(struct work *work, struct problem *problem) {
   if (!resumed) {
     work->file = 0;
     work->inside = false;
-    work->skipped.count = 0;
+    work->skipped_before = 0;
     if (!rt_token_writer_open(&work->out, work->what->output, width, problem)) return false;
     if (work->what->marks) rt_token_writer_mark(&work->out);
     return begin_file(work, problem);
   }
   fprintf(stderr, "resumes at byte %zu of %s\n", record + at, work->what->texts[work->file]);
+  if (work->what->selector.skipped != NULL) work->what->selector.skipped->count = work->skipped_before;
   if (!begin_file(work, problem)) return false;
   if (record > 0) documents_seek(&work->documents, record);
   work->record = record;
@@ -300,13 +301,12 @@ static bool add_all(struct work *work, struct problem *problem) {
   if (work->inside && !add_document(work, problem)) return false;
   for (;;) {
     work->record = work->documents.at;
-    work->skipped_before = work->skipped.count + work->documents.skipped;
+    if (work->what->selector.skipped != NULL) work->skipped_before = work->what->selector.skipped->count;
     if (batch_is_full(work->batch) && !is_read(work) && !write_batch(work, problem)) return false;
     enum document found = next_document(work, problem);
     if (found == DOCUMENT_BAD) return write_batch(work, problem) && false;
     if (found == DOCUMENT_NEXT && !take_document(work, problem)) return false;
     if (found == DOCUMENT_NEXT) continue;
-    skipped_add(&work->skipped, &work->documents);
     documents_end(&work->documents);
     if (++work->file == work->what->count) return write_batch(work, problem);
     if (!begin_file(work, problem)) return false;
@@ -335,7 +335,7 @@ static bool tokenize_texts(struct work *work, struct problem *problem) {
   printf("\n");
   if (work->what->marks && trained == 0)
     fprintf(stderr, "accel-gen data: warning: no token is to be trained on: no record has a turn of the assistant\n");
-  skipped_report(&work->skipped);
+  skipped_report(work->what->selector.skipped);
   return true;
 }
 
