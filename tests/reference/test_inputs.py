@@ -38,6 +38,24 @@ tensor model(scope s, struct config c, tensor labels, tensor image, tensor age, 
   return cross_entropy(predict(s, c, image, age, brands), labels);
 }
 """
+# Writes down what it gets, and doubles ages.
+HOOKS = """#include <accel/hooks.h>
+
+#include <stdio.h>
+
+void on_batch(struct accel_run *run, struct accel_batch *batch) {
+  const int32_t *labels = batch->inputs[0], *brands = batch->inputs[3];
+  float *ages = batch->inputs[2];
+  (void)run;
+  if (batch->is_evaluation) return;
+  FILE *file = fopen("seen", "a");
+  for (int64_t i = 0; i < batch->count; i++) {
+    fprintf(file, "%d %.9g %d\\n", labels[i] + 3, (double)ages[i], brands[2 * i + 1]);
+    ages[i] *= 2;
+  }
+  fclose(file);
+}
+"""
 SHAPES = {"seen.weight": (WIDTH, 12), "seen.bias": (WIDTH,), "brand.weight": (BRANDS, WIDTH), "age.weight": (WIDTH, 1),
           "age.bias": (WIDTH,), "out.weight": (3, WIDTH), "out.bias": (3,)}
 
@@ -184,6 +202,20 @@ class Inputs(unittest.TestCase):
         self.assertIn("compress", named.run().stderr)
         path.write_bytes(path.read_bytes()[:-30])
         self.assertNotEqual(named.run().returncode, 0)
+
+    def test_hooks(self):
+        """on_batch sees the arrays in the order of the job, and what it writes there is computed with."""
+        named = Named(hooks={"source": "hooks.c", "on_batch": "on_batch"})
+        (named.folder / "hooks.c").write_text(HOOKS)
+        named.build()
+        self.assertEqual(named.run().returncode, 0)
+        named.train["age"] *= 2
+        self.check_close(named)
+        seen = [line.split() for line in (named.folder / "seen").read_text().splitlines()]
+        order = Order(SEED, TRAIN, True, 0, ROWS, batch=BATCH)
+        rows = [order.start(i) for i in range(len(seen))]
+        self.assertEqual([int(label) for label, *_ in seen], [int(named.train["labels"][row]) + 3 for row in rows])
+        self.assertEqual([int(brand) for *_, brand in seen], [int(named.train["brands"][row, 1]) for row in rows])
 
     def test_resumes(self):
         named = Named(checkpoint={"every": 5, "automatic_checkpoint_naming": False})
