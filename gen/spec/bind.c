@@ -206,12 +206,9 @@ static int64_t size_in_bytes(const struct job *job, const char *key, struct diag
   return 0;
 }
 
-/* A text, or one of a list's; *count is how many there are. */
-static const char *one_of(const struct spec_node *node, int index, int *count) {
-  bool is_list = node != NULL && node->kind == SPEC_LIST;
-  *count = is_list ? node->count : node != NULL;
-  if (node == NULL || index >= *count) return NULL;
-  return is_list ? node->entries[index].value->text : node->text;
+static const char *text_at(const struct spec_node *node, int index) {
+  const struct spec_node *item = spec_at(node, index);
+  return item != NULL ? item->text : NULL;
 }
 
 /* The files of a source. Rules hold its lists to one length. */
@@ -220,12 +217,11 @@ static void bind_source(struct arena *arena, const struct job *job, bool is_eval
   if (node == NULL) return;
   const struct spec_node *paths = spec_find(node, "path"), *labels = spec_find(node, "labels");
   const struct spec_node *weights = spec_find(node, "weights");
-  int count;
-  one_of(paths, 0, &source->n_parts);
+  source->n_parts = spec_count(paths);
   struct data_part *parts = arena_alloc(arena, (size_t)source->n_parts * sizeof *parts);
   for (int i = 0; i < source->n_parts; i++) {
-    parts[i].path = one_of(paths, i, &count);
-    parts[i].arrays = data_inputs_arrays(arena, job, is_eval, i, one_of(labels, i, &count));
+    parts[i].path = text_at(paths, i);
+    parts[i].arrays = data_inputs_arrays(arena, job, is_eval, i, text_at(labels, i));
     parts[i].weight = weights != NULL && i < weights->count ? weights->entries[i].value->real : 0;
   }
   source->parts = parts;

@@ -20,13 +20,6 @@ static bool has_names(const struct spec_node *job) {
   return is_table(job) || has_format(job, "npz");
 }
 
-/* A path, or one of a list's; NULL where there is none. */
-static const char *path_of(const struct spec_node *input, const char *key, int part) {
-  const struct spec_node *paths = spec_find(input, key);
-  if (paths == NULL || paths->kind != SPEC_LIST) return paths != NULL ? paths->text : NULL;
-  return part < paths->count ? paths->entries[part].value->text : NULL;
-}
-
 static struct data_input input_of(const struct spec_node *job, const struct spec_entry *entry) {
   const struct spec_node *node = entry->value, *column = spec_find(node, "column"), *shape = spec_find(node, "shape");
   const struct spec_node *dtype = spec_find(node, "dtype"), *below = spec_find(node, "below");
@@ -62,7 +55,8 @@ const char **data_inputs_arrays(struct arena *arena, const struct job *job, bool
   bool any = labels != NULL;
   if (labels != NULL) arrays[1] = labels;
   for (int i = 0; named != NULL && i < named->count; i++) {
-    arrays[i] = path_of(named->entries[i].value, is_eval ? "eval_path" : "path", part);
+    const struct spec_node *path = spec_at(spec_find(named->entries[i].value, is_eval ? "eval_path" : "path"), part);
+    arrays[i] = path != NULL ? path->text : NULL;
     any = any || arrays[i] != NULL;
   }
   return any ? arrays : NULL;
@@ -128,10 +122,6 @@ static void check_name(const struct spec_entry *entry, struct diagnostics *diags
   diag_help(diags, "rename the input, and the model's parameter");
 }
 
-static int length_of(const struct spec_node *node) {
-  return node->kind == SPEC_LIST ? node->count : 1;
-}
-
 /* As many files as the source has. */
 static void check_files(const struct spec_node *job, const struct spec_entry *entry, bool is_eval,
                         struct diagnostics *diags) {
@@ -141,8 +131,8 @@ static void check_files(const struct spec_node *job, const struct spec_entry *en
   if (own != NULL && paths == NULL) {
     diag_error(diags, own->where, "'%s' is of the samples of %s.path, and there is no '%s'", key, source, source);
     diag_help(diags, "set %s, or leave it out", source);
-  } else if (own != NULL && length_of(own) != length_of(paths)) {
-    diag_error(diags, own->where, "'%s' has %d, but there are %d paths", key, length_of(own), length_of(paths));
+  } else if (own != NULL && spec_count(own) != spec_count(paths)) {
+    diag_error(diags, own->where, "'%s' has %d, but there are %d paths", key, spec_count(own), spec_count(paths));
     diag_note(diags, paths->where, "the paths are here");
     diag_help(diags, "give one for each path, in the same order");
   } else if (own == NULL && is_eval && paths != NULL && spec_find(entry->value, "path") != NULL) {

@@ -29,6 +29,15 @@ const struct spec_node *spec_find(const struct spec_node *node, const char *key)
   return node;
 }
 
+int spec_count(const struct spec_node *node) {
+  return node == NULL ? 0 : node->kind == SPEC_LIST ? node->count : 1;
+}
+
+const struct spec_node *spec_at(const struct spec_node *node, int index) {
+  if (index >= spec_count(node)) return NULL;
+  return node->kind == SPEC_LIST ? node->entries[index].value : node;
+}
+
 bool spec_is(const struct spec_node *node, const char *value) {
   if (node->kind == SPEC_STRING) return strcmp(node->text, value) == 0;
   if (node->kind == SPEC_BOOL) return node->integer == (strcmp(value, "true") == 0);

@@ -41,6 +41,11 @@ struct spec_entry *spec_entry(const struct spec_node *map, const char *key);
 /* The value of a dotted key such as "optimizer.lr"; the node itself for "". NULL when there is none. */
 const struct spec_node *spec_find(const struct spec_node *node, const char *key);
 
+/* A node that is one value or a list of them: how many there are, and the one at an index. 0 and NULL where there is no
+ * node, NULL after the last one. */
+int spec_count(const struct spec_node *node);
+const struct spec_node *spec_at(const struct spec_node *node, int index);
+
 /* Whether a node is this scalar, given as it would be written: "adamw", "true", "0.5". */
 bool spec_is(const struct spec_node *node, const char *value);
 

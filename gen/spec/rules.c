@@ -69,10 +69,6 @@ static void check_masking(struct arena *arena, const struct spec_node *job, stru
   diag_help(diags, "what is left of 1 becomes data.masking.mask_token");
 }
 
-static int length_of(const struct spec_node *node) {
-  return node->kind == SPEC_LIST ? node->count : 1;
-}
-
 /* Each path has its own labels and its own weight; what is only looked at has no weights. */
 static void check_parts(const struct spec_node *job, struct diagnostics *diags) {
   static const char *const keys[] = {"data.train.labels", "data.train.weights", "data.eval.labels"};
@@ -80,8 +76,8 @@ static void check_parts(const struct spec_node *job, struct diagnostics *diags) 
     bool eval = strncmp(keys[i], "data.eval", 9) == 0;
     const struct spec_node *list = spec_find(job, keys[i]),
                            *path = spec_find(job, eval ? "data.eval.path" : "data.train.path");
-    if (list == NULL || path == NULL || length_of(list) == length_of(path)) continue;
-    diag_error(diags, list->where, "'%s' has %d, but there are %d paths", keys[i], length_of(list), length_of(path));
+    if (list == NULL || path == NULL || spec_count(list) == spec_count(path)) continue;
+    diag_error(diags, list->where, "'%s' has %d, but there are %d paths", keys[i], spec_count(list), spec_count(path));
     diag_note(diags, path->where, "the paths are here");
     diag_help(diags, "give one for each path, in the same order");
   }
