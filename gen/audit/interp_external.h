@@ -49,7 +49,7 @@ const char *external_enumerator(const struct interp *interp, const struct object
 /* interp_require_noalias of two arguments, the first of which is written. */
 void external_require_noalias(const struct call *call, int a, int b);
 
-/* A matrix's rows, their elements, how far these are apart, and the size of one; the bytes that it takes. */
+/* A matrix's rows, their elements, the stride of these, and the size of one; the bytes that it takes. */
 struct matrix {
   struct value rows;
   int64_t columns, step, size;

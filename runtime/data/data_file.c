@@ -32,10 +32,15 @@ static bool open_table(struct data_file *file, const char *const *arrays, const 
   return good;
 }
 
+/* The bytes of a row's numbers of an input. */
+static int64_t bytes_of_field(const struct field *field) {
+  return field->stride * rt_npy_width(field->type);
+}
+
 /* The bytes of the arrays that a row has. */
 static int64_t bytes_of_row(const struct rows *rows) {
   int64_t bytes = 0;
-  for (int i = 0; i < rows->n_inputs; i++) bytes += rows->fields[i].stride * rt_npy_width(rows->fields[i].type);
+  for (int i = 0; i < rows->n_inputs; i++) bytes += bytes_of_field(&rows->fields[i]);
   return bytes;
 }
 
@@ -44,7 +49,7 @@ static void forget_rows(const struct data_file *file, int64_t first, int64_t cou
   const struct rows *rows = &file->rows;
   for (int i = 0; i < rows->n_inputs; i++) {
     if (file->format == ACCEL_CSV && file->arrays[i].bytes == NULL) continue; /* it is in the table */
-    int64_t bytes = rows->fields[i].stride * rt_npy_width(rows->fields[i].type);
+    int64_t bytes = bytes_of_field(&rows->fields[i]);
     rt_map_forget(rows->fields[i].elements + first * bytes, (size_t)(count * bytes));
   }
 }

@@ -65,7 +65,7 @@ uint64_t rt_token_writer_trained(const struct token_writer *out) {
 bool rt_token_writer_train(struct token_writer *out, uint64_t count, struct problem *problem) {
   if (count == 0) return true;
   uint64_t first = out->tokens - count;
-  if (out->n_spans > 0 && out->spans[2 * out->n_spans - 1] == first) { /* it goes on */
+  if (out->n_spans > 0 && out->spans[2 * out->n_spans - 1] == first) { /* it continues */
     out->spans[2 * out->n_spans - 1] = out->tokens;
     return true;
   }
