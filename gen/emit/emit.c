@@ -204,7 +204,7 @@ static struct jinja_value context_value(struct program *program, const struct em
   jinja_set(arena, context, "start", start_value(program));
   jinja_set(arena, context, "adapters", adapters_value(program));
   jinja_set(arena, context, "keys", keys_value(program, options->model));
-  jinja_set(arena, context, "checkpoint", checkpoint_value(program));
+  jinja_set(arena, context, "checkpoint", checkpoint_value(program, options->classes));
   jinja_set(arena, context, "states", states_value(program));
   jinja_set(arena, context, "sharding", sharding_value(program));
   jinja_set(arena, context, "memories", memories_value(program));

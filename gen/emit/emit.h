@@ -13,6 +13,7 @@ struct emit_options {
   const char *plan_text; /* the plan's figures, human-readable */
   const char *summary;   /* in one line */
   const char *model;     /* the digest of the model's C */
+  const char *classes;   /* of transformers that it is one of, "A B"; NULL: it names none */
 };
 
 /* Text number `index` of the program, of program->target->texts.count; NULL with an error in `diags`, which an

@@ -27,7 +27,7 @@ static struct jinja_value slices_value(const struct program *program, const stru
   return list;
 }
 
-struct jinja_value checkpoint_value(const struct program *program) {
+struct jinja_value checkpoint_value(const struct program *program, const char *classes) {
   struct arena *arena = program->arena;
   const struct job *job = program->job;
   struct jinja_value value = jinja_map(arena);
@@ -40,6 +40,8 @@ struct jinja_value checkpoint_value(const struct program *program) {
   set_bool(arena, value, "by_rank", job->checkpoint.by_rank);
   set_int(arena, value, "copy_bytes", state_copy_bytes(program));
   set_literal(arena, value, "resume", job->checkpoint.resume);
+  set_literal(arena, value, "folder_of", job->checkpoint.folder_of);
+  set_literal(arena, value, "classes", job->checkpoint.folder_of != NULL ? classes : NULL);
   set_bool(arena, value, "saves_on_signal", job->checkpoint.saves_on_signal);
   set_bool(arena, value, "outlives_errors", job->checkpoint.outlives_errors);
   return value;

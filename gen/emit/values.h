@@ -96,8 +96,9 @@ struct jinja_value hooks_value(struct arena *arena, const struct job *job);
  * nor decide which weights are the best. */
 struct jinja_value training_value(const struct program *program);
 
-/* How the run is saved and continued, and the size of the copy from which it is saved. */
-struct jinja_value checkpoint_value(const struct program *program);
+/* How the run is saved and continued, and the size of the copy from which it is saved. `classes`: of transformers that
+ * the model is one of, "A B"; NULL: it names none. */
+struct jinja_value checkpoint_value(const struct program *program, const char *classes);
 
 /* The job's keys and the digest of the model's C: [{name, value, may_change}], name and value as literals. */
 struct jinja_value keys_value(const struct program *program, const char *model);

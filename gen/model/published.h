@@ -24,4 +24,7 @@ bool model_config_of_published(struct arena *arena, const struct tree *model, co
  * the config that make it that class, "qk_norm=false". NULL where it does not have the class. */
 const char *model_class(struct arena *arena, const struct tree *model, const char *architecture);
 
+/* The classes of that table with a space between them; NULL where the model has none. */
+const char *model_classes(struct arena *arena, const struct tree *model);
+
 #endif

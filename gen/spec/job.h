@@ -303,6 +303,7 @@ struct job {
     bool each_node; /* of several: each saves, and resumes from its own */
     bool by_rank;   /* state_dict_type: each rank writes its part of what ranks divide */
     const char *resume;
+    const char *folder_of; /* whose config.json and tokenizer the run's folder gets; NULL: weights alone */
     bool saves_on_signal, outlives_errors;
   } checkpoint;
 

@@ -130,8 +130,9 @@ static const struct key flags[] = {
 };
 
 static const struct key strings[] = {
-    STRING(model.weights),     STRING(model.weights_prefix),     STRING(checkpoint.project_dir),
-    STRING(checkpoint.resume), STRING(profile.output_trace_dir), STRING(devices.hardware),
+    STRING(model.weights),     STRING(model.weights_prefix), STRING(checkpoint.project_dir),
+    STRING(checkpoint.resume), STRING(checkpoint.folder_of), STRING(profile.output_trace_dir),
+    STRING(devices.hardware),
 };
 
 /* ---- Enumerations ---- */

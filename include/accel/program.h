@@ -153,6 +153,8 @@ struct accel_checkpoints {
   int64_t max_shard_bytes; /* of a file's tensors; 0: no limit */
   size_t copy_offset;      /* in the arena, of a copy of all states from which is saved; 0: it waits for a save */
   const char *resume;      /* "auto", "never", or a checkpoint's folder */
+  const char *folder_of;   /* a folder whose config.json and tokenizer go with the weights at the end; NULL: none do */
+  const char *classes;     /* of transformers that the model is one of, "A B"; NULL: it names none */
   bool by_rank;            /* each rank writes its part of what ranks divide; else rank 0 writes the whole */
   bool each_node;          /* the first rank of each machine writes all, and its ranks read that; else rank 0 does */
   bool saves_on_signal;    /* SIGTERM, SIGUSR1, SIGHUP and SIGINT save and end the run; else they end it */

@@ -22,9 +22,11 @@ void *rt_mirror(const struct accel_run *run, const char *file) {
   return which >= 0 ? run->saves.saver.arrays[which] : NULL;
 }
 
-/* With `merges`, without the adapters of a job that wants them in the weights. */
-static bool save_mirror(const struct accel_run *run, const char *file, const char *as, bool merges,
+/* What the run leaves at its end has no adapters where the job wants them in the weights, and published names where it
+ * names a folder. */
+static bool save_mirror(const struct accel_run *run, const char *file, const char *as, bool is_end,
                         struct problem *problem) {
+  const bool merges = is_end && run->program->adapters.merge, renames = is_end && strcmp(file, "model") == 0;
   struct tensor_list tensors;
   uint64_t most = (uint64_t)run->program->checkpoint.max_shard_bytes;
   char **saved = &run->saves.saver.arrays[mirror_of(run, file)], *array = *saved;
@@ -33,6 +35,7 @@ static bool save_mirror(const struct accel_run *run, const char *file, const cha
   *saved = array;
   if (!written) return false;
   written = (!merges || rt_adapters_merge(run->program, rt_mirror(run, file), &tensors, problem)) &&
+            (!renames || rt_folder_rename(run, &tensors, problem)) &&
             rt_shards_write(run->project_dir, as, &tensors, most, NULL, problem);
   rt_tensors_free(&tensors);
   return written;
@@ -45,7 +48,7 @@ bool rt_save_mirror(const struct accel_run *run, const char *file, const char *a
 static bool save_adapters(const struct accel_run *run, struct problem *problem) {
   char folder[4096];
   return rt_join(folder, sizeof folder, run->project_dir, "adapter", problem) &&
-         rt_adapters_save(run->program, folder, rt_mirror(run, "model"), problem);
+         rt_adapters_save(run->program, folder, rt_mirror(run, "model"), rt_folder_base(run), problem);
 }
 
 static bool save_all(const struct accel_run *run, struct problem *problem) {
@@ -53,10 +56,9 @@ static bool save_all(const struct accel_run *run, struct problem *problem) {
   if (program->adapters.count > 0 && !save_adapters(run, problem)) return false;
   for (int i = 0; i < program->n_states; i++) {
     const char *file = program->states[i].file;
-    if (program->states[i].name[0] == '\0' && !save_mirror(run, file, file, program->adapters.merge, problem))
-      return false;
+    if (program->states[i].name[0] == '\0' && !save_mirror(run, file, file, true, problem)) return false;
   }
-  return true;
+  return rt_folder_leave(run, problem);
 }
 
 /* The best weights that cannot be had leave the last ones, and a status that says so. */

@@ -3,14 +3,16 @@
 #define RUNTIME_RUN_LEAVE_H
 
 #include "runtime/base/problem.h"
+#include "runtime/run/folder.h"
 
 struct accel_run;
 
 struct model {
-  void *weights;   /* that steps train, in the arena, as remembered for saving; NULL: none yet */
-  void *published; /* the model, where that is not the weights: the program's; NULL: it is */
-  char path[4096]; /* where it is left */
-  bool is_left;    /* it is written, with all that the run leaves */
+  void *weights;        /* that steps train, in the arena, as remembered for saving; NULL: none yet */
+  void *published;      /* the model, where that is not the weights: the program's; NULL: it is */
+  char path[4096];      /* where it is left */
+  bool is_left;         /* it is written, with all that the run leaves */
+  struct folder folder; /* of Hugging Face that the project folder becomes */
 };
 
 /* The parameters ("model") or what mirrors them under the names of a state file ("ema"), as the run leaves them; NULL

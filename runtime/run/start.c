@@ -186,7 +186,7 @@ bool accel_load_is_due(struct accel_run *run) {
 static bool open_files(struct accel_run *run, struct problem *problem) {
   const struct accel_program *program = run->program;
   return rt_join(run->model.path, sizeof run->model.path, run->project_dir, "model.safetensors", problem) &&
-         (run->resumption.continues || rt_outputs_spare_inputs(run, problem)) &&
+         (run->resumption.continues || rt_outputs_spare_inputs(run, problem)) && rt_folder_open(run, problem) &&
          (!rt_is_main() || rt_log_open(&run->reports.log, run->project_dir, program->sequence_length == 0,
                                        run->resumption.continues ? run->first_step : -1, problem));
 }
@@ -227,6 +227,7 @@ void accel_fill_averages(struct accel_run *run, void *averages) {
 }
 
 static void free_run(struct accel_run *run) {
+  rt_folder_close(run);
   rt_input_close(run);
   json_decref(run->saves.prints);
   rt_saver_close(&run->saves.saver);
@@ -240,6 +241,7 @@ int accel_finish(struct accel_run *run) {
   struct problem problem;
   rt_end_saves(run);
   if (!rt_log_close(&run->reports.log, &problem)) rt_fail(&problem, 1);
+  if (rt_is_main() && !rt_folder_describe(run, &problem)) rt_fail(&problem, 1);
   if (rt_is_main()) rt_intervals_print(run->program);
   if (!rt_intervals_write(run->program, &problem)) rt_fail(&problem, 1);
   rt_world_largest(0); /* a rank that fails in its last writes ends all with its status */

@@ -17,32 +17,40 @@ static float *values_of(const struct accel_program *program, const void *weights
   return (float *)((const char *)weights + program->tensors[tensor].offset);
 }
 
+static const char *name_of(const struct accel_program *program, const struct adapter_base *base, int tensor) {
+  return base != NULL ? base->names[tensor] : program->tensors[tensor].name;
+}
+
 /* ---- Saving ---- */
 
-static bool add(struct tensor_list *list, const struct accel_program *program, const void *weights, int index) {
+static bool add(struct tensor_list *list, const struct accel_program *program, const void *weights,
+                const struct adapter_base *base, int index) {
   const struct accel_tensor *tensor = &program->tensors[index];
   struct tensor_view view = {.dtype = ACCEL_FLOAT32, .rank = tensor->rank};
-  const char *prefix = program->start.prefix != NULL ? program->start.prefix : "";
-  size_t size = sizeof outer + strlen(prefix) + strlen(tensor->name);
+  const char *own = program->start.prefix != NULL ? program->start.prefix : "";
+  const char *prefix = base != NULL ? base->prefix : own, *name = name_of(program, base, index);
+  size_t size = sizeof outer + strlen(prefix) + strlen(name);
   memcpy(view.shape, tensor->shape, sizeof view.shape);
   view.size = (size_t)rt_shape_count(tensor->rank, tensor->shape) * sizeof(float);
   view.bytes = (char *)values_of(program, weights, index);
   view.name = malloc(size);
   if (view.name == NULL) return false;
-  snprintf(view.name, size, "%s%s%s", outer, prefix, tensor->name);
+  snprintf(view.name, size, "%s%s%s", outer, prefix, name);
   list->items[list->count++] = view;
   return true;
 }
 
-static bool list_all(struct tensor_list *list, const struct accel_program *program, const void *weights) {
+static bool list_all(struct tensor_list *list, const struct accel_program *program, const void *weights,
+                     const struct adapter_base *base) {
   const struct accel_adapters *adapters = &program->adapters;
   list->items = calloc((size_t)(2 * adapters->count + adapters->n_whole) + 1, sizeof *list->items);
   if (list->items == NULL) return false;
   for (int i = 0; i < adapters->count; i++)
-    if (!add(list, program, weights, adapters->items[i].a) || !add(list, program, weights, adapters->items[i].b))
+    if (!add(list, program, weights, base, adapters->items[i].a) ||
+        !add(list, program, weights, base, adapters->items[i].b))
       return false;
   for (int i = 0; i < adapters->n_whole; i++)
-    if (!add(list, program, weights, adapters->whole[i])) return false;
+    if (!add(list, program, weights, base, adapters->whole[i])) return false;
   return true;
 }
 
@@ -52,12 +60,12 @@ static json_t *module_of(const char *parameter) {
   return json_stringn(parameter, last != NULL ? (size_t)(last - parameter) : 0);
 }
 
-static json_t *whole_modules(const struct accel_program *program) {
+static json_t *whole_modules(const struct accel_program *program, const struct adapter_base *base) {
   const struct accel_adapters *adapters = &program->adapters;
   if (adapters->n_whole == 0) return json_null();
   json_t *list = json_array();
   for (int i = 0; i < adapters->n_whole; i++) {
-    json_t *module = module_of(program->tensors[adapters->whole[i]].name);
+    json_t *module = module_of(name_of(program, base, adapters->whole[i]));
     bool known = false; /* a module has a weight and a bias */
     for (size_t k = 0; k < json_array_size(list); k++) known |= json_equal(json_array_get(list, k), module) != 0;
     if (known)
@@ -68,25 +76,32 @@ static json_t *whole_modules(const struct accel_program *program) {
   return list;
 }
 
-static char *config_text(const struct accel_program *program) {
+static json_t *text_or_null(const char *text) {
+  return text != NULL ? json_string(text) : json_null();
+}
+
+static char *config_text(const struct accel_program *program, const struct adapter_base *base) {
   const struct accel_adapters *adapters = &program->adapters;
   json_t *targets = json_array();
   for (int i = 0; i < adapters->count; i++)
-    json_array_append_new(targets, module_of(program->tensors[adapters->items[i].weight].name));
-  json_t *config = json_pack(
-      "{s:s, s:n, s:n, s:b, s:I, s:f, s:f, s:b, s:s, s:b, s:o, s:o}", "peft_type", "LORA", "task_type",
-      "base_model_name_or_path", "inference_mode", 1, "r", (json_int_t)adapters->rank, "lora_alpha", adapters->alpha,
-      "lora_dropout", adapters->dropout, "use_rslora", adapters->use_rslora, "bias", "none", "fan_in_fan_out",
-      adapters->items[0].in_out, "target_modules", targets, "modules_to_save", whole_modules(program));
+    json_array_append_new(targets, module_of(name_of(program, base, adapters->items[i].weight)));
+  json_t *config =
+      json_pack("{s:s, s:o, s:o, s:b, s:I, s:f, s:f, s:b, s:s, s:b, s:o, s:o}", "peft_type", "LORA", "task_type",
+                text_or_null(base != NULL ? base->task : NULL), "base_model_name_or_path",
+                text_or_null(base != NULL ? base->path : NULL), "inference_mode", 1, "r", (json_int_t)adapters->rank,
+                "lora_alpha", adapters->alpha, "lora_dropout", adapters->dropout, "use_rslora", adapters->use_rslora,
+                "bias", "none", "fan_in_fan_out", adapters->items[0].in_out, "target_modules", targets,
+                "modules_to_save", whole_modules(program, base));
   char *text = config != NULL ? json_dumps(config, JSON_INDENT(2)) : NULL;
   json_decref(config);
   return text;
 }
 
-static bool write_config(const struct accel_program *program, const char *folder, struct problem *problem) {
+static bool write_config(const struct accel_program *program, const char *folder, const struct adapter_base *base,
+                         struct problem *problem) {
   char path[4096];
   if (!rt_join(path, sizeof path, folder, "adapter_config.json", problem)) return false;
-  char *text = config_text(program);
+  char *text = config_text(program, base);
   bool written = text != NULL ? rt_write_file(path, BY_RENAME, text, strlen(text), NULL, problem)
                               : rt_problem(problem, "%s: no memory to write it", path);
   free(text);
@@ -94,13 +109,13 @@ static bool write_config(const struct accel_program *program, const char *folder
 }
 
 bool rt_adapters_save(const struct accel_program *program, const char *folder, const void *weights,
-                      struct problem *problem) {
+                      const struct adapter_base *base, struct problem *problem) {
   struct tensor_list list = {0};
   bool saved = rt_folder_make_own(folder, problem);
-  if (saved && !list_all(&list, program, weights))
+  if (saved && !list_all(&list, program, weights, base))
     saved = rt_problem(problem, "%s: no memory for the adapters", folder);
   saved = saved && rt_shards_write(folder, "adapter_model", &list, 0, NULL, problem) &&
-          write_config(program, folder, problem);
+          write_config(program, folder, base, problem);
   rt_tensors_free(&list);
   return saved;
 }

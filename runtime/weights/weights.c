@@ -242,11 +242,11 @@ bool rt_weights_open_trained(struct weights_file *file, const struct accel_progr
   struct accel_program named = *program;
   if (path == NULL && !has_model(program, left, sizeof left, problem) && program->start.path != NULL)
     return rt_weights_open(file, program, program->start.path, problem);
-  named.start.prefix = NULL; /* the runtime saves without one; a published file may have it */
-  bool opened = rt_weights_open(file, &named, path != NULL ? path : left, problem);
-  if (opened || path == NULL || program->start.prefix == NULL) return opened;
+  named.start.prefix = NULL; /* the runtime saves without one; a published folder, as a run may leave it, has it */
+  const char *found = path != NULL ? path : left;
   struct problem as_published;
-  return rt_weights_open(file, program, path, &as_published);
+  return rt_weights_open(file, &named, found, problem) ||
+         (program->start.prefix != NULL && rt_weights_open(file, program, found, &as_published));
 }
 
 bool rt_weights_load_trained(const struct accel_program *program, const char *path, void *weights,
@@ -256,6 +256,58 @@ bool rt_weights_load_trained(const struct accel_program *program, const char *pa
   fill(program, &file, weights);
   rt_weights_close(&file);
   return true;
+}
+
+/* ---- Their names there ---- */
+
+static size_t module_length(const char *parameter) {
+  const char *last = strrchr(parameter, '.');
+  return last != NULL ? (size_t)(last - parameter) : 0;
+}
+
+/* A part of an adapter is called after its weight: MODULE.weight and MODULE.lora_A.weight. */
+static bool name_part(const struct accel_program *program, char **names, int weight, int part) {
+  const char *own = program->tensors[weight].name, *tail = program->tensors[part].name + module_length(own);
+  const size_t length = module_length(names[weight]), size = length + strlen(tail) + 1;
+  char *name = malloc(size);
+  if (name == NULL) return false;
+  snprintf(name, size, "%.*s%s", (int)length, names[weight], tail);
+  free(names[part]);
+  names[part] = name;
+  return true;
+}
+
+static bool name_all(const struct accel_program *program, const struct weights_file *file, char **names) {
+  bool good = true;
+  for (int i = 0; i < program->n_tensors; i++) {
+    const struct stored_tensor *tensor = file != NULL ? file->matched[i] : NULL;
+    names[i] = strdup(tensor != NULL ? tensor->name : program->tensors[i].name);
+    good &= names[i] != NULL;
+  }
+  for (int i = 0; i < program->adapters.count && good; i++) {
+    const struct accel_adapter *adapter = &program->adapters.items[i];
+    good = name_part(program, names, adapter->weight, adapter->a) &&
+           name_part(program, names, adapter->weight, adapter->b);
+  }
+  return good;
+}
+
+char **rt_weights_names(const struct accel_program *program, const char *path, struct problem *problem) {
+  struct weights_file file;
+  if (path != NULL && !rt_weights_open(&file, program, path, problem)) return NULL;
+  char **names = calloc((size_t)program->n_tensors + 1, sizeof *names);
+  if (names == NULL || !name_all(program, path != NULL ? &file : NULL, names)) {
+    rt_problem(problem, "no memory for the names of tensors");
+    if (names != NULL) rt_weights_names_free(program, names);
+    names = NULL;
+  }
+  if (path != NULL) rt_weights_close(&file);
+  return names;
+}
+
+void rt_weights_names_free(const struct accel_program *program, char **names) {
+  for (int i = 0; names != NULL && i < program->n_tensors; i++) free(names[i]);
+  free(names);
 }
 
 bool rt_is_of_weights(const char *output, const char *weights) {

@@ -40,6 +40,12 @@ bool rt_weights_load_own(const struct accel_program *program, const struct shard
 bool rt_weights_load_trained(const struct accel_program *program, const char *path, void *weights,
                              struct problem *problem);
 
+/* The names that the parameters have in a file to start from, as rt_weights_open finds them; what it lacks has its own
+ * name, and an adapter the one of the weight's module there. NULL for `path`: all have their own. They are the caller's
+ * to free with rt_weights_names_free. NULL with a problem. */
+char **rt_weights_names(const struct accel_program *program, const char *path, struct problem *problem);
+void rt_weights_names_free(const struct accel_program *program, char **names);
+
 /* Whether `output` is the file that `weights` names, or one that a folder of this name would be read as. */
 bool rt_is_of_weights(const char *output, const char *weights);
 

@@ -126,20 +126,29 @@ static const char *config_path(const struct compilation *compilation, const char
   return path;
 }
 
-/* What the config.json next to the weights says against the job's config. */
-static bool check_published(struct compilation *compilation) {
+/* What the config.json next to the weights, or in the folder that a key names, says against the job's config. */
+static bool check_config(struct compilation *compilation, const char *key, const char *weights) {
   const struct job *job = compilation->job;
   const struct model_request request = request_of(compilation, compilation->arena, job);
-  const char *unknown, *weights = job->model.weights;
+  const char *unknown;
   if (weights == NULL) return true;
   const char *path = config_path(compilation, weights);
   if (!model_check_published(compilation->arena, compilation->model, &request, path, &compilation->diags, &unknown))
     return false;
   if (unknown[0] == '\0') return true;
-  diag_warning(&compilation->diags, job_where(job, "model.weights"),
-               "%s has keys that the model's config does not have: %s", path, unknown);
+  diag_warning(&compilation->diags, job_where(job, key), "%s has keys that the model's config does not have: %s", path,
+               unknown);
   diag_help(&compilation->diags, "where the model computes otherwise, it is another model with the same shapes");
   return true;
+}
+
+/* The folder of a run's end is often that of its weights. */
+static bool check_published(struct compilation *compilation) {
+  const struct job *job = compilation->job;
+  const char *weights = job->model.weights, *folder = job->checkpoint.folder_of;
+  const bool same = weights != NULL && folder != NULL && strcmp(weights, folder) == 0;
+  return check_config(compilation, "model.weights", weights) &&
+         (same || check_config(compilation, "checkpoint.folder_of", folder));
 }
 
 /* ---- What was measured ---- */
@@ -224,6 +233,7 @@ int compile_to_text(struct compilation *compilation, struct origins *origins, co
   const struct emit_options emit = {.templates = compilation->templates,
                                     .version = ACCEL_VERSION,
                                     .model = model_digest(compilation->model),
+                                    .classes = model_classes(compilation->arena, compilation->model),
                                     .plan_text = report_text(compilation->program),
                                     .summary = report_summary(compilation->program)};
   const struct target *target = compilation->program->target;

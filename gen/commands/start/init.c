@@ -265,6 +265,7 @@ static bool add_rest(struct init *init) {
   dialog_set(dialog, "schedule", "{name: cosine, warmup_fraction: 0.1}");
   dialog_set(dialog, "training", "{steps: 1000, seed: 1337}");
   dialog_set(dialog, "checkpoint.project_dir", quoted(init, arena_printf(init->options->arena, "runs/%s", init->name)));
+  if (init->folder != NULL) dialog_set(dialog, "checkpoint.folder_of", quoted(init, init->folder));
   return dialog_confirm(dialog, "data.batch_size", "Samples of a step") &&
          dialog_confirm(dialog, "training.steps", "Steps") && dialog_confirm(dialog, "optimizer.lr", "Learning rate");
 }

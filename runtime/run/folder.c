@@ -1,0 +1,203 @@
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "runtime/run/folder.h"
+
+#include "runtime/files/files.h"
+#include "runtime/files/mapping.h"
+#include "runtime/run/run.h"
+#include "runtime/weights/weights.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char cure[] = "name in checkpoint.folder_of a folder of Hugging Face, with a config.json";
+
+/* ---- The config ---- */
+
+static bool is_listed(const char *words, const char *word) {
+  const size_t length = strlen(word);
+  for (const char *at = words; at != NULL && *at != '\0'; at += strspn(at, " ")) {
+    const size_t next = strcspn(at, " ");
+    if (next == length && strncmp(at, word, length) == 0) return true;
+    at += next;
+  }
+  return false;
+}
+
+/* The folder's class where the model is one of it, else the first that the model is of. */
+static void set_class(struct folder *folder, const char *classes) {
+  json_t *list = json_object_get(folder->config, "architectures");
+  const char *theirs = json_string_value(json_array_get(list, 0));
+  if (classes != NULL && (theirs == NULL || !is_listed(classes, theirs))) {
+    json_t *own = json_stringn(classes, strcspn(classes, " "));
+    json_object_set_new(folder->config, "architectures", json_pack("[o]", own));
+    list = json_object_get(folder->config, "architectures");
+  }
+  const char *class = json_string_value(json_array_get(list, 0));
+  folder->class = class != NULL ? class : "";
+}
+
+/* The run saves float32 whatever it started from. */
+static void set_type(json_t *config) {
+  const bool old = json_object_get(config, "torch_dtype") != NULL;
+  json_object_set_new(config, old ? "torch_dtype" : "dtype", json_string("float32"));
+}
+
+static bool read_config(struct folder *folder, struct problem *problem) {
+  char path[4096];
+  json_error_t error;
+  if (!rt_join(path, sizeof path, folder->of, "config.json", problem)) return false;
+  folder->config = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  if (json_is_object(folder->config)) return true;
+  if (folder->config != NULL)
+    rt_problem(problem, "%s: a config.json is an object", path);
+  else if (error.line > 0)
+    rt_problem(problem, "%s:%d:%d: %s", path, error.line, error.column, error.text);
+  else
+    rt_problem(problem, "%s: cannot be read: %s", path, strerror(errno));
+  return rt_help(problem, "%s", cure);
+}
+
+/* ---- What adapters belong to ---- */
+
+static const char *task_of(const char *class) {
+  static const char *const tasks[][2] = {{"ForCausalLM", "CAUSAL_LM"},
+                                         {"LMHeadModel", "CAUSAL_LM"},
+                                         {"ForConditionalGeneration", "SEQ_2_SEQ_LM"},
+                                         {"ForSequenceClassification", "SEQ_CLS"},
+                                         {"ForTokenClassification", "TOKEN_CLS"},
+                                         {"ForQuestionAnswering", "QUESTION_ANS"}};
+  for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++)
+    if (strstr(class, tasks[i][0]) != NULL) return tasks[i][1];
+  return NULL;
+}
+
+/* The published files of GPT-2 have the names of the inner model, which its class with a head calls transformer. */
+static const char *prefix_of(const struct folder *folder, int n_names) {
+  static const char inner[] = "transformer.";
+  if (strncmp(folder->class, "GPT2", 4) != 0 || strcmp(folder->class, "GPT2Model") == 0) return "";
+  for (int i = 0; i < n_names; i++)
+    if (strncmp(folder->names[i], inner, sizeof inner - 1) == 0) return "";
+  return inner;
+}
+
+const struct adapter_base *rt_folder_base(const struct accel_run *run) {
+  return run->model.folder.config != NULL ? &run->model.folder.base : NULL;
+}
+
+/* ---- Opening ---- */
+
+static bool is_own(const struct accel_run *run, struct problem *problem) {
+  if (!rt_is_same_file(run->project_dir, run->model.folder.of)) return false;
+  rt_problem(problem,
+             "%s: the run's folder is the one that checkpoint.folder_of names, and its files would be replaced",
+             run->project_dir);
+  rt_help(problem, "choose another folder with --project-dir");
+  return true;
+}
+
+/* The whole path, by which the adapters name their base: they may be read from any folder. */
+static bool find_path(struct folder *folder, const char *of, struct problem *problem) {
+  char *path = realpath(of, NULL);
+  if (path == NULL) {
+    rt_problem(problem, "%s: cannot be read: %s", of, strerror(errno));
+    return rt_help(problem, "%s", cure);
+  }
+  const bool found = strlen(path) < sizeof folder->of || rt_problem(problem, "%s: the path is too long", of);
+  if (found) memcpy(folder->of, path, strlen(path) + 1);
+  free(path);
+  return found;
+}
+
+bool rt_folder_open(struct accel_run *run, struct problem *problem) {
+  const struct accel_program *program = run->program;
+  struct folder *folder = &run->model.folder;
+  const char *of = program->checkpoint.folder_of;
+  if (of == NULL) return true;
+  if (!find_path(folder, of, problem) || is_own(run, problem) || !read_config(folder, problem)) return false;
+  set_class(folder, program->checkpoint.classes);
+  set_type(folder->config);
+  folder->names = rt_weights_names(program, program->start.path, problem);
+  if (folder->names == NULL) return false;
+  folder->base = (struct adapter_base){.names = folder->names,
+                                       .prefix = prefix_of(folder, program->n_tensors),
+                                       .path = folder->of,
+                                       .task = task_of(folder->class)};
+  return true;
+}
+
+void rt_folder_close(struct accel_run *run) {
+  rt_weights_names_free(run->program, run->model.folder.names);
+  json_decref(run->model.folder.config);
+}
+
+/* ---- What is left ---- */
+
+bool rt_folder_rename(const struct accel_run *run, struct tensor_list *tensors, struct problem *problem) {
+  const struct accel_program *program = run->program;
+  char **names = run->model.folder.names;
+  for (int i = 0; names != NULL && i < tensors->count; i++) {
+    int k = 0;
+    while (k < program->n_tensors && strcmp(program->tensors[k].name, tensors->items[i].name) != 0) k++;
+    if (k == program->n_tensors) continue;
+    char *name = strdup(names[k]);
+    if (name == NULL) return rt_problem(problem, "no memory for the names of tensors");
+    free(tensors->items[i].name);
+    tensors->items[i].name = name;
+  }
+  return true;
+}
+
+static bool copy_file(const char *from, const char *to, struct problem *problem) {
+  struct mapping mapping;
+  if (!rt_map(&mapping, from, cure, problem)) return false;
+  const bool written = rt_write_file(to, BY_RENAME, mapping.bytes != NULL ? mapping.bytes : (const uint8_t *)"",
+                                     mapping.size, NULL, problem);
+  rt_unmap(&mapping);
+  return written;
+}
+
+/* Of the tokenizer, of the processor of images, of generation, and what a license asks to keep with the weights. */
+static bool copy_files(const struct accel_run *run, struct problem *problem) {
+  static const char *const names[] = {"tokenizer.json",
+                                      "tokenizer_config.json",
+                                      "special_tokens_map.json",
+                                      "added_tokens.json",
+                                      "vocab.json",
+                                      "merges.txt",
+                                      "vocab.txt",
+                                      "tokenizer.model",
+                                      "spiece.model",
+                                      "sentencepiece.bpe.model",
+                                      "chat_template.jinja",
+                                      "chat_template.json",
+                                      "preprocessor_config.json",
+                                      "processor_config.json",
+                                      "generation_config.json",
+                                      "LICENSE",
+                                      "LICENSE.txt",
+                                      "LICENSE.md",
+                                      "NOTICE",
+                                      "NOTICE.txt"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char from[4096], to[4096];
+    if (!rt_join(from, sizeof from, run->model.folder.of, names[i], problem) ||
+        !rt_join(to, sizeof to, run->project_dir, names[i], problem))
+      return false;
+    if (access(from, F_OK) == 0 && !copy_file(from, to, problem)) return false;
+  }
+  return true;
+}
+
+bool rt_folder_leave(const struct accel_run *run, struct problem *problem) {
+  char path[4096];
+  if (run->model.folder.config == NULL) return true;
+  if (!rt_join(path, sizeof path, run->project_dir, "config.json", problem)) return false;
+  char *text = json_dumps(run->model.folder.config, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+  const bool written = text != NULL ? rt_write_file(path, BY_RENAME, text, strlen(text), NULL, problem)
+                                    : rt_problem(problem, "%s: no memory to write it", path);
+  free(text);
+  return written && copy_files(run, problem);
+}
