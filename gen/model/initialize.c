@@ -24,6 +24,7 @@ static void no_text_array(struct evaluator *evaluator, const struct type *type, 
 static void fill_whole(struct evaluator *evaluator, const struct type *type, struct cvalue *target,
                        const struct syntax *item) {
   if (item->kind == SYNTAX_LIST && ctype_is_aggregate(type)) {
+    if (ctype_of(type) == CTYPE_ARRAY) *target = new_value(evaluator, type, true, item->where); /* C17 6.7.9, 21 */
     fill_braced(evaluator, type, target, item);
     return;
   }
