@@ -47,19 +47,25 @@ static tensor layer(scope s, tensor x, tensor tokens, struct config c) {
   return output(at(s, "output"), h, x, c);
 }
 
-static tensor embed(scope s, tensor tokens, struct config c) {
-  tensor positions = parameter(at(s, "position_embeddings"), "weight", c.max_position_embeddings, c.hidden_size);
+/* The first segment's words, each with what its position adds, [T][C] or [B][T][C]. */
+static tensor embed(scope s, tensor tokens, tensor positions, struct config c) {
   tensor segments = parameter(at(s, "token_type_embeddings"), "weight", c.type_vocab_size, c.hidden_size);
   tensor x = add(embedding(at(s, "word_embeddings"), tokens, c.vocab_size, c.hidden_size), slice(segments, 0, 0, 1));
-  x = layer_norm_eps(at(s, "LayerNorm"), add(x, slice(positions, 0, 0, dim(tokens, 1))), c.layer_norm_eps);
-  return dropout(x, c.hidden_dropout_prob);
+  return dropout(layer_norm_eps(at(s, "LayerNorm"), add(x, positions), c.layer_norm_eps), c.hidden_dropout_prob);
 }
 
 /* tokens [B][T] to what the last layer gives, [B][T][C]. */
-static inline tensor encode(scope s, tensor tokens, struct config c) {
-  tensor x = embed(at(s, "embeddings"), tokens, c);
+static inline tensor encode_from(scope s, tensor tokens, tensor positions, struct config c) {
+  tensor x = embed(at(s, "embeddings"), tokens, positions, c);
   for (int i = 0; i < c.num_hidden_layers; i++) x = layer(nth(s, "encoder.layer", i), x, tokens, c);
   return x;
+}
+
+/* The same with positions that count all tokens. */
+static inline tensor encode(scope s, tensor tokens, struct config c) {
+  scope table = at(s, "embeddings.position_embeddings");
+  tensor positions = parameter(table, "weight", c.max_position_embeddings, c.hidden_size);
+  return encode_from(s, tokens, slice(positions, 0, 0, dim(tokens, 1)), c);
 }
 
 #endif

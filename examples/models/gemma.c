@@ -20,39 +20,16 @@ const struct config defaults = {
     .rope = ROPE_DEFAULTS(10000, 8192),
 };
 
+#include "gemma.h"
+
 const char *const architectures[] = {"GemmaForCausalLM"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     {"head_dim", "head_dim", .absent = "hidden_size/num_attention_heads"},
-    {"num_key_value_heads", "num_key_value_heads", .absent = "num_attention_heads"},
-    {"hidden_act", .is = "gelu gelu_pytorch_tanh"},
-    {"hidden_activation", .is = "gelu_pytorch_tanh", .null = "gelu_pytorch_tanh"},
-    {"attention_bias", .is = "false"},
-    {"use_bidirectional_attention", .is = "null false"},
-    {"tie_word_embeddings", .is = "true"},
-    {"rope_parameters.partial_rotary_factor partial_rotary_factor", .is = "1"},
+    GEMMA_PUBLISHED,
     ROPE_PUBLISHED("10000"),
 };
-
-/* x / sqrt(mean of squares + eps) * (1 + weight), over the last axis. */
-static tensor norm(scope s, tensor x, struct config c) {
-  int last = rank(x) - 1;
-  tensor squares = reshape(mean(square(x), last), dim(x, 0), dim(x, 1), 1);
-  tensor weight = parameter(init_zeros(s), "weight", dim(x, last));
-  return mul(mul(x, rsqrt_of(shift(squares, c.rms_norm_eps))), shift(weight, 1));
-}
-
-/* [B][T][n D] as [B][n][T][D]. */
-static tensor heads(tensor x, int n) {
-  return transpose(reshape(x, dim(x, 0), dim(x, 1), n, dim(x, 2) / n), 1, 2);
-}
-
-/* [B][H][T][D] as [B][T][H D]. */
-static tensor merge(tensor x) {
-  x = transpose(x, 1, 2);
-  return reshape(x, dim(x, 0), dim(x, 1), dim(x, 2) * dim(x, 3));
-}
 
 static tensor attend(scope s, tensor x, struct rope rope, struct config c) {
   tensor q = linear_no_bias(at(s, "q_proj"), x, c.num_attention_heads * c.head_dim);
@@ -62,13 +39,6 @@ static tensor attend(scope s, tensor x, struct rope rope, struct config c) {
   k = rotary(heads(k, c.num_key_value_heads), rope.cos, rope.sin);
   tensor y = attention(q, k, heads(v, c.num_key_value_heads), CAUSAL);
   return linear_no_bias(at(s, "o_proj"), merge(y), c.hidden_size);
-}
-
-/* GeGLU (Shazeer, arXiv:2002.05202). */
-static tensor mlp(scope s, tensor x, struct config c) {
-  tensor gate = gelu_tanh(linear_no_bias(at(s, "gate_proj"), x, c.intermediate_size));
-  tensor up = linear_no_bias(at(s, "up_proj"), x, c.intermediate_size);
-  return linear_no_bias(at(s, "down_proj"), mul(gate, up), c.hidden_size);
 }
 
 static tensor block(scope s, tensor x, struct rope rope, struct config c) {

@@ -19,7 +19,8 @@ TREE = Path(__file__).resolve().parents[2]
 GENERATOR = TREE / "build" / "accel-gen"
 MODELS = TREE / "examples" / "models"
 TEXT = "A job is a page of keys. " * 400
-TOKENS = ["gpt2", "nanogpt", "llama", "mistral", "mixtral", "gemma", "qwen3", "qwen_moe", "gpt_neox", "mamba", "bert", "t5", "gru_bytes"]
+TOKENS = ["gpt2", "nanogpt", "llama", "mistral", "mixtral", "gemma", "qwen3", "qwen_moe", "gpt_neox", "mamba", "bert", "t5", "gru_bytes",
+          "qwen2", "phi", "phi3", "gemma2", "gemma3", "roberta", "distilbert", "albert"]
 LLAMA = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "hidden_size": 16, "intermediate_size": 24,
          "vocab_size": 256, "max_position_embeddings": 32, "tie_word_embeddings": True, "rms_norm_eps": 1e-5}
 

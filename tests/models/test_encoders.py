@@ -1,4 +1,4 @@
-"""examples/models/bert.c, vit.c and t5.c against their classes of transformers."""
+"""examples/models/bert.c, roberta.c, distilbert.c, albert.c, vit.c and t5.c against their classes of transformers."""
 
 import subprocess
 import unittest
@@ -6,7 +6,8 @@ import unittest
 import numpy as np
 import torch
 from peer import GENERATOR, MODELS, TRAIN, Images, Text, Trainer, masked, drawn
-from transformers import (BertConfig, BertForMaskedLM, BertForSequenceClassification, T5Config, T5ForConditionalGeneration, ViTConfig,
+from transformers import (AlbertConfig, AlbertForMaskedLM, BertConfig, BertForMaskedLM, BertForSequenceClassification, DistilBertConfig,
+                          DistilBertForMaskedLM, RobertaConfig, RobertaForMaskedLM, T5Config, T5ForConditionalGeneration, ViTConfig,
                           ViTForImageClassification)
 
 
@@ -53,6 +54,60 @@ class Bert(Text):
             "data": {**{k: v for k, v in data.items() if k != "files"}, "masking": {"mask_token": 256}}, "training": {"steps": 1}})
         said = subprocess.run([GENERATOR, "plan", trainer.path], capture_output=True, text=True).stderr
         self.assertIn("error: 'mask_token' is 256, which is not below the model's vocabulary of 256", said)
+
+
+class BertLike(Text):
+    """Encoders that differ from BERT. Some bytes are padding, which transformers would give no gradient."""
+
+    PAD = 3
+
+    def padded(self, source, theirs, config, length):
+        for module in theirs.modules():
+            if isinstance(module, torch.nn.Embedding):
+                module.padding_idx = None
+        data, batches = self.text(length)
+        data["files"] = {name: bytes(self.PAD if byte < 80 else byte for byte in text) for name, text in data["files"].items()}
+        rows = lambda n: [torch.where(x < 80, self.PAD, x) for x in batches(n)]
+        self.check(source, theirs, config, data, rows, lambda model, tokens, targets: torch.nn.functional.cross_entropy(
+            model(tokens, attention_mask=(tokens != self.PAD).long()).logits.flatten(0, 1), targets.flatten()))
+
+    def shape(self):
+        heads = self.random.randint(1, 3)
+        return {"num_hidden_layers": 2, "num_attention_heads": heads, "hidden_size": heads * self.random.randint(8, 16),
+                "intermediate_size": self.random.randint(20, 60), "vocab_size": 256}
+
+    @drawn
+    def test_roberta(self):
+        length = self.random.randint(3, 30)
+        same = {**self.shape(), "max_position_embeddings": length + 9, "type_vocab_size": 1, "layer_norm_eps": 1e-5,
+                "pad_token_id": self.PAD}
+        theirs = RobertaForMaskedLM(RobertaConfig(**same, initializer_range=0.1))
+        self.padded("roberta.c", theirs, same, length)
+
+    @drawn
+    def test_distilbert(self):
+        same, length = self.shape(), self.random.randint(3, 30)
+        same = {"n_layers": same["num_hidden_layers"], "n_heads": same["num_attention_heads"], "dim": same["hidden_size"],
+                "hidden_dim": same["intermediate_size"], "vocab_size": 256, "max_position_embeddings": length + 2}
+        padded = self.random.choice([True, False])
+        theirs = DistilBertForMaskedLM(DistilBertConfig(**same, initializer_range=0.1, pad_token_id=self.PAD if padded else None))
+        if padded:
+            self.padded("distilbert.c", theirs, {**same, "pad_token_id": self.PAD}, length)
+        else:
+            self.causal("distilbert.c", theirs, same, length)
+
+    @drawn
+    def test_albert(self):
+        """Layers use the weights of their group; a group has more than one."""
+        length, padded = self.random.randint(3, 30), self.random.choice([True, False])
+        same = {**self.shape(), "num_hidden_layers": 4, "num_hidden_groups": self.random.choice([1, 2]),
+                "inner_group_num": self.random.choice([1, 2]), "embedding_size": self.random.randint(5, 20),
+                "max_position_embeddings": length + 2}
+        theirs = AlbertForMaskedLM(AlbertConfig(**same, initializer_range=0.1, pad_token_id=self.PAD if padded else None))
+        if padded:
+            self.padded("albert.c", theirs, {**same, "pad_token_id": self.PAD}, length)
+        else:
+            self.causal("albert.c", theirs, same, length)
 
 
 class BertClassifier(Images):

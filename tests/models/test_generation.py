@@ -11,9 +11,11 @@ import unittest
 import numpy as np
 import torch
 from peer import GENERATOR, MODELS, QUICK, SEED, Peer
-from transformers import (GemmaConfig, GemmaForCausalLM, GPT2Config, GPT2LMHeadModel, GPTNeoXConfig, GPTNeoXForCausalLM,
-                          LlamaConfig, LlamaForCausalLM, MambaConfig, MambaForCausalLM, MistralConfig, MistralForCausalLM, MixtralConfig,
-                          MixtralForCausalLM, Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
+from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GemmaConfig,
+                          GemmaForCausalLM, GPT2Config, GPT2LMHeadModel, GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig,
+                          LlamaForCausalLM, MambaConfig, MambaForCausalLM, MistralConfig, MistralForCausalLM, MixtralConfig,
+                          MixtralForCausalLM, Phi3Config, Phi3ForCausalLM, PhiConfig, PhiForCausalLM, Qwen2Config,
+                          Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
 from test_recurrent import Memory, Saved
 
 ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
@@ -129,7 +131,7 @@ class Models(Peer):
         same = self.shape()
         theirs = make(kind(**same, **more, rope_parameters={**ROPE, **(rope or {})}, initializer_range=0.3,
                            max_position_embeddings=length, pad_token_id=None, tie_word_embeddings=tied))
-        ties = {} if source == "gemma.c" else {"tie_word_embeddings": tied}
+        ties = {} if source.startswith("gemma") else {"tie_word_embeddings": tied}
         return self.same_text(source, theirs, {**same, **ties, **(ours or {})}, length)
 
     def length(self):
@@ -219,6 +221,43 @@ class Models(Peer):
 
     def test_gemma(self):
         self.rotary("gemma.c", GemmaForCausalLM, GemmaConfig, self.length(), tied=True)
+
+    def test_gemma3(self):
+        """Layers with a cache of all positions, and with one of a window, each with its own angles."""
+        rope = {"full_attention": {"rope_theta": 1e6, "rope_type": "default"}, "sliding_attention": dict(ROPE)}
+        same = {**self.shape(), "query_pre_attn_scalar": 11, "sliding_window": self.random.randint(2, 12)}
+        theirs = Gemma3ForCausalLM(Gemma3TextConfig(**same, rope_parameters=rope, initializer_range=0.3, pad_token_id=None,
+                                                    max_position_embeddings=90, sliding_window_pattern=2))
+        kinds = {f"layer_types.{i}": f"LAYER_{kind.upper()}" for i, kind in enumerate(theirs.config.layer_types)}
+        self.same_text("gemma3.c", theirs, {**same, **kinds, "sliding_window_pattern": 2}, self.length())
+
+    def test_gemma2(self):
+        """Attention with capped scores is not an operation with a cache: each token computes all positions."""
+        same = {**self.shape(), "query_pre_attn_scalar": 11, "sliding_window": 5}
+        theirs = Gemma2ForCausalLM(Gemma2Config(**same, rope_parameters=dict(ROPE), initializer_range=0.3, pad_token_id=None,
+                                                max_position_embeddings=90))
+        kinds = {f"layer_types.{i}": f"LAYER_{kind.upper()}" for i, kind in enumerate(theirs.config.layer_types)}
+        self.same_text("gemma2.c", theirs, {**same, **kinds}, 20)
+
+    def test_qwen2(self):
+        same = {key: value for key, value in self.shape().items() if key != "head_dim"}
+        same["hidden_size"] = same["num_attention_heads"] * 2 * self.random.randint(2, 8)
+        theirs = Qwen2ForCausalLM(Qwen2Config(**same, rope_parameters=dict(ROPE), initializer_range=0.3, max_position_embeddings=90))
+        self.same_text("qwen2.c", theirs, {**same, "rope.theta": 10000}, self.length())
+
+    def test_phi(self):
+        same = {key: value for key, value in self.shape().items() if key not in ("head_dim", "rms_norm_eps")}
+        same["hidden_size"] = same["num_attention_heads"] * 4 * self.random.randint(1, 4)
+        theirs = PhiForCausalLM(PhiConfig(**same, rope_parameters={**ROPE, "partial_rotary_factor": 0.5}, initializer_range=0.3,
+                                          max_position_embeddings=90))
+        self.same_text("phi.c", theirs, same, self.length())
+
+    def test_phi3(self):
+        same = {key: value for key, value in self.shape().items() if key != "head_dim"}
+        same["hidden_size"] = same["num_attention_heads"] * 4 * self.random.randint(1, 4)
+        theirs = Phi3ForCausalLM(Phi3Config(**same, rope_parameters={**ROPE, "partial_rotary_factor": 1.0}, initializer_range=0.3,
+                                            max_position_embeddings=90, pad_token_id=None, eos_token_id=None))
+        self.same_text("phi3.c", theirs, same, self.length())
 
     def test_gpt_neox(self):
         heads, length = self.random.randint(1, 4), self.length()

@@ -11,9 +11,9 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
 
 from harness import GENERATOR, MODELS, Trainer  # noqa: E402
-from transformers import (BertConfig, GemmaConfig, GPT2Config, GPTNeoXConfig, LlamaConfig, MambaConfig,  # noqa: E402
-                          MistralConfig, MixtralConfig, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig, ResNetConfig, T5Config,
-                          ViTConfig)
+from transformers import (AlbertConfig, BertConfig, DistilBertConfig, Gemma2Config, Gemma3TextConfig, GemmaConfig,  # noqa: E402
+                          GPT2Config, GPTNeoXConfig, LlamaConfig, MambaConfig, MistralConfig, MixtralConfig, Phi3Config, PhiConfig,
+                          Qwen2Config, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig, ResNetConfig, RobertaConfig, T5Config, ViTConfig)
 
 ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
 LLAMA = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4, "hidden_size": 8,
@@ -71,6 +71,34 @@ CASES = [
         ({"rope_parameters": None, "rotary_pct": 1.0}, "'rotary_pct' is 0.25 here"), ({"use_parallel_residual": False}, "is true here")]),
     ("mamba.c", MambaConfig(num_hidden_layers=1, hidden_size=16, vocab_size=256),
      {"num_hidden_layers": 1, "hidden_size": 16, "vocab_size": 256}, TOKENS, [({"use_bias": True}, "says true of 'use_bias'")]),
+    ("gemma2.c", Gemma2Config(**LLAMA, attn_logit_softcapping=None),
+     {**LLAMA, "attn_logit_softcapping": 0, "layer_types.0": "LAYER_SLIDING_ATTENTION"}, TOKENS, [
+        ({"attn_logit_softcapping": 50.0}, "'attn_logit_softcapping' is 0 here"), ({"query_pre_attn_scalar": 4}, "is 256 here"),
+        ({"layer_types": ["full_attention"]}, "'layer_types.0' is LAYER_SLIDING_ATTENTION here"), ({"sliding_window": 3}, "says 3")]),
+    ("gemma3.c", Gemma3TextConfig(**LLAMA), {**LLAMA, "layer_types.0": "LAYER_SLIDING_ATTENTION"}, TOKENS, [
+        ({"rope_parameters": None, "rope_theta": 1e6, "rope_local_base_freq": 10000, "rope_scaling": {"rope_type": "linear", "factor": 8.0}},
+         "'rope.kind' is ROPE_DEFAULT here"), ({"final_logit_softcapping": 30.0}, "'final_logit_softcapping'"),
+        ({"_sliding_window_pattern": 5}, "'sliding_window_pattern' is 6 here"), ({"use_bidirectional_attention": True}, "says true")]),
+    ("qwen2.c", Qwen2Config(**{key: value for key, value in LLAMA.items() if key != "head_dim"}),
+     {**{key: value for key, value in LLAMA.items() if key != "head_dim"}, "rope.theta": 10000}, TOKENS,
+     [({"use_sliding_window": True}, "says true"), ({"rope_theta": 1e6, "rope_parameters": None}, "'rope.theta' is 10000 here")]),
+    ("phi.c", PhiConfig(**{**BERT, "hidden_size": 16, "layer_norm_eps": 1e-5}, vocab_size=256),
+     {**BERT, "hidden_size": 16, "layer_norm_eps": 1e-5, "num_key_value_heads": 2, "vocab_size": 256}, TOKENS,
+     [({"qk_layernorm": True}, "'qk_layernorm' is false here"), ({"rope_parameters": None, "partial_rotary_factor": 0.4}, "0.5 here"),
+      ({"num_key_value_heads": None}, None)]),
+    ("phi3.c", Phi3Config(**{key: value for key, value in LLAMA.items() if key != "head_dim"}, pad_token_id=None),
+     {key: value for key, value in LLAMA.items() if key != "head_dim"}, TOKENS,
+     [({"rope_parameters": {**ROPE, "rope_type": "longrope", "short_factor": [1.0], "long_factor": [1.0]}}, 'says "longrope"'),
+      ({"sliding_window": 9}, "'sliding_window' is 0 here"), ({"attention_bias": True}, "says true")]),
+    ("roberta.c", RobertaConfig(**{**BERT, "layer_norm_eps": 1e-5}, vocab_size=256), {
+        **BERT, "layer_norm_eps": 1e-5, "vocab_size": 256, "type_vocab_size": 2, "max_position_embeddings": 512}, TOKENS,
+     [({"pad_token_id": 0}, "'pad_token_id' is 1 here"), ({"type_vocab_size": 1}, "'type_vocab_size' is 2 here")]),
+    ("distilbert.c", DistilBertConfig(n_layers=1, n_heads=2, dim=8, hidden_dim=8, vocab_size=256),
+     {"n_layers": 1, "n_heads": 2, "dim": 8, "hidden_dim": 8, "vocab_size": 256, "pad_token_id": 0}, TOKENS,
+     [({"activation": "relu"}, "'activation'"), ({"tie_word_embeddings": False}, "'tie_word_embeddings'")]),
+    ("albert.c", AlbertConfig(**BERT, vocab_size=256, embedding_size=4), {**BERT, "vocab_size": 256, "embedding_size": 4,
+                                                                         "pad_token_id": 0}, TOKENS,
+     [({"num_hidden_groups": 2}, "'num_hidden_groups' is 1 here"), ({"hidden_act": "gelu"}, "'hidden_act'")]),
     ("bert_classifier.c", BertConfig(**BERT, vocab_size=30), {**BERT, "vocab_size": 30, "num_labels": 2}, rows(8), [
         ({"id2label": {"0": "a", "1": "b", "2": "c"}}, "'num_labels' is 2 here"), ({"position_embedding_type": "relative_key"}, "relative_key")]),
     ("vit.c", ViTConfig(**BERT, image_size=8, patch_size=4, num_channels=1),
