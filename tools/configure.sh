@@ -1,8 +1,10 @@
 #!/bin/sh
 # What depends on the machine: where libclang is. Writes response files that gcc and clang read with @:
 #   FOLDER/libclang.cflags, FOLDER/libclang.libs
-# and which parts of the command are left out, a line each:
+# which parts of the command are left out, a line each:
 #   FOLDER/without
+# and which ones lack a library of the system, with the flags of those that are there:
+#   FOLDER/missing, FOLDER/optional.libs
 # usage: [WITHOUT="PART..."] tools/configure.sh FOLDER
 #   WITHOUT   device_code: the audit's readers of PTX and SASS; statements: SLSA's provenance and the SBOM of a program;
 #             "": nothing. Without it a folder keeps what was chosen, which is nothing at first.
@@ -47,3 +49,18 @@ if [ -n "${WITHOUT+set}" ] || [ ! -f "$out/without" ]; then
   done
   mv "$out/without.new" "$out/without"
 fi
+
+# Parts that need a library of the system that may be missing: part, header, flag of the linker.
+: >"$out/missing.new"
+: >"$out/optional.libs.new"
+while read -r part header flag; do
+  if echo "#include <$header>" | ${CC:-cc} -E -x c - >/dev/null 2>&1; then
+    echo "$flag" >>"$out/optional.libs.new"
+  else
+    echo "$part" >>"$out/missing.new"
+  fi
+done <<END
+zstd zstd.h -lzstd
+END
+mv "$out/missing.new" "$out/missing"
+mv "$out/optional.libs.new" "$out/optional.libs"

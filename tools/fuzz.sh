@@ -29,7 +29,8 @@ runtime_folders() {
 generator_folders() {
   for folder in gen/*/ gen/*/*/; do
     folder=${folder%/}
-    case ${folder#gen/} in commands | commands/* | emit | plan | plan/* | provenance | statements | without) ;; *) echo "$folder" ;; esac
+    if grep -qsx "${folder#gen/}" build/config/missing; then continue; fi
+    case ${folder#gen/} in commands | commands/* | emit | plan | plan/* | provenance | statements) ;; *) echo "$folder" ;; esac
   done
 }
 
@@ -39,7 +40,7 @@ if [ "${1:-}" = --folders ]; then
   echo runtime/tcp
   exit
 fi
-ninja --quiet build/gen/op_table.c build/gen/embedded.c build/config/libclang.cflags
+ninja --quiet build/gen/op_table.c build/gen/embedded.c build/config/libclang.cflags build/config/missing
 
 flags="-std=c17 -D_POSIX_C_SOURCE=200809L ${FUZZ_OPTIMIZE:--O1} -gline-tables-only -I. -Wall -Wextra -Wpedantic -Werror -fno-sanitize-recover=all -Wno-pass-failed -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION"
 instrument="-fsanitize=fuzzer-no-link,address,undefined"
@@ -66,7 +67,7 @@ libraries() {
   case $1 in
   tcp) echo "$out/lib/tcp.a $out/lib/runtime.a -fopenmp -ljansson -lm" ;;
   runtime) echo "$out/lib/runtime.a -fopenmp -ljansson -lm" ;;
-  *) echo "-Wl,--start-group $(echo "$out"/lib/gen-*.a) $out/lib/runtime.a -Wl,--end-group -fopenmp @build/config/libclang.libs -lyaml -ljansson -lpcre2-8 -lutf8proc -lcapstone -ldw -lelf -lm" ;;
+  *) echo "-Wl,--start-group $(echo "$out"/lib/gen-*.a) $out/lib/runtime.a -Wl,--end-group -fopenmp @build/config/libclang.libs -lyaml -ljansson -lpcre2-8 -lutf8proc -lcapstone -ldw -lelf -lz @build/config/optional.libs -lm" ;;
   esac
 }
 

@@ -25,16 +25,36 @@ static bool too_long(const struct documents *of, struct problem *problem) {
   return bad(of, of->line, 0, what, "give each document a record of its own", problem);
 }
 
+/* Sees more of the file, from `at` on. False with a problem. */
+static bool see_more(struct documents *of, struct problem *problem) {
+  of->is_broken = !window_more(&of->in, of->at, problem);
+  of->at = of->record_start = 0;
+  return !of->is_broken;
+}
+
 /* ---- JSON Lines ---- */
 
-/* The line at `at` without its end, and where the next one begins. False where it is too long. */
-static bool line_at(const struct documents *of, size_t *length, size_t *next) {
-  size_t left = of->size - of->at, most = left < DOCUMENT_MOST ? left : DOCUMENT_MOST;
-  const char *from = of->bytes + of->at, *end = memchr(from, '\n', most);
-  if (end == NULL && left > most) return false;
-  *length = end != NULL ? (size_t)(end - from) : left;
-  *next = of->at + *length + (end != NULL);
-  return true;
+/* The line at `at` without its end, and where the next one begins. False with a problem where it is too long, or cannot
+ * be read. */
+static bool line_at(struct documents *of, size_t *length, size_t *next, struct problem *problem) {
+  for (;;) {
+    size_t left = of->in.size - of->at, most = left < DOCUMENT_MOST ? left : DOCUMENT_MOST;
+    const char *from = of->in.bytes + of->at, *end = memchr(from, '\n', most);
+    if (end == NULL && left > most) return too_long(of, problem);
+    if (end != NULL || of->in.is_last) {
+      *length = end != NULL ? (size_t)(end - from) : left;
+      *next = of->at + *length + (end != NULL);
+      return true;
+    }
+    if (!see_more(of, problem)) return false;
+  }
+}
+
+/* Whether something is at `at`, of which more is seen where the window ends. */
+static bool has_more(struct documents *of, struct problem *problem) {
+  while (of->at == of->in.size && !of->in.is_last)
+    if (!see_more(of, problem)) return false;
+  return of->at < of->in.size;
 }
 
 static bool is_blank(const char *text, size_t size) {
@@ -94,14 +114,15 @@ static bool take_field(struct documents *of, struct problem *problem) {
 }
 
 static enum document next_record(struct documents *of, struct problem *problem) {
-  size_t length, next;
-  for (; of->at < of->size; of->at = next, of->line++) {
+  size_t length = 0, next = 0;
+  for (; has_more(of, problem); of->at = next, of->line++) {
     of->record_start = of->at;
-    if (!line_at(of, &length, &next)) return too_long(of, problem), DOCUMENT_BAD;
-    if (is_blank(of->bytes + of->at, length)) continue;
+    if (!line_at(of, &length, &next, problem)) return DOCUMENT_BAD;
+    const char *text = of->in.bytes + of->at;
+    if (is_blank(text, length)) continue;
     json_error_t error;
     json_decref(of->record);
-    of->record = json_loadb(of->bytes + of->at, length, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
+    of->record = json_loadb(text, length, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
     if (of->record == NULL)
       return bad(of, of->line, error.position > 0 ? error.position : 1, error.text, "give a file of one object a line",
                  problem),
@@ -111,7 +132,7 @@ static enum document next_record(struct documents *of, struct problem *problem) 
     of->line++;
     return DOCUMENT_NEXT;
   }
-  return DOCUMENT_NONE;
+  return of->is_broken ? DOCUMENT_BAD : DOCUMENT_NONE;
 }
 
 /* ---- CSV ---- */
@@ -119,7 +140,7 @@ static enum document next_record(struct documents *of, struct problem *problem) 
 /* One row as it is read: which cell, and where in the row. */
 struct row {
   size_t at;
-  int64_t line, begin; /* begin: the byte of the file where this line of it begins */
+  int64_t line, begin; /* begin: the byte of the window where this line of it begins */
   bool quoted;         /* the current cell */
 };
 
@@ -137,23 +158,24 @@ static bool put(struct documents *of, char c, struct problem *problem) {
 
 /* Reads a cell, into memory where it is `stored`. False with a problem; *last says that the row ends after it. */
 static bool read_cell(struct documents *of, struct row *row, bool stored, bool *last, struct problem *problem) {
-  const char *bytes = of->bytes;
+  const char *bytes = of->in.bytes;
+  const size_t size = of->in.size;
   int64_t line = row->line, column = (int64_t)row->at - row->begin + 1;
   if (stored) of->length = 0;
-  row->quoted = row->at < of->size && bytes[row->at] == '"';
+  row->quoted = row->at < size && bytes[row->at] == '"';
   bool inside = row->quoted;
   row->at += inside;
-  for (; row->at < of->size; row->at++) {
+  for (; row->at < size; row->at++) {
     char c = bytes[row->at];
     if (row->at - of->at > DOCUMENT_MOST) return too_long(of, problem);
     if (inside && c == '"') {
-      if (row->at + 1 == of->size || bytes[row->at + 1] != '"') {
+      if (row->at + 1 == size || bytes[row->at + 1] != '"') {
         inside = false;
         continue;
       }
       row->at++;
     } else if (!inside &&
-               (c == of->between || c == '\n' || (c == '\r' && row->at + 1 < of->size && bytes[row->at + 1] == '\n'))) {
+               (c == of->between || c == '\n' || (c == '\r' && row->at + 1 < size && bytes[row->at + 1] == '\n'))) {
       break;
     } else if (!inside && (row->quoted || c == '"')) {
       return bad(of, row->line, (int64_t)row->at - row->begin + 1, "a quote within a cell",
@@ -163,54 +185,70 @@ static bool read_cell(struct documents *of, struct row *row, bool stored, bool *
     if (stored && !put(of, c, problem)) return false;
   }
   if (inside) return bad(of, line, column, "a quoted cell does not end", "close it with a quote", problem);
-  *last = row->at >= of->size || bytes[row->at] != of->between;
+  *last = row->at >= size || bytes[row->at] != of->between;
   if (!*last)
     row->at++;
-  else if (row->at < of->size)
+  else if (row->at < size)
     row->at += bytes[row->at] == '\r' ? 2 : 1;
   return true;
 }
 
-/* Reads a row and stores its cell of the column; of the header, finds the column by its name. */
-static bool read_row(struct documents *of, bool is_header, bool *found, struct problem *problem) {
-  struct row row = {.at = of->at, .line = of->line, .begin = (int64_t)of->at};
+/* Reads the cells of a row and stores the one of the column; of the header, finds the column by its name. */
+static bool read_cells(struct documents *of, struct row *row, bool is_header, bool *found, struct problem *problem) {
   const char *name = of->selector.name;
   bool last = false;
+  *found = false;
   for (int column = 0; !last; column++) {
     bool stored = is_header ? !*found : column == of->column;
-    if (!read_cell(of, &row, stored, &last, problem)) return false;
+    if (!read_cell(of, row, stored, &last, problem)) return false;
     if (!stored || (is_header && (strlen(name) != of->length || memcmp(of->cell, name, of->length) != 0))) continue;
     *found = true;
     of->column = column;
   }
-  of->at = row.at;
-  of->line = row.line + (row.at > 0 && of->bytes[row.at - 1] == '\n');
   return true;
+}
+
+/* Reads a row. One that reaches the last byte of the window, which may be the first one of "\r\n", is read again with
+ * more of the file in it. */
+static bool read_row(struct documents *of, bool is_header, bool *found, struct problem *problem) {
+  for (;;) {
+    struct row row = {.at = of->at, .line = of->line, .begin = (int64_t)of->at};
+    of->length = 0;
+    bool good = read_cells(of, &row, is_header, found, problem);
+    if (row.at + 1 >= of->in.size && !of->in.is_last) {
+      if (!see_more(of, problem)) return false;
+      continue;
+    }
+    if (!good) return false;
+    of->at = row.at;
+    of->line = row.line + (row.at > 0 && of->in.bytes[row.at - 1] == '\n');
+    return true;
+  }
 }
 
 static bool read_header(struct documents *of, struct problem *problem) {
   char what[300];
   bool found = false;
-  if (of->size >= 3 && memcmp(of->bytes, "\xef\xbb\xbf", 3) == 0) of->at = 3; /* the byte order mark of spreadsheets */
-  if (of->at < of->size && !read_row(of, true, &found, problem)) return false;
+  if (of->in.size >= 3 && memcmp(of->in.bytes, "\xef\xbb\xbf", 3) == 0)
+    of->at = 3; /* the byte order mark of spreadsheets */
+  if (of->at < of->in.size && !read_row(of, true, &found, problem)) return false;
   if (found) return true;
   snprintf(what, sizeof what, "the header has no column '%s'", of->selector.name);
   return bad(of, 1, 0, what, "name one of the columns in the first line", problem);
 }
 
 static enum document next_row(struct documents *of, struct problem *problem) {
-  while (of->at < of->size) {
-    char first = of->bytes[of->at];
+  bool found;
+  for (; has_more(of, problem); of->at++) {
+    char first = of->in.bytes[of->at];
     if (first != '\n' && first != '\r') break;
     of->line += first == '\n';
-    of->at++;
   }
-  if (of->at == of->size) return DOCUMENT_NONE;
+  if (of->is_broken) return DOCUMENT_BAD;
+  if (of->at == of->in.size) return DOCUMENT_NONE;
   int64_t line = of->line;
-  bool found = false;
   of->record_start = of->at;
   of->record_line = line;
-  of->length = 0;
   if (!read_row(of, false, &found, problem)) return DOCUMENT_BAD;
   of->text = of->length > 0 ? of->cell : "";
   if (found) return DOCUMENT_NEXT;
@@ -218,43 +256,90 @@ static enum document next_row(struct documents *of, struct problem *problem) {
          DOCUMENT_BAD;
 }
 
+/* ---- The whole file ---- */
+
+/* All of it must be in the window, as a tokenizer looks at a text from its beginning to its end. */
+static enum document next_whole(struct documents *of, struct problem *problem) {
+  if (of->text != NULL) return DOCUMENT_NONE;
+  while (!of->in.is_last) {
+    if (of->in.size > DOCUMENT_MOST) {
+      rt_problem(problem, "%s: it unpacks to more than the %d bytes that a compressed text may have", of->path,
+                 DOCUMENT_MOST);
+      rt_help(problem, "unpack it first (gzip -d, zstd -d), or write its texts as records of JSON Lines");
+      return DOCUMENT_BAD;
+    }
+    if (!see_more(of, problem)) return DOCUMENT_BAD;
+  }
+  of->text = of->in.bytes;
+  of->length = of->at = of->in.size;
+  return DOCUMENT_NEXT;
+}
+
 /* ---- All kinds ---- */
+
+/* Whether the name of the content has this ending, before the one that a compressed file has. */
+static bool is_called(const char *path, const char *ending) {
+  static const char *const packed[] = {"", ".gz", ".zst"};
+  char whole[32];
+  for (int i = 0; i < 3; i++) {
+    snprintf(whole, sizeof whole, "%s%s", ending, packed[i]);
+    if (has_ending(path, whole)) return true;
+  }
+  return false;
+}
 
 bool documents_begin(struct documents *documents, const char *path, const char *bytes, size_t size,
                      struct text_selector selector, struct problem *problem) {
-  *documents = (struct documents){.selector = selector,
-                                  .path = path,
-                                  .bytes = bytes != NULL ? bytes : "",
-                                  .size = size,
-                                  .line = 1,
-                                  .between = has_ending(path, ".tsv") ? '\t' : ','};
-  return selector.kind != TEXT_COLUMN || read_header(documents, problem);
+  *documents = (struct documents){
+      .selector = selector, .path = path, .line = 1, .between = is_called(path, ".tsv") ? '\t' : ','};
+  documents->is_broken = !window_open(&documents->in, path, bytes, size, selector.as_is, problem);
+  return !documents->is_broken && (selector.kind != TEXT_COLUMN || read_header(documents, problem));
 }
 
-void documents_seek(struct documents *documents, size_t at) {
-  for (const char *end = documents->bytes + documents->at, *stop = documents->bytes + at;
-       end < stop && (end = memchr(end, '\n', (size_t)(stop - end))) != NULL; end++)
-    documents->line++;
+uint64_t documents_position(const struct documents *documents) {
+  return documents->in.before + documents->at;
+}
+
+size_t documents_done(const struct documents *documents) {
+  return window_done(&documents->in, documents->at);
+}
+
+/* Goes to byte `at` of the window, and counts the lines before it. */
+static void pass(struct documents *documents, size_t at) {
+  const char *end = documents->in.bytes + documents->at, *stop = documents->in.bytes + at;
+  for (; end < stop && (end = memchr(end, '\n', (size_t)(stop - end))) != NULL; end++) documents->line++;
   documents->at = at;
+}
+
+bool documents_seek(struct documents *documents, uint64_t position, struct problem *problem) {
+  while (position > documents->in.before + documents->in.size) {
+    pass(documents, documents->in.size);
+    if (documents->in.is_last) return rt_problem(problem, "%s: it has no byte %" PRIu64, documents->path, position);
+    if (!see_more(documents, problem)) return false;
+  }
+  pass(documents, (size_t)(position - documents->in.before));
+  return true;
 }
 
 static enum document next(struct documents *documents, struct problem *problem) {
   if (documents->selector.kind == TEXT_FIELD || documents->selector.kind == TEXT_MADE)
     return next_record(documents, problem);
-  if (documents->selector.kind == TEXT_COLUMN) return next_row(documents, problem);
-  if (documents->at == documents->size && documents->text != NULL) return DOCUMENT_NONE;
-  documents->text = documents->bytes;
-  documents->length = documents->at = documents->size;
-  return DOCUMENT_NEXT;
+  return documents->selector.kind == TEXT_COLUMN ? next_row(documents, problem) : next_whole(documents, problem);
 }
 
-/* Passes over the bad record that began last. */
-static void skip(struct documents *documents, const struct problem *problem) {
+/* Passes over the bad record that began last. False with a problem where the file cannot be read on. */
+static bool skip(struct documents *documents, struct problem *problem) {
   if (documents->selector.skipped->count++ == 0) documents->selector.skipped->first = *problem;
-  if (documents->at != documents->record_start) return;
-  const char *end = memchr(documents->bytes + documents->at, '\n', documents->size - documents->at);
-  documents->at = end != NULL ? (size_t)(end - documents->bytes) + 1 : documents->size;
+  if (documents->at != documents->record_start) return true;
+  for (;;) {
+    const char *from = documents->in.bytes + documents->at;
+    const char *end = memchr(from, '\n', documents->in.size - documents->at);
+    documents->at = end != NULL ? (size_t)(end - documents->in.bytes) + 1 : documents->in.size;
+    if (end != NULL || documents->in.is_last) break;
+    if (!see_more(documents, problem)) return false;
+  }
   documents->line++;
+  return true;
 }
 
 /* Texts of JSON are UTF-8 when they are read; a cell's is not looked at before it is encoded, which is too late to pass
@@ -270,13 +355,14 @@ enum document documents_next(struct documents *documents, struct problem *proble
   for (;;) {
     enum document found = next(documents, problem);
     if (found == DOCUMENT_NEXT && !is_text(documents, problem)) found = DOCUMENT_BAD;
-    if (found != DOCUMENT_BAD) return found;
-    skip(documents, problem);
+    if (found != DOCUMENT_BAD || documents->is_broken) return found;
+    if (!skip(documents, problem)) return DOCUMENT_BAD;
   }
 }
 
 void documents_end(struct documents *documents) {
   json_decref(documents->record);
   free(documents->cell);
+  window_close(&documents->in);
   *documents = (struct documents){0};
 }

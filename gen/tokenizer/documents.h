@@ -1,5 +1,6 @@
-/* Documents: the texts in a file. The whole of it is one; or each record of JSON Lines has one in a field, each row of
- * a CSV (RFC 4180) in a column; or a text is made of each record of JSON Lines. */
+/* Documents: the texts in a file, which is unpacked where it is compressed. The whole of it is one; or each record of
+ * JSON Lines has one in a field, each row of a CSV (RFC 4180) in a column; or a text is made of each record of JSON
+ * Lines. */
 #ifndef ACCEL_TOKENIZER_DOCUMENTS_H
 #define ACCEL_TOKENIZER_DOCUMENTS_H
 
@@ -8,6 +9,7 @@
 #include <stdint.h>
 
 #include "gen/tokenizer/marks.h"
+#include "gen/unpack/window.h"
 #include "runtime/base/problem.h"
 
 struct json_t;
@@ -35,24 +37,28 @@ struct skipped {
 struct text_selector {
   enum text_kind kind;
   const char *name;
+  bool as_is;              /* of TEXT_WHOLE: a compressed file is the text */
   struct skipped *skipped; /* of the caller's: counts a record without a text. NULL: such a record is a problem */
   text_maker *make;        /* of TEXT_MADE */
   void *context;           /* of `make` */
 };
 
-/* The largest record, in bytes: what reading a file takes of memory is a few times as much at most. */
+/* The largest record, and the largest text that a compressed file as a whole may be, in bytes: what reading a file
+ * takes of memory is a few times as much at most. */
 enum { DOCUMENT_MOST = 64 << 20 };
 
 struct documents {
   struct text_selector selector;
-  const char *path, *bytes; /* the caller's */
-  size_t size, at;          /* of the file, and where the next record begins */
-  size_t record_start;      /* where the newest record began, after blank lines */
-  int64_t record_line;      /* of a row of a CSV */
-  int64_t line;             /* of that, from 1 */
-  int column;               /* of a CSV, from 0 */
-  char between;             /* its columns */
-  const char *text;         /* the current document; until the next call */
+  const char *path;    /* the caller's */
+  struct window in;    /* on the content of the file */
+  bool is_broken;      /* the content cannot be read on */
+  size_t at;           /* where in the window the next record begins */
+  size_t record_start; /* where the newest record began, after blank lines */
+  int64_t record_line; /* of a row of a CSV */
+  int64_t line;        /* of that, from 1 */
+  int column;          /* of a CSV, from 0 */
+  char between;        /* its columns */
+  const char *text;    /* the current document; until the next call */
   size_t length;
   const struct text_range *ranges; /* of it that are marked */
   size_t n_ranges;
@@ -61,12 +67,20 @@ struct documents {
   size_t capacity;
 };
 
-/* Begins with a file's `size` bytes. False with a problem where a CSV has no such column. Ended also after false. */
+/* Begins with a file's `size` bytes. False with a problem where a CSV has no such column, or where it cannot be
+ * unpacked. Ended also after false. */
 bool documents_begin(struct documents *documents, const char *path, const char *bytes, size_t size,
                      struct text_selector selector, struct problem *problem);
 
-/* Goes to byte `at`, where a record began. */
-void documents_seek(struct documents *documents, size_t at);
+/* Where in the content of the file the next record begins. */
+uint64_t documents_position(const struct documents *documents);
+
+/* Bytes of the file, packed or not, that are not needed any more. */
+size_t documents_done(const struct documents *documents);
+
+/* Goes to byte `position` of the content, after the header of a CSV, where a record began. False with a problem where
+ * the content cannot be read that far. */
+bool documents_seek(struct documents *documents, uint64_t position, struct problem *problem);
 
 enum document { DOCUMENT_NONE, DOCUMENT_NEXT, DOCUMENT_BAD };
 
@@ -79,8 +93,8 @@ void documents_end(struct documents *documents);
 /* "a, b": the first keys of a record that fit `size` bytes at `out`, for messages. Returns `out`. */
 const char *documents_keys(const struct json_t *record, char *out, size_t size);
 
-/* Whether a file is a text as a whole: by its name and by how it begins. False with a problem that says what it is and
- * what would make tokens of it. */
+/* Whether a file, or what it unpacks to, is a text as a whole: by its name and by how it begins. False with a problem
+ * that says what it is and what would make tokens of it. */
 bool documents_check_whole(const char *path, const char *bytes, size_t size, struct problem *problem);
 
 #endif

@@ -28,8 +28,8 @@ static const struct known {
     {".npy", "\x93NUMPY", "an array of NumPy", "a job reads arrays of tokens as format npy_tokens"},
     {".npz", NULL, "an archive of NumPy", "a job reads arrays of tokens as format npy_tokens, one a file"},
     {".safetensors", NULL, "tensors", "give texts"},
-    {".gz", "\x1f\x8b", "compressed", packed_remedy},
-    {".zst", "\x28\xb5\x2f\xfd", "compressed", packed_remedy},
+    {".gz", NULL, "not what gzip writes, in spite of its name", "name it after what it is"},
+    {".zst", NULL, "not what zstd writes, in spite of its name", "name it after what it is"},
     {".xz",
      "\xfd"
      "7zXZ",
@@ -63,7 +63,7 @@ static bool is_lines(const char *bytes, size_t size) {
   return found;
 }
 
-bool documents_check_whole(const char *path, const char *bytes, size_t size, struct problem *problem) {
+static bool check(const char *path, const char *bytes, size_t size, struct problem *problem) {
   static const struct known lines = {NULL, NULL, "JSON Lines", lines_remedy};
   const struct known *is = NULL;
   for (size_t i = 0; is == NULL && i < sizeof known / sizeof *known; i++)
@@ -72,4 +72,21 @@ bool documents_check_whole(const char *path, const char *bytes, size_t size, str
   if (is == NULL) return true;
   rt_problem(problem, "%s: this is %s, not a text", path, is->what);
   return rt_help(problem, "%s; --format text makes tokens of the file as it is", is->remedy);
+}
+
+/* The name of what a compressed file unpacks to. */
+static void unpacked_name(const char *path, char *name, size_t size) {
+  snprintf(name, size, "%s", path);
+  if (ends_in(name, ".gz") || ends_in(name, ".zst")) *strrchr(name, '.') = '\0';
+}
+
+bool documents_check_whole(const char *path, const char *bytes, size_t size, struct problem *problem) {
+  char name[4096];
+  struct window window;
+  if (packed_as(bytes, size) == NOT_PACKED) return check(path, bytes, size, problem);
+  unpacked_name(path, name, sizeof name);
+  bool good =
+      window_open(&window, path, bytes, size, false, problem) && check(name, window.bytes, window.size, problem);
+  window_close(&window);
+  return good;
 }

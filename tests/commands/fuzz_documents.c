@@ -1,28 +1,70 @@
-/* Any bytes as JSON Lines, as a CSV and as a file of unknown kind: every text is in memory that is there, and a
- * second reading from where a record began gives the same. */
+/* Any bytes as JSON Lines, as a CSV and as a file of unknown kind: every text is in memory that is there, a second
+ * reading from where a record began gives the same, and so does a reading of the file compressed, which is seen through
+ * a window of a few bytes. */
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "gen/tokenizer/documents.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-static void read_all(const char *text, size_t size, struct text_selector selector) {
+struct file {
+  const char *bytes;
+  size_t size;
+};
+
+static void read_again(struct file file, struct text_selector selector, const struct documents *found, uint64_t from) {
   struct problem problem;
-  struct documents documents, again;
-  if (documents_begin(&documents, "fuzz.csv", text, size, selector, &problem)) {
-    size_t before = documents.at;
-    while (documents_next(&documents, &problem) == DOCUMENT_NEXT) {
-      if (!documents_begin(&again, "fuzz.csv", text, size, selector, &problem)) __builtin_trap();
-      if (before >= again.at) documents_seek(&again, before);
-      if (documents_next(&again, &problem) != DOCUMENT_NEXT || again.length != documents.length) __builtin_trap();
-      if (again.at != documents.at || again.line != documents.line) __builtin_trap();
-      if (documents.length > 0 && memcmp(again.text, documents.text, documents.length) != 0) __builtin_trap();
-      documents_end(&again);
-      before = documents.at;
-    }
+  struct documents again;
+  if (!documents_begin(&again, "fuzz.csv", file.bytes, file.size, selector, &problem)) __builtin_trap();
+  if (from >= documents_position(&again) && !documents_seek(&again, from, &problem)) __builtin_trap();
+  if (documents_next(&again, &problem) != DOCUMENT_NEXT || again.length != found->length) __builtin_trap();
+  if (documents_position(&again) != documents_position(found) || again.line != found->line) __builtin_trap();
+  if (found->length > 0 && memcmp(again.text, found->text, found->length) != 0) __builtin_trap();
+  documents_end(&again);
+}
+
+/* Reads a file, and the same compressed. */
+static void read_all(struct file file, struct file packed, struct text_selector selector) {
+  struct problem problem = {0}, packed_problem = {0};
+  struct documents documents, unpacked;
+  struct text_selector plain = selector;
+  plain.as_is = true;
+  bool good = documents_begin(&documents, "fuzz.csv", file.bytes, file.size, plain, &problem);
+  if (documents_begin(&unpacked, "fuzz.csv", packed.bytes, packed.size, selector, &packed_problem) != good)
+    __builtin_trap();
+  enum document found = DOCUMENT_NEXT;
+  while (good && found == DOCUMENT_NEXT) {
+    uint64_t before = documents_position(&documents);
+    found = documents_next(&documents, &problem);
+    if (documents_next(&unpacked, &packed_problem) != found || unpacked.line != documents.line) __builtin_trap();
+    if (found != DOCUMENT_NEXT) break;
+    if (unpacked.length != documents.length) __builtin_trap();
+    if (documents.length > 0 && memcmp(unpacked.text, documents.text, documents.length) != 0) __builtin_trap();
+    read_again(file, plain, &documents, before);
+    read_again(packed, selector, &unpacked, before);
   }
+  bool failed = !good || found == DOCUMENT_BAD;
+  if (failed && strcmp(problem.what, packed_problem.what) != 0) __builtin_trap();
   documents_end(&documents);
+  documents_end(&unpacked);
+}
+
+static struct file compress_copy(struct file file) {
+  enum { GZIP = 16, LEAST_MEMORY = 8 };
+  z_stream stream = {0};
+  if (deflateInit2(&stream, 1, Z_DEFLATED, MAX_WBITS + GZIP, LEAST_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK) abort();
+  size_t room = deflateBound(&stream, file.size);
+  char *out = malloc(room);
+  if (out == NULL) abort();
+  stream.next_in = (Bytef *)(uintptr_t)file.bytes;
+  stream.avail_in = (uInt)file.size;
+  stream.next_out = (Bytef *)out;
+  stream.avail_out = (uInt)room;
+  if (deflate(&stream, Z_FINISH) != Z_STREAM_END) abort();
+  deflateEnd(&stream);
+  return (struct file){out, room - stream.avail_out};
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
@@ -31,13 +73,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   char *text = malloc(size + 1);
   if (text == NULL) return 0;
   memcpy(text, bytes, size);
+  struct file file = {text, size}, packed = compress_copy(file);
   for (int skips = 0; skips < 2; skips++) {
-    read_all(text, size,
-             (struct text_selector){.kind = TEXT_FIELD, .name = "t", .skipped = skips != 0 ? &skipped : NULL});
-    read_all(text, size,
-             (struct text_selector){.kind = TEXT_COLUMN, .name = "t", .skipped = skips != 0 ? &skipped : NULL});
+    struct text_selector field = {.kind = TEXT_FIELD, .name = "t", .skipped = skips != 0 ? &skipped : NULL};
+    struct text_selector column = {.kind = TEXT_COLUMN, .name = "t", .skipped = skips != 0 ? &skipped : NULL};
+    read_all(file, packed, field);
+    read_all(file, packed, column);
   }
   documents_check_whole("fuzz", text, size, &problem);
+  free((char *)(uintptr_t)packed.bytes);
   free(text);
   return 0;
 }

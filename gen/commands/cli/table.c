@@ -296,7 +296,7 @@ const struct option option_table[] = {
      .page = "data.md",
      .summary =
          "the format of the files that are read. The default is text or bytes (a byte is a token), for inspect tokens. "
-         "A file that is not text (JSON, a table, compressed) is refused unless --format is given"},
+         "A file that is not text (JSON, a table) is refused unless --format is given"},
     {"--format", NULL, "KIND", .choices = " accelerate deepspeed trainer llamafactory axolotl nanogpt ", MEMBER(format),
      .commands = " import ", .page = "import.md", .summary = "what the files are, where their keys do not say it"},
     {"--model", NULL, "NAME", MEMBER(model), .commands = " init ", .page = "models.md",

@@ -7,9 +7,11 @@
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/cli/inputs.h"
 #include "gen/commands/data/chat.h"
+#include "gen/commands/data/forget.h"
 #include "gen/commands/data/skipped.h"
 #include "gen/commands/data/text.h"
 #include "gen/commands/data/tokenize.h"
+#include "gen/unpack/unpack.h"
 #include "runtime/data/token_file.h"
 #include "runtime/files/mapping.h"
 
@@ -19,7 +21,8 @@ struct token_source {
   const char *path;
   enum accel_format format;
   struct mapping mapping;
-  struct tokens tokens;
+  bool is_packed;       /* its content is bytes that are unpacked */
+  struct tokens tokens; /* of a file that is not */
 };
 
 static int fail(const struct problem *problem) {
@@ -28,9 +31,15 @@ static int fail(const struct problem *problem) {
   return STATUS_CANNOT;
 }
 
-static bool open_source(struct token_source *source, struct problem *problem) {
+/* as_is: a compressed file of format bytes is not unpacked. */
+static bool open_source(struct token_source *source, bool as_is, struct problem *problem) {
   const struct mapping *mapping = &source->mapping;
   if (!rt_map(&source->mapping, source->path, "give an existing file", problem)) return false;
+  if (packed_as(mapping->bytes, mapping->size) != NOT_PACKED && source->format != ACCEL_BYTES) {
+    rt_problem(problem, "%s: the file is compressed, and tokens of this format are not unpacked", source->path);
+    return rt_help(problem, "unpack it first (gzip -d, zstd -d)");
+  }
+  source->is_packed = !as_is && packed_as(mapping->bytes, mapping->size) != NOT_PACKED;
   return rt_tokens_find(&source->tokens, source->format, source->path, mapping->bytes, mapping->size, problem) &&
          (source->format != ACCEL_TOKENS ||
           rt_token_file_verify(source->path, mapping->bytes, mapping->size, rt_map_forget, problem));
@@ -77,10 +86,32 @@ static bool copy_tokens(struct token_writer *out, const struct tokens *tokens,
   return true;
 }
 
-/* A document of a record's text, whose bytes are tokens. */
-static bool add_text(struct token_writer *out, const struct documents *at, struct problem *problem) {
-  const struct tokens bytes = {.bytes = (const uint8_t *)at->text, .count = (int64_t)at->length, .width = 1};
-  return rt_token_writer_document(out, problem) && copy_tokens(out, &bytes, NULL, problem);
+/* Adds bytes, which are tokens. */
+static bool add_bytes(struct token_writer *out, const void *from, size_t count, struct problem *problem) {
+  const struct tokens bytes = {.bytes = from, .count = (int64_t)count, .width = 1};
+  return copy_tokens(out, &bytes, NULL, problem);
+}
+
+/* The bytes that a compressed file unpacks to. */
+static bool copy_unpacked(struct token_writer *out, const struct token_source *source, struct problem *problem) {
+  static char chunk[CHUNK];
+  size_t count = 0, forgotten = 0;
+  struct unpacker *unpacker = unpacker_new(source->path, source->mapping.bytes, source->mapping.size, problem);
+  if (unpacker == NULL) return false;
+  bool good;
+  while (
+      (good = unpacker_read(unpacker, chunk, sizeof chunk, &count, problem) && add_bytes(out, chunk, count, problem)) &&
+      count > 0)
+    forgotten = forget_read(&source->mapping, forgotten, unpacker_done(unpacker));
+  unpacker_free(unpacker);
+  return good;
+}
+
+/* A document of a whole file. */
+static bool copy_whole(struct token_writer *out, const struct token_source *source, struct problem *problem) {
+  return rt_token_writer_document(out, problem) &&
+         (source->is_packed ? copy_unpacked(out, source, problem)
+                            : copy_tokens(out, &source->tokens, rt_map_forget, problem));
 }
 
 /* The bytes of each record's text. */
@@ -89,9 +120,12 @@ static bool copy_records(struct token_writer *out, const struct token_source *so
   struct documents documents;
   const struct mapping *mapping = &source->mapping;
   enum document found = DOCUMENT_BAD;
+  size_t forgotten = 0;
   if (documents_begin(&documents, source->path, (const char *)mapping->bytes, mapping->size, selector, problem))
-    while ((found = documents_next(&documents, problem)) == DOCUMENT_NEXT)
-      if (!add_text(out, &documents, problem)) break;
+    while ((found = documents_next(&documents, problem)) == DOCUMENT_NEXT) {
+      if (!rt_token_writer_document(out, problem) || !add_bytes(out, documents.text, documents.length, problem)) break;
+      forgotten = forget_read(mapping, forgotten, documents_done(&documents));
+    }
   documents_end(&documents);
   return found == DOCUMENT_NONE;
 }
@@ -104,8 +138,8 @@ static int convert(struct token_source *sources, int count, const struct tokeniz
   bool whole = how->selector.kind == TEXT_WHOLE, marks = false;
   for (int i = 0; i < count; i++) {
     const struct token_source *source = &sources[i];
-    if (!open_source(&sources[i], &problem)) return fail(&problem);
-    if (whole && !how->as_text && source->format == ACCEL_BYTES &&
+    if (!open_source(&sources[i], how->selector.as_is, &problem)) return fail(&problem);
+    if (whole && !how->selector.as_is && source->format == ACCEL_BYTES &&
         !documents_check_whole(source->path, (const char *)source->mapping.bytes, source->mapping.size, &problem))
       return fail(&problem);
     if (source->tokens.width > width) width = source->tokens.width;
@@ -114,9 +148,7 @@ static int convert(struct token_source *sources, int count, const struct tokeniz
   if (!rt_token_writer_open(&out, path, width, &problem)) return fail(&problem);
   if (marks) rt_token_writer_mark(&out);
   for (int i = 0; i < count; i++)
-    if (whole ? !rt_token_writer_document(&out, &problem) ||
-                    !copy_tokens(&out, &sources[i].tokens, rt_map_forget, &problem)
-              : !copy_records(&out, &sources[i], how->selector, &problem)) {
+    if (whole ? !copy_whole(&out, &sources[i], &problem) : !copy_records(&out, &sources[i], how->selector, &problem)) {
       struct problem ignored;
       rt_writer_give_up(&out.writer, "", &ignored);
       return fail(&problem);
@@ -131,7 +163,7 @@ static int inspect(struct token_source *source) {
   struct problem problem;
   int32_t first[SHOWN];
   const struct tokens *tokens = &source->tokens;
-  if (!open_source(source, &problem)) return fail(&problem);
+  if (!open_source(source, true, &problem)) return fail(&problem);
   int64_t shown = tokens->count < SHOWN ? tokens->count : SHOWN;
   printf("tokens      %" PRId64 " of %d bytes\n", tokens->count, tokens->width);
   if (tokens->vocabulary > 0) printf("vocabulary  %" PRIu64 "\n", tokens->vocabulary);
@@ -160,7 +192,7 @@ static int refuse(const struct options *options, const char *message) {
 }
 
 static struct tokenizing tokenizing_of(const struct options *options) {
-  struct text_selector selector = {.kind = TEXT_WHOLE};
+  struct text_selector selector = {.kind = TEXT_WHOLE, .as_is = options->format != NULL};
   if (options->text_field != NULL) selector = (struct text_selector){.kind = TEXT_FIELD, .name = options->text_field};
   if (options->chat != NULL) selector = (struct text_selector){.kind = TEXT_MADE, .make = chat_make};
   if (options->text_column != NULL)
@@ -172,8 +204,7 @@ static struct tokenizing tokenizing_of(const struct options *options) {
                              .texts = options->arguments,
                              .count = options->n_arguments,
                              .output = options->output,
-                             .selector = selector,
-                             .as_text = options->format != NULL};
+                             .selector = selector};
 }
 
 static enum train_on train_on_of(const struct options *options) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "gen/commands/data/batch.h"
+#include "gen/commands/data/forget.h"
 #include "gen/commands/data/progress.h"
 #include "gen/commands/data/skipped.h"
 #include "gen/tokenizer/tokenizer.h"
@@ -27,7 +28,8 @@ struct work {
   char note[4096];            /* where the progress is noted */
   double noted, took;         /* when, and how long that took */
   int file;                   /* the current one */
-  size_t record;              /* where in it the current document begins, or the next one */
+  uint64_t record;            /* where in its content the current document begins, or the next one */
+  size_t done, forgotten;     /* bytes of the file before that, and those that are let go of */
   bool inside;                /* the current document is started: `at` says how far it is */
   struct documents documents; /* of it */
   int64_t skipped_before;     /* records before work->record, of all files */
@@ -61,7 +63,7 @@ static bool open_inputs(struct work *work, struct problem *problem) {
     rt_checksum_add(&key, &work->texts[i].size, sizeof work->texts[i].size);
     work->all += work->texts[i].size;
     const char *text = (const char *)work->texts[i].bytes;
-    if (what->selector.kind == TEXT_WHOLE && !what->as_text &&
+    if (what->selector.kind == TEXT_WHOLE && !what->selector.as_is &&
         !documents_check_whole(what->texts[i], text, work->texts[i].size, problem))
       return false;
   }
@@ -82,7 +84,8 @@ static bool note(struct work *work, struct problem *problem) {
   FILE *out = open_memstream(&text, &size);
   work->noted = rt_now();
   if (out == NULL) return rt_problem(problem, "no memory to note the progress");
-  fprintf(out, "accel-gen data %016" PRIx64 "\n%d %zu %d %zu %zu\n%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 "\n",
+  fprintf(out,
+          "accel-gen data %016" PRIx64 "\n%d %" PRIu64 " %d %zu %zu\n%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 "\n",
           work->key, work->file, work->record, work->inside, work->at.at, work->at.inside, work->out.tokens,
           work->out.highest, work->skipped_before, work->out.n_documents);
   for (int64_t i = 0; i < work->out.n_documents; i++) fprintf(out, "%" PRIu64 "\n", work->out.documents[i]);
@@ -109,7 +112,7 @@ static uint64_t *read_list(FILE *in, int64_t count) {
 }
 
 /* Where a run of the same key was. False: there is none, or it is not whole. */
-static bool read_note(struct work *work, size_t *record, size_t *at, size_t *inside) {
+static bool read_note(struct work *work, uint64_t *record, size_t *at, size_t *inside) {
   uint64_t key = 0, tokens = 0, highest = 0;
   int64_t documents = -1;
   FILE *in = fopen(work->note, "r");
@@ -117,10 +120,11 @@ static bool read_note(struct work *work, size_t *record, size_t *at, size_t *ins
   int is_inside = 0;
   int64_t skipped = 0;
   bool good =
-      fscanf(in, "accel-gen data %16" SCNx64 "\n%d %zu %d %zu %zu\n%" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNd64, &key,
-             &work->file, record, &is_inside, at, inside, &tokens, &highest, &skipped, &documents) == 10 &&
-      key == work->key && documents >= 0 && documents <= (int64_t)work->all + work->what->count && work->file >= 0 &&
-      work->file < work->what->count && *record <= work->texts[work->file].size;
+      fscanf(in,
+             "accel-gen data %16" SCNx64 "\n%d %" SCNu64 " %d %zu %zu\n%" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNd64,
+             &key, &work->file, record, &is_inside, at, inside, &tokens, &highest, &skipped, &documents) == 10 &&
+      key == work->key && documents >= 0 && (uint64_t)documents <= tokens + 1 && work->file >= 0 &&
+      work->file < work->what->count;
   uint64_t *list = good ? read_list(in, documents) : NULL, *spans = NULL;
   int64_t n_spans = 0;
   good = list != NULL && fscanf(in, "%" SCNd64, &n_spans) == 1 && n_spans >= 0 && (uint64_t)n_spans <= tokens;
@@ -148,6 +152,7 @@ static bool read_note(struct work *work, size_t *record, size_t *at, size_t *ins
 
 /* Begins with the documents of the current file. */
 static bool begin_file(struct work *work, struct problem *problem) {
+  work->done = work->forgotten = 0;
   const struct mapping *text = &work->texts[work->file];
   return documents_begin(&work->documents, work->what->texts[work->file], (const char *)text->bytes, text->size,
                          work->what->selector, problem);
@@ -172,9 +177,15 @@ static bool begin_document(struct work *work, struct problem *problem) {
   return good;
 }
 
+static bool does_not_fit(const struct work *work, struct problem *problem) {
+  rt_problem(problem, "%s: it does not fit the texts", work->note);
+  return rt_help(problem, "remove it, and begin again");
+}
+
 /* Resumes what another run left, or begins. */
 static bool begin(struct work *work, struct problem *problem) {
-  size_t record = 0, at = 0, inside = 0;
+  uint64_t record = 0;
+  size_t at = 0, inside = 0;
   uint32_t vocabulary = tokenizer_vocabulary(work->tokenizer);
   int width = vocabulary <= 1 << 8 ? 1 : vocabulary <= 1 << 16 ? 2 : 4;
   work->out.width = width;
@@ -194,11 +205,12 @@ static bool begin(struct work *work, struct problem *problem) {
     if (work->what->marks) rt_token_writer_mark(&work->out);
     return begin_file(work, problem);
   }
-  fprintf(stderr, "resumes at byte %zu of %s\n", record + at, work->what->texts[work->file]);
+  fprintf(stderr, "resumes at byte %" PRIu64 " of %s\n", record + at, work->what->texts[work->file]);
   if (work->what->selector.skipped != NULL) work->what->selector.skipped->count = work->skipped_before;
   if (!begin_file(work, problem)) return false;
-  if (record > 0) documents_seek(&work->documents, record);
+  if (record > 0 && !documents_seek(&work->documents, record, problem)) return does_not_fit(work, problem);
   work->record = record;
+  work->done = documents_done(&work->documents);
   if (!work->inside) return true;
   enum document found = next_document(work, problem);
   if (found == DOCUMENT_NEXT && at <= work->documents.length) {
@@ -207,8 +219,7 @@ static bool begin(struct work *work, struct problem *problem) {
     return true;
   }
   if (found == DOCUMENT_BAD) return false;
-  rt_problem(problem, "%s: it does not fit the texts", work->note);
-  return rt_help(problem, "remove it, and begin again");
+  return does_not_fit(work, problem);
 }
 
 /* ---- The texts ---- */
@@ -216,7 +227,7 @@ static bool begin(struct work *work, struct problem *problem) {
 static uint64_t done_before(const struct work *work) {
   uint64_t done = 0;
   for (int i = 0; i < work->file; i++) done += work->texts[i].size;
-  return done + work->record;
+  return done + work->done;
 }
 
 static bool is_due(const struct work *work) {
@@ -300,7 +311,9 @@ static bool is_read(const struct work *work) {
 static bool add_all(struct work *work, struct problem *problem) {
   if (work->inside && !add_document(work, problem)) return false;
   for (;;) {
-    work->record = work->documents.at;
+    work->record = documents_position(&work->documents);
+    work->done = documents_done(&work->documents);
+    work->forgotten = forget_read(&work->texts[work->file], work->forgotten, work->done);
     if (work->what->selector.skipped != NULL) work->skipped_before = work->what->selector.skipped->count;
     if (batch_is_full(work->batch) && !is_read(work) && !write_batch(work, problem)) return false;
     enum document found = next_document(work, problem);

@@ -12,7 +12,6 @@ struct tokenizing {
   struct text_selector selector; /* of documents in them */
   bool marks;                    /* the file says which tokens are trained on: those of the texts' ranges */
   const char *how;               /* what else the texts depend on, for a run that resumes; NULL: nothing */
-  bool as_text;                  /* a file that looks like something else is taken as it is */
   int count;
   const char *output;
 };
