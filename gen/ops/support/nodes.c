@@ -80,8 +80,20 @@ struct value *op_clamp(struct builder *builder, struct value *x, double low, dou
   return builder_op(builder, "clamp", &x, 1, attributes, 2);
 }
 
+/* x without the dimensions `axes`. */
+static struct shape without(struct shape shape, struct shape axes) {
+  unsigned gone = 0;
+  for (int i = 0; i < axes.rank; i++) gone |= 1u << axes.dim[i];
+  struct shape left = {0};
+  for (int i = 0; i < shape.rank; i++)
+    if (!(gone >> i & 1)) left.dim[left.rank++] = shape.dim[i];
+  return left;
+}
+
 struct value *op_sum(struct builder *builder, struct value *x, struct shape axes) {
-  if (axes.rank == 0) return x;
+  if (x == NULL || axes.rank == 0) return x;
+  struct shape left = without(x->shape, axes);
+  if (shape_count(left) == shape_count(x->shape)) return op_reshape(builder, x, left);
   struct attribute attribute = attribute_ints("axes", axes);
   return builder_op(builder, "sum", &x, 1, &attribute, 1);
 }

@@ -48,7 +48,8 @@ struct value *op_slice(struct builder *builder, struct value *x, int axis, int64
 
 /* x with so many zeros before and after it along an axis. */
 struct value *op_pad(struct builder *builder, struct value *x, int axis, int64_t before, int64_t after);
-/* The sum of x over the dimensions `axes`; the mean of all of x. */
+/* The sum of x over the dimensions `axes`, which is a reshape where they have one element each; the mean of all of x.
+ */
 struct value *op_sum(struct builder *builder, struct value *x, struct shape axes);
 struct value *op_mean_all(struct builder *builder, struct value *x);
 /* x summed over the dimensions that broadcasting added or widened, so that it has `shape`: the gradient of a
