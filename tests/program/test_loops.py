@@ -1,6 +1,9 @@
-"""A loop over layers stays a loop, whether its body is one call or is written out."""
+"""A loop over layers stays a loop, whether its body is one call or is written out. A loop of one iteration is none."""
 
+import pathlib
+import re
 import subprocess
+import tempfile
 import unittest
 
 import numpy as np
@@ -9,6 +12,11 @@ from torch_gpt import random_weights
 
 CONFIG = {"n_layer": 5, "n_head": 2, "n_embd": 32, "vocab_size": 256, "block_size": 16}
 OWN = TREE / "tests" / "program" / "models"
+
+
+JOBS = TREE / "examples" / "jobs"
+# A loop over one element; not those over a thread's registers on a GPU, which the compiler unrolls.
+ONCE = re.compile(r"(?<!#pragma unroll\n)^ *for \(\w+ (\w+) = 0; \1 < 1; .*", re.M)
 
 
 def run(source, config, weights=None, **more):
@@ -105,6 +113,25 @@ class Loops(unittest.TestCase):
         _, expected = run(OWN / "shared_scopes_inline.c", {}, weights)
         np.testing.assert_allclose(losses, expected, rtol=1e-6)
         self.assertEqual(text.count(" helper_other_forward("), 2, "defined for the scope that holds more, and called there")
+
+    def test_no_loop_of_one_iteration(self):
+        for loop in ("for (size_t c = 0; c < 1; c++) {", "  for (size_t first = 0; first < 1; first += 1)"):
+            self.assertRegex(loop, ONCE)
+        for loop in ("for (int i = 0; i < 12; i++)", "#pragma unroll\n  for (int n = 0; n < 1; n++)"):
+            self.assertNotRegex(loop, ONCE)
+        jobs = sorted(JOBS.glob("*.yaml"))
+        with tempfile.TemporaryDirectory() as folder:
+            for job in jobs:
+                for kind in ("train", "evaluate", "generate"):
+                    for device in ("cpu", "cuda"):
+                        command = [GENERATOR, job.name, "--program", kind, "--set", f"devices.kind={device}", "-o", f"{folder}/{job.stem}.{kind}.{device}.c"]
+                        code = subprocess.run(command, cwd=JOBS, capture_output=True, check=False).returncode
+                        self.assertIn(code, (0,) if kind == "train" else (0, 2), job)  # not every model is one of text
+            programs = [path for path in pathlib.Path(folder).iterdir() if path.suffix in (".c", ".cu")]
+            self.assertGreater(len(programs), 2 * len(jobs))
+            for program in programs:
+                with self.subTest(program=program.name):
+                    self.assertEqual([match[0].strip() for match in ONCE.finditer(program.read_text())], [])
 
 
 if __name__ == "__main__":

@@ -304,7 +304,7 @@ FIXED = {
     "cumsum": ALONG + [dict(shape=(3, 70), axis=1, reverse=1), dict(shape=(9, 3, 5), reverse=1)],
     "argmax": ALONG,
     "top_k": [dict(), dict(shape=(5, 8), k=2), dict(shape=(3, 5, 33), k=7), dict(shape=(9, 4), k=4)],
-    "gather": [dict(count=n, **a) for n, a in zip((1, 3, 9, 33, 2), ALONG)],
+    "gather": [dict(count=n, **a) for n, a in zip((1, 3, 9, 33, 2), ALONG)] + [dict(shape=(3, 1, 5), axis=1, count=2)],
     "gather_backward": [dict(count=n, accumulate=n > 8, **a) for n, a in zip((1, 3, 9, 40, 2), ALONG)],
 }
 
