@@ -24,6 +24,18 @@ static void push_ignored(struct arena *arena, struct jinja_value list, const cha
   jinja_push(arena, list, value);
 }
 
+static struct jinja_value renames_value(struct arena *arena, const struct job *job) {
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < job->model.n_weights_map; i++) {
+    struct jinja_value value = jinja_map(arena);
+    set_literal(arena, value, "from", job->model.weights_map[i].from.name);
+    set_literal(arena, value, "to", job->model.weights_map[i].to.name);
+    set_literal(arena, value, "path", job->model.weights_map[i].path.name);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
 /* A program that does not train takes from what a run has left the parameters that this needs. */
 struct jinja_value start_value(const struct program *program) {
   struct arena *arena = program->arena;
@@ -43,6 +55,7 @@ struct jinja_value start_value(const struct program *program) {
   set_literal(arena, value, "prefix", job->model.weights_prefix);
   jinja_set(arena, value, "fresh", fresh);
   jinja_set(arena, value, "ignored", ignored);
+  jinja_set(arena, value, "renames", renames_value(arena, job));
   return value;
 }
 

@@ -62,8 +62,8 @@ int64_t range_of_gradient(const struct program *program, int64_t element, int st
 /* Rows of these tables that cover several layers: [{name, first, rows, from, count, stride}]. */
 struct jinja_value layers_value(const struct program *program);
 
-/* What parameters start from: {weights, has_prefix, prefix, fresh: [{name, row}], ignored: [{literal}]}, row
- * being one of tensors_value's. */
+/* What parameters start from: {weights, has_prefix, prefix, fresh: [{name, row}], ignored: [{literal}], renames:
+ * [{from, to, path}]}, row being one of tensors_value's. */
 struct jinja_value start_value(const struct program *program);
 
 /* The low-rank adapters: {items: [{module, weight, a, b, in_out}], whole: [{name, row}], rank, alpha,

@@ -19,10 +19,34 @@ static bool is_fresh(const struct job *job, const char *name) {
   return (job->model.lora.rank > 0 && is_adapter(name)) || pattern_of_fresh(job, name) >= 0;
 }
 
+static int stars_of(const char *pattern) {
+  int count = 0;
+  for (; *pattern != '\0'; pattern++) count += *pattern == '*';
+  return count;
+}
+
+/* What is in a folder that a run leaves has the names of one file. */
+static void check_weights_map(const struct job *job, struct diagnostics *diags) {
+  enum { MOST_STARS = 8 };
+  for (int i = 0; i < job->model.n_weights_map; i++) {
+    const struct weights_rule *rule = &job->model.weights_map[i];
+    const int from = stars_of(rule->from.name), to = stars_of(rule->to.name);
+    if (from != to || from > MOST_STARS) {
+      diag_error(diags, rule->to.where, "'%s' has %d *, and '%s' has %d", rule->to.name, to, rule->from.name, from);
+      diag_help(diags, "write as many in both, at most %d: what one matches takes the place of the other", MOST_STARS);
+    }
+    if (rule->path.name == NULL || job->checkpoint.folder_of == NULL) continue;
+    diag_error(diags, rule->path.where,
+               "the folder of checkpoint.folder_of has the names of one file, and this is another one");
+    diag_help(diags, "leave checkpoint.folder_of out where several files fill the model");
+  }
+}
+
 bool plan_start(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
   struct name_list names = {0};
   int before = diags->errors;
+  check_weights_map(job, diags);
   for (int i = 0; i < program->weights->count; i++) {
     program->weights->items[i].fresh = is_fresh(job, program->weights->items[i].path);
     ARENA_PUSH(program->arena, names, program->weights->items[i].path);

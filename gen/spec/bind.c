@@ -54,12 +54,29 @@ static struct named *names_of(struct arena *arena, const struct job *job, const 
   return names;
 }
 
+static struct named named_at(const struct spec_node *node, const char *key) {
+  const struct spec_node *text = spec_find(node, key);
+  return text != NULL ? (struct named){text->text, text->where} : (struct named){0};
+}
+
+static void bind_weights_map(struct arena *arena, struct job *job) {
+  const struct spec_node *list = spec_find(job->tree, "model.weights_map");
+  job->model.n_weights_map = list == NULL ? 0 : list->count;
+  job->model.weights_map = arena_alloc(arena, ((size_t)job->model.n_weights_map + 1) * sizeof *job->model.weights_map);
+  for (int i = 0; i < job->model.n_weights_map; i++) {
+    const struct spec_node *rule = list->entries[i].value;
+    job->model.weights_map[i] =
+        (struct weights_rule){named_at(rule, "from"), named_at(rule, "to"), named_at(rule, "path")};
+  }
+}
+
 static void bind_model(struct arena *arena, struct job *job, struct diagnostics *diags) {
   const struct spec_node *config = spec_find(job->tree, "model.config");
   job->model.source = relative_to(arena, job->file, spec_string(job, "model.source"));
   job->model.freeze = names_of(arena, job, "model.freeze", &job->model.n_freeze);
   job->model.fresh = names_of(arena, job, "model.fresh", &job->model.n_fresh);
   job->model.ignore = names_of(arena, job, "model.ignore", &job->model.n_ignore);
+  bind_weights_map(arena, job);
   job->model.lora.targets = names_of(arena, job, "model.lora.targets", &job->model.lora.n_targets);
   job->model.lora.modules_to_save =
       names_of(arena, job, "model.lora.modules_to_save", &job->model.lora.n_modules_to_save);

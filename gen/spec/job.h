@@ -85,6 +85,12 @@ struct tensor_rule {
 
 enum { CHUNK_AUTO = -1, CHUNK_DEVICE = -2 };
 
+/* How tensors of a file to start from are called here. */
+struct weights_rule {
+  struct named from, to; /* with * for any text */
+  struct named path;     /* of the file; its name NULL: model.weights */
+};
+
 struct job {
   const char *file;     /* as the user named it */
   const char *digest;   /* SHA-256 of the resolved job, 64 hexadecimal digits */
@@ -101,6 +107,8 @@ struct job {
     const char *weights_prefix;   /* before the names of the parameters there */
     struct named *fresh, *ignore; /* parameters that the file need not have; tensors there that may be extra */
     int n_fresh, n_ignore;
+    struct weights_rule *weights_map;
+    int n_weights_map;
     struct {
       int rank; /* 0: no adapters */
       double alpha, dropout;

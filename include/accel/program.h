@@ -134,6 +134,13 @@ struct accel_adapters {
 };
 
 /* The file to start from, as a caller of accel_fill_weights sees it. */
+/* A rule for the names of tensors in a file to start from: what `from` matches is called `to` here. A * is any text, as
+ * often in both. */
+struct accel_rename {
+  const char *from, *to;
+  const char *path; /* the file; NULL: that of the program */
+};
+
 struct accel_start_file {
   const char *path;   /* safetensors; NULL: every parameter starts fresh */
   const char *prefix; /* before the parameters' names there; NULL: none, or "transformer." */
@@ -141,6 +148,8 @@ struct accel_start_file {
   int n_fresh;
   const char *const *ignored; /* names there, with * and ?, of what may be extra */
   int n_ignored;
+  const struct accel_rename *renames; /* applied one after the other */
+  int n_renames;
   const char *trained; /* which of its weights a run leaves are read to be evaluated: "ema"; NULL: the model */
 };
 

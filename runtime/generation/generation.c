@@ -177,7 +177,8 @@ static void refuse_input(const struct accel_generation *run, const struct genera
   const char *output = run->logits_path, *start = run->program->start.path;
   if (output == NULL) return;
   const char *weights = run->weights_path != NULL ? run->weights_path : run->program->project_dir;
-  if (!rt_is_of_weights(output, weights) && (start == NULL || !rt_is_of_weights(output, start)) &&
+  const struct accel_start_file *file = &run->program->start;
+  if (!rt_is_of_weights(file, output, weights) && !rt_is_of_weights(file, output, start) &&
       (options->file == NULL || !rt_is_same_file(output, options->file)))
     return;
   struct problem problem;

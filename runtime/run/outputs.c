@@ -18,7 +18,7 @@ static bool is_data(const struct data_files *source, const char *output) {
 /* What of a run it is; NULL: no input. */
 static const char *input_that_is(const struct accel_run *run, const char *output) {
   const char *weights = run->program->start.path;
-  if (weights != NULL && rt_is_of_weights(output, weights)) return "starts from";
+  if (rt_is_of_weights(&run->program->start, output, weights)) return "starts from";
   for (int i = 0; i < ACCEL_SPLITS; i++)
     if (is_data(&run->input.data.source[i], output)) return i == ACCEL_TRAIN ? "trains on" : "evaluates on";
   return NULL;

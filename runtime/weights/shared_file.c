@@ -15,12 +15,16 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
 /* 0: not to be shared. */
 static uint64_t identity(const struct weights_file *file) {
   uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  if (file == NULL || file->shards.joined.count > 0) return 0;
-  for (int i = 0; i < file->shards.count; i++) {
-    struct stat status;
-    if (stat(file->shards.items[i].path, &status) != 0) return 0;
-    hash = mix(mix(hash, status.st_ino), (uint64_t)status.st_size);
-    hash = mix(mix(hash, (uint64_t)status.st_mtim.tv_sec), (uint64_t)status.st_mtim.tv_nsec);
+  if (file == NULL) return 0;
+  for (int k = 0; k < file->sources.count; k++) {
+    const struct shards *shards = &file->sources.items[k];
+    if (shards->joined.count > 0) return 0;
+    for (int i = 0; i < shards->count; i++) {
+      struct stat status;
+      if (stat(shards->items[i].path, &status) != 0) return 0;
+      hash = mix(mix(hash, status.st_ino), (uint64_t)status.st_size);
+      hash = mix(mix(hash, (uint64_t)status.st_mtim.tv_sec), (uint64_t)status.st_mtim.tv_nsec);
+    }
   }
   return hash != 0 ? hash : 1;
 }

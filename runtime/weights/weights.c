@@ -42,11 +42,11 @@ static void end_names(struct names *names) {
     snprintf(names->text + at, sizeof names->text - at, " and %d more", names->count - NAMES_SHOWN);
 }
 
-static const struct stored_tensor *find(const struct shards *shards, const char *prefix, const char *name) {
+static const struct named_tensor *find(const struct sources *sources, const char *prefix, const char *name) {
   char whole[1024];
   int length = snprintf(whole, sizeof whole, "%s%s", prefix, name);
   if (length < 0 || (size_t)length >= sizeof whole) return NULL;
-  return rt_shards_find(shards, whole);
+  return rt_sources_find(sources, whole);
 }
 
 static bool is_fresh(const struct accel_start_file *start, int tensor) {
@@ -56,11 +56,11 @@ static bool is_fresh(const struct accel_start_file *start, int tensor) {
 }
 
 /* Finds each parameter's tensor under the prefix; returns how many are missing that may not be. */
-static int match(const struct accel_program *program, const struct shards *shards, const char *prefix,
-                 const struct stored_tensor **matched, struct names *missing) {
+static int match(const struct accel_program *program, const struct sources *sources, const char *prefix,
+                 const struct named_tensor **matched, struct names *missing) {
   *missing = (struct names){0};
   for (int i = 0; i < program->n_tensors; i++) {
-    matched[i] = find(shards, prefix, program->tensors[i].name);
+    matched[i] = find(sources, prefix, program->tensors[i].name);
     if (matched[i] == NULL && !is_fresh(&program->start, i)) add_name(missing, program->tensors[i].name);
   }
   end_names(missing);
@@ -71,8 +71,9 @@ static bool is_convertible(const char *dtype) {
   return strcmp(dtype, "F32") == 0 || strcmp(dtype, "F16") == 0 || strcmp(dtype, "BF16") == 0;
 }
 
-static bool check_tensor(const struct accel_tensor *wanted, const struct stored_tensor *stored, const char *path,
-                         struct problem *problem) {
+static bool check_tensor(const struct accel_tensor *wanted, const struct named_tensor *found, struct problem *problem) {
+  const struct stored_tensor *stored = found->tensor;
+  const char *path = found->path;
   char has[200], needs[200];
   if (wanted->rank != stored->rank ||
       memcmp(wanted->shape, stored->shape, (size_t)wanted->rank * sizeof(int64_t)) != 0) {
@@ -127,13 +128,18 @@ static bool is_same(const struct stored_tensor *a, const struct stored_tensor *b
                     memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0);
 }
 
-static bool check_extra(const struct shards *shards, const struct accel_program *program,
-                        const struct stored_tensor *const *matched, const char *path, struct problem *problem) {
+static bool check_extra(const struct sources *sources, const struct accel_program *program,
+                        const struct named_tensor *const *matched, struct problem *problem) {
   struct names extra = {0};
-  for (int i = 0; i < shards->n_tensors; i++) {
-    bool used = is_ignored(&program->start, shards->by_name[i]->name);
-    for (int k = 0; k < program->n_tensors && !used; k++) used = is_same(matched[k], shards->by_name[i]);
-    if (!used) add_name(&extra, shards->by_name[i]->name);
+  const char *path = "";
+  for (int i = 0; i < sources->n_tensors; i++) {
+    const struct named_tensor *tensor = &sources->tensors[i];
+    bool used = is_ignored(&program->start, tensor->tensor->name);
+    for (int k = 0; k < program->n_tensors && !used; k++)
+      used = matched[k] != NULL && is_same(matched[k]->tensor, tensor->tensor);
+    if (used || (extra.count > 0 && strcmp(path, tensor->path) != 0)) continue;
+    path = tensor->path;
+    add_name(&extra, tensor->tensor->name);
   }
   end_names(&extra);
   if (extra.count == 0) return true;
@@ -142,43 +148,43 @@ static bool check_extra(const struct shards *shards, const struct accel_program 
 }
 
 /* Under the job's prefix, or else as they are, or below the usual one. */
-static int match_all(const struct accel_program *program, const struct shards *shards,
-                     const struct stored_tensor **matched, struct names *missing) {
+static int match_all(const struct accel_program *program, const struct sources *sources,
+                     const struct named_tensor **matched, struct names *missing) {
   struct names ignored;
-  if (program->start.prefix != NULL) return match(program, shards, program->start.prefix, matched, missing);
-  int lacks = match(program, shards, "", matched, missing);
-  if (lacks == 0) return 0;
-  if (match(program, shards, outer_prefix, matched, &ignored) == 0) return 0;
-  return match(program, shards, "", matched, missing);
+  if (program->start.prefix != NULL) return match(program, sources, program->start.prefix, matched, missing);
+  int lacks = match(program, sources, "", matched, missing);
+  if (lacks == 0 || program->start.n_renames > 0) return lacks;
+  if (match(program, sources, outer_prefix, matched, &ignored) == 0) return 0;
+  return match(program, sources, "", matched, missing);
 }
 
-static bool check_all(const struct accel_program *program, const struct shards *shards,
-                      const struct stored_tensor **matched, const char *path, struct problem *problem) {
+static bool check_all(const struct accel_program *program, const struct sources *sources,
+                      const struct named_tensor **matched, const char *path, struct problem *problem) {
   struct names missing;
-  if (match_all(program, shards, matched, &missing) > 0) {
+  if (match_all(program, sources, matched, &missing) > 0) {
     rt_problem(problem, "%s: no tensor for the parameters %s", path, missing.text);
     return rt_help(problem, "give the weights of this model, or list in model.fresh what to initialize");
   }
   for (int i = 0; i < program->n_tensors; i++)
-    if (matched[i] != NULL && !check_tensor(&program->tensors[i], matched[i], path, problem)) return false;
-  return check_extra(shards, program, matched, path, problem);
+    if (matched[i] != NULL && !check_tensor(&program->tensors[i], matched[i], problem)) return false;
+  return check_extra(sources, program, matched, problem);
 }
 
 void rt_weights_read(const struct accel_program *program, const struct weights_file *file, int tensor, int64_t first,
                      int64_t count, float *values) {
   if (file->matched[tensor] != NULL)
-    convert(values, file->matched[tensor], first, count);
+    convert(values, file->matched[tensor]->tensor, first, count);
   else
     rt_init_tensor(&program->tensors[tensor], tensor, program->seed, values);
 }
 
 /* Finds the parameters in files that are open. */
-static bool find_all(struct weights_file *file, const struct accel_program *program, const struct shards *shards,
-                     const char *path, struct problem *problem) {
+static bool find_all(struct weights_file *file, const struct accel_program *program, const char *path,
+                     struct problem *problem) {
   file->matched = calloc((size_t)program->n_tensors + 1, sizeof *file->matched);
   if (file->matched == NULL) return rt_problem(problem, "%s: no memory for the list of tensors", path);
-  if (check_all(program, shards, file->matched, path, problem)) return true;
-  free(file->matched);
+  if (check_all(program, &file->sources, file->matched, path, problem)) return true;
+  rt_weights_close(file);
   return false;
 }
 
@@ -192,16 +198,12 @@ static void fill(const struct accel_program *program, const struct weights_file 
 
 bool rt_weights_open(struct weights_file *file, const struct accel_program *program, const char *path,
                      struct problem *problem) {
-  if (!rt_shards_open(&file->shards, path, "correct model.weights in the job, or give existing safetensors", problem))
-    return false;
-  if (find_all(file, program, &file->shards, path, problem)) return true;
-  rt_shards_close(&file->shards);
-  return false;
+  return rt_sources_open(&file->sources, &program->start, path, problem) && find_all(file, program, path, problem);
 }
 
 void rt_weights_close(struct weights_file *file) {
   free(file->matched);
-  rt_shards_close(&file->shards);
+  rt_sources_close(&file->sources);
 }
 
 bool rt_weights_load(const struct accel_program *program, const char *path, void *weights, struct problem *problem) {
@@ -217,9 +219,9 @@ bool rt_weights_load_own(const struct accel_program *program, const struct shard
   struct weights_file file;
   struct accel_program plain = *program;
   plain.start = (struct accel_start_file){.prefix = ""};
-  if (!find_all(&file, &plain, shards, path, problem)) return false;
+  if (!rt_sources_of(&file.sources, shards, path, problem) || !find_all(&file, &plain, path, problem)) return false;
   fill(&plain, &file, weights);
-  free(file.matched);
+  rt_weights_close(&file);
   return true;
 }
 
@@ -242,11 +244,13 @@ bool rt_weights_open_trained(struct weights_file *file, const struct accel_progr
   struct accel_program named = *program;
   if (path == NULL && !has_model(program, left, sizeof left, problem) && program->start.path != NULL)
     return rt_weights_open(file, program, program->start.path, problem);
+  named.start.n_renames = 0;
   named.start.prefix = NULL; /* the runtime saves without one; a published folder, as a run may leave it, has it */
   const char *found = path != NULL ? path : left;
   struct problem as_published;
   return rt_weights_open(file, &named, found, problem) ||
-         (program->start.prefix != NULL && rt_weights_open(file, program, found, &as_published));
+         ((program->start.prefix != NULL || program->start.n_renames > 0) &&
+          rt_weights_open(file, program, found, &as_published));
 }
 
 bool rt_weights_load_trained(const struct accel_program *program, const char *path, void *weights,
@@ -280,8 +284,8 @@ static bool name_part(const struct accel_program *program, char **names, int wei
 static bool name_all(const struct accel_program *program, const struct weights_file *file, char **names) {
   bool good = true;
   for (int i = 0; i < program->n_tensors; i++) {
-    const struct stored_tensor *tensor = file != NULL ? file->matched[i] : NULL;
-    names[i] = strdup(tensor != NULL ? tensor->name : program->tensors[i].name);
+    const struct named_tensor *found = file != NULL ? file->matched[i] : NULL;
+    names[i] = strdup(found != NULL ? found->tensor->name : program->tensors[i].name);
     good &= names[i] != NULL;
   }
   for (int i = 0; i < program->adapters.count && good; i++) {
@@ -310,7 +314,7 @@ void rt_weights_names_free(const struct accel_program *program, char **names) {
   free(names);
 }
 
-bool rt_is_of_weights(const char *output, const char *weights) {
+static bool is_of_file(const char *output, const char *weights) {
   static const char *const names[] = {"model.safetensors", "model.safetensors.index.json"};
   char path[4096];
   struct problem ignored;
@@ -318,4 +322,11 @@ bool rt_is_of_weights(const char *output, const char *weights) {
   for (int i = 0; i < 2; i++)
     if (rt_join(path, sizeof path, weights, names[i], &ignored) && rt_is_same_file(output, path)) return true;
   return false;
+}
+
+bool rt_is_of_weights(const struct accel_start_file *start, const char *output, const char *weights) {
+  bool found = weights != NULL && is_of_file(output, weights);
+  for (int i = 0; i < start->n_renames && !found; i++)
+    found = start->renames[i].path != NULL && is_of_file(output, start->renames[i].path);
+  return found;
 }

@@ -4,15 +4,15 @@
 
 #include "include/accel/trainer.h"
 #include "runtime/base/problem.h"
-#include "runtime/weights/shards.h"
+#include "runtime/weights/sources.h"
 
 /* Fills every parameter by its initialiser. */
 void rt_weights_init(const struct accel_program *program, void *weights);
 
 /* Weights that were found right, as program->start allows for what is missing or extra in their files. */
 struct weights_file {
-  struct shards shards;
-  const struct stored_tensor **matched; /* by parameter; NULL: its initialiser makes it */
+  struct sources sources;
+  const struct named_tensor **matched; /* by parameter; NULL: its initialiser makes it */
 };
 
 /* Opens what rt_weights_load reads, or rt_weights_load_trained. What was opened is the caller's to close. */
@@ -26,8 +26,9 @@ void rt_weights_close(struct weights_file *file);
 void rt_weights_read(const struct accel_program *program, const struct weights_file *file, int tensor, int64_t first,
                      int64_t count, float *values);
 
-/* Fills every parameter from a safetensors file, an index of several, or a folder of either, as program->start allows
- * for what is missing or extra there. Nothing is written to `weights` before all of the file is found right. */
+/* Fills every parameter from a safetensors file, an index of several, or a folder of either, as program->start renames
+ * its tensors and allows for what is missing or extra there. Nothing is written to `weights` before all of the file is
+ * found right. */
 bool rt_weights_load(const struct accel_program *program, const char *path, void *weights, struct problem *problem);
 
 /* The same of a file that this program wrote, which has every parameter by its own name and nothing else: what the job
@@ -46,7 +47,8 @@ bool rt_weights_load_trained(const struct accel_program *program, const char *pa
 char **rt_weights_names(const struct accel_program *program, const char *path, struct problem *problem);
 void rt_weights_names_free(const struct accel_program *program, char **names);
 
-/* Whether `output` is the file that `weights` names, or one that a folder of this name would be read as. */
-bool rt_is_of_weights(const char *output, const char *weights);
+/* Whether `output` is the file that `weights` names (NULL: none), or one that a folder of this name would be read as,
+ * or one of the other files that `start` names. */
+bool rt_is_of_weights(const struct accel_start_file *start, const char *output, const char *weights);
 
 #endif

@@ -64,6 +64,7 @@ VALUES = {
     "model.lora": [{"targets": ["re:(c_fc|hidden[.]0)$"]},
                    {"targets": ["re:(c_proj|output)$"], "rank": 2, "dropout": 0.25, "merge": False}],
     "checkpoint.folder_of": [],  # a folder of Hugging Face: tests/models/test_folder.py
+    "model.weights_map": [],  # tests/models/test_weights_map.py
     "model.weights_prefix": [], "model.fresh": [], "model.ignore": [],  # tests/models/test_lora.py, tests/runtime
     "optimizer.r": [0, 0.5], "optimizer.weight_lr_power": [2, 1.0],
     "optimizer.beta2_decay": [-0.8, -0.5], "optimizer.ns_coefficients": [[3.4445, -4.775, 2.0315]],

@@ -185,12 +185,14 @@ static void a_rank_reads_no_more_than_its_part(void **state) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE), half = 12 * sizeof(float);
   float whole[WHOLE], own[OWN] = {0}, scattered[OWN] = {0};
   struct stored_tensor stored[5];
-  const struct stored_tensor *matched[5];
+  struct named_tensor named[5];
+  const struct named_tensor *matched[5];
   struct problem problem;
   for (int i = 0; i < WHOLE; i++) whole[i] = (float)(1 + i);
   for (int i = 0; i < 5; i++) {
     stored[i] = (struct stored_tensor){.dtype = "F32", .bytes = (const uint8_t *)whole + all->tensors[i].offset};
-    matched[i] = &stored[i];
+    named[i] = (struct named_tensor){.tensor = &stored[i]};
+    matched[i] = &named[i];
   }
   void *pages;
   assert_int_equal(posix_memalign(&pages, page, 2 * page), 0);

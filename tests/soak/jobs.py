@@ -16,6 +16,7 @@ SCHEMA = keys.SCHEMA
 # Keys that the base has, and what no draw has.
 BASE = {"model.source", "model.config", "data.train.path", "data.train.format", "data.features", "data.batch_size", "checkpoint.project_dir"}
 NOT_DRAWN = {
+    "model.weights_map": "files of other names: tests/models/test_weights_map.py",
     "checkpoint.folder_of": "a folder of Hugging Face: tests/models/test_folder.py",
     "extends": "files: tests/spec/test_extends.py",
     "devices.tuning": "a table that takes minutes to measure: tests/commands/test_tune.py",

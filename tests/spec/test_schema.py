@@ -232,7 +232,7 @@ class Drawer:
 
     def tidy_model(self, model, job):
         if "weights" not in model:
-            for key in ("weights_prefix", "fresh", "ignore"):
+            for key in ("weights_prefix", "weights_map", "fresh", "ignore"):
                 model.pop(key, None)
         optimizer = job.get("optimizer")
         if isinstance(optimizer, dict) and optimizer.get("name") == "schedule_free_adamw":

@@ -46,6 +46,7 @@ void inputs_add_compilation(struct inputs *inputs, const struct compilation *com
   if (compilation->tuning != NULL)
     inputs_add(inputs, "the table of measurements (devices.tuning)", compilation->tuning->file);
   add_weights(inputs, job->model.weights);
+  for (int i = 0; i < job->model.n_weights_map; i++) add_weights(inputs, job->model.weights_map[i].path.name);
   inputs_add(inputs, "the folder (checkpoint.folder_of)", job->checkpoint.folder_of);
   add_data(inputs, "training data (data.train)", &job->data.train, job->data.n_inputs);
   add_data(inputs, "evaluation data (data.eval)", &job->data.eval, job->data.n_inputs);
