@@ -37,6 +37,8 @@ static const struct known {
     {".bz2", "BZh", "compressed", packed_remedy},
     {".zip", "PK\x03\x04", "an archive", packed_remedy},
     {".tar", NULL, "an archive", packed_remedy},
+    {".idx", "MMIDIDX", "an index of Megatron-LM", "--format megatron reads it and its .bin"},
+    {".idx", "TNTIDX", "an index of Megatron-LM", "--format megatron reads it and its .bin"},
     {".tok", "ACCELTOK", "a token file", tokens_remedy},
     {".pdf", "%PDF-", "PDF", "write its text to a file"},
 };

@@ -79,7 +79,7 @@ class Data(Folder):
         reading, writing = "a file to read is missing", "a file to write is missing: -o FILE"
         for words, why in (((), reading), (("a.txt",), writing), (("-o", "x"), reading),
                            (("inspect",), "inspect takes one file and writes none"),
-                           (("a", "-o", "b", "--format", "csv"), "--format is text, bytes, nanogpt, llmc or tokens, not csv"),
+                           (("a", "-o", "b", "--format", "csv"), "--format is text, bytes, nanogpt, llmc, tokens or megatron, not csv"),
                            (("a", "-x"), "unknown option -x"),
                            (("a", "-o", "b", "--end", "x"), "--end belongs to --tokenizer"),
                            (("a", "-o", "b", "--text-field", "x", "--text-column", "y"), "--text-field and --text-column"),

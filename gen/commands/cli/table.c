@@ -292,8 +292,8 @@ const struct option option_table[] = {
      .summary = "the program's object code, to check together with its text"},
     {"--format", NULL, "F", .choices = " text json sarif junit html ", MEMBER(format), .commands = " audit ",
      .page = "audit.md", .summary = "the format of the report (text)"},
-    {"--format", NULL, "F", .choices = " text bytes nanogpt llmc tokens ", MEMBER(format), .commands = " data ",
-     .page = "data.md",
+    {"--format", NULL, "F", .choices = " text bytes nanogpt llmc tokens megatron ", MEMBER(format),
+     .commands = " data ", .page = "data.md",
      .summary =
          "the format of the files that are read. The default is text or bytes (a byte is a token), for inspect tokens. "
          "A file that is not text (JSON, a table) is refused unless --format is given"},

@@ -9,40 +9,18 @@
 #include "gen/commands/data/chat.h"
 #include "gen/commands/data/forget.h"
 #include "gen/commands/data/skipped.h"
+#include "gen/commands/data/source.h"
 #include "gen/commands/data/text.h"
 #include "gen/commands/data/tokenize.h"
 #include "gen/unpack/unpack.h"
 #include "runtime/data/token_file.h"
-#include "runtime/files/mapping.h"
 
 enum { CHUNK = 1 << 16, SHOWN = 16 };
-
-struct token_source {
-  const char *path;
-  enum accel_format format;
-  struct mapping mapping;
-  bool is_packed;       /* its content is bytes that are unpacked */
-  struct tokens tokens; /* of a file that is not */
-};
 
 static int fail(const struct problem *problem) {
   fprintf(stderr, "accel-gen data: error: %s\n", problem->what);
   if (problem->help[0] != '\0') fprintf(stderr, "    help: %s\n", problem->help);
   return STATUS_CANNOT;
-}
-
-/* as_is: a compressed file of format bytes is not unpacked. */
-static bool open_source(struct token_source *source, bool as_is, struct problem *problem) {
-  const struct mapping *mapping = &source->mapping;
-  if (!rt_map(&source->mapping, source->path, "give an existing file", problem)) return false;
-  if (packed_as(mapping->bytes, mapping->size) != NOT_PACKED && source->format != ACCEL_BYTES) {
-    rt_problem(problem, "%s: the file is compressed, and tokens of this format are not unpacked", source->path);
-    return rt_help(problem, "unpack it first (gzip -d, zstd -d)");
-  }
-  source->is_packed = !as_is && packed_as(mapping->bytes, mapping->size) != NOT_PACKED;
-  return rt_tokens_find(&source->tokens, source->format, source->path, mapping->bytes, mapping->size, problem) &&
-         (source->format != ACCEL_TOKENS ||
-          rt_token_file_verify(source->path, mapping->bytes, mapping->size, rt_map_forget, problem));
 }
 
 /* Begins a document where one of the source does. *document: the number of the next one that begins. Returns how many
@@ -138,7 +116,7 @@ static int convert(struct token_source *sources, int count, const struct tokeniz
   bool whole = how->selector.kind == TEXT_WHOLE, marks = false;
   for (int i = 0; i < count; i++) {
     const struct token_source *source = &sources[i];
-    if (!open_source(&sources[i], how->selector.as_is, &problem)) return fail(&problem);
+    if (!source_open(&sources[i], how->selector.as_is, &problem)) return fail(&problem);
     if (whole && !how->selector.as_is && source->format == ACCEL_BYTES &&
         !documents_check_whole(source->path, (const char *)source->mapping.bytes, source->mapping.size, &problem))
       return fail(&problem);
@@ -163,13 +141,13 @@ static int inspect(struct token_source *source) {
   struct problem problem;
   int32_t first[SHOWN];
   const struct tokens *tokens = &source->tokens;
-  if (!open_source(source, true, &problem)) return fail(&problem);
+  if (!source_open(source, true, &problem)) return fail(&problem);
   int64_t shown = tokens->count < SHOWN ? tokens->count : SHOWN;
   printf("tokens      %" PRId64 " of %d bytes\n", tokens->count, tokens->width);
   if (tokens->vocabulary > 0) printf("vocabulary  %" PRIu64 "\n", tokens->vocabulary);
   if (tokens->documents > 0) printf("documents   %" PRId64 "\n", tokens->documents);
   if (tokens->marked) printf("trained     %" PRId64 " tokens\n", tokens->trained);
-  if (source->format == ACCEL_TOKENS) printf("sum         as the header says\n");
+  if (source->format == ACCEL_TOKENS && !source->is_megatron) printf("sum         as the header says\n");
   rt_tokens_copy(tokens, 0, shown, first);
   printf("first      ");
   for (int64_t i = 0; i < shown; i++) printf(" %" PRIu32, (uint32_t)first[i]);
@@ -184,6 +162,10 @@ static enum accel_format format_of(const char *word, enum accel_format preset) {
   for (size_t i = 0; word != NULL && i < sizeof words / sizeof *words; i++)
     if (words[i] != NULL && strcmp(words[i], word) == 0) return (enum accel_format)i;
   return preset;
+}
+
+static bool is_megatron(const struct options *options) {
+  return options->format != NULL && strcmp(options->format, "megatron") == 0;
 }
 
 static int refuse(const struct options *options, const char *message) {
@@ -234,7 +216,7 @@ static int make_chats(const struct options *options) {
 static int make_tokens(const struct options *options) {
   struct problem problem = {0};
   const struct tokenizing tokenizing = tokenizing_of(options);
-  if (format_of(options->format, ACCEL_BYTES) != ACCEL_BYTES)
+  if (is_megatron(options) || format_of(options->format, ACCEL_BYTES) != ACCEL_BYTES)
     return refuse(options, "--tokenizer makes tokens of texts, which have --format text");
   return tokenize(&tokenizing, &problem) ? STATUS_OK : fail(&problem);
 }
@@ -255,6 +237,7 @@ static struct token_source *sources_of(const struct options *options, int first,
   for (int i = first; i < options->n_arguments; i++) {
     sources[i - first].path = options->arguments[i];
     sources[i - first].format = format_of(options->format, preset);
+    sources[i - first].is_megatron = is_megatron(options);
   }
   return sources;
 }
@@ -280,7 +263,7 @@ static int write_file_of_tokens(const struct options *options) {
   struct token_source *sources = sources_of(options, 0, ACCEL_BYTES);
   const struct tokenizing how = tokenizing_of(options);
   int status = convert(sources, options->n_arguments, &how);
-  for (int i = 0; i < options->n_arguments; i++) rt_unmap(&sources[i].mapping);
+  for (int i = 0; i < options->n_arguments; i++) source_close(&sources[i]);
   return status;
 }
 
@@ -295,7 +278,7 @@ static int print_file(const struct options *options) {
     return refuse(options, "inspect takes one file and writes none");
   struct token_source *source = sources_of(options, 1, ACCEL_TOKENS);
   int status = inspect(source);
-  rt_unmap(&source->mapping);
+  source_close(source);
   return status;
 }
 
