@@ -286,8 +286,7 @@ bool rt_data_open_eval(struct data *data, const struct accel_program *program, c
   return cut_eval(data, program, problem) && check_size(&data->split[ACCEL_EVAL], program, ACCEL_EVAL, 1, problem);
 }
 
-/* The tokens of a source that are trained on; -1 where all are. */
-static int64_t trained_of(const struct data_files *source) {
+int64_t rt_data_trained(const struct data_files *source) {
   int64_t trained = 0;
   bool marked = false;
   for (size_t i = 0; i < source->paths.count; i++) {
@@ -306,8 +305,8 @@ void rt_data_describe(const struct data *data, char *out, size_t size) {
   rt_digits(all, sizeof all, split->source->count);
   rt_digits(train, sizeof train, split->mixture.has);
   rt_digits(eval, sizeof eval, other->mixture.samples);
-  if (trained_of(split->source) >= 0) {
-    rt_digits(trained, sizeof trained, trained_of(split->source));
+  if (rt_data_trained(split->source) >= 0) {
+    rt_digits(trained, sizeof trained, rt_data_trained(split->source));
     strcat(trained, " tokens trained, ");
   }
   int length = snprintf(out, size, "%s: %s %ss, %s%s %ss to train on", name, all, unit, trained, train, sample);

@@ -44,6 +44,9 @@ bool rt_data_open_eval(struct data *data, const struct accel_program *program, c
  */
 int64_t rt_data_position(const struct data *data, enum accel_split which, int64_t position);
 
+/* The tokens of a source that are trained on; -1 where all are, for no file says which. */
+int64_t rt_data_trained(const struct data_files *source);
+
 /* One line for the headline of a trainer: "corpus.txt: 1,115,394 tokens, 15,684 sequences to train on, 1,742 to
  * evaluate". */
 void rt_data_describe(const struct data *data, char *out, size_t size);

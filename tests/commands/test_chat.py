@@ -106,6 +106,45 @@ class Chat(Folder):
         self.assertEqual(tokens, tokenizer.apply_chat_template(prompt + completion)["input_ids"])
         self.assertEqual(marks, [i >= length for i in range(len(tokens))])
 
+    def test_conversations(self):
+        """ShareGPT's turns are the messages of these roles."""
+        tokenizer = self.model(TEMPLATES["chatml"])
+        names = {"user": ("human", "user"), "assistant": ("gpt", "chatgpt", "assistant", "model"), "system": ("system",)}
+        records = [record for record in random_conversations(SEED, 40) if all(
+            set(message) == {"role", "content"} and message["role"] in names and isinstance(message["content"], str) for message in record["messages"])]
+        self.assertGreater(len(records), 5)
+        turns = [{"conversations": [{"from": names[m["role"]][i % len(names[m["role"]])], "value": m["content"]} for m in record["messages"]]}
+                 for i, record in enumerate(records)]
+        for record, turn in zip(records, turns):
+            if record["messages"][0]["role"] == "system":
+                turn["system"] = turn["conversations"].pop(0)["value"]
+        self.lines([*turns, {"conversations": records[0]["messages"]}])
+        wanted = [expected(tokenizer, {"messages": record["messages"]}) for record in [*records, records[0]]]
+        self.assertEqual(self.made(), wanted)
+        for turn, message in (({"from": "critic", "value": "a"}, "message 2 of 'conversations' is from 'critic', which no role is known for"),
+                              ({"from": "gpt"}, "message 2 of 'conversations' has no 'value' that is a text"),
+                              ({"value": "a"}, "message 2 of 'conversations' has no 'from' that is a text")):
+            self.assertIn("chats.jsonl:2: " + message, self.refused({"conversations": [{"from": "human", "value": "a"}, turn]}))
+
+    def test_plan(self):
+        """accel-gen plan says how many tokens of the job's file are trained on."""
+        self.model(TEMPLATES["chatml_marked"])
+        self.lines(random_conversations(SEED, 30))
+        documents = self.made()
+        trained, count = (sum(map(sum, lists)) for lists in ([m for _, m in documents], [[1] * len(t) for t, _ in documents]))
+        job = {"model": {"source": str(GENERATOR.parents[1] / "examples/models/gpt2.c"), "config": {"vocab_size": 2000, "block_size": 16, "n_layer": 1, "n_head": 2, "n_embd": 8}},
+               "data": {"train": {"path": "out.tok", "format": "tokens"}, "batch_size": 1, "packing": "pad", "eval_fraction": 0},
+               "accumulation": {"normalize": "tokens"}, "training": {"steps": 1}}
+        (self.folder / "job.yaml").write_text(json.dumps(job))
+
+        def plan(*flags):
+            return subprocess.check_output([GENERATOR, "plan", "job.yaml", *flags], cwd=self.folder, text=True)
+
+        self.assertIn(f"data      {count:,} tokens, of which {trained:,} are trained on\n", plan())
+        self.assertEqual(json.loads(plan("--json"))["data"], {"tokens": count, "trained": trained})
+        self.made("--train-on", "all")
+        self.assertNotIn("data   ", plan())
+
     def test_named_templates(self):
         """A list in tokenizer_config.json, as older folders have it, and files."""
         tokenizer = self.model(None)
@@ -141,7 +180,7 @@ class Chat(Folder):
             ({"messages": [{"role": "user"}]}, "chats.jsonl:2: message 1 of 'messages' has no 'content'"),
             ({"messages": [user, user]}, "chats.jsonl:2: the chat template, line 8, column 82: Roles must alternate"),
             ({"messages": [user], "tools": "[]"}, "chats.jsonl:2: 'tools' is not a list of objects"),
-            ({"text": "a", "id": 1}, "chats.jsonl:2: the record has neither 'messages' nor 'prompt' and 'completion'\n"
+            ({"text": "a", "id": 1}, "chats.jsonl:2: the record has neither 'messages' nor 'conversations' nor 'prompt' and 'completion'\n"
                                      "    help: its fields are: text, id"),
             ({"prompt": [user], "completion": []}, "chats.jsonl:2: 'completion' is empty")):
             self.assertIn(message, self.refused(record))

@@ -1,5 +1,5 @@
 """What `plan --json` prints of jobs of every kind is what schemas/plan.schema.json says, and the schema says nothing that none of them
-has. predicted_step and measured variants are in test_tune.py, which has a table. TAP."""
+has. predicted_step and measured variants are in test_tune.py, which has a table, data in test_chat.py. TAP."""
 
 import json
 import pathlib
@@ -24,7 +24,7 @@ AUTO = ["parallelism=auto", "data.batch_size=auto", "memory={activation_checkpoi
         "devices={per_node: 4, memory: 1GiB, peak_flops: 5e10, memory_bandwidth: 5e9, link: {latency: 2, bandwidth: 2000}}"]
 PLANS += [("tiny", AUTO, []),
           ("tiny", [*RANKS, "parallelism.pp=2", "training.eval_interval=0", "accumulation={num_steps: 4, sync_with_dataloader: false}"], [])]
-MEASURED = {".predicted_step", ".choices.seconds"}
+MEASURED = {".predicted_step", ".choices.seconds", ".data"}
 
 
 def names_of(schema, path=""):

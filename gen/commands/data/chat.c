@@ -200,6 +200,51 @@ static struct jinja_value message_of(struct arena *arena, json_t *message) {
   return filled;
 }
 
+/* The role of a turn of ShareGPT, by whom it is from; NULL: it is none of those known. */
+static const char *role_of(const char *from) {
+  static const char *const roles[][2] = {
+      {"human", "user"},        {"user", "user"},       {"gpt", "assistant"},    {"assistant", "assistant"},
+      {"chatgpt", "assistant"}, {"model", "assistant"}, {"bard", "assistant"},   {"bing", "assistant"},
+      {"system", "system"},     {"tool", "tool"},       {"observation", "tool"}, {"function_response", "tool"}};
+  for (size_t i = 0; from != NULL && i < sizeof roles / sizeof *roles; i++)
+    if (strcmp(roles[i][0], from) == 0) return roles[i][1];
+  return NULL;
+}
+
+static void push_turn(struct conversation *of, const char *role, const json_t *text) {
+  struct arena *arena = of->chat->record;
+  struct jinja_value message = jinja_map(arena);
+  jinja_set(arena, message, "role", jinja_string(arena, role));
+  jinja_set(arena, message, "content", values_of_json(arena, (json_t *)text));
+  jinja_push(arena, of->messages, message);
+}
+
+/* Adds the turns of a record of ShareGPT, which may have the system's text in a field of its own. */
+static bool add_turns(struct conversation *of, const json_t *list, struct problem *problem) {
+  static const char form[] = "a turn of 'conversations' is {\"from\": \"human\" or \"gpt\", \"value\": ...}";
+  const json_t *system = json_object_get(of->record, "system"), *turn;
+  size_t i;
+  if (json_is_string(system) && json_string_length(system) > 0) push_turn(of, "system", system);
+  json_array_foreach(list, i, turn) {
+    const json_t *from = json_object_get(turn, "from"), *value = json_object_get(turn, "value");
+    const char *role = role_of(json_string_value(from));
+    if (role != NULL && json_is_string(value)) {
+      push_turn(of, role, value);
+      continue;
+    }
+    if (json_is_string(from) && role == NULL)
+      rt_problem(problem, "message %zu of 'conversations' is from '%.100s', which no role is known for", i + 1,
+                 json_string_value(from));
+    else
+      rt_problem(problem, "message %zu of 'conversations' has no '%s' that is a text", i + 1,
+                 json_is_string(from) ? "value" : "from");
+    return rt_help(problem, role_of(json_string_value(from)) == NULL && json_is_string(from)
+                                ? "write it as 'messages', with a role that the chat template has"
+                                : form);
+  }
+  return true;
+}
+
 /* Adds the messages of a list. */
 static bool add_messages(struct conversation *of, const json_t *list, const char *field, struct problem *problem) {
   json_t *message;
@@ -285,9 +330,15 @@ static bool make_completion(const struct chat *chat, const json_t *prompt, const
   return true;
 }
 
+/* Turns of ShareGPT, or messages under its name. */
+static bool add_conversations(struct conversation *of, const json_t *list, struct problem *problem) {
+  const bool turns = json_object_get(json_array_get(list, 0), "from") != NULL;
+  return turns ? add_turns(of, list, problem) : add_messages(of, list, "conversations", problem);
+}
+
 static bool refuse_record(const json_t *record, struct problem *problem) {
   char keys[200];
-  rt_problem(problem, "the record has neither 'messages' nor 'prompt' and 'completion'");
+  rt_problem(problem, "the record has neither 'messages' nor 'conversations' nor 'prompt' and 'completion'");
   return rt_help(problem, "its fields are: %s", documents_keys(record, keys, sizeof keys));
 }
 
@@ -300,6 +351,8 @@ bool chat_make(void *context, struct json_t *record, struct made_text *made, str
     return make_completion(chat, prompt, completion, made);
   struct conversation of = {.chat = chat, .record = record, .messages = jinja_list(chat->record)};
   if (messages != NULL) return add_messages(&of, messages, "messages", problem) && make_messages(&of, 0, made, problem);
+  const json_t *turns = json_object_get(record, "conversations");
+  if (turns != NULL) return add_conversations(&of, turns, problem) && make_messages(&of, 0, made, problem);
   if (prompt == NULL || completion == NULL) return refuse_record(record, problem);
   if (!add_messages(&of, prompt, "prompt", problem)) return false;
   int prompted = jinja_count(of.messages);

@@ -1,6 +1,6 @@
-/* Chats: a record of messages, or of a prompt and its completion, becomes a text, and the ranges of the text that a
- * model is trained on. Messages go through the chat template of a folder of Hugging Face, as transformers'
- * apply_chat_template renders them.
+/* Chats: a record of messages (or of ShareGPT's conversations), or of a prompt and its completion, becomes a text, and
+ * the ranges of the text that a model is trained on. Messages go through the chat template of a folder of Hugging Face,
+ * as transformers' apply_chat_template renders them.
  *
  * Trained are the blocks `generation` of the template, where it has them. Of another template, an assistant's message
  * is what rendering adds to the messages before it with the prompt for a generation: from the length of that to the

@@ -2,11 +2,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gen/base/quantity.h"
 #include "gen/base/text.h"
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/cli/files.h"
 #include "gen/commands/generate/compilation.h"
 #include "gen/commands/generate/generate.h"
+#include "gen/commands/generate/length.h"
 #include "gen/commands/generate/manifest.h"
 #include "gen/commands/generate/variations.h"
 #include "gen/plan/kernels/predict.h"
@@ -141,6 +143,18 @@ static void print_search(const struct options *options, const struct search_resu
   json_decref(root);
 }
 
+/* NULL: no file says which tokens are trained on. */
+static json_t *trained_json(const struct trained_tokens *trained) {
+  return trained->trained < 0
+             ? NULL
+             : json_pack("{s:I, s:I}", "tokens", (json_int_t)trained->tokens, "trained", (json_int_t)trained->trained);
+}
+
+static const char *trained_text(struct arena *arena, const struct trained_tokens *trained) {
+  return arena_printf(arena, "data      %s tokens, of which %s are trained on\n", count_text(arena, trained->tokens),
+                      count_text(arena, trained->trained));
+}
+
 int command_plan(const struct options *options) {
   struct compilation compilation;
   int status = begin(&compilation, options);
@@ -154,14 +168,18 @@ int command_plan(const struct options *options) {
   struct prediction step;
   if (over.step <= 0 && predict_step(compilation.program, &step)) over.step = step.seconds;
   const struct network *network = options->predicts ? &over : NULL;
+  struct trained_tokens trained;
+  const bool marked = find_trained(compilation.job, &trained);
+  const char *data = marked ? trained_text(compilation.arena, &trained) : "";
   const char *people =
-      arena_printf(compilation.arena, "%s%s%s%s%s%s%s%s", searched, report_text(compilation.program),
+      arena_printf(compilation.arena, "%s%s%s%s%s%s%s%s%s", searched, report_text(compilation.program), data,
                    traffic_text(compilation.program), placements_text(compilation.program),
                    network != NULL ? cost_text(compilation.program, network) : "", target_matmuls(compilation.program),
                    options->verbose ? choices_text(compilation.program) : "", prediction_text(compilation.program));
   json_t *predicted = options->json && network != NULL ? cost_json(compilation.program, network) : NULL;
   json_t *search = options->json && compilation.searched != NULL ? search_json(compilation.searched) : NULL;
-  const char *text = options->json ? report_json(compilation.program, predicted, search) : people;
+  const char *text =
+      options->json ? report_json(compilation.program, predicted, search, trained_json(&trained)) : people;
   if (compilation.dumped != NULL || options->json)
     fputs(compilation.dumped != NULL ? compilation.dumped : text, stdout);
   else

@@ -47,28 +47,53 @@ static struct accel_program program_of(struct arena *arena, const struct job *jo
       .n_inputs = job->data.n_inputs};
 }
 
-/* The samples that a run trains on, and how many of them an epoch takes. */
-static bool count_samples(struct job *job, const char *key, int64_t *taken, struct diagnostics *diags) {
+/* Opens the data of a run as the trainer does, for `use`; whether it could be opened. */
+static bool with_data(struct job *job, void (*use)(struct job *job, const struct data *data, void *context),
+                      void *context, struct problem *problem) {
   struct accel_part *parts = parts_of(&job->data.train);
   struct arena *arena = arena_new();
   struct accel_program program = program_of(arena, job, parts);
   struct data data;
-  struct problem problem = {.what = "no memory for the list of data files"};
-  bool open =
-      parts != NULL &&
-      rt_data_open(&data, &program, (struct data_rank){.rank = 0, .size = job_batch_ranks(job)}, NULL, &problem);
-  if (open) {
-    job->data.samples = data.split[ACCEL_TRAIN].mixture.samples;
-    *taken = data.split[ACCEL_TRAIN].mixture.taken;
-  } else {
-    diag_error(diags, job_where(job, "data.train"), "%s", problem.what);
-    diag_note(diags, job_where(job, key), "for '%s' the samples are counted when the program is generated", key);
-    diag_help(diags, "run accel-gen where the trainer will run, or give training.steps");
-  }
+  rt_problem(problem, "no memory for the list of data files");
+  bool open = parts != NULL &&
+              rt_data_open(&data, &program, (struct data_rank){.rank = 0, .size = job_batch_ranks(job)}, NULL, problem);
+  if (open) use(job, &data, context);
   if (parts != NULL) rt_data_close(&data);
   free(parts);
   arena_free(arena);
   return open;
+}
+
+static void take_samples(struct job *job, const struct data *data, void *taken) {
+  job->data.samples = data->split[ACCEL_TRAIN].mixture.samples;
+  *(int64_t *)taken = data->split[ACCEL_TRAIN].mixture.taken;
+}
+
+/* The samples that a run trains on, and how many of them an epoch takes. */
+static bool count_samples(struct job *job, const char *key, int64_t *taken, struct diagnostics *diags) {
+  struct problem problem;
+  const bool open = with_data(job, take_samples, taken, &problem);
+  if (!open) {
+    diag_error(diags, job_where(job, "data.train"), "%s", problem.what);
+    diag_note(diags, job_where(job, key), "for '%s' the samples are counted when the program is generated", key);
+    diag_help(diags, "run accel-gen where the trainer will run, or give training.steps");
+  }
+  return open;
+}
+
+static void take_trained(struct job *job, const struct data *data, void *found) {
+  const struct data_files *source = data->split[ACCEL_TRAIN].source;
+  struct trained_tokens *trained = found;
+  trained->trained = rt_data_trained(source);
+  for (size_t i = 0; i < source->paths.count; i++) trained->tokens += source->files[i].tokens.count;
+  (void)job;
+}
+
+bool find_trained(struct job *job, struct trained_tokens *trained) {
+  struct problem unread;
+  *trained = (struct trained_tokens){.trained = -1};
+  return job->data.train.format == DATA_TOKENS && with_data(job, take_trained, trained, &unread) &&
+         trained->trained >= 0;
 }
 
 /* Whether the steps of the run reach what `key` says, as gen/spec/rules.c asks where the job has steps. */

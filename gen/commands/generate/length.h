@@ -10,4 +10,12 @@
  * number. False with an error when the data cannot be read or the schedule does not fit. */
 bool find_steps(struct job *job, struct diagnostics *diags);
 
+/* Token files that say which of their tokens are trained on. */
+struct trained_tokens {
+  int64_t tokens, trained;
+};
+
+/* Reads the job's training data, where they are there, and some file says so; else false. */
+bool find_trained(struct job *job, struct trained_tokens *trained);
+
 #endif

@@ -129,7 +129,7 @@ static struct manifest *describe_one(const struct compilation *compilation, cons
   manifest->job.digest = compilation->job->digest;
   manifest->job.resolved = job_resolved(arena, compilation->job);
   manifest->job.model = model_digest(compilation->model);
-  manifest->plan = report_json(compilation->program, NULL, NULL);
+  manifest->plan = report_json(compilation->program, NULL, NULL, NULL);
   manifest->plan_text = report_text(compilation->program);
   manifest->runtime = compilation->program->target->build.packages[compilation->job->devices.ranks > 1];
   manifest->compile_before = compile_before(&d);

@@ -46,7 +46,7 @@ bool diff_input_from_job(const struct options *options, const char *file, struct
   inputs_add_compilation(inputs, &compilation);
   set_keys(arena, compilation.job, input);
   input->model = model_digest(compilation.model);
-  input->figures = figures_of(arena, report_json(compilation.program, NULL, NULL));
+  input->figures = figures_of(arena, report_json(compilation.program, NULL, NULL, NULL));
   input->summary = summary_of(arena, report_text(compilation.program));
   set_lines(arena, text, strlen(text), input);
   return find_step_functions(options, arena_printf(arena, "%s.c", file), text, input, diags);

@@ -24,7 +24,7 @@ static bool is_llmc(const char *bytes, size_t length) {
 /* The fields of the first record. A quote within a text is written with a backslash, so no text has these words. */
 static void look_at_record(char *head, struct samples *samples) {
   head[strcspn(head, "\n")] = '\0';
-  samples->chats = strstr(head, "\"messages\"") != NULL ||
+  samples->chats = strstr(head, "\"messages\"") != NULL || strstr(head, "\"conversations\"") != NULL ||
                    (strstr(head, "\"prompt\"") != NULL && strstr(head, "\"completion\"") != NULL);
   samples->texts = !samples->chats && strstr(head, "\"text\"") != NULL;
 }

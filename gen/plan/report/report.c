@@ -156,7 +156,7 @@ static json_t *savings_json(const struct program *program) {
   return list;
 }
 
-const char *report_json(const struct program *program, json_t *predicted, json_t *search) {
+const char *report_json(const struct program *program, json_t *predicted, json_t *search, json_t *data) {
   const struct job *job = program->job;
   int64_t samples = (int64_t)job->data.batch_size * job->accumulation.num_steps * job_batch_ranks(job);
   int64_t tokens = job_has_rows(job) ? samples : samples * job->data.sequence_length;
@@ -188,6 +188,7 @@ const char *report_json(const struct program *program, json_t *predicted, json_t
     json_object_set_new(root, "shared_bytes",
                         json_pack("{s:I, s:I}", "own", (json_int_t)shared.own, "touched", (json_int_t)shared.touched));
   }
+  if (root != NULL && data != NULL) json_object_set_new(root, "data", data);
   if (root != NULL && predicted != NULL) json_object_set_new(root, "predicted", predicted);
   if (root != NULL && search != NULL) json_object_set_new(root, "search", search);
   if (root != NULL && program->choices.count > 0) json_object_set_new(root, "choices", choices_json(program));

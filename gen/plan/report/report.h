@@ -13,9 +13,9 @@ const char *report_text(const struct program *program);
 const char *report_summary(const struct program *program);
 
 /* The same figures as one JSON object: precision, parameters, flops_per_step, matmul_flops_per_step, samples_per_step,
- * tokens_per_step, arena_bytes {weights, gradients, optimizer, activations, scratch, batch, total}. `predicted` and
- * `search` become its members of these names; NULL: none. */
-const char *report_json(const struct program *program, json_t *predicted, json_t *search);
+ * tokens_per_step, arena_bytes {weights, gradients, optimizer, activations, scratch, batch, total}. `predicted`,
+ * `search` and `data` become its members of these names; NULL: none. */
+const char *report_json(const struct program *program, json_t *predicted, json_t *search, json_t *data);
 
 /* What memory is made of: "weights 3.2 MiB, ...". */
 const char *classes_text(struct arena *arena, const struct memory_bytes *bytes);
