@@ -20,7 +20,7 @@ const struct config defaults = {
     .hidden_dropout_prob = 0,
 };
 
-#include "bert.h"
+#include "bert_tokens.h"
 
 const char *const architectures[] = {"BertForMaskedLM"};
 
@@ -32,7 +32,8 @@ const struct published published[] = {
 /* tokens [B][T] to logits [B][T][vocab_size]. The last layer is the token table again. */
 tensor predict(scope s, struct config c, tensor tokens) {
   s = init_normal(s, c.initializer_range);
-  tensor x = encode(at(s, "bert"), tokens, c);
+  scope bert = at(s, "bert");
+  tensor x = encode_from(bert, tokens, position_of_each(bert, tokens, c), c);
   scope head = at(s, "cls.predictions");
   x = gelu(linear(at(head, "transform.dense"), x, c.hidden_size));
   x = layer_norm_eps(at(head, "transform.LayerNorm"), x, c.layer_norm_eps);

@@ -1,6 +1,5 @@
 /* The encoder of BERT (Devlin et al., arXiv:1810.04805), for models with a head each: the arithmetic of transformers'
- * BertModel. All of a sequence is one segment. Tokens that are pad_token_id are padding, which nobody attends to;
- * without one, none is. Whoever includes it has declared struct config, with the fields that are used here.
+ * BertModel. Whoever includes it has declared struct config, with the fields that are used here.
  *
  * B batch, T tokens of a sequence, C hidden_size, H heads, D = C / H. */
 #ifndef BERT_H
@@ -25,47 +24,45 @@ static tensor output(scope s, tensor y, tensor x, struct config c) {
   return layer_norm_eps(at(s, "LayerNorm"), add(y, x), c.layer_norm_eps);
 }
 
-/* tokens [B][T]: whose keys count. */
-static tensor attend(scope s, tensor x, tensor tokens, struct config c) {
+/* mask [B][T]: 1 for a key, 0 for padding, which nobody attends to; it is not looked at where nothing is `masked`. */
+static tensor attend(scope s, tensor x, tensor mask, int masked, struct config c) {
   tensor q = heads(linear(at(s, "self.query"), x, c.hidden_size), c);
   tensor k = heads(linear(at(s, "self.key"), x, c.hidden_size), c);
   tensor v = heads(linear(at(s, "self.value"), x, c.hidden_size), c);
   tensor y;
-  if (c.pad_token_id < 0) {
+  if (masked)
+    y = attention_bias(q, k, v, padding_bias(mask));
+  else
     y = attention(q, k, v, FULL);
-  } else {
-    tensor padding = equal(cast_float(tokens), constant(c.pad_token_id, 1));
-    y = attention_bias(q, k, v, padding_bias(shift(neg(padding), 1)));
-  }
   y = reshape(transpose(y, 1, 2), dim(x, 0), dim(x, 1), c.hidden_size);
   return output(at(s, "output"), y, x, c);
 }
 
-static tensor layer(scope s, tensor x, tensor tokens, struct config c) {
-  x = attend(at(s, "attention"), x, tokens, c);
+static tensor layer(scope s, tensor x, tensor mask, int masked, struct config c) {
+  x = attend(at(s, "attention"), x, mask, masked, c);
   tensor h = gelu(linear(at(s, "intermediate.dense"), x, c.intermediate_size));
   return output(at(s, "output"), h, x, c);
 }
 
-/* The first segment's words, each with what its position adds, [T][C] or [B][T][C]. */
-static tensor embed(scope s, tensor tokens, tensor positions, struct config c) {
-  tensor segments = parameter(at(s, "token_type_embeddings"), "weight", c.type_vocab_size, c.hidden_size);
-  tensor x = add(embedding(at(s, "word_embeddings"), tokens, c.vocab_size, c.hidden_size), slice(segments, 0, 0, 1));
+/* Words, each with what its segment and its position add, which broadcast to [B][T][C]. */
+static tensor embed(scope s, tensor tokens, tensor segments, tensor positions, struct config c) {
+  tensor x = add(embedding(at(s, "word_embeddings"), tokens, c.vocab_size, c.hidden_size), segments);
   return dropout(layer_norm_eps(at(s, "LayerNorm"), add(x, positions), c.layer_norm_eps), c.hidden_dropout_prob);
 }
 
-/* tokens [B][T] to what the last layer gives, [B][T][C]. */
-static inline tensor encode_from(scope s, tensor tokens, tensor positions, struct config c) {
-  tensor x = embed(at(s, "embeddings"), tokens, positions, c);
-  for (int i = 0; i < c.num_hidden_layers; i++) x = layer(nth(s, "encoder.layer", i), x, tokens, c);
+/* tokens [B][T] to what the last layer gives, [B][T][C]; segments and positions as for embed, mask and masked as for
+ * attend. */
+static inline tensor encode_masked(scope s, tensor tokens, tensor segments, tensor positions, tensor mask, int masked,
+                                   struct config c) {
+  tensor x = embed(at(s, "embeddings"), tokens, segments, positions, c);
+  for (int i = 0; i < c.num_hidden_layers; i++) x = layer(nth(s, "encoder.layer", i), x, mask, masked, c);
   return x;
 }
 
-/* The same with positions that count all tokens. */
-static inline tensor encode(scope s, tensor tokens, struct config c) {
+/* What the positions of tokens [B][T] add, which count all tokens: [T][C]. */
+static inline tensor position_of_each(scope s, tensor tokens, struct config c) {
   scope table = at(s, "embeddings.position_embeddings");
-  tensor positions = parameter(table, "weight", c.max_position_embeddings, c.hidden_size);
-  return encode_from(s, tokens, slice(positions, 0, 0, dim(tokens, 1)), c);
+  return slice(parameter(table, "weight", c.max_position_embeddings, c.hidden_size), 0, 0, dim(tokens, 1));
 }
 
 #endif

@@ -20,7 +20,7 @@ const struct config defaults = {
     .hidden_dropout_prob = 0,
 };
 
-#include "bert.h"
+#include "bert_tokens.h"
 
 const char *const architectures[] = {"RobertaForMaskedLM", "XLMRobertaForMaskedLM", "CamembertForMaskedLM"};
 

@@ -80,18 +80,7 @@ const char *documents_keys(const json_t *record, char *out, size_t size) {
   return out;
 }
 
-/* The text that is made of the record. */
-static bool take_made(struct documents *of, struct problem *problem) {
-  struct made_text made = {0};
-  struct problem why = {0};
-  if (!of->selector.make(of->selector.context, of->record, &made, &why))
-    return bad(of, of->line, 0, why.what, why.help, problem);
-  of->text = made.text;
-  of->length = made.length;
-  of->ranges = made.ranges;
-  of->n_ranges = made.n_ranges;
-  return true;
-}
+static bool take_made(struct documents *of, int64_t line, struct problem *problem);
 
 /* The text of the record that was read. */
 static bool take_field(struct documents *of, struct problem *problem) {
@@ -99,7 +88,7 @@ static bool take_field(struct documents *of, struct problem *problem) {
   if (!json_is_object(of->record))
     return bad(of, of->line, 1, "not an object, as each line of JSON Lines is", "give a file of one object a line",
                problem);
-  if (of->selector.kind == TEXT_MADE) return take_made(of, problem);
+  if (of->selector.kind == TEXT_MADE) return take_made(of, of->line, problem);
   const json_t *text = json_object_get(of->record, of->selector.name);
   if (text == NULL) {
     snprintf(what, sizeof what, "the record has no field '%s'", of->selector.name);
@@ -193,6 +182,77 @@ static bool read_cell(struct documents *of, struct row *row, bool stored, bool *
   return true;
 }
 
+/* ---- Rows of a CSV as records ---- */
+
+/* Line and column of the newest row's cell of a name; as they are where it has none. */
+static void find_cell(const struct documents *of, const char *name, int64_t *line, int64_t *column) {
+  struct documents copy = *of;
+  struct row row = {.at = of->record_start, .line = of->record_line, .begin = (int64_t)of->record_start};
+  struct problem ignored;
+  bool last = false;
+  copy.at = of->record_start;
+  for (size_t i = 0; !last && i < json_array_size(of->names); i++) {
+    int64_t at_line = row.line, at_column = (int64_t)row.at - row.begin + 1;
+    bool is_wanted = strcmp(json_string_value(json_array_get(of->names, i)), name) == 0;
+    if (is_wanted) *line = at_line, *column = at_column;
+    if (is_wanted || !read_cell(&copy, &row, false, &last, &ignored)) return;
+  }
+}
+
+/* The text that is made of the record, which began in `line`. */
+static bool take_made(struct documents *of, int64_t line, struct problem *problem) {
+  struct made_text made = {0};
+  struct problem why = {0};
+  if (!of->selector.make(of->selector.context, of->record, &made, &why)) {
+    int64_t column = 0;
+    if (of->selector.is_table && made.field != NULL) find_cell(of, made.field, &line, &column);
+    return bad(of, line, column, why.what, why.help, problem);
+  }
+  of->text = made.text;
+  of->length = made.length;
+  of->ranges = made.ranges;
+  of->n_ranges = made.n_ranges;
+  return true;
+}
+
+/* A new object for a record, or the list of the header's names. */
+static bool begin_record(struct documents *of, bool is_header, struct problem *problem) {
+  json_decref(of->record);
+  of->record = json_object();
+  if (is_header) json_decref(of->names);
+  if (is_header) of->names = json_array();
+  return (of->record != NULL && of->names != NULL) || rt_problem(problem, "%s: no memory for a record", of->path);
+}
+
+/* The cell that was read becomes a name of the header, or a value of the record. `line` and `at` say where it is. */
+static bool take_cell(struct documents *of, bool is_header, int column, int64_t line, int64_t at,
+                      struct problem *problem) {
+  json_t *value = json_stringn(of->length > 0 ? of->cell : "", of->length);
+  if (value == NULL) return bad(of, line, at, "the cell is not UTF-8", "convert the file to UTF-8", problem);
+  const char *name = json_string_value(is_header ? value : json_array_get(of->names, (size_t)column));
+  bool twice = name != NULL && json_object_get(of->record, name) != NULL, good = !twice;
+  if (good && is_header) good = json_array_append(of->names, value) == 0;
+  if (good && name != NULL) good = json_object_set(of->record, name, value) == 0;
+  json_decref(value);
+  if (twice) return bad(of, line, at, "the header has this name twice", "give each column a name of its own", problem);
+  return good || rt_problem(problem, "%s: no memory for a record", of->path);
+}
+
+/* Reads the cells of a row into of->names, of the header, or into of->record. *found: it has as many as the header. */
+static bool read_record(struct documents *of, struct row *row, bool is_header, bool *found, struct problem *problem) {
+  bool last = false;
+  if (!begin_record(of, is_header, problem)) return false;
+  for (of->column = 0; !last; of->column++) {
+    int64_t line = row->line, at = (int64_t)row->at - row->begin + 1;
+    if (!read_cell(of, row, true, &last, problem) || !take_cell(of, is_header, of->column, line, at, problem))
+      return false;
+  }
+  *found = (size_t)of->column == json_array_size(of->names);
+  return true;
+}
+
+/* ---- Rows ---- */
+
 /* Reads the cells of a row and stores the one of the column; of the header, finds the column by its name. */
 static bool read_cells(struct documents *of, struct row *row, bool is_header, bool *found, struct problem *problem) {
   const char *name = of->selector.name;
@@ -214,7 +274,8 @@ static bool read_row(struct documents *of, bool is_header, bool *found, struct p
   for (;;) {
     struct row row = {.at = of->at, .line = of->line, .begin = (int64_t)of->at};
     of->length = 0;
-    bool good = read_cells(of, &row, is_header, found, problem);
+    bool good = of->selector.kind == TEXT_MADE ? read_record(of, &row, is_header, found, problem)
+                                               : read_cells(of, &row, is_header, found, problem);
     if (row.at + 1 >= of->in.size && !of->in.is_last) {
       if (!see_more(of, problem)) return false;
       continue;
@@ -232,7 +293,7 @@ static bool read_header(struct documents *of, struct problem *problem) {
   if (of->in.size >= 3 && memcmp(of->in.bytes, "\xef\xbb\xbf", 3) == 0)
     of->at = 3; /* the byte order mark of spreadsheets */
   if (of->at < of->in.size && !read_row(of, true, &found, problem)) return false;
-  if (found) return true;
+  if (found || of->selector.kind == TEXT_MADE) return true;
   snprintf(what, sizeof what, "the header has no column '%s'", of->selector.name);
   return bad(of, 1, 0, what, "name one of the columns in the first line", problem);
 }
@@ -251,8 +312,12 @@ static enum document next_row(struct documents *of, struct problem *problem) {
   of->record_line = line;
   if (!read_row(of, false, &found, problem)) return DOCUMENT_BAD;
   of->text = of->length > 0 ? of->cell : "";
+  if (found && of->selector.kind == TEXT_MADE) return take_made(of, line, problem) ? DOCUMENT_NEXT : DOCUMENT_BAD;
   if (found) return DOCUMENT_NEXT;
-  return bad(of, line, 0, "the row has fewer columns than the header", "give each row all columns", problem),
+  bool more = of->selector.kind == TEXT_MADE && (size_t)of->column > json_array_size(of->names);
+  return bad(of, line, 0,
+             more ? "the row has more columns than the header" : "the row has fewer columns than the header",
+             more ? "quote cells with separators in them" : "give each row all columns", problem),
          DOCUMENT_BAD;
 }
 
@@ -277,6 +342,10 @@ static enum document next_whole(struct documents *of, struct problem *problem) {
 
 /* ---- All kinds ---- */
 
+static bool is_csv(const struct documents *of) {
+  return of->selector.kind == TEXT_COLUMN || (of->selector.kind == TEXT_MADE && of->selector.is_table);
+}
+
 /* Whether the name of the content has this ending, before the one that a compressed file has. */
 static bool is_called(const char *path, const char *ending) {
   static const char *const packed[] = {"", ".gz", ".zst"};
@@ -293,7 +362,7 @@ bool documents_begin(struct documents *documents, const char *path, const char *
   *documents = (struct documents){
       .selector = selector, .path = path, .line = 1, .between = is_called(path, ".tsv") ? '\t' : ','};
   documents->is_broken = !window_open(&documents->in, path, bytes, size, selector.as_is, problem);
-  return !documents->is_broken && (selector.kind != TEXT_COLUMN || read_header(documents, problem));
+  return !documents->is_broken && (!is_csv(documents) || read_header(documents, problem));
 }
 
 uint64_t documents_position(const struct documents *documents) {
@@ -322,9 +391,8 @@ bool documents_seek(struct documents *documents, uint64_t position, struct probl
 }
 
 static enum document next(struct documents *documents, struct problem *problem) {
-  if (documents->selector.kind == TEXT_FIELD || documents->selector.kind == TEXT_MADE)
-    return next_record(documents, problem);
-  return documents->selector.kind == TEXT_COLUMN ? next_row(documents, problem) : next_whole(documents, problem);
+  if (is_csv(documents)) return next_row(documents, problem);
+  return documents->selector.kind == TEXT_WHOLE ? next_whole(documents, problem) : next_record(documents, problem);
 }
 
 /* Passes over the bad record that began last. False with a problem where the file cannot be read on. */
@@ -362,6 +430,7 @@ enum document documents_next(struct documents *documents, struct problem *proble
 
 void documents_end(struct documents *documents) {
   json_decref(documents->record);
+  json_decref(documents->names);
   free(documents->cell);
   window_close(&documents->in);
   *documents = (struct documents){0};

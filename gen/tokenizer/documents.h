@@ -1,6 +1,6 @@
 /* Documents: the texts in a file, which is unpacked where it is compressed. The whole of it is one; or each record of
  * JSON Lines has one in a field, each row of a CSV (RFC 4180) in a column; or a text is made of each record of JSON
- * Lines. */
+ * Lines, or of each row of a CSV. */
 #ifndef ACCEL_TOKENIZER_DOCUMENTS_H
 #define ACCEL_TOKENIZER_DOCUMENTS_H
 
@@ -22,9 +22,11 @@ struct made_text {
   size_t length;
   const struct text_range *ranges;
   size_t n_ranges;
+  const char *field; /* after a failure: the field that is wrong, where it is one */
 };
 
-/* Makes the text of a record of JSON Lines. False with a problem that says what is wrong with it. */
+/* Makes the text of a record: of JSON Lines as it is read, of a CSV an object of its cells, by their columns' names.
+ * False with a problem that says what is wrong with it. */
 typedef bool text_maker(void *context, struct json_t *record, struct made_text *made, struct problem *problem);
 
 /* Bad records that were skipped: how many, and why the first was. */
@@ -39,6 +41,7 @@ struct text_selector {
   const char *name;
   bool as_is;              /* of TEXT_WHOLE: a compressed file is the text */
   struct skipped *skipped; /* of the caller's: counts a record without a text. NULL: such a record is a problem */
+  bool is_table;           /* of TEXT_MADE: records are the rows of a CSV, not lines of JSON */
   text_maker *make;        /* of TEXT_MADE */
   void *context;           /* of `make` */
 };
@@ -56,13 +59,14 @@ struct documents {
   size_t record_start; /* where the newest record began, after blank lines */
   int64_t record_line; /* of a row of a CSV */
   int64_t line;        /* of that, from 1 */
-  int column;          /* of a CSV, from 0 */
+  int column;          /* of a CSV, from 0; where records are its rows, how many the newest one has */
   char between;        /* its columns */
   const char *text;    /* the current document; until the next call */
   size_t length;
   const struct text_range *ranges; /* of it that are marked */
   size_t n_ranges;
   struct json_t *record;
+  struct json_t *names; /* of a CSV's columns, where records are its rows */
   char *cell;
   size_t capacity;
 };

@@ -1,6 +1,7 @@
 /* Any bytes as JSON Lines, as a CSV and as a file of unknown kind: every text is in memory that is there, a second
  * reading from where a record began gives the same, and so does a reading of the file compressed, which is seen through
  * a window of a few bytes. */
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -13,6 +14,17 @@ struct file {
   const char *bytes;
   size_t size;
 };
+
+/* The text of a record: its field or column t. */
+static bool make(void *context, struct json_t *record, struct made_text *made, struct problem *problem) {
+  const json_t *text = json_object_get(record, "t");
+  (void)context;
+  made->field = "t";
+  if (!json_is_string(text)) return rt_problem(problem, "no text");
+  made->text = json_string_value(text);
+  made->length = json_string_length(text);
+  return true;
+}
 
 static void read_again(struct file file, struct text_selector selector, const struct documents *found, uint64_t from) {
   struct problem problem;
@@ -79,6 +91,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     struct text_selector column = {.kind = TEXT_COLUMN, .name = "t", .skipped = skips != 0 ? &skipped : NULL};
     read_all(file, packed, field);
     read_all(file, packed, column);
+    struct text_selector made = {.kind = TEXT_MADE, .make = make, .skipped = skips != 0 ? &skipped : NULL};
+    read_all(file, packed, made);
+    made.is_table = true;
+    read_all(file, packed, made);
   }
   documents_check_whole("fuzz", text, size, &problem);
   free((char *)(uintptr_t)packed.bytes);

@@ -1,6 +1,7 @@
 /* Any bytes as a tokenizer.json; with one that is read, what follows its last brace is made into tokens. */
 #include <string.h>
 
+#include "gen/tokenizer/special.h"
 #include "gen/tokenizer/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -12,6 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   while (end > 0 && bytes[end - 1] != '}') end--;
   struct tokenizer *tokenizer = tokenizer_read("fuzz", (const char *)bytes, end, &problem);
   if (tokenizer == NULL) return 0;
+  struct special special;
+  tokenizer_special(tokenizer, "fuzz", &special, &problem);
   struct encoder *encoder = encoder_new(tokenizer);
   if (encoder == NULL) return tokenizer_free(tokenizer), 0;
   size_t count = encoding_begin(&encoding, encoder, "fuzz", (const char *)bytes + end, size - end, &problem);

@@ -181,4 +181,4 @@ class Images(Peer):
                    lambda model, x, labels: torch.nn.functional.cross_entropy(model(x).logits, labels), **how)
 
 
-__all__ = ["GENERATOR", "Images", "MODELS", "Peer", "QUICK", "TRAIN", "Text", "Trainer", "masked", "SEED", "drawn"]
+__all__ = ["GENERATOR", "Images", "MODELS", "Order", "Peer", "QUICK", "TRAIN", "Text", "Trainer", "masked", "SEED", "drawn"]

@@ -1,11 +1,12 @@
 """examples/models/bert.c, roberta.c, distilbert.c, albert.c, vit.c and t5.c against their classes of transformers."""
 
+import io
 import subprocess
 import unittest
 
 import numpy as np
 import torch
-from peer import GENERATOR, MODELS, TRAIN, Images, Text, Trainer, masked, drawn
+from peer import GENERATOR, MODELS, TRAIN, Images, Order, Text, Trainer, masked, drawn
 from transformers import (AlbertConfig, AlbertForMaskedLM, BertConfig, BertForMaskedLM, BertForSequenceClassification, DistilBertConfig,
                           DistilBertForMaskedLM, RobertaConfig, RobertaForMaskedLM, T5Config, T5ForConditionalGeneration, ViTConfig,
                           ViTForImageClassification)
@@ -111,22 +112,48 @@ class BertLike(Text):
 
 
 class BertClassifier(Images):
-    @drawn
-    def test_bert_classifier(self):
-        """Rows of tokens of which some end in padding, which is token 0."""
-        heads, length, classes = self.random.randint(1, 3), self.random.randint(3, 20), self.random.randint(2, 5)
+    def classify(self, labels, outputs, problem_type):
+        """Pairs of segments of which most end in padding; the loss that their class takes by its problem_type."""
+        heads, length = self.random.randint(1, 3), self.random.randint(3, 20)
         same = {"num_hidden_layers": 2, "num_attention_heads": heads, "hidden_size": heads * self.random.randint(4, 12),
                 "intermediate_size": self.random.randint(5, 40), "vocab_size": self.random.randint(30, 90),
                 "max_position_embeddings": length + 2}
         rng = np.random.default_rng(self.random.randrange(2**32))
-        rows, labels = rng.integers(1, same["vocab_size"], (60, length)), rng.integers(0, classes, 60)
-        rows[np.arange(length) >= rng.integers(1, length + 1, 60)[:, None]] = 0
-        data, at = self.table(rows, labels)
-        theirs = BertForSequenceClassification(BertConfig(**same, num_labels=classes, initializer_range=0.1, pad_token_id=None))
-        self.check("bert_classifier.c", theirs, {**same, "num_labels": classes, "pad_token_id": 0}, data,
-                   lambda n: (torch.tensor(rows[at(n)]), torch.tensor(labels[at(n)])),
-                   lambda model, tokens, labels: torch.nn.functional.cross_entropy(
-                       model(tokens, attention_mask=(tokens != 0).long()).logits, labels))
+        labels = labels(rng)
+        at = np.arange(length)
+        arrays = {"input_ids": rng.integers(0, same["vocab_size"], (60, length)).astype("int32"),
+                  "attention_mask": (at < rng.integers(1, length + 1, 60)[:, None]).astype("uint8"),
+                  "token_type_ids": (at >= rng.integers(1, length + 1, 60)[:, None]).astype("uint8"), "labels": labels}
+        file = io.BytesIO()
+        np.savez(file, **arrays)
+        shape = {"shape": [length]}
+        inputs = {"input_ids": {**shape, "dtype": "int32"}, "attention_mask": shape, "token_type_ids": {**shape, "dtype": "int32"},
+                  "labels": {**({"shape": [outputs]} if labels.ndim > 1 else {}), **({"dtype": "int32"} if labels.dtype == np.int32 else {})}}
+        order = Order(1, TRAIN, True, 0, 60)
+        data = {"train": {"path": "rows.npz", "format": "npz"}, "inputs": inputs, "batch_size": self.BATCH, "eval_fraction": 0,
+                "files": {"rows.npz": file.getvalue()}}
+        theirs = BertForSequenceClassification(BertConfig(**same, num_labels=outputs, problem_type=problem_type, initializer_range=0.1,
+                                                          pad_token_id=None))
+
+        def batch(n):
+            chosen = [order.start(n * self.BATCH + i) for i in range(self.BATCH)]
+            return [torch.tensor(arrays[name][chosen].astype("float32" if arrays[name].dtype == np.float32 else "int64")) for name in arrays]
+
+        self.check("bert_classifier.c", theirs, {**same, "num_labels": outputs}, data, batch,
+                   lambda model, ids, mask, types, labels: model(ids, attention_mask=mask, token_type_ids=types, labels=labels).loss)
+
+    @drawn
+    def test_bert_classifier(self):
+        classes = self.random.randint(2, 5)
+        self.classify(lambda rng: rng.integers(0, classes, 60).astype("int32"), classes, "single_label_classification")
+
+    def test_bert_values(self):
+        self.first = False
+        self.classify(lambda rng: rng.standard_normal(60).astype("float32"), 1, "regression")
+
+    def test_bert_several_labels(self):
+        self.first = False
+        self.classify(lambda rng: rng.integers(0, 2, (60, 4)).astype("float32"), 4, "multi_label_classification")
 
 
 class Vit(Images):

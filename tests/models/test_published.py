@@ -34,6 +34,10 @@ def rows(features):
     return {"train": {"path": "x.csv", "format": "csv"}, "features": features, "batch_size": 2}
 
 
+TEXTS = {"train": {"path": "x.npz", "format": "npz"}, "batch_size": 2, "inputs": {
+    "input_ids": {"shape": [8], "dtype": "int32"}, "attention_mask": {"shape": [8]}, "token_type_ids": {"shape": [8], "dtype": "int32"},
+    "labels": {"dtype": "int32"}}}
+
 # model, config of transformers, the job's model.config, data, [(changed keys, a piece of the message)]
 CASES = [
     ("gpt2.c", GPT2Config(**GPT2, n_positions=16), {**GPT2, "block_size": 16}, TOKENS, [
@@ -99,7 +103,7 @@ CASES = [
     ("albert.c", AlbertConfig(**BERT, vocab_size=256, embedding_size=4), {**BERT, "vocab_size": 256, "embedding_size": 4,
                                                                          "pad_token_id": 0}, TOKENS,
      [({"num_hidden_groups": 2}, "'num_hidden_groups' is 1 here"), ({"hidden_act": "gelu"}, "'hidden_act'")]),
-    ("bert_classifier.c", BertConfig(**BERT, vocab_size=30), {**BERT, "vocab_size": 30, "num_labels": 2}, rows(8), [
+    ("bert_classifier.c", BertConfig(**BERT, vocab_size=30), {**BERT, "vocab_size": 30, "num_labels": 2}, TEXTS, [
         ({"id2label": {"0": "a", "1": "b", "2": "c"}}, "'num_labels' is 2 here"), ({"position_embedding_type": "relative_key"}, "relative_key")]),
     ("vit.c", ViTConfig(**BERT, image_size=8, patch_size=4, num_channels=1),
      {**BERT, "image_size": 8, "patch_size": 4, "num_channels": 1, "num_labels": 2}, rows(64),

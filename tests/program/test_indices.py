@@ -7,7 +7,7 @@ import unittest
 import numpy as np
 import torch
 import torch.nn.functional as F
-from harness import FAST, MODELS, TRAIN, TREE, Order, Trainer, save_file
+from harness import FAST, TRAIN, TREE, Order, Trainer, save_file
 from test_models import Curve, random_weights
 
 SEED, STEPS, BATCH, ROWS = 7, 10, 6, 60
@@ -113,15 +113,6 @@ class Indices(Curve):
         trainer.write()
         output = trainer.command("job.yaml", "-o", "trainer.c", status=2)
         self.assertIn("'look_up' takes this as an index within 0 and 29, and it is 30 at one position", output)
-
-    def test_example(self):
-        """The classifier of texts in the examples says which columns are tokens, and how many there are."""
-        trainer = self.trainer(MODELS / "bert_classifier.c", {"path": "rows.csv", "format": "csv"}, 8,
-                               num_hidden_layers=1, num_attention_heads=2, hidden_size=8, intermediate_size=8,
-                               vocab_size=30, num_labels=2)
-        text = trainer.generate()
-        self.assertIn("static const struct accel_index indices[] = {\n    {0, 8, 30, 0},\n};", text)
-        self.assertIn("    .no_target = -100,", text)
 
 
 if __name__ == "__main__":

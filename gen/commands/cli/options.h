@@ -62,6 +62,9 @@ struct options {
   const char *tokenizer, *end;          /* --tokenizer FILE and --end TOKEN of `data` */
   const char *on_bad_record;            /* --on-bad-record of `data`: stop (the default) or skip */
   const char *text_field, *text_column; /* --text-field NAME and --text-column NAME of `data` */
+  const char *text_pair, *label;        /* --text-pair NAME and --label NAME of `data` */
+  const char *task, *labels, *pad;      /* --task WHAT, --labels LIST and --pad TOKEN of `data` */
+  int max_length;                       /* --max-length N of `data`; 0: absent */
   const char *chat, *chat_template;     /* --chat FOLDER and --chat-template NAME of `data` */
   const char *train_on;                 /* --train-on WHAT of `data`: assistant (the default), last or all */
   const char *by, *hosts;               /* --by NAME and --hosts LIST of `launch` */

@@ -142,6 +142,7 @@ const struct command command_table[] = {
      .forms = {{"data FILE... -o FILE.tok", "write the tokens of files into one file"},
                {"data TEXT... -o FILE.tok --tokenizer TOKENIZER.json", "write the tokens of texts into one file"},
                {"data RECORDS... -o FILE.tok --text-field NAME", "write the texts of records, each a document"},
+               {"data RECORDS... -o FILE.npz --label NAME", "write rows of labelled texts, for data.inputs"},
                {"data CHATS... -o FILE.tok --chat FOLDER", "write the tokens of chats, and which are trained on"},
                {"data inspect FILE", "print what is in a token file"},
                {"data encode TOKENIZER.json", "print the token numbers of a text"},
@@ -321,6 +322,22 @@ const struct option option_table[] = {
      .summary = "for JSON Lines: the text in this field of each record is a document"},
     {"--text-column", NULL, "NAME", MEMBER(text_column), .commands = " data ",
      .summary = "for a CSV with a header, or a TSV: the text in this column of each row is a document"},
+    {"--text-pair", NULL, "NAME", MEMBER(text_pair), .commands = " data ", .page = "data.md#labelled-texts",
+     .summary = "with --label: the column or field of a second text of each record"},
+    {"--label", NULL, "NAME", MEMBER(label), .commands = " data ", .page = "data.md#labelled-texts",
+     .summary = "with --tokenizer and --text-column or --text-field: the column or field of the label; writes arrays "
+                "of rows (.npz)"},
+    {"--task", NULL, "WHAT", .choices = " classification multi-label regression ", MEMBER(task), .commands = " data ",
+     .page = "data.md#labelled-texts",
+     .summary = "with --label: what it is, the name of a class (default), names of several labels, or a number"},
+    {"--labels", NULL, "LIST", .completes = COMPLETES_FILE, MEMBER(labels), .commands = " data ",
+     .page = "data.md#labelled-texts",
+     .summary = "with --label: the names of the labels in their order, a,b,c or a JSON file with id2label; the default "
+                "is the names that occur, sorted"},
+    {"--max-length", NULL, "N", .read = value_max_length, .commands = " data ", .page = "data.md#labelled-texts",
+     .summary = "with --label: the tokens of a row, to which texts are shortened and padded"},
+    {"--pad", NULL, "TOKEN", MEMBER(pad), .commands = " data ", .page = "data.md#labelled-texts",
+     .summary = "with --label: the text of the padding token, where no tokenizer_config.json names it"},
     {"--chat", NULL, "FOLDER", .completes = COMPLETES_FOLDER, MEMBER(chat), .commands = " data ",
      .page = "data.md#chats",
      .summary =
@@ -335,9 +352,9 @@ const struct option option_table[] = {
                 "all"},
     {"--on-bad-record", NULL, "WHAT", .choices = " stop skip ", MEMBER(on_bad_record), .commands = " data ",
      .page = "data.md",
-     .summary =
-         "with --text-field, --text-column or --chat, a record without such a text: stop (default), or skip it and "
-         "report how many were"},
+     .summary = "with --text-field, --text-column or --chat, a record without such a text or label: stop (default), or "
+                "skip it "
+                "and report how many were"},
     {"--tokenizer", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(tokenizer), .commands = " data ",
      .page = "data.md", .summary = "a tokenizer.json of Hugging Face that makes tokens from UTF-8 texts"},
     {"--end", NULL, "TOKEN", MEMBER(end), .commands = " data ",

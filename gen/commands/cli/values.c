@@ -55,21 +55,26 @@ bool value_step(struct options *options, const char *value) {
   return read_quantity(options, value, 1e-3, &options->network.step);
 }
 
-static bool read_count(struct options *options, const char *name, const char *value, int *count) {
+static bool read_count(struct options *options, const char *name, const char *value, int most, int *count) {
   char *end;
   long number = strtol(value, &end, 10);
-  if (end == value || *end != '\0' || number < 1 || number > 1000)
-    return options_refuse(options, arena_printf(options->arena, "%s is a number from 1 to 1000, not ", name), value);
+  if (end == value || *end != '\0' || number < 1 || number > most)
+    return options_refuse(options, arena_printf(options->arena, "%s is a number from 1 to %d, not ", name, most),
+                          value);
   *count = (int)number;
   return true;
 }
 
 bool value_rounds(struct options *options, const char *value) {
-  return read_count(options, "--rounds", value, &options->rounds);
+  return read_count(options, "--rounds", value, 1000, &options->rounds);
 }
 
 bool value_ranks(struct options *options, const char *value) {
-  return read_count(options, "--ranks", value, &options->ranks);
+  return read_count(options, "--ranks", value, 1000, &options->ranks);
+}
+
+bool value_max_length(struct options *options, const char *value) {
+  return read_count(options, "--max-length", value, 1 << 20, &options->max_length);
 }
 
 bool value_include(struct options *options, const char *value) {

@@ -22,6 +22,9 @@ bool value_rounds(struct options *options, const char *value);
 /* --ranks N */
 bool value_ranks(struct options *options, const char *value);
 
+/* --max-length N */
+bool value_max_length(struct options *options, const char *value);
+
 /* -I DIR */
 bool value_include(struct options *options, const char *value);
 

@@ -326,7 +326,7 @@ static bool make_completion(const struct chat *chat, const json_t *prompt, const
   memcpy(text, json_string_value(prompt), before);
   memcpy(text + before, json_string_value(completion), after);
   *range = (struct text_range){before, before + after};
-  *made = (struct made_text){text, before + after, range, chat->train_on == TRAIN_ON_ALL ? 0 : 1};
+  *made = (struct made_text){text, before + after, range, chat->train_on == TRAIN_ON_ALL ? 0 : 1, NULL};
   return true;
 }
 

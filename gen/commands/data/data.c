@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/base/path.h"
 #include "gen/commands/cli/commands.h"
 #include "gen/commands/cli/inputs.h"
 #include "gen/commands/data/chat.h"
 #include "gen/commands/data/forget.h"
+#include "gen/commands/data/labelled.h"
 #include "gen/commands/data/skipped.h"
 #include "gen/commands/data/source.h"
 #include "gen/commands/data/text.h"
@@ -221,15 +223,52 @@ static int make_tokens(const struct options *options) {
   return tokenize(&tokenizing, &problem) ? STATUS_OK : fail(&problem);
 }
 
-/* Also the names that the output has while it is written. */
-static bool spares_inputs(const struct options *options) {
-  static const char *const endings[] = {"", ".partial", ".progress"};
+/* Whether none of the outputs, which end with NULL, is one of the files that are read. */
+static bool spares_inputs(const struct options *options, const char *const outputs[]) {
   struct inputs inputs = inputs_in(options->arena);
   for (int i = 0; i < options->n_arguments; i++) inputs_add(&inputs, "one of the files", options->arguments[i]);
   inputs_add(&inputs, "the tokenizer", options->tokenizer);
-  for (int i = 0; i < 3; i++)
-    if (!inputs_spare(&inputs, arena_printf(options->arena, "%s%s", options->output, endings[i]))) return false;
+  inputs_add(&inputs, "the list of labels", options->labels);
+  for (int i = 0; outputs[i] != NULL; i++)
+    if (!inputs_spare(&inputs, outputs[i])) return false;
   return true;
+}
+
+/* Rows of labelled texts. */
+static int make_labelled(const struct options *options) {
+  static const char *const tasks[] = {"classification", "multi-label", "regression"};
+  struct problem problem = {0};
+  const struct tokenizing from = tokenizing_of(options);
+  const char *stem = without_ending(options->arena, options->output, ".npz");
+  if (stem == NULL) return refuse(options, "--label writes arrays: the name after -o ends in .npz");
+  if (from.selector.kind == TEXT_WHOLE || options->tokenizer == NULL || options->max_length == 0)
+    return refuse(options, "--label needs --tokenizer, --max-length, and --text-column or --text-field");
+  if (options->chat != NULL || options->end != NULL)
+    return refuse(options, "--label reads texts and labels, without --chat and --end");
+  enum task task = TASK_CLASSIFICATION;
+  for (int i = 0; options->task != NULL && i < 3; i++)
+    if (strcmp(tasks[i], options->task) == 0) task = (enum task)i;
+  if (task == TASK_REGRESSION && options->labels != NULL)
+    return refuse(options, "--task regression has numbers as labels, without --labels");
+  const struct labelling how = {.task = task,
+                                .files = options->arguments,
+                                .count = options->n_arguments,
+                                .is_table = options->text_column != NULL,
+                                .text = from.selector.name,
+                                .pair = options->text_pair,
+                                .label = options->label,
+                                .labels = options->labels,
+                                .tokenizer = options->tokenizer,
+                                .pad = options->pad,
+                                .length = options->max_length,
+                                .output = options->output,
+                                .names = arena_printf(options->arena, "%s.json", stem),
+                                .skipped = from.selector.skipped};
+  const char *const outputs[] = {how.output, arena_printf(options->arena, "%s.partial", how.output), how.names, NULL};
+  if (!spares_inputs(options, outputs)) return STATUS_CANNOT;
+  if (!labelled_write(&how, &problem)) return fail(&problem);
+  skipped_report(how.skipped);
+  return STATUS_OK;
 }
 
 static struct token_source *sources_of(const struct options *options, int first, enum accel_format preset) {
@@ -257,7 +296,13 @@ static int write_file_of_tokens(const struct options *options) {
   if (options->on_bad_record != NULL && options->text_field == NULL && options->text_column == NULL &&
       options->chat == NULL)
     return refuse(options, "--on-bad-record is of records, by --text-field, --text-column or --chat");
-  if (!spares_inputs(options)) return STATUS_CANNOT;
+  if (options->label != NULL) return make_labelled(options);
+  if (options->text_pair != NULL || options->task != NULL || options->labels != NULL || options->pad != NULL ||
+      options->max_length > 0)
+    return refuse(options, "--text-pair, --task, --labels, --max-length and --pad belong to --label");
+  const char *const outputs[] = {options->output, arena_printf(options->arena, "%s.partial", options->output),
+                                 arena_printf(options->arena, "%s.progress", options->output), NULL};
+  if (!spares_inputs(options, outputs)) return STATUS_CANNOT;
   if (options->chat != NULL) return make_chats(options);
   if (options->tokenizer != NULL) return make_tokens(options);
   struct token_source *sources = sources_of(options, 0, ACCEL_BYTES);
@@ -270,7 +315,9 @@ static int write_file_of_tokens(const struct options *options) {
 static bool has_options(const struct options *options) {
   return options->output != NULL || options->tokenizer != NULL || options->end != NULL || options->text_field != NULL ||
          options->text_column != NULL || options->on_bad_record != NULL || options->chat != NULL ||
-         options->chat_template != NULL || options->train_on != NULL;
+         options->chat_template != NULL || options->train_on != NULL || options->label != NULL ||
+         options->text_pair != NULL || options->task != NULL || options->labels != NULL || options->pad != NULL ||
+         options->max_length > 0;
 }
 
 static int print_file(const struct options *options) {

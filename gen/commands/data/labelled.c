@@ -1,0 +1,240 @@
+#include "gen/commands/data/labelled.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen/commands/data/forget.h"
+#include "gen/commands/data/labels.h"
+#include "gen/commands/data/text_rows.h"
+
+struct work {
+  const struct labelling *what;
+  struct text_rows rows;
+  struct labels labels;
+  struct bytes targets; /* of all rows: int32 numbers of labels, or float32 */
+  struct bytes ends;    /* where those of each row end, uint64 */
+  int32_t *sorted;      /* the final number of each label */
+};
+
+/* What a task does. */
+struct task_of {
+  const char *problem_type; /* as transformers' configurations name it */
+  bool (*take)(struct work *work, const json_t *value, struct problem *problem); /* the label of a record */
+  void (*fill)(const void *work, int64_t row, void *out);                        /* the labels of a row */
+  const char *dtype;
+};
+
+/* ---- Labels ---- */
+
+static bool add_target(struct work *work, const void *target, struct problem *problem) {
+  bytes_add(&work->targets, target, sizeof(int32_t));
+  return !work->targets.failed || rt_problem(problem, "no memory for the labels");
+}
+
+static bool add_class(struct work *work, int64_t number, struct problem *problem) {
+  const int32_t target = (int32_t)number;
+  return number >= 0 && add_target(work, &target, problem);
+}
+
+static bool take_class(struct work *work, const json_t *value, struct problem *problem) {
+  return add_class(work, labels_number(&work->labels, value, problem), problem);
+}
+
+/* Names between commas, as a cell of a table has them. */
+static bool take_names(struct work *work, const char *text, struct problem *problem) {
+  char *copy = strdup(text);
+  bool good = copy != NULL || rt_problem(problem, "no memory for the labels");
+  for (char *at = copy, *next; good && at != NULL && text[0] != '\0'; at = next) {
+    next = strchr(at, ',');
+    if (next != NULL) *next++ = '\0';
+    at += strspn(at, " ");
+    for (size_t length = strlen(at); length > 0 && at[length - 1] == ' '; length--) at[length - 1] = '\0';
+    good = add_class(work, labels_number_of(&work->labels, at, problem), problem);
+  }
+  free(copy);
+  return good;
+}
+
+static bool take_list(struct work *work, const json_t *value, struct problem *problem) {
+  const json_t *item;
+  size_t i;
+  if (json_is_string(value)) return take_names(work, json_string_value(value), problem);
+  if (!json_is_array(value)) {
+    rt_problem(problem, "the labels are neither a list nor a text");
+    return rt_help(problem, "give a list of labels, or their names between commas");
+  }
+  json_array_foreach(value, i, item) if (!take_class(work, item, problem)) return false;
+  return true;
+}
+
+/* A finite decimal number and nothing else: strtod alone would take hexadecimal, "inf" and "nan" as well. */
+static bool take_number(struct work *work, const json_t *value, struct problem *problem) {
+  const char *text = json_string_value(value);
+  char *end = NULL;
+  double number = json_is_number(value) ? json_number_value(value) : NAN;
+  if (text != NULL && text[0] != '\0' && strspn(text, "0123456789+-.eE") == strlen(text)) number = strtod(text, &end);
+  if (end != NULL && *end != '\0') number = NAN;
+  const float target = (float)number;
+  if (isfinite(target)) return add_target(work, &target, problem);
+  rt_problem(problem, "the label%s%.100s%s is not a finite decimal number", text != NULL ? " '" : "",
+             text != NULL ? text : "", text != NULL ? "'" : "");
+  return rt_help(problem, "--task regression takes numbers such as 4 or -0.5; --task classification takes names");
+}
+
+/* ---- Arrays of labels ---- */
+
+static const int32_t *targets_of(const struct work *work, int64_t row, size_t *count) {
+  uint64_t from = 0, to;
+  if (row > 0) memcpy(&from, work->ends.text + (size_t)(row - 1) * sizeof from, sizeof from);
+  memcpy(&to, work->ends.text + (size_t)row * sizeof to, sizeof to);
+  *count = (size_t)(to - from) / sizeof(int32_t);
+  return (const int32_t *)(const void *)(work->targets.text + from);
+}
+
+static void fill_class(const void *context, int64_t row, void *out) {
+  const struct work *work = context;
+  size_t count;
+  memcpy(out, &work->sorted[targets_of(work, row, &count)[0]], sizeof(int32_t));
+}
+
+static void fill_list(const void *context, int64_t row, void *out) {
+  const struct work *work = context;
+  float *values = out;
+  size_t count;
+  const int32_t *targets = targets_of(work, row, &count);
+  memset(out, 0, (size_t)labels_count(&work->labels) * sizeof *values);
+  for (size_t i = 0; i < count; i++) values[work->sorted[targets[i]]] = 1;
+}
+
+static void fill_number(const void *context, int64_t row, void *out) {
+  size_t count;
+  memcpy(out, targets_of(context, row, &count), sizeof(float));
+}
+
+static const struct task_of tasks[] = {
+    [TASK_CLASSIFICATION] = {"single_label_classification", take_class, fill_class, "<i4"},
+    [TASK_MULTI_LABEL] = {"multi_label_classification", take_list, fill_list, "<f4"},
+    [TASK_REGRESSION] = {"regression", take_number, fill_number, "<f4"}};
+
+/* ---- Records ---- */
+
+/* A field of the record. NULL with a problem: it is not there. */
+static const json_t *field_of(const json_t *record, const char *name, struct made_text *made, struct problem *problem) {
+  char keys[200];
+  const json_t *value = json_object_get(record, name);
+  made->field = name;
+  if (value != NULL && !json_is_null(value)) return value;
+  rt_problem(problem, value == NULL ? "the record has no '%s'" : "'%s' is null", name);
+  rt_help(problem, "its fields are: %s", documents_keys(record, keys, sizeof keys));
+  return NULL;
+}
+
+static bool encode_field(struct work *work, const json_t *record, const char *name, int which, struct made_text *made,
+                         struct problem *problem) {
+  const json_t *value = field_of(record, name, made, problem);
+  if (value == NULL) return false;
+  if (!json_is_string(value)) {
+    rt_problem(problem, "'%s' is not a text", name);
+    return rt_help(problem, "name a field that holds a text");
+  }
+  if (json_string_length(value) == 0) {
+    rt_problem(problem, "the text '%s' is empty", name);
+    return rt_help(problem, "leave out records without a text with --on-bad-record skip");
+  }
+  return text_rows_encode(&work->rows, which, json_string_value(value), json_string_length(value), problem);
+}
+
+/* What was added of a record that turns out to be bad is taken back. */
+static bool take_label(struct work *work, const json_t *value, struct problem *problem) {
+  size_t before = work->targets.size;
+  if (tasks[work->what->task].take(work, value, problem)) return true;
+  work->targets.size = before;
+  return false;
+}
+
+static bool take(void *context, json_t *record, struct made_text *made, struct problem *problem) {
+  struct work *work = context;
+  const struct labelling *what = work->what;
+  text_rows_begin(&work->rows);
+  if (!encode_field(work, record, what->text, 0, made, problem)) return false;
+  if (what->pair != NULL && !encode_field(work, record, what->pair, 1, made, problem)) return false;
+  const json_t *label = field_of(record, what->label, made, problem);
+  if (label == NULL || !take_label(work, label, problem)) return false;
+  made->field = NULL;
+  made->text = "";
+  uint64_t end = work->targets.size;
+  bytes_add(&work->ends, (const char *)&end, sizeof end);
+  return (!work->ends.failed || rt_problem(problem, "no memory for the labels")) &&
+         text_rows_add(&work->rows, what->pair != NULL ? 2 : 1, problem);
+}
+
+static bool read_file(struct work *work, const char *path, struct problem *problem) {
+  const struct labelling *what = work->what;
+  const struct text_selector selector = {
+      .kind = TEXT_MADE, .is_table = what->is_table, .skipped = what->skipped, .make = take, .context = work};
+  struct mapping file;
+  struct documents documents;
+  enum document found = DOCUMENT_BAD;
+  size_t forgotten = 0;
+  if (!rt_map(&file, path, "give an existing file", problem)) return false;
+  if (documents_begin(&documents, path, (const char *)file.bytes, file.size, selector, problem))
+    while ((found = documents_next(&documents, problem)) == DOCUMENT_NEXT)
+      forgotten = forget_read(&file, forgotten, documents_done(&documents));
+  documents_end(&documents);
+  rt_unmap(&file);
+  return found == DOCUMENT_NONE;
+}
+
+/* ---- The files ---- */
+
+static bool check(const struct work *work, struct problem *problem) {
+  const struct labelling *what = work->what;
+  if (work->rows.count == 0) {
+    rt_problem(problem, "%s: no record gives a row", what->files[0]);
+    const struct skipped *skipped = what->skipped;
+    return rt_help(problem, "%s%.400s", skipped != NULL && skipped->count > 0 ? "the first that was skipped: " : "",
+                   skipped != NULL && skipped->count > 0 ? skipped->first.what : "give a file with records");
+  }
+  if (what->task != TASK_CLASSIFICATION || work->labels.given || labels_count(&work->labels) > 1) return true;
+  rt_problem(problem, "%s: all records have the same label", what->files[0]);
+  return rt_help(problem, "give records of at least two classes, or all names with --labels");
+}
+
+static bool write_files(struct work *work, struct problem *problem) {
+  const struct labelling *what = work->what;
+  const struct task_of *task = &tasks[what->task];
+  bool is_named = what->task != TASK_REGRESSION;
+  struct npz_array arrays[4];
+  work->sorted = labels_sort(&work->labels);
+  if (work->sorted == NULL) return rt_problem(problem, "no memory for the labels");
+  text_rows_arrays(&work->rows, arrays);
+  arrays[3] = (struct npz_array){
+      "labels",   task->dtype, 4, work->rows.count, what->task == TASK_MULTI_LABEL ? labels_count(&work->labels) : 0,
+      task->fill, work};
+  if (!npz_write(what->output, arrays, 4, problem) ||
+      !labels_write(is_named ? &work->labels : NULL, what->names, task->problem_type, problem))
+    return false;
+  printf("%s: %" PRId64 " rows of %" PRId64 " tokens, %" PRId64 " shortened", what->output, work->rows.count,
+         what->length, work->rows.shortened);
+  if (is_named) printf("; %" PRId64 " labels in %s", labels_count(&work->labels), what->names);
+  printf("\n");
+  return true;
+}
+
+bool labelled_write(const struct labelling *labelling, struct problem *problem) {
+  struct work work = {.what = labelling};
+  bool good = labels_begin(&work.labels, labelling->labels, problem) &&
+              text_rows_open(&work.rows, labelling->tokenizer, labelling->length, labelling->pad, problem);
+  for (int i = 0; good && i < labelling->count; i++) good = read_file(&work, labelling->files[i], problem);
+  good = good && check(&work, problem) && write_files(&work, problem);
+  text_rows_close(&work.rows);
+  labels_end(&work.labels);
+  bytes_free(&work.targets);
+  bytes_free(&work.ends);
+  free(work.sorted);
+  return good;
+}

@@ -1,0 +1,38 @@
+/* Labels: the names of classes and their numbers, as id2label of a config.json has them. */
+#ifndef ACCEL_COMMANDS_DATA_LABELS_H
+#define ACCEL_COMMANDS_DATA_LABELS_H
+
+#include <stdint.h>
+
+#include "runtime/base/problem.h"
+
+struct json_t;
+
+struct labels {
+  struct json_t *numbers; /* by name */
+  bool given;             /* no other name may occur */
+};
+
+/* Begins with the names of a list: "a,b,c", or a JSON file with id2label, such as a config.json; NULL: with none, and
+ * each name that occurs becomes one. False with a problem. Ended also after false. */
+bool labels_begin(struct labels *labels, const char *list, struct problem *problem);
+
+int64_t labels_count(const struct labels *labels);
+
+/* The number of a label, a text, a whole number or a truth value of JSON. -1 with a problem: it has no name, or one
+ * that is not in the given list. */
+int64_t labels_number(struct labels *labels, const struct json_t *value, struct problem *problem);
+
+/* The number of the label whose name is text. -1 with a problem. */
+int64_t labels_number_of(struct labels *labels, const char *name, struct problem *problem);
+
+/* Sorts names that were not given: by their numbers where all are whole numbers, else by their bytes. Returns the new
+ * number of each old one, memory of the caller's; NULL without memory. */
+int32_t *labels_sort(struct labels *labels);
+
+/* Writes id2label, label2id, num_labels and problem_type as JSON. NULL: `labels` of a value, which has no names. */
+bool labels_write(const struct labels *labels, const char *path, const char *problem_type, struct problem *problem);
+
+void labels_end(struct labels *labels);
+
+#endif

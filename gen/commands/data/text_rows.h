@@ -1,0 +1,72 @@
+/* Rows of texts as a model takes them: one or two texts, with a tokenizer's special tokens around them, shortened and
+ * padded to one length, as transformers' tokenizer(text, pair, truncation=True, padding="max_length") makes them. */
+#ifndef ACCEL_COMMANDS_DATA_TEXT_ROWS_H
+#define ACCEL_COMMANDS_DATA_TEXT_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gen/commands/data/npz.h"
+#include "gen/tokenizer/bytes.h"
+#include "gen/tokenizer/special.h"
+#include "runtime/base/problem.h"
+#include "runtime/files/mapping.h"
+
+struct tokenizer;
+struct encoder;
+
+/* The tokens of a text, and which of them the newest row has: `kept` from `first` on, at `at` of what is not padding.
+ */
+struct row_text {
+  struct bytes tokens; /* uint32 each */
+  size_t count, first, kept, at;
+};
+
+/* Which text is shortened where two are too long together. */
+enum shortening { SHORTEN_LONGEST, SHORTEN_SECOND };
+
+struct text_rows {
+  const char *path; /* of the tokenizer.json */
+  struct mapping json;
+  struct tokenizer *tokenizer;
+  struct encoder *encoder;
+  struct special special;
+  int64_t length; /* tokens of a row */
+  uint32_t pad;
+  bool pads_left, cuts_left; /* padding_side and truncation_side of the tokenizer_config.json */
+  enum shortening shortening;
+  struct row_text texts[2];         /* of the row that is made */
+  int64_t count, shortened;         /* rows; those whose texts did not fit */
+  struct bytes ids, segments, ends; /* of all rows, without padding: uint32, uint8; where each row ends, uint64 */
+};
+
+/* Reads a tokenizer.json and, for the padding token and the sides, the tokenizer_config.json next to it. `pad`: the
+ * text of the padding token, or NULL. False with a problem. Closed also after false. */
+bool text_rows_open(struct text_rows *rows, const char *tokenizer, int64_t length, const char *pad,
+                    struct problem *problem);
+
+/* Begins a row: its texts have no tokens yet. */
+void text_rows_begin(struct text_rows *rows);
+
+/* Appends the tokens of a text to text `which` of the row, 0 or 1. */
+bool text_rows_encode(struct text_rows *rows, int which, const char *text, size_t size, struct problem *problem);
+
+/* Adds the row of `n_texts` texts, 1 or 2. False with a problem, and without the row. */
+bool text_rows_add(struct text_rows *rows, int n_texts, struct problem *problem);
+
+/* The tokens of a row, `count` from `first` of all rows' on, and where the row has them, after padding on its left. */
+struct row_span {
+  uint64_t first;
+  size_t count, at;
+};
+
+/* Of a row that was added. */
+struct row_span text_rows_span(const struct text_rows *rows, int64_t row);
+
+/* What fills the arrays input_ids (int32), attention_mask and token_type_ids (uint8), [rows][length], which live as
+ * long as the rows. */
+void text_rows_arrays(const struct text_rows *rows, struct npz_array arrays[3]);
+
+void text_rows_close(struct text_rows *rows);
+
+#endif

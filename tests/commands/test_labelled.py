@@ -1,0 +1,137 @@
+"""accel-gen data --label: rows of labelled texts against transformers' tokenizers, with the tables read by Python's csv; records that
+are refused."""
+
+import csv
+import json
+import os
+import random
+import unittest
+
+import numpy as np
+from data_folder import Folder
+from test_tokenizer import characters, corpus, random_text, train
+from tokenizers import Tokenizer, processors
+from transformers import PreTrainedTokenizerFast
+
+SEED = int(os.environ.get("SEED", "1"))
+CLS_SEP = [("[CLS]", 2), ("[SEP]", 3)]
+# The family, what it puts around texts, its padding token and the sides of padding and truncation.
+TOKENIZERS = {
+    "bert": ("bert", processors.TemplateProcessing("[CLS] $A [SEP]", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1", CLS_SEP), "[PAD]", "right", "right"),
+    "bert_fixed": ("bert", processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2)), "[PAD]", "right", "left"),
+    "roberta": ("roberta", processors.RobertaProcessing(("</s>", 2), ("<s>", 0)), "<pad>", "right", "right"),
+    "llama": ("llama3", processors.Sequence([processors.ByteLevel(trim_offsets=False),
+                                             processors.TemplateProcessing("<|end|>:0 $A:0", "<|end|>:0 $A:0 <|end|>:1 $B:1", [("<|end|>", 0)])]),
+              "<|end|>", "left", "left"),
+    "t5": ("t5", processors.TemplateProcessing("$A </s>", "$A </s> $B </s>", [("</s>", 2)]), "<pad>", "right", "right"),
+    "gpt2": ("gpt2", None, "<|end|>", "left", "right"),
+}
+
+
+class Labelled(Folder):
+    def tokenizer(self, name):
+        """The tokenizer of transformers, whose files are in the folder."""
+        family, processor, pad, padding, truncation = TOKENIZERS[name]
+        made = Tokenizer.from_str(train(family, corpus()).to_str())
+        if processor is not None:
+            made.post_processor = processor
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, pad_token=pad, padding_side=padding, truncation_side=truncation)
+        tokenizer.save_pretrained(self.folder / "model")
+        return tokenizer
+
+    def table(self, rows, name="rows.csv"):
+        with open(self.folder / name, "w", newline="", encoding="utf-8") as out:
+            writer = csv.writer(out, delimiter="\t" if name.endswith(".tsv") else ",", lineterminator=random.choice(["\n", "\r\n"]))
+            writer.writerows(rows)
+        return name
+
+    def made(self, name, *words, status=0):
+        how = "--text-field" if name.endswith(".jsonl") else "--text-column"
+        text = self.data(name, "-o", "out.npz", "--tokenizer", "model/tokenizer.json", how, "text", "--label", "label", *words, status=status)
+        return text if status else np.load(self.folder / "out.npz")
+
+    def names(self):
+        return json.loads((self.folder / "out.json").read_text())
+
+    def equal(self, got, wanted):
+        for name in ("input_ids", "attention_mask", "token_type_ids"):
+            np.testing.assert_array_equal(got[name], np.array(wanted[name]), name)
+
+    def test_tokenizers(self):
+        """One text and two, of CSV, TSV and JSON Lines, shortened and padded."""
+        for name in TOKENIZERS:
+            tokenizer = self.tokenizer(name)
+            rng = random.Random(f"{SEED} {name}")
+            texts = lambda: [random_text(rng, characters(), corpus()).replace("\r", "").replace("\0", "") or "x" for _ in range(60)]
+            first, second, label = texts(), texts(), [rng.choice("cab") for _ in range(60)]
+            for kind in ("csv", "tsv", "jsonl"):
+                length, pairs = rng.choice([8, 9, 16, 31, 64]), kind == "jsonl" or rng.random() < 0.5
+                with self.subTest(tokenizer=name, kind=kind, length=length, pairs=pairs):
+                    if kind == "jsonl":
+                        file = "rows.jsonl"
+                        (self.folder / file).write_text("".join(json.dumps({"label": c, "text": a, "b": b}) + "\n" for a, b, c in zip(first, second, label)))
+                    else:
+                        file = self.table([["b", "other", "text", "label"], *([b, "1", a, c] for a, b, c in zip(first, second, label))], f"rows.{kind}")
+                    got = self.made(file, "--max-length", str(length), *(["--text-pair", "b"] if pairs else []))
+                    wanted = tokenizer(first, second if pairs else None, truncation=True, padding="max_length", max_length=length,
+                                       return_token_type_ids=True)
+                    self.equal(got, wanted)
+                    np.testing.assert_array_equal(got["labels"], ["abc".index(c) for c in label])
+        self.assertEqual(self.names(), {"id2label": {"0": "a", "1": "b", "2": "c"}, "label2id": {"a": 0, "b": 1, "c": 2},
+                                        "num_labels": 3, "problem_type": "single_label_classification"})
+
+    def test_labels(self):
+        """Whole numbers in their order; a list that another run wrote; several labels; numbers."""
+        self.tokenizer("bert")
+        rows = lambda *labels: self.table([["text", "label"], *(["a", label] for label in labels)])
+        np.testing.assert_array_equal(self.made(rows("10", "9", "-1", "10"), "--max-length", "8")["labels"], [2, 1, 0, 2])
+        (self.folder / "names.json").write_text((self.folder / "out.json").read_text())
+        np.testing.assert_array_equal(self.made(rows("10", "10"), "--max-length", "8", "--labels", "names.json")["labels"], [2, 2])
+        np.testing.assert_array_equal(self.made(rows("b", "a"), "--max-length", "8", "--labels", "b,c,a")["labels"], [0, 2])
+        got = self.made(rows("x", "", "y, x"), "--max-length", "8", "--task", "multi-label")["labels"]
+        np.testing.assert_array_equal(got, np.array([[1, 0], [0, 0], [1, 1]], "float32"))
+        self.assertEqual(self.names()["problem_type"], "multi_label_classification")
+        got = self.made(rows("1.5", "-2e-3", "7"), "--max-length", "8", "--task", "regression")["labels"]
+        np.testing.assert_array_equal(got, np.array([1.5, -2e-3, 7], "float32"))
+        self.assertEqual(self.names(), {"num_labels": 1, "problem_type": "regression"})
+        (self.folder / "rows.jsonl").write_text('{"text": "a", "label": ["v", "u"]}\n\n{"text": "b", "label": []}\n')
+        got = self.made("rows.jsonl", "--max-length", "8", "--task", "multi-label")["labels"]
+        np.testing.assert_array_equal(got, [[1, 1], [0, 0]])
+        (self.folder / "rows.jsonl").write_text('{"text": "a", "label": true}\n{"text": "b", "label": false}\n')
+        np.testing.assert_array_equal(self.made("rows.jsonl", "--max-length", "8")["labels"], [1, 0])
+
+    def test_refusals(self):
+        self.tokenizer("bert")
+        head = "text,label\n"
+        for content, words, message in [
+            (head + "a,x\n\"b\nc\",\nd,y\n", (), "rows.csv:4:4: the label is empty"),
+            (head + "a,x\n,y\n", (), "rows.csv:3:1: the text 'text' is empty"),
+            (head + "a,x\nb,z\n", ("--labels", "x,y"), "rows.csv:3:3: the label 'z' is not among those of --labels\n    help: they are: x, y"),
+            (head + "a,x\nb\n", (), "rows.csv:3: the row has fewer columns than the header"),
+            (head + "a,x\nb,c,d\n", (), "rows.csv:3: the row has more columns than the header"),
+            (head + "a,1\nb,0x1\n", ("--task", "regression"), "rows.csv:3:3: the label '0x1' is not a finite decimal number"),
+            (head + "a,x\nb,x\n", (), "rows.csv: all records have the same label"),
+            ("text,tag\na,x\n", (), "rows.csv:2: the record has no 'label'\n    help: its fields are: text, tag"),
+            ("text,text,label\n", (), "rows.csv:1:6: the header has this name twice"),
+            (head, (), "rows.csv: no record gives a row"),
+        ]:
+            with self.subTest(content):
+                (self.folder / "rows.csv").write_text(content)
+                self.assertIn(message, self.made("rows.csv", "--max-length", "8", *words, status=1))
+                self.assertFalse((self.folder / "out.npz").exists() or (self.folder / "out.npz.partial").exists())
+        (self.folder / "rows.csv").write_text(head + "a,x\nb,\n,x\nc,y\n")
+        said = self.data("rows.csv", "-o", "out.npz", "--tokenizer", "model/tokenizer.json", "--text-column", "text", "--label", "label",
+                         "--max-length", "8", "--on-bad-record", "skip")
+        self.assertIn("2 records were skipped; the first: rows.csv:3:3: the label is empty", said)
+        self.assertEqual(len(np.load(self.folder / "out.npz")["labels"]), 2)
+        self.assertIn("2 tokens of a row are taken by the 2 special ones", self.made("rows.csv", "--max-length", "2", status=1))
+        (self.folder / "rows.jsonl").write_text('{"text": "a", "label": 1}\n{"text": 3, "label": 1}\n')
+        self.assertIn("rows.jsonl:2: 'text' is not a text", self.made("rows.jsonl", "--max-length", "8", status=1))
+        self.assertIn("--label needs --tokenizer", self.data("rows.csv", "-o", "o.npz", "--label", "label", status=2))
+        (self.folder / "model" / "tokenizer_config.json").unlink()
+        self.assertIn("names a padding token (pad_token)", self.made("rows.csv", "--max-length", "8", status=1))
+        self.made("rows.csv", "--max-length", "8", "--pad", "[PAD]", "--on-bad-record", "skip")
+
+
+if __name__ == "__main__":
+    unittest.main()
