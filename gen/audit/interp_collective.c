@@ -42,11 +42,11 @@ static bool is_own(unsigned origin) {
 /* Whether the axes along which the program has ranks are known, and `axis` is none of them. */
 static bool is_no_axis(const struct interp *interp, struct value axis) {
   int member = interp->config == NULL ? -1 : type_member(interp->config->type, "mesh");
-  if (member < 0 || axis.kind != VALUE_INTEGER || axis.low != axis.high) return false;
+  if (member < 0 || !value_is_one(axis)) return false;
   bool any = false;
   for (int i = 0; i < interp->config->type->members[member].type->count; i++)
-    any = any || external_member(interp, interp->config, "mesh", i) > 1;
-  return any && external_member(interp, interp->config, "mesh", axis.low) <= 1;
+    any = any || external_ranks(interp, value_integer(i, i)) > 1;
+  return any && external_ranks(interp, axis) == 1;
 }
 
 /* What a collective has as its first argument. */

@@ -3,11 +3,14 @@
 
 #include "gen/audit/interp_external.h"
 
-int64_t external_ranks_along(const struct call *call) {
-  const struct value axis = call->arguments[0];
-  if (call->interp->config == NULL || axis.kind != VALUE_INTEGER || axis.low != axis.high) return VALUE_MAX;
-  int64_t ranks = external_member(call->interp, call->interp->config, "mesh", axis.low);
+int64_t external_ranks(const struct interp *interp, struct value axis) {
+  if (interp->config == NULL || !value_is_one(axis) || axis.low < 0) return VALUE_MAX;
+  int64_t ranks = external_member(interp, interp->config, "mesh", axis.low);
   return ranks > 1 ? ranks : 1;
+}
+
+int64_t external_ranks_along(const struct call *call) {
+  return external_ranks(call->interp, call->arguments[0]);
 }
 
 /* values[] of argument 1 become their sum over ranks: `count` of argument 2, of `size` bytes each. */
@@ -59,10 +62,8 @@ static struct value sum_16_bits_into(const struct call *call) {
  * wholes become a part of their sum, with space for a whole. */
 static struct value exchange_parts(const struct call *call, int part, int whole, int work, int outer, int64_t size) {
   struct interp *interp = call->interp;
-  int64_t axis = call->arguments[0].kind == VALUE_INTEGER ? call->arguments[0].low : -1;
-  int64_t ranks = interp->config == NULL || axis < 0 ? 0 : external_member(interp, interp->config, "mesh", axis);
   int64_t bytes = bounded_multiply(bounded_multiply(external_max(call, outer), external_max(call, outer + 1)), size);
-  int64_t all = bounded_multiply(bytes, ranks > 1 ? ranks : 1);
+  int64_t all = bounded_multiply(bytes, external_ranks_along(call));
   interp_collective(interp, call->node, call->arguments, call->count);
   external_touch(call, part, bytes, part == 2);
   external_touch(call, whole, all, whole == 2);
@@ -91,10 +92,7 @@ static struct value scatter_16_bits(const struct call *call) {
 
 /* x, argument 1, and y, argument 2, have argument 3 bytes for each rank along argument 0; they do not overlap. */
 static struct value exchange_all(const struct call *call) {
-  const struct value axis = call->arguments[0];
-  const bool known = call->interp->config != NULL && axis.kind == VALUE_INTEGER && axis.low == axis.high;
-  const int64_t ranks = known ? external_member(call->interp, call->interp->config, "mesh", axis.low) : 1;
-  const int64_t bytes = bounded_multiply(external_max(call, 3), ranks);
+  const int64_t bytes = bounded_multiply(external_max(call, 3), external_ranks_along(call));
   interp_collective(call->interp, call->node, call->arguments, call->count);
   external_touch(call, 1, bytes, false);
   external_touch(call, 2, bytes, true);

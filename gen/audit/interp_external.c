@@ -186,9 +186,8 @@ static struct value give_rank(const struct call *call) {
 /* Along one axis of the grid. */
 static struct value give_rank_along(const struct call *call) {
   struct value rank = give_rank(call);
-  int64_t axis = call->count > 1 && call->arguments[1].kind == VALUE_INTEGER ? call->arguments[1].low : -1;
-  if (call->interp->config == NULL || axis < 0 || call->arguments[1].high != axis) return rank;
-  int64_t ranks = external_member(call->interp, call->interp->config, "mesh", axis);
+  int64_t ranks = call->count > 1 ? external_ranks(call->interp, call->arguments[1]) : VALUE_MAX;
+  if (ranks == VALUE_MAX) return rank;
   if (ranks > 1 && ranks <= MAX_STAGES && interp_is_stage_axis(call->node->parts[2], call->arguments[1])) {
     call->interp->n_stages = (int)ranks;
     struct value stage = value_integer(call->interp->stage, call->interp->stage);
@@ -196,7 +195,7 @@ static struct value give_rank_along(const struct call *call) {
     return stage;
   }
   rank.low = 0;
-  rank.high = ranks > 1 ? ranks - 1 : 0;
+  rank.high = ranks - 1;
   return rank;
 }
 

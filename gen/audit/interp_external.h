@@ -37,7 +37,9 @@ bool interp_exchange_external(const struct call *call, struct value *result);
 bool interp_transfer_external(const struct call *call, struct value *result);
 void external_end_sends(const struct call *call);
 
-/* Ranks along the axis that is a collective's first argument; VALUE_MAX: not known. */
+/* Ranks along an axis, at least 1; along the one that is a collective's first argument. VALUE_MAX: the axis is not one
+ * number, or the program's constants are not known. */
+int64_t external_ranks(const struct interp *interp, struct value axis);
 int64_t external_ranks_along(const struct call *call);
 
 /* What the runtime's functions for a GPU do; false: it is none of them. */

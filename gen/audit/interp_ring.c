@@ -3,16 +3,6 @@
 #include "gen/audit/interp.h"
 #include "gen/audit/interp_external.h"
 
-static bool is_one(struct value value) {
-  return value.kind == VALUE_INTEGER && value.low == value.high;
-}
-
-/* Ranks along the axis; 0: not known. */
-static int64_t ranks_along(const struct interp *interp, struct value axis) {
-  if (interp->config == NULL || !is_one(axis)) return 0;
-  return external_member(interp, interp->config, "mesh", axis.low);
-}
-
 static bool may_overlap(struct value x, struct value y, int64_t bytes) {
   if (x.object < 0 || x.object != y.object) return false;
   return x.base + x.low < y.base + y.base_width + y.high + bytes &&
@@ -22,10 +12,10 @@ static bool may_overlap(struct value x, struct value y, int64_t bytes) {
 /* accel_send_receive(axis, to, x, from, y, bytes) */
 void interp_ring(struct interp *interp, const struct syntax *node, const struct value *arguments, int count) {
   if (count < 6) return;
-  const int64_t ranks = ranks_along(interp, arguments[0]);
+  const int64_t ranks = external_ranks(interp, arguments[0]);
   const struct value to = arguments[1], from = arguments[3], bytes = arguments[5];
   interp->passes_on = true;
-  if (ranks <= 1 || !is_one(to) || !is_one(from) || !is_one(bytes)) {
+  if (ranks == 1 || ranks == VALUE_MAX || !value_is_one(to) || !value_is_one(from) || !value_is_one(bytes)) {
     interp_fail(interp, FAILURE_DEADLOCK, VERDICT_CANNOT_TELL, node, 0, "an argument of %s is not one number",
                 node->function->name);
     return;

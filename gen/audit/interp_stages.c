@@ -28,10 +28,6 @@ static enum message_kind kind_of(const char *function) {
   return strcmp(function, "accel_add_other") == 0 ? MESSAGE_EXCHANGE : MESSAGE_TOGETHER;
 }
 
-static bool is_one(struct value value) {
-  return value.kind == VALUE_INTEGER && value.low == value.high;
-}
-
 /* Whether the stages and the size of a message or of a sum are known. */
 static bool read_message(struct interp *interp, const struct value *arguments, int count,
                          struct stage_message *message) {
@@ -44,7 +40,7 @@ static bool read_message(struct interp *interp, const struct value *arguments, i
     return false;
   }
   const struct value size = count > 1 ? arguments[count - 1] : value_integer(0, 0);
-  if (!is_one(size) || (pairs && !is_one(arguments[1]))) {
+  if (!value_is_one(size) || (pairs && !value_is_one(arguments[1]))) {
     interp_fail(interp, FAILURE_DEADLOCK, VERDICT_CANNOT_TELL, node, 0, "an argument of %s is not one number",
                 node->function->name);
     return false;

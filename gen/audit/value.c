@@ -85,6 +85,10 @@ struct value value_join(struct value a, struct value b) {
   return join;
 }
 
+bool value_is_one(struct value value) {
+  return value.kind == VALUE_INTEGER && value.low == value.high;
+}
+
 bool value_is_null(struct value value) {
   return value.kind == VALUE_INTEGER && value.low == 0 && value.high == 0;
 }

@@ -87,6 +87,9 @@ struct value value_convert(struct value value, const struct type *type);
 struct value value_binary(enum operator_kind operation, struct value a, struct value b, const struct type *type,
                           bool *overflows);
 
+/* Whether a value is an integer that is known: a range of one. */
+bool value_is_one(struct value value);
+
 /* Whether a value is the integer 0, or the pointer to nothing. */
 bool value_is_null(struct value value);
 

@@ -1,0 +1,180 @@
+/* Functions that start a collective, a send or a prefetch: what each uses until it is waited for. */
+#include <string.h>
+
+#include "gen/audit/interp_transfer.h"
+
+static bool is_on_device(const struct call *call) {
+  return call->interp->device != NULL;
+}
+
+/* ---- Sums ---- */
+
+static struct value start_sum(const struct call *call, enum transfer_queue queue, int values, int64_t size) {
+  struct transfer transfer = {.node = call->node, .queue = queue};
+  transfer_use(call, &transfer, values, bounded_multiply(external_max(call, values + 1), size), TRANSFER_WRITES);
+  return transfer_start(call, &transfer);
+}
+
+static struct value start_float32_sum(const struct call *call) {
+  return start_sum(call, TRANSFER_SUM, 1, 4);
+}
+
+static struct value start_chained(const struct call *call) {
+  return start_sum(call, TRANSFER_CHAINED, 1, 4);
+}
+
+static struct value start_double_sum(const struct call *call) {
+  return start_sum(call, TRANSFER_SUM, 1, 8);
+}
+
+/* The bytes of an element of an argument that is an accel_dtype. */
+static int64_t type_size(const struct call *call, int which) {
+  static const int64_t sizes[] = {4, 2, 2, 4, 8, 1, 8, 1, 2, 1}; /* in the order of accel/dtype.h */
+  struct value dtype = call->arguments[which];
+  bool known = value_is_one(dtype) && dtype.low >= 0 && dtype.low < (int64_t)(sizeof sizes / sizeof sizes[0]);
+  return known ? sizes[dtype.low] : VALUE_MAX;
+}
+
+static struct value start_typed_sum(const struct call *call) {
+  return start_sum(call, TRANSFER_SUM, 2, type_size(call, 1));
+}
+
+/* accel_start_all_reduce_as(axis, dtype, values, wire, count) */
+static struct value start_sum_as(const struct call *call) {
+  struct transfer transfer = {.node = call->node, .queue = TRANSFER_SUM};
+  int64_t count = external_max(call, 4);
+  transfer_use(call, &transfer, 2, bounded_multiply(count, 4), TRANSFER_WRITES);
+  transfer_use(call, &transfer, 3, bounded_multiply(count, 2), TRANSFER_WRITES);
+  return transfer_start(call, &transfer);
+}
+
+/* accel_start_all_reduce_by_tree(axis, values, count, workspace), of a GPU with another argument. */
+static struct value start_sum_by_tree(const struct call *call) {
+  struct transfer transfer = {.node = call->node, .queue = TRANSFER_SUM};
+  int64_t count = external_max(call, 2), ranks = external_ranks_along(call), workspace = bounded_add(count, 1) / 2;
+  if (is_on_device(call)) workspace = bounded_multiply(ranks, count - count / ranks * (ranks - 1));
+  transfer_use(call, &transfer, 1, bounded_multiply(count, 4), TRANSFER_WRITES);
+  transfer_use(call, &transfer, 3, bounded_multiply(workspace, 4), TRANSFER_WORKS_IN);
+  return transfer_start(call, &transfer);
+}
+
+/* ---- Shards ---- */
+
+/* The bytes of `ranks` shards of argument `which` floats, the last one of the argument after it. */
+static int64_t shard_bytes(const struct call *call, int64_t ranks, int which) {
+  int64_t shards = ranks > 0 ? bounded_multiply(ranks - 1, external_max(call, which)) : 0;
+  return bounded_multiply(bounded_add(shards, external_max(call, which + 1)), 4);
+}
+
+static struct value start_shards(const struct call *call, bool arrives_apart) {
+  struct transfer transfer = {.node = call->node, .queue = TRANSFER_SUM};
+  int sizes = arrives_apart ? 4 : 3;
+  transfer_use(call, &transfer, 1, shard_bytes(call, external_ranks_along(call), sizes), TRANSFER_READS);
+  transfer_use(call, &transfer, 2, shard_bytes(call, 1, sizes), TRANSFER_WRITES);
+  if (arrives_apart) transfer_use(call, &transfer, 3, shard_bytes(call, 1, sizes), TRANSFER_WRITES);
+  return transfer_start(call, &transfer);
+}
+
+/* accel_start_reduce_scatter(axis, values, own, shard_size, last) */
+static struct value start_reduce_scatter(const struct call *call) {
+  return start_shards(call, false);
+}
+
+/* accel_start_reduce_scatter_onto(axis, values, own, arriving, shard_size, last) */
+static struct value start_reduce_scatter_onto(const struct call *call) {
+  return start_shards(call, true);
+}
+
+/* accel_start_reduce_scatter_by_tree(axis, values, own, shard_size, last, workspace), of a GPU with another argument.
+ */
+static struct value start_reduce_scatter_by_tree(const struct call *call) {
+  struct transfer transfer = {.node = call->node, .queue = TRANSFER_SUM};
+  int64_t ranks = external_ranks_along(call), workspace = shard_bytes(call, ranks / 2, 3);
+  if (is_on_device(call)) workspace = bounded_multiply(ranks, shard_bytes(call, 1, 3));
+  transfer_use(call, &transfer, 1, shard_bytes(call, ranks, 3), is_on_device(call) ? TRANSFER_READS : TRANSFER_WRITES);
+  transfer_use(call, &transfer, 2, shard_bytes(call, 1, 3), TRANSFER_WRITES);
+  transfer_use(call, &transfer, 5, workspace, TRANSFER_WORKS_IN);
+  return transfer_start(call, &transfer);
+}
+
+/* accel_gpu_start_reduce_scatter(axis, dtype, values, own, count) */
+static struct value start_typed_reduce_scatter(const struct call *call) {
+  struct transfer transfer = {.node = call->node, .queue = TRANSFER_SUM};
+  int64_t bytes = bounded_multiply(external_max(call, 4), type_size(call, 1));
+  transfer_use(call, &transfer, 2, bounded_multiply(external_ranks_along(call), bytes), TRANSFER_READS);
+  transfer_use(call, &transfer, 3, bytes, TRANSFER_WRITES);
+  return transfer_start(call, &transfer);
+}
+
+/* ---- Gathers ---- */
+
+/* accel_start_all_gather(axis, values, shard_size, last) */
+static struct value start_gather(const struct call *call) {
+  struct transfer transfer = {.node = call->node, .queue = TRANSFER_GATHER};
+  transfer_use(call, &transfer, 1, shard_bytes(call, external_ranks_along(call), 2), TRANSFER_WRITES);
+  return transfer_start(call, &transfer);
+}
+
+/* accel_start_all_gather_from(axis, own, values, shard_size, last) */
+static struct value start_gather_from(const struct call *call) {
+  struct transfer transfer = {.node = call->node, .queue = TRANSFER_GATHER};
+  transfer_use(call, &transfer, 1, shard_bytes(call, 1, 3), TRANSFER_READS);
+  transfer_use(call, &transfer, 2, shard_bytes(call, external_ranks_along(call), 3), TRANSFER_WRITES);
+  return transfer_start(call, &transfer);
+}
+
+/* accel_gpu_start_all_gather(axis, dtype, own, all, count) */
+static struct value start_typed_gather(const struct call *call) {
+  struct transfer transfer = {.node = call->node, .queue = TRANSFER_GATHER};
+  int64_t bytes = bounded_multiply(external_max(call, 4), type_size(call, 1));
+  transfer_use(call, &transfer, 2, bytes, TRANSFER_READS);
+  transfer_use(call, &transfer, 3, bounded_multiply(external_ranks_along(call), bytes), TRANSFER_WRITES);
+  return transfer_start(call, &transfer);
+}
+
+/* accel_gpu_prefetch(to, from, bytes) */
+static struct value start_prefetch(const struct call *call) {
+  struct transfer transfer = {.node = call->node, .queue = TRANSFER_PREFETCH};
+  transfer_use(call, &transfer, 0, external_max(call, 2), TRANSFER_WRITES);
+  transfer_use(call, &transfer, 1, external_max(call, 2), TRANSFER_READS);
+  return transfer_start(call, &transfer);
+}
+
+/* accel_start_send(axis, to, values, bytes) */
+static struct value start_send(const struct call *call) {
+  struct transfer transfer = {.node = call->node, .queue = TRANSFER_SEND};
+  transfer_use(call, &transfer, 2, external_max(call, 3), TRANSFER_READS);
+  return transfer_start(call, &transfer);
+}
+
+/* ---- All ---- */
+
+static const struct {
+  const char *function;
+  transfer_model *model;
+} models[] = {
+    {"accel_start_all_reduce", start_float32_sum},
+    {"accel_start_all_reduce_as", start_sum_as},
+    {"accel_start_all_reduce_chained", start_chained},
+    {"accel_start_all_reduce_by_tree", start_sum_by_tree},
+    {"accel_start_reduce_scatter", start_reduce_scatter},
+    {"accel_start_reduce_scatter_onto", start_reduce_scatter_onto},
+    {"accel_start_reduce_scatter_by_tree", start_reduce_scatter_by_tree},
+    {"accel_start_all_gather", start_gather},
+    {"accel_start_all_gather_from", start_gather_from},
+    {"accel_start_send", start_send},
+    {"accel_gpu_start_all_reduce", start_typed_sum},
+    {"accel_gpu_start_all_reduce_doubles", start_double_sum},
+    {"accel_gpu_start_all_reduce_largest", start_double_sum},
+    {"accel_gpu_start_all_reduce_by_tree", start_sum_by_tree},
+    {"accel_gpu_start_reduce_scatter", start_typed_reduce_scatter},
+    {"accel_gpu_start_reduce_scatter_by_tree", start_reduce_scatter_by_tree},
+    {"accel_gpu_start_all_gather", start_typed_gather},
+    {"accel_gpu_prefetch", start_prefetch},
+};
+
+transfer_model *transfer_start_model(const char *function) {
+  for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
+    if (strcmp(models[i].function, function) == 0) return models[i].model;
+  return NULL;
+}
