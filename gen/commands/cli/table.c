@@ -136,12 +136,14 @@ const struct command command_table[] = {
     {.name = "data",
      .summary = "write a token file; print what is in one",
      .about =
-         "Writes the tokens of all files into one, each file a document, with a checksum over all. After a kill, the "
-         "same command with --tokenizer resumes where it was. encode and decode read standard input.",
+         "Writes the tokens of all files into one, with a checksum over all. A file is a document; with --text-field, "
+         "--text-column and --chat a record is one, and files of tokens keep those that they have. After a kill, the "
+         "same "
+         "command with --tokenizer resumes where it was. encode and decode read standard input.",
      .page = "data.md",
      .forms = {{"data FILE... -o FILE.tok", "write the tokens of files into one file"},
                {"data TEXT... -o FILE.tok --tokenizer TOKENIZER.json", "write the tokens of texts into one file"},
-               {"data RECORDS... -o FILE.tok --text-field NAME", "write the texts of records, each a document"},
+               {"data RECORDS... -o FILE.tok --text-field NAME", "write the tokens of records' texts"},
                {"data RECORDS... -o FILE.npz --label NAME", "write rows of labelled texts, for data.inputs"},
                {"data CHATS... -o FILE.tok --chat FOLDER", "write the tokens of chats, and which are trained on"},
                {"data inspect FILE", "print what is in a token file"},

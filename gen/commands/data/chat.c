@@ -15,6 +15,9 @@ struct chat {
   struct arena *arena;  /* of the folder */
   struct arena *record; /* of the current record */
   struct arena *part;   /* of texts of a part of its messages */
+  struct arena *compiled;
+  struct jinja_env *env; /* in `compiled`: the folder's templates; NULL: not yet */
+  int rendered;          /* records, since then */
   const char *folder;
   struct chat_folder found;
   const char *wanted; /* the template's name; NULL: as records ask for */
@@ -27,8 +30,12 @@ struct chat *chat_new(const char *folder, const char *template, enum train_on tr
   struct chat *chat = arena_alloc(arena, sizeof *chat);
   bool is_file = template != NULL && has_ending(template, ".jinja");
   const time_t now = time(NULL);
-  *chat =
-      (struct chat){.arena = arena, .record = arena_new(), .part = arena_new(), .folder = folder, .train_on = train_on};
+  *chat = (struct chat){.arena = arena,
+                        .record = arena_new(),
+                        .part = arena_new(),
+                        .compiled = arena_new(),
+                        .folder = folder,
+                        .train_on = train_on};
   localtime_r(&now, &chat->now);
   if (template != NULL && !is_file) chat->wanted = template;
   if (!chat_folder_read(arena, folder, is_file ? template : NULL, &chat->found, problem)) {
@@ -56,6 +63,7 @@ void chat_free(struct chat *chat) {
   if (chat == NULL) return;
   arena_free(chat->record);
   arena_free(chat->part);
+  arena_free(chat->compiled);
   arena_free(chat->arena);
 }
 
@@ -65,15 +73,30 @@ void chat_free(struct chat *chat) {
 struct conversation {
   struct chat *chat;
   const json_t *record;
-  const char *template;
-  struct jinja_env *env;
+  const char *template;        /* its name */
   struct jinja_value messages; /* all of them */
   struct jinja_output whole;   /* the text of all */
 };
 
 static const char *load(void *context, const char *name) {
-  const struct conversation *of = context;
-  return strcmp(name, "chat_template") == 0 ? of->template : NULL;
+  return chat_folder_template(context, name);
+}
+
+/* A rendering leaves names and messages of errors in the environment: after so many records it is made again. */
+enum { RECORDS_OF_ENVIRONMENT = 1000 };
+
+static void compile_once(struct chat *chat) {
+  if (chat->env != NULL && chat->rendered++ < RECORDS_OF_ENVIRONMENT) return;
+  const struct jinja_options options = {.chat = true,
+                                        .now = &chat->now,
+                                        .trim_blocks = true,
+                                        .lstrip_blocks = true,
+                                        .load = load,
+                                        .load_context = &chat->found,
+                                        .outputs = chat->part};
+  arena_reset(chat->compiled);
+  chat->rendered = 1;
+  chat->env = jinja_env_new(chat->compiled, &options);
 }
 
 /* The names that templates see, as apply_chat_template gives them; the first `count` messages. */
@@ -103,7 +126,7 @@ static struct jinja_value values_of(const struct conversation *of, int count, bo
 static bool render(const struct conversation *of, int count, bool prompts, struct jinja_output *output,
                    struct problem *problem) {
   struct jinja_error error;
-  if (jinja_render(of->env, "chat_template", values_of(of, count, prompts), false, output, &error)) return true;
+  if (jinja_render(of->chat->env, of->template, values_of(of, count, prompts), false, output, &error)) return true;
   rt_problem(problem, "the chat template, line %d, column %d: %s", error.chain[0].line, error.chain[0].column,
              error.message);
   return rt_help(problem, "correct the record, or give another template with --chat-template");
@@ -274,13 +297,12 @@ static bool check_list(const json_t *record, const char *name, struct problem *p
   return good || rt_problem(problem, "'%s' is not a list of objects", name);
 }
 
-/* As transformers chooses: "tool_use" for a record with tools, where there is one. */
+/* The name of the template, as transformers chooses: "tool_use" for a record with tools, where there is one. */
 static const char *template_for(const struct chat *chat, const json_t *record, struct problem *problem) {
-  const char *text = NULL;
-  if (chat->wanted != NULL) return chat_folder_template(&chat->found, chat->wanted);
-  if (json_is_array(json_object_get(record, "tools"))) text = chat_folder_template(&chat->found, "tool_use");
-  if (text == NULL) text = chat_folder_template(&chat->found, "default");
-  if (text != NULL) return text;
+  const bool tools = json_is_array(json_object_get(record, "tools"));
+  if (chat->wanted != NULL) return chat->wanted;
+  if (tools && chat_folder_template(&chat->found, "tool_use") != NULL) return "tool_use";
+  if (chat_folder_template(&chat->found, "default") != NULL) return "default";
   rt_problem(problem, "%s has no chat template for the messages", chat->folder);
   rt_help(problem, "the folder of a chat model has chat_template.jinja, or chat_template in tokenizer_config.json; "
                    "--chat-template FILE gives one");
@@ -289,19 +311,12 @@ static const char *template_for(const struct chat *chat, const json_t *record, s
 
 /* Renders messages. All after the first `prompted` are trained on; 0: those of the assistant are. */
 static bool make_messages(struct conversation *of, int prompted, struct made_text *made, struct problem *problem) {
-  const struct chat *chat = of->chat;
-  const struct jinja_options options = {.chat = true,
-                                        .now = &chat->now,
-                                        .trim_blocks = true,
-                                        .lstrip_blocks = true,
-                                        .load = load,
-                                        .load_context = of,
-                                        .outputs = chat->part};
+  struct chat *chat = of->chat;
   of->template = template_for(chat, of->record, problem);
   if (of->template == NULL || !check_list(of->record, "tools", problem) ||
       !check_list(of->record, "documents", problem))
     return false;
-  of->env = jinja_env_new(chat->record, &options);
+  compile_once(chat);
   if (!render(of, jinja_count(of->messages), false, &of->whole, problem)) return false;
   of->whole.text = made->text = arena_copy(chat->record, of->whole.text, of->whole.length);
   made->length = of->whole.length;
@@ -312,7 +327,8 @@ static bool make_messages(struct conversation *of, int prompted, struct made_tex
     made->n_ranges = 1;
     return range_of(of, prompted, jinja_count(of->messages), range, problem);
   }
-  return has_generation(of->template) ? ranges_by_blocks(of, made, problem) : ranges_by_turns(of, made, problem);
+  return has_generation(chat_folder_template(&chat->found, of->template)) ? ranges_by_blocks(of, made, problem)
+                                                                          : ranges_by_turns(of, made, problem);
 }
 
 /* ---- A record ---- */
