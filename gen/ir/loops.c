@@ -82,6 +82,8 @@ static const struct node *node_of_iteration(const struct region *region, const s
   return NULL;
 }
 
+/* An iteration whose input needs no gradient has another backward: one that starts from a constant is not alike to
+ * those after it, which are a loop without it. */
 static bool value_alike(const struct value *a, const struct value *b) {
   return shape_equal(a->shape, b->shape) && a->dtype == b->dtype && a->differentiable == b->differentiable;
 }

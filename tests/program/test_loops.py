@@ -76,6 +76,16 @@ class Loops(unittest.TestCase):
         self.assertEqual(losses, expected, "fresh weights and all steps are the same")
         self.assertIn("&weights->layer_from_1[i]", looped)
 
+    def test_first_layer_of_a_constant(self):
+        layers, rng = {f"layer.{i}.fc": 8 for i in range(4)} | {"out": 256}, np.random.default_rng(4)
+        weights = {f"{name}.weight": rng.standard_normal((n, 8)).astype(np.float32) for name, n in layers.items()}
+        weights |= {f"{name}.bias": np.zeros(n, np.float32) for name, n in layers.items()}
+        looped, losses = run(OWN / "constant_start.c", {"looped": True}, weights)
+        _, expected = run(OWN / "constant_start.c", {"looped": False}, weights)
+        self.assertEqual(losses, expected)
+        for loop in ("for (int i = 0; i < 3; i++)", "for (int i = 2; i >= 0; i--)"):
+            self.assertIn(loop, looped, "over the layers whose input has a gradient")
+
     def test_loop_over_layers_in_turn(self):
         job = {
             "model": {"source": str(OWN / "in_turn.c")},

@@ -138,8 +138,7 @@ const struct command command_table[] = {
      .about =
          "Writes the tokens of all files into one, with a checksum over all. A file is a document; with --text-field, "
          "--text-column and --chat a record is one, and files of tokens keep those that they have. After a kill, the "
-         "same "
-         "command with --tokenizer resumes where it was. encode and decode read standard input.",
+         "same command with --tokenizer resumes where it was. encode and decode read standard input.",
      .page = "data.md",
      .forms = {{"data FILE... -o FILE.tok", "write the tokens of files into one file"},
                {"data TEXT... -o FILE.tok --tokenizer TOKENIZER.json", "write the tokens of texts into one file"},
