@@ -21,6 +21,7 @@ struct rope_config {
   double theta, factor;
   double low_freq_factor, high_freq_factor; /* ROPE_LLAMA3 */
   double beta_fast, beta_slow;              /* ROPE_YARN */
+  double mscale, mscale_all_dim;            /* ROPE_YARN: of the angles' size; 0: as the paper says */
   int original_length;                      /* positions of the model's first training */
 };
 
@@ -33,6 +34,8 @@ struct rope_config {
    .high_freq_factor = 4,                                                                                              \
    .beta_fast = 32,                                                                                                    \
    .beta_slow = 1,                                                                                                     \
+   .mscale = 0,                                                                                                        \
+   .mscale_all_dim = 0,                                                                                                \
    .original_length = (length)}
 
 /* What a published config.json says of this, in rope_parameters or, before those, in rope_scaling; `theta_` is what it
@@ -48,8 +51,9 @@ struct rope_config {
       {"rope_parameters.beta_slow rope_scaling.beta_slow", "rope.beta_slow"},                                          \
       {"rope_parameters.original_max_position_embeddings rope_scaling.original_max_position_embeddings",               \
        "rope.original_length"},                                                                                        \
-      {"rope_*.attention_factor", .is = "null"}, {"rope_*.mscale*", .is = "null"}, {"rope_*.truncate", .is = "true"},  \
-      {"max_position_embeddings"}
+      {"rope_parameters.mscale rope_scaling.mscale", "rope.mscale"},                                                   \
+      {"rope_parameters.mscale_all_dim rope_scaling.mscale_all_dim", "rope.mscale_all_dim"},                           \
+      {"rope_*.attention_factor", .is = "null"}, {"rope_*.truncate", .is = "true"}, {"max_position_embeddings"}
 
 /* cos and sin, [positions][dims / 2] each. */
 struct rope {
@@ -91,12 +95,24 @@ static double rope_frequency(struct rope_config c, int r, int dims, int position
   return frequency;
 }
 
+/* 0.1 by ln(factor) + 1 (arXiv:2309.00071, section 3.4), with `by` of its own as DeepSeek has it. */
+static double rope_mscale(struct rope_config c, double by) {
+  return c.factor <= 1 ? 1 : 0.1 * by * log(c.factor) + 1;
+}
+
+/* What multiplies cos and sin. */
+static double rope_size(struct rope_config c) {
+  if (c.kind != ROPE_YARN) return 1;
+  if (c.mscale == 0 || c.mscale_all_dim == 0) return rope_mscale(c, 1);
+  return rope_mscale(c, c.mscale) / rope_mscale(c, c.mscale_all_dim);
+}
+
 static inline struct rope rope_angles(struct rope_config c, int positions, int dims) {
   double frequencies[dims / 2];
   for (int r = 0; r < dims / 2; r++) frequencies[r] = rope_frequency(c, r, dims, positions);
   tensor position = reshape(cast_float(arange(positions)), positions, 1);
   tensor angles = mul(position, table_of(dims / 2, frequencies));
-  double size = c.kind == ROPE_YARN ? 0.1 * log(c.factor) + 1 : 1;
+  double size = rope_size(c);
   return (struct rope){.cos = scale(cos_of(angles), size), .sin = scale(sin_of(angles), size)};
 }
 

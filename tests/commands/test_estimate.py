@@ -31,6 +31,7 @@ CONFIGS = {
     "GPTNeoXForCausalLM": [SMALL], "MambaForCausalLM": [{"num_hidden_layers": 2, "hidden_size": 64, "vocab_size": 300}],
     "Gemma2ForCausalLM": [FEW], "Gemma3ForCausalLM": [{**FEW, "num_hidden_layers": 7}, {**FEW, "head_dim": 8}], "Qwen2ForCausalLM": [FEW],
     "PhiForCausalLM": [FEW, {**FEW, "qk_layernorm": True}], "Phi3ForCausalLM": [{**FEW, "pad_token_id": None}],
+    "DeepseekV3ForCausalLM": [{**SMALL, "num_key_value_heads": 4, "n_routed_experts": 16, "moe_intermediate_size": 32, "first_k_dense_replace": 1}],
     "RobertaForMaskedLM": [SMALL], "XLMRobertaForMaskedLM": [SMALL], "CamembertForMaskedLM": [SMALL],
     "DistilBertForMaskedLM": [{"n_layers": 2, "n_heads": 4, "dim": 64, "hidden_dim": 96, "vocab_size": 300}],
     "AlbertForMaskedLM": [{**SMALL, "embedding_size": 16}, {**SMALL, "num_hidden_layers": 4, "num_hidden_groups": 2, "inner_group_num": 2}],
@@ -65,7 +66,7 @@ class Estimate(unittest.TestCase):
         with init_empty_weights(include_buffers=True):
             model = getattr(transformers, name)(config)
         for module in model.modules():
-            for buffer in set(module._buffers) - {"running_mean", "running_var"}:
+            for buffer in set(module._buffers) - {"running_mean", "running_var", "e_score_correction_bias"}:
                 del module._buffers[buffer]
                 if buffer == "num_batches_tracked":
                     module.register_buffer(buffer, torch.empty((), dtype=torch.int32, device="meta"))

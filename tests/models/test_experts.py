@@ -1,5 +1,5 @@
 """examples/models/qwen_moe.c against Qwen's mixtures of experts in transformers: without a limit, and with a capacity, whose
-rule is that of SwitchTransformers' router there for one choice, and GShard's for more."""
+rule is that of SwitchTransformers' router there for one choice, and GShard's for more; and deepseek_v3.c against DeepSeek's."""
 
 import math
 import unittest
@@ -7,7 +7,7 @@ import unittest
 import torch
 import torch.nn.functional as F
 from peer import Text, drawn
-from transformers import Qwen2MoeConfig, Qwen2MoeForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM, SwitchTransformersConfig
+from transformers import DeepseekV3Config, DeepseekV3ForCausalLM, Qwen2MoeConfig, Qwen2MoeForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM, SwitchTransformersConfig
 from transformers.models.switch_transformers.modeling_switch_transformers import SwitchTransformersTop1Router
 
 ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
@@ -89,6 +89,34 @@ class Experts(Text):
         within = dispatch.sum(-1, keepdim=True)
         self.assertLess(within.sum(), 30)
         torch.testing.assert_close(router(x.flatten(0, 1))[1].reshape(2, 15, 1), weights * within)
+
+    def deepseek(self, length, rope=None, ours=None, **more):
+        """Biases of the choice that are not zero; a layer without experts and one with them."""
+        groups, each = self.random.choice([(1, 4), (2, 2), (3, 3)])
+        same = {"num_hidden_layers": 2, "num_attention_heads": self.random.randint(1, 3), "hidden_size": self.random.randint(10, 40),
+                "vocab_size": 256, "q_lora_rank": self.random.choice([None, 9]), "kv_lora_rank": self.random.randint(4, 12),
+                "qk_nope_head_dim": self.random.randint(3, 9), "qk_rope_head_dim": 2 * self.random.randint(2, 4),
+                "v_head_dim": self.random.randint(3, 20), "first_k_dense_replace": 1, "intermediate_size": self.random.randint(5, 40),
+                "n_routed_experts": groups * each, "n_shared_experts": self.random.randint(1, 2), "num_experts_per_tok": 2,
+                "n_group": groups, "topk_group": self.random.randint(1, groups), "moe_intermediate_size": self.random.randint(5, 30),
+                "norm_topk_prob": self.random.choice([True, False]), "routed_scaling_factor": 1.5,
+                "rope_interleave": self.random.choice([True, False]), **more}
+        kv = {"num_key_value_heads": same["num_attention_heads"]}
+        model = DeepseekV3ForCausalLM(DeepseekV3Config(**same, **kv, rope_parameters={**ROPE, **(rope or {})}, initializer_range=0.1,
+                                                       max_position_embeddings=length))
+        model.config._experts_implementation = "eager"
+        model.model.layers[1].mlp.gate.e_score_correction_bias.normal_(std=0.1)
+        self.causal("deepseek_v3.c", model, {**same, "q_lora_rank": same["q_lora_rank"] or 0, **(ours or {})}, length)
+
+    @drawn
+    def test_deepseek_v3(self):
+        self.deepseek(self.random.randint(3, 40))
+
+    def test_deepseek_v3_yarn(self):
+        self.first = False  # over more tokens, rounding changes a choice within the steps of AdamW
+        yarn = {"factor": 4.0, "mscale": 1.0, "mscale_all_dim": 0.7, "original_max_position_embeddings": 16}
+        ours = {"rope.kind": "ROPE_YARN", "rope.factor": 4, "rope.mscale": 1, "rope.mscale_all_dim": 0.7, "rope.original_length": 16}
+        self.deepseek(40, {**yarn, "rope_type": "yarn"}, ours)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
 
 from harness import GENERATOR, MODELS, Trainer  # noqa: E402
-from transformers import (AlbertConfig, BertConfig, DistilBertConfig, Gemma2Config, Gemma3TextConfig, GemmaConfig,  # noqa: E402
-                          GPT2Config, GPTNeoXConfig, LlamaConfig, MambaConfig, MistralConfig, MixtralConfig, Phi3Config, PhiConfig,
+from transformers import (AlbertConfig, BertConfig, DeepseekV3Config, DistilBertConfig, Gemma2Config,  # noqa: E402
+                          Gemma3TextConfig, GemmaConfig, GPT2Config, GPTNeoXConfig, LlamaConfig, MambaConfig, MistralConfig, MixtralConfig, Phi3Config, PhiConfig,
                           Qwen2Config, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig, ResNetConfig, RobertaConfig, T5Config, ViTConfig)
 
 ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
@@ -24,6 +24,10 @@ MOE = {**{k: v for k, v in LLAMA.items() if k != "intermediate_size"}, "num_expe
        "moe_intermediate_size": 8, "norm_topk_prob": True}
 NEOX = {**BERT, "hidden_size": 16, "layer_norm_eps": 1e-5, "vocab_size": 256}
 GPT2 = {"n_layer": 1, "n_head": 2, "n_embd": 8, "vocab_size": 256}
+DEEPSEEK = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 8, "intermediate_size": 8, "vocab_size": 256, "q_lora_rank": 4,
+            "kv_lora_rank": 4, "qk_nope_head_dim": 4, "qk_rope_head_dim": 4, "v_head_dim": 4, "n_routed_experts": 4, "n_shared_experts": 1,
+            "num_experts_per_tok": 2, "n_group": 2, "topk_group": 2, "moe_intermediate_size": 8, "first_k_dense_replace": 1,
+            "routed_scaling_factor": 2.5}
 LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 64}
 LLAMA3_JOB = {"rope.kind": "ROPE_LLAMA3", "rope.factor": 4, "rope.original_length": 64}
@@ -94,6 +98,11 @@ CASES = [
      {key: value for key, value in LLAMA.items() if key != "head_dim"}, TOKENS,
      [({"rope_parameters": {**ROPE, "rope_type": "longrope", "short_factor": [1.0], "long_factor": [1.0]}}, 'says "longrope"'),
       ({"sliding_window": 9}, "'sliding_window' is 0 here"), ({"attention_bias": True}, "says true")]),
+    ("deepseek_v3.c", DeepseekV3Config(**DEEPSEEK, num_key_value_heads=2), DEEPSEEK, TOKENS, [
+        ({"rope_parameters": None, "rope_theta": 10000.0, "rope_scaling": {"type": "yarn", "factor": 40, "mscale": 1.0}}, "'rope.kind'"),
+        ({"q_lora_rank": None}, "'q_lora_rank' is 4 here"), ({"scoring_func": "softmax"}, "'scoring_func'"), ({"moe_layer_freq": 2}, "says 2"),
+        ({"rope_interleave": False}, "'rope_interleave' is true here"), ({"topk_group": 1}, "'topk_group' is 2 here"),
+        ({"num_nextn_predict_layers": 3}, None)]),
     ("roberta.c", RobertaConfig(**{**BERT, "layer_norm_eps": 1e-5}, vocab_size=256), {
         **BERT, "layer_norm_eps": 1e-5, "vocab_size": 256, "type_vocab_size": 2, "max_position_embeddings": 512}, TOKENS,
      [({"pad_token_id": 0}, "'pad_token_id' is 1 here"), ({"type_vocab_size": 1}, "'type_vocab_size' is 2 here")]),
