@@ -39,10 +39,13 @@ CONFIGS = {
     "ViTForImageClassification": [{**{key: value for key, value in SMALL.items() if key != "vocab_size"}, "image_size": 32, "patch_size": 8, "num_labels": 10}],
     "T5ForConditionalGeneration": [{"num_layers": 2, "num_heads": 2, "d_model": 32, "d_kv": 16, "d_ff": 64, "vocab_size": 300},
                                    {"num_layers": 1, "num_decoder_layers": 2, "feed_forward_proj": "gated-gelu", "d_model": 32, "d_ff": 40}],
+    "ConvNextForImageClassification": [{"hidden_sizes": [8, 12, 16, 24], "depths": [1, 2, 1, 1], "image_size": 32}],
+    "SwinForImageClassification": [{"embed_dim": 12, "depths": [2, 1], "num_heads": [2, 3], "image_size": 32, "patch_size": 2, "window_size": 4,
+                                    "drop_path_rate": 0.0}],
     "ResNetForImageClassification": [{"embedding_size": 16, "hidden_sizes": [16, 32], "depths": [1, 2], "layer_type": "basic"}],
 }
 # Whose classes name no module that stays whole, or count the tied table with the head, which they have first.
-OTHER_LAYERS = ("ResNet", "DistilBert", "Albert", "XLMRoberta", "Camembert")
+OTHER_LAYERS = ("ResNet", "ConvNext", "Swin", "DistilBert", "Albert", "XLMRoberta", "Camembert")
 
 
 class Estimate(unittest.TestCase):

@@ -11,9 +11,9 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
 
 from harness import GENERATOR, MODELS, Trainer  # noqa: E402
-from transformers import (AlbertConfig, BertConfig, DeepseekV3Config, DistilBertConfig, Gemma2Config,  # noqa: E402
+from transformers import (AlbertConfig, BertConfig, ConvNextConfig, DeepseekV3Config, DistilBertConfig, Gemma2Config,  # noqa: E402
                           Gemma3TextConfig, GemmaConfig, GPT2Config, GPTNeoXConfig, LlamaConfig, MambaConfig, MistralConfig, MixtralConfig, Phi3Config, PhiConfig,
-                          Qwen2Config, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig, ResNetConfig, RobertaConfig, T5Config, ViTConfig)
+                          Qwen2Config, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig, ResNetConfig, RobertaConfig, SwinConfig, T5Config, ViTConfig)
 
 ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
 LLAMA = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4, "hidden_size": 8,
@@ -120,6 +120,14 @@ CASES = [
     ("t5.c", T5Config(num_layers=1, num_decoder_layers=1, num_heads=2, d_model=8, d_kv=4, d_ff=8, vocab_size=256),
      {"num_layers": 1, "num_decoder_layers": 1, "num_heads": 2, "d_model": 8, "d_kv": 4, "d_ff": 8, "vocab_size": 256}, TOKENS,
      [({"is_gated_act": True}, "'gated' is false here")]),
+    ("convnext.c", ConvNextConfig(hidden_sizes=[8, 8, 8, 8], depths=[1, 1, 1, 1], image_size=32),
+     {"image_size": 32, "num_labels": 2, **{f"hidden_sizes.{i}": 8 for i in range(4)}, **{f"depths.{i}": 1 for i in range(4)}}, rows(3 * 32 * 32),
+     [({"depths": [1, 2, 1, 1]}, "'depths.1' is 1 here"), ({"layer_scale_init_value": 1.0}, None), ({"num_stages": 3}, "says 3")]),
+    ("swin.c", SwinConfig(embed_dim=8, depths=[2, 1], num_heads=[2, 2], image_size=8, patch_size=2, window_size=2, drop_path_rate=0.0),
+     {"embed_dim": 8, "num_layers": 2, "depths.0": 2, "depths.1": 1, "num_heads.0": 2, "num_heads.1": 2, "image_size": 8, "patch_size": 2,
+      "window_size": 2, "num_labels": 2}, rows(3 * 8 * 8),
+     [({"num_heads": [2, 1]}, "'num_heads.1' is 2 here"), ({"qkv_bias": False}, "'qkv_bias'"), ({"window_size": 4}, "is 2 here"),
+      ({"use_absolute_embeddings": True}, "'use_absolute_embeddings'")]),
     ("resnet.c", ResNetConfig(embedding_size=8, hidden_sizes=[8, 16, 16, 16], depths=[1, 1, 1, 1], layer_type="basic"),
      {"layer_type": "BASIC", "image_size": 32, "embedding_size": 8, "num_labels": 2,
       **{f"hidden_sizes.{i}": n for i, n in enumerate([8, 16, 16, 16])}, **{f"depths.{i}": 1 for i in range(4)}}, rows(3 * 32 * 32),
