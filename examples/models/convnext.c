@@ -10,7 +10,7 @@ enum { STAGES = 4 };
 struct config {
   int image_size, patch_size, num_channels, num_labels;
   int hidden_sizes[STAGES], depths[STAGES];
-  double layer_norm_eps, initializer_range, drop_path_rate;
+  double layer_norm_eps, initializer_range, layer_scale_init_value, drop_path_rate;
 };
 
 const struct config defaults = {
@@ -20,6 +20,7 @@ const struct config defaults = {
     .depths = {3, 3, 9, 3},
     .layer_norm_eps = 1e-12,
     .initializer_range = 0.02,
+    .layer_scale_init_value = 1e-6,
     .drop_path_rate = 0,
 };
 
@@ -30,7 +31,6 @@ const struct published published[] = {
     {"num_labels id2label.#", "num_labels"},
     {"num_stages", .is = "4"},
     {"hidden_act", .is = "gelu"},
-    {"layer_scale_init_value"}, /* where training starts: here at zero */
     {"stage_names.*"},
     {"out_features.*"},
     {"out_indices.*"},
@@ -57,7 +57,8 @@ static tensor layer(scope s, tensor x, double drop, struct config c) {
   int channels = dim(x, 1);
   tensor h = norm_last(at(s, "layernorm"), conv2d_grouped(at(s, "dwconv"), x, channels, 7, 1, 3, 1, channels));
   h = linear(at(s, "pwconv2"), gelu(linear(at(s, "pwconv1"), h, 4 * channels)), channels);
-  h = channels_first(mul(h, parameter(init_zeros(s), "layer_scale_parameter", channels)));
+  scope start = init_constant(s, c.layer_scale_init_value);
+  h = channels_first(mul(h, parameter(start, "layer_scale_parameter", channels)));
   return add(x, drop_path(h, drop));
 }
 

@@ -50,7 +50,12 @@ static struct cvalue call_init(struct evaluator *evaluator, const struct native 
                                const struct cvalue *arguments) {
   struct initializer init = {.kind = INIT_ZEROS};
   if (strcmp(native->name, "init_ones") == 0) init.kind = INIT_ONES;
-  if (node->n_parts == 3) {
+  if (strcmp(native->name, "init_constant") == 0) {
+    const double value = arguments[1].real;
+    if (!isfinite(value))
+      evaluate_fail(evaluator, node->parts[2]->where, NULL, "'init_constant' needs a finite number, not %g", value);
+    init = (struct initializer){INIT_UNIFORM, value, value};
+  } else if (node->n_parts == 3) {
     double size = arguments[1].real;
     if (!(size >= 0) || isinf(size))
       evaluate_fail(evaluator, node->parts[2]->where, NULL, "'%s' needs a finite number that is not negative, not %g",
@@ -132,6 +137,7 @@ const struct native natives[] = {
     {"init_uniform", call_init, NULL, NULL},
     {"init_zeros", call_init, NULL, NULL},
     {"init_ones", call_init, NULL, NULL},
+    {"init_constant", call_init, NULL, NULL},
     {"dim", call_dim, NULL, NULL},
     {"rank", call_rank, NULL, NULL},
     {"strcmp", call_strcmp, NULL, NULL},

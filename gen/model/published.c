@@ -51,18 +51,23 @@ static const struct cvalue *find_field(const struct comparison *of, const char *
   return at->kind == CVALUE_AGGREGATE ? NULL : at;
 }
 
-/* ROPE_LLAMA3 is "llama3": an enumerator's name, or what follows a _ in it, whatever the case. */
-static bool names_enumerator(const struct type *type, int64_t value, const char *word) {
+/* ROPE_LLAMA3 is "llama3": whether a name is the word, or ends with it after a _, whatever the case. */
+static bool ends_with_word(const char *name, const char *word) {
+  size_t longer = strlen(name), length = strlen(word), same = 0;
+  if (length > longer) return false;
+  const char *end = name + longer - length;
+  while (same < length && tolower((unsigned char)end[same]) == tolower((unsigned char)word[same])) same++;
+  return same == length && (end == name || end[-1] == '_');
+}
+
+/* The enumerator that a word names; NULL: none. Of several it is the shortest: "gelu" is not ACTIVATION_QUICK_GELU. */
+static const struct enumerator *named_by(const struct type *type, const char *word) {
+  const struct enumerator *best = NULL;
   for (int i = 0; i < type->n_enumerators; i++) {
-    const char *name = type->enumerators[i].name;
-    size_t longer = strlen(name), length = strlen(word);
-    if (type->enumerators[i].value != value || length > longer) continue;
-    const char *end = name + longer - length;
-    size_t same = 0;
-    while (same < length && tolower((unsigned char)end[same]) == tolower((unsigned char)word[same])) same++;
-    if (same == length && (end == name || end[-1] == '_')) return true;
+    const struct enumerator *one = &type->enumerators[i];
+    if (ends_with_word(one->name, word) && (best == NULL || strlen(one->name) < strlen(best->name))) best = one;
   }
-  return false;
+  return best;
 }
 
 static bool same_number(double a, double b) {
@@ -74,8 +79,10 @@ static bool same_value(const struct type *type, const struct cvalue *field, cons
     return json_is_string(value) && strcmp(field->string, json_string_value(value)) == 0;
   if (field->kind == CVALUE_REAL) return json_is_number(value) && same_number(field->real, json_number_value(value));
   if (field->kind != CVALUE_INTEGER) return true;
-  if (type->n_enumerators > 0)
-    return json_is_string(value) && names_enumerator(type, field->integer, json_string_value(value));
+  if (type->n_enumerators > 0) {
+    const struct enumerator *named = json_is_string(value) ? named_by(type, json_string_value(value)) : NULL;
+    return named != NULL && named->value == field->integer;
+  }
   if (json_is_boolean(value)) return (field->integer != 0) == json_is_true(value);
   return json_is_number(value) && (double)field->integer == json_number_value(value);
 }
@@ -292,10 +299,9 @@ static bool value_for(const struct type *type, const json_t *value, struct confi
   if (kind == CTYPE_STRING || type->n_enumerators > 0) {
     out->kind = CONFIG_STRING;
     out->string = json_string_value(value);
-    for (int i = 0; i < type->n_enumerators && json_is_string(value); i++)
-      if (names_enumerator(type, type->enumerators[i].value, json_string_value(value)))
-        return out->string = type->enumerators[i].name, true;
-    return json_is_string(value) && type->n_enumerators == 0;
+    const struct enumerator *named = json_is_string(value) ? named_by(type, json_string_value(value)) : NULL;
+    if (named != NULL) out->string = named->name;
+    return json_is_string(value) && (named != NULL || type->n_enumerators == 0);
   }
   if (!is_number || (kind != CTYPE_REAL && number != trunc(number)) || fabs(number) >= 0x1p53)
     return out->kind = CONFIG_REAL, is_number && kind == CTYPE_REAL;

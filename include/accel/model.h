@@ -72,6 +72,9 @@ scope init_zeros(scope s);
 /* The same with a start at one. */
 scope init_ones(scope s);
 
+/* The same with a start at `value`. */
+scope init_constant(scope s, double value);
+
 /* ---- Shapes: known when the model is read ---- */
 
 /* The extent of x along an axis. */

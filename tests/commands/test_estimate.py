@@ -79,7 +79,7 @@ class Estimate(unittest.TestCase):
     def test_sizes(self):
         listed = {name for file in MODELS.glob("*.c") for names in re.findall(r"architectures\[\] = \{([^}]*)\}", file.read_text())
                   for name in re.findall(r'"(\w+)', names)}
-        self.assertEqual(listed, set(CONFIGS))
+        self.assertEqual(listed - {"CLIPModel"}, set(CONFIGS))  # whose inputs only a job names
         for name, cases in CONFIGS.items():
             for changes in cases:
                 with self.subTest(model=name, changes=changes):

@@ -11,7 +11,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
 
 from harness import GENERATOR, MODELS, Trainer  # noqa: E402
-from transformers import (AlbertConfig, BertConfig, ConvNextConfig, DeepseekV3Config, DistilBertConfig, Gemma2Config,  # noqa: E402
+from transformers import (AlbertConfig, BertConfig, CLIPConfig, ConvNextConfig, DeepseekV3Config, DistilBertConfig, Gemma2Config,  # noqa: E402
                           Gemma3TextConfig, GemmaConfig, GPT2Config, GPTNeoXConfig, LlamaConfig, MambaConfig, MistralConfig, MixtralConfig, Phi3Config, PhiConfig,
                           Qwen2Config, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig, ResNetConfig, RobertaConfig, SwinConfig, T5Config, ViTConfig)
 
@@ -32,6 +32,11 @@ LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_fr
           "original_max_position_embeddings": 64}
 LLAMA3_JOB = {"rope.kind": "ROPE_LLAMA3", "rope.factor": 4, "rope.original_length": 64}
 TOKENS = {"train": {"path": "x.txt", "format": "bytes"}, "sequence_length": 16, "batch_size": 2}
+
+TEXT = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 8, "intermediate_size": 8, "vocab_size": 50}
+VISION = {**{key: value for key, value in TEXT.items() if key != "vocab_size"}, "image_size": 4, "patch_size": 2}
+PAIRS = {"train": {"path": "x.npy", "format": "npy"}, "batch_size": 2, "inputs": {
+    "pixel_values": {"shape": [3, 4, 4]}, "input_ids": {"path": "y.npy", "shape": [6], "dtype": "int32", "below": 50}}}
 
 
 def rows(features):
@@ -122,7 +127,13 @@ CASES = [
      [({"is_gated_act": True}, "'gated' is false here")]),
     ("convnext.c", ConvNextConfig(hidden_sizes=[8, 8, 8, 8], depths=[1, 1, 1, 1], image_size=32),
      {"image_size": 32, "num_labels": 2, **{f"hidden_sizes.{i}": 8 for i in range(4)}, **{f"depths.{i}": 1 for i in range(4)}}, rows(3 * 32 * 32),
-     [({"depths": [1, 2, 1, 1]}, "'depths.1' is 1 here"), ({"layer_scale_init_value": 1.0}, None), ({"num_stages": 3}, "says 3")]),
+     [({"depths": [1, 2, 1, 1]}, "'depths.1' is 1 here"), ({"num_stages": 3}, "says 3")]),
+    ("clip.c", CLIPConfig(text_config=TEXT, vision_config=VISION, projection_dim=4),
+     {"projection_dim": 4, **{f"text_config.{key}": value for key, value in TEXT.items()},
+      **{f"vision_config.{key}": value for key, value in VISION.items()}}, PAIRS,
+     [({"projection_dim": 8}, "'projection_dim' is 4 here"), ({"text_config": {**TEXT, "hidden_act": "gelu"}}, "'text_activation'"),
+      ({"vision_config": {**VISION, "patch_size": 4}}, "'vision_config.patch_size' is 2 here"),
+      ({"text_config": {**TEXT, "model_type": "x", "top_k": 50, "length_penalty": 1.0, "eos_token_id": 49407}}, None)]),
     ("swin.c", SwinConfig(embed_dim=8, depths=[2, 1], num_heads=[2, 2], image_size=8, patch_size=2, window_size=2, drop_path_rate=0.0),
      {"embed_dim": 8, "num_layers": 2, "depths.0": 2, "depths.1": 1, "num_heads.0": 2, "num_heads.1": 2, "image_size": 8, "patch_size": 2,
       "window_size": 2, "num_labels": 2}, rows(3 * 8 * 8),
