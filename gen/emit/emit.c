@@ -31,8 +31,8 @@ static struct jinja_value batch_value(const struct program *program) {
   return list;
 }
 
-/* What an evaluation gives in addition to its loss: {name, extent, shape, count, labels, classes}; nothing without it.
- */
+/* What an evaluation gives in addition to its loss: {name, type, extent, shape, count, labels, classes, kind}, the kind
+ * where it is not classes; nothing without it. */
 static struct jinja_value predictions_value(const struct program *program) {
   struct arena *arena = program->arena;
   struct jinja_value value = jinja_map(arena);
@@ -41,6 +41,9 @@ static struct jinja_value predictions_value(const struct program *program) {
   set_text(arena, value, "extent", extent_text(arena, program->evaluation.predicted->shape));
   set_text(arena, value, "shape", shape_text(arena, program->evaluation.predicted->shape));
   set_int(arena, value, "count", shape_count(program->evaluation.predicted->shape));
+  static const char *const kinds[] = {"", "ACCEL_PREDICTS_SCORES", "ACCEL_PREDICTS_LABELS", "ACCEL_PREDICTS_VALUES"};
+  set_text(arena, value, "type", program->evaluation.predicted->dtype == DTYPE_INT32 ? "int32_t" : "float");
+  set_text(arena, value, "kind", kinds[program->evaluation.kind]);
   set_text(arena, value, "labels", program->evaluation.labels->name);
   set_int(arena, value, "classes", program->evaluation.classes);
   return value;

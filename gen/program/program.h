@@ -76,12 +76,16 @@ struct program_entry {
   struct function *second;
 };
 
+/* As enum accel_prediction of programs (include/accel/program.h). */
+enum prediction_kind { PREDICTS_CLASSES, PREDICTS_SCORES, PREDICTS_LABELS, PREDICTS_VALUES };
+
 /* Filled by gen/plan/graph/evaluation.h: what an evaluation gives in addition to its loss. */
 struct program_evaluation {
-  struct value *predicted; /* the class of each label, as predicted: a result of the evaluation; NULL: not requested */
-  struct value *labels;    /* the evaluation's input that they are compared with */
-  int64_t classes;
-  struct value *count; /* what its loss is a mean over, a result of it; NULL: every sample counts alike */
+  struct value *predicted;   /* what is predicted for each label: a result of the evaluation; NULL: not requested */
+  enum prediction_kind kind; /* what that is */
+  struct value *labels;      /* the evaluation's input that they are compared with */
+  int64_t classes;           /* of PREDICTS_LABELS the labels of a sample, of PREDICTS_VALUES 0 */
+  struct value *count;       /* what its loss is a mean over, a result of it; NULL: every sample counts alike */
 };
 
 /* Filled by gen/plan/graph/decode.h: how a text generator runs the model. */

@@ -274,6 +274,14 @@ struct accel_index {
 struct accel_order;
 typedef void accel_order_hook(struct accel_order *order);
 
+/* What an evaluation's predictions are, and the labels that they are compared with. */
+enum accel_prediction {
+  ACCEL_PREDICTS_CLASSES, /* int32 numbers of classes, and int32 labels */
+  ACCEL_PREDICTS_SCORES,  /* float32 logits of class 1 against class 0, and int32 labels */
+  ACCEL_PREDICTS_LABELS,  /* int32 0 or 1 for each label of a sample, and float32 labels */
+  ACCEL_PREDICTS_VALUES,  /* float32 values, and float32 labels */
+};
+
 /* What was decided at generation and the runtime must know. All strings are static. */
 struct accel_program {
   const char *name;         /* the model's file without its ending: "gpt2" */
@@ -344,8 +352,9 @@ struct accel_program {
   bool log_first;                            /* a line of the first step, too */
   struct accel_epochs log_epochs, eval_epochs, save_epochs;
   int64_t eval_iters;        /* batches of one evaluation; 0: it sees all samples once */
-  const char *metrics[4];    /* in addition to its loss, "accuracy" and so on (docs/job.md); NULL after them */
-  int64_t predicted_classes; /* that predictions are among; 0: nothing is predicted */
+  const char *metrics[10];   /* in addition to its loss, "accuracy" and so on (docs/job.md); NULL after them */
+  int64_t predicted_classes; /* that predictions are among, or labels of a sample; 0: none */
+  enum accel_prediction predicted;
   struct accel_checkpoints checkpoint;
   struct accel_stopping stopping;
   struct accel_profile profile;

@@ -123,8 +123,9 @@ int64_t accel_eval_number(const struct accel_run *run, int64_t i);
 /* Adds the loss of batch i, a mean over `count`: its samples, or what else the model counts. 0 adds nothing. */
 void accel_eval_add(const struct accel_run *run, int64_t i, double loss, double count);
 
-/* Compares the predictions for batch i with their labels, `count` of each in the whole batch, for program->metrics. */
-void accel_eval_score(const struct accel_run *run, int64_t i, const int32_t *predictions, const int32_t *labels,
+/* Compares the predictions for batch i with their labels, `count` of each in the whole batch, for program->metrics.
+ * Both have the types of program->predicted. */
+void accel_eval_score(const struct accel_run *run, int64_t i, const void *predictions, const void *labels,
                       int64_t count);
 
 /* The mean loss of all batches, of all ranks after accel_all_reduce_eval (collectives.h). Reports program->metrics. */

@@ -21,6 +21,7 @@ static struct {
   int64_t n_parts;      /* of this rank */
   double (*sums)[SUMS]; /* of each */
   struct score score;
+  const struct accel_program *program;
 } evaluation;
 
 /* ---- Which samples ---- */
@@ -103,18 +104,24 @@ int64_t accel_eval_number(const struct accel_run *run, int64_t i) {
 
 /* ---- Their losses ---- */
 
-static void *zeros(size_t count, size_t size) {
-  void *memory = calloc(count > 0 ? count : 1, size);
-  if (memory != NULL) return memory;
+static _Noreturn void fail_memory(void) {
   struct problem problem;
   rt_problem(&problem, "no memory for an evaluation");
   rt_fail(&problem, 1);
+}
+
+static void *zeros(size_t count, size_t size) {
+  void *memory = calloc(count > 0 ? count : 1, size);
+  if (memory != NULL) return memory;
+  fail_memory();
 }
 
 static int64_t begin(const struct accel_run *run, bool together) {
   int64_t batches = 0;
   if (evaluation.sums == NULL) {
     evaluation.sums = zeros((size_t)own_parts(run), sizeof *evaluation.sums);
+    evaluation.program = run->program;
+    evaluation.score.kind = run->program->predicted;
     evaluation.score.n_classes = run->program->predicted_classes;
     evaluation.score.classes = zeros((size_t)evaluation.score.n_classes, sizeof *evaluation.score.classes);
   }
@@ -143,11 +150,11 @@ void accel_eval_add(const struct accel_run *run, int64_t i, double loss, double 
   evaluation.sums[batch.part][COUNT] += counted;
 }
 
-void accel_eval_score(const struct accel_run *run, int64_t i, const int32_t *predictions, const int32_t *labels,
+void accel_eval_score(const struct accel_run *run, int64_t i, const void *predictions, const void *labels,
                       int64_t count) {
   struct eval_batch batch = rt_eval_batch(run, i);
-  if (batch.weight > 0.0)
-    rt_score_note(&evaluation.score, predictions, labels, count / run->program->batch_size * batch.taken);
+  int64_t width = count / run->program->batch_size;
+  if (batch.weight > 0.0 && !rt_score_note(&evaluation.score, predictions, labels, batch.taken, width)) fail_memory();
 }
 
 /* Adds up the parts of this rank, in the order of the tree. */
@@ -165,7 +172,8 @@ void accel_all_reduce_eval(enum accel_axis axis) {
     accel_all_reduce_doubles_by_tree(axis, sums, SUMS);
   else
     accel_all_reduce_doubles(axis, sums, SUMS);
-  if (evaluation.score.n_classes > 0) rt_score_all_reduce(axis, &evaluation.score);
+  bool predicts = evaluation.score.n_classes > 0 || evaluation.score.kind == ACCEL_PREDICTS_VALUES;
+  if (predicts && !rt_score_all_reduce(evaluation.program, axis, &evaluation.score)) fail_memory();
 }
 
 static double metric(const char *name, double loss) {

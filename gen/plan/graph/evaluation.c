@@ -66,11 +66,25 @@ static struct value *label_input(const struct program *program, const struct reg
   return NULL;
 }
 
-static bool check_predictions(const struct program *program, const struct value *logits, const struct value *labels,
-                              struct diagnostics *diags) {
+static bool wants(const struct program *program, enum metric metric) {
+  return program->job->training.metrics[metric];
+}
+
+/* A metric of the job that is not one of those; METRICS: all are. */
+static enum metric other_metric(const struct program *program, const enum metric *those, int count) {
+  for (int m = 0; m < METRICS; m++) {
+    bool is_one = !wants(program, m) || m == METRIC_PERPLEXITY;
+    for (int i = 0; i < count; i++) is_one |= those[i] == (enum metric)m;
+    if (!is_one) return m;
+  }
+  return METRICS;
+}
+
+static bool check_shapes(const struct program *program, const struct value *logits, const struct value *labels,
+                         struct diagnostics *diags) {
   struct location where = job_where(program->job, "training.metrics");
-  if (labels == NULL || labels->dtype != DTYPE_INT32) {
-    diag_error(diags, where, "these metrics compare predictions with classes, which the model does not take");
+  if (labels == NULL) {
+    diag_error(diags, where, "these metrics compare predictions with labels, which the model does not take");
     diag_help(diags, "perplexity is a metric of the loss alone");
     return false;
   }
@@ -84,36 +98,114 @@ static bool check_predictions(const struct program *program, const struct value 
   return false;
 }
 
-static bool check_classes(const struct program *program, int64_t classes, struct diagnostics *diags) {
-  if (!program->job->training.metrics[METRIC_F1_BINARY] || classes == 2) return true;
-  diag_error(diags, job_where(program->job, "training.metrics"), "f1_binary is of two classes; 'predict' gives %lld",
-             (long long)classes);
+/* What the labels are compared with: of whole numbers classes, or scores where a metric needs an order; of others a
+ * row of labels that hold or not, or values. */
+static enum prediction_kind kind_of(const struct program *program, const struct value *labels) {
+  bool values = wants(program, METRIC_PEARSON) || wants(program, METRIC_SPEARMAN);
+  if (labels->dtype == DTYPE_INT32) return wants(program, METRIC_AUC) ? PREDICTS_SCORES : PREDICTS_CLASSES;
+  return labels->shape.rank == 2 && !values ? PREDICTS_LABELS : PREDICTS_VALUES;
+}
+
+/* The metrics that each kind has; classes count below 0 or as many. */
+static bool check_metrics(const struct program *program, enum prediction_kind kind, int64_t classes,
+                          struct diagnostics *diags) {
+  static const enum metric of_classes[] = {METRIC_ACCURACY, METRIC_F1_MACRO,    METRIC_F1_BINARY, METRIC_F1_MICRO,
+                                           METRIC_MATTHEWS, METRIC_EXACT_MATCH, METRIC_AUC};
+  static const enum metric of_labels[] = {METRIC_ACCURACY, METRIC_F1_MACRO, METRIC_F1_MICRO, METRIC_EXACT_MATCH};
+  static const enum metric of_values[] = {METRIC_PEARSON, METRIC_SPEARMAN};
+  struct location where = job_where(program->job, "training.metrics");
+  enum metric other = kind == PREDICTS_LABELS   ? other_metric(program, of_labels, 4)
+                      : kind == PREDICTS_VALUES ? other_metric(program, of_values, 2)
+                                                : other_metric(program, of_classes, 7);
+  if (other < METRICS && kind == PREDICTS_LABELS) {
+    diag_error(diags, where, "%s is of one label for each sample, and this model has several", job_metric_names[other]);
+    diag_help(diags, "accuracy, f1_macro, f1_micro and exact_match are of several, too");
+  } else if (other < METRICS && kind == PREDICTS_VALUES) {
+    diag_error(diags, where, "%s compares classes, and the labels of this model are float32", job_metric_names[other]);
+    diag_help(diags, "pearson and spearman are of values; classes are int32 (data.label, or data.inputs.labels.dtype)");
+  } else if (other < METRICS) {
+    diag_error(diags, where, "%s compares values, and the labels of this model are classes", job_metric_names[other]);
+    diag_help(diags, "values are float32 (data.label, or data.inputs.labels.dtype)");
+  }
+  if (other < METRICS) return false;
+  const char *binary = wants(program, METRIC_F1_BINARY) ? "f1_binary" : wants(program, METRIC_AUC) ? "auc" : NULL;
+  if (binary == NULL || classes == 2) return true;
+  diag_error(diags, where, "%s is of two classes; 'predict' gives %lld", binary, (long long)classes);
   diag_help(diags, "f1_macro takes any number");
   return false;
 }
 
-/* The logits of what is evaluated become classes, so that they are not stored. */
-static bool predict_classes(struct program *program, struct builder *builder, struct region *entry,
-                            struct diagnostics *diags) {
+/* Ranks that have a part of a sample's labels do not know whether all of them are predicted, and pairs of scores are
+ * gathered over ranks with samples of their own alone. */
+static bool check_ranks(const struct program *program, enum prediction_kind kind, const struct value *labels,
+                        struct diagnostics *diags) {
+  static const enum axis divided[] = {AXIS_TP, AXIS_PP, AXIS_CP, AXIS_SP, AXIS_EP};
+  bool pairs = kind == PREDICTS_SCORES || kind == PREDICTS_VALUES;
+  bool exact = wants(program, METRIC_EXACT_MATCH) && labels->shape.rank > 1;
+  for (int i = 0; i < 5; i++) {
+    bool parts = divided[i] == AXIS_CP || divided[i] == AXIS_SP;
+    if (program->job->parallelism.axes[divided[i]] <= 1 || !(pairs || (exact && parts))) continue;
+    diag_error(diags, job_where(program->job, "training.metrics"), "%s needs ranks that have whole samples",
+               pairs ? "auc, pearson or spearman" : "exact_match");
+    diag_help(diags, "leave parallelism.%s out, or the metric", job_axis_names[divided[i]]);
+    return false;
+  }
+  return true;
+}
+
+/* A float32 for each label: its logit; of two logits, by how much the second is larger. */
+static struct value *scores_of(struct builder *builder, struct value *logits, struct shape labels, int64_t columns) {
+  logits = builder_cast(builder, logits, DTYPE_FLOAT32);
+  if (columns == 2) {
+    int last = logits->shape.rank - 1;
+    logits = op_sub(builder, op_slice(builder, logits, last, 1, 1), op_slice(builder, logits, last, 0, 1));
+  } else {
+    logits = builder_unary(builder, "copy", logits); /* a result is no part of another value's memory */
+  }
+  return op_reshape(builder, logits, labels);
+}
+
+/* Classes and labels that hold: so that logits are not stored. */
+static struct value *classes_of(struct builder *builder, struct value *logits, struct shape labels) {
+  if (logits->shape.rank == labels.rank) { /* one logit a label */
+    labels.dim[labels.rank++] = 1;
+    logits = op_reshape(builder, logits, labels);
+  }
+  return op_predict_class(builder, logits);
+}
+
+/* The logits of what is evaluated become what the metrics compare. */
+static bool make_predictions(struct program *program, struct builder *builder, struct region *entry,
+                             struct diagnostics *diags) {
   struct value *logits = entry->results.items[1], *labels = label_input(program, entry);
-  if (!check_predictions(program, logits, labels, diags)) return false;
-  bool single = logits->shape.rank == labels->shape.rank; /* one logit a label */
-  int64_t last = single ? 1 : logits->shape.dim[logits->shape.rank - 1];
+  if (!check_shapes(program, logits, labels, diags)) return false;
+  const struct shape shape = labels->shape;
+  int64_t columns = logits->shape.rank == shape.rank ? 1 : logits->shape.dim[logits->shape.rank - 1];
+  enum prediction_kind kind = kind_of(program, labels);
+  struct program_evaluation *evaluation = &program->evaluation;
+  evaluation->kind = kind;
+  evaluation->labels = labels;
+  evaluation->classes = kind == PREDICTS_VALUES   ? 0
+                        : kind == PREDICTS_LABELS ? shape.dim[1]
+                        : columns == 1            ? 2
+                                                  : columns;
+  if (!check_metrics(program, kind, evaluation->classes, diags) || !check_ranks(program, kind, labels, diags))
+    return false;
+  if (columns > 1 && (kind == PREDICTS_VALUES || kind == PREDICTS_LABELS)) {
+    diag_error(diags, job_where(program->job, "training.metrics"),
+               "these metrics compare one value with each label; 'predict' gives %lld", (long long)columns);
+    diag_help(diags, "let 'predict' return the labels' shape, or it with one number after it");
+    return false;
+  }
+  bool scores = kind == PREDICTS_SCORES || kind == PREDICTS_VALUES;
   builder_enter(builder, entry);
   builder_at(builder, entry->where);
-  if (single) {
-    struct shape columns = labels->shape;
-    columns.dim[columns.rank++] = 1;
-    logits = op_reshape(builder, logits, columns);
-  }
-  entry->results.items[1] = op_predict_class(builder, logits);
+  evaluation->predicted = scores ? scores_of(builder, logits, shape, columns) : classes_of(builder, logits, shape);
+  entry->results.items[1] = evaluation->predicted;
   builder_leave(builder);
-  builder_name(builder, entry->results.items[1], "predictions");
+  builder_name(builder, evaluation->predicted, "predictions");
   name_values(program->arena, entry);
-  program->evaluation.predicted = entry->results.items[1];
-  program->evaluation.labels = labels;
-  program->evaluation.classes = last == 1 ? 2 : last;
-  return check_classes(program, program->evaluation.classes, diags);
+  return true;
 }
 
 void part_evaluation(struct program *program, struct builder *builder) {
@@ -136,7 +228,7 @@ bool add_evaluation(struct program *program, struct builder *builder, struct dia
   part_evaluation(program, builder);
   if (!predicts) return true;
   graph->entry->results.count = 1;
-  return predict_classes(program, builder, program->entry.second_region, diags);
+  return make_predictions(program, builder, program->entry.second_region, diags);
 }
 
 /* A node of the region, or of what it calls, that draws random numbers; NULL: there is none. */
@@ -163,7 +255,7 @@ bool become_evaluation(struct program *program, struct builder *builder, struct 
   for (int r = 0; r < graph->n_regions; r++) substitute_in_region(graph, builder, graph->regions[r]);
   const struct node *draws = drawing(graph->entry);
   if (draws != NULL) return refuse_draws(draws, diags);
-  return graph->entry->results.count == 1 || predict_classes(program, builder, graph->entry, diags);
+  return graph->entry->results.count == 1 || make_predictions(program, builder, graph->entry, diags);
 }
 
 /* ---- What its loss is a mean over ---- */
