@@ -50,17 +50,25 @@ if [ -n "${WITHOUT+set}" ] || [ ! -f "$out/without" ]; then
   mv "$out/without.new" "$out/without"
 fi
 
-# Parts that need a library of the system that may be missing: part, header, flag of the linker.
+# Whether all headers of a list divided by commas are there.
+has_headers() {
+  for header in $(echo "$1" | tr , ' '); do
+    printf '#include <stdio.h>\n#include <%s>\n' "$header" | ${CC:-cc} -E -x c - >/dev/null 2>&1 || return 1
+  done
+}
+
+# Parts that need libraries of the system that may be missing: part, headers, flags of the linker.
 : >"$out/missing.new"
 : >"$out/optional.libs.new"
-while read -r part header flag; do
-  if echo "#include <$header>" | ${CC:-cc} -E -x c - >/dev/null 2>&1; then
-    echo "$flag" >>"$out/optional.libs.new"
+while read -r part headers flags; do
+  if has_headers "$headers" </dev/null; then
+    echo "$flags" >>"$out/optional.libs.new"
   else
     echo "$part" >>"$out/missing.new"
   fi
 done <<END
 zstd zstd.h -lzstd
+pictures png.h,jpeglib.h -lpng -ljpeg
 END
 mv "$out/missing.new" "$out/missing"
 mv "$out/optional.libs.new" "$out/optional.libs"

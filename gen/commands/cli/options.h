@@ -67,6 +67,8 @@ struct options {
   int max_length;                       /* --max-length N of `data`; 0: absent */
   const char *chat, *chat_template;     /* --chat FOLDER and --chat-template NAME of `data` */
   const char *train_on;                 /* --train-on WHAT of `data`: assistant (the default), last or all */
+  const char *size, *fit;               /* --size HxW and --fit WHAT of `data` */
+  bool gray;                            /* --gray of `data` */
   const char *by, *hosts;               /* --by NAME and --hosts LIST of `launch` */
   int ranks;                            /* --ranks N of `test`; 0: what the machines suggest */
   const char *device;                   /* --device KIND of `test`; "cpu" by default */

@@ -134,17 +134,20 @@ const struct command command_table[] = {
      .most = 2,
      .run = command_render},
     {.name = "data",
-     .summary = "write a token file; print what is in one",
+     .summary = "write a token file or arrays of images; print a token file",
      .about =
          "Writes the tokens of all files into one, with a checksum over all. A file is a document; with --text-field, "
          "--text-column and --chat a record is one, and files of tokens keep those that they have. After a kill, the "
-         "same command with --tokenizer resumes where it was. encode and decode read standard input.",
+         "same command with --tokenizer resumes where it was. Of a folder of images it writes arrays of NumPy. encode "
+         "and decode read standard input.",
      .page = "data.md",
      .forms = {{"data FILE... -o FILE.tok", "write the tokens of files into one file"},
                {"data TEXT... -o FILE.tok --tokenizer TOKENIZER.json", "write the tokens of texts into one file"},
                {"data RECORDS... -o FILE.tok --text-field NAME", "write the tokens of records' texts"},
                {"data RECORDS... -o FILE.npz --label NAME", "write rows of labelled texts, for data.inputs"},
                {"data CHATS... -o FILE.tok --chat FOLDER", "write the tokens of chats, and which are trained on"},
+               {"data FOLDER -o FILE.npy [--size HxW]",
+                "write images, a folder for each class, as an array, and labels"},
                {"data inspect FILE", "print what is in a token file"},
                {"data encode TOKENIZER.json", "print the token numbers of a text"},
                {"data decode TOKENIZER.json", "print the text of token numbers"}},
@@ -333,8 +336,8 @@ const struct option option_table[] = {
      .summary = "with --label: what it is, the name of a class (default), names of several labels, or a number"},
     {"--labels", NULL, "LIST", .completes = COMPLETES_FILE, MEMBER(labels), .commands = " data ",
      .page = "data.md#labelled-texts",
-     .summary = "with --label: the names of the labels in their order, a,b,c or a JSON file with id2label; the default "
-                "is the names that occur, sorted"},
+     .summary = "with --label, or for a folder of images: the names of the labels in their order, a,b,c or a JSON file "
+                "with id2label; the default is the names that occur, sorted"},
     {"--max-length", NULL, "N", .read = value_max_length, .commands = " data ", .page = "data.md#labelled-texts",
      .summary = "with --label: the tokens of a row, to which texts are shortened and padded"},
     {"--pad", NULL, "TOKEN", MEMBER(pad), .commands = " data ", .page = "data.md#labelled-texts",
@@ -356,6 +359,14 @@ const struct option option_table[] = {
      .summary = "with --text-field, --text-column or --chat, a record without such a text or label: stop (default), or "
                 "skip it "
                 "and report how many were"},
+    {"--size", NULL, "HxW", MEMBER(size), .commands = " data ", .page = "data.md#images",
+     .summary = "for a folder of images: the height and width of each, or one number for both. Without it all images "
+                "must have the size of the first"},
+    {"--fit", NULL, "WHAT", .choices = " crop stretch ", MEMBER(fit), .commands = " data ", .page = "data.md#images",
+     .summary =
+         "with --size, of an image whose sides have another ratio: cut off what is too much (default), or stretch"},
+    {"--gray", .commands = " data ", MEMBER(gray), .page = "data.md#images",
+     .summary = "for a folder of images: one channel instead of red, green and blue"},
     {"--tokenizer", NULL, "FILE", .completes = COMPLETES_FILE, MEMBER(tokenizer), .commands = " data ",
      .page = "data.md", .summary = "a tokenizer.json of Hugging Face that makes tokens from UTF-8 texts"},
     {"--end", NULL, "TOKEN", MEMBER(end), .commands = " data ",

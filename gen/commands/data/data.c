@@ -6,9 +6,11 @@
 
 #include "gen/base/path.h"
 #include "gen/commands/cli/commands.h"
+#include "gen/commands/cli/files.h"
 #include "gen/commands/cli/inputs.h"
 #include "gen/commands/data/chat.h"
 #include "gen/commands/data/forget.h"
+#include "gen/commands/data/images.h"
 #include "gen/commands/data/labelled.h"
 #include "gen/commands/data/skipped.h"
 #include "gen/commands/data/source.h"
@@ -312,12 +314,16 @@ static int write_file_of_tokens(const struct options *options) {
   return status;
 }
 
+static bool has_image_options(const struct options *options) {
+  return options->size != NULL || options->fit != NULL || options->gray;
+}
+
 static bool has_options(const struct options *options) {
   return options->output != NULL || options->tokenizer != NULL || options->end != NULL || options->text_field != NULL ||
          options->text_column != NULL || options->on_bad_record != NULL || options->chat != NULL ||
          options->chat_template != NULL || options->train_on != NULL || options->label != NULL ||
          options->text_pair != NULL || options->task != NULL || options->labels != NULL || options->pad != NULL ||
-         options->max_length > 0;
+         options->max_length > 0 || has_image_options(options);
 }
 
 static int print_file(const struct options *options) {
@@ -337,9 +343,42 @@ static int print_text(const struct options *options, bool encodes) {
   return (encodes ? text_encode : text_decode)(options->second, &problem) ? STATUS_OK : fail(&problem);
 }
 
+static int write_images(const struct options *options) {
+  struct problem problem = {0};
+  struct skipped skipped = {0};
+  const char *stem = without_ending(options->arena, options->output != NULL ? options->output : "", ".npy");
+  bool skips = options->on_bad_record != NULL && strcmp(options->on_bad_record, "skip") == 0;
+  struct imaging imaging = {.arena = options->arena,
+                            .folder = options->argument,
+                            .given = options->labels,
+                            .frame = {.channels = options->gray ? 1 : 3,
+                                      .stretches = options->fit != NULL && strcmp(options->fit, "stretch") == 0},
+                            .skipped = skips ? &skipped : NULL,
+                            .output = options->output,
+                            .labels = arena_printf(options->arena, "%s.labels.npy", stem),
+                            .names = arena_printf(options->arena, "%s.json", stem)};
+  if (options->n_arguments != 1) return refuse(options, "images are of one folder, which has a folder for each class");
+  if (options->tokenizer != NULL || options->end != NULL || options->text_field != NULL ||
+      options->text_column != NULL || options->chat != NULL || options->chat_template != NULL ||
+      options->train_on != NULL || options->format != NULL || options->label != NULL || options->text_pair != NULL ||
+      options->task != NULL || options->pad != NULL || options->max_length > 0)
+    return refuse(options,
+                  "a folder is of images: only --size, --fit, --gray, --labels and --on-bad-record go with it");
+  if (stem == NULL) return refuse(options, "an array to write is missing: -o FILE.npy");
+  if (options->fit != NULL && options->size == NULL) return refuse(options, "--fit belongs to --size");
+  if (options->size != NULL && !images_size(options->size, &imaging.frame))
+    return refuse(options, "--size is HEIGHTxWIDTH or one number for both, of 1 to 4096, such as 224 or 32x48");
+  const char *const outputs[] = {imaging.output, arena_printf(options->arena, "%s.partial", imaging.output),
+                                 imaging.labels, imaging.names, NULL};
+  if (!spares_inputs(options, outputs)) return STATUS_CANNOT;
+  return images_write(&imaging, &problem) ? STATUS_OK : fail(&problem);
+}
+
 int command_data(const struct options *options) {
   const char *word = options->argument;
   if (strcmp(word, "inspect") == 0) return print_file(options);
   if (strcmp(word, "encode") == 0 || strcmp(word, "decode") == 0) return print_text(options, word[0] == 'e');
+  if (is_folder(word)) return write_images(options);
+  if (has_image_options(options)) return refuse(options, "--size, --fit and --gray are of a folder of images");
   return write_file_of_tokens(options);
 }
