@@ -150,11 +150,14 @@ static bool check_extra(const struct sources *sources, const struct accel_progra
 /* Under the job's prefix, or else as they are, or below the usual one. */
 static int match_all(const struct accel_program *program, const struct sources *sources,
                      const struct named_tensor **matched, struct names *missing) {
-  struct names ignored;
+  struct names outer;
   if (program->start.prefix != NULL) return match(program, sources, program->start.prefix, matched, missing);
   int lacks = match(program, sources, "", matched, missing);
   if (lacks == 0 || program->start.n_renames > 0) return lacks;
-  if (match(program, sources, outer_prefix, matched, &ignored) == 0) return 0;
+  if (match(program, sources, outer_prefix, matched, &outer) < lacks) {
+    *missing = outer;
+    return outer.count;
+  }
   return match(program, sources, "", matched, missing);
 }
 
@@ -194,6 +197,19 @@ static void fill(const struct accel_program *program, const struct weights_file 
     rt_weights_read(program, file, i, 0, rt_shape_count(tensor->rank, tensor->shape),
                     (float *)((char *)weights + tensor->offset));
   }
+}
+
+bool rt_weights_match(struct weights_file *file, const struct accel_program *program, const char *path,
+                      struct problem *problem) {
+  struct names missing;
+  if (!rt_sources_open(&file->sources, &program->start, path, problem)) return false;
+  file->matched = calloc((size_t)program->n_tensors + 1, sizeof *file->matched);
+  if (file->matched != NULL) {
+    match_all(program, &file->sources, file->matched, &missing);
+    return true;
+  }
+  rt_sources_close(&file->sources);
+  return rt_problem(problem, "%s: no memory for the list of tensors", path);
 }
 
 bool rt_weights_open(struct weights_file *file, const struct accel_program *program, const char *path,

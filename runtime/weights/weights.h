@@ -20,6 +20,9 @@ bool rt_weights_open(struct weights_file *file, const struct accel_program *prog
                      struct problem *problem);
 bool rt_weights_open_trained(struct weights_file *file, const struct accel_program *program, const char *path,
                              struct problem *problem);
+/* Opens the files at `path` and finds the tensors of the parameters there, whatever is missing, extra or unlike. */
+bool rt_weights_match(struct weights_file *file, const struct accel_program *program, const char *path,
+                      struct problem *problem);
 void rt_weights_close(struct weights_file *file);
 
 /* Reads `count` elements of a parameter from element `first` on; all of one that its initialiser makes. */

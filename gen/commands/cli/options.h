@@ -77,6 +77,7 @@ struct options {
   struct job_override *with;            /* --with NAME=VALUE of `launch --write`, in order */
   int n_with, with_capacity;
   const char *model, *data;     /* --model NAME and --data PATH of `init` */
+  bool logits;                  /* --logits of `model`: of a random prompt, by a program that is built and run */
   bool lora;                    /* --lora of `init`: low-rank adapters are trained */
   bool takes_defaults;          /* --default of `config` and `init`: nobody is asked */
   bool strict;                  /* --strict of `import` */

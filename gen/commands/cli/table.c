@@ -86,14 +86,18 @@ const struct command command_table[] = {
      .run = command_check},
     {.name = "model",
      .summary = "print a model's parameters, inputs and work",
-     .about = "Needs no job: --config gives the model's config, --set data.sequence_length=N (128) and --set "
-              "data.features=N the sizes of its inputs. A model that reads features needs data.features.",
+     .about =
+         "Needs no job: --config gives the model's config, --set data.sequence_length=N (128), --set "
+         "data.features=N and --set 'data.inputs={...}' the sizes of its inputs. A model that reads features needs "
+         "data.features. Of a folder of Hugging Face also each tensor of its weights with the parameter that it "
+         "is, and whether one is missing or unused.",
      .page = "models.md",
      .forms = {{"model check FILE [--set data.features=N]",
-                "print a model's parameters, inputs and work, without a job"}},
+                "print a model's parameters, inputs and work, without a job"},
+               {"model check FOLDER [--logits]", "the same of a published model, with its tensors and logits"}},
      .words = " check ",
      .only_words = true,
-     .needed = {"'check'", "a model in C"},
+     .needed = {"'check'", "a model in C, or a folder of Hugging Face"},
      .most = 2,
      .run = command_model},
     {.name = "audit",
@@ -289,6 +293,8 @@ const struct option option_table[] = {
     {"--dump", NULL, "PASS", MEMBER(dump), .commands = " JOB plan ", .page = "architecture.md#the-passes",
      .summary = "print the plan as it is after a pass; --dump help lists the passes"},
     {"--config", NULL, "K=V,...", MEMBER(config), .commands = " model ", .summary = "the model's config"},
+    {"--logits", .commands = " model ", MEMBER(logits), .page = "models.md#what-a-folder-has",
+     .summary = "build a program of the folder's model, and print its logits after a random prompt"},
     {"--resolved", .commands = " check ", MEMBER(resolved),
      .summary = "print the job with every default filled in; of a job's file, with the source of each value"},
     {"--json", .commands = " plan model explain diff checkpoint import env estimate ", MEMBER(json),

@@ -13,9 +13,11 @@
 #include "gen/commands/start/dialog.h"
 #include "gen/commands/start/family.h"
 #include "gen/commands/start/samples.h"
+#include "gen/commands/start/tensors.h"
 #include "gen/model/fields.h"
 #include "gen/plan/report/report.h"
 #include "gen/spec/override.h"
+#include "runtime/weights/shards.h"
 
 struct init {
   const struct options *options;
@@ -160,6 +162,19 @@ static bool has_file(const struct init *init, const char *name) {
   return access(arena_printf(init->options->arena, "%s/%s", init->folder, name), R_OK) == 0;
 }
 
+/* The names that norms had in TensorFlow, which transformers renames, too. */
+static void add_old_names(struct init *init) {
+  struct shards shards;
+  struct problem unread; /* what is wrong with the file is reported when its tensors are compared */
+  bool old = false;
+  if (!rt_shards_open(&shards, init->folder, "", &unread)) return;
+  for (int i = 0; i < shards.n_tensors && !old; i++) old = has_ending(shards.by_name[i]->name, ".gamma");
+  rt_shards_close(&shards);
+  if (!old) return;
+  dialog_set(&init->dialog, "model.weights_map",
+             "[{from: \"*.gamma\", to: \"*.weight\"}, {from: \"*.beta\", to: \"*.bias\"}]");
+}
+
 /* Weights that the trainer reads. */
 static bool add_weights(struct init *init) {
   if (init->folder == NULL) return true;
@@ -170,6 +185,7 @@ static bool add_weights(struct init *init) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (has_file(init, names[i])) {
       dialog_set(&init->dialog, "model.weights", quoted(init, init->folder));
+      add_old_names(init);
       return true;
     }
   fprintf(stderr, "accel-gen init: %s has no weights; the model starts from its initialization\n", init->folder);
@@ -177,6 +193,29 @@ static bool add_weights(struct init *init) {
 }
 
 /* ---- The data ---- */
+
+static bool sets(const struct options *options, const char *key) {
+  const size_t length = strlen(key);
+  for (int i = 0; i < options->n_overrides; i++) {
+    const char *set = options->overrides[i].key;
+    if (strncmp(set, key, length) == 0 && (set[length] == '\0' || set[length] == '.')) return true;
+  }
+  return false;
+}
+
+/* Tensors of other names, which an archive has as arrays. */
+static bool add_inputs(struct init *init, const struct samples *samples) {
+  const char *inputs = NULL;
+  struct problem problem = {0};
+  if (sets(init->options, "data.inputs")) return true;
+  if (strcmp(samples->format, "npz") != 0)
+    return fail(init, "this model reads tensors of names of its own",
+                "give it --data FILE.npz with an array for each, or --set 'data.inputs={NAME: {shape: [3, 8]}}'");
+  if (!samples_inputs(init->options->arena, init->options->data, init->model, &inputs, &problem))
+    return fail(init, problem.what, problem.help);
+  dialog_set(&init->dialog, "data.inputs", inputs);
+  return true;
+}
 
 static bool add_sizes(struct init *init, const struct samples *samples) {
   enum { LENGTH = 512 };
@@ -187,6 +226,7 @@ static bool add_sizes(struct init *init, const struct samples *samples) {
     dialog_set(&init->dialog, "data.features", whole(init, samples->features));
     return true;
   }
+  if (!model_takes(init->model, "model", "tokens")) return add_inputs(init, samples);
   if (samples->features > 0) return fail(init, "this model reads tokens, and the data has rows of numbers", NULL);
   if (spec_entry(config, "block_size") != NULL) return true; /* the length of its windows */
   const int64_t most = init->family.positions > 0 && init->family.positions < LENGTH ? init->family.positions : LENGTH;
@@ -282,23 +322,54 @@ static void override_all(struct init *init) {
           override_apply(options->arena, init->dialog.document, &options->overrides[i], &init->diags);
 }
 
-/* Plans the job: only one that has a program is written. */
-static int write_job(struct init *init) {
+/* The program of the document, whose text becomes *out; NULL with errors. */
+static struct program *plan_job(struct init *init, struct text *out) {
   struct arena *arena = init->options->arena;
-  struct options options = {.arena = arena, .binary = init->options->binary, .argument = init->output};
-  struct text out = text_in(arena);
-  spec_write(&out, init->dialog.document);
+  struct options *options = arena_alloc(arena, sizeof *options);
+  *options = (struct options){.arena = arena, .binary = init->options->binary, .argument = init->output};
+  *out = text_in(arena);
+  spec_write(out, init->dialog.document);
   struct compilation compilation = {
-      .options = &options, .arena = arena, .diags = init->diags, .kind = PROGRAM_TRAIN, .text = text_string(&out)};
+      .options = options, .arena = arena, .diags = init->diags, .kind = PROGRAM_TRAIN, .text = text_string(out)};
   const int status = compile_to_program(&compilation);
   init->diags = compilation.diags;
-  if (status != STATUS_OK) return status;
+  return status == STATUS_OK ? compilation.program : NULL;
+}
+
+/* Adds to model.ignore what nobody needs of the weights, and refuses what the trainer would refuse. */
+static bool check_weights(struct init *init, const struct program *program) {
+  struct arena *arena = init->options->arena;
+  const struct job *job = program->job;
+  struct tensor_table table;
+  struct text list = text_in(arena);
+  int count;
+  if (job->model.weights == NULL) return true;
+  if (!tensors_compare(program, &table, &init->diags) || !tensors_check(program, &table, &init->diags)) return false;
+  fprintf(stderr, "accel-gen init: the tensors of %s: %s\n", job->model.weights, tensors_summary(arena, &table));
+  const char **patterns = tensors_ignorable(arena, &table, &count);
+  if (count == 0) return true;
+  text_puts(&list, "[");
+  for (int i = 0; i < job->model.n_ignore; i++) text_printf(&list, "%s, ", quoted(init, job->model.ignore[i].name));
+  for (int i = 0; i < count; i++) text_printf(&list, "%s%s", i > 0 ? ", " : "", quoted(init, patterns[i]));
+  text_puts(&list, "]");
+  dialog_set(&init->dialog, "model.ignore", text_string(&list));
+  return true;
+}
+
+/* Plans the job: only one that has a program, and weights for it, is written. */
+static int write_job(struct init *init) {
+  struct arena *arena = init->options->arena;
+  struct text out;
+  struct program *program = plan_job(init, &out);
+  if (program == NULL || !check_weights(init, program)) return STATUS_BAD_JOB;
+  program = plan_job(init, &out); /* with what the check has added */
+  if (program == NULL) return STATUS_BAD_JOB;
   struct inputs inputs = inputs_in(arena);
   inputs_add(&inputs, "the model", init->source);
   inputs_add(&inputs, "the data", init->options->data);
   if (!write_file(&inputs, init->output, out.bytes, out.length)) return STATUS_CANNOT;
-  fprintf(stderr, "%s: %s; accel-gen build %s -o trainer compiles its program\n", init->output,
-          report_summary(compilation.program), shell_word(arena, init->output));
+  fprintf(stderr, "%s: %s; accel-gen build %s -o trainer compiles its program\n", init->output, report_summary(program),
+          shell_word(arena, init->output));
   return STATUS_OK;
 }
 

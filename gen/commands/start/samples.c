@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "gen/base/path.h"
+#include "gen/base/text.h"
+#include "runtime/data/npy.h"
+#include "runtime/files/mapping.h"
+#include "runtime/files/zip.h"
 
 enum { HEAD = 1 << 16 };
 
@@ -40,7 +44,48 @@ bool samples_look(struct arena *arena, const char *path, struct samples *samples
   if (has_ending(path, ".tok")) samples->format = "tokens";
   if (has_ending(path, ".bin")) samples->format = is_llmc(head, length) ? "llmc" : "nanogpt";
   if (has_ending(path, ".npy")) samples->format = "npy_tokens";
+  if (has_ending(path, ".npz")) samples->format = "npz";
   if (has_ending(path, ".csv")) *samples = (struct samples){.format = "csv", .features = columns_of(head)};
   if (has_ending(path, ".jsonl") || has_ending(path, ".ndjson")) look_at_record(head, samples);
   return good;
+}
+
+static void add_input(struct text *out, const char *name, const struct npy *array) {
+  text_printf(out, "%s%s: {dtype: %s", out->length > 1 ? ", " : "", name, array->type < NPY_F4 ? "int32" : "float32");
+  for (int i = 1; i < array->rank; i++)
+    text_printf(out, "%s%lld", i > 1 ? ", " : ", shape: [", (long long)array->shape[i]);
+  text_puts(out, array->rank > 1 ? "]}" : "}");
+}
+
+/* Adds the entries NAME.npy whose name a parameter of the model has. */
+static bool add_arrays(struct arena *arena, struct text *out, const char *path, const struct zip *zip,
+                       const struct tree *model, struct problem *problem) {
+  for (int i = 0; i < zip->count; i++) {
+    const struct zip_entry *entry = &zip->entries[i];
+    const char *name = without_ending(arena, arena_copy(arena, (const char *)entry->name, entry->length), ".npy");
+    struct npy array;
+    if (name == NULL || !model_takes(model, "model", name)) continue;
+    if (!rt_npy_find(&array, path, entry->bytes, entry->size, problem)) return false;
+    add_input(out, name, &array);
+  }
+  return true;
+}
+
+bool samples_inputs(struct arena *arena, const char *path, const struct tree *model, const char **inputs,
+                    struct problem *problem) {
+  struct mapping mapping;
+  struct zip zip;
+  struct text out = text_in(arena);
+  if (!rt_map(&mapping, path, "give a .npz, as numpy.savez writes it", problem)) return false;
+  bool read = rt_zip_read(&zip, path, mapping.bytes, mapping.size, problem);
+  text_puts(&out, "{");
+  if (read) {
+    read = add_arrays(arena, &out, path, &zip, model, problem);
+    rt_zip_free(&zip);
+  }
+  rt_unmap(&mapping);
+  if (read && out.length == 1) read = rt_problem(problem, "%s: no array is an input of the model", path);
+  text_puts(&out, "}");
+  *inputs = text_string(&out);
+  return read;
 }

@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #include "gen/base/arena.h"
+#include "gen/model/model.h"
+#include "runtime/base/problem.h"
 
 struct samples {
   const char *format; /* as data.train.format has it */
@@ -16,5 +18,10 @@ struct samples {
 
 /* Looks at a file. False, and why in errno, where it cannot be read. */
 bool samples_look(struct arena *arena, const char *path, struct samples *samples);
+
+/* Of a .npz: the arrays that are inputs of the model, as data.inputs in YAML's flow form, with the shape of a sample
+ * and int32 where an array is of integers. False with a problem where it cannot be read, or has none of them. */
+bool samples_inputs(struct arena *arena, const char *path, const struct tree *model, const char **inputs,
+                    struct problem *problem);
 
 #endif

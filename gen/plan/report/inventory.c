@@ -143,13 +143,15 @@ static json_t *functions_json(const struct program *program) {
   return list;
 }
 
-const char *inventory_json(const struct program *program) {
+const char *inventory_json(const struct program *program, json_t *tensors, json_t *logits) {
   json_t *root = json_pack("{s:o, s:I, s:I, s:I, s:o, s:s, s:o, s:f, s:f}", "parameters", parameters_json(program),
                            "total", (json_int_t)program->figures.n_parameters, "tied",
                            (json_int_t)program->figures.n_tied, "bytes", (json_int_t)program->figures.bytes.weights,
                            "inputs", inputs_json(program), "unit", unit(program), "functions", functions_json(program),
                            "flops_per_unit", program->figures.flops_per_step / units(program), "matmul_flops_per_unit",
                            program->figures.matmul_flops_per_step / units(program));
+  if (tensors != NULL) json_object_set_new(root, "tensors", tensors);
+  if (logits != NULL) json_object_set_new(root, "logits", logits);
   char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
   const char *copy = arena_printf(program->arena, "%s\n", text != NULL ? text : "{}");
   free(text);
