@@ -215,6 +215,7 @@ struct interp {
   } stored;
   uint64_t grid_loops;    /* the loops of the current launch over the grid's z and y */
   uint64_t guards;        /* of the path condition, as value.blame: why it is not certain that this point is reached */
+  int doubts;             /* arms around this point, of conditions that are not known and the same for all threads */
   bool has_unknown_write; /* memory may have been written that is not tracked */
   const struct syntax *untracked; /* on the step path, the first access to what is not known; NULL: none */
   int64_t budget;                 /* visits that are left */

@@ -69,6 +69,7 @@ static void store_integers(struct interp *interp, struct value at, int64_t size)
   if (stored == NULL) {
     struct stored first = {.slot = at, .content = interp->incoming};
     first.slot.low = first.slot.high = 0;
+    if (interp->doubts > 0) first.content = content_join(first.content, interp_content(interp, first.slot));
     ARENA_PUSH(interp->memory, interp->stored, first);
     stored = &interp->stored.items[interp->stored.count - 1];
   }

@@ -51,12 +51,15 @@ static enum flow interp_if(struct interp *interp, struct syntax *node) {
   struct state *before = interp_save(interp);
   uint64_t guards = interp->guards;
   interp->guards |= interp_guard(condition);
+  const int doubts = condition.loops == 0; /* else some threads take this arm, others that one */
+  interp->doubts += doubts;
   enum flow yes = interp_arm(interp, node, true);
   interp_leave(interp, yes);
   struct state *after = interp_save(interp);
   interp_restore(interp, before, count);
   enum flow no = interp_arm(interp, node, false);
   interp_leave(interp, no);
+  interp->doubts -= doubts;
   interp->guards = guards;
   if (yes == FLOW_NEXT && no == FLOW_NEXT) interp_join(interp, after, count, condition);
   if (yes != FLOW_NEXT || no != FLOW_NEXT) interp->frame->chosen |= origin_of_choice(condition.origin);
