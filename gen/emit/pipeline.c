@@ -251,6 +251,22 @@ static struct jinja_value outgoing_value(const struct program *program) {
   return list;
 }
 
+/* What ranks do not use of the arena: [{rank, member, first, bytes}]. */
+static struct jinja_value unused_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  struct jinja_value list = jinja_list(arena);
+  for (int i = 0; i < program->ranks.pipeline.unused.count; i++) {
+    const struct unused_range *range = &program->ranks.pipeline.unused.items[i];
+    struct jinja_value value = jinja_map(arena);
+    set_int(arena, value, "rank", range->rank);
+    set_text(arena, value, "member", range->member);
+    set_int(arena, value, "first", range->first);
+    set_int(arena, value, "bytes", range->bytes);
+    jinja_push(arena, list, value);
+  }
+  return list;
+}
+
 /* By stage, the unit with which it begins; units.count where it uses none. */
 static struct jinja_value units_value(const struct program *program, const int *units) {
   struct jinja_value list = jinja_list(program->arena);
@@ -303,6 +319,7 @@ struct jinja_value pipeline_value(const struct program *program) {
   jinja_set(arena, value, "last_units", units_value(program, program->ranks.pipeline.last_units));
   jinja_set(arena, value, "first_layers", first_layers_value(program));
   jinja_set(arena, value, "ranges", ranges_value(program));
+  jinja_set(arena, value, "unused", unused_value(program));
   jinja_set(arena, value, "shared", shared_value(program));
   return value;
 }

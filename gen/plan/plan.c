@@ -45,6 +45,7 @@
 #include "gen/plan/ranks/compress.h"
 #include "gen/plan/ranks/fsdp_layers.h"
 #include "gen/plan/ranks/pipeline.h"
+#include "gen/plan/ranks/stage_memory.h"
 #include "gen/plan/ranks/tree.h"
 #include "gen/plan/report/figures.h"
 #include "gen/plan/report/print.h"
@@ -283,6 +284,11 @@ static bool pass_alias(struct context *context) {
   return true;
 }
 
+static bool pass_stage_memory(struct context *context) {
+  plan_stage_memory(context->program);
+  return true;
+}
+
 /* The whole of planning, in order. */
 static const struct pass {
   const char *name;
@@ -319,6 +325,7 @@ static const struct pass {
     {"state", pass_state},
     {"figures", pass_figures},
     {"alias", pass_alias},
+    {"stage_memory", pass_stage_memory},
     {0},
 };
 

@@ -98,6 +98,18 @@ struct stage_range_list {
   int count, capacity;
 };
 
+/* Bytes of a member of the arena that no stage of a rank uses. */
+struct unused_range {
+  int rank;
+  const char *member;
+  int64_t first, bytes;
+};
+
+struct unused_range_list {
+  struct unused_range *items;
+  int count, capacity;
+};
+
 /* Ranks that divide the layers: gen/plan/graph/stages.h, gen/plan/ranks/pipeline.h. */
 struct pipeline {
   int stages;                     /* 0: there are none; as many on each rank */
@@ -108,6 +120,7 @@ struct pipeline {
   struct parameter_names *own;    /* by rank: the parameters that its stages use */
   struct stage_range_list ranges; /* rank by rank; what several use is in those of each */
   struct crossing_list crossings; /* forwards and backwards */
+  struct unused_range_list unused;     /* rank by rank; none: a device maps all of the arena */
   struct collective_list *collectives; /* by rank: those of a step in which it takes part */
   int busiest;                         /* the rank whose collectives give most bytes */
   struct schedule schedule;            /* in which order ranks run their stages */

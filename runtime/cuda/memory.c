@@ -1,9 +1,10 @@
-/* The device's arena: one range of addresses with physical memory for all of it. */
+/* The device's arena: one range of addresses, with physical memory where the rank uses it. */
 #include "runtime/gpu/state.h"
 #include "runtime/process/fail.h"
 #include "runtime/process/world.h"
 
 #include <cuda.h>
+#include <stdlib.h>
 
 static const size_t huge_page = (size_t)2 << 20;
 
@@ -97,29 +98,39 @@ static CUmemGenericAllocationHandle create(size_t bytes, CUmemAllocationProp kin
   return memory;
 }
 
+/* Each segment is one piece of memory, so that what NCCL registers is one, too. */
+static void map_segment(const struct cuda_device *device, struct segment segment, const CUmemAllocationProp *kind) {
+  const CUmemAccessDesc access = {kind->location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  char *address = device->arena + segment.first;
+  const CUdeviceptr range = (CUdeviceptr)(uintptr_t)address;
+  const CUmemGenericAllocationHandle memory = create(segment.bytes, *kind);
+  CHECK(driver()->map(range, segment.bytes, 0, memory, 0), "cuMemMap");
+  CHECK(driver()->access(range, segment.bytes, &access, 1), "cuMemSetAccess");
+  CHECK(driver()->release(memory), "cuMemRelease"); /* it lives as long as it is mapped */
+  RT_CUDA(cudaMemset(address, 0, segment.bytes));
+}
+
 bool rt_cuda_map(struct cuda_device *device, size_t bytes, struct problem *problem) {
   const struct driver *call = driver();
   const CUmemAllocationProp kind = kind_of_memory(device->number);
-  const CUmemAccessDesc access = {kind.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   CUdeviceptr range;
   size_t granularity;
   CHECK(call->granularity(&granularity, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED), "cuMemGetAllocationGranularity");
-  if (granularity < huge_page) granularity = huge_page;
-  size_t mapped = (bytes + granularity - 1) / granularity * granularity;
-  if (!rt_cuda_fits(device, mapped, problem)) return false;
-  CHECK(call->reserve(&range, mapped, granularity, 0, 0), "cuMemAddressReserve");
-  const CUmemGenericAllocationHandle memory = create(mapped, kind);
-  CHECK(call->map(range, mapped, 0, memory, 0), "cuMemMap");
-  CHECK(call->access(range, mapped, &access, 1), "cuMemSetAccess");
-  CHECK(call->release(memory), "cuMemRelease"); /* it lives as long as it is mapped */
+  device->reserved = (bytes + granularity - 1) / granularity * granularity;
+  rt_cuda_find_segments(device, granularity);
+  if (!rt_cuda_fits(device, rt_cuda_mapped(device), problem)) return false;
+  const size_t alignment = granularity > huge_page ? granularity : huge_page;
+  CHECK(call->reserve(&range, device->reserved, alignment, 0, 0), "cuMemAddressReserve");
   device->arena = (char *)(uintptr_t)range;
-  device->mapped = mapped;
-  RT_CUDA(cudaMemset(device->arena, 0, mapped));
+  for (int i = 0; i < device->n_segments; i++) map_segment(device, device->segments[i], &kind);
   return true;
 }
 
 void rt_cuda_unmap(struct cuda_device *device) {
-  CHECK(driver()->unmap((CUdeviceptr)(uintptr_t)device->arena, device->mapped), "cuMemUnmap");
-  CHECK(driver()->free_range((CUdeviceptr)(uintptr_t)device->arena, device->mapped), "cuMemAddressFree");
+  const CUdeviceptr range = (CUdeviceptr)(uintptr_t)device->arena;
+  for (int i = 0; i < device->n_segments; i++)
+    CHECK(driver()->unmap(range + device->segments[i].first, device->segments[i].bytes), "cuMemUnmap");
+  CHECK(driver()->free_range(range, device->reserved), "cuMemAddressFree");
+  free(device->segments);
   device->arena = NULL;
 }

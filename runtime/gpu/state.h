@@ -17,13 +17,20 @@ struct ring {
   int64_t sent, done; /* pieces so far */
 };
 
+/* Bytes of the arena that have memory, from the first on, none adjacent to the next. */
+struct segment {
+  size_t first, bytes;
+};
+
 struct cuda_device {
   const struct accel_program *program;
   struct accel_gpu_plan plan;
   int number; /* among the visible ones */
   struct cudaDeviceProp properties;
   char *arena;
-  size_t mapped; /* bytes at `arena` */
+  size_t reserved;          /* bytes at `arena` that are addresses */
+  struct segment *segments; /* which of them have memory */
+  int n_segments;
   accel_stream streams[ACCEL_STREAMS];
   cudaEvent_t *events; /* the program's */
   struct ring feed, report;
@@ -40,7 +47,17 @@ bool rt_cuda_choose(struct cuda_device *device, struct problem *problem);
 /* Whether so many bytes of the device's memory are free; false with a problem. */
 bool rt_cuda_fits(const struct cuda_device *device, size_t bytes, struct problem *problem);
 
-/* Maps `bytes` of the device's memory into one range, zeroed and aligned to 2 MiB. */
+/* Sets device->segments: the granules of device->reserved but for those within what the rank does not use. Free them
+ * with free. */
+void rt_cuda_find_segments(struct cuda_device *device, size_t granularity);
+
+/* Bytes of all segments. */
+size_t rt_cuda_mapped(const struct cuda_device *device);
+
+/* What segment `number` has of `bytes` from `first` on; of 0 bytes where it has none. */
+struct segment rt_cuda_within(const struct cuda_device *device, int number, size_t first, size_t bytes);
+
+/* Reserves `bytes` of addresses, aligned to 2 MiB, and maps memory for the segments of them, zeroed. */
 bool rt_cuda_map(struct cuda_device *device, size_t bytes, struct problem *problem);
 void rt_cuda_unmap(struct cuda_device *device);
 

@@ -42,16 +42,32 @@ void rt_device_fetch(void *host, size_t offset, size_t bytes) {
   accel_gpu_read(host, device->arena + offset, bytes);
 }
 
-void accel_gpu_read(void *host, const void *device, size_t bytes) {
+/* Copies what has memory of `bytes` at `first` of the arena to `host`, which has all of them, or from there. */
+static void copy(char *host, size_t first, size_t bytes, bool reads) {
+  const struct cuda_device *device = rt_cuda_device();
   accel_stream stream = accel_gpu_stream(ACCEL_COMPUTE);
-  RT_CUDA(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream));
+  for (int i = 0; i < device->n_segments; i++) {
+    const struct segment part = rt_cuda_within(device, i, first, bytes);
+    if (part.bytes == 0) continue;
+    char *mine = host + (part.first - first), *others = device->arena + part.first;
+    if (reads)
+      RT_CUDA(cudaMemcpyAsync(mine, others, part.bytes, cudaMemcpyDeviceToHost, stream));
+    else
+      RT_CUDA(cudaMemcpyAsync(others, mine, part.bytes, cudaMemcpyHostToDevice, stream));
+  }
   RT_CUDA(cudaStreamSynchronize(stream));
 }
 
+static size_t offset_of(const void *address) {
+  return (size_t)((const char *)address - rt_cuda_device()->arena);
+}
+
+void accel_gpu_read(void *host, const void *device, size_t bytes) {
+  copy(host, offset_of(device), bytes, true);
+}
+
 void accel_gpu_write(void *device, const void *host, size_t bytes) {
-  accel_stream stream = accel_gpu_stream(ACCEL_COMPUTE);
-  RT_CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream));
-  RT_CUDA(cudaStreamSynchronize(stream));
+  copy((char *)(uintptr_t)host, offset_of(device), bytes, false);
 }
 
 void *accel_gpu_pin(void *host, size_t bytes) {

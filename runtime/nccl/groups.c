@@ -6,14 +6,19 @@
 
 #include <stdlib.h>
 
-/* A group of ranks, and what is registered of the arena with NCCL. */
-struct group {
-  ncclComm_t comm; /* NULL: the axis has one rank */
-  int length, stride;
+/* A segment of the arena that is registered with NCCL. */
+struct registration {
   void *registered; /* NULL: it was not taken */
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
   ncclWindow_t window; /* NULL: none */
 #endif
+};
+
+/* A group of ranks, and what is registered of the arena with NCCL. */
+struct group {
+  ncclComm_t comm; /* NULL: the axis has one rank */
+  int length, stride;
+  struct registration *registrations; /* of the arena's segments; NULL: none are */
 };
 
 static struct group groups[ACCEL_AXES];
@@ -44,27 +49,38 @@ bool rt_nccl_is_in_group(enum accel_axis axis, int rank) {
 
 /* NCCL then reads and writes there itself, and with windows of equal offsets all at once (NVLink SHARP); where it
  * cannot, it copies through buffers of its own. All ranks get the same answer. */
-static void register_arena(struct group *group) {
-  const struct cuda_device *device = rt_cuda_device();
+static void register_segment(ncclComm_t comm, char *first, size_t bytes, struct registration *registration) {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
   int version = 0;
   RT_NCCL(ncclGetVersion(&version));
   if (version >= NCCL_VERSION(2, 27, 0) &&
-      ncclCommWindowRegister(group->comm, device->arena, device->mapped, &group->window, NCCL_WIN_COLL_SYMMETRIC) ==
-          ncclSuccess &&
-      group->window != NULL)
+      ncclCommWindowRegister(comm, first, bytes, &registration->window, NCCL_WIN_COLL_SYMMETRIC) == ncclSuccess &&
+      registration->window != NULL)
     return;
-  group->window = NULL;
+  registration->window = NULL;
 #endif
-  if (ncclCommRegister(group->comm, device->arena, device->mapped, &group->registered) != ncclSuccess)
-    group->registered = NULL;
+  if (ncclCommRegister(comm, first, bytes, &registration->registered) != ncclSuccess) registration->registered = NULL;
+}
+
+/* Ranks of a group register alike: those of different stages have different segments. */
+static void register_arena(struct group *group, enum accel_axis axis) {
+  const struct cuda_device *device = rt_cuda_device();
+  if (axis == ACCEL_PP) return;
+  group->registrations = calloc((size_t)device->n_segments, sizeof *group->registrations);
+  for (int i = 0; group->registrations != NULL && i < device->n_segments; i++)
+    register_segment(group->comm, device->arena + device->segments[i].first, device->segments[i].bytes,
+                     &group->registrations[i]);
 }
 
 static void forget_arena(struct group *group) {
+  for (int i = 0; group->registrations != NULL && i < rt_cuda_device()->n_segments; i++) {
+    const struct registration *registration = &group->registrations[i];
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
-  if (group->window != NULL) RT_NCCL(ncclCommWindowDeregister(group->comm, group->window));
+    if (registration->window != NULL) RT_NCCL(ncclCommWindowDeregister(group->comm, registration->window));
 #endif
-  if (group->registered != NULL) RT_NCCL(ncclCommDeregister(group->comm, group->registered));
+    if (registration->registered != NULL) RT_NCCL(ncclCommDeregister(group->comm, registration->registered));
+  }
+  free(group->registrations);
 }
 
 /* ---- Beginning and end ---- */
@@ -97,7 +113,7 @@ static void divide(const struct accel_program *program) {
     if (group->length == 1) continue;
     int along = index_in(group, rank);
     RT_NCCL(ncclCommSplit(all_ranks, rank - along * group->stride, along, &group->comm, &config));
-    register_arena(group);
+    register_arena(group, (enum accel_axis)i);
   }
 }
 

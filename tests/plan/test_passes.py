@@ -20,6 +20,7 @@ ELSEWHERE = {  # what shows the other passes; those of the program's parts in ad
     "epilogues": "test_rewrites.py",
     "sums": "test_rewrites.py",
     "weights": "../program/test_figures.py",
+    "stage_memory": "../cuda/test_stages.py",
     "groups": "../optimizer/test_against_torch.py",
     "collectives": "../parallel/test_traffic.py",
     "state": "../runtime/test_checkpoints.py",

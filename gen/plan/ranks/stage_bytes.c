@@ -2,62 +2,11 @@
 
 #include <string.h>
 
+#include "gen/plan/ranks/stage_memory.h"
 #include "gen/program/sharding.h"
 #include "gen/program/stage_parameters.h"
 #include "gen/program/storage.h"
 #include "gen/program/weights.h"
-
-static bool has(const struct step *step, int stage) {
-  return (step->stages >> stage & 1) != 0;
-}
-
-static bool receives(const struct program *program, const struct storage *storage, int stage) {
-  const struct crossing_list *crossings = &program->ranks.pipeline.crossings;
-  for (int i = 0; i < crossings->count; i++)
-    if (crossings->items[i].storage == storage && crossings->items[i].to == stage) return true;
-  return false;
-}
-
-/* Whether a stage has made what a function that stages divide gives: the last of them. */
-static bool gives(const struct program *program, const struct step *step, int stage) {
-  const bool divided = step->callee != NULL && step->callee->staged;
-  return !divided || stage == (step->callee->forward != NULL ? 0 : program->ranks.pipeline.stages - 1);
-}
-
-/* Whether a stage makes it in the function, or in its backward for what is deferred there. */
-static bool writes(const struct program *program, const struct function *function, const struct storage *storage,
-                   int stage) {
-  for (int i = 0; i < function->n_steps; i++)
-    for (int k = 0; has(&function->steps[i], stage) && gives(program, &function->steps[i], stage) &&
-                    k < function->steps[i].node->n_outputs;
-         k++) {
-      const struct view *output = &function->steps[i].outputs[k];
-      if (output->storage != NULL && storage_root(output->storage) == storage) return true;
-    }
-  if (function->backward != NULL && function->backward->deferred != NULL)
-    return writes(program, function->backward, storage, stage);
-  return false;
-}
-
-/* What a stage saves of a micro-batch in a function that stages divide. */
-static int64_t saved_bytes(const struct program *program, const struct function *function, int stage) {
-  int64_t bytes = 0;
-  for (int i = 0; i < function->storages.count; i++) {
-    const struct storage *storage = function->storages.items[i];
-    if (storage->kind != STORAGE_SAVED || storage->frame != NULL) continue;
-    if (writes(program, function, storage, stage))
-      bytes += arena_aligned(storage_bytes(storage));
-    else if (receives(program, storage, stage)) /* one copy of a row of them */
-      bytes += arena_aligned(storage->count * dtype_size(storage->dtype));
-  }
-  for (int i = 0; i < function->n_steps; i++) {
-    const struct step *step = &function->steps[i];
-    if (step->callee == NULL || !has(step, stage)) continue;
-    bytes += step->callee->staged ? saved_bytes(program, step->callee, stage)
-                                  : step->node->call->count * step->callee->saved_bytes;
-  }
-  return bytes;
-}
 
 /* Gradients of a stage on their way, which have memory of their own. */
 static int64_t outgoing_bytes(const struct program *program, int stage) {
@@ -115,20 +64,8 @@ static int64_t state_part(const struct program *program, const struct state *sta
 }
 
 int64_t stage_held_bytes(const struct program *program, const struct weight_tree *tree, int rank) {
-  int64_t bytes = 0, *offsets = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *offsets);
-  int count = 0;
-  for (int i = 0; i < program->weights->count; i++) {
-    const struct weight *weight = &program->weights->items[i];
-    const bool frozen = tree == program->gradients && weight->gradient < 0;
-    if (!rank_uses(&program->ranks.pipeline, rank, weight->path) || frozen) continue;
-    const int64_t offset = weight_offset(tree, weight->path);
-    bool again = false;
-    for (int k = 0; k < count && !again; k++) again = offsets[k] == offset;
-    if (again) continue;
-    offsets[count++] = offset;
-    bytes += arena_aligned(shape_count(weight->parameter->shape) * dtype_size(DTYPE_FLOAT32));
-  }
-  return bytes;
+  const struct byte_ranges ranges = stage_tree_ranges(program, tree, rank);
+  return byte_ranges_sum(&ranges);
 }
 
 struct stage_bytes stage_bytes(const struct program *program, int rank) {
@@ -139,6 +76,7 @@ struct stage_bytes stage_bytes(const struct program *program, int rank) {
   bytes.gradients = stage_summed_elements(program, rank, AXES) * size;
   const int64_t own = stage_own_elements(program, rank, AXES) * size;
   const bool parts = program->kind == PROGRAM_TRAIN && weights_are_split(program);
+  const struct byte_ranges saved = stage_saved_ranges(program, rank);
   if (parts) elements = stage_held_bytes(program, program->weights, rank) / size;
   bytes.weights = elements * size + (parts ? own : 0);
   if (shard_adds_up(program)) bytes.gradients = stage_held_bytes(program, program->gradients, rank);
@@ -148,8 +86,7 @@ struct stage_bytes stage_bytes(const struct program *program, int rank) {
   for (int i = 0; i < program->states.count; i++)
     if (strcmp(program->states.items[i].file, "optimizer") == 0)
       bytes.optimizer += state_part(program, &program->states.items[i], rank);
-  for (int s = rank; s < pipeline->stages; s += pipeline->ranks)
-    bytes.activations +=
-        pipeline->slots[s] * saved_bytes(program, program->entry.forward, s) + outgoing_bytes(program, s);
+  bytes.activations = byte_ranges_sum(&saved);
+  for (int s = rank; s < pipeline->stages; s += pipeline->ranks) bytes.activations += outgoing_bytes(program, s);
   return bytes;
 }

@@ -4,8 +4,10 @@
 #include "gen/base/text.h"
 #include "gen/plan/ranks/sharing.h"
 #include "gen/plan/ranks/stage_bytes.h"
+#include "gen/plan/ranks/stage_memory.h"
 #include "gen/plan/ranks/stage_traffic.h"
 #include "gen/plan/report/traffic.h"
+#include "gen/program/target.h"
 
 /* Of stages that take equally long. ZB-H1 (arXiv:2401.10241, section 2.3) with a forward, gradients of inputs and
  * gradients of weights that take a third each: of (N - 1) (F + B - W), and of what fewer micro-batches than stages
@@ -58,13 +60,21 @@ static const char *layers_text(const struct program *program, bool each) {
   return text_string(&text);
 }
 
+/* Of a device that maps memory. */
+static const char *mapped_text(const struct program *program, int rank) {
+  if (!program->target->memory.separate) return "";
+  return arena_printf(program->arena, ", in all %s of the arena",
+                      bytes_text(program->arena, stage_mapped_bytes(program, rank)));
+}
+
 /* Of a program that does not train. */
 static const char *forward_text(const struct program *program) {
   const struct pipeline *pipeline = &program->ranks.pipeline;
   struct text text = text_in(program->arena);
   text_printf(&text, "stages    %s (pp), one after the other\n", layers_text(program, true));
   for (int k = 0; k < pipeline->stages; k++)
-    text_printf(&text, "stage %-3d uses weights %s\n", k, bytes_text(program->arena, stage_bytes(program, k).weights));
+    text_printf(&text, "stage %-3d uses weights %s%s\n", k, bytes_text(program->arena, stage_bytes(program, k).weights),
+                mapped_text(program, k));
   return text_string(&text);
 }
 
@@ -89,11 +99,11 @@ const char *stages_text(const struct program *program) {
   for (int k = 0; k < pipeline->ranks; k++) {
     const struct stage_bytes bytes = stage_bytes(program, k);
     text_printf(&text,
-                "%-5s %-3d uses weights %s, gradients %s, optimizer %s, activations %s (of %s)\n"
+                "%-5s %-3d uses weights %s, gradients %s, optimizer %s, activations %s (of %s)%s\n"
                 "          sends %s%s\n",
                 several ? "rank" : "stage", k, bytes_text(program->arena, bytes.weights),
                 bytes_text(program->arena, bytes.gradients), bytes_text(program->arena, bytes.optimizer),
-                bytes_text(program->arena, bytes.activations), slots_text(program, k),
+                bytes_text(program->arena, bytes.activations), slots_text(program, k), mapped_text(program, k),
                 bytes_text(program->arena, stage_sent_bytes(program, k)), shared_text(program, k));
   }
   return text_string(&text);
@@ -117,6 +127,8 @@ json_t *stages_json(const struct program *program) {
                               (json_int_t)bytes.optimizer, "activations", (json_int_t)bytes.activations, "shared",
                               (json_int_t)shared_bytes(program, k).touched, "micro_batches",
                               (json_int_t)pipeline->slots[k], "chunks", slots_json(pipeline, k));
+    if (program->target->memory.separate)
+      json_object_set_new(stage, "mapped", json_integer((json_int_t)stage_mapped_bytes(program, k)));
     if (program->kind == PROGRAM_TRAIN)
       json_object_set_new(stage, "sends", json_integer((json_int_t)stage_sent_bytes(program, k)));
     json_object_set_new(stage, "collectives", traffic_json(program, &pipeline->collectives[k]));

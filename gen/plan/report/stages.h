@@ -13,8 +13,9 @@
 const char *stages_text(const struct program *program);
 
 /* The same: {schedule, micro_batches, bubble, stages: [{layers, weights, gradients, optimizer, activations,
- * micro_batches: of how many at a time, chunks: of each of its stages, sends}]}, of a rank along pp each, in bytes.
- * sends: what it gives to others along pp in a step of training. */
+ * micro_batches: of how many at a time, chunks: of each of its stages, mapped, sends}]}, of a rank along pp each, in
+ * bytes. mapped: of the arena, on a device with memory of its own. sends: what it gives to others along pp in a step of
+ * training. */
 json_t *stages_json(const struct program *program);
 
 #endif

@@ -23,6 +23,13 @@ typedef struct CUstream_st *accel_stream;
  * PREFETCH weights that are on the host. */
 enum accel_stream_name { ACCEL_COMPUTE, ACCEL_TRAFFIC, ACCEL_FEED, ACCEL_PREFETCH, ACCEL_STREAMS };
 
+/* Of ranks that divide the layers: bytes of the arena, from the first on, that the rank of this number along pp does
+ * not use. */
+struct accel_gpu_unused {
+  int rank;
+  size_t first, bytes;
+};
+
 /* What was decided at generation and the device must know. */
 struct accel_gpu_plan {
   const char *const *architectures; /* the kernels' targets, "sm_80", "sm_90a"; NULL after the last */
@@ -31,13 +38,15 @@ struct accel_gpu_plan {
   size_t workspace_offset; /* in the arena: what the libraries work in, on the compute stream, from the first
                               multiple of 256 on */
   size_t workspace_bytes;
-  size_t feed_offset;   /* in the arena: what the feed brings, samples and numbers of a micro-batch */
-  size_t feed_bytes;    /* of one */
-  size_t report_offset; /* in the arena: what a step leaves for the host */
-  size_t report_bytes;  /* of one; 0: there are none */
-  int ahead;            /* feeds, and reports, that may be under way: 2 or more */
-  int events;           /* numbers of events that the program uses: 0 … events - 1 */
-  bool deterministic;   /* libraries choose algorithms whose results are the same in every run */
+  size_t feed_offset;                    /* in the arena: what the feed brings, samples and numbers of a micro-batch */
+  size_t feed_bytes;                     /* of one */
+  size_t report_offset;                  /* in the arena: what a step leaves for the host */
+  size_t report_bytes;                   /* of one; 0: there are none */
+  const struct accel_gpu_unused *unused; /* granules of the device's memory within one of them are not mapped */
+  size_t n_unused;
+  int ahead;          /* feeds, and reports, that may be under way: 2 or more */
+  int events;         /* numbers of events that the program uses: 0 … events - 1 */
+  bool deterministic; /* libraries choose algorithms whose results are the same in every run */
 };
 
 /* ---- Start and end ---- */
@@ -51,7 +60,8 @@ void accel_gpu_open(const struct accel_program *program, const struct accel_gpu_
 /* Waits for the device and gives everything back. Before accel_finish. */
 void accel_gpu_close(void);
 
-/* The arena: plan->arena_bytes on the device, zeroed, aligned to 2 MiB. The same pointer at each call. */
+/* The arena: plan->arena_bytes on the device, zeroed, aligned to 2 MiB; granules of the device's memory that are within
+ * what the rank does not use have none. The same pointer at each call. */
 void *accel_gpu_arena(void);
 
 /* Pins `bytes` of the host's arena, in which states are that the device does not mirror, as far as its end, and gives
@@ -72,10 +82,12 @@ void accel_gpu_send_states(const struct accel_run *run);
  */
 void accel_gpu_fetch_states(const struct accel_run *run);
 
-/* Copies `bytes` at `device` to `host`, after all work of the compute stream. Waits: for cadences, not for steps. */
+/* Copies `bytes` at `device`, of the arena, to `host`, after all work of the compute stream; but for what a stage of a
+ * pipeline does not use, which has no memory there. Waits: for cadences, not for steps. */
 void accel_gpu_read(void *host, const void *device, size_t bytes);
 
-/* Copies `bytes` at `host` to `device`, before all later work of the compute stream. Waits. */
+/* Copies `bytes` at `host` to `device`, of the arena, before all later work of the compute stream; but for the same.
+ * Waits. */
 void accel_gpu_write(void *device, const void *host, size_t bytes);
 
 /* ---- Samples and numbers, host to device ---- */

@@ -204,7 +204,10 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t bytes,
   struct ncclComm *own = object_of(comm, COMM, "ncclCommWindowRegister");
   memory_require(buffer, bytes, DEVICE, "ncclCommWindowRegister");
   if (call("ncclCommWindowRegister")) return ncclInvalidUsage;
-  if ((uintptr_t)buffer % NCCL_WIN_REQUIRED_ALIGNMENT != 0) fault("ncclCommWindowRegister: memory that is not aligned");
+  const long long granularity = setting("STANDIN_GRANULARITY", NCCL_WIN_REQUIRED_ALIGNMENT); /* of small arenas */
+  const bool is_small = granularity < NCCL_WIN_REQUIRED_ALIGNMENT;
+  if ((uintptr_t)buffer % (uintptr_t)(is_small ? granularity : NCCL_WIN_REQUIRED_ALIGNMENT) != 0)
+    fault("ncclCommWindowRegister: memory that is not aligned");
   nccl_ask(own, "ncclCommWindowRegister", bytes, flags, 0);
   *window = object_new(WINDOW, 1);
   return ncclSuccess;

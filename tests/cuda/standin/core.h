@@ -71,6 +71,9 @@ void memory_require(const void *address, size_t bytes, enum memory_kind kind, co
 
 size_t memory_used(void);
 
+/* Whether an address is of the range that cuMemAddressReserve gave, mapped or not. */
+bool driver_reserves(const void *address);
+
 /* ---- Order ---- */
 
 enum { ACTORS = 96 }; /* the host, streams, and the streams inside of graphs */

@@ -81,10 +81,16 @@ void work_end(void) {
 
 /* ---- Shadows ---- */
 
+/* The range that was found last comes first: an arena may have a hundred. */
 static struct shadow *shadows_of(const char *address, size_t bytes) {
-  for (int i = 0; i < n_ranges; i++)
-    if (address >= ranges[i].from && address + bytes <= ranges[i].from + ranges[i].bytes)
-      return ranges[i].shadows + (size_t)(address - ranges[i].from) / GRANULE;
+  static int last;
+  for (int i = 0; i <= n_ranges; i++) {
+    const int number = i == 0 ? last : i - 1;
+    const struct range *in = &ranges[number];
+    if (number >= n_ranges || address < in->from || address + bytes > in->from + in->bytes) continue;
+    last = number;
+    return in->shadows + (size_t)(address - in->from) / GRANULE;
+  }
   return NULL;
 }
 
@@ -164,6 +170,9 @@ void touch(const void *address, size_t bytes, bool writes) {
   struct shadow *shadow = shadows_of(address, bytes);
   if (shadow == NULL) {
     enum memory_kind kind = memory_kind_of(address);
+    if (kind == PAGEABLE && driver_reserves(address))
+      fault("%s touches %zu bytes at %p, which are reserved and have no memory",
+            work_of(now.actor, now.clock->at[now.actor]), bytes, address);
     if (kind != PAGEABLE) memory_require(address, bytes, kind, work_of(now.actor, now.clock->at[now.actor]));
     return;
   }

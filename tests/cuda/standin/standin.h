@@ -15,6 +15,7 @@
  * STANDIN_VARIES (1: engines that note that their results vary add up backwards in every other call; 0: in none),
  * STANDIN_RDMA (1: memory of the driver's interface may be for GPUDirect RDMA), STANDIN_FABRIC (2: it may have handles
  * for other machines; 1: the GPU has them and gives none), STANDIN_HANDLES (1: and for other processes),
+ * STANDIN_GRANULARITY (2 MiB) of memory of the driver's interface, where addresses without memory are not touched;
  * STANDIN_TRACE=FILE gets a line for each call. */
 #ifndef TESTS_CUDA_STANDIN_H
 #define TESTS_CUDA_STANDIN_H
