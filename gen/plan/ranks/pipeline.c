@@ -309,12 +309,8 @@ static bool add_up_in_ring(const struct program *program, struct diagnostics *di
 }
 
 static bool check_channels(const struct program *program, struct diagnostics *diags) {
-  if (!program->target->ranks.stages_in_ring) return true;
-  if (program->kind == PROGRAM_TRAIN) return add_up_in_ring(program, diags);
-  diag_error(diags, job_where(program->job, "parallelism.pp"),
-             "programs for GPUs that run a model forward alone divide no layers so far");
-  diag_help(diags, "make this one with --set parallelism.pp=1, or with --set devices.kind=cpu");
-  return false;
+  const bool adds_up = program->kind == PROGRAM_TRAIN && program->target->ranks.stages_in_ring;
+  return !adds_up || add_up_in_ring(program, diags);
 }
 
 bool plan_pipeline(struct program *program, struct diagnostics *diags) {
