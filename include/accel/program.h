@@ -63,6 +63,12 @@ struct accel_stage_range {
   size_t first, count;
 };
 
+/* And bytes of the arena, from the first on, that no stage of the rank of this number along pp uses. */
+struct accel_unused_range {
+  int rank;
+  size_t first, bytes;
+};
+
 /* The offset of a parameter's gradient, in bytes from the first one; -1: there is none. */
 struct accel_gradient {
   int64_t offset, stride; /* from one layer to the next */

@@ -12,7 +12,7 @@ static void mark_unused(const struct cuda_device *device, size_t granularity, ch
   const int ranks = device->program->mesh[ACCEL_PP];
   const int rank = ranks > 1 ? rt_world()->rank / rt_stride_along(device->program, ACCEL_PP) % ranks : 0;
   for (size_t i = 0; i < plan->n_unused; i++) {
-    const struct accel_gpu_unused *range = &plan->unused[i];
+    const struct accel_unused_range *range = &plan->unused[i];
     const size_t first = (range->first + granularity - 1) / granularity;
     const size_t end = (range->first + range->bytes) / granularity;
     if (range->rank == rank && end > first) memset(unused + first, 1, end - first);

@@ -1,16 +1,19 @@
 """Ranks that divide the layers (parallelism.pp) in programs for GPUs, over the stand-ins: compared with one process of the same job over
 them and with the program for the processor. A quarter of the tests a day, as their programs take minutes to compile; --all runs all."""
 
+import json
+import os
+import re
 import shutil
 import sys
 import unittest
 
 import numpy as np
 import test_axes
-from host import Trainer, objects
+from host import HostTrainer, Trainer, objects
 from test_axes import EXPERTS, Axes
 
-from ranks import job_of  # tests/parallel; isort: skip
+from ranks import CORPUS, job_of  # tests/parallel; isort: skip
 from rotation import is_todays, rotating  # tests/program; isort: skip
 
 CONFIG = {"n_layer": 4, "n_head": 4, "n_embd": 32, "vocab_size": 256, "block_size": 12, "dropout": 0.1}
@@ -22,6 +25,8 @@ STEPS = {"num_steps": 4, "sync_with_dataloader": False}
 EVALUATED = {"eval_interval": 2, "eval_iters": "all"}
 CHUNKS = {"pp_schedule": "interleaved", "megatron": {"num_layers_per_virtual_pipeline_stage": 1}}
 ZERO_BUBBLE = {"pp_schedule": "zero_bubble"}
+# Of memory that a stage maps: what these small models have of it is less than the granules of a GPU.
+os.environ["STANDIN_GRANULARITY"] = "64"
 
 
 class Stages(Axes):
@@ -43,6 +48,38 @@ class Stages(Axes):
         for name, value in one.weights().items():
             if not name.endswith("key.bias"):
                 np.testing.assert_allclose(value, wanted[name], rtol=1e-3, atol=1e-5, err_msg=name)
+
+    def test_forward(self):
+        """Evaluators, with a metric, and generators of three stages, of which the first prints, say what one process says."""
+        groups = {"config": CONFIG, "accumulation": STEPS, "training": {**EVALUATED, "metrics": ["accuracy"]}}
+        trained = self.stages(2, {}, steps=2, **groups, watched=False)
+        trained.job.update(devices={**trained.job["devices"], "per_node": 3}, parallelism={"pp": 3})
+        job = job_of(1, 2, 2, **groups)
+        found, wanted = (json.loads(text) for text in self.said(trained, "evaluate", 3, job, "--format", "json"))
+        self.assertEqual(found["accuracy"], wanted["accuracy"])
+        self.assertLess(abs(found["loss"] / wanted["loss"] - 1), 1e-6)
+        text, wanted = self.said(trained, "generate", 3, job, "--prompt", "12 7 99", "--tokens", "24", "--temperature", "0")
+        self.assertEqual(text, wanted)
+
+    def test_memory(self):
+        """A GPU needs what the plan says of the stage that uses most, to 1 %, and not the whole arena; and less of the table's rows ends
+        the program, which touches what it then has no memory for."""
+        wide = {"config": {**STILL, "n_layer": 8, "n_embd": 256}, "accumulation": STEPS, "parallelism": {"pp": 4}}
+        trainer = HostTrainer(job_of(4, 1, 1, **wide), test_axes.PARTS, watched=True)
+        (trainer.folder / "corpus.txt").write_bytes(CORPUS)
+        trainer.build()
+        planned = json.loads(trainer.command("plan", "job.yaml", "--json"))
+        most = max(stage["mapped"] for stage in planned["pipeline"]["stages"])
+        self.assertLess(most, 0.6 * planned["arena_bytes"]["total"])
+        trainer.run(STANDIN_MEMORY=str(int(1.01 * most)))
+        with self.assertRaisesRegex(AssertionError, "the plan takes"):
+            trainer.run(STANDIN_MEMORY=str(int(0.99 * most)))
+        text = (trainer.folder / "trainer.c").read_text()
+        for member in ("weights", "gradients", "moment_1", "saved"):
+            row = re.search(rf"\{{1, offsetof\(struct arena, {member}\), (\d+)\}}", text)
+            trainer.rebuild(text.replace(row[0], row[0].replace(row[1], str(int(row[1]) + 64))))
+            with self.assertRaisesRegex(AssertionError, "reserved and have no memory|reach .* beyond|is not device memory"):
+                trainer.run()
 
     def test_schedules(self):
         for number, schedule in enumerate(({"pp_schedule": "gpipe"}, ZERO_BUBBLE, CHUNKS)):
@@ -98,6 +135,26 @@ class Stages(Axes):
 
     def test_adapters(self):
         self.stages(2, {}, model_keys={"lora": {"rank": 2, "targets": ["*.c_attn"]}}, memory={"activation_checkpointing": "all"})
+
+    def test_more(self):
+        """Weights on the host, gradients in 16 bits, what FSDP calls shards, and documents, which are packed or padded."""
+        packed = {"model": "llama", "config": LLAMA, "data": {"sequence_length": 16, "packing": "documents", "train": {"path": "documents.tok", "format": "tokens"}}}
+        padded = {**packed, "data": {**packed["data"], "packing": "pad"}, "accumulation": {**STEPS, "normalize": "tokens"}}
+        for number, (mesh, more) in enumerate((
+                ({"zero_stage": 3, "offload": {"param": "cpu", "optimizer": "cpu"}}, {}), ({"ddp": {"comm_hook": "fp16"}}, {"tolerance": 1e-4}),
+                ({"fsdp": {"sharding_strategy": "full_shard"}}, {}), ({}, packed), ({}, padded))):
+            if is_todays(number, 5):
+                with self.subTest(mesh=mesh, **more):
+                    self.stages(4 if mesh else 2, mesh, replicas=2 if mesh else 1, **{"config": STILL, **more})
+
+    def test_optimizers(self):
+        """Of parameters that are updated as a whole, by matmuls and in blocks of codes, a stage has its own."""
+        wide = {"model": "llama", "config": {**LLAMA, "hidden_size": 64, "head_dim": 16}, "data": {"sequence_length": 16}}
+        for number, optimizer in enumerate(({"name": "lamb"}, {"name": "adafactor"}, {"name": "muon"}, {"state_dtype": "8bit"})):
+            if is_todays(number, 4):
+                with self.subTest(**optimizer):
+                    trainer = self.stages(2, {}, optimizer=optimizer, training={**EVALUATED, "ema": {"decay": 0.9}}, **wide)
+                    trainer.command("audit", "trainer.c")
 
     def test_groups(self):
         """Frozen parameters, means over tokens, and a loss in chunks."""

@@ -23,13 +23,6 @@ typedef struct CUstream_st *accel_stream;
  * PREFETCH weights that are on the host. */
 enum accel_stream_name { ACCEL_COMPUTE, ACCEL_TRAFFIC, ACCEL_FEED, ACCEL_PREFETCH, ACCEL_STREAMS };
 
-/* Of ranks that divide the layers: bytes of the arena, from the first on, that the rank of this number along pp does
- * not use. */
-struct accel_gpu_unused {
-  int rank;
-  size_t first, bytes;
-};
-
 /* What was decided at generation and the device must know. */
 struct accel_gpu_plan {
   const char *const *architectures; /* the kernels' targets, "sm_80", "sm_90a"; NULL after the last */
@@ -38,11 +31,11 @@ struct accel_gpu_plan {
   size_t workspace_offset; /* in the arena: what the libraries work in, on the compute stream, from the first
                               multiple of 256 on */
   size_t workspace_bytes;
-  size_t feed_offset;                    /* in the arena: what the feed brings, samples and numbers of a micro-batch */
-  size_t feed_bytes;                     /* of one */
-  size_t report_offset;                  /* in the arena: what a step leaves for the host */
-  size_t report_bytes;                   /* of one; 0: there are none */
-  const struct accel_gpu_unused *unused; /* granules of the device's memory within one of them are not mapped */
+  size_t feed_offset;   /* in the arena: what the feed brings, samples and numbers of a micro-batch */
+  size_t feed_bytes;    /* of one */
+  size_t report_offset; /* in the arena: what a step leaves for the host */
+  size_t report_bytes;  /* of one; 0: there are none */
+  const struct accel_unused_range *unused; /* granules of the device's memory within one of them are not mapped */
   size_t n_unused;
   int ahead;          /* feeds, and reports, that may be under way: 2 or more */
   int events;         /* numbers of events that the program uses: 0 … events - 1 */
