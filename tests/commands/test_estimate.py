@@ -42,6 +42,8 @@ CONFIGS = {
     "ConvNextForImageClassification": [{"hidden_sizes": [8, 12, 16, 24], "depths": [1, 2, 1, 1], "image_size": 32}],
     "SwinForImageClassification": [{"embed_dim": 12, "depths": [2, 1], "num_heads": [2, 3], "image_size": 32, "patch_size": 2, "window_size": 4,
                                     "drop_path_rate": 0.0}],
+    "DebertaV2ForSequenceClassification": [{**SMALL, "relative_attention": True, "pos_att_type": "p2c|c2p", "norm_rel_ebd": "layer_norm",
+                                            "position_buckets": 16, "share_att_key": True, "position_biased_input": False}],
     "ResNetForImageClassification": [{"embedding_size": 16, "hidden_sizes": [16, 32], "depths": [1, 2], "layer_type": "basic"}],
 }
 # Whose classes name no module that stays whole, or count the tied table with the head, which they have first.

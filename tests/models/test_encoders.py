@@ -7,7 +7,8 @@ import unittest
 import numpy as np
 import torch
 from peer import GENERATOR, MODELS, TRAIN, Images, Order, Text, Trainer, masked, drawn
-from transformers import (AlbertConfig, AlbertForMaskedLM, BertConfig, BertForMaskedLM, BertForSequenceClassification, DistilBertConfig,
+from transformers import (AlbertConfig, AlbertForMaskedLM, BertConfig, BertForMaskedLM, BertForSequenceClassification, DebertaV2Config,
+                          DebertaV2ForSequenceClassification, DistilBertConfig,
                           DistilBertForMaskedLM, RobertaConfig, RobertaForMaskedLM, T5Config, T5ForConditionalGeneration, ViTConfig,
                           ViTForImageClassification)
 
@@ -141,6 +142,43 @@ class BertClassifier(Images):
 
         self.check("bert_classifier.c", theirs, {**same, "num_labels": outputs}, data, batch,
                    lambda model, ids, mask, types, labels: model(ids, attention_mask=mask, token_type_ids=types, labels=labels).loss)
+
+    def deberta(self, length, **more):
+        """Rows of which most end in padding, longer and shorter than buckets of distances."""
+        heads = self.random.randint(1, 3)
+        same = {"num_hidden_layers": 2, "num_attention_heads": heads, "hidden_size": heads * self.random.randint(4, 12),
+                "intermediate_size": self.random.randint(5, 40), "vocab_size": self.random.randint(30, 90),
+                "position_biased_input": self.random.choice([True, False]), "share_att_key": self.random.choice([True, False]),
+                "norm_rel_ebd": self.random.choice(["none", "layer_norm"]), "conv_kernel_size": self.random.choice([0, 3]),
+                "max_position_embeddings": length + 2, **more}
+        theirs = DebertaV2ForSequenceClassification(DebertaV2Config(
+            **same, conv_act="gelu", relative_attention=True, pos_att_type=["c2p", "p2c"], type_vocab_size=0, num_labels=3,
+            initializer_range=0.2, pad_token_id=None))
+        rng = np.random.default_rng(self.random.randrange(2**32))
+        arrays = {"input_ids": rng.integers(0, same["vocab_size"], (60, length)).astype("int32"),
+                  "attention_mask": (np.arange(length) < rng.integers(1, length + 1, 60)[:, None]).astype("uint8"),
+                  "labels": rng.integers(0, 3, 60).astype("int32")}
+        file = io.BytesIO()
+        np.savez(file, **arrays)
+        inputs = {"input_ids": {"shape": [length], "dtype": "int32"}, "attention_mask": {"shape": [length]}, "labels": {"dtype": "int32"}}
+        order = Order(1, TRAIN, True, 0, 60)
+        data = {"train": {"path": "rows.npz", "format": "npz"}, "inputs": inputs, "batch_size": self.BATCH, "eval_fraction": 0,
+                "files": {"rows.npz": file.getvalue()}}
+
+        def batch(n):
+            chosen = [order.start(n * self.BATCH + i) for i in range(self.BATCH)]
+            return [torch.tensor(arrays[name][chosen].astype("int64")) for name in arrays]
+
+        ours = {**same, "num_labels": 3, "norm_rel_ebd": f"NORM_REL_{same['norm_rel_ebd'].upper()}"}
+        self.check("deberta_v2.c", theirs, ours, data, batch,
+                   lambda model, ids, mask, labels: torch.nn.functional.cross_entropy(model(ids, attention_mask=mask).logits, labels))
+
+    @drawn
+    def test_deberta_v2(self):
+        self.deberta(self.random.randint(3, 20))
+
+    def test_deberta_v2_buckets(self):
+        self.deberta(40, position_buckets=8, max_relative_positions=24)
 
     @drawn
     def test_bert_classifier(self):

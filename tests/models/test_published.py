@@ -11,8 +11,8 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
 
 from harness import GENERATOR, MODELS, Trainer  # noqa: E402
-from transformers import (AlbertConfig, BertConfig, CLIPConfig, ConvNextConfig, DeepseekV3Config, DistilBertConfig, Gemma2Config,  # noqa: E402
-                          Gemma3TextConfig, GemmaConfig, GPT2Config, GPTNeoXConfig, LlamaConfig, MambaConfig, MistralConfig, MixtralConfig, Phi3Config, PhiConfig,
+from transformers import (AlbertConfig, BertConfig, CLIPConfig, ConvNextConfig, DebertaV2Config, DeepseekV3Config,  # noqa: E402
+                          DistilBertConfig, Gemma2Config, Gemma3TextConfig, GemmaConfig, GPT2Config, GPTNeoXConfig, LlamaConfig, MambaConfig, MistralConfig, MixtralConfig, Phi3Config, PhiConfig,
                           Qwen2Config, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig, ResNetConfig, RobertaConfig, SwinConfig, T5Config, ViTConfig)
 
 ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
@@ -37,6 +37,10 @@ TEXT = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 8, "int
 VISION = {**{key: value for key, value in TEXT.items() if key != "vocab_size"}, "image_size": 4, "patch_size": 2}
 PAIRS = {"train": {"path": "x.npy", "format": "npy"}, "batch_size": 2, "inputs": {
     "pixel_values": {"shape": [3, 4, 4]}, "input_ids": {"path": "y.npy", "shape": [6], "dtype": "int32", "below": 50}}}
+
+DEBERTA = {key: value for key, value in BERT.items() if key != "layer_norm_eps"}
+LABELLED = {"train": {"path": "x.npz", "format": "npz"}, "batch_size": 2, "inputs": {
+    "input_ids": {"shape": [6], "dtype": "int32", "below": 50}, "attention_mask": {"shape": [6]}, "labels": {"dtype": "int32"}}}
 
 
 def rows(features):
@@ -134,6 +138,13 @@ CASES = [
      [({"projection_dim": 8}, "'projection_dim' is 4 here"), ({"text_config": {**TEXT, "hidden_act": "gelu"}}, "'text_activation'"),
       ({"vision_config": {**VISION, "patch_size": 4}}, "'vision_config.patch_size' is 2 here"),
       ({"text_config": {**TEXT, "model_type": "x", "top_k": 50, "length_penalty": 1.0, "eos_token_id": 49407}}, None)]),
+    ("deberta_v2.c", DebertaV2Config(**DEBERTA, vocab_size=50, relative_attention=True, pos_att_type="p2c|c2p", norm_rel_ebd="layer_norm",
+                                     position_buckets=8, share_att_key=True, position_biased_input=False, layer_norm_eps=1e-7),
+     {**DEBERTA, "vocab_size": 50, "num_labels": 2, "norm_rel_ebd": "NORM_REL_LAYER_NORM", "position_buckets": 8, "share_att_key": True,
+      "position_biased_input": False}, LABELLED,
+     [({"pos_att_type": ["c2p"]}, "'pos_att_type.#'"), ({"pos_att_type": None}, "'pos_att_type'"), ({"relative_attention": False}, "says false"),
+      ({"norm_rel_ebd": "none"}, "'norm_rel_ebd' is NORM_REL_LAYER_NORM here"), ({"position_buckets": -1}, "says -1"),
+      ({"conv_kernel_size": 3, "conv_act": "gelu"}, "'conv_kernel_size' is 0 here"), ({"type_vocab_size": 2}, "says 2")]),
     ("swin.c", SwinConfig(embed_dim=8, depths=[2, 1], num_heads=[2, 2], image_size=8, patch_size=2, window_size=2, drop_path_rate=0.0),
      {"embed_dim": 8, "num_layers": 2, "depths.0": 2, "depths.1": 1, "num_heads.0": 2, "num_heads.1": 2, "image_size": 8, "patch_size": 2,
       "window_size": 2, "num_labels": 2}, rows(3 * 8 * 8),
