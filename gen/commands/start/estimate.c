@@ -34,11 +34,15 @@ static const char *job_text(const struct options *options, const struct family *
   struct arena *arena = options->arena;
   struct dialog dialog = dialog_open(arena, "{}", false);
   const int64_t length = family->positions > 0 && family->positions < LENGTH ? family->positions : LENGTH;
-  const char *key = family->features > 0 ? "data.features" : "data.sequence_length";
+  const char *size = arena_printf(arena, "%lld", (long long)(family->features > 0 ? family->features : length));
+  const char *key = family->inputs != NULL ? "data.inputs"
+                    : family->features > 0 ? "data.features"
+                                           : "data.sequence_length";
+  const char *format = family->inputs != NULL ? "npz" : family->features > 0 ? "csv" : "bytes";
   dialog_set(&dialog, "model.source", arena_printf(arena, "'%s'", family->source));
   dialog_set(&dialog, "model.config", family_config(arena, family));
-  dialog_set(&dialog, "data.train", family->features > 0 ? "{path: none, format: csv}" : "{path: none, format: bytes}");
-  dialog_set(&dialog, key, arena_printf(arena, "%lld", (long long)(family->features > 0 ? family->features : length)));
+  dialog_set(&dialog, "data.train", arena_printf(arena, "{path: none, format: %s}", format));
+  dialog_set(&dialog, key, family->inputs != NULL ? family->inputs : size);
   dialog_set(&dialog, "data.batch_size", "1");
   dialog_set(&dialog, "training", "{steps: 1000000, eval_interval: 0}");
   struct text out = text_in(arena);

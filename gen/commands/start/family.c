@@ -122,7 +122,8 @@ static int64_t whole_at(const struct published_values *values, const char *key) 
 
 /* The longest sequence, which not every model has in its config. */
 static void read_positions(const struct published_values *values, struct family *family) {
-  static const char *const lengths[] = {"max_position_embeddings", "n_positions", "n_ctx"};
+  static const char *const lengths[] = {"max_position_embeddings", "n_positions", "n_ctx",
+                                        "text_config.max_position_embeddings"};
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths && family->positions <= 0; i++)
     family->positions = whole_at(values, lengths[i]);
 }
@@ -140,6 +141,32 @@ static void find_features(struct family *family) {
   if (!model_takes(family->model, "model", "features")) return;
   family->features = family->positions > 0 && family->positions < 128 ? family->positions : 128;
   if (side > 0 && side < 1 << 14 && channels > 0 && channels < 1 << 10) family->features = side * side * channels;
+}
+
+/* What transformers calls a model's inputs, of which the model's shapes follow from its config. */
+static void find_inputs(const struct options *options, struct family *family) {
+  static const char *const names[] = {"input_ids", "attention_mask", "token_type_ids", "pixel_values", "labels"};
+  enum { LENGTH = 512 };
+  struct arena *arena = options->arena;
+  struct text out = text_in(arena);
+  const int64_t length = family->positions > 0 && family->positions < LENGTH ? family->positions : LENGTH;
+  const int64_t side = number_of(family, "image_size", number_of(family, "vision_config.image_size", 0));
+  const int64_t channels = number_of(family, "num_channels", number_of(family, "vision_config.num_channels", 3));
+  const char *texts = arena_printf(arena, "shape: [%lld]", (long long)length);
+  const bool each = strstr(family->architecture, "ForTokenClassification") != NULL; /* a label for each token */
+  const char *shapes[] = {
+      arena_printf(arena, "{%s, dtype: int32}", texts), arena_printf(arena, "{%s}", texts),
+      arena_printf(arena, "{%s, dtype: int32}", texts),
+      arena_printf(arena, "{shape: [%lld, %lld, %lld]}", (long long)channels, (long long)side, (long long)side),
+      number_of(family, "num_labels", 0) == 1 ? "{}"
+      : each                                  ? arena_printf(arena, "{%s, dtype: int32}", texts)
+                                              : "{dtype: int32}"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (model_takes(family->model, "model", names[i]))
+      text_printf(&out, "%s%s: %s", out.length > 0 ? ", " : "{", names[i], shapes[i]);
+  if (out.length == 0) return;
+  text_puts(&out, "}");
+  family->inputs = text_string(&out);
 }
 
 static bool read_file(const struct options *options, struct family *family, struct published_values *values,
@@ -230,6 +257,7 @@ bool family_read(const struct options *options, const char *path, struct family 
   published_free(&values);
   if (!read || !read_values(options, family, diags)) return false;
   find_features(family);
+  if (family->features == 0 && !model_takes(family->model, "model", "tokens")) find_inputs(options, family);
   return true;
 }
 

@@ -14,8 +14,9 @@ struct family {
   const char *settings;        /* "KEY=VALUE ..." of the config that make it that class */
   struct config_value *values; /* of the model's config */
   int n_values;
-  int64_t positions; /* of a sequence, at most; 0: it has no limit, or is not of tokens */
-  int64_t features;  /* of a row, for a model of rows; 0: of tokens */
+  int64_t positions;  /* of a sequence, at most; 0: it has no limit, or is not of tokens */
+  int64_t features;   /* of a row, for a model of rows; 0: of tokens */
+  const char *inputs; /* data.inputs of tensors that transformers names, as YAML; NULL: the model takes others */
 };
 
 /* Finds it for a folder with a config.json, or for such a file. `overrides` of model.config.KEY come before what the

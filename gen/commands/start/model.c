@@ -57,12 +57,15 @@ static bool sets(const struct options *options, const char *key) {
 
 static void add_data(struct text *text, const struct options *options, const struct subject *subject,
                      const struct tree *model, int length) {
-  const bool named = sets(options, "data.inputs"), rows = model_takes(model, "model", "features"); /* not tokens */
+  const char *inputs = sets(options, "data.inputs") ? NULL : subject->family.inputs;
+  const bool named = sets(options, "data.inputs") || inputs != NULL;
+  const bool rows = model_takes(model, "model", "features"); /* not tokens */
   const bool sized = length == 0 && options->config != NULL && strstr(options->config, "block_size=") != NULL;
   text_printf(text, "data: {train: {path: none, format: %s}, batch_size: 1", named ? "npz" : rows ? "csv" : "bytes");
   if (rows && !named && subject->family.features > 0)
     text_printf(text, ", features: %lld", (long long)subject->family.features);
   if (!rows && !named && !sized) text_printf(text, ", sequence_length: %d", length > 0 ? length : 128);
+  if (inputs != NULL) text_printf(text, ", inputs: %s", inputs);
   text_puts(text, "}\n");
 }
 
@@ -96,7 +99,7 @@ static bool knows_sizes(struct compilation *compilation, const struct subject *s
   const struct options *options = compilation->options;
   const struct location where = {.file = subject->source};
   const bool rows = model_takes(compilation->model, "model", "features");
-  if (sets(options, "data.inputs")) return true;
+  if (sets(options, "data.inputs") || subject->family.inputs != NULL) return true;
   if (!rows && !model_takes(compilation->model, "model", "tokens")) {
     diag_error(&compilation->diags, where, "the shapes of its inputs are not known");
     diag_help(&compilation->diags, "--set 'data.inputs={NAME: {shape: [3, 8]}, NAME: {dtype: int32}}' sets them");
