@@ -362,7 +362,10 @@ bool documents_begin(struct documents *documents, const char *path, const char *
   *documents = (struct documents){
       .selector = selector, .path = path, .line = 1, .between = is_called(path, ".tsv") ? '\t' : ','};
   documents->is_broken = !window_open(&documents->in, path, bytes, size, selector.as_is, problem);
-  return !documents->is_broken && (!is_csv(documents) || read_header(documents, problem));
+  if (documents->is_broken) return false;
+  return selector.kind == TEXT_WHOLE ||
+         (documents_check_records(path, documents->in.bytes, documents->in.size, problem) &&
+          (!is_csv(documents) || read_header(documents, problem)));
 }
 
 uint64_t documents_position(const struct documents *documents) {

@@ -97,6 +97,10 @@ void documents_end(struct documents *documents);
 /* "a, b": the first keys of a record that fit `size` bytes at `out`, for messages. Returns `out`. */
 const char *documents_keys(const struct json_t *record, char *out, size_t size);
 
+/* Whether a file may have records, and is not Parquet or Arrow. False with a problem that has the command which writes
+ * it as JSON Lines. */
+bool documents_check_records(const char *path, const char *bytes, size_t size, struct problem *problem);
+
 /* Whether a file, or what it unpacks to, is a text as a whole: by its name and by how it begins. False with a problem
  * that says what it is and what would make tokens of it. */
 bool documents_check_whole(const char *path, const char *bytes, size_t size, struct problem *problem);

@@ -6,6 +6,7 @@
 
 #include "gen/base/path.h"
 #include "gen/tokenizer/documents.h"
+#include "runtime/data/foreign.h"
 
 static const char lines_remedy[] = "--text-field NAME makes a document of each record's text";
 static const char table_remedy[] = "--text-column NAME makes a document of each row's text";
@@ -22,8 +23,8 @@ static const struct known {
     {".json", NULL, "JSON", "write its texts as JSON Lines, one object a line, for --text-field NAME"},
     {".csv", NULL, "a table", table_remedy},
     {".tsv", NULL, "a table", table_remedy},
-    {".parquet", "PAR1", "Parquet", binary_remedy},
-    {".arrow", "ARROW1", "Arrow", binary_remedy},
+    {".parquet", NULL, "Parquet", binary_remedy},
+    {".arrow", NULL, "Arrow", binary_remedy},
     {".feather", NULL, "Arrow", binary_remedy},
     {".npy", "\x93NUMPY", "an array of NumPy", "a job reads arrays of tokens as format npy_tokens"},
     {".npz", NULL, "an archive of NumPy", "a job reads arrays of tokens as format npy_tokens, one a file"},
@@ -68,12 +69,20 @@ static bool is_lines(const char *bytes, size_t size) {
 static bool check(const char *path, const char *bytes, size_t size, struct problem *problem) {
   static const struct known lines = {NULL, NULL, "JSON Lines", lines_remedy};
   const struct known *is = NULL;
+  if (!documents_check_records(path, bytes, size, problem)) return false;
   for (size_t i = 0; is == NULL && i < sizeof known / sizeof *known; i++)
     if (ends_in(path, known[i].ending) || begins_with(bytes, size, known[i].magic)) is = &known[i];
   if (is == NULL && is_lines(bytes, size)) is = &lines;
   if (is == NULL) return true;
   rt_problem(problem, "%s: this is %s, not a text", path, is->what);
   return rt_help(problem, "%s; --format text makes tokens of the file as it is", is->remedy);
+}
+
+bool documents_check_records(const char *path, const char *bytes, size_t size, struct problem *problem) {
+  enum foreign kind = rt_foreign_as(bytes, size);
+  if (kind == FOREIGN_PARQUET || kind == FOREIGN_ARROW || kind == FOREIGN_ARROW_STREAM)
+    return rt_foreign_refuse(kind, path, false, problem);
+  return true;
 }
 
 /* The name of what a compressed file unpacks to. */

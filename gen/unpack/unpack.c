@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "gen/zstd/zstd.h"
+#include "runtime/data/foreign.h"
 
 struct unpacker {
   enum packed kind;
@@ -21,12 +22,8 @@ struct unpacker {
 static const char cut_remedy[] = "the file was cut or changed: copy it or write it again";
 
 enum packed packed_as(const void *bytes, size_t size) {
-  const uint8_t *at = bytes;
-  if (size >= 3 && at[0] == 0x1f && at[1] == 0x8b && at[2] == 8) return PACKED_GZIP;
-  if (size < 4) return NOT_PACKED;
-  bool is_frame = memcmp(at, "\x28\xb5\x2f\xfd", 4) == 0;
-  bool is_skippable = (at[0] & 0xf0) == 0x50 && memcmp(at + 1, "\x2a\x4d\x18", 3) == 0;
-  return is_frame || is_skippable ? PACKED_ZSTD : NOT_PACKED;
+  enum foreign kind = rt_foreign_as(bytes, size);
+  return kind == FOREIGN_GZIP ? PACKED_GZIP : kind == FOREIGN_ZSTD ? PACKED_ZSTD : NOT_PACKED;
 }
 
 /* A problem at the byte that is read next. */

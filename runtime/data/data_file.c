@@ -1,5 +1,6 @@
 #include "runtime/data/data_file.h"
 
+#include "runtime/data/foreign.h"
 #include "runtime/data/token_file.h"
 #include "runtime/files/checksum.h"
 #include "runtime/files/zip.h"
@@ -165,6 +166,7 @@ bool rt_data_file_open(struct data_file *file, const char *path, const char *con
   const struct mapping *mapping = &file->mapping;
   if (!rt_map(&file->mapping, path, cure, problem)) return false;
   file->bytes = mapping->size;
+  if (!rt_foreign_check(path, format, mapping->bytes, mapping->size, problem)) return false;
   if (rt_format_is_rows(format)) return open_rows(file, arrays, program, cure, problem);
   return rt_tokens_find(&file->tokens, format, path, mapping->bytes, mapping->size, problem) &&
          check_tokens(file, program->vocabulary, problem) && check_marks(file, program, problem) &&

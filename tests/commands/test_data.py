@@ -163,7 +163,7 @@ class Data(Folder):
                 ("a.jsonl", b"{}", "JSON Lines, not a text\n    help: --text-field NAME makes a document of each record"),
                 ("a.txt", b'{"text": "a"}\n{"text": "b"}\n', "JSON Lines"), ("A.JSON", b"[1]", "JSON"),
                 ("a.csv", b"a,b\n", "--text-column NAME"), ("a.npy", b"x", "an array of NumPy"),
-                ("a.dat", b"\x93NUMPY\x01\x00", "an array of NumPy"), ("b.dat", b"PAR1....", "Parquet"),
+                ("a.dat", b"\x93NUMPY\x01\x00", "an array of NumPy"), ("b.parquet", b"PAR1....", "Parquet"),
                 ("c.dat", b"BZh9", "compressed"), ("d.dat", b"ACCELTOK....", "--format tokens")):
             self.write(name, content)
             shown = self.data(name, "-o", "out.tok", status=1)

@@ -7,6 +7,7 @@
 #include "gen/base/path.h"
 #include "gen/dataset/megatron.h"
 #include "gen/unpack/unpack.h"
+#include "runtime/data/foreign.h"
 #include "runtime/data/token_file.h"
 
 enum { NAME_BYTES = 4000, PATH_BYTES = 4096 };
@@ -35,10 +36,7 @@ bool source_open(struct token_source *source, bool as_is, struct problem *proble
   const struct mapping *mapping = &source->mapping;
   if (source->is_megatron) return open_megatron(source, problem);
   if (!rt_map(&source->mapping, source->path, "give an existing file", problem)) return false;
-  if (packed_as(mapping->bytes, mapping->size) != NOT_PACKED && source->format != ACCEL_BYTES) {
-    rt_problem(problem, "%s: the file is compressed, and tokens of this format are not unpacked", source->path);
-    return rt_help(problem, "unpack it first (gzip -d, zstd -d)");
-  }
+  if (!rt_foreign_check(source->path, source->format, mapping->bytes, mapping->size, problem)) return false;
   source->is_packed = !as_is && packed_as(mapping->bytes, mapping->size) != NOT_PACKED;
   return rt_tokens_find(&source->tokens, source->format, source->path, mapping->bytes, mapping->size, problem) &&
          (source->format != ACCEL_TOKENS ||
