@@ -197,6 +197,9 @@ struct jinja_value training_value(const struct program *program) {
   set_bool(arena, value, "accumulates", gradients_add_up(program));
   set_int(arena, value, "eval_interval", job->training.eval_interval);
   set_epochs(arena, value, "eval_epochs", job->training.eval_epochs);
+  set_int(arena, value, "eval_delay", job->training.eval_delay);
+  set_epochs(arena, value, "eval_delay_epochs", job->training.eval_delay_epochs);
+  set_bool(arena, value, "eval_on_start", job->training.eval_on_start);
   set_bool(arena, value, "evaluates", job_evaluates(job));
   set_int(arena, value, "eval_iters", job->training.eval_iters);
   set_int(arena, value, "save_every", job->checkpoint.every);

@@ -230,6 +230,24 @@ static enum import_state as_every(struct conversion *c) {
   return end_as(c, IMPORT_NEEDLESS, arena_printf(c->import->arena, "%s is %s", key, strategy->text));
 }
 
+/* "delay eval_strategy": steps or, where the key next to it says epoch, epochs. */
+static enum import_state as_delay(struct conversion *c) {
+  const struct spec_node *value = c->row->value, *strategy = sibling_of(c, argument_of(c));
+  if (node_is_off(value) || (node_is_number(value) && value->real <= 0)) return end_as(c, IMPORT_NEEDLESS, "it is off");
+  if (strategy == NULL || node_is_word(strategy, "no")) return end_as(c, IMPORT_NEEDLESS, "nothing is evaluated");
+  if (!needs_number(c)) return c->row->state;
+  if (value->real != floor(value->real)) return end_as(c, IMPORT_REFUSED, "a delay is whole steps or epochs");
+  const char *unit = node_is_word(strategy, "epoch") ? " epochs" : "";
+  return take_key(c, c->name->at[0], node_of(c, arena_printf(c->import->arena, "%.0f%s", value->real, unit)));
+}
+
+/* "better": whether a larger metric is, for a run that keeps its best weights. */
+static enum import_state as_better(struct conversion *c) {
+  const struct spec_node *keeps = sibling_of(c, "load_best_model_at_end");
+  if (keeps == NULL || node_is_off(keeps)) return end_as(c, IMPORT_NEEDLESS, "load_best_model_at_end is off");
+  return take_key(c, c->name->at[0], node_of(c, node_is_word(c->row->value, "true") ? "max" : "min"));
+}
+
 static enum import_state as_epochs(struct conversion *c) {
   const struct spec_node *steps = sibling_of(c, "max_steps");
   if (!needs_number(c)) return c->row->state;
@@ -272,6 +290,8 @@ static const struct {
     {"betas", as_betas},
     {"dataset", as_dataset},
     {"deepspeed_adam", as_deepspeed_adam},
+    {"better", as_better},
+    {"delay", as_delay},
     {"elements", as_elements},
     {"epochs", as_epochs},
     {"every", as_every},

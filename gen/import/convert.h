@@ -2,8 +2,10 @@
  * where the value is not simply the same, the row's `as` names one of these conversions:
  *
  *   betas           one of two decay rates; the other one is the key next to it, or the default
+ *   better          whether a larger metric is better: true is max, false is min, of a run that keeps its best weights
  *   dataset         nanoGPT's: a folder with a train.bin and a val.bin
  *   deepspeed_adam  DeepSpeed's optimizer.type: its Adam decays weights as AdamW unless adam_w_mode is false
+ *   delay KEY       a number of steps, or of epochs where KEY next to it says epoch
  *   elements        a number of float32 elements, as MiB
  *   epochs          a number of whole epochs, unless max_steps gives the length
  *   every KEY       a number of steps, where KEY next to it says steps, or nothing

@@ -271,10 +271,11 @@ static bool read_epochs(long long count, long long parts, const char *unit, stru
   return true;
 }
 
-/* A word instead of a number of steps: epochs, or a time where `minutes` is given. */
+/* A word instead of a number of steps: epochs, or a time where `minutes` is given. NULL: the job cannot have the key.
+ */
 static void bind_cadence(const struct spec_node *node, struct epochs *epochs, double *minutes,
                          struct diagnostics *diags) {
-  if (node->kind != SPEC_STRING) return;
+  if (node == NULL || node->kind != SPEC_STRING) return;
   const bool has_count = isdigit((unsigned char)node->text[0]);
   char *end = (char *)node->text;
   const long long count = has_count ? strtoll(end, &end, 10) : 1;
@@ -293,6 +294,7 @@ static void bind_cadence(const struct spec_node *node, struct epochs *epochs, do
 static void bind_training(struct job *job, struct diagnostics *diags) {
   job->training.seed = (uint64_t)spec_integer(job, "training.seed");
   bind_cadence(spec_find(job->tree, "training.eval_interval"), &job->training.eval_epochs, NULL, diags);
+  bind_cadence(spec_find(job->tree, "training.eval_delay"), &job->training.eval_delay_epochs, NULL, diags);
   bind_metrics(job);
   bind_stopping(job);
   bool stable = spec_find(job->tree, "schedule.stable_steps") != NULL;

@@ -281,6 +281,9 @@ struct job {
     bool deterministic;      /* for any number of threads */
     int64_t eval_interval;   /* 0: the steps do not say */
     struct epochs eval_epochs;
+    int64_t eval_delay; /* no evaluation before so many steps, or epochs */
+    struct epochs eval_delay_epochs;
+    bool eval_on_start;
     enum on_nonfinite on_nonfinite;
     int64_t eval_iters; /* batches of one evaluation; 0: all samples, each once */
     bool metrics[METRICS];

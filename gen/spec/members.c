@@ -84,6 +84,8 @@ static const struct key wholes[] = {
     WHOLE(training.samples),
     WHOLE(training.epochs),
     WHOLE(training.eval_interval),
+    WHOLE(training.eval_delay),
+    FLAG(training.eval_on_start),
     WHOLE(training.eval_iters),
     WHOLE(checkpoint.iteration),
     WHOLE(checkpoint.total_limit),

@@ -357,6 +357,9 @@ struct accel_program {
   int64_t log_every, eval_every, save_every; /* in steps; 0: never (saving: at the end only) */
   bool log_first;                            /* a line of the first step, too */
   struct accel_epochs log_epochs, eval_epochs, save_epochs;
+  int64_t eval_delay; /* no evaluation but the last one before so many steps, and so many epochs; 0: no delay */
+  struct accel_epochs eval_delay_epochs;
+  bool eval_on_start;        /* an evaluation before the first step */
   int64_t eval_iters;        /* batches of one evaluation; 0: it sees all samples once */
   const char *metrics[10];   /* in addition to its loss, "accuracy" and so on (docs/job.md); NULL after them */
   int64_t predicted_classes; /* that predictions are among, or labels of a sample; 0: none */

@@ -53,7 +53,8 @@ int64_t accel_first_step(const struct accel_run *run);
 /* Steps of this run: program->steps or --steps; those that are done once a signal has requested its end. */
 int64_t accel_steps(const struct accel_run *run);
 
-/* The next step count, above `at` and at most accel_steps, at which something is due: a log line, an evaluation, a
+/* `at` itself where an evaluation is due before the first step, which was not reported yet. Otherwise the next step
+ * count, above `at` and at most accel_steps, at which something is due: a log line, an evaluation, a
  * save, the end. The first step counts, as the time to it is measured. Where signals are waited for, or on a terminal
  * for its progress line, it is at most a quarter of a second away. */
 int64_t accel_next_event(const struct accel_run *run, int64_t at);

@@ -85,14 +85,8 @@ static void add_figure(FILE *out, const char *name, const char *format, double v
   fprintf(out, ": %s", text);
 }
 
-void rt_metrics_text(FILE *out, const struct figures *figures) {
-  fprintf(out, "{\"step\": %" PRId64, figures->step);
-  /* 9 digits separate every float32 from its neighbours. */
-  add_figure(out, "loss", "%.9g", figures->loss);
-  if (figures->has_eval) add_figure(out, "eval_loss", "%.9g", figures->eval_loss);
-  for (int i = 0; figures->extras != NULL && i < figures->extras->count; i++)
-    if (figures->extras->items[i].waits)
-      add_figure(out, figures->extras->items[i].name, "%.9g", figures->extras->items[i].value);
+/* The figures of steps, which the line of step 0 does not have. */
+static void add_step(FILE *out, const struct figures *figures) {
   add_figure(out, "lr", "%.9g", figures->lr);
   add_figure(out, "grad_norm", "%.9g", figures->grad_norm);
   add_figure(out, "tokens_per_s", "%.1f", figures->tokens_per_s);
@@ -106,6 +100,17 @@ void rt_metrics_text(FILE *out, const struct figures *figures) {
   if (figures->save_stall_ms > 0) add_figure(out, "save_stall_ms", "%.3f", figures->save_stall_ms);
   if (figures->loss_scale > 0) add_figure(out, "loss_scale", "%.9g", figures->loss_scale);
   if (figures->skipped > 0) add_figure(out, "skipped", "%.0f", (double)figures->skipped);
+}
+
+void rt_metrics_text(FILE *out, const struct figures *figures) {
+  fprintf(out, "{\"step\": %" PRId64, figures->step);
+  /* 9 digits separate every float32 from its neighbours. */
+  if (figures->step > 0) add_figure(out, "loss", "%.9g", figures->loss);
+  if (figures->has_eval) add_figure(out, "eval_loss", "%.9g", figures->eval_loss);
+  for (int i = 0; figures->extras != NULL && i < figures->extras->count; i++)
+    if (figures->extras->items[i].waits)
+      add_figure(out, figures->extras->items[i].name, "%.9g", figures->extras->items[i].value);
+  if (figures->step > 0) add_step(out, figures);
   fputs("}\n", out);
 }
 
@@ -157,7 +162,8 @@ static void print_header(const struct log *log) {
          "ms", "left");
 }
 
-static void print_figures(const struct figures *figures) {
+/* The figures of steps, which the line of step 0 does not have. */
+static void print_step(const struct figures *figures) {
   char loss[32], eval[32] = "", norm[32], rate[32], left[32];
   loss_text(loss, sizeof loss, figures->loss);
   if (figures->has_eval) loss_text(eval, sizeof eval, figures->eval_loss);
@@ -166,6 +172,16 @@ static void print_figures(const struct figures *figures) {
   rt_duration(left, sizeof left, figures->left_s);
   printf("%8" PRId64 " %9s %9s %8.1e %8s %10s %8.*f %7s", figures->step, loss, eval, figures->lr, norm, rate,
          figures->step_ms < 10 ? 2 : 1, figures->step_ms, left);
+}
+
+static void print_figures(const struct figures *figures) {
+  char eval[32];
+  if (figures->step > 0) {
+    print_step(figures);
+  } else {
+    loss_text(eval, sizeof eval, figures->eval_loss);
+    printf("%8d %9s %9s", 0, "", eval);
+  }
   if (figures->skipped > 0) printf("   %" PRId64 " skipped", figures->skipped);
   for (int i = 0; figures->extras != NULL && i < figures->extras->count; i++)
     if (figures->extras->items[i].waits && figures->extras->items[i].printed)

@@ -34,9 +34,16 @@ int64_t rt_events_next(const struct cadences *cadences, int64_t at) {
   return sooner(next, at, every(cadences->save_every));
 }
 
+static bool is_delayed(const struct cadences *cadences, int64_t at) {
+  const struct cadence epochs = cadences->eval_delay_epochs;
+  return at < cadences->eval_delay || (epochs.steps > 0 && at < steps_until(epochs, 0));
+}
+
 bool rt_events_eval(const struct cadences *cadences, int64_t at) {
   if (cadences->eval_every <= 0 && cadences->eval_epochs.steps <= 0) return false;
-  return at == cadences->steps || is_due(every(cadences->eval_every), at) || is_due(cadences->eval_epochs, at);
+  if (at == cadences->steps) return true;
+  bool due = is_due(every(cadences->eval_every), at) || is_due(cadences->eval_epochs, at);
+  return due && !is_delayed(cadences, at);
 }
 
 bool rt_events_epoch(const struct cadences *cadences, int64_t at) {

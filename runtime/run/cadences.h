@@ -15,6 +15,8 @@ struct cadences {
   int64_t mean_every; /* ranks average their weights */
   bool log_first;     /* the first step has a line */
   struct cadence log_epochs, eval_epochs, save_epochs, hook_epochs;
+  int64_t eval_delay; /* steps without an evaluation, but for the last step */
+  struct cadence eval_delay_epochs;
   struct cadence epoch; /* one; by itself no event */
 };
 
@@ -22,7 +24,7 @@ struct cadences {
  * it is measured. */
 int64_t rt_events_next(const struct cadences *cadences, int64_t at);
 
-/* Due at multiples of eval_every, by epochs, and at the end. */
+/* Due at multiples of eval_every and by epochs, after the delays, and at the end. */
 bool rt_events_eval(const struct cadences *cadences, int64_t at);
 
 /* Whether an epoch ends there. */

@@ -13,9 +13,15 @@
 /* How often the progress line moves, and the clock and the signals are looked at, in seconds. */
 static const double progress_pace = 0.25;
 
+/* Whether the run evaluates what it begins with. */
+static bool evaluates_start(const struct accel_run *run, int64_t at) {
+  return run->program->eval_on_start && at == 0;
+}
+
 int64_t accel_next_event(const struct accel_run *run, int64_t at) {
   const struct accel_checkpoints *checkpoint = &run->program->checkpoint;
   bool looks = run->reports.log.terminal || checkpoint->saves_on_signal || checkpoint->minutes > 0;
+  if (evaluates_start(run, at) && run->reports.eval_at != at) return at;
   int64_t next = at == run->first_step ? at + 1 : rt_events_next(&run->cadences, at);
   double step = rt_stopwatch_pace(run->reports.watch);
   if (looks && step > 0 && (double)(next - at) * step > progress_pace) {
@@ -29,7 +35,7 @@ int64_t accel_next_event(const struct accel_run *run, int64_t at) {
 
 bool accel_eval_is_due(const struct accel_run *run, int64_t at) {
   rt_stopwatch_stop(run->reports.watch); /* what follows is evaluation, not training */
-  return rt_events_eval(&run->cadences, at);
+  return rt_events_eval(&run->cadences, at) || evaluates_start(run, at);
 }
 
 void accel_report_eval(struct accel_run *run, int64_t at, double eval_loss) {
@@ -102,7 +108,8 @@ static struct figures figures_of(const struct accel_run *run, int64_t at, struct
       .input_wait_ms = watch->steps > 0 ? 1e3 * watch->waited / (double)watch->steps : 0,
       .peak_mib = peak_mib(),
       .left_s = seconds_left(run, at),
-      .first_step_s = run->reports.has_first_step ? -1 : watch->first_step_end - watch->process_start,
+      .first_step_s =
+          run->reports.has_first_step || at == run->first_step ? -1 : watch->first_step_end - watch->process_start,
       .weights_s = watch->weights,
   };
 }
@@ -126,7 +133,7 @@ static void report_step(struct accel_run *run, struct figures *figures) {
   figures->saved = saved.path;
   figures->is_saving = saved.is_pending;
   if (rt_is_main()) rt_log_line(&run->reports.log, figures);
-  run->reports.has_first_step = true;
+  run->reports.has_first_step = figures->step > run->first_step;
   rt_extras_logged(&run->reports.extras);
   rt_stopwatch_reset(run->reports.watch);
 }
@@ -142,7 +149,7 @@ void accel_handle_events(struct accel_run *run, int64_t at, struct accel_report 
   bool line = rt_events_line(&run->cadences, at) || run->reports.eval_at == at;
   rt_stopwatch_stop(run->reports.watch);
   rt_stopwatch_count(run->reports.watch, at);
-  if (run->reports.watch->first_step_end == 0) note_first_step(run, line);
+  if (run->reports.watch->first_step_end == 0 && at > run->first_step) note_first_step(run, line);
   struct figures figures = figures_of(run, at, report);
   if (line)
     report_step(run, &figures);

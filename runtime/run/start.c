@@ -76,6 +76,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
                                     .log_every = program->log_every,
                                     .log_first = program->log_first,
                                     .eval_every = program->eval_every,
+                                    .eval_delay = program->eval_delay,
                                     .save_every = program->save_every,
                                     .hook_every = program->hooks_steps,
                                     .mean_every = program->local_steps};
@@ -94,6 +95,7 @@ struct accel_run *accel_start(const struct accel_program *program, int argc, cha
   rt_world_require(open, &problem, 1);
   run->cadences.log_epochs = rt_accumulation_cadence(&run->input.accumulation, program->log_epochs);
   run->cadences.eval_epochs = rt_accumulation_cadence(&run->input.accumulation, program->eval_epochs);
+  run->cadences.eval_delay_epochs = rt_accumulation_cadence(&run->input.accumulation, program->eval_delay_epochs);
   run->cadences.epoch = rt_accumulation_cadence(&run->input.accumulation, (struct accel_epochs){1, 1});
   if (program->hooks_epochs) run->cadences.hook_epochs = run->cadences.epoch;
   run->cadences.save_epochs = rt_accumulation_cadence(&run->input.accumulation, program->save_epochs);

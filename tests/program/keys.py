@@ -76,7 +76,7 @@ VALUES = {
     "devices.memory": ["1GiB", "2MB"],
     "memory.checkpoint_every": [1, 2], "memory.checkpoint_layers": [1, 2], "memory.checkpoint_functions": [["mlp"]], "memory.cross_entropy_chunk": [0, 2, "auto"],
     "training.steps": [10], "training.seed": [0, 7],
-    "training.eval_interval": [0, 5, "1/2 epoch"], "training.eval_iters": [1, 2, "all"],
+    "training.eval_delay": [3, "1/2 epoch"], "training.eval_on_start": [True], "training.eval_interval": [0, 5, "1/2 epoch"], "training.eval_iters": [1, 2, "all"],
     "training.early_stopping": [{"patience": 2}, {"patience": 1, "metric": "accuracy", "restore_best": True}],
     "hooks": [],  # tests/program/test_hooks.py
     "profile": [],  # tests/program/test_profile.py
@@ -108,6 +108,8 @@ COMPANIONS = {
     "memory.checkpoint_layers": {"memory.activation_checkpointing": "layers"},
     "memory.checkpoint_functions": {"memory.activation_checkpointing": "functions"},
     "training.metrics": {"training.eval_interval": 5},
+    "training.eval_delay": {"training.eval_interval": 5},
+    "training.eval_on_start": {"training.eval_interval": 5},
     "precision.autocast.enabled": {"precision.mixed_precision": "bf16"},
     "precision.autocast.cache_enabled": {"precision.mixed_precision": "bf16"},
     **{f"precision.grad_scaler.{key}": {"precision.grad_scaler.enabled": True}

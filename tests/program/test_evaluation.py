@@ -7,6 +7,7 @@ import math
 import pathlib
 import shutil
 import subprocess
+import sys
 import unittest
 
 import numpy as np
@@ -316,6 +317,75 @@ class Refusals(unittest.TestCase):
     def test_values(self):
         model = ONE_LOGIT.replace("cross_entropy(concat(1, scale(x, 0.0), x), labels)", "mean_all(sub(x, reshape(labels, 8, 1)))")
         self.check(model, ["accuracy compares classes, and the labels of this model are float32"], label="value")
+
+
+class Start(unittest.TestCase):
+    """eval_on_start and eval_delay."""
+
+    def trainer(self, ranks=1, **training):
+        trainer, features, labels = make(3, 8 // ranks, eval_interval=2, **training)
+        self.addCleanup(shutil.rmtree, trainer.folder)
+        rng = np.random.default_rng(5)
+        start = {"hidden.0.weight": (7, FEATURES), "hidden.0.bias": (7,), "hidden.1.weight": (7, 7), "hidden.1.bias": (7,),
+                 "output.weight": (3, 7), "output.bias": (3,)}
+        start = {name: rng.normal(size=shape).astype("float32") for name, shape in start.items()}
+        save_file(start, trainer.folder / "start.safetensors")
+        trainer.job["model"]["weights"] = "start.safetensors"
+        trainer.job["checkpoint"] |= {"every": 3}
+        trainer.job["devices"] = {"per_node": ranks}
+        trainer.write()
+        logits = logits_of({name: value.astype(np.float64) for name, value in start.items()}, features)
+        return trainer, mean_loss(logits, labels), accuracy_score(labels, logits.argmax(1))
+
+    def test_on_start(self):
+        """Step 0 has the figures of the weights that the run begins with, and the steps have the bits of a run without it; a run that
+        resumes does not repeat it."""
+        trainer, loss, accuracy = self.trainer(eval_on_start=True)
+        trainer.build()
+        rows = trainer.run()
+        self.assertEqual(set(rows[0]), {"step", "eval_loss", "eval_accuracy", "eval_f1_macro", "eval_perplexity"})
+        self.assertEqual(rows[0]["step"], 0)
+        self.assertLess(abs(rows[0]["eval_loss"] / loss - 1), 1e-6)
+        self.assertAlmostEqual(rows[0]["eval_accuracy"], accuracy, places=8)
+        self.assertIn("start_to_first_step_s", rows[1])
+        weights = (trainer.folder / "run" / "model.safetensors").read_bytes()
+        shutil.rmtree(trainer.folder / "run")
+        trainer.run("--steps", "3")
+        resumed = trainer.run("--resume", "auto")
+        self.assertEqual([row["step"] for row in resumed], list(range(7)))
+        self.assertEqual((trainer.folder / "run" / "model.safetensors").read_bytes(), weights)
+        plain, _, _ = self.trainer()
+        plain.build()
+        for row, other in zip(plain.run(), rows[1:]):
+            self.assertEqual([row[name] for name in ("step", "loss", "grad_norm")], [other[name] for name in ("step", "loss", "grad_norm")])
+        self.assertEqual((plain.folder / "run" / "model.safetensors").read_bytes(), weights)
+
+    def test_ranks(self):
+        sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "parallel"))
+        from ranks import Ranks  # noqa: PLC0415
+        trainer, loss, accuracy = self.trainer(2, eval_on_start=True)
+        trainer = Ranks(2, trainer.job, trainer.folder)
+        trainer.build()
+        row = trainer.run()[0]
+        self.assertEqual(row["step"], 0)
+        self.assertLess(abs(row["eval_loss"] / loss - 1), 1e-6)
+        self.assertAlmostEqual(row["eval_accuracy"], accuracy, places=8)
+
+    def test_delay(self):
+        for delay, evaluated in ((3, [4, 6]), (6, [6]), (0, [2, 4, 6]), ("epoch", [4, 6]), ("2 epochs", [6])):
+            trainer, _, _ = self.trainer(eval_delay=delay)
+            trainer.build()
+            self.assertEqual([row["step"] for row in trainer.run() if "eval_loss" in row], evaluated, delay)
+
+    def test_refusals(self):
+        for training, groups, message in [
+            ({"eval_on_start": True}, {"tracking": {"grad_norms": "per_layer"}}, "grad_norms"),
+            ({"eval_on_start": True}, {"hooks": {"source": "h.c", "on_step": "on_step"}}, "on_step"),
+        ]:
+            trainer, _, _ = self.trainer(**training)
+            trainer.job |= groups
+            trainer.write()
+            self.assertIn(message, trainer.command("plan", "job.yaml", status=2))
 
 
 class Seeds(unittest.TestCase):

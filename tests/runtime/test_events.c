@@ -31,6 +31,17 @@ static void evaluation_and_saving_close_a_run(void **state) {
   assert_true(!rt_events_eval(&cadences, 100) && rt_events_save(&cadences, 100));
 }
 
+static void a_delay_leaves_out_evaluations_but_the_last(void **state) {
+  (void)state;
+  struct cadences cadences = {.steps = 100, .eval_every = 30, .eval_delay = 60};
+  assert_true(!rt_events_eval(&cadences, 30) && rt_events_eval(&cadences, 60) && rt_events_eval(&cadences, 100));
+  cadences.eval_delay = 0;
+  cadences.eval_delay_epochs = (struct cadence){61, 1};
+  assert_true(!rt_events_eval(&cadences, 60) && rt_events_eval(&cadences, 90));
+  cadences.eval_delay = INT64_MAX;
+  assert_true(!rt_events_eval(&cadences, 90) && rt_events_eval(&cadences, 100));
+}
+
 static void a_run_may_begin_anywhere(void **state) {
   (void)state;
   struct cadences cadences = {.steps = 100, .log_every = 10, .eval_every = 30};
@@ -79,8 +90,11 @@ static void epochs_end_in_steps(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_cadences_together),    cmocka_unit_test(evaluation_and_saving_close_a_run),
-      cmocka_unit_test(a_run_may_begin_anywhere), cmocka_unit_test(huge_cadences_do_not_overflow),
+      cmocka_unit_test(all_cadences_together),
+      cmocka_unit_test(evaluation_and_saving_close_a_run),
+      cmocka_unit_test(a_delay_leaves_out_evaluations_but_the_last),
+      cmocka_unit_test(a_run_may_begin_anywhere),
+      cmocka_unit_test(huge_cadences_do_not_overflow),
       cmocka_unit_test(epochs_end_in_steps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

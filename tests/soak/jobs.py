@@ -25,6 +25,7 @@ NOT_DRAWN = {
     "data.epoch_samples": "with hooks.on_order: tests/reference/test_samplers.py",
     "hooks.on_batch": "a call within a step, of which the audit says so: tests/reference/test_hooks.py",
     "hooks.on_bucket": "user code that would exchange for all jobs: tests/reference/test_comm_hook.py",
+    "training.eval_on_start": "a line without figures of a step: tests/program/test_evaluation.py",
     "requires": "versions: tests/spec/test_versions.py",
     "devices.nodes": "machines: tests/parallel/test_hosts.py",
 }
@@ -97,6 +98,7 @@ TEXTS = {
     "training.epochs": lambda r, m: 1,
     "training.seed": lambda r, m: r.choice((0, 7, 9007199254740991)),
     "training.eval_interval": lambda r, m: r.choice((0, 1, 2, 5)),
+    "training.eval_delay": lambda r, m: r.choice((0, 1, 3)),
     "training.eval_iters": lambda r, m: r.choice((1, 2, 50, "all")),
     "training.early_stopping.patience": lambda r, m: r.choice((1, 2, 9)),
     "training.ema.decay": lambda r, m: r.choice((0.5, 0.99)),

@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.2.0.
  *
- * job       job.yaml, e48ecb14bc55bceec3df966d2b414b2fa49699ad92089b054d0c76a99cda54d9
+ * job       job.yaml, 7fba2ec92fb3fca1994ba4d3e4dc395effc9a4c57b243e1c5a21000b0ff93086
  * model     mlp_table.c: 122 parameters
  * step      12 rows, 3.86 kFLOP (matmuls 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -548,7 +548,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "e48ecb14bc55bceec3df966d2b414b2fa49699ad92089b054d0c76a99cda54d9",
+    .job_digest = "7fba2ec92fb3fca1994ba4d3e4dc395effc9a4c57b243e1c5a21000b0ff93086",
     .fixed_digest = "1d78ddfffff65ccc",
     .generator = "accel-gen 0.2.0",
     .plan =
