@@ -190,10 +190,9 @@ train_ranks() {
 }
 # Ranks that divide a model. NCCL takes no two ranks on one GPU: there, the kernels of `tensors` are compiled for it, and no more.
 axes() {
-  for job in tensors residual plan heads keys ring shards; do
+  for job in tensors residual plan heads keys ring stages shards stage-shards; do
     is_ready "$job" || continue
-    count=2
-    if [ "$job" = shards ]; then count=4; fi
+    case $job in *shards) count=4 ;; *) count=2 ;; esac
     if [ "$gpus" -lt "$count" ]; then
       report ranks "$job" SKIPPED "$gpus GPUs, of $count"
     elif train_ranks "$job" "$count"; then
@@ -205,7 +204,7 @@ axes() {
 }
 ranks() {
   if [ "$gpus" -lt 2 ]; then
-    for name in zero3 topology tensors residual plan heads keys ring shards; do report ranks "$name" SKIPPED "one GPU, on which NCCL takes no two ranks"; done
+    for name in zero3 topology tensors residual plan heads keys ring stages shards stage-shards; do report ranks "$name" SKIPPED "one GPU, on which NCCL takes no two ranks"; done
     return 0
   fi
   if is_ready ranks; then

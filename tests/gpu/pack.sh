@@ -10,7 +10,7 @@ shift
 mkdir -p "$folder/jobs" "$folder/references"
 folder=$(cd "$folder" && pwd)
 gen=$tree/build/accel-gen
-wanted=" ${*:-float32 tf32 bf16 steady fp16 grouped recompute experts experts16 images images16 states8 adalomo resume evaluate generate overflow offload profile rates topology ranks topology-ranks tensors residual plan heads keys ring shards gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-whole gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
+wanted=" ${*:-float32 tf32 bf16 steady fp16 grouped recompute experts experts16 images images16 states8 adalomo resume evaluate generate overflow offload profile rates topology ranks topology-ranks tensors residual plan heads keys ring shards stages stage-shards gpt2-124m-b4 gpt2-124m-b64 gpt2-124m-b32 gpt2-124m-b16 gpt2-124m-b32-whole gpt2-350m-b4 gpt2-350m-b32 gpt2-350m-b16} "
 
 # Tokens below 256 as 16-bit numbers; a text of the tree is data enough.
 if [ ! -f "$folder/train.bin" ]; then
@@ -56,6 +56,11 @@ write ring nanogpt "$small" "$tokens" "$two {cp: 2, cp_comm: ring}"
 # Four, of which two at a time take half of them.
 write shards nanogpt "$small" "train: {path: $folder/train.bin, format: nanogpt}, batch_size: 4" \
   "$steps\ndevices: {per_node: 4}\nparallelism: {tp: 2, zero_stage: 3}"
+# Stages of a pipeline, which map memory of their own; with four, two each divide a stage's states.
+whole="accumulation: {num_steps: 4, sync_with_dataloader: false}"
+write stages nanogpt "$small" "train: {path: $folder/train.bin, format: nanogpt}, batch_size: 2" "$two {pp: 2}\n$whole"
+write stage-shards nanogpt "$small" "train: {path: $folder/train.bin, format: nanogpt}, batch_size: 1" \
+  "$steps\ndevices: {per_node: 4}\nparallelism: {pp: 2, zero_stage: 3}\n$whole"
 write grouped llama "num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 16, hidden_size: 64, intermediate_size: 128, vocab_size: 256" \
   "$tokens, sequence_length: 64" "$steps\naccumulation: {num_steps: 2}"
 # Choices of a router that are close together make curves differ.
@@ -108,7 +113,7 @@ for path in "$folder"/jobs/*.yaml; do
     continue
   fi
   rm "$folder/$name.refused"
-  case $name in gpt2-* | steady | resume | evaluate | generate | overflow | offload | profile | rates | topology | ranks | topology-ranks | tensors | residual | plan | heads | keys | ring | shards) continue ;; esac
+  case $name in gpt2-* | steady | resume | evaluate | generate | overflow | offload | profile | rates | topology | ranks | topology-ranks | tensors | residual | plan | heads | keys | ring | shards | stages | stage-shards) continue ;; esac
   # shellcheck disable=SC2086
   "$gen" build "$path" $start -o "$folder/references/trainer"
   (cd "$folder/references" && OMP_WAIT_POLICY=passive ./trainer --steps "${REFERENCE_STEPS:-200}" --project-dir "$name" >/dev/null)

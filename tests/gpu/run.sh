@@ -73,7 +73,7 @@ rm -f bundles/*.built
 jobs=$(find jobs -name '*.yaml' | sed 's/.*\///; s/\.yaml$//' | sort)
 early=$(echo "$jobs" | grep -x 'float32\|bf16\|steady\|resume\|overflow' || true)
 later=$(echo "$jobs" | grep -vx 'float32\|bf16\|steady\|resume\|overflow' | awk '{ print !/^gpt2-124m/, $0 }' | sort -s -k1,1 | cut -d' ' -f2)
-if [ -n "$gpu" ] && [ "$gpus" -lt 2 ]; then later=$(echo "$later" | grep -vx 'ranks\|topology-ranks\|residual\|heads\|keys' || true); fi
+if [ -n "$gpu" ] && [ "$gpus" -lt 2 ]; then later=$(echo "$later" | grep -vx 'ranks\|topology-ranks\|residual\|heads\|keys\|stages\|stage-shards' || true); fi
 build() { # JOBS, as many at a time as there are processors
   echo "$1" | xargs -r -P "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" -I '{}' sh build-one.sh '{}' || true
 }
