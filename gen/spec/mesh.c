@@ -58,7 +58,6 @@ static const struct mesh_refusal {
     {TENSORS, {"optimizer.name", "adafactor", own_part, "optimizer.name: adamw"}},
     {TENSORS, {"optimizer.name", "muon", own_part, "optimizer.name: adamw"}},
     {LAYERS | ON_GPUS, {"optimizer.norm_type", "inf", all_gradients, "optimizer.norm_type: 2"}},
-    {LAYERS | ON_GPUS, {"optimizer.state_dtype", "bf16_stochastic", untried_on_gpus, "optimizer.state_dtype: bf16"}},
     {TENSORS, {"optimizer.name", "lomo", own_part, "optimizer.name: sgd"}},
     {TENSORS, {"optimizer.name", "adalomo", own_part, "optimizer.name: adamw"}},
     {LAYERS, {"optimizer.name", "lomo", added_up, "optimizer.name: sgd"}},

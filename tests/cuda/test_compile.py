@@ -39,7 +39,8 @@ MORE += [("gpt2", [*SMALL, *more]) for more in (
     ["devices.per_node=2", "parallelism.cp=2", "parallelism.cp_comm=ring", "precision.mixed_precision=bf16"],
     ["devices.per_node=4", "parallelism.tp=2", "parallelism.zero_stage=3", "optimizer.clip_grad_norm=1"],
     [*TENSORS, "model.config.vocab_size=257", "model.config.dropout=0.1", "precision.mixed_precision=bf16"],
-    ["devices.per_node=2", "parallelism.pp=2", "accumulation.num_steps=4", "accumulation.sync_with_dataloader=false", "precision.mixed_precision=bf16"],
+    ["devices.per_node=2", "parallelism.pp=2", "accumulation.num_steps=4", "accumulation.sync_with_dataloader=false", "precision.mixed_precision=bf16",
+     "optimizer.state_dtype=8bit"],
     ["accumulation.num_steps=2", "tracking.noise_scale=true", "optimizer.norm_type=inf"])]
 TYPES = [[], ["precision.mixed_precision=bf16"], ["precision.mixed_precision=fp16"]]
 ALL = [(path.stem, more, ["80", "90a", "100"])

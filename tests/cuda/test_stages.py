@@ -148,10 +148,11 @@ class Stages(Axes):
                     self.stages(4 if mesh else 2, mesh, replicas=2 if mesh else 1, **{"config": STILL, **more})
 
     def test_optimizers(self):
-        """Of parameters that are updated as a whole, by matmuls and in blocks of codes, a stage has its own."""
+        """Of parameters that are updated as a whole, by matmuls, in blocks of codes and by chance, a stage has its own."""
         wide = {"model": "llama", "config": {**LLAMA, "hidden_size": 64, "head_dim": 16}, "data": {"sequence_length": 16}}
-        for number, optimizer in enumerate(({"name": "lamb"}, {"name": "adafactor"}, {"name": "muon"}, {"state_dtype": "8bit"})):
-            if is_todays(number, 4):
+        for number, optimizer in enumerate(({"name": "lamb"}, {"name": "adafactor"}, {"name": "muon"}, {"state_dtype": "8bit"},
+                                           {"state_dtype": "bf16_stochastic"})):
+            if is_todays(number, 5):
                 with self.subTest(**optimizer):
                     trainer = self.stages(2, {}, optimizer=optimizer, training={**EVALUATED, "ema": {"decay": 0.9}}, **wide)
                     trainer.command("audit", "trainer.c")
