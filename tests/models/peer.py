@@ -181,4 +181,14 @@ class Images(Peer):
                    lambda model, x, labels: torch.nn.functional.cross_entropy(model(x).logits, labels), **how)
 
 
-__all__ = ["GENERATOR", "Images", "MODELS", "Order", "Peer", "QUICK", "TRAIN", "Text", "Trainer", "masked", "SEED", "drawn"]
+def texts(path, ids):
+    """Writes texts without padding, of one segment, whose labels are 0 and 1 in turn, for bert_classifier.c; the data of their job."""
+    np.savez(path, input_ids=ids.astype("int32"), attention_mask=np.ones(ids.shape, "uint8"), token_type_ids=np.zeros(ids.shape, "uint8"),
+             labels=(np.arange(len(ids)) % 2).astype("int32"))
+    shape = {"shape": [ids.shape[1]]}
+    return {"train": {"path": path.name, "format": "npz"}, "inputs": {
+        "input_ids": {**shape, "dtype": "int32"}, "attention_mask": shape, "token_type_ids": {**shape, "dtype": "int32"},
+        "labels": {"dtype": "int32"}}}
+
+
+__all__ = ["texts", "GENERATOR", "Images", "MODELS", "Order", "Peer", "QUICK", "TRAIN", "Text", "Trainer", "masked", "SEED", "drawn"]

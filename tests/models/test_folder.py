@@ -21,6 +21,7 @@ sys.path[:0] = [str(TESTS / "program"), str(TESTS / "commands")]
 from chats_made import CHATML_MARKED, tokenizer_of  # noqa: E402
 from harness import FAST, GENERATOR, load_file, save_file  # noqa: E402
 from peft import AutoPeftModelForCausalLM  # noqa: E402
+from peer import texts  # noqa: E402
 
 TEXT = "A job is a page of keys, and a folder is a model. " * 200
 LLAMA = {"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "hidden_size": 16, "intermediate_size": 24,
@@ -138,17 +139,16 @@ class Folder(unittest.TestCase):
         base = self.save(model)
         source = GENERATOR.parents[1] / "examples" / "models" / "bert_classifier.c"
         rows = np.random.default_rng(1).integers(1, 600, (40, 8))
-        (self.folder / "rows.csv").write_text("\n".join(",".join(map(str, [*row, i % 2])) for i, row in enumerate(rows)) + "\n")
         job = {"model": {"source": str(source), "weights": "base", "fresh": ["classifier.*", "bert.pooler.*"], "ignore": ["cls.*"],
-                         "config": {**{key: BERT[key] for key in BERT}, "num_labels": 2, "pad_token_id": 0}},
-               "data": {"train": {"path": "rows.csv", "format": "csv"}, "features": 8, "batch_size": 4}, "training": {"steps": 2},
+                         "config": {**{key: BERT[key] for key in BERT}, "num_labels": 2}},
+               "data": {**texts(self.folder / "rows.npz", rows), "batch_size": 4}, "training": {"steps": 2},
                "checkpoint": {"project_dir": "run", "folder_of": "base"}}
         (self.folder / "job.yaml").write_text(json.dumps(job))
         self.train()
         theirs = self.opened(transformers.AutoModelForSequenceClassification).eval()
         self.assertEqual(type(theirs).__name__, "BertForSequenceClassification")
         self.command(GENERATOR, "build", "job.yaml", "--program", "evaluate", "-o", "evaluator")
-        said = self.command("./evaluator", "--data", "rows.csv")
+        said = self.command("./evaluator", "--data", "rows.npz")
         with torch.no_grad():
             loss = theirs(torch.from_numpy(rows), labels=torch.arange(40) % 2).loss.item()
         self.assertIn("loss", said)

@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save_file
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "program"))
 
 from harness import FAST, GENERATOR, MODELS, windows  # noqa: E402
+from peer import texts  # noqa: E402
 
 BERT = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 24, "vocab_size": 256,
         "max_position_embeddings": 32}
@@ -52,7 +53,7 @@ class Map(unittest.TestCase):
         self.command(GENERATOR, "build", "job.yaml", "--program", kind, "-o", kind)
 
     def evaluated(self):
-        said = self.command("./evaluate", "--data", "rows.csv")
+        said = self.command("./evaluate", "--data", "rows.npz")
         return float(said.split("loss")[1].split()[0].strip(",:"))
 
     def test_bert(self):
@@ -64,9 +65,8 @@ class Map(unittest.TestCase):
                for name, tensor in load_file(base / "model.safetensors").items()}
         save_file(old, base / "model.safetensors")
         rows = np.random.default_rng(1).integers(1, 256, (8, 8))
-        (self.folder / "rows.csv").write_text("".join(",".join(map(str, [*row, i % 2])) + "\n" for i, row in enumerate(rows)))
-        model = {"source": str(MODELS / "bert_classifier.c"), "weights": "base", "weights_map": RULES, "config": {**BERT, "num_labels": 2, "pad_token_id": 0}}
-        data = {"train": {"path": "rows.csv", "format": "csv"}, "features": 8}
+        data = texts(self.folder / "rows.npz", rows)
+        model = {"source": str(MODELS / "bert_classifier.c"), "weights": "base", "weights_map": RULES, "config": {**BERT, "num_labels": 2}}
         self.write(model, data, {"folder_of": "base"})
         self.build("evaluate")
         loss = theirs(torch.from_numpy(rows), labels=torch.arange(8) % 2).loss.item()
