@@ -239,9 +239,7 @@ int model_fields(struct arena *arena, const struct tree *model, const char *entr
   struct diagnostics unread = diagnostics_in(arena);
   struct listing listing = {0};
   const struct type *type = config_type(model, entry);
-  struct evaluator evaluator = {.arena = arena, .diags = &unread, .program = model};
-  evaluator.builder = builder_new(arena, &unread);
-  evaluator.statics = arena_alloc(arena, ((size_t)model->n_statics + 1) * sizeof(struct cvalue));
+  struct evaluator evaluator = model_evaluator(arena, model, &unread);
   if (type != NULL) list_guarded(&evaluator, type, &listing);
   builder_abandon(evaluator.builder);
   *fields = listing.items;

@@ -20,6 +20,10 @@ struct cvalue cvalue_string(const char *string) {
   return (struct cvalue){.kind = CVALUE_STRING, .string = string};
 }
 
+const char *cvalue_string_of(const struct cvalue *value) {
+  return value->kind == CVALUE_STRING ? value->string : NULL;
+}
+
 const char *cvalue_text(struct arena *arena, struct cvalue value) {
   switch (value.kind) {
   case CVALUE_INTEGER:

@@ -43,6 +43,9 @@ struct cvalue cvalue_tensor(struct value *tensor);
 struct cvalue cvalue_scope(struct scope *scope);
 struct cvalue cvalue_string(const char *string);
 
+/* The string that a value is; NULL where it is none. */
+const char *cvalue_string_of(const struct cvalue *value);
+
 /* "3", "0.5", "a tensor", "a string", … for messages. In the arena. */
 const char *cvalue_text(struct arena *arena, struct cvalue value);
 

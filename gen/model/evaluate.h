@@ -32,6 +32,10 @@ struct evaluator {
   jmp_buf failure;         /* where an error goes, once it is reported */
 };
 
+/* An evaluator of a program, nothing of which has run. After an error, and where no graph is taken of it,
+ * builder_abandon ends its builder. */
+struct evaluator model_evaluator(struct arena *arena, const struct tree *program, struct diagnostics *diags);
+
 /* An lvalue: a value that can be read and assigned. */
 struct lvalue {
   struct cvalue *cell;

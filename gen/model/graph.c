@@ -125,13 +125,19 @@ static bool run_guarded(struct evaluator *evaluator, const struct function *func
   return true;
 }
 
+struct evaluator model_evaluator(struct arena *arena, const struct tree *program, struct diagnostics *diags) {
+  return (struct evaluator){.arena = arena,
+                            .diags = diags,
+                            .builder = builder_new(arena, diags),
+                            .program = program,
+                            .statics = arena_alloc(arena, ((size_t)program->n_statics + 1) * sizeof(struct cvalue))};
+}
+
 struct graph *model_graph(struct arena *arena, const struct tree *program, const struct model_request *request,
                           struct diagnostics *diags) {
   const struct function *function = find_entry(program, request->entry, arena, diags);
   if (function == NULL || !check_reachable(arena, function, diags)) return NULL;
-  struct evaluator evaluator = {.arena = arena, .diags = diags, .program = program};
-  evaluator.builder = builder_new(arena, diags);
-  evaluator.statics = arena_alloc(arena, ((size_t)program->n_statics + 1) * sizeof(struct cvalue));
+  struct evaluator evaluator = model_evaluator(arena, program, diags);
   if (!run_guarded(&evaluator, function, request)) {
     builder_abandon(evaluator.builder);
     return NULL;

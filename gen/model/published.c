@@ -226,10 +226,6 @@ static void compare_row(const struct comparison *of, const struct row *row) {
   if (!found && row->absent != NULL) compare_meant(of, row, row->keys, row->absent);
 }
 
-static const char *string_of(const struct cvalue *value) {
-  return value->kind == CVALUE_STRING ? value->string : NULL;
-}
-
 static void read_table(struct comparison *of) {
   struct evaluator *evaluator = of->evaluator;
   for (int i = 0; i < evaluator->program->n_statics; i++) {
@@ -238,12 +234,12 @@ static void read_table(struct comparison *of) {
     struct cvalue table = initialize(evaluator, variable->type, variable->initial, false);
     for (int64_t k = 0; table.kind == CVALUE_AGGREGATE && k < table.count; k++) {
       const struct cvalue *cells = table.items[k].kind == CVALUE_AGGREGATE ? table.items[k].items : NULL;
-      if (cells == NULL || table.items[k].count != 5 || string_of(&cells[0]) == NULL)
+      if (cells == NULL || table.items[k].count != 5 || cvalue_string_of(&cells[0]) == NULL)
         evaluate_fail(evaluator, (struct location){.file = evaluator->program->file},
                       "write const struct published published[] = {{\"n_head\", \"heads\"}, ...};",
                       "the model's table 'published' is not a list of struct published");
-      struct row row = {string_of(&cells[0]), string_of(&cells[1]), string_of(&cells[2]), string_of(&cells[3]),
-                        string_of(&cells[4])};
+      struct row row = {cvalue_string_of(&cells[0]), cvalue_string_of(&cells[1]), cvalue_string_of(&cells[2]),
+                        cvalue_string_of(&cells[3]), cvalue_string_of(&cells[4])};
       ARENA_PUSH(evaluator->arena, of->rows, row);
     }
   }
@@ -275,6 +271,21 @@ static bool compare_guarded(struct comparison *of, const char **unknown) {
   of->config = config_argument(of->evaluator, of->type, of->request);
   *unknown = compare_all(of);
   return true;
+}
+
+bool model_check_published(struct arena *arena, const struct tree *model, const struct model_request *request,
+                           const char *path, struct diagnostics *diags, const char **unknown) {
+  int before = diags->errors;
+  *unknown = "";
+  struct evaluator evaluator = model_evaluator(arena, model, diags);
+  struct comparison of = {
+      .evaluator = &evaluator, .type = config_type(model, request->entry), .request = request, .path = path};
+  if (of.type != NULL && published_read(arena, path, &of.values, diags)) {
+    compare_guarded(&of, unknown);
+    published_free(&of.values);
+  }
+  builder_abandon(evaluator.builder);
+  return diags->errors == before;
 }
 
 /* ---- From the file to the config ---- */
@@ -397,20 +408,12 @@ static bool find_guarded(struct comparison *of, struct found *found) {
   return true;
 }
 
-/* An evaluator of a model's constants. */
-static struct evaluator evaluator_of(struct arena *arena, const struct tree *model, struct diagnostics *diags) {
-  struct evaluator evaluator = {.arena = arena, .diags = diags, .program = model};
-  evaluator.builder = builder_new(arena, diags);
-  evaluator.statics = arena_alloc(arena, ((size_t)model->n_statics + 1) * sizeof(struct cvalue));
-  return evaluator;
-}
-
 bool model_config_of_published(struct arena *arena, const struct tree *model, const struct model_request *request,
                                const char *path, struct config_value **config, int *n_config,
                                struct diagnostics *diags) {
   const int before = diags->errors;
   struct found found = {0};
-  struct evaluator evaluator = evaluator_of(arena, model, diags);
+  struct evaluator evaluator = model_evaluator(arena, model, diags);
   struct comparison of = {
       .evaluator = &evaluator, .type = config_type(model, request->entry), .request = request, .path = path};
   for (int i = 0; i < request->n_config; i++) ARENA_PUSH(arena, found, request->config[i]);
@@ -421,75 +424,5 @@ bool model_config_of_published(struct arena *arena, const struct tree *model, co
   builder_abandon(evaluator.builder);
   *config = found.items;
   *n_config = found.count;
-  return diags->errors == before;
-}
-
-/* The text after the class, where the text begins with it. */
-static const char *after_class(const char *text, const char *architecture) {
-  const size_t length = strlen(architecture);
-  if (text == NULL || strncmp(text, architecture, length) != 0 || (text[length] != '\0' && text[length] != ' '))
-    return NULL;
-  return text + length + strspn(text + length, " ");
-}
-
-struct classes {
-  const char **items; /* "A", "B qk_norm=false" */
-  int count, capacity;
-};
-
-static void read_classes(struct evaluator *evaluator, struct classes *classes) {
-  for (int i = 0; i < evaluator->program->n_statics; i++) {
-    const struct variable *variable = evaluator->program->statics[i];
-    if (strcmp(variable->name, "architectures") != 0 || variable->initial == NULL) continue;
-    struct cvalue list = initialize(evaluator, variable->type, variable->initial, false);
-    for (int64_t k = 0; list.kind == CVALUE_AGGREGATE && k < list.count; k++)
-      if (string_of(&list.items[k]) != NULL) ARENA_PUSH(evaluator->arena, *classes, string_of(&list.items[k]));
-  }
-}
-
-static void read_guarded(struct evaluator *evaluator, struct classes *classes) {
-  if (setjmp(evaluator->failure) == 0) read_classes(evaluator, classes);
-}
-
-static struct classes classes_of(struct arena *arena, const struct tree *model) {
-  struct diagnostics unread = diagnostics_in(arena);
-  struct evaluator evaluator = evaluator_of(arena, model, &unread);
-  struct classes classes = {0};
-  read_guarded(&evaluator, &classes);
-  builder_abandon(evaluator.builder);
-  return classes;
-}
-
-const char *model_class(struct arena *arena, const struct tree *model, const char *architecture) {
-  const struct classes classes = classes_of(arena, model);
-  const char *after = NULL;
-  for (int i = 0; i < classes.count && after == NULL; i++) after = after_class(classes.items[i], architecture);
-  return after;
-}
-
-const char *model_classes(struct arena *arena, const struct tree *model) {
-  const struct classes classes = classes_of(arena, model);
-  const char *names = NULL;
-  for (int i = 0; i < classes.count; i++) {
-    const int length = (int)strcspn(classes.items[i], " ");
-    names =
-        arena_printf(arena, "%s%s%.*s", names != NULL ? names : "", names != NULL ? " " : "", length, classes.items[i]);
-  }
-  return names;
-}
-
-bool model_check_published(struct arena *arena, const struct tree *model, const struct model_request *request,
-                           const char *path, struct diagnostics *diags, const char **unknown) {
-  int before = diags->errors;
-  *unknown = "";
-  struct evaluator evaluator = {.arena = arena, .diags = diags, .program = model};
-  struct comparison of = {
-      .evaluator = &evaluator, .type = config_type(model, request->entry), .request = request, .path = path};
-  if (of.type == NULL || !published_read(arena, path, &of.values, diags)) return diags->errors == before;
-  evaluator.builder = builder_new(arena, diags);
-  evaluator.statics = arena_alloc(arena, ((size_t)model->n_statics + 1) * sizeof(struct cvalue));
-  compare_guarded(&of, unknown);
-  builder_abandon(evaluator.builder);
-  published_free(&of.values);
   return diags->errors == before;
 }
