@@ -268,6 +268,48 @@ static void run_unknown(struct interp *interp, struct syntax *loop, struct note 
   interp_forget_assigned(interp, note, NULL);
 }
 
+/* A counting loop whose iterations are not known, or too many loops deep. */
+static void run_uncounted(struct interp *interp, struct syntax *loop, struct note *note,
+                          const struct counting *counting, const struct extent *extent) {
+  bool in_step = interp->audit->root != NULL && strcmp(interp->audit->root, interp->frame->function->name) == 0;
+  unsigned origins = extent->bound.origin & ~(unsigned)ORIGIN_DATA;
+  bool of_device = interp->kernel_base > 0 && (origins & ~(unsigned)ORIGIN_UNTRACKED) == 0; /* it counts steps itself */
+  note->counts_steps = counting->counter->is_static && (origins == ORIGIN_STEP || of_device);
+  note->is_shared_out = in_step && extent->bound.origin == ORIGIN_STEP && (extent->start.origin & ORIGIN_DATA) == 0;
+  if (!note->counts_steps && !note->is_shared_out)
+    fail_unbounded(interp, loop, extent->start.origin | extent->bound.origin,
+                   extent->start.loops | extent->bound.loops);
+  run_unknown(interp, loop, note, counting->counter);
+}
+
+static bool is_exact(const struct extent *extent) {
+  return extent->start.low == extent->start.high && extent->bound.low == extent->bound.high;
+}
+
+/* The iterations of a loop of this extent: where the start is not one number, those from anywhere in its range to the
+ * bound. */
+static struct iteration_space space_of(const struct interp *interp, struct syntax *loop, struct note *note, int object,
+                                       const struct counting *counting, const struct extent *extent) {
+  const uint64_t outer = extent->start.loops | extent->bound.loops;
+  struct iteration_space space = {.loop = loop,
+                                  .note = note,
+                                  .object = object,
+                                  .bit = (uint64_t)1 << interp->n_loops,
+                                  .inherited = outer,
+                                  .blame = is_exact(extent) ? 0 : outer | extent->start.blame | extent->bound.blame,
+                                  .start = extent->start.low,
+                                  .step = counting->step,
+                                  .count = extent->iterations,
+                                  .more = counting->more};
+  if (extent->start.low == extent->start.high) return space;
+  const bool up = counting->step > 0;
+  space.step = up ? 1 : -1;
+  space.start = up ? extent->start.low : extent->start.high;
+  space.count = up ? interp_last_value(counting, extent->bound.high) - space.start + 1
+                   : space.start - interp_last_value(counting, extent->bound.low) + 1;
+  return space;
+}
+
 static void run_counting(struct interp *interp, struct syntax *loop, struct note *note,
                          const struct counting *counting) {
   int object = interp_variable(interp, counting->counter);
@@ -275,47 +317,21 @@ static void run_counting(struct interp *interp, struct syntax *loop, struct note
   note->origin |= extent.start.origin | extent.bound.origin;
   if (counting->more != NULL) note->origin |= interp_evaluate(interp, counting->more).origin;
   if (extent.iterations < 0 || interp->objects[object].kind == OBJECT_STATIC || interp->n_loops >= MAX_LOOPS) {
-    bool in_step = interp->audit->root != NULL && strcmp(interp->audit->root, interp->frame->function->name) == 0;
-    unsigned origins = extent.bound.origin & ~(unsigned)ORIGIN_DATA;
-    bool of_device =
-        interp->kernel_base > 0 && (origins & ~(unsigned)ORIGIN_UNTRACKED) == 0; /* it counts steps itself */
-    note->counts_steps = counting->counter->is_static && (origins == ORIGIN_STEP || of_device);
-    note->is_shared_out = in_step && extent.bound.origin == ORIGIN_STEP && (extent.start.origin & ORIGIN_DATA) == 0;
-    if (!note->counts_steps && !note->is_shared_out)
-      fail_unbounded(interp, loop, extent.start.origin | extent.bound.origin, extent.start.loops | extent.bound.loops);
-    run_unknown(interp, loop, note, counting->counter);
+    run_uncounted(interp, loop, note, counting, &extent);
     return;
   }
   if (extent.iterations > note->iterations) note->iterations = extent.iterations;
-  uint64_t outer = extent.start.loops | extent.bound.loops;
-  bool exact = extent.start.low == extent.start.high && extent.bound.low == extent.bound.high;
-  struct iteration_space space = {.loop = loop,
-                                  .note = note,
-                                  .object = object,
-                                  .bit = (uint64_t)1 << interp->n_loops,
-                                  .inherited = outer,
-                                  .blame = exact ? 0 : outer | extent.start.blame | extent.bound.blame,
-                                  .start = extent.start.low,
-                                  .step = counting->step,
-                                  .more = counting->more};
-  int64_t count = extent.iterations;
-  if (extent.start.low != extent.start.high) { /* from anywhere in its range, to the bound */
-    space.step = counting->step > 0 ? 1 : -1;
-    space.start = counting->step > 0 ? extent.start.low : extent.start.high;
-    count = counting->step > 0 ? interp_last_value(counting, extent.bound.high) - space.start + 1
-                               : space.start - interp_last_value(counting, extent.bound.low) + 1;
-  }
-  space.count = count;
+  struct iteration_space space = space_of(interp, loop, note, object, counting, &extent);
   const struct grouping *starts = NULL;
-  int summed = counting->step == 1 && exact && counting->more == NULL
-                   ? interp_sums_counts(interp, loop, counting->counter, extent.start.low, count, &starts)
+  int summed = counting->step == 1 && is_exact(&extent) && counting->more == NULL
+                   ? interp_sums_counts(interp, loop, counting->counter, extent.start.low, space.count, &starts)
                    : -1;
   interp->n_loops++;
   uint64_t guards = interp->guards;
   interp->guards |= space.blame;
-  if (count > 0 && interp_carries_integers(loop, note, counting->counter))
-    space.assigned = find_fixpoint(interp, &space, count);
-  if (count > 0) run_iterations(interp, &space, 0, count, true);
+  if (space.count > 0 && interp_carries_integers(loop, note, counting->counter))
+    space.assigned = find_fixpoint(interp, &space, space.count);
+  if (space.count > 0) run_iterations(interp, &space, 0, space.count, true);
   interp->guards = guards;
   interp->n_loops--;
   interp_take_assigned(interp, note, counting->counter, space.assigned);

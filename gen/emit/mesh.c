@@ -140,17 +140,10 @@ static const char *summed_member(const struct program *program) {
   return shard_has_own_gradients(program) ? "whole_gradients" : "all_gradients";
 }
 
-struct jinja_value mesh_value(const struct program *program) {
+/* What ranks have of weights and gradients, and in which form it is sent. */
+static void set_shards(const struct program *program, struct jinja_value value, bool alone) {
   struct arena *arena = program->arena;
-  const struct job *job = program->job;
-  struct jinja_value value = jinja_map(arena);
-  bool alone = program->ranks.collectives.count == 0;
-  enum dtype wire = precision_dtype(job->parallelism.wire);
-  set_int(arena, value, "processes", alone ? 1 : job->devices.ranks);
-  set_int(arena, value, "ranks", alone ? 1 : job_data_ranks(job)); /* that add up gradients */
-  set_int(arena, value, "batch_ranks", alone ? 1 : job_batch_ranks(job));
-  set_bool(arena, value, "sync_each_batch",
-           !alone && job_data_ranks(job) > 1 && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
+  const enum dtype wire = precision_dtype(program->job->parallelism.wire);
   set_bool(arena, value, "sharded", !alone && is_sharded(program));
   set_bool(arena, value, "own_gradients", !alone && shard_has_own_gradients(program));
   set_bool(arena, value, "reduces_each", !alone && gradients_are_split(program));
@@ -158,17 +151,36 @@ struct jinja_value mesh_value(const struct program *program) {
   set_bool(arena, value, "receives_separately", !alone && shard_needs_receive_buffer(program));
   set_bool(arena, value, "adds_up", !alone && shard_adds_up(program));
   set_bool(arena, value, "sends_otherwise", !alone && shard_sends_otherwise(program));
-  set_text(arena, value, "layers", axis_name(arena, axis_sharding(program, SHARDED_LAYERS)));
-  set_text(arena, value, "tensors", axis_name(arena, axis_sharding(program, SHARDED_TENSORS)));
-  set_text(arena, value, "experts", axis_name(arena, axis_sharding(program, SHARDED_EXPERTS)));
-  jinja_set(arena, value, "summed_twice", summed_twice_value(program));
   set_text(arena, value, "summed", alone ? "" : summed_member(program));
   set_text(arena, value, "wire", alone || !dtype_is_bits16(wire) ? "" : dtype_enumerator(wire));
   set_text(arena, value, "wire_type", dtype_is_bits16(wire) ? dtype_short_name(wire) : "");
+}
+
+/* The axes along which the model is divided, and what is divided along them. */
+static void set_divisions(const struct program *program, struct jinja_value value) {
+  struct arena *arena = program->arena;
+  set_text(arena, value, "layers", axis_name(arena, axis_sharding(program, SHARDED_LAYERS)));
+  set_text(arena, value, "tensors", axis_name(arena, axis_sharding(program, SHARDED_TENSORS)));
+  set_text(arena, value, "experts", axis_name(arena, axis_sharding(program, SHARDED_EXPERTS)));
   jinja_set(arena, value, "tensor_parts", parts_value(program, PLACED_SPLIT));
   jinja_set(arena, value, "expert_tensors", parts_value(program, PLACED_EXPERT));
   jinja_set(arena, value, "rank_axes", rank_axes_value(program));
-  set_bool(arena, value, "shards_sequences", job_sequence_ranks(job) > 1);
+  set_bool(arena, value, "shards_sequences", job_sequence_ranks(program->job) > 1);
+}
+
+struct jinja_value mesh_value(const struct program *program) {
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
+  struct jinja_value value = jinja_map(arena);
+  bool alone = program->ranks.collectives.count == 0;
+  set_int(arena, value, "processes", alone ? 1 : job->devices.ranks);
+  set_int(arena, value, "ranks", alone ? 1 : job_data_ranks(job)); /* that add up gradients */
+  set_int(arena, value, "batch_ranks", alone ? 1 : job_batch_ranks(job));
+  set_bool(arena, value, "sync_each_batch",
+           !alone && job_data_ranks(job) > 1 && job->parallelism.sync_each_batch && job->accumulation.num_steps > 1);
+  set_shards(program, value, alone);
+  set_divisions(program, value);
+  jinja_set(arena, value, "summed_twice", summed_twice_value(program));
   if (alone) return value;
   set_units(program, value);
   set_int(arena, value, "data_ranks", job_data_ranks(job));

@@ -222,54 +222,54 @@ static struct jinja_value buffers_value(const struct program *program) {
   return list;
 }
 
-/* The optimizer over a list of flat ranges; none: over all weights alike. */
-static struct jinja_value rule_value(const struct program *program, const struct flat_range_list *ranges,
-                                     const char *row) {
+/* How the norm, the clipping and the scale change a gradient before the update. */
+static void set_gradient(const struct program *program, struct jinja_value value) {
   struct arena *arena = program->arena;
   const struct job *job = program->job;
-  struct jinja_value value = jinja_map(arena);
-  static const char *const dtypes[] = {"float32", "bf16", "bf16", "8bit"};
-  bool grows = job->schedule.wd_incr_style != GROWTH_CONSTANT;
-  set_text(arena, value, "name", job_optimizer(job)->name);
-  set_text(arena, value, "row", row);
-  set_bool(arena, value, "in_backward", job_optimizer(job)->in_backward);
-  set_bool(arena, value, "updates",
-           program->entry.backward != NULL && program->entry.backward->updates); /* any weight there */
-  set_real(arena, value, "lr", job->optimizer.lr);
-  set_numbers(arena, value, ranges, row, &job->optimizer.numbers);
-  set_own_keys(arena, value, job);
   set_real(arena, value, "clip_grad_norm", job->optimizer.clip_grad_norm);
   set_text(arena, value, "norm_type", job_word(job, "optimizer.norm_type"));
   set_real(arena, value, "clip_grad_value", job->optimizer.clip_grad_value);
   set_bool(arena, value, "scales_gradient", program->step_end.factor);
   set_bool(arena, value, "unscales", program->step_end.unscales);
   set_bool(arena, value, "norm_pass", program->step_end.norm_pass);
-  set_text(arena, value, "bits16",
-           is_sharded(program) ? "" : bits16_name(program)); /* else after what makes it whole */
+  set_bool(arena, value, "exact_norm", job_has_tree(job)); /* the same however gradients are divided */
+}
+
+/* Which ranks have parts of gradients because they have parts of tensors or some of the experts. */
+static void set_splits(const struct program *program, struct jinja_value value) {
+  struct arena *arena = program->arena;
+  const bool experts = mesh_ranks(program, SHARDED_EXPERTS) > 1, tensors = mesh_ranks(program, SHARDED_TENSORS) > 1;
+  const enum axis split = axis_sharding(program, tensors ? SHARDED_TENSORS : SHARDED_EXPERTS);
+  set_bool(arena, value, "splits_tensors", experts || tensors);
+  set_text(arena, value, "split_along", axis_name(arena, split));
+  set_bool(arena, value, "splits_experts", tensors && experts);
+  if (!experts && !tensors) return;
+  jinja_set(arena, value, "split_gradients", gradients_value(program, tensors ? GRADIENTS_CUT : GRADIENTS_EXPERT));
+  if (tensors && experts) jinja_set(arena, value, "expert_gradients", gradients_value(program, GRADIENTS_EXPERT));
+  jinja_set(arena, value, "whole_gradients", gradients_value(program, GRADIENTS_WHOLE));
+}
+
+/* What each rank has of weights and gradients, and updates. */
+static void set_shards(const struct program *program, struct jinja_value value) {
+  struct arena *arena = program->arena;
+  const int64_t stored = program->figures.bytes.gradients / dtype_size(DTYPE_FLOAT32);
   set_bool(arena, value, "sharded", is_sharded(program));
   set_bool(arena, value, "own_gradients", shard_has_own_gradients(program));
-  set_bool(arena, value, "exact_norm", job_has_tree(job));     /* the same however gradients are divided */
   set_bool(arena, value, "parts", weights_are_split(program)); /* weights, too, are there in part */
-  const bool splits_experts = mesh_ranks(program, SHARDED_EXPERTS) > 1,
-             splits_tensors = mesh_ranks(program, SHARDED_TENSORS) > 1;
-  const bool any = splits_experts || splits_tensors;
-  set_bool(arena, value, "splits_tensors", any);
-  const enum axis split = axis_sharding(program, splits_tensors ? SHARDED_TENSORS : SHARDED_EXPERTS);
-  set_text(arena, value, "split_along", axis_name(arena, split));
-  set_bool(arena, value, "splits_experts", splits_tensors && splits_experts);
-  if (any) {
-    jinja_set(arena, value, "split_gradients",
-              gradients_value(program, splits_tensors ? GRADIENTS_CUT : GRADIENTS_EXPERT));
-    if (splits_tensors && splits_experts)
-      jinja_set(arena, value, "expert_gradients", gradients_value(program, GRADIENTS_EXPERT));
-    jinja_set(arena, value, "whole_gradients", gradients_value(program, GRADIENTS_WHOLE));
-  }
-  jinja_set(arena, value, "first_ranges", stage_ranges_value(program, ranges));
-  jinja_set(arena, value, "stage_sets", stage_gradients_value(program));
   set_int(arena, value, "shards", ranks_along(program, program->mesh.shards));
-  set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
+  set_int(arena, value, "block", is_sharded(program) ? (int)SHARD_LINE : (int)STATE_BLOCK);
+  set_int(arena, value, "own", program->ranks.own_elements); /* that a rank updates, of what ranks divide */
+  set_int(arena, value, "gradients", shard_has_own_gradients(program) ? program->ranks.own_elements : stored);
+}
+
+/* What the optimizer stores for each weight. */
+static void set_states(const struct program *program, struct jinja_value value) {
+  static const char *const dtypes[] = {"float32", "bf16", "bf16", "8bit"};
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
+  const bool grows = job->schedule.wd_incr_style != GROWTH_CONSTANT;
+  const bool by_chance = optimizer_state_dtype(job) == STATE_BF16_STOCHASTIC;
   set_bool(arena, value, "grows", grows);
-  bool by_chance = optimizer_state_dtype(job) == STATE_BF16_STOCHASTIC;
   set_bool(arena, value, "counts_steps", grows || by_chance || optimizer_counts_steps(job));
   set_int(arena, value, "states", optimizer_steps_matrices(job) ? 2 : optimizer_states(job));
   set_bool(arena, value, "packed", optimizer_packs_moments(job));
@@ -277,12 +277,33 @@ static struct jinja_value rule_value(const struct program *program, const struct
   set_bool(arena, value, "by_chance", by_chance);
   set_int(arena, value, "seed", job->training.seed);
   jinja_set(arena, value, "maps", maps_value(arena, job));
-  set_int(arena, value, "block", is_sharded(program) ? (int)SHARD_LINE : (int)STATE_BLOCK);
+}
+
+/* The optimizer over a list of flat ranges; none: over all weights alike. */
+static struct jinja_value rule_value(const struct program *program, const struct flat_range_list *ranges,
+                                     const char *row) {
+  struct arena *arena = program->arena;
+  const struct job *job = program->job;
+  const struct function *backward = program->entry.backward;
+  struct jinja_value value = jinja_map(arena);
+  set_text(arena, value, "name", job_optimizer(job)->name);
+  set_text(arena, value, "row", row);
+  set_bool(arena, value, "in_backward", job_optimizer(job)->in_backward);
+  set_bool(arena, value, "updates", backward != NULL && backward->updates); /* any weight there */
+  set_real(arena, value, "lr", job->optimizer.lr);
+  set_bool(arena, value, "coupled", job_optimizer(job)->coupled);
   set_bool(arena, value, "freezes", program->gradients != program->weights);
-  int64_t stored = program->figures.bytes.gradients / dtype_size(DTYPE_FLOAT32);
-  set_int(arena, value, "own", program->ranks.own_elements); /* that a rank updates, of what ranks divide */
-  set_int(arena, value, "gradients", shard_has_own_gradients(program) ? program->ranks.own_elements : stored);
+  set_text(arena, value, "bits16",
+           is_sharded(program) ? "" : bits16_name(program)); /* else after what makes it whole */
+  set_numbers(arena, value, ranges, row, &job->optimizer.numbers);
+  set_own_keys(arena, value, job);
+  set_gradient(program, value);
+  set_states(program, value);
+  set_splits(program, value);
+  set_shards(program, value);
   set_rows(program, value, ranges);
+  jinja_set(arena, value, "first_ranges", stage_ranges_value(program, ranges));
+  jinja_set(arena, value, "stage_sets", stage_gradients_value(program));
   jinja_set(arena, value, "arrays", optimizer_arrays_value(program));
   jinja_set(arena, value, "ema", average_value(arena, job));
   jinja_set(arena, value, "buffers", buffers_value(program));
