@@ -105,9 +105,22 @@ static struct value evaluate_logic(struct interp *interp, struct syntax *node) {
   return result;
 }
 
+/* Whether a conversion keeps every number as it is. */
+static bool keeps_value(const struct syntax *cast) {
+  const struct type *to = cast->type, *from = cast->parts[0]->type;
+  if (to->kind == TYPE_REAL && from->kind == TYPE_REAL) return to->size >= from->size;
+  if (to->kind != TYPE_INTEGER || from->kind != TYPE_INTEGER || to->is_bool) return false;
+  return to->is_signed == from->is_signed ? to->size >= from->size : to->is_signed && to->size > from->size;
+}
+
+static const struct syntax *unconverted(const struct syntax *node) {
+  while (node->kind == SYNTAX_CAST && keeps_value(node)) node = node->parts[0];
+  return node;
+}
+
 static bool same_expression(const struct syntax *a, const struct syntax *b) {
-  while (a->kind == SYNTAX_CAST) a = a->parts[0];
-  while (b->kind == SYNTAX_CAST) b = b->parts[0];
+  a = unconverted(a);
+  b = unconverted(b);
   if (a->kind != b->kind || a->operation != b->operation || a->n_parts != b->n_parts) return false;
   switch (a->kind) {
   case SYNTAX_INTEGER:
@@ -135,6 +148,34 @@ static int find_extreme(struct syntax *node) {
       same_expression(condition->parts[0], node->parts[2]) && same_expression(condition->parts[1], node->parts[1]);
   if (!straight && !crossed) return 0;
   return less == straight ? 1 : 2;
+}
+
+/* x < LIMIT ? x : LIMIT of real numbers; NULL for another choice. */
+static const struct syntax *find_limit(struct syntax *node, struct syntax *x) {
+  node = syntax_bare(node);
+  if (node->kind != SYNTAX_SELECT) return NULL;
+  struct syntax *condition = syntax_bare(node->parts[0]), *limit = syntax_bare(node->parts[2]);
+  const bool fits = condition->kind == SYNTAX_BINARY && condition->operation == OPERATOR_LESS &&
+                    limit->kind == SYNTAX_REAL && x->type->kind == TYPE_REAL &&
+                    same_expression(condition->parts[0], x) && same_expression(node->parts[1], x);
+  struct syntax *above = fits ? syntax_bare(condition->parts[1]) : NULL;
+  return above != NULL && above->kind == SYNTAX_REAL && above->real == limit->real ? limit : NULL;
+}
+
+/* x > 0 ? (int)(x < LIMIT ? x : LIMIT) : 0 is 0 to LIMIT, whatever x is: not a number is not above 0. */
+static bool find_clamp(struct syntax *node, int64_t *most) {
+  struct syntax *condition = syntax_bare(node->parts[0]), *yes = node->parts[1], *no = syntax_bare(node->parts[2]);
+  while (yes->kind == SYNTAX_CAST && yes->type->kind == TYPE_INTEGER && yes->parts[0]->type->kind == TYPE_INTEGER)
+    yes = yes->parts[0];
+  if (condition->kind != SYNTAX_BINARY || condition->operation != OPERATOR_GREATER || yes->kind != SYNTAX_CAST ||
+      no->kind != SYNTAX_INTEGER || no->integer != 0)
+    return false;
+  const struct syntax *zero = syntax_bare(condition->parts[1]);
+  const struct syntax *limit = find_limit(yes->parts[0], condition->parts[0]);
+  if (zero->kind != SYNTAX_REAL || zero->real != 0 || limit == NULL || !(limit->real >= 0 && limit->real <= INT32_MAX))
+    return false;
+  *most = (int64_t)limit->real;
+  return true;
 }
 
 static struct value extreme_of(struct value a, struct value b, bool least) {
@@ -174,6 +215,12 @@ static struct value evaluate_select(struct interp *interp, struct syntax *node) 
   struct value value = extreme != 0 && yes.kind == VALUE_INTEGER && no.kind == VALUE_INTEGER
                            ? extreme_of(yes, no, extreme == 1)
                            : value_join(yes, no);
+  int64_t most;
+  if (value.kind == VALUE_INTEGER && find_clamp(node, &most)) {
+    value.low = 0;
+    value.high = most;
+    value.blame |= BLAME_ALWAYS;
+  }
   value.origin |= condition.origin;
   value.loops |= condition.loops;
   if (extreme == 0) value.blame |= interp_guard(condition);
