@@ -16,6 +16,7 @@
 #include "gen/commands/data/source.h"
 #include "gen/commands/data/text.h"
 #include "gen/commands/data/tokenize.h"
+#include "gen/commands/data/watch.h"
 #include "gen/unpack/unpack.h"
 #include "runtime/data/token_file.h"
 
@@ -112,7 +113,16 @@ static bool copy_records(struct token_writer *out, const struct token_source *so
   return found == DOCUMENT_NONE;
 }
 
-static int convert(struct token_source *sources, int count, const struct tokenizing *how) {
+/* The tokens of all sources, which must not change meanwhile. */
+static bool copy_sources(struct token_writer *out, const struct token_source *sources, int count,
+                         const struct tokenizing *how, const struct watch *watch, struct problem *problem) {
+  bool whole = how->selector.kind == TEXT_WHOLE, good = true;
+  for (int i = 0; good && i < count; i++)
+    good = whole ? copy_whole(out, &sources[i], problem) : copy_records(out, &sources[i], how->selector, problem);
+  return watch_check(watch, problem) && good; /* what looks bad may be what was changed */
+}
+
+static int convert(struct token_source *sources, int count, const struct tokenizing *how, const struct watch *watch) {
   struct problem problem;
   struct token_writer out;
   const char *path = how->output;
@@ -129,12 +139,11 @@ static int convert(struct token_source *sources, int count, const struct tokeniz
   }
   if (!rt_token_writer_open(&out, path, width, &problem)) return fail(&problem);
   if (marks) rt_token_writer_mark(&out);
-  for (int i = 0; i < count; i++)
-    if (whole ? !copy_whole(&out, &sources[i], &problem) : !copy_records(&out, &sources[i], how->selector, &problem)) {
-      struct problem ignored;
-      rt_writer_give_up(&out.writer, "", &ignored);
-      return fail(&problem);
-    }
+  if (!copy_sources(&out, sources, count, how, watch, &problem)) {
+    struct problem ignored;
+    rt_writer_give_up(&out.writer, "", &ignored);
+    return fail(&problem);
+  }
   if (!rt_token_writer_commit(&out, width == 1 ? 256 : 0, &problem)) return fail(&problem);
   printf("%s: %" PRIu64 " tokens of %d bytes, %" PRId64 " documents\n", path, out.tokens, width, out.n_documents);
   skipped_report(how->selector.skipped);
@@ -309,7 +318,11 @@ static int write_file_of_tokens(const struct options *options) {
   if (options->tokenizer != NULL) return make_tokens(options);
   struct token_source *sources = sources_of(options, 0, ACCEL_BYTES);
   const struct tokenizing how = tokenizing_of(options);
-  int status = convert(sources, options->n_arguments, &how);
+  struct problem problem;
+  struct watch watch;
+  if (!watch_begin(&watch, options->arguments, options->n_arguments, &problem)) return fail(&problem);
+  int status = convert(sources, options->n_arguments, &how, &watch);
+  watch_end(&watch);
   for (int i = 0; i < options->n_arguments; i++) source_close(&sources[i]);
   return status;
 }

@@ -10,6 +10,7 @@
 #include "gen/commands/data/forget.h"
 #include "gen/commands/data/progress.h"
 #include "gen/commands/data/skipped.h"
+#include "gen/commands/data/watch.h"
 #include "gen/tokenizer/tokenizer.h"
 #include "runtime/base/clock.h"
 #include "runtime/data/token_file.h"
@@ -36,6 +37,7 @@ struct work {
   struct encoding at;         /* in the document */
   struct batch *batch;        /* of documents before that one which are not written yet */
   bool is_bad;                /* a record is none: there is nothing to continue with */
+  struct watch watch;         /* of the texts */
   struct token_writer out;
   struct progress bar;
 };
@@ -327,9 +329,15 @@ static bool add_all(struct work *work, struct problem *problem) {
 }
 
 static bool tokenize_texts(struct work *work, struct problem *problem) {
-  if (!open_inputs(work, problem) || !begin(work, problem)) return false;
+  if (!watch_begin(&work->watch, work->what->texts, work->what->count, problem) || !open_inputs(work, problem) ||
+      !begin(work, problem))
+    return false;
   work->bar = progress_begin(done_before(work) + work->at.at, work->all);
   bool good = add_all(work, problem);
+  if (!watch_check(&work->watch, problem)) { /* what looks bad may be what was changed */
+    good = false;
+    work->is_bad = true;
+  }
   progress_end(&work->bar);
   encoding_end(&work->at);
   documents_end(&work->documents);
@@ -362,6 +370,7 @@ bool tokenize(const struct tokenizing *tokenizing, struct problem *problem) {
   for (int i = 0; work.texts != NULL && i < tokenizing->count; i++) rt_unmap(&work.texts[i]);
   free(work.texts);
   rt_unmap(&work.json);
+  watch_end(&work.watch);
   batch_free(work.batch);
   tokenizer_free(work.tokenizer);
   return good;

@@ -1,0 +1,25 @@
+/* Files that must stay as they are while they are read: the output would be of neither state of them. */
+#ifndef ACCEL_COMMANDS_DATA_WATCH_H
+#define ACCEL_COMMANDS_DATA_WATCH_H
+
+#include <sys/stat.h>
+
+#include "runtime/base/problem.h"
+
+struct watch {
+  const char *const *files; /* the caller's */
+  int count;
+  struct stat *states; /* of each at the start */
+};
+
+/* Notes the size and the time of the last change of each file, before they are opened. False without memory. A file
+ * that is not there is the problem of who opens it. From here on, a file that becomes shorter ends the process with a
+ * message. */
+bool watch_begin(struct watch *watch, const char *const *files, int count, struct problem *problem);
+
+/* Whether none has changed. False with a problem that says which. */
+bool watch_check(const struct watch *watch, struct problem *problem);
+
+void watch_end(struct watch *watch);
+
+#endif

@@ -1,0 +1,110 @@
+"""A file that is written to, cut or replaced while accel-gen data reads it is refused, with and without a tokenizer; files that
+are empty, of no UTF-8, or much larger than the memory that a run may take."""
+
+import json
+import os
+import re
+import subprocess
+import time
+import unittest
+
+from data_folder import Folder
+from harness import GENERATOR
+from test_data import read
+from tokenizers_made import FAMILIES
+
+LINE = json.dumps({"text": "some words of a text " * 40}).encode() + b"\n"
+
+
+def grow(path):
+    with open(path, "ab") as file:
+        file.write(LINE)
+
+
+def replace(path):
+    other = path.with_suffix(".new")
+    other.write_bytes(path.read_bytes())
+    other.rename(path)
+
+
+CHANGES = {"grow": grow, "cut": lambda path: os.truncate(path, 4096), "replace": replace}
+
+
+class Changes(Folder):
+    def setUp(self):
+        super().setUp()
+        FAMILIES["gpt2"](LINE.decode(), 300).save(str(self.folder / "t.json"))
+
+    def changed(self, change, *flags):
+        """What a run says whose file is changed once it is mapped. One that ends before proves nothing and is repeated with more."""
+        for lines in (20_000, 100_000, 500_000):
+            path = self.folder / "a.jsonl"
+            path.write_bytes(LINE * lines)
+            run = subprocess.Popen([GENERATOR, "data", "a.jsonl", "-o", "out.tok", "--text-field", "text", *flags], cwd=self.folder,
+                                   stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+            while run.poll() is None and str(path) not in read_of(run.pid, "maps"):
+                time.sleep(0.001)
+            CHANGES[change](path)
+            told = run.communicate()[1]
+            if run.returncode != 0:
+                return told
+        self.fail(f"{change} {flags}: no run saw the change")
+
+    def test_changes(self):
+        for flags in ((), ("--tokenizer", "t.json")):
+            for change in CHANGES:
+                told = self.changed(change, *flags)
+                self.assertRegex(told, "a.jsonl: the file was changed while it was read|became shorter while it was being read", (change, flags))
+                self.assertFalse((self.folder / "out.tok").exists())
+                for left in self.folder.glob("out.tok.*"):  # as of a run that is killed
+                    left.unlink()
+
+    def test_memory(self):
+        """Memory does not grow with the file: 330 MB of records in a third of that, mapped pages included."""
+        (self.folder / "a.jsonl").write_bytes(LINE * 400_000)
+        run = subprocess.Popen([GENERATOR, "data", "a.jsonl", "-o", "out.tok", "--text-field", "text"], cwd=self.folder, stdout=subprocess.DEVNULL)
+        most = 0
+        while run.poll() is None:
+            most = max(most, peak_of(run.pid))
+            time.sleep(0.01)
+        self.assertEqual(run.returncode, 0)
+        self.assertGreater(most, 1 << 20)
+        self.assertLess(most, 110 << 20)  # half of it are libraries
+
+    def test_empty(self):
+        for name, flags, documents in (("a.txt", (), 0), ("a.jsonl", ("--text-field", "text"), 0), ("b.txt", ("--tokenizer", "t.json"), 0)):
+            (self.folder / name).write_bytes(b"")
+            self.data(name, "-o", "out.tok", *flags)
+            tokens, starts, _ = read(self.folder / "out.tok")
+            self.assertEqual((len(tokens), len(starts)), (0, documents))
+        (self.folder / "a.csv").write_bytes(b"")
+        self.assertIn("a.csv:1: the header has no column", self.data("a.csv", "-o", "out.tok", "--text-column", "text", status=1))
+
+    def test_no_utf8(self):
+        """Named with its byte or line, for each kind of file."""
+        for name, content, flags, told in (("a.txt", b"good \xff bad", ("--tokenizer", "t.json"), "a.txt: byte 5"),
+                                           ("a.jsonl", b'{"text": "a"}\n{"text": "\xe4"}\n', ("--text-field", "text"), "a.jsonl:2"),
+                                           ("a.csv", b"id,text\n1,a\n2,\xe4\n", ("--text-column", "text", "--tokenizer", "t.json"), "a.csv")):
+            (self.folder / name).write_bytes(content)
+            shown = self.data(name, "-o", "out.tok", *flags, status=1)
+            self.assertIn(told, shown)
+            self.assertRegex(shown, "UTF-8|unable to decode byte 0xe4")
+            self.assertFalse((self.folder / "out.tok").exists())
+
+
+def read_of(pid, name):
+    try:
+        with open(f"/proc/{pid}/{name}") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def peak_of(pid):
+    """Bytes of the most memory that it has had so far."""
+    found = re.search(r"VmHWM:\s*(\d+) kB", read_of(pid, "status"))
+    return int(found[1]) << 10 if found else 0
+
+
+if __name__ == "__main__":
+    unittest.main()
