@@ -87,7 +87,8 @@ CASES = [
      NEOX, TOKENS, [
         ({"rope_parameters": None, "rotary_pct": 1.0}, "'rotary_pct' is 0.25 here"), ({"use_parallel_residual": False}, "is true here")]),
     ("mamba.c", MambaConfig(num_hidden_layers=1, hidden_size=16, vocab_size=256),
-     {"num_hidden_layers": 1, "hidden_size": 16, "vocab_size": 256}, TOKENS, [({"use_bias": True}, "says true of 'use_bias'")]),
+     {"num_hidden_layers": 1, "hidden_size": 16, "vocab_size": 256, "time_step_rank": 1}, TOKENS,
+     [({"use_bias": True}, "says true of 'use_bias'"), ({"time_step_rank": 2}, "'time_step_rank' is 1 here")]),
     ("gemma2.c", Gemma2Config(**LLAMA, attn_logit_softcapping=None),
      {**LLAMA, "attn_logit_softcapping": 0, "layer_types.0": "LAYER_SLIDING_ATTENTION"}, TOKENS, [
         ({"attn_logit_softcapping": 50.0}, "'attn_logit_softcapping' is 0 here"), ({"query_pre_attn_scalar": 4}, "is 256 here"),
