@@ -108,6 +108,10 @@ class Init(unittest.TestCase):
         (self.folder / "texts.jsonl").write_text('{"text": "a messages"}\n' * 3)
         self.assertIn("data texts.jsonl -o texts.jsonl.tok --tokenizer llama/tokenizer.json --text-field text",
                       self.init("llama", "--data", "texts.jsonl"))
+        transformers.ViTForImageClassification(transformers.ViTConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8,
+                                                                      image_size=8, patch_size=4)).save_pretrained(self.folder / "vit")
+        (self.folder / "rows.csv").write_text("1,2,0\n" * 9)
+        self.assertIn("a row of the data has 2 numbers before the label, and the model's is of 192", self.init("vit", "--data", "rows.csv", status=2))
         self.assertIn("chats need a tokenizer", self.init("--model", "gpt2", "--data", "chats.jsonl", status=2))
 
     def test_own_model(self):

@@ -223,6 +223,12 @@ static bool add_sizes(struct init *init, const struct samples *samples) {
   if (model_takes(init->model, "model", "features")) {
     if (samples->features == 0)
       return fail(init, "this model reads rows of numbers", "give it --data FILE.csv, a row a sample, the label last");
+    if (init->family.features > 0 && samples->features != init->family.features)
+      return fail(init,
+                  arena_printf(init->options->arena,
+                               "a row of the data has %s numbers before the label, and the model's is of %s",
+                               whole(init, samples->features), whole(init, init->family.features)),
+                  "an image is its channels, rows and columns one after the other, as config.json gives their numbers");
     dialog_set(&init->dialog, "data.features", whole(init, samples->features));
     return true;
   }
