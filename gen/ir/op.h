@@ -51,7 +51,7 @@ struct mean {
   int64_t without;
 };
 
-enum { MAX_OUTPUTS = 7, MAX_GEMMS = 8 };
+enum { MAX_OUTPUTS = 8, MAX_GEMMS = 8 };
 
 /* One of the matmuls that a kernel is made of: [rows][depth] x [depth][columns]. */
 struct op_gemm {
@@ -296,7 +296,7 @@ struct op_kind {
                                 The template defines the macro of this name */
 
   /* Names of operands, as the kernel's parameters; ends with NULL. After the last name, operands are numbered. */
-  const char *input_names[10], *output_names[MAX_OUTPUTS];
+  const char *input_names[10], *output_names[MAX_OUTPUTS + 1];
 
   /* Sets n_outputs' shapes and dtypes from inputs and attributes: fills shapes[] and dtypes[] (capacity MAX_OUTPUTS),
    * returns the number of outputs; or 0 with *error set to a sentence (in `arena`) that names both operands with their
@@ -312,6 +312,9 @@ struct op_kind {
    * inputs and outputs: what it uses is saved for backward. NULL: the operation has no gradient. */
   void (*gradient)(struct builder *builder, const struct node *node, struct value *const *d_outputs,
                    struct value **d_inputs);
+  /* Builds output 0 of other operations, where the device has no kernel of the kind (target.kernels.lacks) or positions
+   * are decoded one by one. The node's region is open. NULL: the kind has a kernel on all devices. */
+  struct value *(*written_out)(struct builder *builder, const struct node *node);
   /* OP_ELEMENTWISE: the kind of its gradient, if it has one of its own. */
   const struct op_kind *slope;
   /* Two contributions to one value's gradient, both made by this kind: their sum made smarter than by an addition, or

@@ -37,8 +37,8 @@ static bool check_starts(struct arena *arena, const struct node *node, int index
                         error);
 }
 
-int op_infer_attention(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
-                       const char **error) {
+int op_infer_attended(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                      const char **error) {
   struct shape q = node->inputs[0]->shape, k = node->inputs[1]->shape;
   if (!op_check_same_float(arena, node, 3, error)) return 0;
   for (int i = 0; i < 3; i++) {
@@ -52,12 +52,19 @@ int op_infer_attention(struct arena *arena, const struct node *node, struct shap
   if (node_int(node, "window") > 0 && q.dim[2] != k.dim[2])
     return op_fail(arena, node, error, "%s and %s must have the same positions, where a window is moved along them",
                    op_operand_text(arena, node, 0), op_operand_text(arena, node, 1));
-  if (!op_check_shape(arena, node, 2, k, "like k", error) || !check_starts(arena, node, 3, q, k, error)) return 0;
+  if (!op_check_shape(arena, node, 2, k, "like k", error)) return 0;
   shapes[0] = q;
   shapes[1] = op_leading(q);
   dtypes[0] = node->inputs[0]->dtype;
   dtypes[1] = DTYPE_FLOAT32;
   return 2;
+}
+
+int op_infer_attention(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                       const char **error) {
+  int count = op_infer_attended(arena, node, shapes, dtypes, error);
+  bool fits = count > 0 && check_starts(arena, node, 3, node->inputs[0]->shape, node->inputs[1]->shape, error);
+  return fits ? count : 0;
 }
 
 /* The keys that a query sees: [first, end). */
@@ -148,7 +155,7 @@ static double matmul_flops(const struct node *node, struct size size) {
   return each * (window > 0 && window < keys ? window : keys);
 }
 
-static double flops(const struct node *node) {
+double op_attention_flops(const struct node *node) {
   return matmul_flops(node, size_of(node->inputs[0]->shape, node->inputs[1]->shape));
 }
 
@@ -164,13 +171,14 @@ static int along(const struct node *node, int axis, int input) {
 bool op_place_attention(const struct node *node, int seed, int64_t ranks, struct placement *placements) {
   const struct placement split = placements[seed];
   int64_t key_heads = node->inputs[1]->shape.dim[1];
+  const bool starts = node->n_inputs > 3 && node->inputs[3]->dtype == DTYPE_INT32;
   (void)ranks;
-  if (split.dim > 1 || split.blocks > 1 || (split.dim == 1 && seed == 3 && node->n_inputs > 3)) return false;
+  if (split.dim > 1 || split.blocks > 1 || (split.dim == 1 && seed == 3 && starts)) return false;
   bool shared = split.dim == 1 && key_heads == 1;
   if (shared && (seed == 1 || seed == 2)) return false;
   for (int i = 0; i <= node->n_inputs; i++) placements[i] = split;
   if (shared) placements[1] = placements[2] = (struct placement){.form = PLACED_WHOLE};
-  if (split.dim == 1 && node->n_inputs > 3) placements[3] = (struct placement){.form = PLACED_WHOLE};
+  if (split.dim == 1 && starts) placements[3] = (struct placement){.form = PLACED_WHOLE};
   return true;
 }
 
@@ -305,7 +313,7 @@ static const struct op_kind kind = {
     .choice.variants = variants,
     .choice.what = "KV block size",
     .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
-    .cost.flops = flops,
+    .cost.flops = op_attention_flops,
     .library.part = LIBRARY_ATTENTION,
     .library.offers = in_library,
     .reference.evaluate = op_attention_reference,
@@ -365,7 +373,7 @@ void op_attention_backward_reference(const struct node *node, const double *cons
 }
 
 /* Five matmuls where forward has two: P again, dv, dP, dq, dk. */
-static double flops_backward(const struct node *node) {
+double op_attention_backward_flops(const struct node *node) {
   return 2.5 * matmul_flops(node, size_of(node->inputs[1]->shape, node->inputs[2]->shape));
 }
 
@@ -407,7 +415,7 @@ static const struct op_kind kind_backward = {
     .choice.what = "KV block size",
     .memory.accumulates = 1 | 2 | 4,
     .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
-    .cost.flops = flops_backward,
+    .cost.flops = op_attention_backward_flops,
     .library.part = LIBRARY_ATTENTION,
     .library.offers = in_library_backward,
     .library.workspace = library_workspace,

@@ -9,7 +9,8 @@
  * attention is causal, two of four pairs of chunks of a rank's queries and another one's keys have scores: the last
  * chunk of queries sees the first chunk of keys, and the first chunk of queries sees it too, where that rank comes
  * before this one, or else the last chunk of queries the last chunk of keys. `starts` is of this rank's queries, and
- * its numbers are of the sequence's positions.
+ * its numbers are of the sequence's positions. A bias of scores has rows of this rank's queries and all keys, in the
+ * sequence's order.
  *
  * Outputs after lse, and after dv, are workspace: sums of each query's values and weights; keys and values of two
  * ranks; in the backward, gradients of those in float32. */
@@ -35,7 +36,8 @@ static bool check(struct arena *arena, const struct node *node, int q, const cha
 
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
-  int count = op_infer_attention(arena, node, shapes, dtypes, error);
+  const bool biased = node->n_inputs > 3 && dtype_is_float(node->inputs[3]->dtype);
+  int count = (biased ? op_infer_attended : op_infer_attention)(arena, node, shapes, dtypes, error);
   if (count == 0 || !check(arena, node, 0, error)) return 0;
   shapes[2] = rows_of(node->inputs[0]->shape);
   shapes[3] = shapes[1];
@@ -43,6 +45,16 @@ static int infer(struct arena *arena, const struct node *node, struct shape *sha
   dtypes[2] = dtypes[3] = DTYPE_FLOAT32;
   dtypes[4] = node->inputs[1]->dtype;
   return 5;
+}
+
+static int64_t all_keys(const struct node *node, int keys) {
+  return node_int(node, "ranks") * node->inputs[keys]->shape.dim[2];
+}
+
+static int infer_biased(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                        const char **error) {
+  int count = infer(arena, node, shapes, dtypes, error);
+  return count > 0 && op_check_bias(arena, node, 3, node->inputs[0], all_keys(node, 1), error) ? count : 0;
 }
 
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -54,6 +66,13 @@ static int infer_backward(struct arena *arena, const struct node *node, struct s
   dtypes[3] = dtypes[5] = DTYPE_FLOAT32;
   dtypes[4] = node->inputs[2]->dtype;
   return 6;
+}
+
+static int infer_biased_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                                 const char **error) {
+  int count = infer_backward(arena, node, shapes, dtypes, error);
+  if (count == 0 || !op_check_bias(arena, node, 6, node->inputs[1], all_keys(node, 2), error)) return 0;
+  return op_infer_bias_gradient(node, count, all_keys(node, 2), shapes, dtypes);
 }
 
 /* ---- What ranks exchange ---- */
@@ -140,63 +159,86 @@ static void gradient(struct builder *builder, const struct node *node, struct va
   for (int i = 0; i < 3 && backward != NULL; i++) dx[i] = backward->outputs[i];
 }
 
+static void biased_gradient(struct builder *builder, const struct node *node, struct value *const *dy,
+                            struct value **dx) {
+  op_biased_gradient(builder, node, "ring_biased_attention_backward", 6, dy[0], dx);
+}
+
 static int along(const struct node *node, int axis, int input) {
   (void)node;
   return axis == 0 && input < 3 ? 0 : AXIS_MIXED;
 }
 
+#define FORWARD                                                                                                        \
+  .class = OP_KERNEL, .template_name = "ring_attention", .output_names = {"y", "lse", "sums", "total", "ring"},        \
+  .memory.workspace = 1u << 2 | 1u << 3 | 1u << 4, .choice.variants = variants, .choice.what = "KV block size",        \
+  .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16}, .cost.flops = flops, .ranks.exchanged = exchanged,             \
+  .ranks.exchanged_next = exchanged_next, .ranks.part_axis = axis_of
+
+#define BACKWARD                                                                                                       \
+  .class = OP_KERNEL, .template_name = "ring_attention", .choice.variants = variants_backward,                         \
+  .choice.what = "KV block size", .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16}, .cost.flops = flops_backward,  \
+  .ranks.exchanged = exchanged_back, .ranks.exchanged_next = exchanged_back_next, .ranks.part_axis = axis_of
+
 static const struct op_kind kind = {
+    FORWARD,
     .name = "ring_attention",
-    .class = OP_KERNEL,
     .input_names = {"q", "k", "v", "starts"},
-    .output_names = {"y", "lse", "sums", "total", "ring"},
     .infer = infer,
     .sequence.along = along,
     .gradient = gradient,
     .layout.accepts = op_attention_accepts,
-    .memory.workspace = 1u << 2 | 1u << 3 | 1u << 4,
-    .choice.variants = variants,
-    .choice.what = "KV block size",
-    .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
-    .cost.flops = flops,
     .ranks.place = op_place_attention,
-    .ranks.exchanged = exchanged,
-    .ranks.exchanged_next = exchanged_next,
-    .ranks.part_axis = axis_of,
     .reference.evaluate = op_attention_reference,
 };
 
 static const struct op_kind kind_backward = {
+    BACKWARD,
     .name = "ring_attention_backward",
-    .class = OP_KERNEL,
-    .template_name = "ring_attention",
     .input_names = {"dy", "q", "k", "v", "y", "lse", "starts"},
     .output_names = {"dq", "dk", "dv", "sums", "ring", "slopes"},
     .infer = infer_backward,
     .layout.accepts = op_attention_accepts,
     .memory.workspace = 1u << 3 | 1u << 4 | 1u << 5,
-    .choice.variants = variants_backward,
-    .choice.what = "KV block size",
-    .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
-    .cost.flops = flops_backward,
-    .ranks.exchanged = exchanged_back,
-    .ranks.exchanged_next = exchanged_back_next,
-    .ranks.part_axis = axis_of,
     .reference.evaluate = op_attention_backward_reference,
 };
 
+static const struct op_kind kind_biased = {
+    FORWARD,
+    .name = "ring_biased_attention",
+    .input_names = {"q", "k", "v", "bias"},
+    .infer = infer_biased,
+    .gradient = biased_gradient,
+    .layout.accepts = op_biased_accepts,
+    .ranks.place = op_place_biased,
+};
+
+static const struct op_kind kind_biased_backward = {
+    BACKWARD,
+    .name = "ring_biased_attention_backward",
+    .input_names = {"dy", "q", "k", "v", "y", "lse", "bias"},
+    .output_names = {"dq", "dk", "dv", "sums", "ring", "slopes", "dbias", "bias_sums"},
+    .infer = infer_biased_backward,
+    .layout.accepts = op_biased_accepts,
+    .memory.workspace = 1u << 3 | 1u << 4 | 1u << 5 | 1u << 7,
+    .memory.accumulates = 1u << 6,
+};
+
 struct value *op_ring_attention(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis) {
-  struct value *inputs[] = {node->inputs[0], node->inputs[1], node->inputs[2], NULL};
+  struct value *inputs[] = {node->inputs[0], node->inputs[1], node->inputs[2],
+                            node->n_inputs > 3 ? node->inputs[3] : NULL};
+  const bool biased = inputs[3] != NULL && dtype_is_float(inputs[3]->dtype);
   const struct op_parts parted = {
       .axis = axis, .ranks = ranks, .dim = 1, .blocks = 1, .partial = true, .balanced = true};
   struct attribute attributes[] = {
       attribute_int("causal", node_int(node, "causal")), attribute_int("window", node_int(node, "window")),
       attribute_real("scale", node_real(node, "scale")), attribute_int("ranks", ranks), attribute_int("axis", axis)};
-  if (node->n_inputs > 3) inputs[3] = op_exchange_parts(builder, "part_of", node->inputs[3], parted);
-  return builder_op(builder, "ring_attention", inputs, node->n_inputs, attributes, 5);
+  if (node->n_inputs > 3 && !biased) inputs[3] = op_exchange_parts(builder, "part_of", node->inputs[3], parted);
+  return builder_op(builder, biased ? "ring_biased_attention" : "ring_attention", inputs, node->n_inputs, attributes,
+                    5);
 }
 
 const struct op_file op_file_ring_attention = {
     .name = "ring_attention",
-    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, NULL},
+    .kinds = (const struct op_kind *const[]){&kind, &kind_backward, &kind_biased, &kind_biased_backward, NULL},
 };

@@ -28,6 +28,7 @@
 #include "gen/plan/graph/step_end.h"
 #include "gen/plan/graph/sums.h"
 #include "gen/plan/graph/synchronize.h"
+#include "gen/plan/graph/write_out.h"
 #include "gen/plan/groups.h"
 #include "gen/plan/kernels/algorithms.h"
 #include "gen/plan/kernels/kernels.h"
@@ -62,6 +63,7 @@ struct context {
 };
 
 static bool pass_read(struct context *context) {
+  write_out(context->program, context->builder);
   part_scopes(context->program);
   context->program->figures.n_layers = count_layers(context->program->graph);
   return find_indices(context->program, context->diags);

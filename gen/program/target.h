@@ -40,7 +40,8 @@ struct target_kernels {
   bool adds_rows;     /* those over rows have each in registers, and can fuse additions before and after it */
   bool has_variants;  /* they have several variants */
   bool forks;         /* threads must be woken for a loop, which costs more than a short one takes */
-  bool traced;        /* its runtime sees what runs when, without marks in the program */
+  const char *const *lacks; /* kinds that are written out as others (op_kind.written_out); ends with NULL; NULL: none */
+  bool traced;              /* its runtime sees what runs when, without marks in the program */
 };
 
 /* The library of its matmuls, read by passes that lay out operands in memory. */

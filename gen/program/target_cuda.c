@@ -6,6 +6,7 @@ static const char *matmuls(const struct program *program, const char *name) {
 }
 
 static const char *const templates[] = {"devices/gpu", "kernels", NULL};
+static const char *const written_out[] = {"biased_attention", NULL};
 #define ARCHITECTURES(of) of("80") of("90a") of("100")
 #define NAME(name) "sm_" name,
 #define FLAG(name) " -gencode arch=compute_" name ",code=sm_" name
@@ -32,7 +33,7 @@ const struct target target_cuda = {
               .of_ranks = of_ranks,
               .drivers = drivers},
     .memory = {.separate = true, .progress_bytes = 256, .partial_sums = 4 << 20},
-    .kernels = {.cuda_autocast = true, .adds_rows = true, .traced = true},
+    .kernels = {.cuda_autocast = true, .adds_rows = true, .lacks = written_out, .traced = true},
     .library = {.parts = 1u << LIBRARY_ATTENTION | 1u << LIBRARY_CONVOLUTION,
                 .no_workspace = 1u << LIBRARY_ATTENTION | 1u << LIBRARY_CONVOLUTION,
                 .epilogues = EPILOGUE_BIT(EPILOGUE_BIAS) | EPILOGUE_BIT(EPILOGUE_GELU) | EPILOGUE_BIT(EPILOGUE_RELU) |

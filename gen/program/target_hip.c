@@ -9,6 +9,7 @@ static const char *matmuls(const struct program *program, const char *name) {
 
 static const char *const templates[] = {"devices/gpu", "kernels", NULL};
 static const char *const lacks[] = {"grouped_matmul.c.j2", NULL}; /* of CUDA's mma.h */
+static const char *const written_out[] = {"biased_attention", NULL};
 #define ARCHITECTURE "gfx90a"
 static const char *const architectures[] = {ARCHITECTURE, NULL};
 static const char *const sources[] = {"runtime/gpu/", "runtime/hip/", "include/accel/gpu/", "tools/hip-toolkit.sh",
@@ -29,7 +30,7 @@ const struct target target_hip = {
               .architectures = architectures},
     .build = {.packages = {"accel-runtime-hip"}, .sources = sources, .of_ranks = of_ranks, .drivers = drivers},
     .memory = {.separate = true, .progress_bytes = 256, .partial_sums = 4 << 20},
-    .kernels = {.cuda_autocast = true, .adds_rows = true},
+    .kernels = {.cuda_autocast = true, .adds_rows = true, .lacks = written_out},
     .library = {.no_workspace = 1u << LIBRARY_ATTENTION | 1u << LIBRARY_CONVOLUTION,
                 .epilogues = EPILOGUE_BIT(EPILOGUE_BIAS) | EPILOGUE_BIT(EPILOGUE_GELU) | EPILOGUE_BIT(EPILOGUE_DGELU) |
                              EPILOGUE_BIT(EPILOGUE_SUM),

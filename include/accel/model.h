@@ -168,6 +168,9 @@ tensor attention_window(tensor q, tensor k, tensor v, int window);
 /* softmax(q k^T / sqrt(d) + bias) v, with a bias that broadcasts to [batch][heads][t][u]. */
 tensor attention_bias(tensor q, tensor k, tensor v, tensor bias);
 
+/* With a mask, and with `scale` instead of 1 / sqrt(d). */
+tensor attention_bias_scaled(tensor q, tensor k, tensor v, tensor bias, enum accel_mask mask, double scale);
+
 /* A bias that hides keys: of a mask [batch][keys], 1 for a key and 0 for padding, [batch][1][1][keys] with 0 and the
  * lowest float32. */
 tensor padding_bias(tensor mask);

@@ -203,6 +203,15 @@ static void attention_biased(struct fixture *fixture) {
   fixture_tensor(fixture, shape_of(4, q.dim[0], (int64_t)1, q.dim[2], k.dim[2]), AROUND_ZERO);
 }
 
+/* One bias for all samples, as that of distances is. */
+static void attention_biased_scaled(struct fixture *fixture) {
+  attention_grouped(fixture);
+  struct shape q = fixture->parameters.items[0].shape, k = fixture->parameters.items[1].shape;
+  fixture_tensor(fixture, shape_of(3, q.dim[1], q.dim[2], k.dim[2]), AROUND_ZERO);
+  fixture_int(fixture, 1);
+  fixture_real(fixture, 0.7);
+}
+
 /* Every position may see from any one before it on, as if documents lay one in the other. */
 static void attention_packed(struct fixture *fixture) {
   attention_grouped(fixture);
@@ -319,6 +328,7 @@ const struct op_case op_cases[] = {
     {"attention_scaled", attention_grouped_causal},
     {"attention_window", attention_windowed},
     {"attention_bias", attention_biased},
+    {"attention_bias_scaled", attention_biased_scaled},
     {"attention_documents", attention_packed},
     {"rotary", rotated},
     {"rotary_interleaved", rotated},

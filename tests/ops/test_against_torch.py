@@ -40,6 +40,12 @@ def attention_window(p, q, k, v, window):
     return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=True)
 
 
+def attention_bias_scaled(p, q, k, v, bias, causal, scale):
+    hidden = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).triu(1) if causal else torch.zeros(1, 1, dtype=torch.bool)
+    mask = bias.masked_fill(hidden, -torch.inf)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True, scale=scale)
+
+
 def attention_documents(p, q, k, v, starts):
     position = torch.arange(q.shape[2])
     seen = (position[:, None] >= position) & (position >= starts[:, None, :, None])
@@ -181,6 +187,7 @@ FUNCTIONS = {
     "attention_scaled": attention,
     "attention_window": attention_window,
     "attention_bias": lambda p, q, k, v, bias: F.scaled_dot_product_attention(q, k, v, attn_mask=bias, enable_gqa=True),
+    "attention_bias_scaled": attention_bias_scaled,
     "attention_documents": attention_documents,
     "rotary": rotary,
     "rotary_interleaved": lambda p, x, cos, sin: rotary(p, x, cos, sin, interleaved=True),

@@ -146,7 +146,8 @@ def attend(b, call, shape):
     return b.add(f"reshape({y.name}, {b.numbers((batch, steps))}, -1)", (batch, steps, heads * width))
 
 
-@draws("attention", "attention_scaled", "attention_window", "attention_bias", "attention_documents", "padding_bias")
+@draws("attention", "attention_scaled", "attention_window", "attention_bias", "attention_bias_scaled", "attention_documents",
+       "padding_bias")
 def attention(b, name):
     x = sequence(b)
     shared, groups, width = b.size(2), b.size(2), 2 * b.size(4)
@@ -164,14 +165,15 @@ def attention(b, name):
         mask = b.add(f"less({b.spread((steps,)).name}, constant(0.3, {b.number(batch)}, 1))", (batch, steps))
         bias = b.add(f"padding_bias({mask.name})", (batch, 1, 1, steps))
     mask = b.random.choice(("CAUSAL", "FULL"))
+    added = b.spread((b.random.choice((1, shared * groups)), steps, steps)).name if name.startswith("attention_bias") else ""
     call = {
         "attention": lambda: f"attention({q.name}, {k.name}, {v.name}, {mask})",
         "attention_scaled": lambda: f"attention_scaled({q.name}, {k.name}, {v.name}, {mask}, {b.real(0.1, 1)})",
         "attention_window": lambda: f"attention_window({q.name}, {k.name}, {v.name}, {b.size(5)})",
         "attention_documents": lambda: f"attention_documents({q.name}, {k.name}, {v.name}, {starts.name})",
         "padding_bias": lambda: f"attention_bias({q.name}, {k.name}, {v.name}, {bias.name})",
-        "attention_bias": lambda: f"attention_bias({q.name}, {k.name}, {v.name}, "
-                                  f"{b.spread((b.random.choice((1, shared * groups)), steps, steps)).name})",
+        "attention_bias": lambda: f"attention_bias({q.name}, {k.name}, {v.name}, {added})",
+        "attention_bias_scaled": lambda: f"attention_bias_scaled({q.name}, {k.name}, {v.name}, {added}, {mask}, {b.real(0.1, 1)})",
     }[name]()
     attend(b, call, q.shape)
 

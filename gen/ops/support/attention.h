@@ -1,6 +1,8 @@
-/* What attention and its forms over several ranks share (gen/ops/attention.c): a node with q, k, v and, where there are
- * documents, starts as inputs, y and lse as its first outputs, and the attributes causal, window and scale; backward
- * with dy, q, k, v, y, lse and starts, and dq, dk, dv. */
+/* What attention and its forms with a bias and over several ranks share (gen/ops/attention.c): a node with q, k, v and,
+ * where there are documents, starts as inputs, y and lse as its first outputs, and the attributes causal, window and
+ * scale; backward with dy, q, k, v, y, lse and starts, and dq, dk, dv. Where scores have a bias it is instead of
+ * starts.
+ */
 #ifndef ACCEL_OPS_ATTENTION_H
 #define ACCEL_OPS_ATTENTION_H
 
@@ -9,6 +11,10 @@
 /* Sets shapes[] and dtypes[] of y and lse. 2; 0 with *error set. */
 int op_infer_attention(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                        const char **error);
+
+/* The same of inputs q, k and v alone. */
+int op_infer_attended(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
+                      const char **error);
 
 /* The same of dq, dk and dv. 3. */
 int op_infer_attention_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
@@ -24,13 +30,35 @@ bool op_attention_accepts(const struct node *node, bool output, int index, const
 /* Placements of a split along samples or heads, as op_ranks.place sets them. */
 bool op_place_attention(const struct node *node, int seed, int64_t ranks, struct placement *placements);
 
+/* Operations of matmuls. */
+double op_attention_flops(const struct node *node);
+double op_attention_backward_flops(const struct node *node);
+
 /* KV block sizes that a kernel can choose from, of `keys` keys in a row: forward, backward. */
 int op_attention_variants(int64_t keys, const char **variants);
 int op_attention_backward_variants(int64_t keys, const char **variants);
 
+/* Whether input `index` is a bias of scores of q with so many keys: [batch][heads][queries][keys], each of which may
+ * be 1, of q's type; an error otherwise. */
+bool op_check_bias(struct arena *arena, const struct node *node, int index, const struct value *q, int64_t keys,
+                   const char **error);
+
+/* What the backward of attention with a bias gives for it, where the attribute "learnt" says that it is wanted, after
+ * `count` other outputs: dbias, which has all heads, queries and keys, and workspace, sums over parts of the batch.
+ * Returns how many outputs there are. */
+int op_infer_bias_gradient(const struct node *node, int count, int64_t keys, struct shape *shapes, enum dtype *dtypes);
+
+/* Gradients of q, k, v and the bias by the node of this kind, of which output `output` is that of the bias. */
+void op_biased_gradient(struct builder *builder, const struct node *node, const char *kind, int output,
+                        struct value *dy, struct value **dx);
+
+/* Of attention with a bias: which strides operands may have, placements, and what a position needs. */
+bool op_biased_accepts(const struct node *node, bool output, int index, const int64_t *strides);
+bool op_place_biased(const struct node *node, int seed, int64_t ranks, struct placement *placements);
+
 /* Attention of this rank's queries to the keys of all `ranks` ranks along `axis`, which are passed round a ring: the
- * replacement of `node` over balanced parts of its q, k and v, and whole starts. Returns y (gen/ops/ring_attention.c).
- */
+ * replacement of `node` over balanced parts of its q, k and v, and whole starts or its queries' rows of a bias. Returns
+ * y (gen/ops/ring_attention.c). */
 struct value *op_ring_attention(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis);
 
 #endif

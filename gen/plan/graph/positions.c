@@ -70,7 +70,7 @@ static bool converts(const struct positions *positions, struct sequence_sharding
   if (from.positions.form != PLACED_SPLIT || from.positions.blocks > 1) return false;
   const bool gathered = to.positions.form == PLACED_WHOLE;
   if (!gathered && !placement_equal(from.positions, to.positions)) return false;
-  if (to.heads == 0) return !gathered || (mixes && from.heads == 0 && positions->heads.ranks == 1);
+  if (to.heads == 0) return !gathered || (mixes && from.heads == 0);
   return mixes && (from.heads == 0 || from.heads == to.heads);
 }
 
@@ -181,8 +181,12 @@ static struct value *convert(const struct positions *positions, struct value *x,
     x = op_all_to_all(positions->builder, x, heads.axis, heads.ranks, to.heads - 1, dim);
   if (from.heads > 0 && to.heads == 0)
     x = op_all_to_all(positions->builder, x, heads.axis, heads.ranks, dim, from.heads - 1);
-  if (to.positions.form != PLACED_WHOLE || keys.ranks == 1) return x;
-  return op_gather_chunks(positions->builder, x, dim, keys.axis, keys.ranks);
+  if (to.positions.form != PLACED_WHOLE) return x;
+  if (from.heads == 0 && to.heads == 0 && heads.ranks > 1)
+    x = op_exchange_parts(
+        positions->builder, "all_gather", x,
+        (struct op_parts){.axis = heads.axis, .ranks = heads.ranks, .dim = dim, .blocks = 1, .partial = true});
+  return keys.ranks > 1 ? op_gather_chunks(positions->builder, x, dim, keys.axis, keys.ranks) : x;
 }
 
 static void name_after(const struct positions *positions, struct value *value, const char *name, const char *end) {

@@ -93,14 +93,23 @@ static bool place_heads(const struct positions *positions, const struct node *no
   return true;
 }
 
-/* Where a node has its positions of all operands, of which it gathers some. */
+/* Whether an operand has one row along the dimension of the positions, where that is not all there are. */
+static bool is_one_row(const struct node *node, int index) {
+  const int dim = node->kind->ranks.divided_dim;
+  const struct shape shape = op_operand(node, index)->shape;
+  return dim < shape.rank && shape.dim[dim] == 1 && node->outputs[0]->shape.dim[dim] > 1;
+}
+
+/* Where a node has its positions of all operands, of which it gathers some. What has one row for all positions is
+ * whole; what goes with output 0's positions, row by row, may come whole. */
 static bool place_gathering(const struct positions *positions, const struct node *node, struct placed *placed) {
   const struct placement own = placed->back.positions;
   placed->gathers = node->kind->ranks.gathers(node, is_ring(positions)) && own.form == PLACED_SPLIT &&
                     own.dim == node->kind->ranks.divided_dim && own.blocks == 1;
   for (int i = 0; i < node->n_inputs; i++) {
-    const struct placement *has = &sharding_of(positions, node->inputs[i])->positions;
-    placed->gathers = placed->gathers && placement_equal(*has, placed->operands[i].positions);
+    const struct placement has = sharding_of(positions, node->inputs[i])->positions, to = placed->operands[i].positions;
+    const bool cut = has.form == PLACED_WHOLE && op_along(node, own.dim, i) >= 0;
+    placed->gathers = placed->gathers && (placement_equal(has, to) || cut || is_one_row(node, i));
   }
   return placed->gathers;
 }
@@ -110,7 +119,7 @@ static bool place_mixing(const struct positions *positions, const struct node *n
   if (node->kind->ranks.over_positions == NULL) return false;
   placed->back.positions = sharding_of(positions, node->inputs[0])->positions;
   for (int i = 0; i <= node->n_inputs; i++)
-    placed->operands[i] = op_operand(node, i)->dtype != DTYPE_INT32 ? placed->back : whole;
+    placed->operands[i] = op_operand(node, i)->dtype != DTYPE_INT32 && !is_one_row(node, i) ? placed->back : whole;
   if (positions->keys.ranks > 1 && !place_gathering(positions, node, placed)) return false;
   const int heads = node->kind->ranks.divided_dim - 1;
   return positions->heads.ranks == 1 || place_heads(positions, node, node->n_inputs, heads, placed->operands);

@@ -3,9 +3,12 @@
 #ifndef ACCEL_CPU_ATTENTION_H
 #define ACCEL_CPU_ATTENTION_H
 
+#include <stdalign.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "functions.h"
+#include "tiles.h"
 
 /* Scores of keys after their query's own become -inf. */
 static inline __attribute__((always_inline)) void accel_hide_later(float (*scores)[32], size_t count, size_t diagonal) {
@@ -30,12 +33,101 @@ static inline __attribute__((always_inline)) void accel_hide_before(float (*scor
     for (size_t i = 0; i < queries; i++) scores[j][i] = (int32_t)(start + j) >= starts[i] ? scores[j][i] : -INFINITY;
 }
 
+/* Of so many keys and queries, of keys from `wide` on, which is a multiple of 16 or all, with queries from 16 on alone:
+ * scores[key][query] += bias[query * row + key * step], but are not below -3e38: what such biases leave of a query's
+ * keys is not NaN. */
+static inline __attribute__((always_inline)) void accel_add_bias(float (*scores)[32], size_t count, size_t wide,
+                                                                 size_t queries, const float *bias, size_t row,
+                                                                 size_t step) {
+  const size_t tiled = queries == 32 && step == 1 && row > 0 ? count / 16 * 16 : 0;
+  for (size_t j = 0; j < tiled; j += 16)
+    for (size_t i = j < wide ? 0 : 16; i < 32; i += 16) {
+      alignas(64) float turned[16][16];
+      accel_transpose(1.0f, bias + i * row + j, row, turned[0], 16);
+      for (size_t r = 0; r < 16; r++)
+#pragma omp simd
+        for (size_t c = 0; c < 16; c++) {
+          const float score = scores[j + r][i + c] + turned[r][c];
+          scores[j + r][i + c] = score < -3e38f ? -3e38f : score;
+        }
+    }
+  for (size_t j = tiled; j < count; j++)
+    for (size_t i = j < wide ? 0 : 16; i < queries; i++) {
+      const float score = scores[j][i] + bias[i * row + j * step];
+      scores[j][i] = score < -3e38f ? -3e38f : score;
+    }
+}
+
+/* Of the same: sums[query * row + key] += factor slopes[key][query]. */
+static inline __attribute__((always_inline)) void accel_add_slopes(float (*slopes)[32], size_t count, size_t wide,
+                                                                   size_t queries, float factor, float *sums,
+                                                                   size_t row) {
+  const size_t tiled = queries == 32 ? count / 16 * 16 : 0;
+  for (size_t j = 0; j < tiled; j += 16)
+    for (size_t i = j < wide ? 0 : 16; i < 32; i += 16) {
+      alignas(64) float turned[16][16];
+      accel_transpose(factor, &slopes[j][i], 32, turned[0], 16);
+      for (size_t r = 0; r < 16; r++)
+#pragma omp simd
+        for (size_t c = 0; c < 16; c++) sums[(i + r) * row + j + c] += turned[r][c];
+    }
+  for (size_t j = tiled; j < count; j++)
+    for (size_t i = j < wide ? 0 : 16; i < queries; i++) sums[i * row + j] += factor * slopes[j][i];
+}
+
+/* Numbers that are added up in parts: all zero; to[count] = the sums of so many parts, or those added to it. */
+static inline void accel_clear_parts(size_t count, float *sums) {
+#pragma omp parallel for
+  for (size_t i = 0; i < count; i++) sums[i] = 0.0f;
+}
+static inline __attribute__((always_inline)) void accel_add_parts(size_t count, size_t parts, const float *sums,
+                                                                  bool adds, float *to) {
+#pragma omp parallel for
+  for (size_t i = 0; i < count; i++) {
+    float sum = 0.0f;
+    for (size_t part = 0; part < parts; part++) sum += sums[part * count + i];
+    to[i] = adds ? to[i] + sum : sum;
+  }
+}
+
 /* highest[i] = the highest score of query i so far. */
 static inline __attribute__((always_inline)) void accel_raise_highest(float highest[static 32], float (*scores)[32],
                                                                       size_t count) {
   for (size_t j = 0; j < count; j++)
 #pragma omp simd
     for (size_t i = 0; i < 32; i++) highest[i] = scores[j][i] > highest[i] ? scores[j][i] : highest[i];
+}
+
+/* The same, where other blocks went before this one: what they gave, sum[i] and o[i][columns], is scaled to the highest
+ * score of now. */
+static inline __attribute__((always_inline)) void accel_scale_to_highest(float highest[static 32], float sum[static 32],
+                                                                         size_t columns, float *o, float (*scores)[32],
+                                                                         size_t count) {
+  float before[32];
+  memcpy(before, highest, sizeof before);
+  accel_raise_highest(highest, scores, count);
+  for (size_t i = 0; i < 32; i++) {
+    const float factor = accel_exp(before[i] - highest[i]);
+    sum[i] *= factor;
+    for (size_t d = 0; d < columns; d++) o[i * columns + d] *= factor;
+  }
+}
+
+/* Queries before their first block: `lowest` is below their scores. After their last one: the logarithms of the sums of
+ * e^scores, and 1 / sum. */
+static inline __attribute__((always_inline)) void accel_begin_queries(float highest[static 32], float sum[static 32],
+                                                                      float lowest) {
+  for (size_t i = 0; i < 32; i++) {
+    highest[i] = lowest;
+    sum[i] = 0.0f;
+  }
+}
+static inline __attribute__((always_inline)) void accel_end_queries(float highest[static 32], float sum[static 32]) {
+#pragma omp simd
+  for (size_t i = 0; i < 32; i++) {
+    highest[i] += accel_log(sum[i]);
+    sum[i] = 1.0f / sum[i];
+  }
 }
 
 /* y[columns] = attention of one query, times the scale, to keys `first` to `end` - 1; weights: space for `end` numbers.

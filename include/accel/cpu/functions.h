@@ -119,8 +119,8 @@ static inline float accel_max(const float *x, size_t n) {
   return lanes[0] > highest ? lanes[0] : highest;
 }
 
-/* The sum of 16 numbers, the upper half added to the lower one and so on; they change. */
-static inline float accel_sum_lanes(float lanes[static 16]) {
+/* The sum of lanes[16], the upper half added to the lower one and so on; they change. */
+static inline float accel_sum_lanes(float *lanes) {
   for (size_t half = 8; half > 0; half /= 2)
 #pragma omp simd
     for (size_t j = 0; j < half; j++) lanes[j] += lanes[j + half];

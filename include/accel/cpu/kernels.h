@@ -3,6 +3,7 @@
 #define ACCEL_CPU_KERNELS_H
 
 #include "attention.h"
+#include "attention_ring.h"
 #include "attention_tiles.h"
 #include "channels.h"
 #include "draws.h"

@@ -6,10 +6,10 @@ from case import Case, drawn_size, normal, strides_of
 from kernels import Kernel, Operand
 
 
-def attention64(q, k, v, causal, scale, window=0, starts=None):
+def attention64(q, k, v, causal, scale, window=0, starts=None, bias=0.0):
     group = q.shape[1] // k.shape[1]
     k, v = k.repeat(group, 1), v.repeat(group, 1)
-    scores = scale * (q.astype(np.float64) @ k.astype(np.float64).swapaxes(-1, -2))
+    scores = scale * (q.astype(np.float64) @ k.astype(np.float64).swapaxes(-1, -2)) + bias
     if causal:
         scores = np.where(np.tril(np.ones(scores.shape[-2:])), scores, -np.inf)
     if window:
@@ -95,7 +95,53 @@ def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, la
                 scales={name: float(np.abs(scale * p * dp).max()) for name in ("dq", "dk")})
 
 
-BUILDERS = {"attention": build_attention, "attention_backward": build_attention_backward, "rotary": build_rotary, "table": build_table}
+def drawn_bias(rng, b, h, t, s, wide, layout):
+    """A bias with the dimensions of the scores that `wide` has a 1 for, and its operand: with gaps between rows, as views have them."""
+    shape = [n if w else 1 for n, w in zip((b, h, t, s), wide)]
+    bias = normal(rng, *shape)
+    bias.reshape(-1)[:: 7] = [-3.4028235e38] if s > 1 else 0.0
+    return bias, Operand("bias", shape, None if layout == "dense" else strides_of(shape, gap=3))
+
+
+def build_biased_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, layout="dense", group=1, wide=(0, 1, 1, 1), variant="256"):
+    s, kv = s or t, h // group
+    q, k, v = normal(rng, b, h, t, d), normal(rng, b, kv, s, d), normal(rng, b, kv, s, d)
+    bias, operand = drawn_bias(rng, b, h, t, s, wide, layout)
+    bias[..., 0] = 0.5  # no query is without a key
+    y, lse, _ = attention64(q, k, v, causal, 0.7, bias=bias.astype(np.float64))
+    inputs = [head_operand("q", b, h, t, d, layout), head_operand("k", b, kv, s, d, layout), head_operand("v", b, kv, s, d, layout), operand]
+    outputs = [head_operand("y", b, h, t, d, "dense" if layout == "dense" else "merged"), Operand("lse", [b, h, t])]
+    return Case(Kernel("biased_attention", outputs, inputs, name, causal=causal, window=0, scale=0.7, variant=variant),
+                {"q": q, "k": k, "v": v, "bias": bias}, {"y": y, "lse": lse})
+
+
+def build_biased_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, layout="dense", accumulate=False, group=1,
+                                    wide=(0, 1, 1, 1), learnt=1, parts=1, variant="64"):
+    s, kv = s or t, h // group
+    q, k, v, dy = normal(rng, b, h, t, d), normal(rng, b, kv, s, d), normal(rng, b, kv, s, d), normal(rng, b, h, t, d)
+    bias, operand = drawn_bias(rng, b, h, t, s, wide, layout)
+    bias[..., 0] = 0.5
+    y, lse, p = attention64(q, k, v, causal, 0.7, bias=bias.astype(np.float64))
+    dp = dy.astype(np.float64) @ v.astype(np.float64).repeat(group, 1).swapaxes(-1, -2)
+    slopes = p * (dp - (dy * y).sum(-1, keepdims=True))
+    ds, out = 0.7 * slopes, "dense" if layout == "dense" else "merged"
+    inputs = [head_operand("dy", b, h, t, d, out), head_operand("q", b, h, t, d, layout), head_operand("k", b, kv, s, d, layout),
+              head_operand("v", b, kv, s, d, layout), head_operand("y", b, h, t, d, out), Operand("lse", [b, h, t]), operand]
+    outputs = [head_operand("dq", b, h, t, d, layout, accumulate), head_operand("dk", b, kv, s, d, layout, accumulate),
+               head_operand("dv", b, kv, s, d, layout, accumulate)]
+    truths = {"dq": ds @ k.repeat(group, 1), "dk": by_group(ds.swapaxes(-1, -2) @ q, group), "dv": by_group(p.swapaxes(-1, -2) @ dy, group)}
+    if learnt:
+        samples = b if wide[0] else 1
+        outputs += [Operand("dbias", [samples, h, t, s], accumulate=accumulate),
+                    Operand("bias_sums", [b if wide[0] else parts, h, t, s], workspace=True)]
+        truths["dbias"] = slopes if wide[0] else slopes.sum(0, keepdims=True)
+    return Case(Kernel("biased_attention_backward", outputs, inputs, name, causal=causal, window=0, scale=0.7, variant=variant),
+                {"dy": dy, "q": q, "k": k, "v": v, "y": y, "lse": lse, "bias": bias}, truths,
+                scales={name: float(np.abs(p * dp).max()) for name in ("dq", "dk", "dbias")})
+
+
+BUILDERS = {"attention": build_attention, "attention_backward": build_attention_backward, "biased_attention": build_biased_attention,
+            "biased_attention_backward": build_biased_attention_backward, "rotary": build_rotary, "table": build_table}
 FIXED = {
     "attention": [dict(t=t, d=d, causal=c) for t, d in [(1, 1), (3, 5), (17, 7), (33, 17), (64, 32), (40, 16)] for c in (0, 1)]
     + [dict(b=2, h=3, t=5, d=7, layout="qkv"), dict(b=2, h=3, t=64, d=32, layout="qkv"), dict(b=1, h=2, t=70, d=64, layout="qkv"),
@@ -111,6 +157,13 @@ FIXED = {
 }
 FIXED["attention_backward"] = [{n: v for n, v in a.items() if n != "large"} for a in FIXED["attention"]] + [
     dict(b=2, h=2, t=33, d=16, layout="qkv", accumulate=True), dict(t=9, d=5, accumulate=True)]
+FIXED["biased_attention"] = [dict(t=t, d=d, causal=c) for t, d in [(1, 1), (3, 5), (33, 17), (64, 32)] for c in (0, 1)] + [
+    dict(b=2, h=4, t=70, d=16, group=2, layout="qkv"), dict(t=7, s=40, d=16, causal=0), dict(b=2, h=2, t=40, d=7, causal=0, wide=(1, 0, 0, 1)),
+    dict(b=2, h=3, t=64, d=8, wide=(1, 1, 1, 1)), dict(b=2, h=2, t=300, d=8, causal=0, layout="qkv"),
+    dict(h=2, t=140, d=16, causal=1, variant="64"), dict(t=33, d=8, wide=(0, 0, 1, 0))]
+FIXED["biased_attention_backward"] = FIXED["biased_attention"][:-2] + [
+    dict(b=4, h=2, t=40, d=16, parts=2, layout="qkv", accumulate=True), dict(b=3, h=2, t=33, d=5, parts=1, causal=0),
+    dict(b=2, h=2, t=33, d=16, causal=0, learnt=0, wide=(1, 0, 0, 1)), dict(h=2, t=140, d=16, variant="32"), dict(h=2, t=140, d=16, causal=0)]
 for backward, variants in (("", ("64", "128")), ("_backward", ("32", "128"))):
     FIXED["attention" + backward] = FIXED["attention" + backward] + [dict(t=140, d=16, causal=c, variant=w) for c in (0, 1) for w in variants]
 
@@ -130,6 +183,8 @@ def fuzzed_rotary(rng):
 FUZZED = {
     "attention": fuzzed_attention,
     "attention_backward": fuzzed_attention,
+    "biased_attention": fuzzed_attention,
+    "biased_attention_backward": fuzzed_attention,
     "rotary": fuzzed_rotary,
     "table": lambda rng: dict(count=drawn_size(rng)),
 }

@@ -27,15 +27,15 @@ TOLERANCE = {"accel_bf16": 2**-7, "accel_f16": 2**-10}
 EACH = {"gcc": 6, "clang": 15}  # of the fixed cases, which by SEED; of float16, in which kernels differ by two functions, half of these
 WAYS = [("gcc", "accel_bf16", 0), ("gcc", "accel_f16", 1), ("clang", "accel_bf16", 1)]  # of which kinds a day: the first, every other one
 # Where the processor has AVX512-BF16, their matmuls are its instructions: clang makes them without.
-BY_PROCESSOR = ("attention", "attention_backward")
-ONE_TYPE = ("matmul", "convolution", "convolution_data", "convolution_weights", "attention", "attention_backward", "slice_backward", "dropout", "flip", "roll",
-            "dynamic_slice", "conv_cache", "conv_cache_from", "cumsum_incremental", "attention_cached")
+BY_PROCESSOR = ("attention", "attention_backward", "biased_attention", "biased_attention_backward")
+ONE_TYPE = ("matmul", "convolution", "convolution_data", "convolution_weights", "attention", "attention_backward", "biased_attention",
+            "biased_attention_backward", "slice_backward", "dropout", "flip", "roll", "dynamic_slice", "conv_cache", "conv_cache_from", "cumsum_incremental", "attention_cached")
 
 
 def patterns(case, kind):
     """Which operands have 16 bits, in each pattern."""
     inputs = {o.name for o in case.kernel.inputs if o.type == "float"} - WIDE
-    outputs = {o.name for o in case.kernel.outputs if o.type == "float"} - WIDE
+    outputs = {o.name for o in case.kernel.outputs if o.type == "float"} - WIDE - ({"dbias", "bias_sums"} if kind.startswith("biased") else set())
     yield inputs | outputs
     if kind == "matmul" or kind.startswith("convolution"):
         yield inputs

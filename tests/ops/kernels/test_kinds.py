@@ -17,7 +17,8 @@ ELSEWHERE = {
                      "cross_entropy_part_backward", "cross_entropy_combined", "cross_entropy_combined_backward", "linear_cross_entropy_part",
                      "linear_cross_entropy_part_backward"), "parallel/test_tensor.py"),
     **dict.fromkeys(("all_gather", "reduce_scatter", "part_of"), "parallel/test_residual.py"),
-    **dict.fromkeys(("all_to_all", "part_in_zeros", "ring_attention", "ring_attention_backward"), "parallel/test_sequences.py"),
+    **dict.fromkeys(("all_to_all", "part_in_zeros", "ring_attention", "ring_attention_backward", "ring_biased_attention",
+                     "ring_biased_attention_backward"), "parallel/test_sequences.py"),
     **dict.fromkeys(("exchange_starts", "dispatch_rows", "collect_rows"), "parallel/test_experts.py"),
     # What a GPU's libraries and kernels do in one: matmuls with what follows them, sums before norms and after their gradients,
     # logits that stay for the backward.

@@ -352,10 +352,7 @@ static void attention_bf16_3x2x4x4(accel_bf16 y[static 96], float lse[static 6 *
         alignas(64) float s[4][32], o[32][16] = {0}, highest[32], sum[32];
         for (size_t i = 0; i < queries; i++) memcpy(rows[i], qh + first * 24 + i * 24, 4 * sizeof(accel_bf16));
         accel_transpose_row_pairs(16, rows[0], qt);
-        for (size_t i = 0; i < 32; i++) {
-          highest[i] = -INFINITY;
-          sum[i] = 0.0f;
-        }
+        accel_begin_queries(highest, sum, -INFINITY);
         const size_t keys = first + 32 < 4 ? first + 32 : 4;
         {
           const size_t start = 0, count = keys;
@@ -385,11 +382,7 @@ static void attention_bf16_3x2x4x4(accel_bf16 y[static 96], float lse[static 6 *
           accel_pair_all_rows(4, count, vb, 24, v_pairs[0], 32);
           accel_gather_pair_tiles(true, 16, count, diagonal, p_pairs, v_pairs[0], o[0]);
         }
-#pragma omp simd
-        for (size_t i = 0; i < 32; i++) {
-          highest[i] += accel_log(sum[i]);
-          sum[i] = 1.0f / sum[i];
-        }
+        accel_end_queries(highest, sum);
         memcpy(lse + (b * 2 + h) * 4 + first, highest, queries * sizeof(float));
         for (size_t i = 0; i < queries; i++)
           for (size_t d = 0; d < 4; d++) yh[(first + i) * 8 + d] = accel_narrow(o[i][d] * sum[i]);
