@@ -60,12 +60,6 @@ static inline tensor distances(scope s, int positions, bool both_ways, struct co
   return slice(rows, 2, 0, positions);
 }
 
-/* [T][T]: far below all scores where the key comes after the query. */
-static tensor later(int positions) {
-  tensor position = cast_float(arange(positions));
-  return scale(greater(reshape(position, 1, positions), reshape(position, positions, 1)), -1e30);
-}
-
 /* [B][T][H D] as [B][H][T][D]. */
 static inline tensor heads(tensor x, struct config c) {
   return transpose(reshape(x, dim(x, 0), dim(x, 1), c.num_heads, c.d_kv), 1, 2);
@@ -75,16 +69,37 @@ static scope sized(scope s, double deviation, struct config c) {
   return init_normal(s, c.initializer_factor * deviation);
 }
 
-/* Attention of x over what `from` holds, with a bias of the scores [H][T][T]; these are not scaled. */
-static inline tensor attend(scope s, tensor x, tensor from, tensor bias, struct config c) {
+/* q, k and v [B][H][T][D] of attention of x over what `from` holds. */
+struct attended {
+  tensor q, k, v;
+};
+
+static inline struct attended project(scope s, tensor x, tensor from, struct config c) {
   int width = c.num_heads * c.d_kv;
   tensor q = linear_no_bias(at(sized(s, 1 / sqrt((double)c.d_model * c.d_kv), c), "q"), x, width);
   tensor k = linear_no_bias(at(sized(s, 1 / sqrt((double)c.d_model), c), "k"), from, width);
   tensor v = linear_no_bias(at(sized(s, 1 / sqrt((double)c.d_model), c), "v"), from, width);
-  tensor scores = add(matmul_transposed(heads(q, c), heads(k, c)), bias);
-  tensor y = transpose(matmul(softmax(scores), heads(v, c)), 1, 2);
-  return linear_no_bias(at(sized(s, 1 / sqrt((double)width), c), "o"), reshape(y, dim(x, 0), dim(x, 1), width),
+  return (struct attended){.q = heads(q, c), .k = heads(k, c), .v = heads(v, c)};
+}
+
+/* What follows the heads' results. */
+static inline tensor merge(scope s, tensor y, struct config c) {
+  int width = c.num_heads * c.d_kv;
+  y = transpose(y, 1, 2);
+  return linear_no_bias(at(sized(s, 1 / sqrt((double)width), c), "o"), reshape(y, dim(y, 0), dim(y, 1), width),
                         c.d_model);
+}
+
+/* Attention of x over itself, with a bias of the scores [H][T][T]; these are not scaled. */
+static inline tensor attend(scope s, tensor x, tensor bias, enum accel_mask mask, struct config c) {
+  struct attended a = project(s, x, x, c);
+  return merge(s, attention_bias_scaled(a.q, a.k, a.v, bias, mask, 1), c);
+}
+
+/* Over what the encoder gives. */
+static inline tensor attend_to(scope s, tensor x, tensor memory, struct config c) {
+  struct attended a = project(s, x, memory, c);
+  return merge(s, attention_scaled(a.q, a.k, a.v, FULL, 1), c);
 }
 
 static inline tensor norm(scope s, tensor x, struct config c) {
@@ -103,15 +118,13 @@ static inline tensor feed_forward(scope s, tensor x, struct config c) {
 }
 
 static inline tensor encoder_layers(scope s, tensor x, tensor bias, struct config c) {
-  tensor h = norm(at(s, "layer.0"), x, c);
-  x = add(x, attend(at(s, "layer.0.SelfAttention"), h, h, bias, c));
+  x = add(x, attend(at(s, "layer.0.SelfAttention"), norm(at(s, "layer.0"), x, c), bias, FULL, c));
   return feed_forward(at(s, "layer.1"), x, c);
 }
 
 static inline tensor decoder_layers(scope s, tensor x, tensor bias, tensor memory, struct config c) {
-  tensor h = norm(at(s, "layer.0"), x, c), nothing = constant(0, 1, 1, 1);
-  x = add(x, attend(at(s, "layer.0.SelfAttention"), h, h, bias, c));
-  x = add(x, attend(at(s, "layer.1.EncDecAttention"), norm(at(s, "layer.1"), x, c), memory, nothing, c));
+  x = add(x, attend(at(s, "layer.0.SelfAttention"), norm(at(s, "layer.0"), x, c), bias, CAUSAL, c));
+  x = add(x, attend_to(at(s, "layer.1.EncDecAttention"), norm(at(s, "layer.1"), x, c), memory, c));
   return feed_forward(at(s, "layer.2"), x, c);
 }
 
@@ -130,7 +143,7 @@ static tensor encoder_block(scope s, tensor x, tensor bias, struct config c) {
 }
 
 static struct stream first_decoder_block(scope s, tensor x, tensor memory, struct config c) {
-  tensor bias = add(distances(at(s, "layer.0.SelfAttention"), dim(x, 1), false, c), later(dim(x, 1)));
+  tensor bias = distances(at(s, "layer.0.SelfAttention"), dim(x, 1), false, c);
   return (struct stream){.x = decoder_layers(s, x, bias, memory, c), .bias = bias};
 }
 

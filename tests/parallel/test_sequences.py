@@ -157,6 +157,17 @@ class Sequences(ComparedWithOne):
                          {("all-gather", 3 * 16 * 16 * 4): 3 * 3 * 2, ("reduce-scatter", 3 * 16 * 16 * 4): 3 * 3 * 2})
 
 
+    def test_ring_of_biased_scores(self):
+        """Whose gradient is added up from all ranks' rows."""
+        self.compared(4, 4, "ring", model="t5", config={**T5, "gated": True}, data={"sequence_length": 80})
+
+    def test_padding(self):
+        """A bias of all ranks' keys, which is one for all queries."""
+        for axis in ("sp", "cp", "ring"):
+            self.compared(2, 2, axis, model="bert", config={**BERT, "pad_token_id": 32}, accumulation={"normalize": "tokens"},
+                          data={"sequence_length": 16, "masking": {"mask_token": 256}})
+
+
 class Files(unittest.TestCase):
     """Weights and states are whole on each rank."""
 
@@ -211,8 +222,6 @@ class Refused(unittest.TestCase):
     def test_products_of_positions(self):
         self.refused("'matmul' mixes positions, and ranks have no equal parts of its heads", model="t5", config={**T5, "num_heads": 3},
                      data={"sequence_length": 16})
-        self.refused("'matmul' gathers the keys of all positions: no parallelism.cp_comm: ring has a form of it", model="t5", config=T5,
-                     data={"sequence_length": 16}, parallelism=along("ring", 2))
 
     def test_dropout(self):
         """Of parts that four numbers at a time do not make up."""
