@@ -78,7 +78,20 @@ static bool check(const char *path, const char *bytes, size_t size, struct probl
   return rt_help(problem, "%s; --format text makes tokens of the file as it is", is->remedy);
 }
 
+/* Whether a file is a tar archive, by the first header in it. */
+static bool is_tar(const char *bytes, size_t size) {
+  enum { MAGIC_AT = 257 };
+  return begins_with(bytes + (size > MAGIC_AT ? MAGIC_AT : size), size > MAGIC_AT ? size - MAGIC_AT : 0, "ustar");
+}
+
+static bool refuse_tar(const char *path, struct problem *problem) {
+  rt_problem(problem, "%s: a tar archive, such as a shard of WebDataset, which is not read", path);
+  return rt_help(problem, "write its texts as JSON Lines, or its images as a folder for each class: docs/data.md, "
+                          "\"WebDataset\", has the commands");
+}
+
 bool documents_check_records(const char *path, const char *bytes, size_t size, struct problem *problem) {
+  if (is_tar(bytes, size)) return refuse_tar(path, problem);
   enum foreign kind = rt_foreign_as(bytes, size);
   if (kind == FOREIGN_PARQUET || kind == FOREIGN_ARROW || kind == FOREIGN_ARROW_STREAM)
     return rt_foreign_refuse(kind, path, false, problem);
