@@ -100,6 +100,36 @@ class Labelled(Folder):
         (self.folder / "rows.jsonl").write_text('{"text": "a", "label": true}\n{"text": "b", "label": false}\n')
         np.testing.assert_array_equal(self.made("rows.jsonl", "--max-length", "8")["labels"], [1, 0])
 
+    def test_words(self):
+        """A label for each word: of the token that begins it."""
+        for name in ("bert", "roberta", "llama", "gpt2"):
+            tokenizer = self.tokenizer(name)
+            rng = random.Random(f"{SEED} {name}")
+            words = lambda: [word for word in random_text(rng, characters(), corpus()).replace("\0", "").split() if word][:20] or ["x"]
+            texts = [words() for _ in range(40)]
+            labels = [[rng.choice(["B-X", "I-X", "O"]) for _ in text] for text in texts]
+            (self.folder / "rows.jsonl").write_text("".join(json.dumps({"text": text, "label": of}) + "\n" for text, of in zip(texts, labels)))
+            length = rng.choice([9, 24, 60])
+            with self.subTest(tokenizer=name, length=length):
+                got = self.made("rows.jsonl", "--max-length", str(length), "--task", "token-classification")
+                wanted = tokenizer(texts, is_split_into_words=True, truncation=True, padding="max_length", max_length=length, return_token_type_ids=True)
+                self.equal(got, wanted)
+                for row in range(len(texts)):
+                    numbers = wanted.word_ids(row)
+                    of = [["B-X", "I-X", "O"].index(labels[row][n]) if n is not None and n not in numbers[:i] else -100
+                          for i, n in enumerate(numbers)]
+                    self.assertEqual(got["labels"][row].tolist(), of, (texts[row], numbers))
+        self.assertEqual(set(self.names()), {"id2label", "label2id", "num_labels"})
+
+    def test_word_refusals(self):
+        self.tokenizer("bert")
+        for record, message in [({"text": ["a"], "label": ["x", "y"]}, "rows.jsonl:2: 1 words of 'text' have 2 labels in 'label'"),
+                                ({"text": "a", "label": ["x"]}, "rows.jsonl:2: 'text' is not a list"),
+                                ({"text": ["a", ""], "label": ["x", "y"]}, "rows.jsonl:2: word 2 is not a text, or is empty"),
+                                ({"text": ["a"], "label": [None]}, "rows.jsonl:2: the label is neither a text nor a whole number")]:
+            (self.folder / "rows.jsonl").write_text(json.dumps({"text": ["a"], "label": ["x"]}) + "\n" + json.dumps(record) + "\n")
+            self.assertIn(message, self.made("rows.jsonl", "--max-length", "8", "--task", "token-classification", status=1))
+
     def test_refusals(self):
         self.tokenizer("bert")
         head = "text,label\n"

@@ -7,7 +7,7 @@ import unittest
 import numpy as np
 import torch
 from peer import GENERATOR, MODELS, TRAIN, Images, Order, Text, Trainer, masked, drawn
-from transformers import (AlbertConfig, AlbertForMaskedLM, BertConfig, BertForMaskedLM, BertForSequenceClassification, DebertaV2Config,
+from transformers import (AlbertConfig, AlbertForMaskedLM, BertConfig, BertForMaskedLM, BertForSequenceClassification, BertForTokenClassification, DebertaV2Config,
                           DebertaV2ForSequenceClassification, DistilBertConfig,
                           DistilBertForMaskedLM, RobertaConfig, RobertaForMaskedLM, T5Config, T5ForConditionalGeneration, ViTConfig,
                           ViTForImageClassification)
@@ -179,6 +179,32 @@ class BertClassifier(Images):
 
     def test_deberta_v2_buckets(self):
         self.deberta(40, position_buckets=8, max_relative_positions=24)
+
+    def test_bert_tagger(self):
+        self.first = False
+        length = 9
+        same = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 12, "intermediate_size": 20, "vocab_size": 40,
+                "max_position_embeddings": length}
+        rng = np.random.default_rng(self.random.randrange(2**32))
+        ids, mask = rng.integers(0, 40, (60, length)), (np.arange(length) < rng.integers(2, length + 1, 60)[:, None]).astype("int64")
+        labels = np.where((mask == 1) & (rng.random((60, length)) < 0.7), rng.integers(0, 4, (60, length)), -100)
+        labels[:, 0] = 1
+        file = io.BytesIO()
+        np.savez(file, input_ids=ids.astype("int32"), attention_mask=mask.astype("uint8"), token_type_ids=np.zeros((60, length), "uint8"),
+                 labels=labels.astype("int32"))
+        shape = {"shape": [length]}
+        data = {"train": {"path": "rows.npz", "format": "npz"}, "batch_size": self.BATCH, "eval_fraction": 0, "files": {"rows.npz": file.getvalue()},
+                "inputs": {"input_ids": {**shape, "dtype": "int32"}, "attention_mask": shape, "token_type_ids": {**shape, "dtype": "int32"},
+                           "labels": {**shape, "dtype": "int32"}}}
+        theirs = BertForTokenClassification(BertConfig(**same, num_labels=4, initializer_range=0.1, pad_token_id=None))
+        order = Order(1, TRAIN, True, 0, 60)
+
+        def batch(n):
+            chosen = [order.start(n * self.BATCH + i) for i in range(self.BATCH)]
+            return [torch.tensor(array[chosen]) for array in (ids, mask, labels)]
+
+        self.check("bert_tagger.c", theirs, {**same, "num_labels": 4}, data, batch,
+                   lambda model, ids, mask, labels: model(ids, attention_mask=mask, labels=labels).loss)
 
     @drawn
     def test_bert_classifier(self):

@@ -124,6 +124,9 @@ CASES = [
      [({"num_hidden_groups": 2}, "'num_hidden_groups' is 1 here"), ({"hidden_act": "gelu"}, "'hidden_act'")]),
     ("bert_classifier.c", BertConfig(**BERT, vocab_size=30), {**BERT, "vocab_size": 30, "num_labels": 2}, TEXTS, [
         ({"id2label": {"0": "a", "1": "b", "2": "c"}}, "'num_labels' is 2 here"), ({"position_embedding_type": "relative_key"}, "relative_key")]),
+    ("bert_tagger.c", BertConfig(**BERT, vocab_size=30), {**BERT, "vocab_size": 30, "num_labels": 2}, {
+        **TEXTS, "inputs": {**TEXTS["inputs"], "labels": {"shape": [8], "dtype": "int32"}}}, [
+        ({"id2label": {"0": "a"}}, "'num_labels' is 2 here"), ({"hidden_act": "relu"}, "'hidden_act'")]),
     ("vit.c", ViTConfig(**BERT, image_size=8, patch_size=4, num_channels=1),
      {**BERT, "image_size": 8, "patch_size": 4, "num_channels": 1, "num_labels": 2}, rows(64),
      [({"patch_size": 8}, "'patch_size' is 4 here")]),

@@ -337,9 +337,11 @@ const struct option option_table[] = {
     {"--label", NULL, "NAME", MEMBER(label), .commands = " data ", .page = "data.md#labelled-texts",
      .summary = "with --tokenizer and --text-column or --text-field: the column or field of the label; writes arrays "
                 "of rows (.npz)"},
-    {"--task", NULL, "WHAT", .choices = " classification multi-label regression ", MEMBER(task), .commands = " data ",
-     .page = "data.md#labelled-texts",
-     .summary = "with --label: what it is, the name of a class (default), names of several labels, or a number"},
+    {"--task", NULL, "WHAT", .choices = " classification multi-label regression token-classification ", MEMBER(task),
+     .commands = " data ", .page = "data.md#labelled-texts",
+     .summary = "with --label: what it is, the name of a class (default), names of several labels, a number, or a name "
+                "for each word "
+                "of a list"},
     {"--labels", NULL, "LIST", .completes = COMPLETES_FILE, MEMBER(labels), .commands = " data ",
      .page = "data.md#labelled-texts",
      .summary = "with --label, or for a folder of images: the names of the labels in their order, a,b,c or a JSON file "

@@ -247,7 +247,7 @@ static bool spares_inputs(const struct options *options, const char *const outpu
 
 /* Rows of labelled texts. */
 static int make_labelled(const struct options *options) {
-  static const char *const tasks[] = {"classification", "multi-label", "regression"};
+  static const char *const tasks[] = {"classification", "multi-label", "regression", "token-classification"};
   struct problem problem = {0};
   const struct tokenizing from = tokenizing_of(options);
   const char *stem = without_ending(options->arena, options->output, ".npz");
@@ -257,8 +257,11 @@ static int make_labelled(const struct options *options) {
   if (options->chat != NULL || options->end != NULL)
     return refuse(options, "--label reads texts and labels, without --chat and --end");
   enum task task = TASK_CLASSIFICATION;
-  for (int i = 0; options->task != NULL && i < 3; i++)
+  for (int i = 0; options->task != NULL && i < 4; i++)
     if (strcmp(tasks[i], options->task) == 0) task = (enum task)i;
+  if (task == TASK_TOKENS && (options->text_column != NULL || options->text_pair != NULL))
+    return refuse(options,
+                  "--task token-classification reads a list of words, by --text-field and without --text-pair");
   if (task == TASK_REGRESSION && options->labels != NULL)
     return refuse(options, "--task regression has numbers as labels, without --labels");
   const struct labelling how = {.task = task,

@@ -15,16 +15,22 @@ struct work {
   const struct labelling *what;
   struct text_rows rows;
   struct labels labels;
-  struct bytes targets; /* of all rows: int32 numbers of labels, or float32 */
-  struct bytes ends;    /* where those of each row end, uint64 */
-  int32_t *sorted;      /* the final number of each label */
+  struct bytes targets; /* of all rows: int32 numbers of labels, of words for each token, or float32 */
+  struct bytes words; /* of TASK_TOKENS, for each token of the record: int32, n of one that begins a word of label n, -1
+                         - n of the others */
+  struct bytes ends;  /* where those of each row end, uint64 */
+  int32_t *sorted;    /* the final number of each label */
 };
+
+/* The label of what does not count, for a loss that leaves it out. */
+static const int32_t no_label = -100;
 
 /* What a task does. */
 struct task_of {
   const char *problem_type; /* as transformers' configurations name it */
-  bool (*take)(struct work *work, const json_t *value, struct problem *problem); /* the label of a record */
-  void (*fill)(const void *work, int64_t row, void *out);                        /* the labels of a row */
+  /* The label of a record; NULL: each word has one. */
+  bool (*take)(struct work *work, const json_t *value, struct problem *problem);
+  void (*fill)(const void *work, int64_t row, void *out); /* the labels of a row */
   const char *dtype;
 };
 
@@ -115,10 +121,22 @@ static void fill_number(const void *context, int64_t row, void *out) {
   memcpy(out, targets_of(context, row, &count), sizeof(float));
 }
 
+/* Of each token; padding has none. */
+static void fill_tokens(const void *context, int64_t row, void *out) {
+  const struct work *work = context;
+  const struct row_span span = text_rows_span(&work->rows, row);
+  int32_t *labels = out;
+  size_t count;
+  const int32_t *targets = targets_of(work, row, &count);
+  for (int64_t i = 0; i < work->what->length; i++) labels[i] = no_label;
+  for (size_t i = 0; i < count; i++) labels[span.at + i] = targets[i] >= 0 ? work->sorted[targets[i]] : no_label;
+}
+
 static const struct task_of tasks[] = {
     [TASK_CLASSIFICATION] = {"single_label_classification", take_class, fill_class, "<i4"},
     [TASK_MULTI_LABEL] = {"multi_label_classification", take_list, fill_list, "<f4"},
-    [TASK_REGRESSION] = {"regression", take_number, fill_number, "<f4"}};
+    [TASK_REGRESSION] = {"regression", take_number, fill_number, "<f4"},
+    [TASK_TOKENS] = {NULL, NULL, fill_tokens, "<i4"}};
 
 /* ---- Records ---- */
 
@@ -148,28 +166,88 @@ static bool encode_field(struct work *work, const json_t *record, const char *na
   return text_rows_encode(&work->rows, which, json_string_value(value), json_string_length(value), problem);
 }
 
-/* What was added of a record that turns out to be bad is taken back. */
-static bool take_label(struct work *work, const json_t *value, struct problem *problem) {
-  size_t before = work->targets.size;
-  if (tasks[work->what->task].take(work, value, problem)) return true;
-  work->targets.size = before;
-  return false;
-}
-
-static bool take(void *context, json_t *record, struct made_text *made, struct problem *problem) {
-  struct work *work = context;
+/* The texts and the label of a record. */
+static bool take_texts(struct work *work, const json_t *record, struct made_text *made, struct problem *problem) {
   const struct labelling *what = work->what;
-  text_rows_begin(&work->rows);
   if (!encode_field(work, record, what->text, 0, made, problem)) return false;
   if (what->pair != NULL && !encode_field(work, record, what->pair, 1, made, problem)) return false;
   const json_t *label = field_of(record, what->label, made, problem);
-  if (label == NULL || !take_label(work, label, problem)) return false;
-  made->field = NULL;
+  return label != NULL && tasks[what->task].take(work, label, problem);
+}
+
+/* ---- Words with a label each ---- */
+
+static bool refuse_list(const char *name, struct problem *problem) {
+  rt_problem(problem, "'%s' is not a list", name);
+  return rt_help(problem, "--task token-classification takes a list of words, and one of as many labels");
+}
+
+/* A word and its label. */
+static bool take_word(struct work *work, const json_t *word, const json_t *label, size_t number,
+                      struct problem *problem) {
+  size_t before = work->rows.texts[0].count;
+  if (json_string_length(word) == 0) return rt_problem(problem, "word %zu is not a text, or is empty", number);
+  if (!text_rows_encode(&work->rows, 0, json_string_value(word), json_string_length(word), problem)) return false;
+  const int32_t begins = (int32_t)labels_number(&work->labels, label, problem), goes_on = -1 - begins;
+  if (begins < 0) return false;
+  for (size_t i = before; i < work->rows.texts[0].count; i++)
+    bytes_add(&work->words, (const char *)(i == before ? &begins : &goes_on), sizeof begins);
+  return !work->words.failed || rt_problem(problem, "no memory for the labels");
+}
+
+static bool take_words(struct work *work, const json_t *record, struct made_text *made, struct problem *problem) {
+  const char *name = work->what->text, *label = work->what->label;
+  const json_t *words = field_of(record, name, made, problem);
+  const json_t *labels = words != NULL ? field_of(record, label, made, problem) : NULL;
+  if (labels == NULL) return false;
+  if (!json_is_array(words) || !json_is_array(labels)) return refuse_list(json_is_array(words) ? label : name, problem);
+  if (json_array_size(words) != json_array_size(labels) || json_array_size(words) == 0) {
+    rt_problem(problem, "%zu words of '%s' have %zu labels in '%s'", json_array_size(words), name,
+               json_array_size(labels), label);
+    return rt_help(problem, "give each word a label, and each record a word");
+  }
+  work->words.size = 0;
+  for (size_t i = 0; i < json_array_size(words); i++)
+    if (!take_word(work, json_array_get(words, i), json_array_get(labels, i), i + 1, problem)) return false;
+  return true;
+}
+
+/* The labels of the newest row's tokens: of the first one that it has of each word. */
+static bool add_words(struct work *work, struct problem *problem) {
+  const struct row_text *text = &work->rows.texts[0];
+  const struct row_span span = text_rows_span(&work->rows, work->rows.count - 1);
+  for (size_t i = 0; i < span.count; i++) {
+    int32_t target = no_label;
+    if (i >= text->at && i < text->at + text->kept) {
+      memcpy(&target, work->words.text + (text->first + i - text->at) * sizeof target, sizeof target);
+      if (target < 0) target = i == text->at ? -1 - target : no_label;
+    }
+    if (!add_target(work, &target, problem)) return false;
+  }
+  return true;
+}
+
+/* ---- */
+
+/* Makes a row of a record. What was added of one that turns out to be bad is taken back. */
+static bool take(void *context, json_t *record, struct made_text *made, struct problem *problem) {
+  struct work *work = context;
+  const struct labelling *what = work->what;
+  size_t before = work->targets.size;
+  bool words = what->task == TASK_TOKENS;
+  text_rows_begin(&work->rows);
+  bool good = words ? take_words(work, record, made, problem) : take_texts(work, record, made, problem);
+  if (good) made->field = NULL;
+  good = good && text_rows_add(&work->rows, what->pair != NULL ? 2 : 1, problem);
+  good = good && (!words || add_words(work, problem));
+  if (!good) {
+    work->targets.size = before;
+    return false;
+  }
   made->text = "";
   uint64_t end = work->targets.size;
   bytes_add(&work->ends, (const char *)&end, sizeof end);
-  return (!work->ends.failed || rt_problem(problem, "no memory for the labels")) &&
-         text_rows_add(&work->rows, what->pair != NULL ? 2 : 1, problem);
+  return !work->ends.failed || rt_problem(problem, "no memory for the labels");
 }
 
 static bool read_file(struct work *work, const char *path, struct problem *problem) {
@@ -212,9 +290,10 @@ static bool write_files(struct work *work, struct problem *problem) {
   work->sorted = labels_sort(&work->labels);
   if (work->sorted == NULL) return rt_problem(problem, "no memory for the labels");
   text_rows_arrays(&work->rows, arrays);
-  arrays[3] = (struct npz_array){
-      "labels",   task->dtype, 4, work->rows.count, what->task == TASK_MULTI_LABEL ? labels_count(&work->labels) : 0,
-      task->fill, work};
+  int64_t columns = what->task == TASK_MULTI_LABEL ? labels_count(&work->labels)
+                    : what->task == TASK_TOKENS    ? what->length
+                                                   : 0;
+  arrays[3] = (struct npz_array){"labels", task->dtype, 4, work->rows.count, columns, task->fill, work};
   if (!npz_write(what->output, arrays, 4, problem) ||
       !labels_write(is_named ? &work->labels : NULL, what->names, task->problem_type, problem))
     return false;
@@ -234,6 +313,7 @@ bool labelled_write(const struct labelling *labelling, struct problem *problem) 
   text_rows_close(&work.rows);
   labels_end(&work.labels);
   bytes_free(&work.targets);
+  bytes_free(&work.words);
   bytes_free(&work.ends);
   free(work.sorted);
   return good;

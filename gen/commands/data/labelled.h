@@ -9,8 +9,8 @@
 #include "gen/tokenizer/documents.h"
 #include "runtime/base/problem.h"
 
-/* What the label is: the name of a class, names of several ones, a number. */
-enum task { TASK_CLASSIFICATION, TASK_MULTI_LABEL, TASK_REGRESSION };
+/* What the label is: the name of a class, names of several ones, a number, a name for each word of a list of words. */
+enum task { TASK_CLASSIFICATION, TASK_MULTI_LABEL, TASK_REGRESSION, TASK_TOKENS };
 
 struct labelling {
   enum task task;
