@@ -34,9 +34,17 @@ FAMILIES = {
     "Qwen3ForCausalLM": HEADS,
     "Qwen3MoeForCausalLM": EXPERTS,
     "Qwen2MoeForCausalLM": {**{key: value for key, value in EXPERTS.items() if key != "head_dim"}, "shared_expert_intermediate_size": 8},
-    "GPTNeoXForCausalLM": {**SIZES, "hidden_size": 32},
+    "GPTNeoXForCausalLM": {**SIZES, "hidden_size": 128},
     "MambaForCausalLM": {"num_hidden_layers": 2, "hidden_size": 16, "vocab_size": 96, "initializer_range": 0.3},
     "BertForMaskedLM": SIZES,
+    "Gemma2ForCausalLM": {**HEADS, "sliding_window": 4},
+    "Gemma3ForCausalLM": {**HEADS, "sliding_window": 4},
+    "PhiForCausalLM": {**SIZES, "hidden_size": 96},
+    "Phi3ForCausalLM": {**GROUPED, "hidden_size": 96, "pad_token_id": 0},
+    "RobertaForMaskedLM": {**SIZES, "max_position_embeddings": 40},
+    "DistilBertForMaskedLM": {"n_layers": 2, "n_heads": 4, "dim": 16, "hidden_dim": 24, "vocab_size": 96, "max_position_embeddings": 32,
+                              "initializer_range": 0.3},
+    "AlbertForMaskedLM": {**SIZES, "embedding_size": 8},
 }
 WORDS = {"silu": "gelu", "gelu": "relu", "gelu_new": "relu", "gelu_pytorch_tanh": "relu", "default": "linear", "absolute": "relative_key"}
 # What is not a value of the model: what it is, and the numbers of the tokenizer's tokens.
