@@ -216,7 +216,7 @@ def run(models, pattern=""):
     def one(asked):
         try:
             return asked, beside.differs(*asked)
-        except (AssertionError, subprocess.CalledProcessError) as error:
+        except (AssertionError, subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
             return asked, str(error)
 
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("JOBS", "2"))) as pool:
