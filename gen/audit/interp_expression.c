@@ -105,12 +105,13 @@ static struct value evaluate_logic(struct interp *interp, struct syntax *node) {
   return result;
 }
 
-/* Whether a conversion keeps every number as it is. */
+/* Whether a conversion keeps every number as it is, as counts and positions are: none of them is negative. */
 static bool keeps_value(const struct syntax *cast) {
   const struct type *to = cast->type, *from = cast->parts[0]->type;
+  if (to->kind == TYPE_POINTER) return from->kind == TYPE_POINTER || from->kind == TYPE_ARRAY;
   if (to->kind == TYPE_REAL && from->kind == TYPE_REAL) return to->size >= from->size;
   if (to->kind != TYPE_INTEGER || from->kind != TYPE_INTEGER || to->is_bool) return false;
-  return to->is_signed == from->is_signed ? to->size >= from->size : to->is_signed && to->size > from->size;
+  return to->size > from->size || (to->size == from->size && (from->is_signed || !to->is_signed));
 }
 
 static const struct syntax *unconverted(const struct syntax *node) {
