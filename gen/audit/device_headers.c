@@ -36,6 +36,7 @@ static const char launch[] = "#ifndef ACCEL_AUDIT_DEVICE\n"
                              "uint32_t __umulhi(uint32_t, uint32_t);\n"
                              "template <typename grid, typename block, typename... parameters, typename... types>\n"
                              "void accel_launch(void (*)(parameters...), grid, block, types...);\n"
+                             "#define accel_launch_in(stream, ...) accel_launch(__VA_ARGS__)\n"
                              "#endif\n";
 
 static const char bf16[] = "#include <accel/gpu/launch.h>\n"

@@ -62,6 +62,15 @@ def hooks_problem(folder):
     return None if good else result.stdout + result.stderr
 
 
+def topology_problem(folder):
+    """The sum that the runtime takes for a collective is in a stream of its own, and is the one call by address."""
+    folder.mkdir()
+    generate(job_of(4, 3, 4, parallelism={"reproducible": "topology"}), folder, "train")
+    result = subprocess.run([GENERATOR, "audit", "program.c"], cwd=folder, capture_output=True, text=True)
+    open_claims = [line.split()[:2] for line in result.stdout.splitlines() if line.startswith(("  cannot tell", "  broken"))]
+    return None if open_claims == [["broken", "no-indirect-call"]] else result.stdout + result.stderr
+
+
 def unmaterialised_problem(folder):
     """A device function whose choice has parts that libclang knows no type of is read like any other."""
     folder.mkdir()
@@ -95,6 +104,7 @@ def main():
         (folder / "program.cu").unlink()
         why = audit(folder)
         failed += check("with hooks", hooks_problem(folder / "hooks"))
+        failed += check("sums in one order", topology_problem(folder / "topology"))
         failed += check("parts without a type", unmaterialised_problem(folder / "unmaterialised"))
         failed += check("without the kernels' file", None if why and "there is no program.cu" in why else why or "holds")
     return 1 if failed else 0
