@@ -105,66 +105,74 @@ static struct value evaluate_logic(struct interp *interp, struct syntax *node) {
   return result;
 }
 
-/* Whether a conversion keeps every number as it is, as counts and positions are: none of them is negative. */
-static bool keeps_value(const struct syntax *cast) {
+/* Whether a conversion keeps the number as it is: every one of its type, or those that it can be here. */
+static bool keeps_value(struct interp *interp, const struct syntax *cast) {
   const struct type *to = cast->type, *from = cast->parts[0]->type;
   if (to->kind == TYPE_POINTER) return from->kind == TYPE_POINTER || from->kind == TYPE_ARRAY;
   if (to->kind == TYPE_REAL && from->kind == TYPE_REAL) return to->size >= from->size;
   if (to->kind != TYPE_INTEGER || from->kind != TYPE_INTEGER || to->is_bool) return false;
-  return to->size > from->size || (to->size == from->size && (from->is_signed || !to->is_signed));
+  if (to->is_signed == from->is_signed && to->size >= from->size) return true;
+  if (to->is_signed && to->size > from->size) return true;
+  const struct value value = interp_evaluate(interp, cast->parts[0]);
+  const int bits = (int)to->size * 8 - (to->is_signed ? 1 : 0);
+  return value.kind == VALUE_INTEGER && value.low >= 0 && (bits >= 63 || value.high < INT64_C(1) << bits);
 }
 
-static const struct syntax *unconverted(const struct syntax *node) {
-  while (node->kind == SYNTAX_CAST && keeps_value(node)) node = node->parts[0];
+static struct syntax *unconverted(struct interp *interp, struct syntax *node) {
+  while (node->kind == SYNTAX_CAST && keeps_value(interp, node)) node = node->parts[0];
   return node;
 }
 
-static bool same_expression(const struct syntax *a, const struct syntax *b) {
-  a = unconverted(a);
-  b = unconverted(b);
+static bool same_expression(struct interp *interp, struct syntax *a, struct syntax *b) {
+  a = unconverted(interp, a);
+  b = unconverted(interp, b);
   if (a->kind != b->kind || a->operation != b->operation || a->n_parts != b->n_parts) return false;
   switch (a->kind) {
   case SYNTAX_INTEGER:
     return a->integer == b->integer;
   case SYNTAX_VARIABLE:
     return a->variable == b->variable;
+  case SYNTAX_CAST:
+    return a->type->kind == b->type->kind && a->type->size == b->type->size &&
+           a->type->is_signed == b->type->is_signed && a->type->is_bool == b->type->is_bool &&
+           same_expression(interp, a->parts[0], b->parts[0]);
   case SYNTAX_BINARY:
   case SYNTAX_INDEX:
-    return same_expression(a->parts[0], b->parts[0]) && same_expression(a->parts[1], b->parts[1]);
+    return same_expression(interp, a->parts[0], b->parts[0]) && same_expression(interp, a->parts[1], b->parts[1]);
   default:
     return false;
   }
 }
 
 /* a < b ? a : b is the least of both, and its like the most: 1 and 2; 0 for another choice. */
-static int find_extreme(struct syntax *node) {
+static int find_extreme(struct interp *interp, struct syntax *node) {
   struct syntax *condition = syntax_bare(node->parts[0]);
   if (condition->kind != SYNTAX_BINARY || condition->type->kind != TYPE_INTEGER) return 0;
   bool less = condition->operation == OPERATOR_LESS || condition->operation == OPERATOR_LESS_EQUAL;
   bool greater = condition->operation == OPERATOR_GREATER || condition->operation == OPERATOR_GREATER_EQUAL;
   if (!less && !greater) return 0;
-  bool straight =
-      same_expression(condition->parts[0], node->parts[1]) && same_expression(condition->parts[1], node->parts[2]);
-  bool crossed =
-      same_expression(condition->parts[0], node->parts[2]) && same_expression(condition->parts[1], node->parts[1]);
+  bool straight = same_expression(interp, condition->parts[0], node->parts[1]) &&
+                  same_expression(interp, condition->parts[1], node->parts[2]);
+  bool crossed = same_expression(interp, condition->parts[0], node->parts[2]) &&
+                 same_expression(interp, condition->parts[1], node->parts[1]);
   if (!straight && !crossed) return 0;
   return less == straight ? 1 : 2;
 }
 
 /* x < LIMIT ? x : LIMIT of real numbers; NULL for another choice. */
-static const struct syntax *find_limit(struct syntax *node, struct syntax *x) {
+static const struct syntax *find_limit(struct interp *interp, struct syntax *node, struct syntax *x) {
   node = syntax_bare(node);
   if (node->kind != SYNTAX_SELECT) return NULL;
   struct syntax *condition = syntax_bare(node->parts[0]), *limit = syntax_bare(node->parts[2]);
   const bool fits = condition->kind == SYNTAX_BINARY && condition->operation == OPERATOR_LESS &&
                     limit->kind == SYNTAX_REAL && x->type->kind == TYPE_REAL &&
-                    same_expression(condition->parts[0], x) && same_expression(node->parts[1], x);
+                    same_expression(interp, condition->parts[0], x) && same_expression(interp, node->parts[1], x);
   struct syntax *above = fits ? syntax_bare(condition->parts[1]) : NULL;
   return above != NULL && above->kind == SYNTAX_REAL && above->real == limit->real ? limit : NULL;
 }
 
 /* x > 0 ? (int)(x < LIMIT ? x : LIMIT) : 0 is 0 to LIMIT, whatever x is: not a number is not above 0. */
-static bool find_clamp(struct syntax *node, int64_t *most) {
+static bool find_clamp(struct interp *interp, struct syntax *node, int64_t *most) {
   struct syntax *condition = syntax_bare(node->parts[0]), *yes = node->parts[1], *no = syntax_bare(node->parts[2]);
   while (yes->kind == SYNTAX_CAST && yes->type->kind == TYPE_INTEGER && yes->parts[0]->type->kind == TYPE_INTEGER)
     yes = yes->parts[0];
@@ -172,7 +180,7 @@ static bool find_clamp(struct syntax *node, int64_t *most) {
       no->kind != SYNTAX_INTEGER || no->integer != 0)
     return false;
   const struct syntax *zero = syntax_bare(condition->parts[1]);
-  const struct syntax *limit = find_limit(yes->parts[0], condition->parts[0]);
+  const struct syntax *limit = find_limit(interp, yes->parts[0], condition->parts[0]);
   if (zero->kind != SYNTAX_REAL || zero->real != 0 || limit == NULL || !(limit->real >= 0 && limit->real <= INT32_MAX))
     return false;
   *most = (int64_t)limit->real;
@@ -195,7 +203,7 @@ static struct value evaluate_select(struct interp *interp, struct syntax *node) 
   interp_note_choice(interp, node, condition);
   int truth = value_truth(condition);
   if (truth >= 0) return interp_evaluate(interp, node->parts[truth ? 1 : 2]);
-  int extreme = find_extreme(node), count = interp->n_objects;
+  int extreme = find_extreme(interp, node), count = interp->n_objects;
   struct state *before = interp_save(interp);
   uint64_t guards = interp->guards;
   if (extreme == 0) interp->guards |= interp_guard(condition);
@@ -217,7 +225,7 @@ static struct value evaluate_select(struct interp *interp, struct syntax *node) 
                            ? extreme_of(yes, no, extreme == 1)
                            : value_join(yes, no);
   int64_t most;
-  if (value.kind == VALUE_INTEGER && find_clamp(node, &most)) {
+  if (value.kind == VALUE_INTEGER && find_clamp(interp, node, &most)) {
     value.low = 0;
     value.high = most;
     value.blame |= BLAME_ALWAYS;
