@@ -113,6 +113,7 @@ static bool keeps_value(struct interp *interp, const struct syntax *cast) {
   if (to->kind != TYPE_INTEGER || from->kind != TYPE_INTEGER || to->is_bool) return false;
   if (to->is_signed == from->is_signed && to->size >= from->size) return true;
   if (to->is_signed && to->size > from->size) return true;
+  if (cast->parts[0]->kind != SYNTAX_VARIABLE) return false; /* what is read under a condition is not read here */
   const struct value value = interp_evaluate(interp, cast->parts[0]);
   const int bits = (int)to->size * 8 - (to->is_signed ? 1 : 0);
   return value.kind == VALUE_INTEGER && value.low >= 0 && (bits >= 63 || value.high < INT64_C(1) << bits);
