@@ -78,6 +78,8 @@ class Megatron(Folder):
         for content, told in ((tokens[:-1], "part of a token"), (tokens[:-2], "tokens"), (tokens + b"\0\0", "tokens")):
             (self.folder / "d.bin").write_bytes(content)
             self.assertIn(told, self.convert(status=1))
+        for output in ("d.bin", "d.idx"):
+            self.assertIn("one of the files, which is read", self.data("d", "--format", "megatron", "-o", output, status=1))
         self.write([[4]], "i4")
         (self.folder / "d.bin").write_bytes(struct.pack("<4i", 1, 2, -3, 4))
         self.assertIn("d.bin: byte 8: a token below 0", self.convert(status=1))

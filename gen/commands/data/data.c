@@ -234,10 +234,31 @@ static int make_tokens(const struct options *options) {
   return tokenize(&tokenizing, &problem) ? STATUS_OK : fail(&problem);
 }
 
+static struct token_source *sources_of(const struct options *options, int first, enum accel_format preset) {
+  struct token_source *sources = arena_alloc(options->arena, ((size_t)options->n_arguments + 1) * sizeof *sources);
+  for (int i = first; i < options->n_arguments; i++)
+    sources[i - first] = token_source_of(options->arena, options->arguments[i], format_of(options->format, preset),
+                                         is_megatron(options));
+  return sources;
+}
+
+/* The files that are read: the arguments and, of a dataset of Megatron, both of its files. Ends with NULL. */
+static const char **files_of(const struct options *options) {
+  const struct token_source *sources = sources_of(options, 0, ACCEL_BYTES);
+  const char **files = arena_alloc(options->arena, (2 * (size_t)options->n_arguments + 1) * sizeof *files);
+  int count = 0;
+  for (int i = 0; i < options->n_arguments; i++) {
+    files[count++] = sources[i].path;
+    if (sources[i].is_megatron) files[count++] = sources[i].index_path;
+  }
+  files[count] = NULL;
+  return files;
+}
+
 /* Whether none of the outputs, which end with NULL, is one of the files that are read. */
 static bool spares_inputs(const struct options *options, const char *const outputs[]) {
   struct inputs inputs = inputs_in(options->arena);
-  for (int i = 0; i < options->n_arguments; i++) inputs_add(&inputs, "one of the files", options->arguments[i]);
+  for (const char **file = files_of(options); *file != NULL; file++) inputs_add(&inputs, "one of the files", *file);
   inputs_add(&inputs, "the tokenizer", options->tokenizer);
   inputs_add(&inputs, "the list of labels", options->labels);
   for (int i = 0; outputs[i] != NULL; i++)
@@ -285,16 +306,6 @@ static int make_labelled(const struct options *options) {
   return STATUS_OK;
 }
 
-static struct token_source *sources_of(const struct options *options, int first, enum accel_format preset) {
-  struct token_source *sources = arena_alloc(options->arena, ((size_t)options->n_arguments + 1) * sizeof *sources);
-  for (int i = first; i < options->n_arguments; i++) {
-    sources[i - first].path = options->arguments[i];
-    sources[i - first].format = format_of(options->format, preset);
-    sources[i - first].is_megatron = is_megatron(options);
-  }
-  return sources;
-}
-
 static int write_file_of_tokens(const struct options *options) {
   if (options->output == NULL) return refuse(options, "a file to write is missing: -o FILE");
   if (options->tokenizer == NULL && options->chat == NULL && options->end != NULL)
@@ -323,7 +334,9 @@ static int write_file_of_tokens(const struct options *options) {
   const struct tokenizing how = tokenizing_of(options);
   struct problem problem;
   struct watch watch;
-  if (!watch_begin(&watch, options->arguments, options->n_arguments, &problem)) return fail(&problem);
+  const char **files = files_of(options);
+  int count = options->n_arguments * (is_megatron(options) ? 2 : 1);
+  if (!watch_begin(&watch, files, count, &problem)) return fail(&problem);
   int status = convert(sources, options->n_arguments, &how, &watch);
   watch_end(&watch);
   for (int i = 0; i < options->n_arguments; i++) source_close(&sources[i]);
@@ -370,9 +383,7 @@ static int write_images(const struct options *options) {
                             .frame = {.channels = options->gray ? 1 : 3,
                                       .stretches = options->fit != NULL && strcmp(options->fit, "stretch") == 0},
                             .skipped = skips ? &skipped : NULL,
-                            .output = options->output,
-                            .labels = arena_printf(options->arena, "%s.labels.npy", stem),
-                            .names = arena_printf(options->arena, "%s.json", stem)};
+                            .output = options->output};
   if (options->n_arguments != 1) return refuse(options, "images are of one folder, which has a folder for each class");
   if (options->tokenizer != NULL || options->end != NULL || options->text_field != NULL ||
       options->text_column != NULL || options->chat != NULL || options->chat_template != NULL ||
@@ -381,6 +392,8 @@ static int write_images(const struct options *options) {
     return refuse(options,
                   "a folder is of images: only --size, --fit, --gray, --labels and --on-bad-record go with it");
   if (stem == NULL) return refuse(options, "an array to write is missing: -o FILE.npy");
+  imaging.labels = arena_printf(options->arena, "%s.labels.npy", stem);
+  imaging.names = arena_printf(options->arena, "%s.json", stem);
   if (options->fit != NULL && options->size == NULL) return refuse(options, "--fit belongs to --size");
   if (options->size != NULL && !images_size(options->size, &imaging.frame))
     return refuse(options, "--size is HEIGHTxWIDTH or one number for both, of 1 to 4096, such as 224 or 32x48");

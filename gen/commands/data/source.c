@@ -1,8 +1,6 @@
 #include "gen/commands/data/source.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "gen/base/path.h"
 #include "gen/dataset/megatron.h"
@@ -10,25 +8,27 @@
 #include "runtime/data/foreign.h"
 #include "runtime/data/token_file.h"
 
-enum { NAME_BYTES = 4000, PATH_BYTES = 4096 };
+struct token_source token_source_of(struct arena *arena, const char *path, enum accel_format format, bool is_megatron) {
+  struct token_source source = {.path = path, .format = format, .is_megatron = is_megatron};
+  if (!is_megatron) return source;
+  const char *stem = without_ending(arena, path, has_ending(path, ".bin") ? ".bin" : ".idx");
+  if (stem == NULL) stem = path;
+  source.path = arena_printf(arena, "%s.bin", stem);
+  source.index_path = arena_printf(arena, "%s.idx", stem);
+  return source;
+}
 
-/* Maps one of the two files of a dataset; its path is in `path`. */
-static bool open_part(const char *name, const char *ending, struct mapping *mapping, char path[PATH_BYTES],
-                      struct dataset_file *file, struct problem *problem) {
-  snprintf(path, PATH_BYTES, "%.*s%s", NAME_BYTES, name, ending);
+/* Maps one of the two files of a dataset. */
+static bool open_part(const char *path, struct mapping *mapping, struct dataset_file *file, struct problem *problem) {
   if (!rt_map(mapping, path, "give a dataset of Megatron-LM, which is NAME.idx and NAME.bin", problem)) return false;
   *file = (struct dataset_file){.path = path, .bytes = mapping->bytes, .size = mapping->size};
   return true;
 }
 
 static bool open_megatron(struct token_source *source, struct problem *problem) {
-  char name[NAME_BYTES], idx_path[PATH_BYTES], bin_path[PATH_BYTES];
   struct dataset_file idx, bin;
-  if (strlen(source->path) >= sizeof name) return rt_problem(problem, "the name of a file is too long");
-  strcpy(name, source->path);
-  if (has_ending(name, ".idx") || has_ending(name, ".bin")) *strrchr(name, '.') = '\0';
-  return open_part(name, ".idx", &source->index, idx_path, &idx, problem) &&
-         open_part(name, ".bin", &source->mapping, bin_path, &bin, problem) &&
+  return open_part(source->index_path, &source->index, &idx, problem) &&
+         open_part(source->path, &source->mapping, &bin, problem) &&
          megatron_find(&source->tokens, idx, bin, rt_map_forget, problem);
 }
 
