@@ -2,22 +2,21 @@
  * version 1. */
 #include "gen/commands/data/npz.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/dataset/npy_header.h"
 #include "runtime/files/files.h"
 
 enum { LOCAL_BYTES = 30, CENTRAL_BYTES = 46, EXTRA_LOCAL = 20, EXTRA_CENTRAL = 28, END_BYTES = 56 + 20 + 22 };
-enum { HEADER_ALIGN = 64, NAME_MOST = 100, VERSION = 45, NEW_YEAR_1980 = 0x21 };
+enum { NAME_MOST = 100, VERSION = 45, NEW_YEAR_1980 = 0x21 };
 
 /* An array on its way into the archive. */
 struct member {
   const struct npz_array *array;
   char name[NAME_MOST];
-  char header[256]; /* of the .npy */
-  size_t header_size;
+  char header[NPY_HEADER];
   uint64_t size, offset; /* of the .npy; of the member in the archive */
   uint32_t crc;
 };
@@ -49,29 +48,17 @@ static uint32_t crc(const struct archive *archive, uint32_t sum, const void *byt
 
 /* ---- A member ---- */
 
-/* The header of the .npy, with blanks up to a multiple of 64 bytes. */
 static void make_header(struct member *member) {
   const struct npz_array *array = member->array;
-  char shape[64], *text = member->header + 10;
-  snprintf(shape, sizeof shape, array->columns > 0 ? "%" PRId64 ", %" PRId64 : "%" PRId64 ",", array->rows,
-           array->columns);
-  int length = snprintf(text, sizeof member->header - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
-                        array->dtype, shape);
-  size_t whole = ((size_t)length + 11 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN;
-  memset(text + length, ' ', whole - 10 - (size_t)length);
-  member->header[whole - 1] = '\n';
-  memcpy(member->header, "\x93NUMPY\x01", 8); /* and minor version 0 */
-  member->header[8] = (char)((whole - 10) & 0xff);
-  member->header[9] = (char)((whole - 10) >> 8);
-  member->header_size = whole;
+  npy_header(member->header, array->dtype, (const int64_t[]){array->rows, array->columns}, array->columns > 0 ? 2 : 1);
 }
 
 static void measure(struct archive *archive, const struct npz_array *array, struct member *member) {
   *member = (struct member){.array = array};
   snprintf(member->name, sizeof member->name, "%s.npy", array->name);
   make_header(member);
-  member->size = member->header_size + (uint64_t)array->rows * row_bytes(array);
-  uint32_t sum = crc(archive, UINT32_MAX, member->header, member->header_size);
+  member->size = sizeof member->header + (uint64_t)array->rows * row_bytes(array);
+  uint32_t sum = crc(archive, UINT32_MAX, member->header, sizeof member->header);
   for (int64_t row = 0; row < array->rows; row++) {
     array->fill(array->context, row, archive->row);
     sum = crc(archive, sum, archive->row, row_bytes(array));
@@ -120,7 +107,7 @@ static bool write_member(struct archive *archive, struct member *member, struct 
   at = put_sizes(at + length, member, EXTRA_LOCAL);
   const struct npz_array *array = member->array;
   bool good = add(archive, header, (size_t)(at - header), problem) &&
-              add(archive, member->header, member->header_size, problem);
+              add(archive, member->header, sizeof member->header, problem);
   for (int64_t row = 0; good && row < array->rows; row++) {
     array->fill(array->context, row, archive->row);
     good = add(archive, archive->row, row_bytes(array), problem);
