@@ -124,14 +124,7 @@ static bool shorten(struct text_rows *rows, int n_texts, struct problem *problem
   }
   size_t room = all - special;
   bool fits = kept[0] + kept[1] <= room;
-  if (!fits && rows->shortening == SHORTEN_SECOND && n_texts == 2) {
-    if (kept[0] >= room) {
-      rt_problem(problem, "the first text has %zu tokens, and none of the second fits into the row's %" PRId64, kept[0],
-                 rows->length);
-      return rt_help(problem, "raise --max-length");
-    }
-    kept[1] = room - kept[0];
-  } else if (!fits && n_texts == 2) {
+  if (!fits && n_texts == 2) {
     share_longest_first(room, &kept[0], &kept[1]);
   } else if (!fits) {
     kept[0] = room;

@@ -22,9 +22,6 @@ struct row_text {
   size_t count, first, kept, at;
 };
 
-/* Which text is shortened where two are too long together. */
-enum shortening { SHORTEN_LONGEST, SHORTEN_SECOND };
-
 struct text_rows {
   const char *path; /* of the tokenizer.json */
   struct mapping json;
@@ -33,8 +30,7 @@ struct text_rows {
   struct special special;
   int64_t length; /* tokens of a row */
   uint32_t pad;
-  bool pads_left, cuts_left; /* padding_side and truncation_side of the tokenizer_config.json */
-  enum shortening shortening;
+  bool pads_left, cuts_left;        /* padding_side and truncation_side of the tokenizer_config.json */
   struct row_text texts[2];         /* of the row that is made */
   int64_t count, shortened;         /* rows; those whose texts did not fit */
   struct bytes ids, segments, ends; /* of all rows, without padding: uint32, uint8; where each row ends, uint64 */
