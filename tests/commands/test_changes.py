@@ -13,7 +13,7 @@ from harness import GENERATOR
 from test_data import read
 from tokenizers_made import FAMILIES
 
-LINE = json.dumps({"text": "some words of a text " * 40}).encode() + b"\n"
+LINE = json.dumps({"text": "some words of a text " * 40, "label": "x"}).encode() + b"\n"
 
 
 def grow(path):
@@ -35,9 +35,9 @@ class Changes(Folder):
         super().setUp()
         FAMILIES["gpt2"](LINE.decode(), 300).save(str(self.folder / "t.json"))
 
-    def changed(self, change, *flags):
+    def changed(self, change, *flags, first=20_000):
         """What a run says whose file is changed once it is mapped. One that ends before proves nothing and is repeated with more."""
-        for lines in (20_000, 100_000, 500_000):
+        for lines in (first, 100_000, 500_000):
             path = self.folder / "a.jsonl"
             path.write_bytes(LINE * lines)
             run = subprocess.Popen([GENERATOR, "data", "a.jsonl", "-o", "out.tok", "--text-field", "text", *flags], cwd=self.folder,
@@ -58,6 +58,14 @@ class Changes(Folder):
                 self.assertFalse((self.folder / "out.tok").exists())
                 for left in self.folder.glob("out.tok.*"):  # as of a run that is killed
                     left.unlink()
+
+    def test_labelled(self):
+        """Also where rows are made, of few tokens of each text."""
+        words = ("--tokenizer", "t.json", "--label", "label", "--labels", "x,y", "--max-length", "8", "--pad", "a", "-o", "out.npz")
+        for change in ("grow", "cut"):
+            told = self.changed(change, *words, first=2_000)
+            self.assertRegex(told, "a.jsonl: the file was changed while it was read|became shorter while it was being read")
+            self.assertFalse((self.folder / "out.npz").exists())
 
     def test_memory(self):
         """Memory does not grow with the file: 330 MB of records in a third of that, mapped pages included."""

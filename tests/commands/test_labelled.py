@@ -126,9 +126,11 @@ class Labelled(Folder):
         for record, message in [({"text": ["a"], "label": ["x", "y"]}, "rows.jsonl:2: 1 words of 'text' have 2 labels in 'label'"),
                                 ({"text": "a", "label": ["x"]}, "rows.jsonl:2: 'text' is not a list"),
                                 ({"text": ["a", ""], "label": ["x", "y"]}, "rows.jsonl:2: word 2 is not a text, or is empty"),
-                                ({"text": ["a"], "label": [None]}, "rows.jsonl:2: the label is neither a text nor a whole number")]:
+                                ({"text": ["a", "b"], "label": ["new", None]}, "rows.jsonl:2: the label is neither a text nor a whole number")]:
             (self.folder / "rows.jsonl").write_text(json.dumps({"text": ["a"], "label": ["x"]}) + "\n" + json.dumps(record) + "\n")
             self.assertIn(message, self.made("rows.jsonl", "--max-length", "8", "--task", "token-classification", status=1))
+        self.made("rows.jsonl", "--max-length", "8", "--task", "token-classification", "--on-bad-record", "skip")
+        self.assertEqual(self.names()["label2id"], {"x": 0})  # a record that is skipped adds none
 
     def test_refusals(self):
         self.tokenizer("bert")
@@ -157,6 +159,13 @@ class Labelled(Folder):
         self.assertIn("2 tokens of a row are taken by the 2 special ones", self.made("rows.csv", "--max-length", "2", status=1))
         (self.folder / "rows.jsonl").write_text('{"text": "a", "label": 1}\n{"text": 3, "label": 1}\n')
         self.assertIn("rows.jsonl:2: 'text' is not a text", self.made("rows.jsonl", "--max-length", "8", status=1))
+        for task in ("classification", "multi-label", "regression"):
+            (self.folder / "rows.jsonl").write_text(json.dumps({"text": "a", "label": "4\0b"}) + "\n")
+            self.assertIn("rows.jsonl:1: the label has a NUL", self.made("rows.jsonl", "--max-length", "8", "--task", task, status=1))
+        (self.folder / "f.json").mkdir()
+        self.data("rows.csv", "-o", "f.npz", "--tokenizer", "model/tokenizer.json", "--text-column", "text", "--label", "label",
+                  "--max-length", "8", "--on-bad-record", "skip", status=1)
+        self.assertFalse((self.folder / "f.npz").exists())  # its names cannot be written
         self.assertIn("--label needs --tokenizer", self.data("rows.csv", "-o", "o.npz", "--label", "label", status=2))
         (self.folder / "model" / "tokenizer_config.json").unlink()
         self.assertIn("names a padding token (pad_token)", self.made("rows.csv", "--max-length", "8", status=1))

@@ -10,6 +10,7 @@
 #include "gen/commands/data/forget.h"
 #include "gen/commands/data/labels.h"
 #include "gen/commands/data/text_rows.h"
+#include "gen/commands/data/watch.h"
 
 struct work {
   const struct labelling *what;
@@ -166,12 +167,18 @@ static bool encode_field(struct work *work, const json_t *record, const char *na
   return text_rows_encode(&work->rows, which, json_string_value(value), json_string_length(value), problem);
 }
 
+static size_t strlen_of(const json_t *text) {
+  return json_is_string(text) ? strlen(json_string_value(text)) : 0;
+}
+
 /* The texts and the label of a record. */
 static bool take_texts(struct work *work, const json_t *record, struct made_text *made, struct problem *problem) {
   const struct labelling *what = work->what;
   if (!encode_field(work, record, what->text, 0, made, problem)) return false;
   if (what->pair != NULL && !encode_field(work, record, what->pair, 1, made, problem)) return false;
   const json_t *label = field_of(record, what->label, made, problem);
+  if (label != NULL && strlen_of(label) < json_string_length(label))
+    return rt_problem(problem, "the label has a NUL in it");
   return label != NULL && tasks[what->task].take(work, label, problem);
 }
 
@@ -234,6 +241,7 @@ static bool take(void *context, json_t *record, struct made_text *made, struct p
   struct work *work = context;
   const struct labelling *what = work->what;
   size_t before = work->targets.size;
+  int64_t labels = labels_count(&work->labels);
   bool words = what->task == TASK_TOKENS;
   text_rows_begin(&work->rows);
   bool good = words ? take_words(work, record, made, problem) : take_texts(work, record, made, problem);
@@ -242,6 +250,7 @@ static bool take(void *context, json_t *record, struct made_text *made, struct p
   good = good && (!words || add_words(work, problem));
   if (!good) {
     work->targets.size = before;
+    labels_cut(&work->labels, labels);
     return false;
   }
   made->text = "";
@@ -294,8 +303,9 @@ static bool write_files(struct work *work, struct problem *problem) {
                     : what->task == TASK_TOKENS    ? what->length
                                                    : 0;
   arrays[3] = (struct npz_array){"labels", task->dtype, 4, work->rows.count, columns, task->fill, work};
-  if (!npz_write(what->output, arrays, 4, problem) ||
-      !labels_write(is_named ? &work->labels : NULL, what->names, task->problem_type, problem))
+  /* The archive comes last: where it is, its names are, too. */
+  if (!labels_write(is_named ? &work->labels : NULL, what->names, task->problem_type, problem) ||
+      !npz_write(what->output, arrays, 4, problem))
     return false;
   printf("%s: %" PRId64 " rows of %" PRId64 " tokens, %" PRId64 " shortened", what->output, work->rows.count,
          what->length, work->rows.shortened);
@@ -306,10 +316,14 @@ static bool write_files(struct work *work, struct problem *problem) {
 
 bool labelled_write(const struct labelling *labelling, struct problem *problem) {
   struct work work = {.what = labelling};
-  bool good = labels_begin(&work.labels, labelling->labels, problem) &&
+  struct watch watch;
+  bool good = watch_begin(&watch, labelling->files, labelling->count, problem) &&
+              labels_begin(&work.labels, labelling->labels, problem) &&
               text_rows_open(&work.rows, labelling->tokenizer, labelling->length, labelling->pad, problem);
   for (int i = 0; good && i < labelling->count; i++) good = read_file(&work, labelling->files[i], problem);
+  good = watch_check(&watch, problem) && good; /* what looks bad may be what was changed */
   good = good && check(&work, problem) && write_files(&work, problem);
+  watch_end(&watch);
   text_rows_close(&work.rows);
   labels_end(&work.labels);
   bytes_free(&work.targets);

@@ -134,6 +134,15 @@ int64_t labels_number(struct labels *labels, const json_t *value, struct problem
   return labels_number_of(labels, number, problem);
 }
 
+void labels_cut(struct labels *labels, int64_t count) {
+  const char *name;
+  json_t *number;
+  void *next;
+  if (labels_count(labels) == count) return;
+  json_object_foreach_safe(labels->numbers, next, name, number) if (json_integer_value(number) >= count)
+      json_object_del(labels->numbers, name);
+}
+
 /* ---- All of them ---- */
 
 struct named {

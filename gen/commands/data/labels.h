@@ -26,6 +26,9 @@ int64_t labels_number(struct labels *labels, const struct json_t *value, struct 
 /* The number of the label whose name is text. -1 with a problem. */
 int64_t labels_number_of(struct labels *labels, const char *name, struct problem *problem);
 
+/* Forgets the names after the first `count`: those of a record that turned out to be bad. */
+void labels_cut(struct labels *labels, int64_t count);
+
 /* Sorts names that were not given: by their numbers where all are whole numbers, else by their bytes. Returns the new
  * number of each old one, memory of the caller's; NULL without memory. */
 int32_t *labels_sort(struct labels *labels);
