@@ -24,9 +24,11 @@ static void fail(j_common_ptr info) {
   longjmp(of->back, 1);
 }
 
-/* The library goes on with gray where data is missing; that is no image to train on. */
+/* The library goes on with gray where data is missing or is none; that is no image to train on. */
 static void hear(j_common_ptr info, int level) {
-  if (level < 0 && (info->err->msg_code == JWRN_JPEG_EOF || info->err->msg_code == JWRN_HIT_MARKER)) fail(info);
+  static const int fatal[] = {JWRN_JPEG_EOF, JWRN_HIT_MARKER, JWRN_HUFF_BAD_CODE, JWRN_MUST_RESYNC};
+  for (size_t i = 0; level < 0 && i < sizeof fatal / sizeof *fatal; i++)
+    if (info->err->msg_code == fatal[i]) fail(info);
 }
 
 static void say_nothing(j_common_ptr info) {

@@ -136,7 +136,7 @@ class Images(Folder):
         whole, other = good.getvalue(), io.BytesIO()
         self.image("RGB", (30, 30)).save(other, "PNG")
         files = (("1.png", Image.new("I;16", (4, 4)), "gray of 16 bits"), ("2.jpg", Image.new("CMYK", (4, 4)), "CMYK"), ("3.bmp", self.image("RGB"), "neither PNG nor JPEG"),
-                 ("4.jpg", whole[: len(whole) // 2], "no JPEG"), ("5.png", other.getvalue()[:-30], "no PNG"), ("6.png", b"", "neither"),
+                 ("4.jpg", whole[: len(whole) // 2], "no JPEG"), ("9.jpg", whole[:-90] + b"\xff\0" * 9 + whole[-72:], "bad Huffman code"), ("5.png", other.getvalue()[:-30], "no PNG"), ("6.png", b"", "neither"),
                  ("7.png", other.getvalue().replace(b"IDAT", b"IDAU"), "no PNG"), ("8.png", png(60000, 60000, 8, 2, b""), "60000 x 60000"))
         for name, content, told in files:
             path = self.folder / "in/a" / name
@@ -149,7 +149,7 @@ class Images(Folder):
         for name, *_ in files:
             (self.folder / name).rename(self.folder / "in/a" / name)
         told = self.compare("in", "--on-bad-record", "skip", size=(8, 8), skipped=[name for name, *_ in files])
-        self.assertIn("8 records were skipped; the first: in/a/1.png: ", told)
+        self.assertIn("9 records were skipped; the first: in/a/1.png: ", told)
         self.save("sizes/a/1.png", self.image("RGB", (8, 8)))
         self.save("sizes/a/2.png", self.image("RGB", (9, 8)))
         self.assertIn("sizes/a/2.png: 8 x 9 pixels, and the first image has 8 x 8", self.data("sizes", "-o", "x.npy", status=1))

@@ -364,9 +364,8 @@ const struct option option_table[] = {
                 "all"},
     {"--on-bad-record", NULL, "WHAT", .choices = " stop skip ", MEMBER(on_bad_record), .commands = " data ",
      .page = "data.md",
-     .summary = "with --text-field, --text-column or --chat, a record without such a text or label: stop (default), or "
-                "skip it "
-                "and report how many were"},
+     .summary = "with --text-field, --text-column or --chat, a record without such a text or label, and an image that "
+                "cannot be read: stop (default), or skip it and report how many were"},
     {"--size", NULL, "HxW", MEMBER(size), .commands = " data ", .page = "data.md#images",
      .summary = "for a folder of images: the height and width of each, or one number for both. Without it all images "
                 "must have the size of the first"},
