@@ -248,6 +248,9 @@ class Chat(Folder):
         self.assertIn("resumes at byte", self.data(*words[1:]))
         self.assertEqual((self.folder / "killed.tok").read_bytes(), (self.folder / "whole.tok").read_bytes())
         self.kill(words, note)
+        (self.folder / "chats.jsonl").touch()  # so does a file that was written to, even of the same size
+        self.assertNotIn("resumes at byte", self.data(*words[1:]))
+        self.kill(words, note)
         self.model(TEMPLATES["chatml"].replace("im_end", "end"))  # another template begins again
         self.assertNotIn("resumes at byte", self.data(*words[1:]))
         self.data("chats.jsonl", "-o", "whole.tok", "--chat", "model")
