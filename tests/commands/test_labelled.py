@@ -87,7 +87,7 @@ class Labelled(Folder):
         np.testing.assert_array_equal(self.made(rows("10", "9", "-1", "10"), "--max-length", "8")["labels"], [2, 1, 0, 2])
         (self.folder / "names.json").write_text((self.folder / "out.json").read_text())
         np.testing.assert_array_equal(self.made(rows("10", "10"), "--max-length", "8", "--labels", "names.json")["labels"], [2, 2])
-        np.testing.assert_array_equal(self.made(rows("b", "a"), "--max-length", "8", "--labels", "b,c,a")["labels"], [0, 2])
+        np.testing.assert_array_equal(self.made(rows("b", "a"), "--max-length", "8", "--labels", "b, c ,a")["labels"], [0, 2])
         got = self.made(rows("x", "", "y, x"), "--max-length", "8", "--task", "multi-label")["labels"]
         np.testing.assert_array_equal(got, np.array([[1, 0], [0, 0], [1, 1]], "float32"))
         self.assertEqual(self.names()["problem_type"], "multi_label_classification")

@@ -55,13 +55,8 @@ static bool take_class(struct work *work, const json_t *value, struct problem *p
 static bool take_names(struct work *work, const char *text, struct problem *problem) {
   char *copy = strdup(text);
   bool good = copy != NULL || rt_problem(problem, "no memory for the labels");
-  for (char *at = copy, *next; good && at != NULL && text[0] != '\0'; at = next) {
-    next = strchr(at, ',');
-    if (next != NULL) *next++ = '\0';
-    at += strspn(at, " ");
-    for (size_t length = strlen(at); length > 0 && at[length - 1] == ' '; length--) at[length - 1] = '\0';
-    good = add_class(work, labels_number_of(&work->labels, at, problem), problem);
-  }
+  for (char *at = copy; good && at != NULL && text[0] != '\0';)
+    good = add_class(work, labels_number_of(&work->labels, labels_next(&at), problem), problem);
   free(copy);
   return good;
 }

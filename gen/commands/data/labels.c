@@ -55,14 +55,19 @@ static bool read_config(struct labels *labels, const char *path, struct problem 
   return good;
 }
 
+char *labels_next(char **at) {
+  char *name = *at, *next = strchr(name, ',');
+  if (next != NULL) *next++ = '\0';
+  *at = next;
+  name += strspn(name, " ");
+  for (size_t length = strlen(name); length > 0 && name[length - 1] == ' '; length--) name[length - 1] = '\0';
+  return name;
+}
+
 static bool read_words(struct labels *labels, const char *list, struct problem *problem) {
   char *copy = strdup(list);
   bool good = copy != NULL || no_memory(problem);
-  for (char *at = copy, *next; good && at != NULL; at = next) {
-    next = strchr(at, ',');
-    if (next != NULL) *next++ = '\0';
-    good = add_given(labels, list, at, problem);
-  }
+  for (char *at = copy; good && at != NULL;) good = add_given(labels, list, labels_next(&at), problem);
   free(copy);
   return good;
 }

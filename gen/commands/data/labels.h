@@ -13,6 +13,10 @@ struct labels {
   bool given;             /* no other name may occur */
 };
 
+/* The next name of a list between commas, without the blanks around it: ends it in the text, and moves *at to the rest,
+ * or to NULL where none follows. */
+char *labels_next(char **at);
+
 /* Begins with the names of a list: "a,b,c", or a JSON file with id2label, such as a config.json; NULL: with none, and
  * each name that occurs becomes one. False with a problem. Ended also after false. */
 bool labels_begin(struct labels *labels, const char *list, struct problem *problem);
