@@ -8,7 +8,8 @@
 #include "gen/tokenizer/documents.h"
 #include "runtime/data/foreign.h"
 
-static const char lines_remedy[] = "--text-field NAME makes a document of each record's text";
+static const char lines_remedy[] =
+    "--text-field NAME makes a document of each record's text, and --chat FOLDER one of its messages";
 static const char table_remedy[] = "--text-column NAME makes a document of each row's text";
 static const char packed_remedy[] = "unpack it first";
 static const char binary_remedy[] = "write its texts as JSON Lines, and give these with --text-field NAME";
