@@ -86,7 +86,10 @@ class Changes(Folder):
             tokens, starts, _ = read(self.folder / "out.tok")
             self.assertEqual((len(tokens), len(starts)), (0, documents))
         (self.folder / "a.csv").write_bytes(b"")
-        self.assertIn("a.csv:1: the header has no column", self.data("a.csv", "-o", "out.tok", "--text-column", "text", status=1))
+        (self.folder / "out.tok").unlink()
+        for flags in ((), ("--tokenizer", "t.json")):
+            self.assertIn("a.csv:1: the header has no column", self.data("a.csv", "-o", "out.tok", "--text-column", "text", *flags, status=1))
+            self.assertEqual([path.name for path in self.folder.glob("out.tok*")], [])
 
     def test_no_utf8(self):
         """Named with its byte or line, for each kind of file."""

@@ -157,8 +157,10 @@ static bool read_note(struct work *work, uint64_t *record, size_t *at, size_t *i
 static bool begin_file(struct work *work, struct problem *problem) {
   work->done = work->forgotten = 0;
   const struct mapping *text = &work->texts[work->file];
-  return documents_begin(&work->documents, work->what->texts[work->file], (const char *)text->bytes, text->size,
-                         work->what->selector, problem);
+  bool good = documents_begin(&work->documents, work->what->texts[work->file], (const char *)text->bytes, text->size,
+                              work->what->selector, problem);
+  work->is_bad |= !good;
+  return good;
 }
 
 /* The next document of the current file. */
@@ -330,11 +332,11 @@ static bool add_all(struct work *work, struct problem *problem) {
 }
 
 static bool tokenize_texts(struct work *work, struct problem *problem) {
-  if (!watch_begin(&work->watch, work->what->texts, work->what->count, problem) || !open_inputs(work, problem) ||
-      !begin(work, problem))
+  if (!watch_begin(&work->watch, work->what->texts, work->what->count, problem) || !open_inputs(work, problem))
     return false;
+  bool good = begin(work, problem);
   work->bar = progress_begin(done_before(work) + work->at.at, work->all);
-  bool good = add_all(work, problem);
+  good = good && add_all(work, problem);
   if (!watch_check(&work->watch, problem)) { /* what looks bad may be what was changed */
     good = false;
     work->is_bad = true;
