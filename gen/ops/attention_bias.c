@@ -1,7 +1,8 @@
 /* Attention with numbers added to its scores: y = P v, P = softmax(scale q k^T + bias), causal or not. The bias is
  * [batch][heads][queries][keys], each of which may be 1. Backward makes P again (gen/ops/attention.c), and the bias's
  * gradient is P (dy v^T - rowsum(dy y)), summed over the dimensions that are 1: over the batch in the kernel, in
- * `parts` of it that threads have at a time, so that no [batch][queries][keys] is in memory. */
+ * `parts` of it that threads have at a time, so that no [batch][queries][keys] is in memory. lse has two parts
+ * (op_lse_in_parts), so that P is exact where a bias hides all keys of a query: it is 1 / n of n keys. */
 #include <math.h>
 
 #include "gen/ops/support/attention.h"
@@ -22,11 +23,16 @@ bool op_check_bias(struct arena *arena, const struct node *node, int index, cons
                  shape_text(arena, scores));
 }
 
+struct shape op_lse_in_parts(struct shape rows) {
+  return shape_of(3, (int64_t)2, rows.dim[0] * rows.dim[1], rows.dim[2]);
+}
+
 static int infer(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                  const char **error) {
   int count = op_infer_attended(arena, node, shapes, dtypes, error);
-  bool fits = count > 0 && op_check_bias(arena, node, 3, node->inputs[0], node->inputs[1]->shape.dim[2], error);
-  return fits ? count : 0;
+  if (count == 0 || !op_check_bias(arena, node, 3, node->inputs[0], node->inputs[1]->shape.dim[2], error)) return 0;
+  shapes[1] = op_lse_in_parts(shapes[1]);
+  return count;
 }
 
 /* Into how many parts the batch is divided: it is the bias's own, or as many that divide it as keep threads busy. */
@@ -106,7 +112,8 @@ static void evaluate(const struct node *node, const double *const *inputs, doubl
       for (int64_t s = 0; s < head.keys; s++)
         for (int64_t c = 0; c < q.dim[3]; c++)
           y[c] += exp(score(&head, t, s) - highest) / sum * head.v[s * q.dim[3] + c];
-      outputs[1][h * q.dim[2] + t] = highest + log(sum);
+      outputs[1][h * q.dim[2] + t] = highest;
+      outputs[1][(q.dim[0] * q.dim[1] + h) * q.dim[2] + t] = log(sum);
     }
 }
 
@@ -117,7 +124,7 @@ static void add_slopes(const struct node *node, const double *const *inputs, dou
   const struct head head = head_of(node, 1, inputs, h / q.dim[1], h % q.dim[1]);
   const int64_t n = q.dim[3], row = h * q.dim[2] + t, key = head.k - inputs[2] + s * n;
   const double *dy = inputs[0] + row * n;
-  const double p = exp(score(&head, t, s) - inputs[5][row]);
+  const double p = exp(score(&head, t, s) - inputs[5][row] - inputs[5][q.dim[0] * q.dim[1] * q.dim[2] + row]);
   const double ds = p * (dot(dy, head.v + s * n, n) - dot(dy, inputs[4] + row * n, n));
   for (int64_t c = 0; c < n; c++) {
     outputs[0][row * n + c] += head.scale * ds * inputs[2][key + c];

@@ -54,7 +54,9 @@ static int64_t all_keys(const struct node *node, int keys) {
 static int infer_biased(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,
                         const char **error) {
   int count = infer(arena, node, shapes, dtypes, error);
-  return count > 0 && op_check_bias(arena, node, 3, node->inputs[0], all_keys(node, 1), error) ? count : 0;
+  if (count == 0 || !op_check_bias(arena, node, 3, node->inputs[0], all_keys(node, 1), error)) return 0;
+  shapes[1] = op_lse_in_parts(shapes[1]);
+  return count;
 }
 
 static int infer_backward(struct arena *arena, const struct node *node, struct shape *shapes, enum dtype *dtypes,

@@ -143,8 +143,12 @@ class Text(Peer):
 
     BATCH = 3
 
-    def text(self, length):
-        corpus = np.random.default_rng(SEED).integers(0, 256, 4000).astype(np.uint8).tobytes()
+    def text(self, length, padding=None):
+        """With padding: many bytes are that one, and whole samples."""
+        corpus = np.random.default_rng(SEED).integers(0, 256, 4000).astype(np.uint8)
+        if padding is not None:
+            corpus[(corpus < 80) | (np.arange(4000) // 100 % 2 > 0)] = padding
+        corpus = corpus.tobytes()
         cut = windows(corpus, length, self.BATCH, 1, True, 0.1)
         data = {"train": {"path": "corpus.txt", "format": "bytes"}, "batch_size": self.BATCH, "sequence_length": length,
                 "files": {"corpus.txt": corpus}}

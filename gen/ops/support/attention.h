@@ -43,6 +43,11 @@ int op_attention_backward_variants(int64_t keys, const char **variants);
 bool op_check_bias(struct arena *arena, const struct node *node, int index, const struct value *q, int64_t keys,
                    const char **error);
 
+/* Shape of its lse, which has two parts, the highest score of each row and the logarithm of the sum of e^(score -
+ * highest): a bias may be so low that in float32 their sum is the first one alone. Rows are those of
+ * op_infer_attended's lse. */
+struct shape op_lse_in_parts(struct shape rows);
+
 /* What the backward of attention with a bias gives for it, where the attribute "learnt" says that it is wanted, after
  * `count` other outputs: dbias, which has all heads, queries and keys, and workspace, sums over parts of the batch.
  * Returns how many outputs there are. */

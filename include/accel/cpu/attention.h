@@ -113,8 +113,7 @@ static inline __attribute__((always_inline)) void accel_scale_to_highest(float h
   }
 }
 
-/* Queries before their first block: `lowest` is below their scores. After their last one: the logarithms of the sums of
- * e^scores, and 1 / sum. */
+/* Queries before their first block: no score is below `lowest`. */
 static inline __attribute__((always_inline)) void accel_begin_queries(float highest[static 32], float sum[static 32],
                                                                       float lowest) {
   for (size_t i = 0; i < 32; i++) {
@@ -122,12 +121,21 @@ static inline __attribute__((always_inline)) void accel_begin_queries(float high
     sum[i] = 0.0f;
   }
 }
-static inline __attribute__((always_inline)) void accel_end_queries(float highest[static 32], float sum[static 32]) {
+
+/* So many of them after their last one: sum = 1 / sum, and lse[query] = the logarithm of the sum of e^scores. Where
+ * `rest` is not NULL, it is in two parts: the highest score, and in rest[query] the logarithm of the sum of e^(score -
+ * highest). */
+static inline __attribute__((always_inline)) void accel_end_queries(size_t queries, const float highest[static 32],
+                                                                    float sum[static 32], float *lse, float *rest) {
+  float logarithms[32], whole[32];
 #pragma omp simd
   for (size_t i = 0; i < 32; i++) {
-    highest[i] += accel_log(sum[i]);
+    logarithms[i] = accel_log(sum[i]);
+    whole[i] = highest[i] + logarithms[i];
     sum[i] = 1.0f / sum[i];
   }
+  memcpy(lse, rest == NULL ? whole : highest, queries * sizeof *lse);
+  if (rest != NULL) memcpy(rest, logarithms, queries * sizeof *rest);
 }
 
 /* y[columns] = attention of one query, times the scale, to keys `first` to `end` - 1; weights: space for `end` numbers.

@@ -17,9 +17,18 @@ def attention64(q, k, v, causal, scale, window=0, starts=None, bias=0.0):
     if starts is not None:
         scores = np.where(np.arange(k.shape[2]) >= starts[:, None, :, None], scores, -np.inf)
     top = scores.max(-1, keepdims=True)
-    lse = top + np.log(np.exp(scores - top).sum(-1, keepdims=True))
-    p = np.exp(scores - lse)
-    return p @ v.astype(np.float64), lse[..., 0], p
+    total = np.exp(scores - top).sum(-1, keepdims=True)
+    p = np.exp(scores - top) / total
+    return p @ v.astype(np.float64), (top + np.log(total))[..., 0], p
+
+
+def lse_in_parts(q, k, causal, bias):
+    """The highest score, which is -3e38 or more, and the logarithm of the sum of e^(score - highest); the scale is 0.7."""
+    scores = 0.7 * (q.astype(np.float64) @ k.astype(np.float64).repeat(q.shape[1] // k.shape[1], 1).swapaxes(-1, -2)) + bias
+    scores = np.where(np.tril(np.ones(scores.shape[-2:])) if causal else True, scores, -np.inf)
+    top = scores.max(-1)
+    rest = np.log(np.exp(scores - top[..., None]).sum(-1))
+    return np.stack([np.maximum(top, -3e38), rest]).reshape(2, -1, q.shape[2])
 
 
 def head_operand(name, b, h, t, d, layout, accumulate=False):
@@ -96,10 +105,13 @@ def build_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, la
 
 
 def drawn_bias(rng, b, h, t, s, wide, layout):
-    """A bias with the dimensions of the scores that `wide` has a 1 for, and its operand: with gaps between rows, as views have them."""
+    """A bias with the dimensions of the scores that `wide` has a 1 for, and its operand: with gaps between rows, as views have them.
+    All keys of every second query are hidden, or of every second sample."""
     shape = [n if w else 1 for n, w in zip((b, h, t, s), wide)]
     bias = normal(rng, *shape)
     bias.reshape(-1)[:: 7] = [-3.4028235e38] if s > 1 else 0.0
+    bias[..., 0] = 0.5
+    bias[(..., slice(1, None, 2), slice(None)) if wide[2] else slice(1, None, 2)] = -3.4028235e38
     return bias, Operand("bias", shape, None if layout == "dense" else strides_of(shape, gap=3))
 
 
@@ -107,12 +119,11 @@ def build_biased_attention(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, layo
     s, kv = s or t, h // group
     q, k, v = normal(rng, b, h, t, d), normal(rng, b, kv, s, d), normal(rng, b, kv, s, d)
     bias, operand = drawn_bias(rng, b, h, t, s, wide, layout)
-    bias[..., 0] = 0.5  # no query is without a key
-    y, lse, _ = attention64(q, k, v, causal, 0.7, bias=bias.astype(np.float64))
+    y, _, _ = attention64(q, k, v, causal, 0.7, bias=bias.astype(np.float64))
     inputs = [head_operand("q", b, h, t, d, layout), head_operand("k", b, kv, s, d, layout), head_operand("v", b, kv, s, d, layout), operand]
-    outputs = [head_operand("y", b, h, t, d, "dense" if layout == "dense" else "merged"), Operand("lse", [b, h, t])]
+    outputs = [head_operand("y", b, h, t, d, "dense" if layout == "dense" else "merged"), Operand("lse", [2, b * h, t])]
     return Case(Kernel("biased_attention", outputs, inputs, name, causal=causal, window=0, scale=0.7, variant=variant),
-                {"q": q, "k": k, "v": v, "bias": bias}, {"y": y, "lse": lse})
+                {"q": q, "k": k, "v": v, "bias": bias}, {"y": y, "lse": np.ma.masked_less(lse_in_parts(q, k, causal, bias), -1e38)})
 
 
 def build_biased_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causal=1, layout="dense", accumulate=False, group=1,
@@ -120,13 +131,12 @@ def build_biased_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causa
     s, kv = s or t, h // group
     q, k, v, dy = normal(rng, b, h, t, d), normal(rng, b, kv, s, d), normal(rng, b, kv, s, d), normal(rng, b, h, t, d)
     bias, operand = drawn_bias(rng, b, h, t, s, wide, layout)
-    bias[..., 0] = 0.5
-    y, lse, p = attention64(q, k, v, causal, 0.7, bias=bias.astype(np.float64))
+    y, _, p = attention64(q, k, v, causal, 0.7, bias=bias.astype(np.float64))
     dp = dy.astype(np.float64) @ v.astype(np.float64).repeat(group, 1).swapaxes(-1, -2)
     slopes = p * (dp - (dy * y).sum(-1, keepdims=True))
     ds, out = 0.7 * slopes, "dense" if layout == "dense" else "merged"
     inputs = [head_operand("dy", b, h, t, d, out), head_operand("q", b, h, t, d, layout), head_operand("k", b, kv, s, d, layout),
-              head_operand("v", b, kv, s, d, layout), head_operand("y", b, h, t, d, out), Operand("lse", [b, h, t]), operand]
+              head_operand("v", b, kv, s, d, layout), head_operand("y", b, h, t, d, out), Operand("lse", [2, b * h, t]), operand]
     outputs = [head_operand("dq", b, h, t, d, layout, accumulate), head_operand("dk", b, kv, s, d, layout, accumulate),
                head_operand("dv", b, kv, s, d, layout, accumulate)]
     truths = {"dq": ds @ k.repeat(group, 1), "dk": by_group(ds.swapaxes(-1, -2) @ q, group), "dv": by_group(p.swapaxes(-1, -2) @ dy, group)}
@@ -136,7 +146,7 @@ def build_biased_attention_backward(name, rng, b=1, h=1, t=1, s=None, d=1, causa
                     Operand("bias_sums", [b if wide[0] else parts, h, t, s], workspace=True)]
         truths["dbias"] = slopes if wide[0] else slopes.sum(0, keepdims=True)
     return Case(Kernel("biased_attention_backward", outputs, inputs, name, causal=causal, window=0, scale=0.7, variant=variant),
-                {"dy": dy, "q": q, "k": k, "v": v, "y": y, "lse": lse, "bias": bias}, truths,
+                {"dy": dy, "q": q, "k": k, "v": v, "y": y, "lse": lse_in_parts(q, k, causal, bias), "bias": bias}, truths,
                 scales={name: float(np.abs(p * dp).max()) for name in ("dq", "dk", "dbias")})
 
 

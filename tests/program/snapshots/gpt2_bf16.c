@@ -382,8 +382,7 @@ static void attention_bf16_3x2x4x4(accel_bf16 y[static 96], float lse[static 6 *
           accel_pair_all_rows(4, count, vb, 24, v_pairs[0], 32);
           accel_gather_pair_tiles(true, 16, count, diagonal, p_pairs, v_pairs[0], o[0]);
         }
-        accel_end_queries(highest, sum);
-        memcpy(lse + (b * 2 + h) * 4 + first, highest, queries * sizeof(float));
+        accel_end_queries(queries, highest, sum, lse + (b * 2 + h) * 4 + first, NULL);
         for (size_t i = 0; i < queries; i++)
           for (size_t d = 0; d < 4; d++) yh[(first + i) * 8 + d] = accel_narrow(o[i][d] * sum[i]);
       }
