@@ -248,6 +248,7 @@ class Chat(Folder):
         self.assertIn("resumes at byte", self.data(*words[1:]))
         self.assertEqual((self.folder / "killed.tok").read_bytes(), (self.folder / "whole.tok").read_bytes())
         self.kill(words, note)
+        self.assertIn("it is a file of the chat model", self.data("chats.jsonl", "-o", "model/tokenizer.json", "--chat", "model", status=1))
         (self.folder / "chats.jsonl").touch()  # so does a file that was written to, even of the same size
         self.assertNotIn("resumes at byte", self.data(*words[1:]))
         self.kill(words, note)

@@ -166,6 +166,9 @@ class Labelled(Folder):
         self.data("rows.csv", "-o", "f.npz", "--tokenizer", "model/tokenizer.json", "--text-column", "text", "--label", "label",
                   "--max-length", "8", "--on-bad-record", "skip", status=1)
         self.assertFalse((self.folder / "f.npz").exists())  # its names cannot be written
+        said = self.data("rows.csv", "-o", "model/tokenizer_config.npz", "--tokenizer", "model/tokenizer.json", "--text-column", "text", "--label",
+                         "label", "--max-length", "8", status=1)
+        self.assertIn("tokenizer_config.json: it is the configuration of the tokenizer, which is read", said)
         self.assertIn("--label needs --tokenizer", self.data("rows.csv", "-o", "o.npz", "--label", "label", status=2))
         (self.folder / "model" / "tokenizer_config.json").unlink()
         self.assertIn("names a padding token (pad_token)", self.made("rows.csv", "--max-length", "8", status=1))

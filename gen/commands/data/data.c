@@ -255,12 +255,25 @@ static const char **files_of(const struct options *options) {
   return files;
 }
 
+/* What is read of the folders of a tokenizer and of a chat model. */
+static void add_folders(struct inputs *inputs, const struct options *options) {
+  static const char *const names[] = {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"};
+  for (int i = 0; options->chat != NULL && i < 3; i++)
+    inputs_add(inputs, "a file of the chat model", arena_printf(options->arena, "%s/%s", options->chat, names[i]));
+  inputs_add(inputs, "the chat template", options->chat_template);
+  if (options->label == NULL || options->tokenizer == NULL) return;
+  const int folder = (int)(name_in_folder(options->tokenizer) - options->tokenizer);
+  inputs_add(inputs, "the configuration of the tokenizer",
+             arena_printf(options->arena, "%.*s%s", folder, options->tokenizer, names[1]));
+}
+
 /* Whether none of the outputs, which end with NULL, is one of the files that are read. */
 static bool spares_inputs(const struct options *options, const char *const outputs[]) {
   struct inputs inputs = inputs_in(options->arena);
   for (const char **file = files_of(options); *file != NULL; file++) inputs_add(&inputs, "one of the files", *file);
   inputs_add(&inputs, "the tokenizer", options->tokenizer);
   inputs_add(&inputs, "the list of labels", options->labels);
+  add_folders(&inputs, options);
   for (int i = 0; outputs[i] != NULL; i++)
     if (!inputs_spare(&inputs, outputs[i])) return false;
   return true;
