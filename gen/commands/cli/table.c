@@ -142,7 +142,8 @@ const struct command command_table[] = {
      .about =
          "Writes the tokens of all files into one, with a checksum over all. A file is a document; with --text-field, "
          "--text-column and --chat a record is one, and files of tokens keep those that they have. After a kill, the "
-         "same command with --tokenizer resumes where it was. Of a folder of images it writes arrays of NumPy. encode "
+         "same command with --tokenizer or --chat, and without --label, resumes where it was. Of a folder of images it "
+         "writes arrays of NumPy. encode "
          "and decode read standard input.",
      .page = "data.md",
      .forms = {{"data FILE... -o FILE.tok", "write the tokens of files into one file"},
