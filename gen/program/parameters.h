@@ -25,6 +25,7 @@ struct weight_node {
   struct weight_node **children;
   int n_children, capacity;
   const struct parameter *parameter; /* of a leaf */
+  int weight;                        /* of a leaf: which of the tree's items it is */
   bool bound;                        /* some function takes a pointer to it */
   const struct region *binder;       /* the first such function's region */
   const char *member;                /* its name in the structure that holds it; of an element: its array's */

@@ -48,9 +48,8 @@ const struct weight_struct *weights_type(const struct weight_tree *tree) {
 }
 
 struct weight *weight_named(const struct weight_tree *tree, const char *path) {
-  for (int i = 0; i < tree->count; i++)
-    if (strcmp(tree->items[i].path, path) == 0) return &tree->items[i];
-  return NULL;
+  const struct weight_node *node = weight_node_at(tree->root, path);
+  return node != NULL && node->parameter != NULL ? &tree->items[node->weight] : NULL;
 }
 
 /* ---- Access ---- */

@@ -16,7 +16,7 @@ int weight_array_length(const struct weight_array *array);
 /* The structure of the whole tree. */
 const struct weight_struct *weights_type(const struct weight_tree *tree);
 
-/* The parameter of an absolute path. */
+/* The parameter of an absolute path; NULL where there is none. */
 struct weight *weight_named(const struct weight_tree *tree, const char *path);
 
 /* The structure to which the pointer for scope `formal` of a region points. */

@@ -12,11 +12,18 @@
 
 /* ---- Gradients ---- */
 
+struct meeting {
+  struct parameter_gradient *gradient;
+  int visit;
+};
+
 /* What is counted on the way, by weight. */
 struct counts {
   int *contributions;
   int *readers;                      /* calls that have it */
   struct parameter_gradient **first; /* the first contribution */
+  struct meeting *newest;            /* the newest contribution, and the visit that it came with */
+  int visits;
   bool changed;
 };
 
@@ -34,24 +41,22 @@ static struct weight *contributed(const struct weight_visitor *visitor, const st
   return weight_of(visitor, &region->forward->parameters.items[gradient->parameter], prefixes);
 }
 
-/* Marks two gradients of one node in a call that has one weight for both of their parameters, as f(s, s) does. */
-static void mark_meeting(const struct weight_visitor *visitor, const struct region *region, int which,
-                         const struct weight *weight, const struct node *after, const char *const *prefixes) {
-  struct parameter_gradient *gradients = region->gradients.items;
-  for (int i = 0; i < which; i++)
-    if (contributed(visitor, region, &gradients[i], after, prefixes) == weight)
-      gradients[i].meets = gradients[which].meets = true;
+/* Marks two gradients of one visit in a call that has one weight for both of their parameters, as f(s, s) does. */
+static void mark_meeting(struct counts *counts, struct meeting *newest, struct parameter_gradient *gradient) {
+  if (newest->visit == counts->visits) newest->gradient->meets = gradient->meets = true;
+  *newest = (struct meeting){.gradient = gradient, .visit = counts->visits};
 }
 
 static void visit_gradients(struct weight_visitor *visitor, const struct region *region, const struct node *after,
                             const char *const *prefixes) {
   struct counts *counts = visitor->context;
+  counts->visits++;
   for (int i = 0; i < region->gradients.count; i++) {
     struct parameter_gradient *gradient = &region->gradients.items[i];
     struct weight *weight = contributed(visitor, region, gradient, after, prefixes);
     if (weight == NULL) continue;
-    mark_meeting(visitor, region, i, weight, after, prefixes);
     int at = (int)(weight - visitor->program->weights->items);
+    mark_meeting(counts, &counts->newest[at], gradient);
     if (counts->first[at] == NULL) counts->first[at] = gradient;
     if (counts->contributions[at]++ > 0) gradient->accumulate = counts->first[at]->shared = true;
     if (counts->first[at] != gradient) weight->tied = true;
@@ -150,6 +155,7 @@ void plan_gradients(struct program *program) {
   size_t bytes = ((size_t)program->weights->count + 1) * sizeof(int);
   counts.contributions = arena_alloc(program->arena, bytes);
   counts.first = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *counts.first);
+  counts.newest = arena_alloc(program->arena, ((size_t)program->weights->count + 1) * sizeof *counts.newest);
   weight_visit_from(&visitor, backward);
   for (int r = 0; r < graph->n_regions && gradients_add_up(program); r++)
     for (int i = 0; i < graph->regions[r]->gradients.count; i++)

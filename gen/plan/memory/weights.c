@@ -54,6 +54,7 @@ static void add_weight(struct weight_visitor *visitor, const struct parameter *p
     return;
   }
   node->parameter = parameter;
+  node->weight = tree->count;
   tree->items = arena_grow(tree->arena, tree->items, tree->count, &tree->capacity, sizeof *tree->items);
   tree->items[tree->count++] = (struct weight){.path = path, .parameter = parameter};
 }
