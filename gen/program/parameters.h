@@ -53,6 +53,7 @@ struct weight {
   int64_t offset;   /* bytes from the start of the weights */
   int64_t gradient; /* bytes from the start of the gradients; -1: it is frozen, or updated in the backward */
   bool zero;        /* its gradient must be zero before the backward */
+  bool unreached;   /* it has a gradient, to which the backward adds nothing */
   bool fresh;       /* a file of weights need not have it */
   bool tied;        /* several calls of the model name it */
   bool in_backward; /* updated as soon as the backward has its gradient */

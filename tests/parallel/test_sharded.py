@@ -88,6 +88,18 @@ class Ignored(ComparedWithOne):
             self.assertEqual(result.returncode, 2)
             self.assertIn(words, result.stderr)
 
+    def test_reasons(self):
+        """Layers with a parameter that gets no gradient, and layers that are one layer's weights."""
+        small = {"num_hidden_layers": 3, "num_attention_heads": 2, "hidden_size": 8, "intermediate_size": 8, "vocab_size": 256}
+        experts = {"kv_lora_rank": 4, "qk_nope_head_dim": 4, "qk_rope_head_dim": 4, "v_head_dim": 4, "n_routed_experts": 4,
+                   "num_experts_per_tok": 2, "moe_intermediate_size": 8}
+        for model, more, words in (("deepseek_v3", experts, "'model.layers.1.mlp.gate.e_score_correction_bias' gets none"),
+                                   ("albert", {"embedding_size": 4}, "albert_layers.0.ffn.weight' gets those of several calls")):
+            job = Ranks(2, job_of(2, 6, 10, model, {**small, **more}, data={"sequence_length": 12}, parallelism={"zero_stage": 2}))
+            result = subprocess.run([GENERATOR, job.path, "-o", job.folder / "trainer.c"], capture_output=True, text=True)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(words, result.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

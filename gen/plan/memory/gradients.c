@@ -165,7 +165,9 @@ void plan_gradients(struct program *program) {
   visitor.visit = visit_zeros;
   weight_visit_from(&visitor, backward);
   for (int i = 0; i < program->weights->count; i++) /* what no gradient reaches, the update finds at zero */
-    if (counts.contributions[i] == 0) program->weights->items[i].zero = has_gradient(&program->weights->items[i]);
+    if (counts.contributions[i] == 0)
+      program->weights->items[i].zero = program->weights->items[i].unreached =
+          has_gradient(&program->weights->items[i]);
 }
 
 /* ---- The tree of what is stored ---- */

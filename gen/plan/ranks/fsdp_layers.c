@@ -27,7 +27,8 @@ struct layer_search {
   struct program *program;
   struct uses *items;
   int count, capacity;
-  int run, newest; /* the element used last in this run; -1: none yet */
+  int run, newest;               /* the element used last in this run; -1: none yet */
+  const struct weight *obstacle; /* the first that keeps layers from being held one at a time */
 };
 
 static int64_t elements_of(const struct weight_node *node) {
@@ -36,14 +37,17 @@ static int64_t elements_of(const struct weight_node *node) {
   return elements;
 }
 
-static bool has_gradient_alone(const struct program *program, const struct weight_node *node) {
+/* The first weight without a gradient that one call alone gives; NULL: all have one. */
+static const struct weight *without_own_gradient(const struct program *program, const struct weight_node *node) {
+  const struct weight *found = NULL;
   if (node->parameter != NULL) {
     const struct weight *weight = weight_named(program->weights, node->path);
-    return weight->gradient >= 0 && (!weight->zero || gradients_add_up(program)); /* cleared, it may be added to */
+    bool alone =
+        weight->gradient >= 0 && (!weight->zero || gradients_add_up(program)); /* cleared, it may be added to */
+    return alone ? NULL : weight;
   }
-  for (int i = 0; i < node->n_children; i++)
-    if (!has_gradient_alone(program, node->children[i])) return false;
-  return true;
+  for (int i = 0; i < node->n_children && found == NULL; i++) found = without_own_gradient(program, node->children[i]);
+  return found;
 }
 
 static bool is_ignored(const struct job *job, const struct weight_node *node) {
@@ -61,7 +65,9 @@ static void add_array(struct layer_search *search, const struct weight_array *ar
   const struct job *job = search->program->job;
   bool candidate = elements_of(array->elements[0]) >= job->parallelism.least_params, ignored = false;
   for (int i = 0; i < array->count; i++) {
-    candidate = candidate && has_gradient_alone(search->program, array->elements[i]);
+    const struct weight *obstacle = candidate ? without_own_gradient(search->program, array->elements[i]) : NULL;
+    if (search->obstacle == NULL) search->obstacle = obstacle;
+    candidate = candidate && obstacle == NULL;
     ignored |= is_ignored(job, array->elements[i]);
   }
   for (int i = 0; i < array->count && !ignored; i++) {
@@ -212,6 +218,22 @@ static bool check_ignored(const struct program *program, struct diagnostics *dia
   return diags->errors == 0;
 }
 
+/* Why no layer can be held alone. */
+static void refuse_layers(const struct program *program, const struct weight *obstacle, struct diagnostics *diags) {
+  const struct location where = cause_of(program->job);
+  if (obstacle == NULL)
+    diag_error(
+        diags, where,
+        "the model has no loop over layers whose parameters are those of one call each, to hold one layer at a time");
+  else
+    diag_error(diags, where, "layers are held one at a time, which takes one gradient for each parameter, but '%s' %s",
+               obstacle->path,
+               obstacle->gradient < 0 ? "is not trained"
+               : obstacle->unreached  ? "gets none"
+                                      : "gets those of several calls");
+  diag_help(diags, "use zero_stage: 1, which shards the optimizer's states");
+}
+
 bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
   static const char *const root[] = {""};
   struct layer_search search = {.program = program, .newest = -1};
@@ -235,10 +257,7 @@ bool plan_fsdp_layers(struct program *program, struct diagnostics *diags) {
   weights_fold(program->weights);
   weights_fold(program->gradients);
   if (program->ranks.fsdp_units.count > 0) return true;
-  diag_error(
-      diags, cause_of(program->job),
-      "the model has no loop over layers whose parameters are those of one call each, to hold one layer at a time");
-  diag_help(diags, "use zero_stage: 1, which shards the optimizer's states");
+  refuse_layers(program, search.obstacle, diags);
   return false;
 }
 
