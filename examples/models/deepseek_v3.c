@@ -32,15 +32,19 @@ const struct config defaults = {
     .routed_scaling_factor = 1,
     .rms_norm_eps = 1e-6,
     .initializer_range = 0.02,
-    .rope = ROPE_DEFAULTS(10000, 4096),
+    .rope = ROPE_DEFAULTS(10000),
 };
 
 const char *const architectures[] = {"DeepseekV3ForCausalLM"};
 
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
-    {"q_lora_rank", "q_lora_rank", .null = "0"},
+    {"q_lora_rank", "q_lora_rank", .absent = "1536", .null = "0"},
     {"n_routed_experts num_local_experts", "n_routed_experts"},
+    {"n_group", "n_group", .absent = "8"},
+    {"topk_group", "topk_group", .absent = "4"},
+    {"first_k_dense_replace", "first_k_dense_replace", .absent = "3"},
+    {"routed_scaling_factor", "routed_scaling_factor", .absent = "2.5"},
     {"num_key_value_heads", .is = "num_attention_heads", .null = "num_attention_heads"},
     {"qk_head_dim"}, /* always qk_nope_head_dim + qk_rope_head_dim */
     {"head_dim", .is = "qk_rope_head_dim"},

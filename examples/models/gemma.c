@@ -17,7 +17,7 @@ struct config {
 const struct config defaults = {
     .rms_norm_eps = 1e-6,
     .initializer_range = 0.02,
-    .rope = ROPE_DEFAULTS(10000, 8192),
+    .rope = ROPE_DEFAULTS(10000),
 };
 
 #include "gemma.h"

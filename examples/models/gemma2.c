@@ -28,7 +28,7 @@ const struct config defaults = {
     .attn_logit_softcapping = 50,
     .final_logit_softcapping = 30,
     .layer_types = {LAYER_BY_PATTERN},
-    .rope = ROPE_DEFAULTS(10000, 8192),
+    .rope = ROPE_DEFAULTS(10000),
 };
 
 #include "gemma.h"

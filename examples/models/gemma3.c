@@ -26,8 +26,8 @@ const struct config defaults = {
     .initializer_range = 0.02,
     .query_pre_attn_scalar = 256,
     .layer_types = {LAYER_BY_PATTERN},
-    .rope = ROPE_DEFAULTS(1000000, 32768),
-    .local_rope = ROPE_DEFAULTS(10000, 32768),
+    .rope = ROPE_DEFAULTS(1000000),
+    .local_rope = ROPE_DEFAULTS(10000),
 };
 
 #include "gemma.h"

@@ -20,7 +20,7 @@ const struct config defaults = {
     .initializer_range = 0.02,
     .use_parallel_residual = true,
     .tie_word_embeddings = false,
-    .rope = ROPE_DEFAULTS(10000, 2048),
+    .rope = ROPE_DEFAULTS(10000),
 };
 
 const char *const architectures[] = {"GPTNeoXForCausalLM"};

@@ -21,7 +21,7 @@ const struct config defaults = {
     .rms_norm_eps = 1e-6,
     .initializer_range = 0.02,
     .tie_word_embeddings = false,
-    .rope = ROPE_DEFAULTS(10000, 8192),
+    .rope = ROPE_DEFAULTS(10000),
 };
 
 const char *const architectures[] = {"MistralForCausalLM"};

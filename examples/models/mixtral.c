@@ -26,7 +26,7 @@ const struct config defaults = {
     .initializer_range = 0.02,
     .tie_word_embeddings = false,
     .grouped_experts = false,
-    .rope = ROPE_DEFAULTS(10000, 8192),
+    .rope = ROPE_DEFAULTS(10000),
 };
 
 const char *const architectures[] = {"MixtralForCausalLM"};
@@ -36,6 +36,7 @@ const struct published published[] = {
     {"head_dim", "head_dim", .absent = "hidden_size/num_attention_heads"},
     {"num_key_value_heads", "num_key_value_heads", .absent = "num_attention_heads"},
     {"sliding_window", .is = "null"},
+    {"rms_norm_eps", "rms_norm_eps", .absent = "1e-5"},
     {"hidden_act", .is = "silu"},
     {"router_jitter_noise"},
     {"rope_parameters.partial_rotary_factor partial_rotary_factor", .is = "1"},

@@ -22,7 +22,7 @@ const struct config defaults = {
     .resid_pdrop = 0,
     .embd_pdrop = 0,
     .qk_layernorm = false,
-    .rope = ROPE_DEFAULTS(10000, 2048),
+    .rope = ROPE_DEFAULTS(10000),
 };
 
 const char *const architectures[] = {"PhiForCausalLM"};

@@ -23,7 +23,7 @@ const struct config defaults = {
     .initializer_range = 0.02,
     .partial_rotary_factor = 1,
     .tie_word_embeddings = false,
-    .rope = ROPE_DEFAULTS(10000, 4096),
+    .rope = ROPE_DEFAULTS(10000),
 };
 
 const char *const architectures[] = {"Phi3ForCausalLM"};

@@ -18,7 +18,7 @@ const struct config defaults = {
     .rms_norm_eps = 1e-6,
     .initializer_range = 0.02,
     .tie_word_embeddings = false,
-    .rope = ROPE_DEFAULTS(1000000, 32768),
+    .rope = ROPE_DEFAULTS(1000000),
 };
 
 const char *const architectures[] = {"Qwen3ForCausalLM"};

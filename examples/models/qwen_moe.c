@@ -34,7 +34,7 @@ const struct config defaults = {
     .capacity_factor = 0,
     .rms_norm_eps = 1e-6,
     .initializer_range = 0.02,
-    .rope = ROPE_DEFAULTS(10000, 32768),
+    .rope = ROPE_DEFAULTS(10000),
 };
 
 const char *const architectures[] = {"Qwen3MoeForCausalLM", "Qwen2MoeForCausalLM qk_norm=false"};
@@ -44,6 +44,7 @@ const struct published published[] = {
     {"head_dim", "head_dim", .absent = "hidden_size/num_attention_heads"},
     {"num_key_value_heads", "num_key_value_heads", .absent = "num_attention_heads"},
     {"num_experts num_local_experts", "num_experts"},
+    {"norm_topk_prob", "norm_topk_prob", .absent = "false"},
     {"mlp_only_layers.*", .is = "null"},
     {"intermediate_size"},
     {"hidden_act", .is = "silu"},

@@ -27,6 +27,9 @@ const char *const architectures[] = {"RobertaForMaskedLM", "XLMRobertaForMaskedL
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     {"pad_token_id", "pad_token_id"},
+    {"type_vocab_size", "type_vocab_size", .absent = "2"},
+    {"max_position_embeddings", "max_position_embeddings", .absent = "512"},
+    {"layer_norm_eps", "layer_norm_eps", .absent = "1e-12"},
     BERT_PUBLISHED,
 };
 

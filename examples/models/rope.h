@@ -4,6 +4,7 @@
 #define ROPE_H
 
 #include <accel/model.h>
+#include <assert.h>
 #include <math.h>
 
 #define TWO_PI 6.283185307179586
@@ -25,18 +26,18 @@ struct rope_config {
   int original_length;                      /* positions of the model's first training */
 };
 
-/* No scaling, with the usual numbers for each kind. */
-#define ROPE_DEFAULTS(theta_, length)                                                                                  \
+/* No scaling, with the usual numbers for each kind; the factor and the original length have none. */
+#define ROPE_DEFAULTS(theta_)                                                                                          \
   {.kind = ROPE_DEFAULT,                                                                                               \
    .theta = (theta_),                                                                                                  \
-   .factor = 8,                                                                                                        \
+   .factor = 0,                                                                                                        \
    .low_freq_factor = 1,                                                                                               \
    .high_freq_factor = 4,                                                                                              \
    .beta_fast = 32,                                                                                                    \
    .beta_slow = 1,                                                                                                     \
    .mscale = 0,                                                                                                        \
    .mscale_all_dim = 0,                                                                                                \
-   .original_length = (length)}
+   .original_length = 0}
 
 /* What a published config.json says of this, in rope_parameters or, before those, in rope_scaling; `theta_` is what it
  * means that there is no theta. The length that a model can take is in its job alone. */
@@ -107,7 +108,12 @@ static double rope_size(struct rope_config c) {
   return rope_mscale(c, c.mscale) / rope_mscale(c, c.mscale_all_dim);
 }
 
+/* Angles of `dims` columns of a head: all of them, or those that partial_rotary_factor leaves. */
 static inline struct rope rope_angles(struct rope_config c, int positions, int dims) {
+  assert(dims >= 2 && dims % 2 == 0 && "partial_rotary_factor leaves pairs of a head's columns");
+  assert((c.kind == ROPE_DEFAULT || c.factor > 0) && "rope.kind needs rope.factor");
+  assert((c.kind == ROPE_DEFAULT || c.kind == ROPE_LINEAR || c.original_length > 0) &&
+         "rope.kind needs rope.original_length");
   double frequencies[dims / 2];
   for (int r = 0; r < dims / 2; r++) frequencies[r] = rope_frequency(c, r, dims, positions);
   tensor position = reshape(cast_float(arange(positions)), positions, 1);

@@ -133,6 +133,7 @@ bool evaluate_truth(struct evaluator *evaluator, const struct syntax *node) {
     evaluate_fail(evaluator, node->where, tensor_truth_help, "a tensor cannot be a condition");
   if (value.kind == CVALUE_INTEGER) return value.integer != 0;
   if (value.kind == CVALUE_REAL) return value.real != 0;
+  if (value.kind == CVALUE_STRING) return value.string != NULL; /* as in assert(n > 0 && "there is a layer") */
   evaluate_fail(evaluator, node->where, NULL, "%s cannot be a condition", cvalue_text(evaluator->arena, value));
 }
 

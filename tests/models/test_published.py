@@ -4,6 +4,7 @@ neither has is named."""
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -118,7 +119,7 @@ CASES = [
      [({"pad_token_id": 0}, "'pad_token_id' is 1 here"), ({"type_vocab_size": 1}, "'type_vocab_size' is 2 here")]),
     ("distilbert.c", DistilBertConfig(n_layers=1, n_heads=2, dim=8, hidden_dim=8, vocab_size=256),
      {"n_layers": 1, "n_heads": 2, "dim": 8, "hidden_dim": 8, "vocab_size": 256, "pad_token_id": 0}, TOKENS,
-     [({"activation": "relu"}, "'activation'"), ({"tie_word_embeddings": False}, "'tie_word_embeddings'")]),
+     [({"activation": "relu"}, "'activation'"), ({"tie_word_embeddings": False}, "'tie_word_embeddings'"), ({"tie_weights_": True}, None)]),
     ("albert.c", AlbertConfig(**BERT, vocab_size=256, embedding_size=4), {**BERT, "vocab_size": 256, "embedding_size": 4,
                                                                          "pad_token_id": 0}, TOKENS,
      [({"num_hidden_groups": 2}, "'num_hidden_groups' is 1 here"), ({"hidden_act": "gelu"}, "'hidden_act'")]),
@@ -161,6 +162,12 @@ CASES = [
 ]
 
 
+OTHERWISE = re.compile(r"of '([^']+)'$", re.MULTILINE)
+# What the tensors' shapes decide, and what counts in training alone.
+DECIDED = {"qwen_moe.c": {"num_local_experts", "qkv_bias", "shared_expert_intermediate_size"}, "mamba.c": {"time_step_rank"},
+           "swin.c": {"drop_path_rate"}}
+
+
 class Published(unittest.TestCase):
     def check(self, trainer, content):
         (trainer.folder / "config.json").write_text(content if isinstance(content, str) else json.dumps(content))
@@ -182,6 +189,39 @@ class Published(unittest.TestCase):
                     status, text = self.check(trainer, {**written, **change})
                     self.assertEqual(status, 0 if message is None else 2, text)
                     self.assertIn("" if message is None else message.replace("{}", "./config.json"), text)
+
+    def test_defaults(self):
+        """A key that is left out means what the class makes of it, not what the model does."""
+        for model, theirs, sizes, data, _ in CASES:
+            written = json.loads(type(theirs)().to_json_string())
+            trainer, config, lacking = self.trainer(model, {}, data), {}, True
+            while lacking:
+                lacking = re.findall("model.config lacks '([^']+)'", self.check(trainer, written)[1])
+                config.update({key: sizes.get(key, written.get(key, 1)) for key in lacking})
+                trainer.job["model"]["config"] = config
+                trainer.write()
+            other = {key for key in OTHERWISE.findall(self.check(trainer, written)[1]) if key in written} - set(config)
+            refused = OTHERWISE.findall(self.check(trainer, {key: value for key, value in written.items() if key not in other})[1])
+            with self.subTest(model=model):
+                self.assertLessEqual(other - {word for keys in refused for word in keys.split()}, DECIDED.get(model, set()))
+
+    def test_listed(self):
+        """docs/models.md has the classes that the models have."""
+        page, models = (MODELS.parents[1] / "docs" / "models.md").read_text(), sorted(MODELS.glob("*.c"))
+        classes = {model.name: re.findall('"(\\w+)', (re.findall(r"architectures\[\] = {(.*?)}", model.read_text()) or [""])[0]) for model in models}
+        listed = dict(re.findall(r"^\| \[(\w+\.c)\]\(.*?\) \| (.*) \|$", page, re.MULTILINE))
+        self.assertEqual({name: re.findall("`(.*?)`", text) for name, text in listed.items()}, {name: found for name, found in classes.items() if found})
+
+    def test_rotary(self):
+        """What a kind of scaling, or a part of a head, leaves without a meaning is refused by its key."""
+        for model, config, data, more, words in (
+                ("llama.c", LLAMA, TOKENS, {"rope.kind": "ROPE_YARN", "rope.factor": 4}, "rope.kind needs rope.original_length"),
+                ("llama.c", LLAMA, TOKENS, {"rope.kind": "ROPE_LINEAR"}, "rope.kind needs rope.factor"),
+                ("phi.c", next(case[2] for case in CASES if case[0] == "phi.c"), TOKENS, {"partial_rotary_factor": 0.1}, "partial_rotary_factor leaves")):
+            trainer = self.trainer(model, {**config, **more}, data)
+            ended = subprocess.run([GENERATOR, "job.yaml", "-o", "out.c"], cwd=trainer.folder, capture_output=True, text=True)
+            self.assertEqual(ended.returncode, 2)
+            self.assertIn(words, ended.stderr)
 
     def test_locations(self):
         """The file is next to the weights or in their folder, which are named from here or from the job's folder."""

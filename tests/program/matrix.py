@@ -11,7 +11,7 @@ from harness import MODELS, TREE
 LOSSES = TREE / "tests" / "program" / "models" / "losses"
 GPT = {"n_layer": 3, "n_head": 3, "n_embd": 15, "vocab_size": 256, "block_size": 7}
 LLAMA = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 6, "hidden_size": 15,
-         "intermediate_size": 21, "vocab_size": 256, "rope.kind": "ROPE_LLAMA3", "rope.original_length": 8}
+         "intermediate_size": 21, "vocab_size": 256, "rope.kind": "ROPE_LLAMA3", "rope.factor": 8, "rope.original_length": 8}
 BERT = {"num_hidden_layers": 2, "num_attention_heads": 3, "hidden_size": 15, "intermediate_size": 21, "vocab_size": 257,
         "max_position_embeddings": 9}
 ADAMW = {"name": "adamw", "lr": 1e-3, "betas": [0.9, 0.95], "weight_decay": 0.1, "clip_grad_norm": 1.0}
