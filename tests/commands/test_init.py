@@ -149,6 +149,9 @@ class Init(unittest.TestCase):
         self.assertIn("no data is named", self.init("--model", "gpt2", status=2))
         self.assertIn("no model is named", self.init("--data", "corpus.txt", status=2))
         self.assertIn("cannot read the data 'none.txt'", self.init("--model", "gpt2", "--data", "none.txt", status=2))
+        for name, begin in (("a.jsonl.gz", b"\x1f\x8b\x08\0\0\0\0\0"), ("a.txt.zst", b"\x28\xb5\x2f\xfd\0\0\0\0")):
+            (self.folder / name).write_bytes(begin + bytes(9000))
+            self.assertIn(f"the data '{name}' is compressed", self.init("--model", "gpt2", "--data", name, status=2))
         self.assertIn("this model reads rows of numbers", self.init("--model", "mlp_table", "--data", "corpus.txt", status=2))
         self.assertIn("'image_size' has no default", self.init("--model", "vit", "--data", "corpus.txt", status=2))
         self.assertIn("give one of them", self.init("own.c", "--model", "gpt2", "--data", "corpus.txt", status=2))

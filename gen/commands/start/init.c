@@ -267,6 +267,9 @@ static bool add_data(struct init *init) {
   if (path == NULL) return fail(init, "no data is named", "give --data FILE");
   if (!samples_look(arena, path, &samples))
     return fail(init, arena_printf(arena, "cannot read the data '%s': %s", path, strerror(errno)), NULL);
+  if (samples.compressed)
+    return fail(init, arena_printf(arena, "the data '%s' is compressed, and a job does not unpack it", path),
+                "unpack it (gzip -dk, zstd -d), or give the .tok that `accel-gen data` makes of it");
   if (samples.chats && init->tokenizer == NULL)
     return fail(init, "chats need a tokenizer and a chat template, and this model has none",
                 "give the folder of a chat model, with tokenizer.json");

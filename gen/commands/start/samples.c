@@ -5,6 +5,7 @@
 
 #include "gen/base/path.h"
 #include "gen/base/text.h"
+#include "runtime/data/foreign.h"
 #include "runtime/data/npy.h"
 #include "runtime/files/mapping.h"
 #include "runtime/files/zip.h"
@@ -41,12 +42,14 @@ bool samples_look(struct arena *arena, const char *path, struct samples *samples
   const bool good = ferror(file) == 0;
   fclose(file);
   *samples = (struct samples){.format = "bytes"};
+  const enum foreign kind = has_ending(path, ".bin") ? NOT_FOREIGN : rt_foreign_as(head, length);
   if (has_ending(path, ".tok")) samples->format = "tokens";
   if (has_ending(path, ".bin")) samples->format = is_llmc(head, length) ? "llmc" : "nanogpt";
   if (has_ending(path, ".npy")) samples->format = "npy_tokens";
   if (has_ending(path, ".npz")) samples->format = "npz";
   if (has_ending(path, ".csv")) *samples = (struct samples){.format = "csv", .features = columns_of(head)};
   if (has_ending(path, ".jsonl") || has_ending(path, ".ndjson")) look_at_record(head, samples);
+  samples->compressed = kind == FOREIGN_GZIP || kind == FOREIGN_ZSTD;
   return good;
 }
 

@@ -14,6 +14,7 @@ struct samples {
   int64_t features;   /* of a row, without its label; 0: the file has tokens */
   bool chats;         /* JSON Lines of messages, or of prompts and completions */
   bool texts;         /* JSON Lines with a field `text` */
+  bool compressed;    /* by gzip or zstd, which a job does not unpack */
 };
 
 /* Looks at a file. False, and why in errno, where it cannot be read. */
