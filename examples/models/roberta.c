@@ -4,6 +4,7 @@
  *
  * B batch, T tokens of a sequence, C hidden_size. */
 #include <accel/model.h>
+#include <assert.h>
 
 struct config {
   int num_hidden_layers, num_attention_heads, hidden_size, intermediate_size;
@@ -35,6 +36,8 @@ const struct published published[] = {
 
 /* Of each token that is not padding, how many of them there are up to it, after pad_token_id; int32 [B][T]. */
 static tensor positions(tensor tokens, struct config c) {
+  assert(dim(tokens, 1) + c.pad_token_id < c.max_position_embeddings &&
+         "sequence_length + pad_token_id is below max_position_embeddings");
   tensor present = shift(neg(equal(cast_float(tokens), constant(c.pad_token_id, 1))), 1);
   return cast_index(shift(mul(cumsum(present, 1), present), c.pad_token_id), c.max_position_embeddings);
 }

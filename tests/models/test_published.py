@@ -212,12 +212,13 @@ class Published(unittest.TestCase):
         listed = dict(re.findall(r"^\| \[(\w+\.c)\]\(.*?\) \| (.*) \|$", page, re.MULTILINE))
         self.assertEqual({name: re.findall("`(.*?)`", text) for name, text in listed.items()}, {name: found for name, found in classes.items() if found})
 
-    def test_rotary(self):
-        """What a kind of scaling, or a part of a head, leaves without a meaning is refused by its key."""
+    def test_positions(self):
+        """What a kind of scaling, a part of a head or a long sequence leaves without a meaning is refused by its key."""
         for model, config, data, more, words in (
                 ("llama.c", LLAMA, TOKENS, {"rope.kind": "ROPE_YARN", "rope.factor": 4}, "rope.kind needs rope.original_length"),
                 ("llama.c", LLAMA, TOKENS, {"rope.kind": "ROPE_LINEAR"}, "rope.kind needs rope.factor"),
-                ("phi.c", next(case[2] for case in CASES if case[0] == "phi.c"), TOKENS, {"partial_rotary_factor": 0.1}, "partial_rotary_factor leaves")):
+                ("phi.c", next(case[2] for case in CASES if case[0] == "phi.c"), TOKENS, {"partial_rotary_factor": 0.1}, "partial_rotary_factor leaves"),
+                ("roberta.c", {**BERT, "vocab_size": 256}, TOKENS, {"max_position_embeddings": 17}, "is below max_position_embeddings")):
             trainer = self.trainer(model, {**config, **more}, data)
             ended = subprocess.run([GENERATOR, "job.yaml", "-o", "out.c"], cwd=trainer.folder, capture_output=True, text=True)
             self.assertEqual(ended.returncode, 2)
