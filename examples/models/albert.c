@@ -27,6 +27,9 @@ const struct config defaults = {
 
 const char *const architectures[] = {"AlbertForMaskedLM"};
 
+/* Tensors of other classes that published files have. */
+const char *const other_heads[] = {"albert.pooler.*", "sop_classifier.*"};
+
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     {"hidden_act", .is = "gelu_new"},      {"position_embedding_type", .is = "absolute"},

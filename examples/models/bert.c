@@ -24,6 +24,9 @@ const struct config defaults = {
 
 const char *const architectures[] = {"BertForMaskedLM"};
 
+/* Tensors of other classes that published files have. */
+const char *const other_heads[] = {"bert.pooler.*", "cls.seq_relationship.*"};
+
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     BERT_PUBLISHED,

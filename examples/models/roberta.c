@@ -25,6 +25,9 @@ const struct config defaults = {
 
 const char *const architectures[] = {"RobertaForMaskedLM", "XLMRobertaForMaskedLM", "CamembertForMaskedLM"};
 
+/* Tensors of other classes that published files have. */
+const char *const other_heads[] = {"roberta.pooler.*"};
+
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {
     {"pad_token_id", "pad_token_id"},

@@ -24,7 +24,16 @@ bool model_config_of_published(struct arena *arena, const struct tree *model, co
  * the config that make it that class, "qk_norm=false". NULL where it does not have the class. */
 const char *model_class(struct arena *arena, const struct tree *model, const char *architecture);
 
-/* The classes of that table with a space between them; NULL where the model has none. */
+/* A table of text that a model has. */
+struct model_texts {
+  const char **items;
+  int count, capacity;
+};
+
+/* The model's table `other_heads`: patterns of tensors that published files of its classes have and it has not. */
+struct model_texts model_other_heads(struct arena *arena, const struct tree *model);
+
+/* The classes of the table `architectures` with a space between them; NULL where the model has none. */
 const char *model_classes(struct arena *arena, const struct tree *model);
 
 #endif

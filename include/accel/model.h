@@ -39,7 +39,11 @@ struct published {
 
 /* A model may also list the classes of transformers whose checkpoints it loads. `accel-gen estimate` finds it by them:
  * const char *const architectures[] = {"GPT2LMHeadModel"}; values of the config that make it the class may follow:
- * "Qwen2MoeForCausalLM qk_norm=false". */
+ * "Qwen2MoeForCausalLM qk_norm=false".
+ *
+ * Published files of these classes may have the heads of other classes, too, which from_pretrained leaves out:
+ * const char *const other_heads[] = {"bert.pooler.*", "cls.seq_relationship.*"}; names with * and ?. `accel-gen init`
+ * writes those that a file has to model.ignore. */
 
 /* A value of the model: a tensor with a shape that is known when the model is read, and elements that are not. */
 typedef struct accel_tensor *tensor;

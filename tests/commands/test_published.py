@@ -104,10 +104,20 @@ class Published(unittest.TestCase):
         self.assertIn("lm_head.weight", self.init("--set", "model.ignore=[lm_head.weight]")[1]["model"]["ignore"])
 
     def test_old_names(self):
+        """BERT as it was published: norms have TensorFlow's names, the heads of another class are there, and hidden tokens are predicted."""
         theirs, tensors = self.save("bert")
+        tensors |= {"bert.pooler.dense.weight": torch.rand(16, 16), "bert.pooler.dense.bias": torch.rand(16), "cls.seq_relationship.weight": torch.rand(2, 16),
+                    "cls.seq_relationship.bias": torch.rand(2), "cls.predictions.decoder.weight": tensors["bert.embeddings.word_embeddings.weight"].clone()}
         self.store({name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): t for name, t in tensors.items()})
+        self.assertIn("used, 4 another head's, 1 a tied copy\n", self.command("model", "check", "base"))
+        self.assertIn("names no token that hides them", self.init(status=2)[0])
+        self.assertEqual(self.init("--set", "data.masking.mask_token=7")[1]["data"]["masking"], {"mask_token": 7})
+        (self.folder / "base" / "tokenizer.json").write_text(json.dumps({"added_tokens": [{"id": 4, "content": "[MASK]"}, {"id": 5, "content": "[SEP]"}]}))
+        (self.folder / "base" / "tokenizer_config.json").write_text(json.dumps({"mask_token": {"content": "[MASK]"}}))
         _, job = self.init()
         self.assertEqual(job["model"]["weights_map"], [{"from": "*.gamma", "to": "*.weight"}, {"from": "*.beta", "to": "*.bias"}])
+        self.assertEqual(job["model"]["ignore"], ["bert.pooler.*", "cls.predictions.decoder.weight", "cls.seq_relationship.*"])
+        self.assertEqual(job["data"]["masking"], {"mask_token": 4})
 
     def test_refused(self):
         theirs, tensors = self.save("llama")

@@ -12,12 +12,12 @@
 #include "gen/commands/generate/compilation.h"
 #include "gen/commands/start/dialog.h"
 #include "gen/commands/start/family.h"
+#include "gen/commands/start/masking.h"
 #include "gen/commands/start/samples.h"
 #include "gen/commands/start/tensors.h"
 #include "gen/model/fields.h"
 #include "gen/plan/report/report.h"
 #include "gen/spec/override.h"
-#include "runtime/weights/shards.h"
 
 struct init {
   const struct options *options;
@@ -162,19 +162,6 @@ static bool has_file(const struct init *init, const char *name) {
   return access(arena_printf(init->options->arena, "%s/%s", init->folder, name), R_OK) == 0;
 }
 
-/* The names that norms had in TensorFlow, which transformers renames, too. */
-static void add_old_names(struct init *init) {
-  struct shards shards;
-  struct problem unread; /* what is wrong with the file is reported when its tensors are compared */
-  bool old = false;
-  if (!rt_shards_open(&shards, init->folder, "", &unread)) return;
-  for (int i = 0; i < shards.n_tensors && !old; i++) old = has_ending(shards.by_name[i]->name, ".gamma");
-  rt_shards_close(&shards);
-  if (!old) return;
-  dialog_set(&init->dialog, "model.weights_map",
-             "[{from: \"*.gamma\", to: \"*.weight\"}, {from: \"*.beta\", to: \"*.bias\"}]");
-}
-
 /* Weights that the trainer reads. */
 static bool add_weights(struct init *init) {
   if (init->folder == NULL) return true;
@@ -185,7 +172,8 @@ static bool add_weights(struct init *init) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (has_file(init, names[i])) {
       dialog_set(&init->dialog, "model.weights", quoted(init, init->folder));
-      add_old_names(init);
+      const char *map = tensors_map(init->folder);
+      if (map != NULL) dialog_set(&init->dialog, "model.weights_map", map);
       return true;
     }
   fprintf(stderr, "accel-gen init: %s has no weights; the model starts from its initialization\n", init->folder);
@@ -259,6 +247,19 @@ static void add_chats(struct init *init) {
   dialog_set(&init->dialog, "accumulation", "{normalize: tokens}");
 }
 
+/* A class of this kind predicts hidden tokens: it sees all others, the next one, too. */
+static bool add_masking(struct init *init) {
+  struct arena *arena = init->options->arena;
+  const bool masked = init->is_published && has_ending(init->family.architecture, "ForMaskedLM");
+  if (!masked || sets(init->options, "data.masking")) return true;
+  const int64_t token = masking_token(arena, init->folder);
+  if (token < 0)
+    return fail(init, "this model predicts hidden tokens, and the folder names no token that hides them",
+                "--set data.masking.mask_token=NUMBER gives it");
+  dialog_set(&init->dialog, "data.masking", arena_printf(arena, "{mask_token: %s}", whole(init, token)));
+  return true;
+}
+
 static bool add_data(struct init *init) {
   struct arena *arena = init->options->arena;
   const char *path = init->options->data;
@@ -280,7 +281,7 @@ static bool add_data(struct init *init) {
   dialog_set(&init->dialog, "data.train",
              arena_printf(arena, "{path: %s, format: %s}", quoted(init, path), samples.format));
   if (samples.chats) add_chats(init);
-  return add_sizes(init, &samples);
+  return add_masking(init) && add_sizes(init, &samples);
 }
 
 /* ---- Adapters ---- */
@@ -349,11 +350,13 @@ static struct program *plan_job(struct init *init, struct text *out) {
 static bool check_weights(struct init *init, const struct program *program) {
   struct arena *arena = init->options->arena;
   const struct job *job = program->job;
+  const struct model_texts heads = model_other_heads(arena, init->model);
   struct tensor_table table;
   struct text list = text_in(arena);
   int count;
   if (job->model.weights == NULL) return true;
-  if (!tensors_compare(program, &table, &init->diags) || !tensors_check(program, &table, &init->diags)) return false;
+  if (!tensors_compare(program, &heads, &table, &init->diags) || !tensors_check(program, &table, &init->diags))
+    return false;
   fprintf(stderr, "accel-gen init: the tensors of %s: %s\n", job->model.weights, tensors_summary(arena, &table));
   const char **patterns = tensors_ignorable(arena, &table, &count);
   if (count == 0) return true;

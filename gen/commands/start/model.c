@@ -87,6 +87,8 @@ static const char *job_text(const struct options *options, const struct subject 
   if (subject->has_weights) {
     text_puts(&text, ", weights: ");
     add_quoted(&text, subject->folder, strlen(subject->folder));
+    const char *map = tensors_map(subject->folder);
+    if (map != NULL && !sets(options, "model.weights_map")) text_printf(&text, ", weights_map: %s", map);
   }
   text_puts(&text, "}\n");
   add_data(&text, options, subject, model, length);
@@ -196,6 +198,11 @@ static void print_all(const struct compilation *compilation, const struct subjec
   if (options->logits) fputs(logits_text(options->arena, logits), stdout);
 }
 
+static bool compare(struct compilation *compilation, struct tensor_table *table) {
+  const struct model_texts heads = model_other_heads(compilation->arena, compilation->model);
+  return tensors_compare(compilation->program, &heads, table, &compilation->diags);
+}
+
 int command_model(const struct options *options) {
   struct options own = *options;
   struct subject subject = {0};
@@ -205,8 +212,7 @@ int command_model(const struct options *options) {
   struct compilation compilation = {
       .options = &own, .arena = options->arena, .diags = diagnostics_in(options->arena), .kind = PROGRAM_EVALUATE};
   int status = check(&compilation, &subject);
-  if (status == STATUS_OK && subject.has_weights && !tensors_compare(compilation.program, &table, &compilation.diags))
-    status = STATUS_CANNOT;
+  if (status == STATUS_OK && subject.has_weights && !compare(&compilation, &table)) status = STATUS_CANNOT;
   const bool fits =
       status != STATUS_OK || !subject.has_weights || tensors_check(compilation.program, &table, &compilation.diags);
   if (status == STATUS_OK && options->logits && fits) status = find_logits(&compilation, &subject, &logits);

@@ -3,7 +3,9 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "gen/base/path.h"
 #include "gen/base/text.h"
+#include "runtime/weights/shards.h"
 #include "runtime/weights/weights.h"
 
 /* ---- The program as the runtime has it ---- */
@@ -43,6 +45,18 @@ static struct accel_program runtime_program(struct arena *arena, const struct pr
   struct accel_tensor *tensors = arena_alloc(arena, ((size_t)count + 1) * sizeof *tensors);
   for (int i = 0; i < count; i++) tensors[i] = tensor_of(&program->weights->items[i]);
   return (struct accel_program){.tensors = tensors, .n_tensors = count, .start = start_of(arena, program)};
+}
+
+/* ---- Names of other times ---- */
+
+const char *tensors_map(const char *path) {
+  struct shards shards;
+  struct problem unread; /* what is wrong with the file is reported when its tensors are compared */
+  bool old = false;
+  if (!rt_shards_open(&shards, path, "", &unread)) return NULL;
+  for (int i = 0; i < shards.n_tensors && !old; i++) old = has_ending(shards.by_name[i]->name, ".gamma");
+  rt_shards_close(&shards);
+  return old ? "[{from: \"*.gamma\", to: \"*.weight\"}, {from: \"*.beta\", to: \"*.bias\"}]" : NULL;
 }
 
 /* ---- Comparing ---- */
@@ -87,11 +101,6 @@ static void add_parameter(struct arena *arena, struct tensor_table *table, const
   add(arena, table, row);
 }
 
-static bool has_ending_of(const char *name, const char *ending) {
-  const size_t length = strlen(name), end = strlen(ending);
-  return length >= end && strcmp(name + length - end, ending) == 0;
-}
-
 /* Buffers of older files of transformers: masks [1, 1, n, n], the number that hides, angles, numbers of positions. */
 static bool is_mask(const struct stored_tensor *tensor) {
   static const struct {
@@ -100,7 +109,7 @@ static bool is_mask(const struct stored_tensor *tensor) {
   } known[] = {{"attn.bias", 4},           {"attention.bias", 4}, {"attn.masked_bias", 0}, {"attention.masked_bias", 0},
                {"rotary_emb.inv_freq", 1}, {"position_ids", 2}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (tensor->rank == known[i].rank && has_ending_of(tensor->name, known[i].ending)) return true;
+    if (tensor->rank == known[i].rank && has_ending(tensor->name, known[i].ending)) return true;
   return false;
 }
 
@@ -127,22 +136,33 @@ static bool is_ignored(const struct accel_start_file *start, const char *name) {
   return false;
 }
 
+/* The pattern that the name is one of; NULL: it is none of any. */
+static const char *pattern_for(const struct model_texts *patterns, const char *name) {
+  for (int i = 0; i < patterns->count; i++)
+    if (fnmatch(patterns->items[i], name, FNM_NOESCAPE) == 0) return patterns->items[i];
+  return NULL;
+}
+
 static void add_extra(struct arena *arena, struct tensor_table *table, const struct accel_program *program,
-                      const struct weights_file *file, const struct named_tensor *found) {
+                      const struct model_texts *heads, const struct weights_file *file,
+                      const struct named_tensor *found) {
   const struct stored_tensor *tensor = found->tensor;
   if (is_used(file, program->n_tensors, found)) return;
   const enum tensor_state state = is_ignored(&program->start, tensor->name)   ? TENSOR_IGNORED
                                   : is_mask(tensor)                           ? TENSOR_MASK
+                                  : pattern_for(heads, tensor->name) != NULL  ? TENSOR_HEAD
                                   : is_copy(file, program->n_tensors, tensor) ? TENSOR_COPY
                                                                               : TENSOR_UNUSED;
   add(arena, table,
       (struct tensor_row){.state = state,
                           .name = arena_string(arena, tensor->name),
+                          .pattern = state == TENSOR_HEAD ? pattern_for(heads, tensor->name) : NULL,
                           .dtype = arena_string(arena, tensor->dtype),
                           .shape = shape_words(arena, tensor->rank, tensor->shape)});
 }
 
-bool tensors_compare(const struct program *program, struct tensor_table *table, struct diagnostics *diags) {
+bool tensors_compare(const struct program *program, const struct model_texts *heads, struct tensor_table *table,
+                     struct diagnostics *diags) {
   struct arena *arena = program->arena;
   const struct accel_program own = runtime_program(arena, program);
   struct weights_file file;
@@ -154,7 +174,8 @@ bool tensors_compare(const struct program *program, struct tensor_table *table, 
     return false;
   }
   for (int i = 0; i < own.n_tensors; i++) add_parameter(arena, table, &own, file.matched[i], i);
-  for (int i = 0; i < file.sources.n_tensors; i++) add_extra(arena, table, &own, &file, &file.sources.tensors[i]);
+  for (int i = 0; i < file.sources.n_tensors; i++)
+    add_extra(arena, table, &own, heads, &file, &file.sources.tensors[i]);
   rt_weights_close(&file);
   return true;
 }
@@ -212,17 +233,20 @@ const char **tensors_ignorable(struct arena *arena, const struct tensor_table *t
   *count = 0;
   for (int i = 0; i < table->count; i++) {
     const struct tensor_row *row = &table->items[i];
-    if (row->state != TENSOR_MASK && row->state != TENSOR_COPY) continue;
+    if (row->state != TENSOR_MASK && row->state != TENSOR_HEAD && row->state != TENSOR_COPY) continue;
     bool known = false;
     for (int k = 0; k < *count; k++) known |= fnmatch(patterns[k], row->name, FNM_NOESCAPE) == 0;
-    if (!known) patterns[(*count)++] = row->state == TENSOR_MASK ? pattern_of(arena, row->name) : row->name;
+    if (known) continue;
+    patterns[(*count)++] = row->state == TENSOR_MASK   ? pattern_of(arena, row->name)
+                           : row->state == TENSOR_HEAD ? row->pattern
+                                                       : row->name;
   }
   return patterns;
 }
 
 /* ---- The table ---- */
 
-static const char *const state_names[] = {"used",        "fresh",   "ignored", "not needed",
+static const char *const state_names[] = {"used",        "fresh",   "ignored", "not needed", "another head's",
                                           "a tied copy", "MISSING", "UNUSED",  "UNLIKE"};
 
 const char *tensors_summary(struct arena *arena, const struct tensor_table *table) {

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "gen/base/diag.h"
+#include "gen/model/published.h"
 #include "gen/program/program.h"
 
 enum tensor_state {
@@ -12,6 +13,7 @@ enum tensor_state {
   TENSOR_FRESH,   /* a parameter without a tensor, which the job initializes */
   TENSOR_IGNORED, /* a tensor that the job leaves out */
   TENSOR_MASK,    /* a buffer that follows from the config, such as a causal mask or angles */
+  TENSOR_HEAD,    /* of another class's head, by the model's table other_heads */
   TENSOR_COPY,    /* the same bytes as a tensor that is used */
   TENSOR_MISSING, /* a parameter without a tensor */
   TENSOR_UNUSED,  /* a tensor without a parameter */
@@ -23,6 +25,7 @@ struct tensor_row {
   enum tensor_state state;
   const char *parameter;     /* NULL: none has the tensor */
   const char *name;          /* of the tensor; NULL: there is none */
+  const char *pattern;       /* of the table other_heads, for TENSOR_HEAD */
   const char *shape, *dtype; /* of the tensor, else of the parameter */
 };
 
@@ -32,14 +35,19 @@ struct tensor_table {
   int states[TENSOR_STATES]; /* how many rows are in each */
 };
 
-/* Compares the program's parameters with the files that its job starts from, by their headers. False with an error
- * where these cannot be read. */
-bool tensors_compare(const struct program *program, struct tensor_table *table, struct diagnostics *diags);
+/* The value of model.weights_map for the published weights at `path` where norms have the names of TensorFlow, which
+ * transformers renames, too; NULL: they need none, or cannot be read. */
+const char *tensors_map(const char *path);
+
+/* Compares the program's parameters with the files that its job starts from, by their headers. `heads` are the model's
+ * patterns of tensors of other classes. False with an error where the files cannot be read. */
+bool tensors_compare(const struct program *program, const struct model_texts *heads, struct tensor_table *table,
+                     struct diagnostics *diags);
 
 /* Reports as errors what the trainer would refuse: missing, unused and unlike tensors. Whether there is none. */
 bool tensors_check(const struct program *program, const struct tensor_table *table, struct diagnostics *diags);
 
-/* Patterns for model.ignore of the masks and copies, without those that another pattern has; *count of them. */
+/* Patterns for model.ignore of the masks, heads and copies, without those that another pattern has; *count of them. */
 const char **tensors_ignorable(struct arena *arena, const struct tensor_table *table, int *count);
 
 /* "21 used, 2 masks left out". */
