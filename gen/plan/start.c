@@ -42,11 +42,20 @@ static void check_weights_map(const struct job *job, struct diagnostics *diags) 
   }
 }
 
+/* Of weights without their adapters transformers opens the model as it was before the run. */
+static void check_folder(const struct job *job, struct diagnostics *diags) {
+  if (job->checkpoint.folder_of == NULL || job->model.lora.rank == 0 || job->model.lora.merge) return;
+  diag_error(diags, job_where(job, "model.lora.merge"),
+             "with false transformers would open the folder of checkpoint.folder_of as the untrained model");
+  diag_help(diags, "use model.lora.merge: true, which saves the adapters in a folder of their own, too");
+}
+
 bool plan_start(struct program *program, struct diagnostics *diags) {
   const struct job *job = program->job;
   struct name_list names = {0};
   int before = diags->errors;
   check_weights_map(job, diags);
+  check_folder(job, diags);
   for (int i = 0; i < program->weights->count; i++) {
     program->weights->items[i].fresh = is_fresh(job, program->weights->items[i].path);
     ARENA_PUSH(program->arena, names, program->weights->items[i].path);

@@ -26,7 +26,7 @@ void *rt_mirror(const struct accel_run *run, const char *file) {
  * names a folder. */
 static bool save_mirror(const struct accel_run *run, const char *file, const char *as, bool is_end,
                         struct problem *problem) {
-  const bool merges = is_end && run->program->adapters.merge, renames = is_end && strcmp(file, "model") == 0;
+  const bool merges = is_end && run->program->adapters.merge;
   struct tensor_list tensors;
   uint64_t most = (uint64_t)run->program->checkpoint.max_shard_bytes;
   char **saved = &run->saves.saver.arrays[mirror_of(run, file)], *array = *saved;
@@ -35,7 +35,7 @@ static bool save_mirror(const struct accel_run *run, const char *file, const cha
   *saved = array;
   if (!written) return false;
   written = (!merges || rt_adapters_merge(run->program, rt_mirror(run, file), &tensors, problem)) &&
-            (!renames || rt_folder_rename(run, &tensors, problem)) &&
+            (!is_end || rt_folder_rename(run, &tensors, problem)) &&
             rt_shards_write(run->project_dir, as, &tensors, most, NULL, problem);
   rt_tensors_free(&tensors);
   return written;

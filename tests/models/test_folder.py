@@ -141,8 +141,8 @@ class Folder(unittest.TestCase):
         rows = np.random.default_rng(1).integers(1, 600, (40, 8))
         job = {"model": {"source": str(source), "weights": "base", "fresh": ["classifier.*", "bert.pooler.*"], "ignore": ["cls.*"],
                          "config": {**{key: BERT[key] for key in BERT}, "num_labels": 2}},
-               "data": {**texts(self.folder / "rows.npz", rows), "batch_size": 4}, "training": {"steps": 2},
-               "checkpoint": {"project_dir": "run", "folder_of": "base"}}
+               "data": {**texts(self.folder / "rows.npz", rows), "batch_size": 4},
+               "training": {"steps": 2}, "checkpoint": {"project_dir": "run", "folder_of": "base"}}
         (self.folder / "job.yaml").write_text(json.dumps(job))
         self.train()
         theirs = self.opened(transformers.AutoModelForSequenceClassification).eval()
@@ -175,6 +175,8 @@ class Folder(unittest.TestCase):
             (base / "config.json").unlink() if content is None else (base / "config.json").write_text(content)
             self.assertIn(message, self.command("./trainer", "--project-dir", "other", status=1))
             self.assertFalse((self.folder / "other" / "metrics.jsonl").exists())
+        self.assertIn("would open the folder of checkpoint.folder_of as the untrained model", self.command(
+            GENERATOR, "plan", "job.yaml", "--set", "model.lora={targets: [c_attn], merge: false}", status=2))
         (base / "config.json").write_text(config.replace('"n_head": 2', '"n_head": 4'))
         self.assertIn("says 4 of 'n_head'", self.command(GENERATOR, "plan", "job.yaml", status=2))
 

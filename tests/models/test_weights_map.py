@@ -67,7 +67,7 @@ class Map(unittest.TestCase):
         rows = np.random.default_rng(1).integers(1, 256, (8, 8))
         data = texts(self.folder / "rows.npz", rows)
         model = {"source": str(MODELS / "bert_classifier.c"), "weights": "base", "weights_map": RULES, "config": {**BERT, "num_labels": 2}}
-        self.write(model, data, {"folder_of": "base"})
+        self.write(model, data, {"folder_of": "base"}, training={"steps": 1, "seed": 1, "ema": {"decay": 0.9}})
         self.build("evaluate")
         loss = theirs(torch.from_numpy(rows), labels=torch.arange(8) % 2).loss.item()
         self.assertAlmostEqual(self.evaluated(), loss, places=4)
@@ -75,6 +75,7 @@ class Map(unittest.TestCase):
         self.command("./train")
         saved = load_file(self.folder / "run" / "model.safetensors")
         self.assertEqual(set(saved), set(old))
+        self.assertEqual(set(load_file(self.folder / "run" / "ema.safetensors")), set(old))
         names = {"old.": "", "gamma": "weight", "beta": "bias"}
         theirs.load_state_dict({renamed(name, names): tensor for name, tensor in saved.items()})
         self.assertAlmostEqual(self.evaluated(), theirs(torch.from_numpy(rows), labels=torch.arange(8) % 2).loss.item(), places=4)
