@@ -89,6 +89,22 @@ class OneProcess(ComparedWithOne):
                 if name in want:
                     self.assertLess(abs(line[name] / want[name] - 1), 1e-6, f"{name} of step {line['step']}")
 
+    def test_rows_alone(self):
+        """The gradient of a bias over one row is the gradient of what the layer gives, which the backward still reads: a bucket is
+        sent after that."""
+        groups = {"model": "mlp_table", "config": {"n_layer": 1, "width": 7, "n_classes": 3},
+                  "parallelism": {"ddp": {"bucket_cap_mb": 0.0001}}}
+        rows = "".join(f"{i % 7 / 7:.4f},{i % 5 / 5:.4f},{i % 3}\n" for i in range(40))
+        runs = []
+        for ranks, batch in ((2, 1), (1, 2)):
+            job = job_of(ranks, batch, 20, **groups)
+            job["data"].update({"train": {"path": "rows.csv", "format": "csv"}, "features": 2})
+            trainer = Ranks(ranks, job)
+            (trainer.folder / "rows.csv").write_text(rows)
+            trainer.build()
+            runs += [trainer, trainer.run()]
+        self.compare(*runs)
+
 
 if __name__ == "__main__":
     unittest.main()

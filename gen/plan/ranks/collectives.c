@@ -32,7 +32,7 @@ struct order {
     struct point *items;
     int count, capacity;
   } points;
-  int *ready; /* by weight: points up to the last one that adds to its gradient; 0: none does */
+  int *ready; /* by weight: points up to the last one that adds to its gradient, or reads it; 0: none does */
 };
 
 static void note(struct order *order, const struct region *forward, int parameter, const char *const *prefixes) {
@@ -87,6 +87,16 @@ static void note_call(struct order *order, struct step *step, const char *const 
   }
 }
 
+/* A gradient that is a value of the backward as well, as of a bias of one row, is complete when nothing reads it. */
+static void note_views(struct order *order, const struct function *function, const struct view *views, int count,
+                       const char *const *prefixes) {
+  for (int i = 0; i < count; i++) {
+    struct storage *storage = views[i].storage != NULL ? storage_root(views[i].storage) : NULL;
+    if (storage != NULL && storage->kind == STORAGE_GRADIENT)
+      note(order, function->region->forward, storage->index, prefixes);
+  }
+}
+
 static void note_function(struct order *order, const struct function *function, const char *const *prefixes) {
   for (int s = 0; s < function->n_steps; s++) {
     struct step *step = &function->steps[s];
@@ -94,12 +104,8 @@ static void note_function(struct order *order, const struct function *function, 
       note_call(order, step, prefixes);
     else
       add_point(order, step, 0);
-    for (int i = 0; i < step->node->n_outputs; i++) {
-      struct storage *made = step->outputs[i].storage;
-      const struct storage *storage = made != NULL ? storage_root(made) : NULL;
-      if (storage != NULL && storage->kind == STORAGE_GRADIENT)
-        note(order, function->region->forward, storage->index, prefixes);
-    }
+    note_views(order, function, step->outputs, step->node->n_outputs, prefixes);
+    note_views(order, function, step->inputs, step->node->n_inputs, prefixes);
   }
 }
 
