@@ -9,6 +9,12 @@ const struct op_kind *op_kind_find(const char *name) {
   return NULL;
 }
 
+bool op_kind_is_among(const struct op_kind *kind, const char *const *names) {
+  for (int i = 0; names != NULL && names[i] != NULL; i++)
+    if (strcmp(names[i], kind->name) == 0) return true;
+  return false;
+}
+
 const struct op_function *op_function_find(const char *name) {
   for (int i = 0; i < op_file_count; i++)
     for (int k = 0; op_files[i]->functions != NULL && op_files[i]->functions[k].name != NULL; k++)

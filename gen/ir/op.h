@@ -419,6 +419,9 @@ bool op_assigns(const struct op_kind *kind);
 
 /* By name; NULL when there is none. */
 const struct op_kind *op_kind_find(const char *name);
+
+/* Whether a list of names, NULL after the last one, has this kind's; NULL: no list. */
+bool op_kind_is_among(const struct op_kind *kind, const char *const *names);
 const struct op_function *op_function_find(const char *name);
 
 /* The output by which a kind's members describe output `output`. */

@@ -100,7 +100,7 @@ static double score(const struct head *head, int64_t t, int64_t s) {
          head->bias[t * head->row + s * head->step];
 }
 
-static void evaluate(const struct node *node, const double *const *inputs, double *const *outputs) {
+void op_biased_reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   const struct shape q = node->inputs[0]->shape;
   for (int64_t h = 0; h < q.dim[0] * q.dim[1]; h++)
     for (int64_t t = 0; t < q.dim[2]; t++) {
@@ -115,6 +115,11 @@ static void evaluate(const struct node *node, const double *const *inputs, doubl
       outputs[1][h * q.dim[2] + t] = highest;
       outputs[1][(q.dim[0] * q.dim[1] + h) * q.dim[2] + t] = log(sum);
     }
+}
+
+/* Which output of a backward is the bias's gradient, before what it is added up in; -1: none is. */
+static int learnt_output(const struct node *node) {
+  return node_int(node, "learnt") ? node->n_outputs - 2 : -1;
 }
 
 /* What query t of head h of all and key s give. */
@@ -132,10 +137,11 @@ static void add_slopes(const struct node *node, const double *const *inputs, dou
     outputs[2][key + c] += p * dy[c];
   }
   const int64_t of = node->inputs[6]->shape.dim[0] > 1 ? h : h % q.dim[1];
-  if (node->n_outputs > 3) outputs[3][(of * q.dim[2] + t) * head.keys + s] += ds;
+  const int learnt = learnt_output(node);
+  if (learnt >= 0) outputs[learnt][(of * q.dim[2] + t) * head.keys + s] += ds;
 }
 
-static void evaluate_backward(const struct node *node, const double *const *inputs, double *const *outputs) {
+void op_biased_backward_reference(const struct node *node, const double *const *inputs, double *const *outputs) {
   const struct shape q = node->inputs[1]->shape;
   const int64_t keys = node->inputs[2]->shape.dim[2];
   for (int o = 0; o < node->n_outputs; o++)
@@ -261,7 +267,7 @@ static const struct op_kind kind = {
     .ranks.divided_dim = 1 + 1,
     .ranks.gathers = gathers,
     .ranks.over_positions = over_positions,
-    .reference.evaluate = evaluate,
+    .reference.evaluate = op_biased_reference,
 };
 
 static const struct op_kind kind_backward = {
@@ -278,7 +284,7 @@ static const struct op_kind kind_backward = {
     .choice.what = "KV block size",
     .types.autocast = {AUTOCAST_BITS16, AUTOCAST_BITS16},
     .cost.flops = op_attention_backward_flops,
-    .reference.evaluate = evaluate_backward,
+    .reference.evaluate = op_biased_backward_reference,
 };
 
 /* ---- Functions ---- */

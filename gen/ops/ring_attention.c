@@ -213,6 +213,7 @@ static const struct op_kind kind_biased = {
     .gradient = biased_gradient,
     .layout.accepts = op_biased_accepts,
     .ranks.place = op_place_biased,
+    .reference.evaluate = op_biased_reference,
 };
 
 static const struct op_kind kind_biased_backward = {
@@ -224,6 +225,7 @@ static const struct op_kind kind_biased_backward = {
     .layout.accepts = op_biased_accepts,
     .memory.workspace = 1u << 3 | 1u << 4 | 1u << 5 | 1u << 7,
     .memory.accumulates = 1u << 6,
+    .reference.evaluate = op_biased_backward_reference,
 };
 
 struct value *op_ring_attention(struct builder *builder, const struct node *node, int64_t ranks, int64_t axis) {

@@ -57,6 +57,10 @@ int op_infer_bias_gradient(const struct node *node, int count, int64_t keys, str
 void op_biased_gradient(struct builder *builder, const struct node *node, const char *kind, int output,
                         struct value *dy, struct value **dx);
 
+/* References of attention with a bias, and of its ring of one rank: y and lse; dq, dk, dv and dbias. */
+void op_biased_reference(const struct node *node, const double *const *inputs, double *const *outputs);
+void op_biased_backward_reference(const struct node *node, const double *const *inputs, double *const *outputs);
+
 /* Of attention with a bias: which strides operands may have, placements, and what a position needs. */
 bool op_biased_accepts(const struct node *node, bool output, int index, const int64_t *strides);
 bool op_place_biased(const struct node *node, int seed, int64_t ranks, struct placement *placements);

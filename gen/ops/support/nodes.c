@@ -26,6 +26,10 @@ struct value *op_matmul(struct builder *builder, struct value *a, struct value *
   return builder_binary(builder, "matmul", a, b);
 }
 
+struct value *op_copied(struct builder *builder, struct value *x) {
+  return builder_unary(builder, "copy", x);
+}
+
 struct value *op_neg(struct builder *builder, struct value *x) {
   return builder_unary(builder, "neg", x);
 }

@@ -22,8 +22,9 @@ struct value *op_sub(struct builder *builder, struct value *a, struct value *b);
 struct value *op_mul(struct builder *builder, struct value *a, struct value *b);
 struct value *op_div(struct builder *builder, struct value *a, struct value *b);
 struct value *op_greater(struct builder *builder, struct value *a, struct value *b);
-/* -x, x^2. */
+/* x in memory of its own, -x, x^2. */
 struct value *op_neg(struct builder *builder, struct value *x);
+struct value *op_copied(struct builder *builder, struct value *x);
 struct value *op_square(struct builder *builder, struct value *x);
 /* x * value, x + value, x clamped to [low, high]. */
 struct value *op_scale(struct builder *builder, struct value *x, double value);

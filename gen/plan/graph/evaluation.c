@@ -160,7 +160,7 @@ static struct value *scores_of(struct builder *builder, struct value *logits, st
     int last = logits->shape.rank - 1;
     logits = op_sub(builder, op_slice(builder, logits, last, 1, 1), op_slice(builder, logits, last, 0, 1));
   } else {
-    logits = builder_unary(builder, "copy", logits); /* a result is no part of another value's memory */
+    logits = op_copied(builder, logits); /* a result is no part of another value's memory */
   }
   return op_reshape(builder, logits, labels);
 }

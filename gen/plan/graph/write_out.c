@@ -1,17 +1,12 @@
 #include "gen/plan/graph/write_out.h"
 
-#include <string.h>
-
 #include "gen/ir/region.h"
 #include "gen/plan/graph/rebuild.h"
 #include "gen/program/target.h"
 
 static bool is_written_out(const struct program *program, const struct node *node) {
-  const char *const *lacks = program->target->kernels.lacks;
   if (node->call != NULL || node->kind->written_out == NULL) return false;
-  for (int i = 0; lacks != NULL && lacks[i] != NULL; i++)
-    if (strcmp(lacks[i], node->kind->name) == 0) return true;
-  return program->kind == PROGRAM_GENERATE;
+  return program->kind == PROGRAM_GENERATE || op_kind_is_among(node->kind, program->target->kernels.lacks);
 }
 
 static struct value *take(struct rebuild *rebuild, const struct node *node, int input) {
