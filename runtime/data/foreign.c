@@ -14,9 +14,10 @@ static bool is_arrow_stream(const uint8_t *at, size_t size) {
 enum foreign rt_foreign_as(const void *bytes, size_t size) {
   const uint8_t *at = bytes;
   if (size >= 3 && at[0] == 0x1f && at[1] == 0x8b && at[2] == 8) return FOREIGN_GZIP;
-  if (size < 8) return NOT_FOREIGN;
+  if (size < 4) return NOT_FOREIGN;
   bool skippable = (at[0] & 0xf0) == 0x50 && memcmp(at + 1, "\x2a\x4d\x18", 3) == 0;
   if (memcmp(at, "\x28\xb5\x2f\xfd", 4) == 0 || skippable) return FOREIGN_ZSTD;
+  if (size < 8) return NOT_FOREIGN;
   if (memcmp(at, "PAR1", 4) == 0 && memcmp(at + size - 4, "PAR1", 4) == 0) return FOREIGN_PARQUET;
   if (memcmp(at, "ARROW1\0\0", 8) == 0) return FOREIGN_ARROW;
   return is_arrow_stream(at, size) ? FOREIGN_ARROW_STREAM : NOT_FOREIGN;
