@@ -121,7 +121,9 @@ class Body:
             return f"init_normal({text}, 0.1)"
         if start < 0.15:
             return f"init_uniform({text}, 0.2)"
-        return f"{self.random.choice(('init_zeros', 'init_ones'))}({text})" if start < 0.18 else text
+        if start < 0.17:
+            return f"init_constant({text}, 0.25)"
+        return f"{self.random.choice(('init_zeros', 'init_ones'))}({text})" if start < 0.2 else text
 
     def add(self, expression, shape, kind="f", below=None, most=MOST):
         """tensor v7 = expression."""
