@@ -135,6 +135,12 @@ static int64_t number_of(const struct family *family, const char *name, int64_t 
   return otherwise;
 }
 
+/* RoBERTa's first position is the one after the number of its padding. */
+static void shorten_positions(const struct options *options, struct family *family) {
+  if (strcmp(name_of(options->arena, family->source), "roberta") == 0 && family->positions > 0)
+    family->positions -= number_of(family, "pad_token_id", 1) + 1;
+}
+
 /* Of an image its numbers, of a text its tokens. */
 static void find_features(struct family *family) {
   const int64_t side = number_of(family, "image_size", 0), channels = number_of(family, "num_channels", 3);
@@ -256,6 +262,7 @@ bool family_read(const struct options *options, const char *path, struct family 
   if (read) read_positions(&values, family);
   published_free(&values);
   if (!read || !read_values(options, family, diags)) return false;
+  shorten_positions(options, family);
   find_features(family);
   if (family->features == 0 && !model_takes(family->model, "model", "tokens")) find_inputs(options, family);
   return true;
