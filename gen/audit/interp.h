@@ -259,6 +259,10 @@ struct value interp_call(struct interp *interp, struct syntax *node);
 /* Narrows variables by a condition that is true, or false. False when it cannot be. */
 bool interp_assume(struct interp *interp, struct syntax *condition, bool truth);
 
+/* The expression without the conversions around it that keep its number as it is: every one of its type, or those that
+ * it can be here. */
+struct syntax *interp_unconverted(struct interp *interp, struct syntax *node);
+
 /* A call of a function that is not defined here: its effect on memory and its result. */
 struct value interp_external(struct interp *interp, struct syntax *node, const struct value *arguments, int count);
 

@@ -18,14 +18,53 @@ static enum operator_kind negated(enum operator_kind operation) {
   }
 }
 
+/* What is read under a condition is not read here: an expression is evaluated where it has variables alone. */
+static bool has_variables_alone(const struct syntax *node) {
+  if (node->kind == SYNTAX_CAST) return has_variables_alone(node->parts[0]);
+  if (node->kind == SYNTAX_BINARY && node->operation == OPERATOR_ADD)
+    return has_variables_alone(node->parts[0]) && has_variables_alone(node->parts[1]);
+  return node->kind == SYNTAX_VARIABLE || node->kind == SYNTAX_INTEGER;
+}
+
+/* Whether all numbers of the range are of an integer type; VALUE_MAX may be any unsigned number from there on. */
+static bool fits(struct value value, const struct type *type) {
+  const int bits = (int)type->size * 8 - (type->is_signed ? 1 : 0);
+  const int64_t end = bits < 63 ? INT64_C(1) << bits : VALUE_MAX;
+  return value.kind == VALUE_INTEGER && value.low >= 0 && (value.high < end || bits > 63);
+}
+
+static bool keeps_value(struct interp *interp, const struct syntax *cast) {
+  const struct type *to = cast->type, *from = cast->parts[0]->type;
+  if (to->kind == TYPE_POINTER) return from->kind == TYPE_POINTER || from->kind == TYPE_ARRAY;
+  if (to->kind == TYPE_REAL && from->kind == TYPE_REAL) return to->size >= from->size;
+  if (to->kind != TYPE_INTEGER || from->kind != TYPE_INTEGER || to->is_bool) return false;
+  if (to->is_signed == from->is_signed && to->size >= from->size) return true;
+  if (to->is_signed && to->size > from->size) return true;
+  return has_variables_alone(cast->parts[0]) && fits(interp_evaluate(interp, cast->parts[0]), to);
+}
+
+struct syntax *interp_unconverted(struct interp *interp, struct syntax *node) {
+  while (node->kind == SYNTAX_CAST && keeps_value(interp, node)) node = node->parts[0];
+  return node;
+}
+
+/* Whether v + constant is their sum: signed ones have no other (no-overflow), but unsigned ones begin at 0 again. */
+static bool is_sum(struct interp *interp, const struct syntax *node, int64_t added) {
+  if (node->type->kind != TYPE_INTEGER || node->type->is_signed) return true;
+  struct value sum = interp_evaluate(interp, node->parts[0]);
+  sum.high = bounded_add(sum.high, added);
+  return added >= 0 && sum.high < VALUE_MAX && fits(sum, node->type);
+}
+
 /* The variable of v or v + constant, whose value is followed; NULL for another expression. */
 static struct state *variable_of(struct interp *interp, struct syntax *node, int64_t *added) {
-  node = syntax_bare(node);
+  node = interp_unconverted(interp, node);
   *added = 0;
   if (node->kind == SYNTAX_BINARY && node->operation == OPERATOR_ADD &&
       syntax_bare(node->parts[1])->kind == SYNTAX_INTEGER) {
     *added = syntax_bare(node->parts[1])->integer;
-    node = syntax_bare(node->parts[0]);
+    if (!has_variables_alone(node) || !is_sum(interp, node, *added)) return NULL;
+    node = interp_unconverted(interp, node->parts[0]);
   }
   if (node->kind != SYNTAX_VARIABLE || node->variable->type->kind != TYPE_INTEGER) return NULL;
   int object = interp_variable(interp, node->variable);
@@ -35,8 +74,8 @@ static struct state *variable_of(struct interp *interp, struct syntax *node, int
 }
 
 /* What a condition compares: of an assignment the variable, which has its value. */
-static struct syntax *compared(struct syntax *node) {
-  struct syntax *bare = syntax_bare(node);
+static struct syntax *compared(struct interp *interp, struct syntax *node) {
+  struct syntax *bare = interp_unconverted(interp, node);
   bool assigns = bare->kind == SYNTAX_ASSIGN && bare->operation == OPERATOR_NONE;
   return assigns ? bare->parts[0] : node;
 }
@@ -100,7 +139,7 @@ bool interp_assume(struct interp *interp, struct syntax *condition, bool truth) 
     return !is_not(interp, condition->parts[0], truth) || interp_assume(interp, condition->parts[1], truth);
   bool compares = operation >= OPERATOR_LESS && operation <= OPERATOR_NOT_EQUAL;
   if (!compares || condition->parts[0]->type->kind != TYPE_INTEGER) return true;
-  struct syntax *first = compared(condition->parts[0]), *second = compared(condition->parts[1]);
+  struct syntax *first = compared(interp, condition->parts[0]), *second = compared(interp, condition->parts[1]);
   int64_t unused;
   bool left = variable_of(interp, first, &unused) != NULL;
   bool right = variable_of(interp, second, &unused) != NULL;

@@ -105,28 +105,9 @@ static struct value evaluate_logic(struct interp *interp, struct syntax *node) {
   return result;
 }
 
-/* Whether a conversion keeps the number as it is: every one of its type, or those that it can be here. */
-static bool keeps_value(struct interp *interp, const struct syntax *cast) {
-  const struct type *to = cast->type, *from = cast->parts[0]->type;
-  if (to->kind == TYPE_POINTER) return from->kind == TYPE_POINTER || from->kind == TYPE_ARRAY;
-  if (to->kind == TYPE_REAL && from->kind == TYPE_REAL) return to->size >= from->size;
-  if (to->kind != TYPE_INTEGER || from->kind != TYPE_INTEGER || to->is_bool) return false;
-  if (to->is_signed == from->is_signed && to->size >= from->size) return true;
-  if (to->is_signed && to->size > from->size) return true;
-  if (cast->parts[0]->kind != SYNTAX_VARIABLE) return false; /* what is read under a condition is not read here */
-  const struct value value = interp_evaluate(interp, cast->parts[0]);
-  const int bits = (int)to->size * 8 - (to->is_signed ? 1 : 0);
-  return value.kind == VALUE_INTEGER && value.low >= 0 && (bits >= 63 || value.high < INT64_C(1) << bits);
-}
-
-static struct syntax *unconverted(struct interp *interp, struct syntax *node) {
-  while (node->kind == SYNTAX_CAST && keeps_value(interp, node)) node = node->parts[0];
-  return node;
-}
-
 static bool same_expression(struct interp *interp, struct syntax *a, struct syntax *b) {
-  a = unconverted(interp, a);
-  b = unconverted(interp, b);
+  a = interp_unconverted(interp, a);
+  b = interp_unconverted(interp, b);
   if (a->kind != b->kind || a->operation != b->operation || a->n_parts != b->n_parts) return false;
   switch (a->kind) {
   case SYNTAX_INTEGER:

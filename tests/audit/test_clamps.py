@@ -29,6 +29,15 @@ EDITS = ["t1 > 0.0f ? (int32_t)((float)(uint8_t)t1 < 299.0f ? t1 : 299.0f) : 0",
          "t1 < 0.0f ? (int32_t)(t1 < 299.0f ? t1 : 299.0f) : 0", "t1 > 0.0f ? (int32_t)(t1 < 300.0f ? t1 : 300.0f) : 0",
          "t1 > 0.0f ? (int32_t)(t1 < 299.0f ? t1 : 299.0f) : -1", "(int32_t)(t1 < 299.0f ? t1 : 299.0f)"]
 
+LINE = f"    y[i] = {CUT};"
+# n, and what is chosen of it: 0 to 299 alone where a conversion or a sum that began at 0 again did not hide what n is.
+WHOLE = [("int32_t n = 9 * x[i]", "n < 299 ? n : 299", True), ("int32_t n = 9 * x[i]", "(int64_t)n < 299 ? n : 299", True),
+         ("int32_t n = 9 * x[i]", "(uint8_t)n < 200 ? n : 200", False), ("int32_t n = 9 * x[i]", "(uint8_t)n > 200 ? 200 : n", False),
+         ("int32_t n = 9 * x[i]", "(bool)n < 2 ? n : 2", False), ("int32_t n = x[i] - 256", "(uint32_t)n < 10u ? 0 : n", False),
+         ("uint32_t n = (uint32_t)x[i] * 0x7fffffffu", "((int32_t)n < 299 ? n : 299) & 0xffff", False),
+         ("uint64_t n = (uint64_t)x[i] * 0x9000000000001000u", "((int64_t)n < 299 ? n : 299) & 0xffff", False),
+         ("uint32_t n = (uint32_t)x[i] - 256u", "(n + 300u < 299 ? n : 0) & 0xffff", False)]
+
 
 class Clamps(unittest.TestCase):
     def audit(self, text):
@@ -48,6 +57,11 @@ class Clamps(unittest.TestCase):
         for edit in EDITS:
             with self.subTest(edit=edit):
                 self.assertIn("cannot be decided", self.audit(text.replace(CUT, edit)))
+        for number, choice, proved in WHOLE:
+            with self.subTest(number=number, choice=choice):
+                edited = text.replace(LINE, f"    const {number};\n    y[i] = (int32_t)({choice});")
+                self.assertNotEqual(edited, text)
+                self.assertRegex(self.audit(edited), r"^\d+ hold, 0 broken$" if proved else "cannot be decided")
 
 
 if __name__ == "__main__":
