@@ -1,6 +1,6 @@
 /* CLIP (Radford et al., arXiv:2103.00020): the tensor names and the arithmetic of transformers' CLIPModel, so that its
- * checkpoints load from their model.safetensors. An image and a text belong together, and are told from the others of
- * their batch: data.inputs names pixel_values, [channels][size][size], and input_ids, int32 [positions].
+ * checkpoints load from their model.safetensors. An image and a text belong together, and are distinguished from the
+ * others of their batch: data.inputs names pixel_values, [channels][size][size], and input_ids, int32 [positions].
  *
  * B batch, T tokens of a text, N patches of an image, C hidden_size of a tower, H heads, P projection_dim. */
 #include <accel/model.h>

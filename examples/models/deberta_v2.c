@@ -1,6 +1,6 @@
 /* DeBERTa v2 and v3 (He et al., arXiv:2006.03654; arXiv:2111.09543) with a head that labels a text: the tensor names
  * and the arithmetic of transformers' DebertaV2ForSequenceClassification, and its losses. A score of attention adds to
- * that of two tokens those of each with how far apart they are (disentangled attention, section 3.1 of the first). Its
+ * that of two tokens those of each with their distance (disentangled attention, section 3.1 of the first). Its
  * inputs are the arrays that `accel-gen data --label` writes.
  *
  * B batch, T tokens of a sequence, C hidden_size, H heads, D = C / H, S distances each way, L num_labels. */
@@ -69,14 +69,14 @@ static int span(struct config c) {
   return c.position_buckets > 0 ? c.position_buckets : farthest(c);
 }
 
-/* The row of a query that is `apart` positions after its key: one each when near, then by the logarithm. */
-static int row_of(int apart, struct config c) {
-  int middle = c.position_buckets / 2, far = abs(apart), rows = span(c);
+/* The row of a query that is `distance` positions after its key: one each when near, then by the logarithm. */
+static int row_of(int distance, struct config c) {
+  int middle = c.position_buckets / 2, far = abs(distance), rows = span(c);
   if (c.position_buckets > 0 && far > middle) {
     float ratio = logf((float)far / (float)middle) / logf((float)(farthest(c) - 1) / (float)middle);
     far = (int)ceilf(ratio * (float)(middle - 1)) + middle;
   }
-  int row = rows + (apart < 0 ? -far : far);
+  int row = rows + (distance < 0 ? -far : far);
   return row < 0 ? 0 : row > 2 * rows - 1 ? 2 * rows - 1 : row;
 }
 

@@ -1,6 +1,6 @@
 /* DeepSeek-V3 (DeepSeek-AI, arXiv:2412.19437): the tensor names and the arithmetic of transformers'
  * DeepseekV3ForCausalLM, so that its checkpoints load from their model.safetensors. Keys and values of all heads are
- * made of one narrow row a token, beside which one rotated key serves all heads (multi-head latent attention,
+ * made of one narrow row a token, and one rotated key serves all heads (multi-head latent attention,
  * section 2.1.1). Experts are chosen by sigmoids within the best of their groups, with a bias for the choice alone
  * (section 2.1.2); the first layers have none.
  *

@@ -69,7 +69,7 @@ static tensor regions(int size, int window, int step) {
 }
 
 /* [B N][1][W W][W W]: -100 where a key comes from another region than its query. */
-static tensor apart(int batch, int size, int window, int step) {
+static tensor across_regions(int batch, int size, int window, int step) {
   tensor region = regions(size, window, step);
   region = add(scale(reshape(region, size, 1), 3), reshape(region, 1, size));
   region = reshape(windows(reshape(region, 1, size, size, 1), window), -1, window * window);
@@ -121,7 +121,7 @@ static tensor attend_windows(scope s, tensor x, int count, bool shifted, struct 
   if (more > 0) x = pad(pad(x, 1, 0, more), 2, 0, more);
   if (step > 0) x = roll(roll(x, 1, -step), 2, -step);
   tensor bias = distances(at(s, "self"), window, count);
-  if (step > 0) bias = add(bias, apart(dim(x, 0), size + more, window, step));
+  if (step > 0) bias = add(bias, across_regions(dim(x, 0), size + more, window, step));
   x = images(attend(s, windows(x, window), bias, count), window, size + more);
   if (step > 0) x = roll(roll(x, 1, step), 2, step);
   return more > 0 ? slice(slice(x, 1, 0, size), 2, 0, size) : x;
