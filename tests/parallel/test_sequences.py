@@ -223,8 +223,8 @@ class Refused(unittest.TestCase):
                      parallelism={"cp": 2})
 
     def test_products_of_positions(self):
-        self.refused("'matmul' mixes positions, and ranks have no equal parts of its heads", model="t5", config={**T5, "num_heads": 3},
-                     data={"sequence_length": 16})
+        self.refused("'matmul' mixes positions, and ranks have no equal parts of its heads", model="gemma2",
+                     config={**LLAMA, "num_attention_heads": 3, "num_key_value_heads": 3}, data={"sequence_length": 16})
 
     def test_dropout(self):
         """Of parts that four numbers at a time do not make up."""
