@@ -205,3 +205,12 @@ const struct command *options_read(struct options *options, int argc, char **arg
   if (options->asks_help) return command_find("help");
   return is_whole(options) ? options->chosen : NULL;
 }
+
+bool options_set(const struct options *options, const char *key) {
+  const size_t length = strlen(key);
+  for (int i = 0; i < options->n_overrides; i++) {
+    const char *set = options->overrides[i].key;
+    if (strncmp(set, key, length) == 0 && (set[length] == '\0' || set[length] == '.')) return true;
+  }
+  return false;
+}

@@ -95,4 +95,7 @@ const struct command *options_read(struct options *options, int argc, char **arg
 /* Prints "accel-gen: MESSAGE DETAIL" and how the chosen command is called, and gives false. */
 bool options_refuse(const struct options *options, const char *message, const char *detail);
 
+/* Whether --set gives a key, or one within it. */
+bool options_set(const struct options *options, const char *key);
+
 #endif

@@ -182,20 +182,11 @@ static bool add_weights(struct init *init) {
 
 /* ---- The data ---- */
 
-static bool sets(const struct options *options, const char *key) {
-  const size_t length = strlen(key);
-  for (int i = 0; i < options->n_overrides; i++) {
-    const char *set = options->overrides[i].key;
-    if (strncmp(set, key, length) == 0 && (set[length] == '\0' || set[length] == '.')) return true;
-  }
-  return false;
-}
-
 /* Tensors of other names, which an archive has as arrays. */
 static bool add_inputs(struct init *init, const struct samples *samples) {
   const char *inputs = NULL;
   struct problem problem = {0};
-  if (sets(init->options, "data.inputs")) return true;
+  if (options_set(init->options, "data.inputs")) return true;
   if (strcmp(samples->format, "npz") != 0)
     return fail(init, "this model reads tensors of names of its own",
                 "give it --data FILE.npz with an array for each, or --set 'data.inputs={NAME: {shape: [3, 8]}}'");
@@ -251,7 +242,7 @@ static void add_chats(struct init *init) {
 static bool add_masking(struct init *init) {
   struct arena *arena = init->options->arena;
   const bool masked = init->is_published && has_ending(init->family.architecture, "ForMaskedLM");
-  if (!masked || sets(init->options, "data.masking")) return true;
+  if (!masked || options_set(init->options, "data.masking")) return true;
   const int64_t token = masking_token(arena, init->folder);
   if (token < 0)
     return fail(init, "this model predicts hidden tokens, and the folder names no token that hides them",

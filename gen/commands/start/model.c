@@ -46,19 +46,10 @@ static bool add_config(struct text *text, const char *config, struct diagnostics
   return true;
 }
 
-static bool sets(const struct options *options, const char *key) {
-  const size_t length = strlen(key);
-  for (int i = 0; i < options->n_overrides; i++) {
-    const char *set = options->overrides[i].key;
-    if (strncmp(set, key, length) == 0 && (set[length] == '\0' || set[length] == '.')) return true;
-  }
-  return false;
-}
-
 static void add_data(struct text *text, const struct options *options, const struct subject *subject,
                      const struct tree *model, int length) {
-  const char *inputs = sets(options, "data.inputs") ? NULL : subject->family.inputs;
-  const bool named = sets(options, "data.inputs") || inputs != NULL;
+  const char *inputs = options_set(options, "data.inputs") ? NULL : subject->family.inputs;
+  const bool named = options_set(options, "data.inputs") || inputs != NULL;
   const bool rows = model_takes(model, "model", "features"); /* not tokens */
   const bool sized = length == 0 && options->config != NULL && strstr(options->config, "block_size=") != NULL;
   text_printf(text, "data: {train: {path: none, format: %s}, batch_size: 1", named ? "npz" : rows ? "csv" : "bytes");
@@ -88,7 +79,7 @@ static const char *job_text(const struct options *options, const struct subject 
     text_puts(&text, ", weights: ");
     add_quoted(&text, subject->folder, strlen(subject->folder));
     const char *map = tensors_map(subject->folder);
-    if (map != NULL && !sets(options, "model.weights_map")) text_printf(&text, ", weights_map: %s", map);
+    if (map != NULL && !options_set(options, "model.weights_map")) text_printf(&text, ", weights_map: %s", map);
   }
   text_puts(&text, "}\n");
   add_data(&text, options, subject, model, length);
@@ -101,13 +92,13 @@ static bool knows_sizes(struct compilation *compilation, const struct subject *s
   const struct options *options = compilation->options;
   const struct location where = {.file = subject->source};
   const bool rows = model_takes(compilation->model, "model", "features");
-  if (sets(options, "data.inputs") || subject->family.inputs != NULL) return true;
+  if (options_set(options, "data.inputs") || subject->family.inputs != NULL) return true;
   if (!rows && !model_takes(compilation->model, "model", "tokens")) {
     diag_error(&compilation->diags, where, "the shapes of its inputs are not known");
     diag_help(&compilation->diags, "--set 'data.inputs={NAME: {shape: [3, 8]}, NAME: {dtype: int32}}' sets them");
     return false;
   }
-  if (!rows || sets(options, "data.features") || subject->family.features > 0) return true;
+  if (!rows || options_set(options, "data.features") || subject->family.features > 0) return true;
   diag_error(&compilation->diags, where, "the number of columns of 'features' is not known");
   diag_help(&compilation->diags, "--set data.features=N sets it");
   return false;
