@@ -123,10 +123,10 @@ static bool find_documents(const struct layout *layout, struct dataset_file idx,
 /* Of a signed type, whether no token is below 0. */
 static bool check_signs(const struct tokens *tokens, struct dataset_file bin,
                         void (*forget)(const uint8_t *from, size_t size), struct problem *problem) {
-  enum { AT_ONCE = 1 << 22 };
+  enum { CHUNK = 1 << 22 };
   const int width = tokens->width;
-  for (int64_t first = 0; first < tokens->count; first += AT_ONCE) {
-    int64_t count = tokens->count - first < AT_ONCE ? tokens->count - first : AT_ONCE;
+  for (int64_t first = 0; first < tokens->count; first += CHUNK) {
+    int64_t count = tokens->count - first < CHUNK ? tokens->count - first : CHUNK;
     const uint8_t *from = tokens->bytes + first * width;
     for (int64_t i = 0; i < count; i++) {
       if ((from[(i + 1) * width - 1] & 0x80) == 0) continue;

@@ -24,7 +24,7 @@ static void fail(j_common_ptr info) {
   longjmp(of->back, 1);
 }
 
-/* The library goes on with gray where data is missing or is none; that is no image to train on. */
+/* The library continues with gray where data is missing or is none; that is no image to train on. */
 static void hear(j_common_ptr info, int level) {
   static const int fatal[] = {JWRN_JPEG_EOF, JWRN_HIT_MARKER, JWRN_HUFF_BAD_CODE, JWRN_MUST_RESYNC};
   for (size_t i = 0; level < 0 && i < sizeof fatal / sizeof *fatal; i++)

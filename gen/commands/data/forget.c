@@ -1,8 +1,8 @@
 #include "gen/commands/data/forget.h"
 
 size_t forget_read(const struct mapping *mapping, size_t forgotten, size_t done) {
-  enum { AT_ONCE = 16 << 20 };
-  if (done < forgotten + AT_ONCE) return forgotten;
+  enum { CHUNK = 16 << 20 };
+  if (done < forgotten + CHUNK) return forgotten;
   rt_map_forget(mapping->bytes + forgotten, done - forgotten);
   return done;
 }
