@@ -15,12 +15,14 @@ matmul_rate() {
 
 # ---- Figures ----
 
-# The most of the GPU's memory that is in use while the command runs, MiB, into runs/peak.
+# The most of the GPU's memory that is in use while the command runs, MiB, into runs/peak. The first look comes before the
+# question whether the command still runs, so that a short command has a figure too.
 watch_memory() {
   most=0
-  while [ -f runs/watching ]; do
+  while :; do
     used=$(timeout 5 nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -i 0 2>/dev/null || echo 0)
     if [ "$used" -gt "$most" ] 2>/dev/null; then most=$used && echo "$most" >runs/peak; fi
+    [ -f runs/watching ] || break
     sleep 0.5
   done
 }
