@@ -5,6 +5,7 @@
 
 #include "gen/emit/values.h"
 #include "gen/program/layers.h"
+#include "gen/program/precision.h"
 #include "gen/program/state.h"
 #include "gen/spec/keys.h"
 #include "runtime/checkpoint/keys.h"
@@ -36,6 +37,8 @@ struct jinja_value checkpoint_value(const struct program *program, const char *c
   set_int(arena, value, "iteration", job->checkpoint.iteration);
   set_int(arena, value, "total_limit", job->checkpoint.total_limit);
   set_int(arena, value, "max_shard_bytes", job->checkpoint.max_shard_bytes);
+  const bool is_rounded = job->checkpoint.dtype != PRECISION_NO;
+  set_text(arena, value, "dtype", is_rounded ? dtype_enumerator(precision_dtype(job->checkpoint.dtype)) : "");
   set_bool(arena, value, "each_node", job->checkpoint.each_node);
   set_bool(arena, value, "by_rank", job->checkpoint.by_rank);
   set_int(arena, value, "copy_bytes", state_copy_bytes(program));

@@ -310,6 +310,7 @@ struct job {
     bool automatic_checkpoint_naming;
     int64_t iteration, total_limit; /* total_limit 0: all are kept */
     int64_t max_shard_bytes;
+    enum mixed_precision dtype; /* of the weights at the end; PRECISION_NO: float32 */
     bool background;
     bool each_node; /* of several: each saves, and resumes from its own */
     bool by_rank;   /* state_dict_type: each rank writes its part of what ranks divide */

@@ -153,6 +153,7 @@ static const struct enumeration enumerations[] = {
     {CHOICE(data.packing), {"none", "documents", "pad"}},
     {{"precision.mixed_precision", offsetof(struct job, precision.mixed)}, {"no", "bf16", "fp16"}},
     {{"precision.param_dtype", offsetof(struct job, precision.param)}, {"fp32", "bf16", "fp16"}},
+    {CHOICE(checkpoint.dtype), {"fp32", "bf16", "fp16"}},
     {CHOICE(accumulation.normalize), {"batches", "tokens"}},
     {CHOICE(memory.activation_checkpointing), {"none", "all", "every", "layers", "functions", "auto"}},
     {CHOICE(devices.kind), {"cpu", "cuda", "hip"}},

@@ -166,6 +166,7 @@ struct accel_checkpoints {
   int64_t iteration;       /* the first N */
   int64_t total_limit;     /* the newest that remain; 0: all */
   int64_t max_shard_bytes; /* of a file's tensors; 0: no limit */
+  enum accel_dtype dtype;  /* of the float32 weights that are left at the end */
   size_t copy_offset;      /* in the arena, of a copy of all states from which is saved; 0: it waits for a save */
   const char *resume;      /* "auto", "never", or a checkpoint's folder */
   const char *folder_of;   /* a folder whose config.json and tokenizer go with the weights at the end; NULL: none do */

@@ -39,10 +39,12 @@ static void set_class(struct folder *folder, const char *classes) {
   folder->class = class != NULL ? class : "";
 }
 
-/* The run saves float32 whatever it started from. */
-static void set_type(json_t *config) {
+/* The type that the run saves, whatever it started from. */
+static void set_type(json_t *config, enum accel_dtype dtype) {
+  static const char *const names[ACCEL_DTYPES] = {
+      [ACCEL_FLOAT32] = "float32", [ACCEL_FLOAT16] = "float16", [ACCEL_BFLOAT16] = "bfloat16"};
   const bool old = json_object_get(config, "torch_dtype") != NULL;
-  json_object_set_new(config, old ? "torch_dtype" : "dtype", json_string("float32"));
+  json_object_set_new(config, old ? "torch_dtype" : "dtype", json_string(names[dtype]));
 }
 
 static bool read_config(struct folder *folder, struct problem *problem) {
@@ -118,7 +120,7 @@ bool rt_folder_open(struct accel_run *run, struct problem *problem) {
   if (of == NULL) return true;
   if (!find_path(folder, of, problem) || is_own(run, problem) || !read_config(folder, problem)) return false;
   set_class(folder, program->checkpoint.classes);
-  set_type(folder->config);
+  set_type(folder->config, program->checkpoint.dtype);
   folder->names = rt_weights_names(program, program->start.path, problem);
   if (folder->names == NULL) return false;
   folder->base = (struct adapter_base){.names = folder->names,

@@ -4,6 +4,7 @@
 #include "runtime/process/fail.h"
 #include "runtime/run/best.h"
 #include "runtime/weights/adapters.h"
+#include "runtime/weights/narrow.h"
 #include "runtime/weights/shards.h"
 #include "runtime/weights/tensors.h"
 
@@ -22,8 +23,8 @@ void *rt_mirror(const struct accel_run *run, const char *file) {
   return which >= 0 ? run->saves.saver.arrays[which] : NULL;
 }
 
-/* What the run leaves at its end has no adapters where the job wants them in the weights, and published names where it
- * names a folder. */
+/* What the run leaves at its end has no adapters where the job wants them in the weights, published names where it
+ * names a folder, and the type that the job names. */
 static bool save_mirror(const struct accel_run *run, const char *file, const char *as, bool is_end,
                         struct problem *problem) {
   const bool merges = is_end && run->program->adapters.merge;
@@ -35,7 +36,8 @@ static bool save_mirror(const struct accel_run *run, const char *file, const cha
   *saved = array;
   if (!written) return false;
   written = (!merges || rt_adapters_merge(run->program, rt_mirror(run, file), &tensors, problem)) &&
-            (!is_end || rt_folder_rename(run, &tensors, problem)) &&
+            (!is_end || (rt_folder_rename(run, &tensors, problem) &&
+                         rt_tensors_narrow(&tensors, run->program->checkpoint.dtype, problem))) &&
             rt_shards_write(run->project_dir, as, &tensors, most, NULL, problem);
   rt_tensors_free(&tensors);
   return written;

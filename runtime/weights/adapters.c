@@ -130,7 +130,7 @@ struct merge {
   bool in_out;
 };
 
-static void merge(const struct tensor_view *tensor, void *made) {
+static bool merge(const struct tensor_view *tensor, void *made) {
   const struct merge *of = tensor->source;
   float *merged = made;
 #pragma omp parallel for
@@ -141,6 +141,7 @@ static void merge(const struct tensor_view *tensor, void *made) {
       int64_t at = of->in_out ? i * of->out + o : o * of->in + i;
       merged[at] = of->w[at] + (float)(of->scale * sum);
     }
+  return true;
 }
 
 static struct merge *merge_of(const struct accel_program *program, const struct accel_adapter *adapter,

@@ -38,9 +38,9 @@ static bool write_header(struct writer *writer, const char *text, struct problem
 static bool write_tensor(struct writer *writer, const struct tensor_view *tensor, struct problem *problem) {
   if (tensor->make == NULL) return rt_writer_add(writer, tensor->bytes, tensor->size, problem);
   void *made = malloc(tensor->size);
-  if (made == NULL) return rt_writer_give_up(writer, "cannot be written", problem);
-  tensor->make(tensor, made);
-  bool written = rt_writer_add(writer, made, tensor->size, problem);
+  bool good = made != NULL && tensor->make(tensor, made);
+  bool written = good ? rt_writer_add(writer, made, tensor->size, problem)
+                      : rt_writer_give_up(writer, "cannot be written", problem);
   free(made);
   return written;
 }

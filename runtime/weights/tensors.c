@@ -186,7 +186,10 @@ bool rt_tensors_of_rank(struct tensor_list *list, const struct accel_program *pr
 void rt_tensors_free(struct tensor_list *list) {
   for (int i = 0; i < list->count; i++) {
     free(list->items[i].name);
-    free(list->items[i].source);
+    if (list->items[i].release != NULL)
+      list->items[i].release(list->items[i].source);
+    else
+      free(list->items[i].source);
   }
   free(list->items);
   *list = (struct tensor_list){0};

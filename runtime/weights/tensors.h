@@ -15,10 +15,11 @@ struct tensor_view {
   int64_t shape[8];
   char *bytes;
   size_t size;
-  /* Makes the `size` bytes that are written of it, where these are not at `bytes`, of `source`, which is freed with the
-   * list; NULL: they are. */
-  void (*make)(const struct tensor_view *tensor, void *out);
+  /* Makes the `size` bytes that are written of it, where these are not at `bytes`, of `source`; false: no memory. NULL:
+   * they are at `bytes`. */
+  bool (*make)(const struct tensor_view *tensor, void *out);
   void *source;
+  void (*release)(void *source); /* frees `source`, with the list; NULL: free() does */
 };
 
 struct tensor_list {

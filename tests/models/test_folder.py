@@ -117,6 +117,15 @@ class Folder(unittest.TestCase):
         self.train("--resume", "auto")
         self.assertEqual(before, {path.name: path.read_bytes() for path in run.glob("model*")})
 
+    def test_16_bits(self):
+        """checkpoint.dtype: config.json names the type, in which transformers then opens the weights."""
+        self.save(transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA)))
+        self.init(checkpoint__dtype="bf16")
+        self.train()
+        theirs = self.opened()
+        self.assertEqual(theirs.dtype, torch.bfloat16)
+        self.compare(theirs.float())
+
     def test_lora(self):
         """Adapters of GPT-2, whose published names are those of the inner model: they name their base, from any folder."""
         model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**GPT2, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0))

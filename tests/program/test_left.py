@@ -8,9 +8,11 @@ import subprocess
 import unittest
 
 import numpy as np
+import torch
 from harness import FAST, GENERATOR, Trainer
 from matrix import mlp
 from safetensors.numpy import load_file, save_file
+from safetensors.torch import load_file as of_torch
 
 STEPS, PREFIX, FEATURES, WIDTH = 16, "backbone.", 5, 23
 LORA = {"targets": ["hidden.*"], "rank": 2, "alpha": 3}
@@ -41,11 +43,11 @@ def published():
     return tensors
 
 
-def read(folder, stem="model"):
-    """The tensors of one file or of an index."""
+def read(folder, stem="model", load=load_file):
+    """The tensors of one file or of an index, as arrays or what else `load` gives."""
     index = folder / f"{stem}.safetensors.index.json"
     names = set(json.loads(index.read_text())["weight_map"].values()) if index.exists() else {f"{stem}.safetensors"}
-    return {key: value for name in names for key, value in load_file(folder / name).items()}
+    return {key: value for name in names for key, value in load(folder / name).items()}
 
 
 def merged(tensors):
@@ -143,6 +145,33 @@ class Left(unittest.TestCase):
             self.assertLess(best, STEPS, f"the best is not the last: {losses}")
         self.check(rows, best)
         self.check_ways()
+
+    def check_rounded(self, whole, dtype):
+        """The files at the end are PyTorch's rounding of what a float32 run leaves, and checkpoints keep float32."""
+        self.trainer.job["checkpoint"]["dtype"] = {torch.bfloat16: "bf16", torch.float16: "fp16"}[dtype]
+        self.trainer.write()
+        self.trainer.build(cflags=FAST)
+        for flags in (("--resume", "auto"), ("--resume", "run/checkpoints/checkpoint_1")):
+            self.trainer.run(*flags)
+            for stem, tensors in whole.items():
+                found = read(self.run_folder, stem, load=of_torch)
+                self.assertEqual(found.keys(), tensors.keys())
+                for name, tensor in tensors.items():
+                    self.assertEqual(found[name].dtype, dtype, name)
+                    self.assertTrue(torch.equal(found[name], torch.from_numpy(tensor).to(dtype)), f"{stem} {name} {flags}")
+        kept = read(self.run_folder / "checkpoints" / "checkpoint_3")
+        self.assertEqual({value.dtype for value in kept.values()}, {np.dtype(np.float32)})
+        (self.trainer.folder / "evaluate").unlink(missing_ok=True)
+
+    def test_16_bits(self):
+        """Merged adapters and averages in shards, by both types; an evaluator reads them."""
+        self.prepare({"lora": {**LORA, "merge": True}, "ema": {"decay": 0.5}, "shards": "1KB"})
+        self.trainer.run()
+        loss, whole = self.evaluate(), {stem: read(self.run_folder, stem) for stem in ("model", "ema")}
+        for dtype, off in ((torch.bfloat16, 2e-2), (torch.float16, 2e-3)):
+            self.check_rounded(whole, dtype)
+            self.assertNotEqual(self.evaluate(), loss)
+            self.assertAlmostEqual(self.evaluate() / loss, 1, delta=off)
 
     def test_another_best(self):
         """A best file of another run ends with status 1, and the last weights are left."""

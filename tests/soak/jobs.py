@@ -110,6 +110,7 @@ TEXTS = {
     "checkpoint.every": lambda r, m: r.choice((0, 1, 2, "30min", "1/3 epoch", {"steps": 2, "minutes": 30}, {"steps": 1})),
     "checkpoint.total_limit": lambda r, m: r.choice((1, 2, 5)),
     "checkpoint.max_shard_size": lambda r, m: r.choice(("10GB", "1KB")),
+    "checkpoint.dtype": lambda r, m: r.choice(("fp32", "bf16", "fp16")),
     "checkpoint.resume": lambda r, m: r.choice(("never", "auto")),
     "tracking.every": lambda r, m: r.choice((1, 2)),
     "profile.output_trace_dir": lambda r, m: "traces",

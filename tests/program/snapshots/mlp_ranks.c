@@ -1,6 +1,6 @@
 /* mlp_table: a training program for one job, written by accel-gen 0.2.0.
  *
- * job       job.yaml, 7fba2ec92fb3fca1994ba4d3e4dc395effc9a4c57b243e1c5a21000b0ff93086
+ * job       job.yaml, 42606790d17c13f3b195ef02f1b6c50cf985d88e54e433551a1a0e9b1ba67eaa
  * model     mlp_table.c: 122 parameters
  * step      12 rows, 3.86 kFLOP (matmuls 87 %)
  * memory    0.0 MiB: weights 0.0, gradients 0.0, optimizer 0.0, activations 0.0, scratch 0.0
@@ -548,7 +548,7 @@ static const struct accel_key keys[] = {
 static const struct accel_program program = {
     .name = "mlp_table",
     .summary = "0.00 M parameters, float32",
-    .job_digest = "7fba2ec92fb3fca1994ba4d3e4dc395effc9a4c57b243e1c5a21000b0ff93086",
+    .job_digest = "42606790d17c13f3b195ef02f1b6c50cf985d88e54e433551a1a0e9b1ba67eaa",
     .fixed_digest = "1d78ddfffff65ccc",
     .generator = "accel-gen 0.2.0",
     .plan =

@@ -1,0 +1,52 @@
+#include "runtime/weights/narrow.h"
+
+#include "runtime/base/dtype.h"
+#include "runtime/base/half.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A narrowed tensor's source is a view of its float32 values. */
+static void release(void *source) {
+  struct tensor_view *wide = source;
+  free(wide->source);
+  free(wide);
+}
+
+static void narrow(const float *from, size_t count, enum accel_dtype dtype, uint16_t *to) {
+  if (dtype == ACCEL_BFLOAT16)
+    for (size_t i = 0; i < count; i++) to[i] = rt_narrow_bfloat16(from[i]);
+  else
+    for (size_t i = 0; i < count; i++) to[i] = rt_narrow_float16(from[i]);
+}
+
+static bool make_narrow(const struct tensor_view *tensor, void *out) {
+  const struct tensor_view *wide = tensor->source;
+  float *made = wide->make != NULL ? malloc(wide->size) : NULL;
+  const bool good = wide->make == NULL || (made != NULL && wide->make(wide, made));
+  if (good) narrow(made != NULL ? made : (const float *)wide->bytes, wide->size / sizeof(float), tensor->dtype, out);
+  free(made);
+  return good;
+}
+
+static bool narrow_tensor(struct tensor_view *tensor, enum accel_dtype dtype) {
+  struct tensor_view *wide = malloc(sizeof *wide);
+  if (wide == NULL) return false;
+  *wide = *tensor;
+  *tensor = (struct tensor_view){.name = tensor->name,
+                                 .dtype = dtype,
+                                 .rank = tensor->rank,
+                                 .size = tensor->size / sizeof(float) * rt_dtype_size(dtype),
+                                 .make = make_narrow,
+                                 .source = wide,
+                                 .release = release};
+  memcpy(tensor->shape, wide->shape, sizeof tensor->shape);
+  return true;
+}
+
+bool rt_tensors_narrow(struct tensor_list *list, enum accel_dtype dtype, struct problem *problem) {
+  for (int i = 0; i < list->count && dtype != ACCEL_FLOAT32; i++)
+    if (list->items[i].dtype == ACCEL_FLOAT32 && !narrow_tensor(&list->items[i], dtype))
+      return rt_problem(problem, "no memory for the list of tensors");
+  return true;
+}
