@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A message of an Arrow stream begins with a mark and its length, a multiple of 8. */
+/* A message of an Arrow stream begins with a mark and its length, a multiple of 8. How large the file is does not
+ * count: of one that is unpacked only the first bytes may be there. */
 static bool is_arrow_stream(const uint8_t *at, size_t size) {
   if (size < 16 || memcmp(at, "\xff\xff\xff\xff", 4) != 0) return false;
   uint32_t length = (uint32_t)at[4] | (uint32_t)at[5] << 8 | (uint32_t)at[6] << 16 | (uint32_t)at[7] << 24;
-  return length > 0 && length % 8 == 0 && length <= size - 8;
+  return length > 0 && length % 8 == 0 && length < 1 << 28;
 }
 
 enum foreign rt_foreign_as(const void *bytes, size_t size) {
@@ -18,7 +19,7 @@ enum foreign rt_foreign_as(const void *bytes, size_t size) {
   bool skippable = (at[0] & 0xf0) == 0x50 && memcmp(at + 1, "\x2a\x4d\x18", 3) == 0;
   if (memcmp(at, "\x28\xb5\x2f\xfd", 4) == 0 || skippable) return FOREIGN_ZSTD;
   if (size < 8) return NOT_FOREIGN;
-  if (memcmp(at, "PAR1", 4) == 0 && memcmp(at + size - 4, "PAR1", 4) == 0) return FOREIGN_PARQUET;
+  if (memcmp(at, "PAR1\x15", 5) == 0) return FOREIGN_PARQUET; /* its first number is a 32-bit one in all versions */
   if (memcmp(at, "ARROW1\0\0", 8) == 0) return FOREIGN_ARROW;
   return is_arrow_stream(at, size) ? FOREIGN_ARROW_STREAM : NOT_FOREIGN;
 }

@@ -1,4 +1,4 @@
-/* Files that are no data of a job as they are, by how they begin and end: compressed ones, Parquet and Arrow. Knows
+/* Files that are no data of a job as they are, by how they begin: compressed ones, Parquet and Arrow. Knows
  * nothing of files, so that it can be fuzzed. */
 #ifndef RUNTIME_DATA_FOREIGN_H
 #define RUNTIME_DATA_FOREIGN_H
