@@ -1,4 +1,4 @@
-"""A file that is written to, cut or replaced while accel-gen data reads it is refused, with and without a tokenizer; files that
+"""A file that is written to, cut or replaced while accel-gen data reads it is refused, with and without a tokenizer; images of a folder, too; files that
 are empty, of no UTF-8, or much larger than the memory that a run may take."""
 
 import json
@@ -8,11 +8,14 @@ import subprocess
 import time
 import unittest
 
-from data_folder import Folder
+import numpy as np
+from data_folder import TREE, Folder
 from harness import GENERATOR
+from PIL import Image
 from test_data import read
 from tokenizers_made import FAMILIES
 
+MISSING = (TREE / "build/config/missing").read_text().split()
 LINE = json.dumps({"text": "some words of a text " * 40, "label": "x"}).encode() + b"\n"
 
 
@@ -66,6 +69,29 @@ class Changes(Folder):
             told = self.changed(change, *words, first=2_000)
             self.assertRegex(told, "a.jsonl: the file was changed while it was read|became shorter while it was being read")
             self.assertFalse((self.folder / "out.npz").exists())
+
+    @unittest.skipIf("pictures" in MISSING, "built without libpng and libjpeg")
+    def test_images(self):
+        """Also one of the images of a folder, whether it was read already or not."""
+        (self.folder / "in/a").mkdir(parents=True)
+        pixels = np.random.default_rng(1).integers(0, 256, (300, 300, 3), dtype=np.uint8)
+        for name, change in (("0000.png", grow), ("last.png", replace), ("last.png", lambda path: os.truncate(path, 100))):
+            self.assertIn(f"in/a/{name}: the file was changed while it was read", self.changed_image(pixels, name, change))
+            self.assertEqual(list(self.folder.glob("out*")), [])
+
+    def changed_image(self, pixels, name, change):
+        """What a run says where one of its images is changed once the output is begun."""
+        for count in (60, 300, 1500):
+            for i in range(count):
+                Image.fromarray(pixels).save(self.folder / "in/a" / ("last.png" if i + 1 == count else f"{i:04}.png"), compress_level=1)
+            run = subprocess.Popen([GENERATOR, "data", "in", "-o", "out.npy", "--on-bad-record", "skip"], cwd=self.folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+            while run.poll() is None and not list(self.folder.glob("out.npy*")):
+                time.sleep(0.001)
+            change(self.folder / "in/a" / name)
+            told = run.communicate()[1]
+            if run.returncode != 0:
+                return told
+        self.fail(f"{name}: no run saw the change")
 
     def test_memory(self):
         """Memory does not grow with the file: 330 MB of records in a third of that, mapped pages included."""

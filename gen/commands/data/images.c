@@ -10,6 +10,7 @@
 #include "gen/commands/data/labels.h"
 #include "gen/commands/data/progress.h"
 #include "gen/commands/data/skipped.h"
+#include "gen/commands/data/watch.h"
 #include "gen/dataset/image_folder.h"
 #include "gen/dataset/npy_header.h"
 #include "gen/tokenizer/bytes.h"
@@ -31,6 +32,7 @@ struct work {
   bool same_size; /* all images have the size of the first, which is the frame's */
   struct labels labels;
   struct image_folder folder;
+  struct watch watch; /* of its files */
   struct item items[BATCH];
   uint8_t *pixels; /* [BATCH][bytes of an image] */
   size_t image;    /* its bytes */
@@ -158,7 +160,9 @@ static bool write_images(struct work *work, struct problem *problem) {
   if (!rt_writer_open(&work->out, work->what->output, BY_RENAME, problem) ||
       !rt_writer_add(&work->out, header, sizeof header, problem))
     return false;
-  if (add_images(work, problem) && end_images(work, problem)) return rt_writer_commit(&work->out, problem);
+  bool good = add_images(work, problem);
+  good = watch_check(&work->watch, problem) && good; /* what looks bad may be what was changed */
+  if (good && end_images(work, problem)) return rt_writer_commit(&work->out, problem);
   struct problem ignored;
   rt_writer_give_up(&work->out, "", &ignored);
   return false;
@@ -185,8 +189,15 @@ static bool find_images(struct work *work, struct problem *problem) {
   return true;
 }
 
+static bool watch_images(struct work *work, struct problem *problem) {
+  const int count = work->folder.files.count;
+  const char **paths = arena_alloc(work->what->arena, ((size_t)count + 1) * sizeof *paths);
+  for (int i = 0; i < count; i++) paths[i] = work->folder.files.items[i].path;
+  return watch_begin(&work->watch, paths, count, problem);
+}
+
 static bool write_all(struct work *work, struct problem *problem) {
-  if (!find_images(work, problem) || !find_size(work, problem)) return false;
+  if (!find_images(work, problem) || !watch_images(work, problem) || !find_size(work, problem)) return false;
   work->image = (size_t)work->frame.channels * (size_t)work->frame.height * (size_t)work->frame.width;
   work->pixels = malloc(BATCH * work->image);
   work->label = malloc((size_t)work->folder.files.count * sizeof *work->label);
@@ -202,6 +213,7 @@ bool images_write(const struct imaging *imaging, struct problem *problem) {
   *work = (struct work){.what = imaging, .frame = imaging->frame};
   bool good = write_all(work, problem);
   labels_end(&work->labels);
+  watch_end(&work->watch);
   if (!good) return false;
   printf("%s: %" PRId64 " images [%d][%d][%d]; %d classes in %s\n", imaging->output, work->written,
          work->frame.channels, work->frame.height, work->frame.width, work->folder.classes.count, imaging->names);

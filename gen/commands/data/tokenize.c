@@ -63,7 +63,7 @@ static bool open_inputs(struct work *work, struct problem *problem) {
     if (!rt_map(&work->texts[i], what->texts[i], text_remedy, problem)) return false;
     rt_checksum_add(&key, what->texts[i], strlen(what->texts[i]) + 1);
     rt_checksum_add(&key, &work->texts[i].size, sizeof work->texts[i].size);
-    rt_checksum_add(&key, &work->watch.states[i].st_mtim, sizeof work->watch.states[i].st_mtim);
+    rt_checksum_add(&key, &work->watch.states[i].changed, sizeof work->watch.states[i].changed);
     work->all += work->texts[i].size;
     const char *text = (const char *)work->texts[i].bytes;
     if (what->selector.kind == TEXT_WHOLE && !what->selector.as_is &&

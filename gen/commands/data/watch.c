@@ -2,13 +2,14 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "runtime/files/mapping.h"
 
-static struct stat state_of(const char *path) {
-  struct stat state = {0};
-  if (stat(path, &state) != 0) state.st_size = -1;
-  return state;
+static struct file_state state_of(const char *path) {
+  struct stat status;
+  if (stat(path, &status) != 0) return (struct file_state){.size = -1};
+  return (struct file_state){status.st_size, status.st_mtim, status.st_ino};
 }
 
 bool watch_begin(struct watch *watch, const char *const *files, int count, struct problem *problem) {
@@ -21,12 +22,12 @@ bool watch_begin(struct watch *watch, const char *const *files, int count, struc
 
 bool watch_check(const struct watch *watch, struct problem *problem) {
   for (int i = 0; i < watch->count; i++) {
-    const struct stat before = watch->states[i], now = state_of(watch->files[i]);
-    if (now.st_size == before.st_size && now.st_mtim.tv_sec == before.st_mtim.tv_sec &&
-        now.st_mtim.tv_nsec == before.st_mtim.tv_nsec && now.st_ino == before.st_ino)
+    const struct file_state before = watch->states[i], now = state_of(watch->files[i]);
+    if (now.size == before.size && now.changed.tv_sec == before.changed.tv_sec &&
+        now.changed.tv_nsec == before.changed.tv_nsec && now.inode == before.inode)
       continue;
     rt_problem(problem, "%s: the file was changed while it was read: it had %" PRId64 " bytes, and has %" PRId64,
-               watch->files[i], (int64_t)before.st_size, (int64_t)now.st_size);
+               watch->files[i], before.size, now.size);
     return rt_help(problem, "begin again when nothing writes to it, or give a copy of it");
   }
   return true;

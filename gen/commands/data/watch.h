@@ -2,14 +2,23 @@
 #ifndef ACCEL_COMMANDS_DATA_WATCH_H
 #define ACCEL_COMMANDS_DATA_WATCH_H
 
-#include <sys/stat.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
 
 #include "runtime/base/problem.h"
+
+/* Of a file: what differs once it was written to or replaced. */
+struct file_state {
+  int64_t size; /* -1: it is not there */
+  struct timespec changed;
+  ino_t inode;
+};
 
 struct watch {
   const char *const *files; /* the caller's */
   int count;
-  struct stat *states; /* of each at the start */
+  struct file_state *states; /* of each at the start */
 };
 
 /* Notes the size and the time of the last change of each file, before they are opened. False without memory. A file
