@@ -67,7 +67,7 @@ libraries() {
   case $1 in
   tcp) echo "$out/lib/tcp.a $out/lib/runtime.a -fopenmp -ljansson -lm" ;;
   runtime) echo "$out/lib/runtime.a -fopenmp -ljansson -lm" ;;
-  *) echo "-Wl,--start-group $(echo "$out"/lib/gen-*.a) $out/lib/runtime.a -Wl,--end-group -fopenmp @build/config/libclang.libs -lyaml -ljansson -lpcre2-8 -lutf8proc -lcapstone -ldw -lelf -lz @build/config/optional.libs -lm" ;;
+  *) echo "-Wl,--start-group $(echo "$out"/lib/gen-*.a) $out/lib/runtime.a -Wl,--end-group -fopenmp @build/config/libclang.libs -lyaml -ljansson -lyajl -lpcre2-8 -lutf8proc -lcapstone -ldw -lelf -lz @build/config/optional.libs -lm" ;;
   esac
 }
 

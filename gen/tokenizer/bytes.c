@@ -42,9 +42,18 @@ int32_t character_at(const char *text, size_t size, size_t *length) {
   return count > 0 ? character : 0xfffd;
 }
 
+/* Where the first byte that is not ASCII may be: before it, from `at` on, all are. */
+static size_t pass_ascii(const char *text, size_t size, size_t at) {
+  for (uint64_t eight; at + sizeof eight <= size; at += sizeof eight) {
+    memcpy(&eight, text + at, sizeof eight);
+    if ((eight & UINT64_C(0x8080808080808080)) != 0) break;
+  }
+  return at;
+}
+
 bool is_utf8(const char *text, size_t size, size_t *at) {
   utf8proc_int32_t character;
-  for (*at = 0; *at < size;) {
+  for (*at = pass_ascii(text, size, 0); *at < size; *at = pass_ascii(text, size, *at)) {
     utf8proc_ssize_t left = (utf8proc_ssize_t)(size - *at < 4 ? size - *at : 4);
     utf8proc_ssize_t length = utf8proc_iterate((const utf8proc_uint8_t *)text + *at, left, &character);
     if (length <= 0) return false;

@@ -102,6 +102,14 @@ static bool take_field(struct documents *of, struct problem *problem) {
   return true;
 }
 
+/* The text of a record that is as most are. */
+static bool find_field(struct documents *of, const char *record, size_t size) {
+  if (of->selector.kind != TEXT_FIELD || !json_field_find(&of->field, of->selector.name, record, size)) return false;
+  of->text = of->field.text;
+  of->length = of->field.length;
+  return true;
+}
+
 static enum document next_record(struct documents *of, struct problem *problem) {
   size_t length = 0, next = 0;
   for (; has_more(of, problem); of->at = next, of->line++) {
@@ -109,6 +117,11 @@ static enum document next_record(struct documents *of, struct problem *problem) 
     if (!line_at(of, &length, &next, problem)) return DOCUMENT_BAD;
     const char *text = of->in.bytes + of->at;
     if (is_blank(text, length)) continue;
+    if (find_field(of, text, length)) {
+      of->at = next;
+      of->line++;
+      return DOCUMENT_NEXT;
+    }
     json_error_t error;
     json_decref(of->record);
     of->record = json_loadb(text, length, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
@@ -434,6 +447,7 @@ enum document documents_next(struct documents *documents, struct problem *proble
 void documents_end(struct documents *documents) {
   json_decref(documents->record);
   json_decref(documents->names);
+  json_field_end(&documents->field);
   free(documents->cell);
   window_close(&documents->in);
   *documents = (struct documents){0};

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gen/tokenizer/json_field.h"
 #include "gen/tokenizer/marks.h"
 #include "gen/unpack/window.h"
 #include "runtime/base/problem.h"
@@ -65,6 +66,7 @@ struct documents {
   size_t length;
   const struct text_range *ranges; /* of it that are marked */
   size_t n_ranges;
+  struct json_field field;
   struct json_t *record;
   struct json_t *names; /* of a CSV's columns, where records are its rows */
   char *cell;

@@ -59,6 +59,9 @@ uint64_t rt_token_writer_trained(const struct token_writer *out);
 /* Adds tokens, which must fit the width. */
 bool rt_token_writer_add(struct token_writer *out, const uint32_t *tokens, size_t count, struct problem *problem);
 
+/* Adds tokens of a byte each, to a file of width 1. */
+bool rt_token_writer_add_bytes(struct token_writer *out, const uint8_t *tokens, size_t count, struct problem *problem);
+
 /* Writes what follows the tokens and the header, and moves the file to its final path. `vocabulary` 0: one more than
  * the largest token. */
 bool rt_token_writer_commit(struct token_writer *out, uint64_t vocabulary, struct problem *problem);

@@ -92,6 +92,15 @@ bool rt_token_writer_add(struct token_writer *out, const uint32_t *tokens, size_
   return true;
 }
 
+bool rt_token_writer_add_bytes(struct token_writer *out, const uint8_t *tokens, size_t count, struct problem *problem) {
+  uint8_t highest = 0;
+  for (size_t i = 0; i < count; i++) highest = tokens[i] > highest ? tokens[i] : highest;
+  if (highest > out->highest) out->highest = highest;
+  if (!rt_writer_add(&out->writer, tokens, count, problem)) return false;
+  out->tokens += count;
+  return true;
+}
+
 /* What follows the tokens. A document without tokens at the end is none. */
 static bool write_documents(struct token_writer *out, struct problem *problem) {
   static const uint8_t nothing[8];

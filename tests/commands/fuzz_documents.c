@@ -63,6 +63,24 @@ static void read_all(struct file file, struct file packed, struct text_selector 
   documents_end(&unpacked);
 }
 
+/* A field is found without a tree of the record as it is found in one. */
+static void compare_trees(struct file file, struct text_selector field, struct text_selector made) {
+  struct problem problem;
+  struct documents found, in_tree;
+  field.as_is = made.as_is = true;
+  bool good = documents_begin(&found, "fuzz.jsonl", file.bytes, file.size, field, &problem);
+  if (documents_begin(&in_tree, "fuzz.jsonl", file.bytes, file.size, made, &problem) != good) __builtin_trap();
+  while (good) {
+    enum document next = documents_next(&found, &problem);
+    if (documents_next(&in_tree, &problem) != next || found.line != in_tree.line) __builtin_trap();
+    if (next != DOCUMENT_NEXT) break;
+    if (found.length != in_tree.length) __builtin_trap();
+    if (found.length > 0 && memcmp(found.text, in_tree.text, found.length) != 0) __builtin_trap();
+  }
+  documents_end(&found);
+  documents_end(&in_tree);
+}
+
 static struct file compress_copy(struct file file) {
   enum { GZIP = 16, LEAST_MEMORY = 8 };
   z_stream stream = {0};
@@ -93,6 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     read_all(file, packed, column);
     struct text_selector made = {.kind = TEXT_MADE, .make = make, .skipped = skips != 0 ? &skipped : NULL};
     read_all(file, packed, made);
+    compare_trees(file, field, made);
     made.is_table = true;
     read_all(file, packed, made);
   }

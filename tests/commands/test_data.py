@@ -108,6 +108,35 @@ class Data(Folder):
             self.data(name, "-o", "out.tok", "--text-column", "the text")
             self.compare(texts)
 
+    def test_json(self):
+        """Lines as Python writes and reads them, of every shape that a quick reading of one field must not get wrong."""
+        draw = random.Random(SEED)
+        texts = []
+        with open(self.folder / "a.jsonl", "w", encoding="utf-8") as out:
+            for _ in range(500):
+                record = {draw.choice(("id", "meta", "é", 'q"', "tex", "text\n")): self.value(draw, 3) for _ in range(draw.randrange(5))}
+                texts.append(draw.choice(("", "plain", "ä\u20ac\U0001f600\n", '\\ud83d "', "\x7f\0", "text")) * draw.randrange(3))
+                record["text"] = texts[-1]
+                record |= {f"k{i}": self.value(draw, 2) for i in range(draw.choice((0, 1, 70)))}
+                out.write(draw.choice(("", " ", "\t")) + json.dumps(record, ensure_ascii=draw.random() < 0.5, indent=None) + draw.choice(("", " \r")) + "\n")
+        self.assertEqual([json.loads(line)["text"] for line in open(self.folder / "a.jsonl", encoding="utf-8")], texts)
+        self.data("a.jsonl", "-o", "out.tok", "--text-field", "text")
+        self.compare(texts)
+        for line in (b'{"text": "a", "text": "b"}', b'{"text": "a", "m": {"x": 1, "x": 2}}', b'{"text": "\\ud800"}', b'{"text": "a", "n": "\\udc00"}', b'{"text": "a", "n": 1e999}',
+                     b'{"text": "a", "n": 99999999999999999999}', b'{"text": "a",\x0b"n": 1}', b'{"text": "a"}\x0c', b'{"text": "a"}"', b'{"text": "a"', b'{"text": "\xc0\xaf"}',
+                     b'{"text": "a", "n": "\xed\xa0\x80"}', b'{"text": ["a"]}', b'{"text": null}', b'{"text": true}', b'{"m": {"text": "a"}}', b'{"te\\u0078t": 1}', b'["text", "a"]'):
+            self.write("a.jsonl", b'{"text": "first"}\n' + line + b"\n")
+            self.assertIn("a.jsonl:2", self.data("a.jsonl", "-o", "bad.tok", "--text-field", "text", status=1), line)
+        self.write("a.jsonl", b'{"te\\u0078t": "escaped \\u0041"}\n')
+        self.data("a.jsonl", "-o", "out.tok", "--text-field", "text")
+        self.compare(["escaped A"])
+
+    def value(self, draw, depth):
+        kind = draw.randrange(9 if depth else 7)
+        if kind > 6:
+            return [self.value(draw, depth - 1) for _ in range(3)] if kind == 7 else {"text": self.value(draw, depth - 1), "é": 1}
+        return (draw.randrange(-10**9, 10**9), draw.random() * 10.0 ** draw.randrange(-200, 200), None, True, "text", "ü \U0001f600", 10**18)[kind]
+
     def compare(self, texts):
         tokens, starts, _ = read(self.folder / "out.tok")
         texts = [text.encode() for text in texts if text]

@@ -71,6 +71,7 @@ static bool copy_tokens(struct token_writer *out, const struct tokens *tokens,
 
 /* Adds bytes, which are tokens. */
 static bool add_bytes(struct token_writer *out, const void *from, size_t count, struct problem *problem) {
+  if (out->width == 1 && !out->marks) return rt_token_writer_add_bytes(out, from, count, problem);
   const struct tokens bytes = {.bytes = from, .count = (int64_t)count, .width = 1};
   return copy_tokens(out, &bytes, NULL, problem);
 }

@@ -210,8 +210,8 @@ json_t *facts_libraries(const struct options *options) {
 
 /* Whether the command links the library by itself, and not by way of another one. */
 static bool is_linked(const char *name) {
-  static const char *const names[] = {"clang",    "yaml", "jansson", "pcre2", "utf8proc",
-                                      "capstone", "dw",   "elf",     "gomp",  "omp"};
+  static const char *const names[] = {"clang",    "yaml", "jansson", "yajl", "pcre2", "utf8proc",
+                                      "capstone", "dw",   "elf",     "gomp", "omp"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     size_t length = strlen(names[i]);
     if (strncmp(name, names[i], length) == 0 && strchr(".-", name[length]) != NULL) return true;
