@@ -30,7 +30,7 @@ def functions(folder):
 
 # ---- Elements ----
 
-@draws("scale", "shift", "neg", "square", "abs_of", "softplus", "sin_of", "cos_of", "tanh_of", "sigmoid", "relu", "silu", "gelu",
+@draws("scale", "shift", "neg", "square", "abs_of", "softplus", "detach", "sin_of", "cos_of", "tanh_of", "sigmoid", "relu", "silu", "gelu",
        "gelu_tanh", "exp_of", "log_of", "sqrt_of", "rsqrt_of", "pow_of", "clamp", "dropout")
 def unary(b, name):
     x = b.value()

@@ -44,6 +44,7 @@ KINDS = {
     "scale": lambda a: a * -1.5,
     "shift": lambda a: a - 1.5,
     "neg": np.negative,
+    "detach": lambda a: a,
     "square": np.square,
     "sqrt": np.sqrt,
     "rsqrt": lambda a: 1 / np.sqrt(a),
