@@ -83,7 +83,7 @@ static int64_t gradient_stride(const struct program *program, int weight) {
 }
 
 struct jinja_value tensors_value(const struct program *program) {
-  static const char *const inits[] = {"ZEROS", "ZEROS", "ONES", "NORMAL", "UNIFORM"};
+  static const char *const inits[] = {"ZEROS", "ZEROS", "ONES", "NORMAL", "UNIFORM", "SINUSOID"};
   struct arena *arena = program->arena;
   struct jinja_value list = jinja_list(arena);
   for (int i = 0; i < program->weights->count; i++) {

@@ -65,56 +65,85 @@ static bool check_size(struct builder *builder, struct shape shape) {
   return false;
 }
 
+/* What is changed by the optimizer, by what the model assigns to it, and by nothing. */
+enum change { TRAINED, ASSIGNED, FIXED };
+
+static bool check_alike(struct builder *builder, const struct parameter *known, const struct parameter *wanted,
+                        enum change change) {
+  static const char *const words[] = {"parameter", "buffer of a layer", "buffer"};
+  enum change before = known->buffer ? ASSIGNED : known->value->differentiable ? TRAINED : FIXED;
+  const char *path = known->path;
+  if (before == change && shape_equal(known->shape, wanted->shape)) return true;
+  if (before != change)
+    builder_error(builder, "'%s' is a %s here but was made as a %s", path, words[change], words[before]);
+  else
+    builder_error(builder, "%s '%s' has shape %s here but %s before", change == TRAINED ? "parameter" : "buffer", path,
+                  shape_text(builder->arena, wanted->shape), shape_text(builder->arena, known->shape));
+  diag_note(builder->diags, known->where, "'%s' was made here", path);
+  return false;
+}
+
+/* Waves come in pairs, and over a grid in pairs of pairs. */
+static bool check_waves(struct builder *builder, const struct parameter *wanted, const char *path) {
+  const struct shape shape = wanted->shape;
+  const int64_t columns = shape.rank > 0 ? shape.dim[shape.rank - 1] : 1, of = wanted->init.b > 0 ? 4 : 2;
+  if (wanted->init.kind != INIT_SINUSOID || columns % of == 0) return true;
+  builder_error(builder, "'%s' cannot start as waves: its last extent, %lld, is no multiple of %lld", path,
+                (long long)columns, (long long)of);
+  return false;
+}
+
 /* The parameter of this name, made like `wanted` where there is none. */
 static struct value *named(struct builder *builder, const struct scope *scope, const char *name,
-                           const struct parameter *wanted) {
+                           const struct parameter *wanted, enum change change) {
   struct region *region = builder->frame->region;
   const char *path = builder_scope(builder, scope, name)->path;
-  struct shape shape = wanted->shape;
   for (int i = 0; i < region->parameters.count; i++) {
     const struct parameter *known = &region->parameters.items[i];
     if (known->scope != scope->formal || strcmp(known->path, path) != 0) continue;
-    if (known->buffer != wanted->buffer) {
-      builder_error(builder, "'%s' is a %s here but was made as a %s", path, wanted->buffer ? "buffer" : "parameter",
-                    known->buffer ? "buffer" : "parameter");
-      diag_note(builder->diags, known->where, "'%s' was made here", path);
-      return NULL;
-    }
-    if (shape_equal(known->shape, shape)) return known->value;
-    builder_error(builder, "parameter '%s' has shape %s here but %s before", path, shape_text(builder->arena, shape),
-                  shape_text(builder->arena, known->shape));
-    diag_note(builder->diags, known->where, "'%s' was made here", path);
-    return NULL;
+    return check_alike(builder, known, wanted, change) ? known->value : NULL;
   }
-  if (!check_size(builder, shape)) return NULL;
+  if (!check_size(builder, wanted->shape) || !check_waves(builder, wanted, path)) return NULL;
   struct parameter parameter = *wanted;
   parameter.scope = scope->formal;
   parameter.path = path;
   parameter.where = builder->where;
-  parameter.value = value_new(builder->graph, region, VALUE_PARAMETER, region->parameters.count, shape, wanted->dtype);
-  parameter.value->differentiable = !wanted->buffer;
+  parameter.buffer = change == ASSIGNED;
+  parameter.value =
+      value_new(builder->graph, region, VALUE_PARAMETER, region->parameters.count, wanted->shape, wanted->dtype);
+  parameter.value->differentiable = change == TRAINED;
   ARENA_PUSH(builder->arena, region->parameters, parameter);
   return parameter.value;
 }
 
+static struct value *started(struct builder *builder, const struct scope *scope, const char *name, struct shape shape,
+                             struct initializer fallback, enum change change) {
+  struct initializer init = scope->init.kind != INIT_DEFAULT ? scope->init : fallback;
+  const struct parameter wanted = {.shape = shape, .dtype = DTYPE_FLOAT32, .init = init};
+  return named(builder, scope, name, &wanted, change);
+}
+
 struct value *builder_parameter(struct builder *builder, const struct scope *scope, const char *name,
                                 struct shape shape, struct initializer fallback) {
-  struct initializer init = scope->init.kind != INIT_DEFAULT ? scope->init : fallback;
-  return named(builder, scope, name, &(struct parameter){.shape = shape, .dtype = DTYPE_FLOAT32, .init = init});
+  return started(builder, scope, name, shape, fallback, TRAINED);
+}
+
+struct value *builder_fixed(struct builder *builder, const struct scope *scope, const char *name, struct shape shape,
+                            struct initializer fallback) {
+  return started(builder, scope, name, shape, fallback, FIXED);
 }
 
 struct value *builder_buffer(struct builder *builder, const struct scope *scope, const char *name, struct shape shape,
                              enum dtype dtype, enum initializer_kind init) {
-  return named(builder, scope, name,
-               &(struct parameter){.shape = shape, .dtype = dtype, .init = {.kind = init}, .buffer = true});
+  return named(builder, scope, name, &(struct parameter){.shape = shape, .dtype = dtype, .init = {.kind = init}},
+               ASSIGNED);
 }
 
 struct value *builder_passing(struct builder *builder, const struct scope *scope, const char *name,
                               struct shape shape) {
   struct initializer zeros = {.kind = INIT_ZEROS};
-  return named(
-      builder, scope, name,
-      &(struct parameter){.shape = shape, .dtype = DTYPE_FLOAT32, .init = zeros, .buffer = true, .passing = true});
+  return named(builder, scope, name,
+               &(struct parameter){.shape = shape, .dtype = DTYPE_FLOAT32, .init = zeros, .passing = true}, ASSIGNED);
 }
 
 static bool outputs_differentiable(const struct node *node) {

@@ -69,6 +69,10 @@ struct scope *builder_scope_init(struct builder *builder, const struct scope *sc
 struct value *builder_parameter(struct builder *builder, const struct scope *scope, const char *name,
                                 struct shape shape, struct initializer fallback);
 
+/* The same for numbers that are not trained: nothing is differentiable by them, and nothing changes them. */
+struct value *builder_fixed(struct builder *builder, const struct scope *scope, const char *name, struct shape shape,
+                            struct initializer fallback);
+
 /* The same for a buffer, of any type: state that is no parameter. */
 struct value *builder_buffer(struct builder *builder, const struct scope *scope, const char *name, struct shape shape,
                              enum dtype dtype, enum initializer_kind init);

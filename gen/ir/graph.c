@@ -55,7 +55,7 @@ static void print_node(struct text *text, const struct node *node, const struct 
 }
 
 static void print_initializer(struct text *text, struct initializer init) {
-  static const char *const names[] = {"default", "zeros", "ones", "normal", "uniform"};
+  static const char *const names[] = {"default", "zeros", "ones", "normal", "uniform", "sinusoid"};
   text_puts(text, names[init.kind]);
   if (init.kind >= INIT_NORMAL) text_printf(text, "(%g, %g)", init.a, init.b);
 }

@@ -37,9 +37,10 @@ struct autocast {
   enum autocast_rule cpu, cuda;
 };
 
-/* How a parameter starts. NORMAL: mean a, deviation b. UNIFORM: [a, b). DEFAULT: what the operation that names the
- * parameter takes by itself. */
-enum initializer_kind { INIT_DEFAULT, INIT_ZEROS, INIT_ONES, INIT_NORMAL, INIT_UNIFORM };
+/* How a parameter starts. NORMAL: mean a, deviation b. UNIFORM: [a, b). SINUSOID: waves of the ratio a over the rows,
+ * or over a grid of rows of b positions where b is above 0. DEFAULT: what the operation that names the parameter takes
+ * by itself. */
+enum initializer_kind { INIT_DEFAULT, INIT_ZEROS, INIT_ONES, INIT_NORMAL, INIT_UNIFORM, INIT_SINUSOID };
 struct initializer {
   enum initializer_kind kind;
   double a, b;

@@ -46,6 +46,21 @@ static struct cvalue call_nth(struct evaluator *evaluator, const struct native *
   return cvalue_scope(builder_scope(evaluator->builder, arguments[0].scope, name));
 }
 
+static struct cvalue call_init_sinusoid(struct evaluator *evaluator, const struct native *native,
+                                        const struct syntax *node, const struct cvalue *arguments) {
+  struct initializer init = {.kind = INIT_SINUSOID, .a = arguments[1].real};
+  if (!(init.a > 0) || isinf(init.a))
+    evaluate_fail(evaluator, node->parts[2]->where, NULL, "'%s' needs a finite ratio above 0, not %g", native->name,
+                  init.a);
+  if (node->n_parts == 4) {
+    init.b = (double)arguments[2].integer;
+    if (init.b < 1)
+      evaluate_fail(evaluator, node->parts[3]->where, NULL, "a row of the grid has at least one position, not %g",
+                    init.b);
+  }
+  return cvalue_scope(builder_scope_init(evaluator->builder, arguments[0].scope, init));
+}
+
 static struct cvalue call_init(struct evaluator *evaluator, const struct native *native, const struct syntax *node,
                                const struct cvalue *arguments) {
   struct initializer init = {.kind = INIT_ZEROS};
@@ -138,6 +153,8 @@ const struct native natives[] = {
     {"init_zeros", call_init, NULL, NULL},
     {"init_ones", call_init, NULL, NULL},
     {"init_constant", call_init, NULL, NULL},
+    {"init_sinusoid", call_init_sinusoid, NULL, NULL},
+    {"init_sinusoid_grid", call_init_sinusoid, NULL, NULL},
     {"dim", call_dim, NULL, NULL},
     {"rank", call_rank, NULL, NULL},
     {"strcmp", call_strcmp, NULL, NULL},

@@ -36,7 +36,7 @@ static bool check_group(const struct program *program, int g, struct diagnostics
   }
   if (before < 0 && frozen) {
     diag_error(diags, group->where, "all parameters that '%s' matches are frozen", group->match);
-    diag_note(diags, program->job->model.freeze[0].where, "model.freeze is here");
+    if (program->job->model.n_freeze > 0) diag_note(diags, program->job->model.freeze[0].where, "model.freeze is here");
   } else if (before < 0) {
     struct name_list names = {0};
     for (int i = 0; i < program->weights->count; i++)

@@ -51,8 +51,9 @@ static bool same_parameter(const struct program *program, const struct weight *a
   const struct parameter *p = a->parameter, *q = b->parameter;
   const struct job *job = program->job;
   return shape_equal(p->shape, q->shape) && p->dtype == q->dtype && p->init.kind == q->init.kind &&
-         p->init.a == q->init.a && p->init.b == q->init.b && p->buffer == q->buffer && p->passing == q->passing &&
-         a->fresh == b->fresh && is_saved_module(job, a->path) == is_saved_module(job, b->path);
+         p->init.a == q->init.a && p->init.b == q->init.b && p->buffer == q->buffer &&
+         p->value->differentiable == q->value->differentiable && p->passing == q->passing && a->fresh == b->fresh &&
+         is_saved_module(job, a->path) == is_saved_module(job, b->path);
 }
 
 /* Whether three offsets follow each other as layers do: the first, the second and the third of layer `layer`. */

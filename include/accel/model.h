@@ -79,6 +79,14 @@ scope init_ones(scope s);
 /* The same with a start at `value`. */
 scope init_constant(scope s, double value);
 
+/* The same with a start at waves over the positions, which are the rows (Vaswani et al., arXiv:1706.03762,
+ * section 3.5): element [r][j] is sin(r ratio^-j) in the first half of the columns, [r][half + j] the cosine. */
+scope init_sinusoid(scope s, double ratio);
+
+/* The same of positions in a grid, row by row, `side` of them in a row: the first half of the columns has the waves
+ * over r % side, the second those over r / side. */
+scope init_sinusoid_grid(scope s, double ratio, int side);
+
 /* ---- Shapes: known when the model is read ---- */
 
 /* The extent of x along an axis. */
@@ -95,6 +103,13 @@ int rank(tensor x);
 
 /* What `parameter` calls: `rank` extents, ints, follow it. */
 tensor parameter_of(scope s, const char *name, int rank, ...);
+
+/* buffer(s, "positions", 1500, 384): the same for numbers that are not trained, as what PyTorch's register_buffer
+ * keeps: saved and loaded with the parameters, never changed. The scope says how it starts. */
+#define buffer(s, name, ...) buffer_of((s), (name), ACCEL_COUNT(__VA_ARGS__), __VA_ARGS__)
+
+/* What `buffer` calls: `rank` extents, ints, follow it. */
+tensor buffer_of(scope s, const char *name, int rank, ...);
 
 /* Row tokens[...] of the parameter weight [vocab][width]: tokens [...] gives [...][width]. */
 tensor embedding(scope s, tensor tokens, int vocab, int width);
@@ -264,6 +279,9 @@ tensor clamp(tensor x, double low, double high);
 
 /* log(1 + exp(x)) */
 tensor softplus(tensor x);
+
+/* x, through which no gradient flows back: PyTorch's Tensor.detach. */
+tensor detach(tensor x);
 
 /* sin(x), of radians. */
 tensor sin_of(tensor x);

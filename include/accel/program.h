@@ -11,8 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How a parameter is filled when no weights are given. NORMAL: mean a, standard deviation b. UNIFORM: [a, b). */
-enum accel_init { ACCEL_ZEROS, ACCEL_ONES, ACCEL_NORMAL, ACCEL_UNIFORM };
+/* How a parameter is filled when no weights are given. NORMAL: mean a, standard deviation b. UNIFORM: [a, b). SINUSOID:
+ * element [r][j] of [rows][columns] is sin(r a^-j) and [r][columns / 2 + j] is cos(r a^-j), j below columns / 2; with b
+ * above 0, so are the halves of the columns, of r % b and of r / b instead of r. */
+enum accel_init { ACCEL_ZEROS, ACCEL_ONES, ACCEL_NORMAL, ACCEL_UNIFORM, ACCEL_SINUSOID };
 
 /* The axes of the grid of ranks, outermost first; the last one's ranks are neighbours. */
 enum accel_axis { ACCEL_DP_REPLICATE, ACCEL_DP_SHARD, ACCEL_CP, ACCEL_SP, ACCEL_PP, ACCEL_TP, ACCEL_EP, ACCEL_AXES };

@@ -4,6 +4,7 @@
 #include "runtime/random/philox.h"
 #include "runtime/weights/safetensors.h"
 
+#include <math.h>
 #include <string.h>
 
 #ifdef __clang__
@@ -53,10 +54,24 @@ static void fill_random(float *values, int64_t count, uint64_t seed, uint64_t st
   }
 }
 
+/* Waves over positions, sines in the first half of the columns: those of a grid's two axes after each other. */
+static void fill_waves(float *values, int64_t count, int64_t columns, double ratio, int64_t side) {
+  const int64_t part = side > 0 ? columns / 2 : columns, half = part / 2;
+#pragma omp parallel for
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t row = i / columns, column = i % columns, at = column % part;
+    const int64_t position = side == 0 ? row : column < part ? row % side : row / side;
+    const double angle = (double)position * pow(ratio, (double)-(at % half));
+    values[i] = (float)(at < half ? sin(angle) : cos(angle));
+  }
+}
+
 void rt_init_tensor(const struct accel_tensor *tensor, int which, uint64_t seed, float *values) {
   int64_t count = rt_shape_count(tensor->rank, tensor->shape);
   if (tensor->init == ACCEL_ZEROS) fill_constant(values, count, 0);
   if (tensor->init == ACCEL_ONES) fill_constant(values, count, 1);
   if (tensor->init == ACCEL_NORMAL || tensor->init == ACCEL_UNIFORM)
     fill_random(values, count, seed, RT_STREAM(RT_USE_INIT, which), tensor);
+  if (tensor->init == ACCEL_SINUSOID && tensor->rank > 0)
+    fill_waves(values, count, tensor->shape[tensor->rank - 1], tensor->a, (int64_t)tensor->b);
 }

@@ -15,6 +15,18 @@ def parameter(b, name):
     b.spread(tuple(b.size() for _ in range(b.random.randint(1, 3))))
 
 
+@draws("buffer")
+def kept(b, name):
+    """Numbers that are not trained, which start as waves in half of them."""
+    if not b.scoped:
+        raise NoFit
+    start, shape = f'at(s, "p{b.model.scope()}")', (b.size(), 4 * b.size(3))
+    wave = b.random.random()
+    if wave < 0.5:
+        start = f"init_sinusoid({start}, 1.5)" if wave < 0.25 else f"init_sinusoid_grid({start}, 1.5, {b.size()})"
+    b.add(f'buffer({start}, "kept", {b.numbers(shape)})', shape)
+
+
 @draws("embedding")
 def embedding(b, name):
     index = b.value(lambda v: v.below is not None, "i")

@@ -35,7 +35,7 @@ static void collect(struct weight_visitor *visitor, const struct region *region,
     const struct parameter *p = &region->parameters.items[i];
     const char *name = weight_path(visitor->program->arena, prefixes[p->scope], p->path);
     ARENA_PUSH(visitor->program->arena, freezing->names, name);
-    freezing->trains |= !p->buffer && !is_frozen(job, name);
+    freezing->trains |= p->value->differentiable && !is_frozen(job, name);
     for (int k = 0; k < job->model.n_freeze; k++) freezing->matches[k] |= name_matches(job->model.freeze[k].name, name);
   }
 }

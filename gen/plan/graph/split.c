@@ -19,7 +19,7 @@ struct split {
 static struct treatment treat(const struct split *split, const struct parameter *p, const char *const *prefixes) {
   const char *name = weight_path(split->graph->arena, prefixes[p->scope], p->path);
   struct treatment treatment = split->rules->treat(split->rules->context, p, name);
-  treatment.trains &= !p->buffer;
+  treatment.trains &= p->value->differentiable;
   return treatment;
 }
 
@@ -133,7 +133,7 @@ static void copy_operands(struct split *split, const struct region *from, const 
     const struct value *original = parameter.value;
     parameter.value = value_new(graph, to, VALUE_PARAMETER, i, original->shape, original->dtype);
     parameter.value->name = original->name;
-    parameter.value->differentiable = treat(split, &parameter, prefixes).trains;
+    parameter.value->differentiable = treat(split, &from->parameters.items[i], prefixes).trains;
     split->map[original->id] = parameter.value;
     ARENA_PUSH(graph->arena, to->parameters, parameter);
   }

@@ -190,7 +190,9 @@ static bool same_arrays(const struct program *program, const struct weight_node 
   bool good = !first || is_array_of_gradients(program, node->array);
   if (!good) {
     bool freezes = program->figures.n_frozen > 0;
-    struct location where = freezes ? program->job->model.freeze[0].where : job_where(program->job, "optimizer.name");
+    const struct job *job = program->job;
+    struct location where = job->model.n_freeze > 0 ? job->model.freeze[0].where
+                                                    : job_where(job, freezes ? "model.source" : "optimizer.name");
     diag_error(diags, where, "the parameters that %s below '%s' differ by layer",
                freezes ? "are frozen" : "are updated in the backward", node->parent->path);
     diag_help(diags, freezes ? "freeze whole layers, and the same parts of all others"
@@ -200,15 +202,18 @@ static bool same_arrays(const struct program *program, const struct weight_node 
   return good;
 }
 
-/* An optimizer that evaluates an average of the weights leaves buffers that belong to others. */
-static bool check_buffers(const struct program *program, struct diagnostics *diags) {
+/* An optimizer that evaluates an average of the weights leaves no running statistics, which are of other weights, and
+ * has no average of what it does not train. */
+static bool check_averaged(const struct program *program, struct diagnostics *diags) {
   if (program->kind != PROGRAM_TRAIN || !job_optimizer(program->job)->averages) return true;
   for (int i = 0; i < program->weights->count; i++) {
-    if (!program->weights->items[i].parameter->buffer) continue;
+    const struct weight *weight = &program->weights->items[i];
+    if (weight->parameter->value->differentiable) continue;
     diag_error(diags, job_where(program->job, "optimizer.name"),
-               "'%s' evaluates an average of the weights, and '%s' is of the weights that it trains with",
-               job_optimizer(program->job)->name, program->weights->items[i].path);
-    diag_help(diags, "use optimizer.name: adamw, or a model without running statistics");
+               "'%s' evaluates an average of the weights, and '%s' is %s", job_optimizer(program->job)->name,
+               weight->path, weight->parameter->buffer ? "of the weights that it trains with" : "not trained");
+    diag_help(diags, "use optimizer.name: adamw, or a model without %s",
+              weight->parameter->buffer ? "running statistics" : "buffers");
     return false;
   }
   return true;
@@ -217,7 +222,7 @@ static bool check_buffers(const struct program *program, struct diagnostics *dia
 /* The tree of what is trained, along with a program's own. */
 bool plan_trained(struct program *program, struct diagnostics *diags) {
   bool some = weights_are_split(program) || gradients_are_split(program); /* they have a layout of their own */
-  if (!check_buffers(program, diags)) return false;
+  if (!check_averaged(program, diags)) return false;
   for (int i = 0; i < program->weights->count; i++) {
     const struct weight *weight = &program->weights->items[i];
     bool frozen = !weight->parameter->value->differentiable && !weight->parameter->buffer;

@@ -28,7 +28,7 @@ static int64_t runs_in(const struct function *from, const struct function *funct
 }
 
 /* What parameters start as, by enum initializer_kind. */
-static const char *const start_names[] = {"zeros", "zeros", "ones", "normal", "uniform"};
+static const char *const start_names[] = {"zeros", "zeros", "ones", "normal", "uniform", "sinusoid"};
 
 /* ---- For people ---- */
 
@@ -53,7 +53,10 @@ static void add_parameters(struct text *text, const struct program *program) {
     const struct parameter *p = weight->parameter;
     text_printf(text, "%-*s  %-20s %-8s %-32s %14s%s%s\n", width, weight->path, shape_text(arena, p->shape),
                 dtype_name(p->dtype), start_text(arena, p->init), count_text(arena, shape_count(p->shape)),
-                p->buffer ? "  buffer" : "", weight->tied ? "  tied" : "");
+                p->buffer                  ? "  buffer"
+                : p->value->differentiable ? ""
+                                           : "  not trained",
+                weight->tied ? "  tied" : "");
   }
   text_printf(text, "%s parameters in %d tensors, %s\n", count_text(arena, program->figures.n_parameters),
               program->weights->count, bytes_text(arena, program->figures.bytes.weights));
