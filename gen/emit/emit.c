@@ -22,8 +22,8 @@ static struct jinja_value batch_value(const struct program *program) {
     struct jinja_value value = jinja_map(arena);
     set_text(arena, value, "name", input->name);
     set_text(arena, value, "type", element_type(input->dtype));
-    set_text(arena, value, "extent", extent_text(arena, input->shape));
-    set_text(arena, value, "shape", shape_text(arena, input->shape));
+    set_text(arena, value, "extent", extent_text(arena, largest_input(program, i)));
+    set_text(arena, value, "shape", shape_text(arena, largest_input(program, i)));
     set_int(arena, value, "row", shape_count(input->shape) / input->shape.dim[0]);
     set_origin(arena, value, entry->where);
     jinja_push(arena, list, value);
@@ -111,6 +111,7 @@ static void set_evaluation(struct jinja_value context, const struct program *pro
   struct arena *arena = program->arena;
   const struct function *evaluation = program->kind == PROGRAM_TRAIN ? program->entry.second : NULL;
   set_bool(arena, context, "evaluation_scratch", evaluation != NULL && evaluation->scratch_bytes > 0);
+  set_bool(arena, context, "evaluation_reuses", evaluation_reuses_saved(program));
   set_bool(arena, context, "evaluation_random", (evaluation != NULL ? evaluation : program->entry.forward)->random);
   evaluation = evaluation_function(program);
   set_text(arena, context, "evaluation", evaluation != NULL ? evaluation->name : "");

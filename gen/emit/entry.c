@@ -4,6 +4,7 @@
 #include "gen/emit/arguments.h"
 #include "gen/emit/functions.h"
 #include "gen/program/optimizers.h"
+#include "gen/program/results.h"
 
 static struct jinja_value arena_member(struct arena *arena, const char *member, const char *inner, bool address) {
   struct jinja_value argument = argument_value(arena, "arena", address, 0);
@@ -30,7 +31,9 @@ struct jinja_value entry_arguments_value(const struct program *program, const st
   if (function->uses_rows[0]) jinja_push(arena, list, argument_value(arena, "updated", false, 0));
   if (saving_function(function)->saved_bytes > 0) jinja_push(arena, list, arena_member(arena, "saved", NULL, true));
   if (saving_function(function)->aliased) jinja_push(arena, list, arena_member(arena, "aliased", NULL, true));
-  if (function->scratch_bytes > 0)
+  if (function->scratch_bytes > 0 && function == program->entry.second && evaluation_reuses_saved(program))
+    jinja_push(arena, list, arena_member(arena, "evaluation_scratch", NULL, true));
+  else if (function->scratch_bytes > 0)
     jinja_push(arena, list, arena_member(arena, "scratch", scratch_member(program, function), true));
   bool first =
       function != program->entry.forward || !program->entry.loss_in_backward; /* of its results is the program's */

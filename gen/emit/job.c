@@ -81,6 +81,8 @@ struct jinja_value data_value(const struct program *program) {
   jinja_set(arena, value, "eval", source_value(arena, &job->data.eval, job->data.n_inputs));
   set_real(arena, value, "eval_fraction", job->data.eval_fraction);
   set_int(arena, value, "batch_size", job->data.batch_size);
+  bool others = program->kind == PROGRAM_TRAIN && job_evaluates_other_batches(job);
+  set_int(arena, value, "eval_batch_size", others ? job_eval_batch(job) : job->data.batch_size);
   set_int(arena, value, "samples", job->data.samples);
   const char *order = program->kind == PROGRAM_TRAIN ? job->hooks.names[HOOK_ORDER] : NULL;
   set_text(arena, value, "order", order != NULL ? order : "");

@@ -59,7 +59,7 @@ struct context {
   struct program *program;
   struct builder *builder;
   struct diagnostics *diags;
-  const struct peeled_loops *peeled;
+  const struct plan_request *request;
 };
 
 static bool pass_read(struct context *context) {
@@ -98,9 +98,35 @@ static bool pass_partition(struct context *context) {
   return partition(context->program, context->builder, context->diags);
 }
 
+static bool run_before_evaluate(struct context *context);
+
+/* The graph with the batch of an evaluation, as far as the program's own graph is. */
+static struct graph *prepare_evaluated(const struct context *context) {
+  const struct program *program = context->program;
+  struct job *job = arena_alloc(program->arena, sizeof *job);
+  struct program *second = arena_alloc(program->arena, sizeof *second);
+  *job = *program->job;
+  job->data.batch_size = (int)job_eval_batch(job);
+  second->arena = program->arena;
+  second->job = job;
+  second->kind = program->kind;
+  second->target = program->target;
+  second->graph = context->request->evaluated;
+  lay_mesh(second);
+  struct context own = {second, builder_on(second->graph, context->diags), context->diags, context->request};
+  if (run_before_evaluate(&own)) return second->graph;
+  diag_note(context->diags, job_where(job, "data.eval_batch_size"), "'data.eval_batch_size' is %d here",
+            job->data.batch_size);
+  return NULL;
+}
+
 /* The copy for evaluation is not called from the entry, so it gets no backward. */
 static bool pass_evaluate(struct context *context) {
   struct program *program = context->program;
+  if (context->request->evaluated != NULL) {
+    const struct graph *evaluated = prepare_evaluated(context);
+    return evaluated != NULL && join_evaluation(program, evaluated, context->builder, context->diags);
+  }
   if (program->kind == PROGRAM_TRAIN && job_evaluates(program->job))
     return add_evaluation(program, context->builder, context->diags);
   if (program->kind == PROGRAM_EVALUATE && program->job->hooks.names[HOOK_BATCH] != NULL) {
@@ -148,7 +174,7 @@ static bool pass_stages(struct context *context) {
 }
 
 static bool pass_peel_loops(struct context *context) {
-  peel_loops(context->program->graph, context->peeled);
+  peel_loops(context->program->graph, context->request->peeled);
   return true;
 }
 
@@ -331,23 +357,29 @@ static const struct pass {
     {0},
 };
 
+static bool run_before_evaluate(struct context *context) {
+  bool good = true;
+  for (int i = 0; good && passes[i].run != pass_evaluate; i++)
+    good = passes[i].run(context) && context->diags->errors == 0;
+  return good;
+}
+
 const char *pass_name(int index) {
   return passes[index].name;
 }
 
-struct program *plan(struct builder *builder, const struct job *job, enum program_kind kind,
-                     const struct tuning *tuning, const struct peeled_loops *peeled, struct diagnostics *diags,
-                     const char *dump, const char **dumped) {
+struct program *plan(struct builder *builder, const struct job *job, const struct plan_request *request,
+                     struct diagnostics *diags, const char *dump, const char **dumped) {
   struct arena *arena = builder_arena(builder);
   struct program *program = arena_alloc(arena, sizeof *program);
   program->arena = arena;
   program->job = job;
-  program->kind = kind;
-  program->choices.tuning = tuning;
+  program->kind = request->kind;
+  program->choices.tuning = request->tuning;
   program->target = target_of(job);
   program->graph = builder_graph(builder);
   lay_mesh(program);
-  struct context context = {program, builder, diags, peeled};
+  struct context context = {program, builder, diags, request};
   for (int i = 0; passes[i].name != NULL; i++) {
     if (!passes[i].run(&context) || diags->errors > 0) return NULL;
     if (dump != NULL && strcmp(dump, passes[i].name) == 0)

@@ -14,12 +14,26 @@ struct trial {
   bool good;    /* it could be planned */
 };
 
+/* Reads the model with the batch of an evaluation, where that is another one. */
+static bool read_evaluated(struct arena *arena, const struct planner *planner, const struct job *job,
+                           struct plan_request *request, struct diagnostics *diags) {
+  if (planner->kind != PROGRAM_TRAIN || !job_evaluates_other_batches(job)) return true;
+  struct job evaluated = *job;
+  evaluated.data.batch_size = (int)job_eval_batch(job);
+  request->evaluated = planner->read(planner->context, arena, &evaluated, diags);
+  if (request->evaluated != NULL) return true;
+  diag_note(diags, job_where(job, "data.eval_batch_size"), "'data.eval_batch_size' is %d here",
+            evaluated.data.batch_size);
+  return false;
+}
+
 static struct program *plan_with(struct arena *arena, const struct planner *planner, const struct job *job,
                                  const struct peeled_loops *peeled, struct diagnostics *diags, const char *dump,
                                  const char **dumped) {
+  struct plan_request request = {.kind = planner->kind, .tuning = planner->tuning, .peeled = peeled};
   struct graph *graph = planner->read(planner->context, arena, job, diags);
-  if (graph == NULL) return NULL;
-  return plan(builder_on(graph, diags), job, planner->kind, planner->tuning, peeled, diags, dump, dumped);
+  if (graph == NULL || !read_evaluated(arena, planner, job, &request, diags)) return NULL;
+  return plan(builder_on(graph, diags), job, &request, diags, dump, dumped);
 }
 
 struct program *plan_least(struct arena *arena, const struct planner *planner, const struct job *job,
@@ -178,9 +192,24 @@ static void refuse(struct arena *arena, const struct job *job, const struct memo
              bytes_text(arena, bytes->total), bytes_text(arena, job->devices.memory), classes_text(arena, bytes));
 }
 
-/* What would fit, found by planning: chunks of cross-entropy, a form of checkpointing, or smaller micro-batches. */
+/* Whether smaller batches of an evaluation alone would fit, and a help that names them. */
+static bool help_evaluation(const struct planner *planner, const struct job *job, struct diagnostics *diags) {
+  struct job less = *job;
+  while (job_evaluates(&less) && less.data.eval_batch_size > 1) {
+    less.data.eval_batch_size /= 2;
+    struct trial trial = try_job(planner, &less);
+    if (!fits(&trial, &less)) continue;
+    diag_help(diags, "it fits with data.eval_batch_size: %d", less.data.eval_batch_size);
+    return true;
+  }
+  return false;
+}
+
+/* What would fit, found by planning: smaller batches of an evaluation, chunks of cross-entropy, a form of
+ * checkpointing, or smaller micro-batches. */
 static void help_to_fit(struct arena *arena, const struct planner *planner, const struct job *job,
                         struct diagnostics *diags) {
+  if (help_evaluation(planner, job, diags)) return;
   struct job chunked = *job;
   if (chunk_wanted(job) == 0) chunked.memory.cross_entropy_chunk = CHUNK_AUTO;
   struct trial trial = try_job(planner, &chunked);

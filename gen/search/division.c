@@ -266,6 +266,7 @@ static void read_exchange(struct reader *reader) {
 static struct job job_with(const struct job *job, struct cut cut) {
   struct job with = *job;
   with.data.batch_size = 1;
+  with.data.eval_batch_size = 0;
   with.data.split_batches = false;
   with.accumulation.num_steps = MICRO_BATCHES;
   with.memory.activation_checkpointing = cut.checkpointing;
@@ -307,10 +308,10 @@ const struct division *divide_job(struct arena *arena, const struct planner *pla
   struct arena *own = arena_new();
   struct diagnostics diags = diagnostics_in(own);
   const struct job with = job_with(job, cut);
+  const struct plan_request request = {.kind = planner->kind, .tuning = planner->tuning};
   struct graph *graph = planner->read(planner->context, own, &with, &diags);
   const struct program *program =
-      graph == NULL ? NULL
-                    : plan(builder_on(graph, &diags), &with, planner->kind, planner->tuning, NULL, &diags, NULL, NULL);
+      graph == NULL ? NULL : plan(builder_on(graph, &diags), &with, &request, &diags, NULL, NULL);
   struct division *division = program != NULL ? read_division(arena, program, cut) : NULL;
   if (division == NULL) *why = first_error(arena, &diags);
   arena_free(own);

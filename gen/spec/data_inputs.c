@@ -71,6 +71,7 @@ static bool is_taken(const char *name) {
                                       "contribution",
                                       "copy",
                                       "evaluated",
+                                      "evaluation_scratch",
                                       "feed",
                                       "gathered",
                                       "growth_tracker",

@@ -21,6 +21,14 @@ bool job_evaluates(const struct job *job) {
   return job->training.eval_interval > 0 || job->training.eval_epochs.count > 0;
 }
 
+int64_t job_eval_batch(const struct job *job) {
+  return job->data.eval_batch_size > 0 ? job->data.eval_batch_size : job->data.batch_size;
+}
+
+bool job_evaluates_other_batches(const struct job *job) {
+  return job_evaluates(job) && job_eval_batch(job) != job->data.batch_size;
+}
+
 bool job_saves(const struct job *job) {
   return job->checkpoint.every > 0 || job->checkpoint.minutes > 0 || job->checkpoint.epochs.count > 0;
 }

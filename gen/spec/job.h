@@ -122,6 +122,7 @@ struct job {
     struct data_source train, eval; /* no eval: the tail of train, eval_fraction of it */
     double eval_fraction;
     int batch_size;            /* samples of one micro-batch; 0: the plan finds it */
+    int eval_batch_size;       /* samples of one batch of an evaluation; 0: as many */
     int sequence_length;       /* tokens of a window; 0: the config's block_size */
     struct data_input *inputs; /* of rows: data.inputs, else features and labels */
     int n_inputs;
@@ -388,6 +389,11 @@ bool job_has_rows(const struct job *job);
 /* Whether a run is evaluated while it trains, and whether it saves checkpoints before its end. */
 bool job_evaluates(const struct job *job);
 bool job_saves(const struct job *job);
+
+/* The samples of a batch of an evaluation; and whether those of a trainer have another number than its micro-batches,
+ * so that the model is read a second time, for them. */
+int64_t job_eval_batch(const struct job *job);
+bool job_evaluates_other_batches(const struct job *job);
 
 /* The axes' names, by enum axis: as the job writes them. */
 extern const char *const job_axis_names[AXES];

@@ -103,7 +103,7 @@ static const struct key ints[] = {
     INT(data.batch_size),         INT(data.sequence_length),
     INT(data.masking.mask_token), INT(accumulation.num_steps),
     INT(memory.checkpoint_every), INT(memory.checkpoint_layers),
-    INT(devices.threads),
+    INT(devices.threads),         INT(data.eval_batch_size),
 };
 
 static const struct key flags[] = {

@@ -201,13 +201,12 @@ static bool is_set(const struct spec_node *job, const char *key) {
 }
 
 /* One batch for all ranks together. */
-static void check_split(const struct spec_node *job, struct diagnostics *diags) {
-  const struct spec_node *batch = spec_find(job, "data.batch_size");
+static void check_split(const struct spec_node *job, const char *key, struct diagnostics *diags) {
+  const struct spec_node *batch = spec_find(job, key);
   long long ranks = parallel_data_ranks(job);
-  if (ranks == 1 || !is_set(job, "data.split_batches")) return;
+  if (batch == NULL || ranks == 1 || !is_set(job, "data.split_batches")) return;
   if (batch->kind != SPEC_STRING && batch->integer % ranks == 0) return;
-  diag_error(diags, batch->where, "'data.batch_size' must be a multiple of the %lld ranks that it is split among",
-             ranks);
+  diag_error(diags, batch->where, "'%s' must be a multiple of the %lld ranks that it is split among", key, ranks);
   diag_note(diags, spec_find(job, "data.split_batches")->where, "'data.split_batches' is true here");
   diag_help(diags, "give the samples of all ranks together, or of each with data.split_batches: false");
 }
@@ -254,7 +253,8 @@ void parallel_check(const struct spec_node *job, struct diagnostics *diags) {
   check_ordered(job, diags);
   check_local(job, diags);
   compression_check(job, diags);
-  check_split(job, diags);
+  check_split(job, "data.batch_size", diags);
+  check_split(job, "data.eval_batch_size", diags);
   check_rest(job, diags);
   check_joined(job, diags);
 }
@@ -300,6 +300,7 @@ void parallel_bind(struct job *job) {
   job->data.divide_by_initial_world_size = is_set(job->tree, "parallelism.ddp.divide_by_initial_world_size");
   job->data.split_batches = is_set(job->tree, "data.split_batches");
   if (job->data.split_batches) job->data.batch_size /= (int)data_ranks;
+  if (job->data.split_batches) job->data.eval_batch_size /= (int)data_ranks;
 }
 
 int64_t job_training_ranks(const struct job *job) {

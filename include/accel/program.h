@@ -304,6 +304,7 @@ struct accel_program {
   uint64_t seed;
   uint64_t data_seed;        /* of the samples' order */
   int64_t batch_size;        /* samples of a rank's micro-batch */
+  int64_t eval_batch_size;   /* samples of a batch of an evaluation; 0: batch_size */
   int64_t micro_batches;     /* of a step */
   int64_t local_steps;       /* that each rank takes alone before weights are averaged; 0: they share gradients */
   int64_t round;             /* batches of all ranks of which an epoch is a multiple; 0: one of each */

@@ -26,6 +26,10 @@ static struct {
 
 /* ---- Which samples ---- */
 
+static int64_t batch_size(const struct accel_run *run) {
+  return run->program->eval_batch_size > 0 ? run->program->eval_batch_size : run->program->batch_size;
+}
+
 int64_t rt_eval_samples(const struct accel_run *run) {
   return run->input.data.split[ACCEL_EVAL].mixture.samples;
 }
@@ -52,19 +56,19 @@ static int64_t quotient_up(int64_t a, int64_t b) {
 static int64_t all_batches(const struct accel_run *run) {
   const struct accel_program *program = run->program;
   if (program->eval_iters > 0) return program->eval_iters * (program->round > 0 ? 1 : rt_data_ranks(program));
-  return quotient_up(rt_eval_samples(run), program->batch_size);
+  return quotient_up(rt_eval_samples(run), batch_size(run));
 }
 
 /* Where a part of all samples begins, in whole batches. */
 static int64_t part_begin(const struct accel_run *run, int64_t number) {
-  int64_t batch = run->program->batch_size, first = all_batches(run) * number / all_parts(run) * batch;
+  int64_t batch = batch_size(run), first = all_batches(run) * number / all_parts(run) * batch;
   int64_t samples = rt_eval_samples(run);
   return first < samples ? first : samples;
 }
 
 /* Batches of a part. Of all samples, one more measures copies. */
 static int64_t batches_of(const struct accel_run *run, int64_t number) {
-  int64_t all = all_batches(run), parts = all_parts(run), batch = run->program->batch_size;
+  int64_t all = all_batches(run), parts = all_parts(run), batch = batch_size(run);
   bool fixed = run->program->eval_iters > 0;
   if (evaluation.together) return quotient_up(all, parts) + !fixed;
   if (fixed) return all > number ? quotient_up(all - number, parts) : 0;
@@ -74,14 +78,14 @@ static int64_t batches_of(const struct accel_run *run, int64_t number) {
 
 /* Batch `i` of a part, where the evaluation has so many batches: every so manieth of them. */
 static struct eval_batch one_of_many(const struct accel_run *run, int64_t number, int64_t i) {
-  int64_t batch = run->program->batch_size, at = number + i * all_parts(run);
+  int64_t batch = batch_size(run), at = number + i * all_parts(run);
   if (at >= all_batches(run)) return (struct eval_batch){.taken = batch};
   return (struct eval_batch){.first = at * batch, .taken = batch, .weight = 1.0};
 }
 
 /* Batch `i` of a part, where it sees all samples once. */
 static struct eval_batch one_of_all(const struct accel_run *run, int64_t number, int64_t i) {
-  int64_t batch = run->program->batch_size, begin = part_begin(run, number), end = part_begin(run, number + 1);
+  int64_t batch = batch_size(run), begin = part_begin(run, number), end = part_begin(run, number + 1);
   int64_t first = begin + i * batch, left = end - first, rest = (end - begin) % batch;
   if (left > 0) return (struct eval_batch){.first = first, .taken = left < batch ? left : batch, .weight = 1.0};
   if (rest == 0 || i + 1 < batches_of(run, number)) return (struct eval_batch){.taken = 1};
@@ -99,7 +103,7 @@ struct eval_batch rt_eval_batch(const struct accel_run *run, int64_t i) {
 }
 
 int64_t accel_eval_number(const struct accel_run *run, int64_t i) {
-  return rt_eval_batch(run, i).first / run->program->batch_size;
+  return rt_eval_batch(run, i).first / batch_size(run);
 }
 
 /* ---- Their losses ---- */
@@ -153,7 +157,7 @@ void accel_eval_add(const struct accel_run *run, int64_t i, double loss, double 
 void accel_eval_score(const struct accel_run *run, int64_t i, const void *predictions, const void *labels,
                       int64_t count) {
   struct eval_batch batch = rt_eval_batch(run, i);
-  int64_t width = count / run->program->batch_size;
+  int64_t width = count / batch_size(run);
   if (batch.weight > 0.0 && !rt_score_note(&evaluation.score, predictions, labels, batch.taken, width)) fail_memory();
 }
 

@@ -182,6 +182,8 @@ static bool read_job(struct compilation *compilation, const struct job_override 
           : job_parse_by(compilation->arena, compilation->schema, file, text, strlen(text), overrides, n_overrides,
                          &compilation->diags);
   if (compilation->job != NULL && compilation->kind != PROGRAM_TRAIN) job_leave_ranks(compilation->job);
+  if (compilation->job != NULL && compilation->kind == PROGRAM_EVALUATE)
+    compilation->job->data.batch_size = (int)job_eval_batch(compilation->job);
   return compilation->job != NULL && check_generate(compilation) && resolve_sequence_length(compilation) &&
          read_tuning(compilation);
 }

@@ -208,27 +208,42 @@ static bool make_predictions(struct program *program, struct builder *builder, s
   return true;
 }
 
-void part_evaluation(struct program *program, struct builder *builder) {
+/* Copies of the regions of a graph, the program's own or another one, as they are evaluated. */
+static void copy_evaluated(struct program *program, const struct graph *from, struct builder *builder) {
   struct graph *graph = program->graph;
-  int n = graph->n_regions;
+  int n = from->n_regions;
   struct copying copying = {.graph = graph};
   copying.callees = arena_alloc(graph->arena, (size_t)n * sizeof(struct region *));
-  copying.values = arena_alloc(graph->arena, ((size_t)graph->next_value + 1) * sizeof(struct value *));
+  copying.values = arena_alloc(graph->arena, ((size_t)from->next_value + 1) * sizeof(struct value *));
   for (int i = 0; i < n; i++) {
-    copying.callees[i] = copy_region(&copying, graph->regions[i], "evaluation");
+    copying.callees[i] = copy_region(&copying, from->regions[i], "evaluation");
     substitute_in_region(graph, builder, copying.callees[i]);
   }
-  program->entry.second_region = copying.callees[graph->entry->id];
+  program->entry.second_region = copying.callees[from->entry->id];
+}
+
+void part_evaluation(struct program *program, struct builder *builder) {
+  copy_evaluated(program, program->graph, builder);
+}
+
+/* The entry is trained by its loss alone; what it predicts is a result of the evaluation. */
+static bool predict(struct program *program, struct builder *builder, struct diagnostics *diags) {
+  struct graph *graph = program->graph;
+  if (graph->entry->results.count == 1) return true;
+  graph->entry->results.count = 1;
+  return make_predictions(program, builder, program->entry.second_region, diags);
+}
+
+bool join_evaluation(struct program *program, const struct graph *evaluated, struct builder *builder,
+                     struct diagnostics *diags) {
+  copy_evaluated(program, evaluated, builder);
+  return predict(program, builder, diags);
 }
 
 bool add_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags) {
-  struct graph *graph = program->graph;
-  bool predicts = graph->entry->results.count > 1;
-  if (!differs(graph) && !predicts) return true;
+  if (!differs(program->graph) && program->graph->entry->results.count == 1) return true;
   part_evaluation(program, builder);
-  if (!predicts) return true;
-  graph->entry->results.count = 1;
-  return make_predictions(program, builder, program->entry.second_region, diags);
+  return predict(program, builder, diags);
 }
 
 /* A node of the region, or of what it calls, that draws random numbers; NULL: there is none. */
@@ -262,7 +277,7 @@ bool become_evaluation(struct program *program, struct builder *builder, struct 
 
 /* Whether a sum has the factor 1 / samples, and so is a mean over these. */
 static bool is_mean_of_samples(const struct job *job, struct mean sum) {
-  return fabs(sum.most * (double)job->data.batch_size / sum.terms - 1) < 1e-9;
+  return fabs(sum.most * (double)job_eval_batch(job) / sum.terms - 1) < 1e-9;
 }
 
 static bool refuse_sum(const struct program *program, const struct value *sum, struct diagnostics *diags) {
@@ -288,7 +303,7 @@ bool plan_evaluation_mean(struct program *program, struct builder *builder, stru
   struct region *entry = program->entry.second_region != NULL ? program->entry.second_region : program->graph->entry;
   bool known = program->entry.second_region == NULL && program->step_end.mean.form != MEAN_NONE;
   const struct node *drawn = drawing(entry), *cause;
-  if (drawn != NULL && job->training.eval_iters == 0 && job->data.batch_size > 1)
+  if (drawn != NULL && job->training.eval_iters == 0 && job_eval_batch(job) > 1)
     return refuse_drawing(program, drawn, diags);
   struct mean mean = known ? program->step_end.mean : loss_mean(builder, entry, &cause);
   bool packed = job->data.packing != PACKING_NONE;

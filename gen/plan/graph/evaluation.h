@@ -12,6 +12,11 @@
  * are no classes for each label. */
 bool add_evaluation(struct program *program, struct builder *builder, struct diagnostics *diags);
 
+/* The same from the graph of the model with the batch of an evaluation: the second entry is its entry, with copies of
+ * all that it calls. Parameters meet by their names. */
+bool join_evaluation(struct program *program, const struct graph *evaluated, struct builder *builder,
+                     struct diagnostics *diags);
+
 /* Gives the program a second_entry that is the entry as it is evaluated, with copies of all that it calls. */
 void part_evaluation(struct program *program, struct builder *builder);
 

@@ -6,6 +6,7 @@
 #include "gen/ir/names.h"
 #include "gen/plan/graph/segments.h"
 #include "gen/plan/memory/liveness.h"
+#include "gen/plan/report/bytes.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/storage.h"
 #include "gen/program/target.h"
@@ -193,12 +194,10 @@ static void count_saved(struct program *program, struct function *function) {
 }
 
 static void finish_aliases(struct program *program) {
-  int64_t before = program->entry.forward->saved_bytes;
   qsort(program->aliases.items, (size_t)program->aliases.count, sizeof *program->aliases.items, compare_aliases);
   name_aliases(program);
   count_saved(program, program->entry.forward);
-  program->figures.bytes.activations -= before - program->entry.forward->saved_bytes;
-  program->figures.bytes.total -= before - program->entry.forward->saved_bytes;
+  count_bytes(program);
 }
 
 /* Of several ranks others read gradients, too, while the backward continues. */

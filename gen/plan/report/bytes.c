@@ -97,8 +97,7 @@ static int64_t sample_bytes(const struct program *program) {
   const struct value_list results = step_results(program);
   int64_t bytes = 0;
   for (int i = 0; i < entry->inputs.count; i++)
-    bytes +=
-        held_bytes(program, shape_count(entry->inputs.items[i]->shape) * dtype_size(entry->inputs.items[i]->dtype));
+    bytes += held_bytes(program, shape_count(largest_input(program, i)) * dtype_size(entry->inputs.items[i]->dtype));
   for (int i = 0; i < results.count; i++) bytes += shape_bytes(results.items[i]->shape, DTYPE_FLOAT32);
   if (program->step_end.takes_seed) bytes += array_bytes(1, DTYPE_FLOAT32);
   for (int i = 0; i < program->ranks.pipeline.crossings.count; i++) {
@@ -173,13 +172,24 @@ static int64_t sums_of(const struct program *program) {
 }
 
 /* One function of a step runs at a time: the most that any of them needs. */
-static int64_t scratch_bytes(const struct program *program) {
-  const struct function *functions[] = {program->entry.forward, program->entry.backward, program->entry.deferred,
-                                        program->entry.second};
+static int64_t step_scratch(const struct program *program) {
+  const struct function *functions[] = {program->entry.forward, program->entry.backward, program->entry.deferred};
   int64_t most = program->optimizer.scratch;
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
     if (functions[i] != NULL && functions[i]->scratch_bytes > most) most = functions[i]->scratch_bytes;
-  return most + program->library.workspace + array_bytes(program->kernels.sums, DTYPE_FLOAT32);
+  return most;
+}
+
+int64_t evaluation_excess(const struct program *program) {
+  if (program->entry.second == NULL) return 0;
+  int64_t reused = evaluation_reuses_saved(program) ? program->figures.bytes.activations : 0;
+  int64_t excess = program->entry.second->scratch_bytes - reused - step_scratch(program);
+  return excess > 0 ? excess : 0;
+}
+
+static int64_t scratch_bytes(const struct program *program) {
+  return step_scratch(program) + evaluation_excess(program) + program->library.workspace +
+         array_bytes(program->kernels.sums, DTYPE_FLOAT32);
 }
 
 void count_bytes(struct program *program) {

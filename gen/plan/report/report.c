@@ -11,9 +11,11 @@
 #include "gen/plan/memory/alias.h"
 #include "gen/plan/ranks/sharing.h"
 #include "gen/plan/ranks/tree.h"
+#include "gen/plan/report/bytes.h"
 #include "gen/plan/report/stages.h"
 #include "gen/plan/report/traffic.h"
 #include "gen/program/choose.h"
+#include "gen/program/results.h"
 #include "gen/program/state.h"
 
 static double mebibytes(int64_t bytes) {
@@ -93,6 +95,19 @@ static void add_memory(struct text *text, const struct program *program) {
   text_puts(text, "\n");
 }
 
+/* An evaluation of other batches than those of training. */
+static void add_evaluation_batch(struct text *text, const struct program *program) {
+  const struct job *job = program->job;
+  if (program->kind != PROGRAM_TRAIN || !job_evaluates_other_batches(job)) return;
+  const long long samples = (long long)job_eval_batch(job), excess = (long long)evaluation_excess(program);
+  const char *of = evaluation_reuses_saved(program) ? "activations and scratch" : "scratch";
+  text_printf(text, "evaluates %lld %s a batch, in %.1f MiB: in memory of %s", samples,
+              job_has_rows(job) ? "rows" : arena_printf(text->arena, "x %d tokens", job->data.sequence_length),
+              mebibytes(program->entry.second->scratch_bytes), of);
+  if (excess > 0) text_printf(text, ", and %.1f more", mebibytes(excess));
+  text_puts(text, "\n");
+}
+
 const char *classes_text(struct arena *arena, const struct memory_bytes *bytes) {
   const struct {
     const char *name;
@@ -124,6 +139,7 @@ const char *report_text(const struct program *program) {
   add_split(&text, program);
   add_step(&text, program);
   add_memory(&text, program);
+  add_evaluation_batch(&text, program);
   text_puts(&text, stages_text(program));
   add_savings(&text, program);
   if (program->bits16 != DTYPE_FLOAT32)
@@ -174,6 +190,11 @@ const char *report_json(const struct program *program, json_t *predicted, json_t
       (json_int_t)program->figures.bytes.total);
   if (root != NULL && aliased_bytes(program) > 0)
     json_object_set_new(root, "aliased_bytes", json_integer((json_int_t)aliased_bytes(program)));
+  if (root != NULL && program->kind == PROGRAM_TRAIN && job_evaluates_other_batches(job))
+    json_object_set_new(root, "evaluation",
+                        json_pack("{s:I, s:I, s:I}", "batch_size", (json_int_t)job_eval_batch(job), "scratch_bytes",
+                                  (json_int_t)program->entry.second->scratch_bytes, "excess_bytes",
+                                  (json_int_t)evaluation_excess(program)));
   if (root != NULL && program->figures.bytes.host > 0)
     json_object_set_new(root, "host_bytes", json_integer((json_int_t)program->figures.bytes.host));
   if (root != NULL && program->figures.n_split > 0)
