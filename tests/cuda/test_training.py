@@ -49,13 +49,13 @@ ODD = 259  # classes: rows of logits that would not begin where libraries want t
 CASES = {
     "gpt": case("gpt2", {**GPT, "dropout": 0.1, "vocab_size": ODD}, TEXT, accumulation={"num_steps": 3}, optimizer=CLIPPED,
                 training={**EVALUATED, "ema": {"decay": 0.9}}, tracking={"grad_norms": "per_layer", "noise_scale": True}),
-    "bf16": case("llama", {**HEADS, "vocab_size": ODD}, TEXT, precision={"mixed_precision": "bf16"}, devices={"attention": "own"}, optimizer={"name": "adamw", "lr": 1e-3},
+    "bf16": case("llama", {**HEADS, "vocab_size": ODD}, {**TEXT, "eval_batch_size": 7}, precision={"mixed_precision": "bf16"}, devices={"attention": "own"}, optimizer={"name": "adamw", "lr": 1e-3},
                  schedule={"name": "cosine", "warmup_steps": 2, "min_lr": 1e-5},
                  training={**EVALUATED, "eval_iters": "all"}),
     "experts": case("qwen_moe", MOE, TEXT, accumulation={"num_steps": 2}),
     "images": case("unet", {**UNET, "attend.1": False, "block_out_channels.0": 4, "block_out_channels.1": 8}, ROWS,
                    accumulation={"num_steps": 2}, precision={"mixed_precision": "bf16"}, optimizer={"name": "sgd", "lr": 0.01}),
-    "ranks": case("gpt2", {**GPT, "dropout": 0.1}, TEXT, accumulation={"num_steps": 2, "normalize": "tokens"},
+    "ranks": case("gpt2", {**GPT, "dropout": 0.1}, {**TEXT, "eval_batch_size": 2}, accumulation={"num_steps": 2, "normalize": "tokens"},
                   optimizer=CLIPPED, training=EVALUATED, devices={"per_node": 2},
                   parallelism={"ddp": {"bucket_cap_mb": 0.01}}, memory={"cross_entropy_chunk": 8}),
     # Rows of several warps, their last one in part, and rows whose packs have one element.
@@ -66,7 +66,7 @@ CASES = {
 
 # Every other example, and rules and types that are left.
 MORE = {
-    "resnet": case("resnet", RESNET, ROWS, optimizer={"name": "sgd", "lr": 0.05, "momentum": 0.9},
+    "resnet": case("resnet", RESNET, {**ROWS, "eval_batch_size": 8}, optimizer={"name": "sgd", "lr": 0.05, "momentum": 0.9},
                    training={**EVALUATED, "metrics": ["accuracy"]}),
     "resnet_own": case("resnet", RESNET, ROWS, devices={"convolution": "own"}, optimizer={"name": "sgd", "lr": 0.05}),
     "resnet_tf32": case("resnet", RESNET, ROWS, precision={"tf32": True}, optimizer={"name": "sgd", "lr": 0.01},
@@ -112,7 +112,7 @@ MORE = {
                         "image_size": 8, "patch_size": 2, "num_channels": 1, "num_labels": 10}, ROWS, training=EVALUATED),
 }
 # Random numbers in evaluations, too.
-MORE["unet"] = case("unet", UNET, ROWS, optimizer={"name": "sgd", "lr": 0.01}, training=EVALUATED)
+MORE["unet"] = case("unet", UNET, {**ROWS, "eval_batch_size": 3}, optimizer={"name": "sgd", "lr": 0.01}, training=EVALUATED)
 MORE["freeze"]["model"]["freeze"] = ["*.c_attn.*", "*.c_fc.weight"]
 # Whose accesses of memory the stand-ins see, and order: each of streams and of the host.
 WATCHED = ["gpt"]

@@ -203,12 +203,13 @@ class Counted(unittest.TestCase):
     """Losses that are means over what a batch counts, where batches count very different numbers: the mean over all that
     counts in the set. PyTorch in float64 takes the whole set as one batch."""
 
-    def make(self, form, batch, iters, drop=0.0, masking=None, metrics=(), **accumulation):
+    def make(self, form, batch, iters, drop=0.0, masking=None, metrics=(), evaluated=None, **accumulation):
         trainer = Trainer({
             "model": {"source": str(pathlib.Path(__file__).parent / "models" / "counted.c"),
                       "config": {"form": form, "drop": drop}},
             "data": {"train": {"path": "text.bin", "format": "bytes"}, "sequence_length": LENGTH, "batch_size": batch,
-                     "eval_fraction": 0.5, **({"masking": masking} if masking else {})},
+                     "eval_fraction": 0.5, **({"masking": masking} if masking else {}),
+                     **({"eval_batch_size": evaluated} if evaluated else {})},
             "optimizer": {"name": "adam", "lr": 0.02},
             "training": {"steps": 4, "seed": 6, "eval_interval": 2, "eval_iters": iters, "metrics": ["perplexity", *metrics]},
             "accumulation": accumulation,
@@ -237,6 +238,7 @@ class Counted(unittest.TestCase):
         trainer.build()
         row = trainer.row = trainer.run()[-1]
         w = {name.removeprefix("net."): torch.tensor(x, dtype=torch.float64) for name, x in trainer.weights().items()}
+        batch = options.get("evaluated", batch)
         tokens, targets = self.samples(None if iters == "all" else iters * batch, batch, masking)
         if iters == "all":
             self.assertNotEqual(len(tokens) % batch, 0)
@@ -272,6 +274,12 @@ class Counted(unittest.TestCase):
         self.check(2, 6, normalize="tokens", num_steps=2)
         trainer = self.check(2, 5, drop=0.1, normalize="tokens", num_steps=2)
         check_measured(self, trainer, trainer.row)
+
+    def test_batches_of_evaluation(self):
+        """Of another size than those of training: what they count, and a mean that the model makes of its batch's size."""
+        check_measured(self, trainer := self.check(0, 5, masking=MASKING, evaluated=14), trainer.row)
+        self.check(2, 6, normalize="tokens", num_steps=2, evaluated=4)
+        check_measured(self, trainer := self.check(4, 3, 5, drop=0.1, evaluated=7), trainer.row)
 
     def test_nothing_counts_differently(self):
         """Without masking there is nothing to ignore, and no trace of counts."""

@@ -60,6 +60,7 @@ TEXTS = {
     "model.freeze": lambda r, m: [r.choice(PATTERNS)],
     "data.sequence_length": lambda r, m: r.choice((0, m.steps)),
     "data.batch_size": lambda r, m: r.choice((1, 2, 4, 6, "auto")),
+    "data.eval_batch_size": lambda r, m: r.choice((1, 2, 3, 5, 8)),
     "data.packing": lambda r, m: r.choice(("none", "documents", "pad")),
     "data.eval_fraction": lambda r, m: r.choice((0, 0.2, 0.5)),
     "data.label": lambda r, m: r.choice(("class", "value")),

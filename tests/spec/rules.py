@@ -120,7 +120,7 @@ def ranks_hold(job):
         if others or shards > 1 or any(axes.get(axis, 1) != 1 for axis in ("tp", "ep")):
             return False
     data = job.get("data", {})
-    if ranks > 1 and data.get("split_batches") and (data["batch_size"] == "auto" or data["batch_size"] % ranks):
+    if ranks > 1 and data.get("split_batches") and (data["batch_size"] == "auto" or data["batch_size"] % ranks or data.get("eval_batch_size", 0) % ranks):
         return False
     uneven = not data.get("even_batches", True) or data.get("dispatch_batches")
     by_tokens = job.get("accumulation", {}).get("normalize") == "tokens"
