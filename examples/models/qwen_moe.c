@@ -46,7 +46,7 @@ const struct published published[] = {
     {"num_experts num_local_experts", "num_experts"},
     {"norm_topk_prob", "norm_topk_prob", .absent = "false"},
     {"mlp_only_layers.*", .is = "null"},
-    {"intermediate_size"},
+    {"intermediate_size", "intermediate_size"},
     {"hidden_act", .is = "silu"},
     {"attention_bias", .is = "false"},
     {"use_sliding_window", .is = "false"},

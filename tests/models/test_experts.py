@@ -60,9 +60,10 @@ class Experts(Text):
         self.check("qwen_moe.c", model, {**ours, "router_aux_loss_coef": COEFFICIENT, "capacity_factor": limit}, data, batches, loss_of)
 
     def qwen3(self, length, limit=0.0, **more):
-        same = {**self.shape(), "head_dim": 2 * self.random.randint(2, 9), "norm_topk_prob": self.random.choice([True, False]), **more}
+        same = {**self.shape(), "head_dim": 2 * self.random.randint(2, 9), "norm_topk_prob": self.random.choice([True, False]),
+                "intermediate_size": 8, **more}
         same["hidden_size"] = self.random.randint(10, 40)
-        theirs = {**same, "intermediate_size": 8, "mlp_only_layers": []}
+        theirs = {**same, "mlp_only_layers": []}
         self.compare(Qwen3MoeForCausalLM, Qwen3MoeConfig, length, theirs, same, limit)
 
     @drawn
