@@ -30,6 +30,13 @@ const struct published published[] = {
     BERT_PUBLISHED,
 };
 
+struct published_inputs published_inputs(struct config c) {
+  return (struct published_inputs){{{"input_ids", {c.max_position_embeddings}, .whole = true},
+                                    {"attention_mask", {c.max_position_embeddings}},
+                                    {"token_type_ids", {c.max_position_embeddings}, .whole = true},
+                                    {"labels", {c.max_position_embeddings}, .whole = true}}};
+}
+
 /* input_ids and token_type_ids [B][T], attention_mask [B][T], 1 for a token and 0 for padding, to logits [B][T][L]. */
 tensor predict(scope s, struct config c, tensor input_ids, tensor attention_mask, tensor token_type_ids) {
   s = init_normal(s, c.initializer_range);

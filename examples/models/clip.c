@@ -52,6 +52,12 @@ const struct published published[] = {
     {"*.tie_word_embeddings"},
 };
 
+struct published_inputs published_inputs(struct config c) {
+  return (struct published_inputs){
+      {{"pixel_values", {c.vision_config.num_channels, c.vision_config.image_size, c.vision_config.image_size}},
+       {"input_ids", {c.text_config.max_position_embeddings}, .whole = true}}};
+}
+
 /* What both towers have. */
 struct tower {
   int layers, heads, columns, inner;

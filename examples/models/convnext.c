@@ -36,6 +36,10 @@ const struct published published[] = {
     {"out_indices.*"},
 };
 
+struct published_inputs published_inputs(struct config c) {
+  return (struct published_inputs){{{"features", {c.num_channels * c.image_size * c.image_size}}}};
+}
+
 #define EPS 1e-6
 
 /* Each position's channels normalized: [B][C][S][S] as [B][S][S][C]. */

@@ -54,6 +54,12 @@ const struct published published[] = {
     {"legacy"}, /* of another head */
 };
 
+struct published_inputs published_inputs(struct config c) {
+  return (struct published_inputs){{{"input_ids", {c.max_position_embeddings}, .whole = true},
+                                    {"attention_mask", {c.max_position_embeddings}},
+                                    {"labels", .whole = c.num_labels > 1}}};
+}
+
 static tensor norm(scope s, tensor x, struct config c) {
   return layer_norm_eps(s, x, c.layer_norm_eps);
 }

@@ -35,6 +35,10 @@ const struct published published[] = {
     {"out_*"},
 };
 
+struct published_inputs published_inputs(struct config c) {
+  return (struct published_inputs){{{"features", {c.num_channels * c.image_size * c.image_size}}}};
+}
+
 /* He's start: normal, so that gradients keep their size (arXiv:1502.01852). */
 static tensor convolve(scope s, tensor x, int out, int kernel, int stride) {
   scope start = init_normal(at(s, "convolution"), sqrt(2.0 / (out * kernel * kernel)));

@@ -37,6 +37,11 @@ const struct published published[] = {
     BERT_PUBLISHED,
 };
 
+/* The longest text, after the positions that padding takes. */
+struct published_inputs published_inputs(struct config c) {
+  return (struct published_inputs){{{"tokens", {c.max_position_embeddings - c.pad_token_id - 1}}}};
+}
+
 /* Of each token that is not padding, how many of them there are up to it, after pad_token_id; int32 [B][T]. */
 static tensor positions(tensor tokens, struct config c) {
   assert(dim(tokens, 1) + c.pad_token_id < c.max_position_embeddings &&

@@ -46,6 +46,10 @@ const struct published published[] = {
     {"out_indices.*"},
 };
 
+struct published_inputs published_inputs(struct config c) {
+  return (struct published_inputs){{{"features", {c.num_channels * c.image_size * c.image_size}}}};
+}
+
 /* ---- Windows: images are [B][S][S][C], with S a multiple of W ---- */
 
 /* [B][S][S][C] as [B N][W W][C]. */

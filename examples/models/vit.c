@@ -24,6 +24,10 @@ const struct published published[] = {
     {"pooler_*"},
 };
 
+struct published_inputs published_inputs(struct config c) {
+  return (struct published_inputs){{{"features", {c.num_channels * c.image_size * c.image_size}}}};
+}
+
 /* A convolution of size and stride P: each patch, [channels][P][P], times the weights. [B][S * S * channels] to
  * [B][N][C]. */
 static tensor patches(scope s, tensor images, struct config c) {

@@ -37,6 +37,24 @@ struct published {
   const char *key, *field, *is, *absent, *null;
 };
 
+/* A tensor that a model takes: the shape of a sample, whose extents end with a 0, and whether it is int32. */
+struct published_input {
+  const char *name;
+  int shape[6];
+  bool whole;
+};
+
+/* What a sample of published weights is, where it follows from their config: a model may have a function
+ *
+ *   struct published_inputs published_inputs(struct config c) {
+ *     return (struct published_inputs){{{"features", {c.num_channels * c.image_size * c.image_size}}}};
+ *   }
+ *
+ * of the tensors that it takes; `tokens` has the length of the longest sequence. */
+struct published_inputs {
+  struct published_input items[8];
+};
+
 /* A model may also list the classes of transformers whose checkpoints it loads. `accel-gen estimate` finds it by them:
  * const char *const architectures[] = {"GPT2LMHeadModel"}; values of the config that make it the class may follow:
  * "Qwen2MoeForCausalLM qk_norm=false".

@@ -91,6 +91,21 @@ class Init(unittest.TestCase):
             self.assertIn(message, self.init("llama", "--data", "corpus.txt", status=2))
             self.assertFalse((self.folder / "job.yaml").exists())
 
+    def test_positions(self):
+        """RoBERTa's first position is the one after its padding's; a mixture's layers without experts have the width that the file says."""
+        small = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 16, "intermediate_size": 24, "vocab_size": 300}
+        roberta = transformers.RobertaConfig(**small, max_position_embeddings=20, pad_token_id=2)
+        transformers.RobertaForMaskedLM(roberta).save_pretrained(self.folder / "roberta")
+        self.init("roberta", "--data", "corpus.txt", data__masking__mask_token=3, training__steps=3, tracking__every=1, data__batch_size=2)
+        self.assertEqual(self.job()["data"]["sequence_length"], 17)
+        self.train()
+        mixture = transformers.Qwen2MoeConfig(**{**small, "intermediate_size": 40}, num_key_value_heads=2, decoder_sparse_step=2, num_experts=4,
+                                              num_experts_per_tok=2, moe_intermediate_size=8, shared_expert_intermediate_size=8)
+        transformers.Qwen2MoeForCausalLM(mixture).save_pretrained(self.folder / "mixture")
+        self.init("mixture", "--data", "corpus.txt", training__steps=3, tracking__every=1, data__batch_size=2)
+        self.assertEqual(self.job()["model"]["config"]["intermediate_size"], 40)
+        self.train()
+
     def test_chats(self):
         """The command for the data that is printed, the job, and three steps with adapters."""
         transformers.LlamaForCausalLM(transformers.LlamaConfig(**{**LLAMA, "vocab_size": 800})).save_pretrained(self.folder / "llama")

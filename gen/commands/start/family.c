@@ -11,6 +11,7 @@
 #include "gen/commands/cli/files.h"
 #include "gen/model/published.h"
 #include "gen/model/published_file.h"
+#include "gen/model/sample.h"
 #include "gen/spec/node.h"
 
 /* ---- The available models ---- */
@@ -128,51 +129,35 @@ static void read_positions(const struct published_values *values, struct family 
     family->positions = whole_at(values, lengths[i]);
 }
 
-/* A number of the model's config; `otherwise` where the file says none. */
-static int64_t number_of(const struct family *family, const char *name, int64_t otherwise) {
-  for (int i = 0; i < family->n_values; i++)
-    if (strcmp(family->values[i].name, name) == 0) return family->values[i].integer;
-  return otherwise;
+/* An input as an item of data.inputs. */
+static void add_input(struct text *out, const struct sample_tensor *input) {
+  text_printf(out, "%s%s: {", out->length > 0 ? ", " : "{", input->name);
+  for (int i = 0; i < input->shape.rank; i++)
+    text_printf(out, "%s%lld", i > 0 ? ", " : "shape: [", (long long)input->shape.dim[i]);
+  if (input->shape.rank > 0) text_puts(out, "]");
+  if (input->whole) text_printf(out, "%sdtype: int32", input->shape.rank > 0 ? ", " : "");
+  text_puts(out, "}");
 }
 
-/* RoBERTa's first position is the one after the number of its padding. */
-static void shorten_positions(const struct options *options, struct family *family) {
-  if (strcmp(name_of(options->arena, family->source), "roberta") == 0 && family->positions > 0)
-    family->positions -= number_of(family, "pad_token_id", 1) + 1;
-}
-
-/* Of an image its numbers, of a text its tokens. */
-static void find_features(struct family *family) {
-  const int64_t side = number_of(family, "image_size", 0), channels = number_of(family, "num_channels", 3);
-  if (!model_takes(family->model, "model", "features")) return;
-  family->features = family->positions > 0 && family->positions < 128 ? family->positions : 128;
-  if (side > 0 && side < 1 << 14 && channels > 0 && channels < 1 << 10) family->features = side * side * channels;
-}
-
-/* What transformers calls a model's inputs, of which the model's shapes follow from its config. */
-static void find_inputs(const struct options *options, struct family *family) {
-  static const char *const names[] = {"input_ids", "attention_mask", "token_type_ids", "pixel_values", "labels"};
-  enum { LENGTH = 512 };
-  struct arena *arena = options->arena;
-  struct text out = text_in(arena);
-  const int64_t length = family->positions > 0 && family->positions < LENGTH ? family->positions : LENGTH;
-  const int64_t side = number_of(family, "image_size", number_of(family, "vision_config.image_size", 0));
-  const int64_t channels = number_of(family, "num_channels", number_of(family, "vision_config.num_channels", 3));
-  const char *texts = arena_printf(arena, "shape: [%lld]", (long long)length);
-  const bool each = strstr(family->architecture, "ForTokenClassification") != NULL; /* a label for each token */
-  const char *shapes[] = {
-      arena_printf(arena, "{%s, dtype: int32}", texts), arena_printf(arena, "{%s}", texts),
-      arena_printf(arena, "{%s, dtype: int32}", texts),
-      arena_printf(arena, "{shape: [%lld, %lld, %lld]}", (long long)channels, (long long)side, (long long)side),
-      number_of(family, "num_labels", 0) == 1 ? "{}"
-      : each                                  ? arena_printf(arena, "{%s, dtype: int32}", texts)
-                                              : "{dtype: int32}"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (model_takes(family->model, "model", names[i]))
-      text_printf(&out, "%s%s: %s", out.length > 0 ? ", " : "{", names[i], shapes[i]);
-  if (out.length == 0) return;
+/* What the model says of its inputs: the longest sequence, the numbers of a row, or tensors of other names. */
+static bool find_inputs(const struct options *options, struct family *family, const struct model_request *request,
+                        struct diagnostics *diags) {
+  struct sample_tensors inputs;
+  struct text out = text_in(options->arena);
+  if (!model_sample(options->arena, family->model, request, &inputs, diags)) return false;
+  for (int i = 0; i < inputs.count; i++) {
+    const struct sample_tensor *input = &inputs.items[i];
+    if (strcmp(input->name, "tokens") == 0)
+      family->positions = shape_count(input->shape);
+    else if (strcmp(input->name, "features") == 0)
+      family->features = shape_count(input->shape);
+    else
+      add_input(&out, input);
+  }
+  if (out.length == 0) return true;
   text_puts(&out, "}");
   family->inputs = text_string(&out);
+  return true;
 }
 
 static bool read_file(const struct options *options, struct family *family, struct published_values *values,
@@ -247,7 +232,7 @@ static bool read_values(const struct options *options, struct family *family, st
   request.config = family->values;
   request.n_config = family->n_values;
   if (!model_check_published(options->arena, family->model, &request, family->config, diags, &unknown)) return false;
-  if (unknown[0] == '\0') return true;
+  if (unknown[0] == '\0') return find_inputs(options, family, &request, diags);
   diag_error(diags, (struct location){.file = family->config}, "%s does not have what these say: %s", family->source,
              unknown);
   diag_help(diags, "a model that has them loads the weights exactly; a row in this one's table 'published' says that "
@@ -261,11 +246,7 @@ bool family_read(const struct options *options, const char *path, struct family 
   const bool read = read_file(options, family, &values, diags) && find_model(options, family, diags);
   if (read) read_positions(&values, family);
   published_free(&values);
-  if (!read || !read_values(options, family, diags)) return false;
-  shorten_positions(options, family);
-  find_features(family);
-  if (family->features == 0 && !model_takes(family->model, "model", "tokens")) find_inputs(options, family);
-  return true;
+  return read && read_values(options, family, diags);
 }
 
 static void add_word(struct text *out, const char *word) {
