@@ -70,12 +70,12 @@ bool published_is_aside(const char *path) {
   static const char *const patterns[] = {
       "architectures*", "model_type", "_name_or_path", "transformers_version", "torch_dtype", "dtype", "*_token_id",
       "*_token_id.*", "use_cache", "id2label*", "label2id*", "problem_type", "output_*", "return_dict*",
-      "task_specific*", "*dropout*", "*_pdrop", "*_drop", "initializer_*", "*aux_loss_coef", "auto_map*", "_attn_impl*",
-      "finetuning_task", "is_encoder_decoder", "gradient_checkpointing", "chunk_size_feed_forward", "_commit_hash",
-      "tokenizer_class", "pretraining_tp", "torchscript", "use_bfloat16",
+      "task_specific*", "*dropout*", "*_pdrop", "*_drop", "initializer_*", "init_std", "*_layerdrop", "*aux_loss_coef",
+      "auto_map*", "_attn_impl*", "finetuning_task", "is_encoder_decoder", "gradient_checkpointing",
+      "chunk_size_feed_forward", "_commit_hash", "tokenizer_class", "pretraining_tp", "torchscript", "use_bfloat16",
       /* how text was generated, before generation_config.json */
       "do_sample", "early_stopping", "*_penalty", "max_length", "min_length", "num_beam*", "num_return_sequences",
-      "temperature", "top_k", "top_p", "typical_p"};
+      "temperature", "top_k", "top_p", "typical_p", "*suppress_tokens*", "forced_decoder_ids*"};
   const char *part = strstr(path, "_config."); /* of a tower: text_config.model_type */
   if (part != NULL) path = part + strlen("_config.");
   for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)

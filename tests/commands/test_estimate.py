@@ -39,6 +39,12 @@ CONFIGS = {
     "ViTForImageClassification": [{**{key: value for key, value in SMALL.items() if key != "vocab_size"}, "image_size": 32, "patch_size": 8, "num_labels": 10}],
     "T5ForConditionalGeneration": [{"num_layers": 2, "num_heads": 2, "d_model": 32, "d_kv": 16, "d_ff": 64, "vocab_size": 300},
                                    {"num_layers": 1, "num_decoder_layers": 2, "feed_forward_proj": "gated-gelu", "d_model": 32, "d_ff": 40}],
+    "WhisperForConditionalGeneration": [
+        {"encoder_layers": 2, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 4, "d_model": 32, "encoder_ffn_dim": 48,
+         "decoder_ffn_dim": 40, "vocab_size": 300, "max_source_positions": 20, "max_target_positions": 12, "pad_token_id": 2,
+         "decoder_start_token_id": 1},
+        {"encoder_layers": 1, "decoder_layers": 2, "encoder_attention_heads": 1, "decoder_attention_heads": 1, "d_model": 10, "num_mel_bins": 3,
+         "tie_word_embeddings": False}],
     "ConvNextForImageClassification": [{"hidden_sizes": [8, 12, 16, 24], "depths": [1, 2, 1, 1], "image_size": 32}],
     "SwinForImageClassification": [{"embed_dim": 12, "depths": [2, 1], "num_heads": [2, 3], "image_size": 32, "patch_size": 2, "window_size": 4,
                                     "drop_path_rate": 0.0}],

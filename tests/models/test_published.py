@@ -14,14 +14,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
 from harness import GENERATOR, MODELS, Trainer  # noqa: E402
 from transformers import (AlbertConfig, BertConfig, CLIPConfig, ConvNextConfig, DebertaV2Config, DeepseekV3Config,  # noqa: E402
                           DistilBertConfig, Gemma2Config, Gemma3TextConfig, GemmaConfig, GPT2Config, GPTNeoXConfig, LlamaConfig, MambaConfig, MistralConfig, MixtralConfig, Phi3Config, PhiConfig,
-                          Qwen2Config, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig, ResNetConfig, RobertaConfig, SwinConfig, T5Config, ViTConfig)
+                          Qwen2Config, Qwen2MoeConfig, Qwen3Config, Qwen3MoeConfig, ResNetConfig, RobertaConfig, SwinConfig, T5Config, ViTConfig, WhisperConfig)
 
 ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
 LLAMA = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4, "hidden_size": 8,
          "intermediate_size": 8, "vocab_size": 256, "rms_norm_eps": 1e-5}
 BERT = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 8, "intermediate_size": 8,
         "layer_norm_eps": 1e-12}
-MOE = {**{k: v for k, v in LLAMA.items() if k != "intermediate_size"}, "num_experts": 4, "num_experts_per_tok": 2,
+MOE = {**LLAMA, "num_experts": 4, "num_experts_per_tok": 2,
        "moe_intermediate_size": 8, "norm_topk_prob": True}
 NEOX = {**BERT, "hidden_size": 16, "layer_norm_eps": 1e-5, "vocab_size": 256}
 GPT2 = {"n_layer": 1, "n_head": 2, "n_embd": 8, "vocab_size": 256}
@@ -42,6 +42,13 @@ PAIRS = {"train": {"path": "x.npy", "format": "npy"}, "batch_size": 2, "inputs":
 DEBERTA = {key: value for key, value in BERT.items() if key != "layer_norm_eps"}
 LABELLED = {"train": {"path": "x.npz", "format": "npz"}, "batch_size": 2, "inputs": {
     "input_ids": {"shape": [6], "dtype": "int32", "below": 50}, "attention_mask": {"shape": [6]}, "labels": {"dtype": "int32"}}}
+
+
+WHISPER = {"encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 8,
+           "decoder_ffn_dim": 8, "d_model": 8, "vocab_size": 50, "num_mel_bins": 3, "max_source_positions": 4, "max_target_positions": 6,
+           "pad_token_id": 7, "decoder_start_token_id": 9}
+SPEECH = {"train": {"path": "x.npz", "format": "npz"}, "batch_size": 2, "inputs": {
+    "input_features": {"shape": [3, 8]}, "labels": {"shape": [6], "dtype": "int32"}}}
 
 
 def rows(features):
@@ -80,7 +87,8 @@ CASES = [
     ("gemma.c", GemmaConfig(**LLAMA), LLAMA, TOKENS, [({"hidden_activation": "relu"}, "'hidden_activation'")]),
     ("qwen3.c", Qwen3Config(**LLAMA), {**LLAMA, "rope.theta": 10000}, TOKENS,
      [({"layer_types": ["sliding_attention"]}, "of 'layer_types.0'"), ({"use_sliding_window": True}, "says true")]),
-    ("qwen_moe.c", Qwen3MoeConfig(**MOE), MOE, TOKENS, [({"mlp_only_layers": [0]}, "says 0 of 'mlp_only_layers.0'")]),
+    ("qwen_moe.c", Qwen3MoeConfig(**MOE), MOE, TOKENS, [
+        ({"mlp_only_layers": [0]}, "says 0 of 'mlp_only_layers.0'"), ({"intermediate_size": 16}, "'intermediate_size' is 8 here")]),
     ("qwen_moe.c", Qwen2MoeConfig(**{k: v for k, v in MOE.items() if k != "head_dim"}, shared_expert_intermediate_size=8),
      {**MOE, "qk_norm": False, "qkv_bias": True, "shared_expert_intermediate_size": 8}, TOKENS,
      [({"norm_topk_prob": False}, "'norm_topk_prob' is true here")]),
@@ -131,6 +139,12 @@ CASES = [
     ("vit.c", ViTConfig(**BERT, image_size=8, patch_size=4, num_channels=1),
      {**BERT, "image_size": 8, "patch_size": 4, "num_channels": 1, "num_labels": 2}, rows(64),
      [({"patch_size": 8}, "'patch_size' is 4 here")]),
+    ("whisper.c", WhisperConfig(**WHISPER), WHISPER, SPEECH, [
+        ({"activation_function": "relu"}, '{} says "relu" of \'activation_function\''), ({"apply_spec_augment": True}, "says true of 'apply_spec_augment'"),
+        ({"encoder_layers": 3}, "'encoder_layers' is 1 here, but the weights' {} says 3 of 'encoder_layers'"),
+        ({"decoder_attention_heads": 4}, "'decoder_attention_heads' is 2 here"), ({"pad_token_id": 3}, "'pad_token_id' is 7 here"),
+        ({"decoder_start_token_id": 3}, "'decoder_start_token_id' is 9 here"), ({"tie_word_embeddings": False}, "'tie_word_embeddings' is true here"),
+        ({"scale_embedding": True}, None), ({"mask_time_prob": 0.5, "encoder_layerdrop": 0.5, "suppress_tokens": [1, 2]}, None)]),
     ("t5.c", T5Config(num_layers=1, num_decoder_layers=1, num_heads=2, d_model=8, d_kv=4, d_ff=8, vocab_size=256),
      {"num_layers": 1, "num_decoder_layers": 1, "num_heads": 2, "d_model": 8, "d_kv": 4, "d_ff": 8, "vocab_size": 256}, TOKENS,
      [({"is_gated_act": True}, "'gated' is false here")]),
@@ -164,7 +178,7 @@ CASES = [
 
 OTHERWISE = re.compile(r"of '([^']+)'$", re.MULTILINE)
 # What the tensors' shapes decide, and what counts in training alone.
-DECIDED = {"qwen_moe.c": {"num_local_experts", "qkv_bias", "shared_expert_intermediate_size"}, "mamba.c": {"time_step_rank"},
+DECIDED = {"qwen_moe.c": {"num_local_experts", "qkv_bias", "intermediate_size", "shared_expert_intermediate_size"}, "mamba.c": {"time_step_rank"},
            "swin.c": {"drop_path_rate"}}
 
 
