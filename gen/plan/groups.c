@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gen/program/experts.h"
+#include "gen/program/flat_ranges.h"
 #include "gen/program/match.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/sharding.h"
@@ -74,23 +75,16 @@ struct assignment {
   int64_t swept, whole, rows, columns, blocks;
 };
 
-/* The range of a parameter that an earlier stage has as well, where its states are; NULL: there is none. */
-static const struct flat_range *of_weight(const struct flat_range_list *ranges, const struct weight *weight) {
-  for (int i = 0; i < ranges->count; i++)
-    if (ranges->items[i].weight == weight) return &ranges->items[i];
-  return NULL;
-}
-
-/* A parameter on its own, up to its last element. */
+/* A parameter on its own, up to its last element. One that an earlier stage has as well has its states there. */
 static void add_tensor(struct assignment *assignment, struct flat_range range) {
   struct program *program = assignment->program;
   struct shape shape = range.weight->parameter->shape;
   range.end = range.first + shape_count(shape);
   if (range.frozen) {
-    ARENA_PUSH(program->arena, program->optimizer.tensors, range);
+    flat_range_add(program, &program->optimizer.tensors, range);
     return;
   }
-  const struct flat_range *same = of_weight(&program->optimizer.tensors, range.weight);
+  const struct flat_range *same = flat_range_of(program, &program->optimizer.tensors, range.weight);
   if (shape.rank >= 2) {
     range.rows = shape.dim[shape.rank - 2];
     range.columns = shape.dim[shape.rank - 1];
@@ -115,7 +109,7 @@ static void add_tensor(struct assignment *assignment, struct flat_range range) {
   } else {
     range.state[0] = range.gradient;
   }
-  ARENA_PUSH(program->arena, program->optimizer.tensors, range);
+  flat_range_add(program, &program->optimizer.tensors, range);
 }
 
 /* A parameter that is swept with its neighbours reaches up to the next one: what is between is zero and stays so. */
@@ -126,13 +120,13 @@ static void add_part(struct assignment *assignment, struct flat_range range) {
                                 : NULL;
   bool frozen = program->gradients != program->weights;
   if (frozen) range.end = range.first + rounded(shape_count(range.weight->parameter->shape));
-  const struct flat_range *same = of_weight(&program->optimizer.parts, range.weight);
+  const struct flat_range *same = flat_range_of(program, &program->optimizer.parts, range.weight);
   range.state[0] = optimizer_packs_moments(program->job) ? assignment->swept : range.gradient;
   if (same != NULL)
     range.state[0] = same->state[0];
   else
     assignment->swept += range.end - range.first;
-  ARENA_PUSH(program->arena, program->optimizer.parts, range);
+  flat_range_add(program, &program->optimizer.parts, range);
   bool follows = last != NULL && last->end == range.first &&
                  last->gradient + last->end - last->first == range.gradient &&
                  last->state[0] + last->end - last->first == range.state[0];

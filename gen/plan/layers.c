@@ -61,9 +61,10 @@ static bool in_step(int64_t first, int64_t second, int64_t third, int layer) {
   return third - first == (second - first) * layer;
 }
 
-static bool slices_in_step(const struct state *state, const struct weight *w[3], int layer) {
+static bool slices_in_step(const struct program *program, const struct state *state, const struct weight *w[3],
+                           int layer) {
   const struct state_slice *s[3];
-  for (int i = 0; i < 3; i++) s[i] = state_slice_of(state, w[i]);
+  for (int i = 0; i < 3; i++) s[i] = state_slice_of(program, state, w[i]);
   if (s[0] == NULL || s[1] == NULL || s[2] == NULL) return s[0] == s[1] && s[1] == s[2];
   return shape_equal(s[0]->shape, s[2]->shape) && in_step(s[0]->first, s[1]->first, s[2]->first, layer);
 }
@@ -83,7 +84,7 @@ static bool row_is_alike(const struct program *program, const struct candidate *
       w[1]->offset - first->offset != begin[layers->round].offset - begin->offset)
     return false;
   for (int i = 0; i < program->states.count; i++)
-    if (!slices_in_step(&program->states.items[i], w, layer)) return false;
+    if (!slices_in_step(program, &program->states.items[i], w, layer)) return false;
   return true;
 }
 

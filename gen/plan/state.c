@@ -52,15 +52,8 @@ static struct shape sliced_shape(const struct flat_range *range, enum slicing sl
   return shape;
 }
 
-/* Whether a range before this one is of the same parameter, which an earlier stage of a pipeline has, too. */
-static bool is_again(const struct flat_range_list *list, const struct flat_range *range) {
-  for (const struct flat_range *before = list->items; before < range; before++)
-    if (before->weight == range->weight) return true;
-  return false;
-}
-
-static bool has_slice(const struct flat_range_list *list, const struct flat_range *range, enum slicing slicing) {
-  if (range->frozen || is_again(list, range)) return false;
+static bool has_slice(const struct flat_range *range, enum slicing slicing) {
+  if (range->frozen || range->again) return false;
   if (slicing == UNFACTORED) return range->rows == 0;
   return slicing == WHOLE || slicing == BLOCKS || range->rows > 0;
 }
@@ -83,20 +76,23 @@ static void add_sliced(struct program *program, const char *name, const char *me
                        const struct flat_range_list *list, enum slicing slicing) {
   struct state state = {.file = "optimizer", .name = name, .member = member, .dtype = dtype};
   state.slices = arena_alloc(program->arena, ((size_t)list->count + 1) * sizeof *state.slices);
+  state.slice_of = arena_alloc(program->arena, (size_t)program->weights->count * sizeof *state.slice_of);
   for (int i = 0; i < list->count; i++) {
     const struct flat_range *range = &list->items[i];
-    if (!has_slice(list, range, slicing)) continue;
+    if (!has_slice(range, slicing)) continue;
     int64_t first = range->state[slicing == COLUMNS || slicing == BLOCKS];
     struct state_slice slice = {range->weight, first, sliced_shape(range, slicing)};
     int64_t length = shape_count(slice.shape);
     if (list == &program->optimizer.parts) length = range->end - range->first;
     state.slices[state.n_slices++] = slice;
+    state.slice_of[range->weight - program->weights->items] = state.n_slices;
     if (state.count < slice.first + length) state.count = slice.first + length;
   }
   state.count = arena_aligned(state.count * dtype_size(dtype)) / dtype_size(dtype);
   bool any = state.n_slices > 0;
   if (mirrors_weights(program, &state)) {
     state.slices = NULL;
+    state.slice_of = NULL;
     state.n_slices = 0;
   }
   if (any) add(program, state);

@@ -36,5 +36,5 @@ const char *layers_name(const struct program *program, int weight) {
 int64_t layers_slice_stride(const struct program *program, const struct state *state, const struct state_slice *slice) {
   const struct layers *layers =
       slice->weight != NULL ? layers_of(program, (int)(slice->weight - program->weights->items)) : NULL;
-  return layers != NULL ? state_slice_of(state, slice->weight + layers->round)->first - slice->first : 0;
+  return layers != NULL ? state_slice_of(program, state, slice->weight + layers->round)->first - slice->first : 0;
 }

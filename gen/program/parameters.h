@@ -80,6 +80,7 @@ struct flat_range {
   bool frozen;        /* it is in the table, and is never updated */
   int64_t state[2];   /* where it begins in the arrays of its states, if they do not mirror the weights */
   int stage;          /* of a pipeline: the rank that updates it; of what several use, each has a range */
+  bool shared, again; /* several stages have the weight; an earlier one does */
   int fsdp_unit;      /* of program->ranks.fsdp_units; -1: of none */
   int64_t shard_size; /* divided among ranks: what each has of it but the last one, which has the rest */
   struct optimizer_numbers numbers;
@@ -98,6 +99,7 @@ struct fsdp_unit {
 struct flat_range_list {
   struct flat_range *items;
   int count, capacity;
+  int *first_of; /* of each weight, by its position: one more than the position of its first range; NULL: not kept */
 };
 
 /* ---- State ---- */
@@ -121,6 +123,7 @@ struct state {
   bool on_host;  /* of a program whose device has a memory of its own, which reads and writes this one over the bus */
   struct state_slice *slices;
   int n_slices;
+  int *slice_of; /* of each weight, by its position: one more than that of its slice; NULL: slices are of no weights */
 };
 
 #endif

@@ -15,8 +15,8 @@ int64_t state_copy_bytes(const struct program *program) {
   return bytes;
 }
 
-const struct state_slice *state_slice_of(const struct state *state, const struct weight *weight) {
-  for (int i = 0; i < state->n_slices; i++)
-    if (state->slices[i].weight == weight) return &state->slices[i];
-  return NULL;
+const struct state_slice *state_slice_of(const struct program *program, const struct state *state,
+                                         const struct weight *weight) {
+  const int at = state->slice_of != NULL ? state->slice_of[weight - program->weights->items] : 0;
+  return at > 0 ? &state->slices[at - 1] : NULL;
 }

@@ -8,7 +8,8 @@
 int64_t state_bytes(const struct state *state);
 
 /* What a parameter has of a state; NULL: nothing, or all as the weights have it. */
-const struct state_slice *state_slice_of(const struct state *state, const struct weight *weight);
+const struct state_slice *state_slice_of(const struct program *program, const struct state *state,
+                                         const struct weight *weight);
 
 /* Bytes of a copy of all states, from which a checkpoint is written while steps continue; 0 where none is kept. */
 int64_t state_copy_bytes(const struct program *program);

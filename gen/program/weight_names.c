@@ -1,11 +1,19 @@
 #include "gen/program/weight_names.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
+static bool is_named(const struct weight_node *node, const char *name, size_t length) {
+  return strncmp(node->name, name, length) == 0 && node->name[length] == '\0';
+}
+
+/* The elements of an array, of which there may be hundreds, are mostly in its order. */
 static struct weight_node *child_named(const struct weight_node *node, const char *name, size_t length) {
+  const long number = isdigit((unsigned char)name[0]) ? strtol(name, NULL, 10) : node->n_children;
+  if (number < node->n_children && is_named(node->children[number], name, length)) return node->children[number];
   for (int i = 0; i < node->n_children; i++)
-    if (strncmp(node->children[i]->name, name, length) == 0 && node->children[i]->name[length] == '\0')
-      return node->children[i];
+    if (is_named(node->children[i], name, length)) return node->children[i];
   return NULL;
 }
 

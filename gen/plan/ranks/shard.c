@@ -1,13 +1,12 @@
 #include "gen/plan/ranks/shard.h"
 
 #include "gen/plan/ranks/fsdp_layers.h"
+#include "gen/program/flat_ranges.h"
 #include "gen/program/optimizers.h"
 #include "gen/program/sharding.h"
 
 static const struct flat_range *part_of(const struct program *program, const struct weight *weight) {
-  for (int i = 0; i < program->optimizer.parts.count; i++)
-    if (program->optimizer.parts.items[i].weight == weight) return &program->optimizer.parts.items[i];
-  return NULL;
+  return flat_range_of(program, &program->optimizer.parts, weight);
 }
 
 static bool accepts(const struct program *program, const struct flat_range *part) {
@@ -51,9 +50,7 @@ void shard_extend(struct program *program, const struct weight *weight) {
 
 /* Whether several stages of a pipeline use a weight: it is cut alike on all of them, as a flat range of its own. */
 static bool is_shared(const struct program *program, const struct weight *weight) {
-  int parts = 0;
-  for (int i = 0; i < program->optimizer.parts.count; i++) parts += program->optimizer.parts.items[i].weight == weight;
-  return parts > 1;
+  return part_of(program, weight)->shared;
 }
 
 /* Whether a weight is adjacent to the last flat range, and both together are no more than one message. */
