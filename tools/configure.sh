@@ -68,6 +68,7 @@ while read -r part headers flags; do
   fi
 done <<END
 zstd zstd.h -lzstd
+archive archive.h,archive_entry.h -larchive
 pictures png.h,jpeglib.h -lpng -ljpeg
 END
 mv "$out/missing.new" "$out/missing"

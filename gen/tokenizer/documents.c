@@ -8,21 +8,24 @@
 
 #include "gen/base/path.h"
 #include "gen/tokenizer/bytes.h"
+#include "gen/tokenizer/documents_parts.h"
+#include "gen/unpack/shard.h"
 
-/* A problem in the current record: in its line `line`, at `column`, from 1; 0: of the line as a whole. */
-static bool bad(const struct documents *of, int64_t line, int64_t column, const char *what, const char *remedy,
-                struct problem *problem) {
+bool documents_bad(const struct documents *of, int64_t line, int64_t column, const char *what, const char *remedy,
+                   struct problem *problem) {
+  char place[48] = "";
   if (column > 0)
-    rt_problem(problem, "%s:%" PRId64 ":%" PRId64 ": %s", of->path, line, column, what);
-  else
-    rt_problem(problem, "%s:%" PRId64 ": %s", of->path, line, what);
+    snprintf(place, sizeof place, ":%" PRId64 ":%" PRId64, line, column);
+  else if (of->shard == NULL)
+    snprintf(place, sizeof place, ":%" PRId64, line);
+  rt_problem(problem, "%s%s%s%s: %s", of->path, of->shard != NULL ? ": " : "", of->member, place, what);
   return rt_help(problem, "%s", remedy);
 }
 
 static bool too_long(const struct documents *of, struct problem *problem) {
   char what[96];
   snprintf(what, sizeof what, "the record is longer than %d bytes", DOCUMENT_MOST);
-  return bad(of, of->line, 0, what, "give each document a record of its own", problem);
+  return documents_bad(of, of->line, 0, what, "give each document a record of its own", problem);
 }
 
 /* Sees more of the file, from `at` on. False with a problem. */
@@ -86,17 +89,17 @@ static bool take_made(struct documents *of, int64_t line, struct problem *proble
 static bool take_field(struct documents *of, struct problem *problem) {
   char what[300], keys[160];
   if (!json_is_object(of->record))
-    return bad(of, of->line, 1, "not an object, as each line of JSON Lines is", "give a file of one object a line",
-               problem);
+    return documents_bad(of, of->line, 1, "not an object, as each line of JSON Lines is",
+                         "give a file of one object a line", problem);
   if (of->selector.kind == TEXT_MADE) return take_made(of, of->line, problem);
   const json_t *text = json_object_get(of->record, of->selector.name);
   if (text == NULL) {
     snprintf(what, sizeof what, "the record has no field '%s'", of->selector.name);
-    bad(of, of->line, 0, what, "", problem);
+    documents_bad(of, of->line, 0, what, "", problem);
     return rt_help(problem, "its fields are: %s", documents_keys(of->record, keys, sizeof keys));
   }
   snprintf(what, sizeof what, "the field '%s' is not a text", of->selector.name);
-  if (!json_is_string(text)) return bad(of, of->line, 0, what, "name a field that holds a text", problem);
+  if (!json_is_string(text)) return documents_bad(of, of->line, 0, what, "name a field that holds a text", problem);
   of->text = json_string_value(text);
   of->length = json_string_length(text);
   return true;
@@ -110,6 +113,17 @@ static bool find_field(struct documents *of, const char *record, size_t size) {
   return true;
 }
 
+bool documents_take_record(struct documents *of, const char *record, size_t size, struct problem *problem) {
+  if (find_field(of, record, size)) return true;
+  json_error_t error;
+  json_decref(of->record);
+  of->record = json_loadb(record, size, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
+  if (of->record != NULL) return take_field(of, problem);
+  const int64_t line = of->shard != NULL ? error.line : of->line,
+                column = of->shard != NULL ? error.column : error.position;
+  return documents_bad(of, line, column > 0 ? column : 1, error.text, "give a file of one object a line", problem);
+}
+
 static enum document next_record(struct documents *of, struct problem *problem) {
   size_t length = 0, next = 0;
   for (; has_more(of, problem); of->at = next, of->line++) {
@@ -117,19 +131,7 @@ static enum document next_record(struct documents *of, struct problem *problem) 
     if (!line_at(of, &length, &next, problem)) return DOCUMENT_BAD;
     const char *text = of->in.bytes + of->at;
     if (is_blank(text, length)) continue;
-    if (find_field(of, text, length)) {
-      of->at = next;
-      of->line++;
-      return DOCUMENT_NEXT;
-    }
-    json_error_t error;
-    json_decref(of->record);
-    of->record = json_loadb(text, length, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
-    if (of->record == NULL)
-      return bad(of, of->line, error.position > 0 ? error.position : 1, error.text, "give a file of one object a line",
-                 problem),
-             DOCUMENT_BAD;
-    if (!take_field(of, problem)) return DOCUMENT_BAD;
+    if (!documents_take_record(of, text, length, problem)) return DOCUMENT_BAD;
     of->at = next;
     of->line++;
     return DOCUMENT_NEXT;
@@ -180,13 +182,13 @@ static bool read_cell(struct documents *of, struct row *row, bool stored, bool *
                (c == of->between || c == '\n' || (c == '\r' && row->at + 1 < size && bytes[row->at + 1] == '\n'))) {
       break;
     } else if (!inside && (row->quoted || c == '"')) {
-      return bad(of, row->line, (int64_t)row->at - row->begin + 1, "a quote within a cell",
-                 "quote the whole cell, and write each quote in it twice", problem);
+      return documents_bad(of, row->line, (int64_t)row->at - row->begin + 1, "a quote within a cell",
+                           "quote the whole cell, and write each quote in it twice", problem);
     }
     if (c == '\n') row->line++, row->begin = (int64_t)row->at + 1;
     if (stored && !put(of, c, problem)) return false;
   }
-  if (inside) return bad(of, line, column, "a quoted cell does not end", "close it with a quote", problem);
+  if (inside) return documents_bad(of, line, column, "a quoted cell does not end", "close it with a quote", problem);
   *last = row->at >= size || bytes[row->at] != of->between;
   if (!*last)
     row->at++;
@@ -219,7 +221,7 @@ static bool take_made(struct documents *of, int64_t line, struct problem *proble
   if (!of->selector.make(of->selector.context, of->record, &made, &why)) {
     int64_t column = 0;
     if (of->selector.is_table && made.field != NULL) find_cell(of, made.field, &line, &column);
-    return bad(of, line, column, why.what, why.help, problem);
+    return documents_bad(of, line, column, why.what, why.help, problem);
   }
   of->text = made.text;
   of->length = made.length;
@@ -241,13 +243,14 @@ static bool begin_record(struct documents *of, bool is_header, struct problem *p
 static bool take_cell(struct documents *of, bool is_header, int column, int64_t line, int64_t at,
                       struct problem *problem) {
   json_t *value = json_stringn(of->length > 0 ? of->cell : "", of->length);
-  if (value == NULL) return bad(of, line, at, "the cell is not UTF-8", "convert the file to UTF-8", problem);
+  if (value == NULL) return documents_bad(of, line, at, "the cell is not UTF-8", "convert the file to UTF-8", problem);
   const char *name = json_string_value(is_header ? value : json_array_get(of->names, (size_t)column));
   bool twice = name != NULL && json_object_get(of->record, name) != NULL, good = !twice;
   if (good && is_header) good = json_array_append(of->names, value) == 0;
   if (good && name != NULL) good = json_object_set(of->record, name, value) == 0;
   json_decref(value);
-  if (twice) return bad(of, line, at, "the header has this name twice", "give each column a name of its own", problem);
+  if (twice)
+    return documents_bad(of, line, at, "the header has this name twice", "give each column a name of its own", problem);
   return good || rt_problem(problem, "%s: no memory for a record", of->path);
 }
 
@@ -308,7 +311,7 @@ static bool read_header(struct documents *of, struct problem *problem) {
   if (of->at < of->in.size && !read_row(of, true, &found, problem)) return false;
   if (found || of->selector.kind == TEXT_MADE) return true;
   snprintf(what, sizeof what, "the header has no column '%s'", of->selector.name);
-  return bad(of, 1, 0, what, "name one of the columns in the first line", problem);
+  return documents_bad(of, 1, 0, what, "name one of the columns in the first line", problem);
 }
 
 static enum document next_row(struct documents *of, struct problem *problem) {
@@ -328,9 +331,9 @@ static enum document next_row(struct documents *of, struct problem *problem) {
   if (found && of->selector.kind == TEXT_MADE) return take_made(of, line, problem) ? DOCUMENT_NEXT : DOCUMENT_BAD;
   if (found) return DOCUMENT_NEXT;
   bool more = of->selector.kind == TEXT_MADE && (size_t)of->column > json_array_size(of->names);
-  return bad(of, line, 0,
-             more ? "the row has more columns than the header" : "the row has fewer columns than the header",
-             more ? "quote cells with separators in them" : "give each row all columns", problem),
+  return documents_bad(of, line, 0,
+                       more ? "the row has more columns than the header" : "the row has fewer columns than the header",
+                       more ? "quote cells with separators in them" : "give each row all columns", problem),
          DOCUMENT_BAD;
 }
 
@@ -370,11 +373,23 @@ static bool is_called(const char *path, const char *ending) {
   return false;
 }
 
+/* Whether the content begins as a tar archive does. */
+static bool is_shard(struct documents *of, struct problem *problem) {
+  while (of->in.size < SHARD_HEADER && !of->in.is_last)
+    if (!see_more(of, problem)) return false;
+  return shard_is(of->in.bytes, of->in.size);
+}
+
 bool documents_begin(struct documents *documents, const char *path, const char *bytes, size_t size,
                      struct text_selector selector, struct problem *problem) {
   *documents = (struct documents){
       .selector = selector, .path = path, .line = 1, .between = is_called(path, ".tsv") ? '\t' : ','};
   documents->is_broken = !window_open(&documents->in, path, bytes, size, selector.as_is, problem);
+  if (documents->is_broken) return false;
+  if (!selector.as_is && is_shard(documents, problem)) {
+    window_close(&documents->in);
+    return documents_begin_samples(documents, bytes, size, problem);
+  }
   if (documents->is_broken) return false;
   return selector.kind == TEXT_WHOLE ||
          (documents_check_records(path, documents->in.bytes, documents->in.size, problem) &&
@@ -382,10 +397,12 @@ bool documents_begin(struct documents *documents, const char *path, const char *
 }
 
 uint64_t documents_position(const struct documents *documents) {
+  if (documents->shard != NULL) return shard_position(documents->shard);
   return documents->in.before + documents->at;
 }
 
 size_t documents_done(const struct documents *documents) {
+  if (documents->shard != NULL) return shard_done(documents->shard);
   return window_done(&documents->in, documents->at);
 }
 
@@ -397,6 +414,7 @@ static void pass(struct documents *documents, size_t at) {
 }
 
 bool documents_seek(struct documents *documents, uint64_t position, struct problem *problem) {
+  if (documents->shard != NULL) return shard_seek(documents->shard, position, problem);
   while (position > documents->in.before + documents->in.size) {
     pass(documents, documents->in.size);
     if (documents->in.is_last) return rt_problem(problem, "%s: it has no byte %" PRIu64, documents->path, position);
@@ -407,6 +425,7 @@ bool documents_seek(struct documents *documents, uint64_t position, struct probl
 }
 
 static enum document next(struct documents *documents, struct problem *problem) {
+  if (documents->shard != NULL) return documents_next_sample(documents, problem);
   if (is_csv(documents)) return next_row(documents, problem);
   return documents->selector.kind == TEXT_WHOLE ? next_whole(documents, problem) : next_record(documents, problem);
 }
@@ -414,7 +433,7 @@ static enum document next(struct documents *documents, struct problem *problem) 
 /* Passes over the bad record that began last. False with a problem where the file cannot be read on. */
 static bool skip(struct documents *documents, struct problem *problem) {
   if (documents->selector.skipped->count++ == 0) documents->selector.skipped->first = *problem;
-  if (documents->at != documents->record_start) return true;
+  if (documents->shard != NULL || documents->at != documents->record_start) return true;
   for (;;) {
     const char *from = documents->in.bytes + documents->at;
     const char *end = memchr(from, '\n', documents->in.size - documents->at);
@@ -431,7 +450,8 @@ static bool skip(struct documents *documents, struct problem *problem) {
 static bool is_text(const struct documents *documents, struct problem *problem) {
   size_t at;
   return documents->selector.kind != TEXT_COLUMN || is_utf8(documents->text, documents->length, &at) ||
-         bad(documents, documents->record_line, 0, "the text is not UTF-8", "convert the file to UTF-8", problem);
+         documents_bad(documents, documents->record_line, 0, "the text is not UTF-8", "convert the file to UTF-8",
+                       problem);
 }
 
 enum document documents_next(struct documents *documents, struct problem *problem) {
@@ -449,6 +469,7 @@ void documents_end(struct documents *documents) {
   json_decref(documents->names);
   json_field_end(&documents->field);
   free(documents->cell);
+  shard_free(documents->shard);
   window_close(&documents->in);
   *documents = (struct documents){0};
 }

@@ -1,6 +1,6 @@
 /* Documents: the texts in a file, which is unpacked where it is compressed. The whole of it is one; or each record of
  * JSON Lines has one in a field, each row of a CSV (RFC 4180) in a column; or a text is made of each record of JSON
- * Lines, or of each row of a CSV. */
+ * Lines, or of each row of a CSV. Of a shard of WebDataset, each sample's .txt is one, or its .json is a record. */
 #ifndef ACCEL_TOKENIZER_DOCUMENTS_H
 #define ACCEL_TOKENIZER_DOCUMENTS_H
 
@@ -14,6 +14,7 @@
 #include "runtime/base/problem.h"
 
 struct json_t;
+struct shard;
 
 enum text_kind { TEXT_WHOLE, TEXT_FIELD, TEXT_COLUMN, TEXT_MADE };
 
@@ -66,6 +67,8 @@ struct documents {
   size_t length;
   const struct text_range *ranges; /* of it that are marked */
   size_t n_ranges;
+  struct shard *shard; /* the file is one, and this is where its samples are read; NULL: it is not */
+  char member[480];    /* of the newest sample: the name of its file */
   struct json_field field;
   struct json_t *record;
   struct json_t *names; /* of a CSV's columns, where records are its rows */
@@ -98,6 +101,9 @@ void documents_end(struct documents *documents);
 
 /* "a, b": the first keys of a record that fit `size` bytes at `out`, for messages. Returns `out`. */
 const char *documents_keys(const struct json_t *record, char *out, size_t size);
+
+/* Whether a file, or what it unpacks to, is a shard of WebDataset. */
+bool documents_is_shard(const char *bytes, size_t size);
 
 /* Whether a file may have records, and is not Parquet or Arrow. False with a problem that has the command which writes
  * it as JSON Lines. */

@@ -6,6 +6,7 @@
 
 #include "gen/base/path.h"
 #include "gen/tokenizer/documents.h"
+#include "gen/unpack/shard.h"
 #include "runtime/data/foreign.h"
 
 static const char lines_remedy[] =
@@ -38,7 +39,8 @@ static const struct known {
      "compressed", packed_remedy},
     {".bz2", "BZh", "compressed", packed_remedy},
     {".zip", "PK\x03\x04", "an archive", packed_remedy},
-    {".tar", NULL, "an archive", packed_remedy},
+    {".tar", NULL, "not what tar writes, in spite of its name", "name it after what it is"},
+    {".tgz", NULL, "not what tar writes, in spite of its name", "name it after what it is"},
     {".idx", "MMIDIDX", "an index of Megatron-LM", "--format megatron reads it and its .bin"},
     {".idx", "TNTIDX", "an index of Megatron-LM", "--format megatron reads it and its .bin"},
     {".tok", "ACCELTOK", "a token file", tokens_remedy},
@@ -79,20 +81,7 @@ static bool check(const char *path, const char *bytes, size_t size, struct probl
   return rt_help(problem, "%s; --format text makes tokens of the file as it is", is->remedy);
 }
 
-/* Whether a file is a tar archive, by the first header in it. */
-static bool is_tar(const char *bytes, size_t size) {
-  enum { MAGIC_AT = 257 };
-  return begins_with(bytes + (size > MAGIC_AT ? MAGIC_AT : size), size > MAGIC_AT ? size - MAGIC_AT : 0, "ustar");
-}
-
-static bool refuse_tar(const char *path, struct problem *problem) {
-  rt_problem(problem, "%s: a tar archive, such as a shard of WebDataset, which is not read", path);
-  return rt_help(problem, "write its texts as JSON Lines, or its images as a folder for each class: docs/data.md, "
-                          "\"WebDataset\", has the commands");
-}
-
 bool documents_check_records(const char *path, const char *bytes, size_t size, struct problem *problem) {
-  if (is_tar(bytes, size)) return refuse_tar(path, problem);
   enum foreign kind = rt_foreign_as(bytes, size);
   if (kind == FOREIGN_PARQUET || kind == FOREIGN_ARROW || kind == FOREIGN_ARROW_STREAM)
     return rt_foreign_refuse(kind, path, false, problem);
@@ -108,10 +97,18 @@ static void unpacked_name(const char *path, char *name, size_t size) {
 bool documents_check_whole(const char *path, const char *bytes, size_t size, struct problem *problem) {
   char name[4096];
   struct window window;
-  if (packed_as(bytes, size) == NOT_PACKED) return check(path, bytes, size, problem);
+  if (packed_as(bytes, size) == NOT_PACKED) return shard_is(bytes, size) || check(path, bytes, size, problem);
   unpacked_name(path, name, sizeof name);
-  bool good =
-      window_open(&window, path, bytes, size, false, problem) && check(name, window.bytes, window.size, problem);
+  bool good = window_open(&window, path, bytes, size, false, problem) &&
+              (shard_is(window.bytes, window.size) || check(name, window.bytes, window.size, problem));
   window_close(&window);
   return good;
+}
+
+bool documents_is_shard(const char *bytes, size_t size) {
+  struct window window;
+  struct problem ignored;
+  bool found = window_open(&window, "", bytes, size, false, &ignored) && shard_is(window.bytes, window.size);
+  window_close(&window);
+  return found;
 }

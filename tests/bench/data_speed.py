@@ -6,6 +6,7 @@ usage: data_speed.py [--megabytes N]   of records (256); images are 1,500 of 320
 import argparse
 import csv
 import gzip
+import io
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import re
 import resource
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 
@@ -70,6 +72,12 @@ def read_zstd(path):
         texts_of_lines(run.stdout)
 
 
+def read_tar(path):
+    with tarfile.open(path) as archive:
+        for member in archive:
+            archive.extractfile(member).read()
+
+
 def read_csv(path):
     csv.field_size_limit(1 << 30)
     with open(path, newline="") as file:
@@ -96,6 +104,12 @@ def make_records(folder, size):
             text = f'{i * 2654435761 % 1000003} {words[i % 500:]} "{i}"'
             lines.write(json.dumps({"id": i, "text": text}) + "\n")
             rows.writerow([i, text])
+    with tarfile.open(folder / "a.tar", "w") as archive:
+        for i in range(size // 13000):
+            member = tarfile.TarInfo(f"{i:06}.txt")
+            content = (words[i % 500:] * 12).encode()[:12000]
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
     for command in ("gzip -1k a.jsonl", "zstd -q1 a.jsonl"):
         subprocess.run(command, shell=True, cwd=folder, check=True)
 
@@ -122,7 +136,7 @@ def main():
         field, column = ("-o", "o.tok", "--text-field", "text"), ("-o", "o.tok", "--text-column", "text")
         print(f"{'':12} {'MB':>6} {'MB/s':>8} {'peer':>8} {'ratio':>6} {'memory':>8}")
         for label, path, flags, peer, content in (("jsonl", "a.jsonl", field, read_jsonl, "a.jsonl"), ("jsonl.gz", "a.jsonl.gz", field, read_gzip, "a.jsonl"),
-                                                  ("jsonl.zst", "a.jsonl.zst", field, read_zstd, "a.jsonl"), ("csv", "a.csv", column, read_csv, "a.csv"),
+                                                  ("jsonl.zst", "a.jsonl.zst", field, read_zstd, "a.jsonl"), ("csv", "a.csv", column, read_csv, "a.csv"), ("tar", "a.tar", ("-o", "o.tok"), read_tar, "a.tar"),
                                                   ("megatron", "m.idx", ("-o", "o.tok", "--format", "megatron"), read_megatron, "m.bin"),
                                                   ("jpeg", "images", ("-o", "o.npy", "--size", "64"), read_images, None)):
             megabytes = (folder / content).stat().st_size / 1e6 if content else 1500 * 320 * 240 * 3 / 1e6

@@ -43,12 +43,14 @@ check 'the programs are the same' sh -c "'$tree/build/accel-gen' examples/jobs/g
 check 'it knows no other part' sh -c '! WITHOUT=tokenizer sh tools/configure.sh build/config'
 check 'the choice is kept' sh -c 'sh tools/configure.sh build/config && grep -qx statements build/config/without'
 WITHOUT='' sh tools/configure.sh build/config
-printf '%s\n' zstd pictures >build/config/missing # as without their headers
+printf '%s\n' zstd archive pictures >build/config/missing # as without their headers
 : >build/config/optional.libs
 printf '\050\265\057\375 ' >text.zst
-check 'it is built without zstd and images' ninja build/accel-gen
+check 'it is built without zstd, archives and images' ninja build/accel-gen
 check 'then it says what to install' refuses 'install libzstd-dev' data text.zst -o text.tok
 mkdir -p images/a && printf '\211PNG\r\n\032\n' >images/a/1.png
+printf 'x%.0s' $(seq 257) >shard.tar && printf ustar >>shard.tar
+check 'and for archives' refuses 'install libarchive-dev' data shard.tar -o text.tok
 check 'and for images' refuses 'install libpng-dev and libjpeg-dev' data images -o images.npy
 sh tools/configure.sh build/config
 check 'it is built with them again' sh -c 'ninja build/accel-gen && build/accel-gen audit kernel.ptx | grep -q ptx-branches'

@@ -1,22 +1,18 @@
 """Files of Parquet and Arrow, as pyarrow writes them: accel-gen data and a trainer refuse them with a command, and what the
-command writes has the same texts and numbers."""
+command writes has the same texts and numbers; compressed tables of a trainer."""
 
-import io
 import json
 import re
 import shlex
 import subprocess
 import sys
-import tarfile
 import unittest
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
-from data_folder import TREE, Folder
+from data_folder import Folder
 from harness import Trainer
-from PIL import Image
 from test_data import read
 
 TEXTS = ["plain", "ä\u20ac\U0001f600", 'a "quote",\r\nlines\n', "", "x" * 3000]
@@ -65,34 +61,6 @@ class Foreign(Folder):
         self.assertEqual([json.loads(line)["id"] for line in (self.folder / "a.jsonl").read_text().splitlines()], list(range(len(TEXTS))))
         (self.folder / "it's.parquet").write_bytes((self.folder / "a.parquet").read_bytes())
         self.assertIn('"NAME"', self.data("it's.parquet", "-o", "out.tok", status=1))
-
-    def test_archives(self):
-        """A shard of WebDataset is refused, and the commands of docs/data.md make of it what can be read."""
-        images = {f"d/{i:03}": (label, bytes(Image.new("RGB", (4, 4), (i, 2 * i, 3)).tobytes())) for i, label in enumerate((2, 0, 10, 2, 1))}
-        with tarfile.open(self.folder / "s.tar", "w", format=tarfile.PAX_FORMAT) as out:
-            for name, (label, pixels) in images.items():
-                png = io.BytesIO()
-                Image.frombytes("RGB", (4, 4), pixels).save(png, "PNG")
-                for ending, content in ((".png", png.getvalue()), (".cls", str(label).encode()), (".txt", f"ä {name}".encode())):
-                    member = tarfile.TarInfo(name + ending)
-                    member.size = len(content)
-                    out.addfile(member, io.BytesIO(content))
-        (self.folder / "t.dat").write_bytes((self.folder / "s.tar").read_bytes())
-        for name in ("s.tar", "t.dat"):
-            for flags in ((), ("--text-field", "text"), ("--text-column", "text")):
-                told = self.data(name, "-o", "out.tok", *flags, status=1)
-                self.assertIn(f"{name}: a tar archive", told)
-        for command in re.findall(r"^(python3 -c .*NAME\.tar.*)$", (TREE / "docs/data.md").read_text(), re.M):
-            subprocess.run(command.replace("NAME", "s").replace("python3", shlex.quote(sys.executable), 1), shell=True, check=True, cwd=self.folder)
-        self.data("s.jsonl", "-o", "out.tok", "--text-field", "text")
-        self.assertEqual(bytes(read(self.folder / "out.tok")[0]).decode(), "".join(f"ä {name}" for name in images))
-        if "pictures" in (TREE / "build/config/missing").read_text():
-            return
-        self.data("s", "-o", "out.npy")
-        labels, order = np.load(self.folder / "out.labels.npy"), sorted(images.items(), key=lambda one: (one[1][0], one[0]))
-        self.assertEqual(labels.tolist(), [sorted({0, 1, 2, 10}).index(label) for _, (label, _) in order])
-        for found, (_, (_, pixels)) in zip(np.load(self.folder / "out.npy"), order, strict=True):
-            self.assertEqual(found.transpose(1, 2, 0).tobytes(), pixels)
 
     def test_tables(self):
         """A trainer refuses them, and trains on what the command writes."""

@@ -124,7 +124,7 @@ class Packed(Folder):
     def test_inside(self):
         """What a file unpacks to is looked at as a plain one is."""
         for name, content, told in (("a.jsonl", b'{"text": "a"}\n', "JSON Lines"), ("a", b'{"text": "a"}\n', "JSON Lines"),
-                                    ("a.npy", b"\x93NUMPY", "an array of NumPy"), ("a.tar", b"x", "an archive")):
+                                    ("a.npy", b"\x93NUMPY", "an array of NumPy"), ("a.tar", b"x", "not what tar writes")):
             for ending, packer in packers():
                 self.assertIn(told, self.data(self.write(name + ending, packer(content)), "-o", "out.tok", status=1))
         self.assertIn("not what gzip writes", self.data(self.write("a.txt.gz", b"text"), "-o", "out.tok", status=1))

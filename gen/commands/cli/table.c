@@ -142,9 +142,9 @@ const struct command command_table[] = {
      .about =
          "Writes the tokens of all files into one, with a checksum over all. A file is a document; with --text-field, "
          "--text-column and --chat a record is one, and files of tokens keep those that they have. After a kill, the "
-         "same command with --tokenizer or --chat, and without --label, resumes where it was. Of a folder of images it "
-         "writes arrays of NumPy. encode "
-         "and decode read standard input.",
+         "same command with --tokenizer or --chat, and without --label, resumes where it was. Of a folder of images, "
+         "or of images in shards of WebDataset, it writes arrays of NumPy; the .txt or .json of a shard's samples are "
+         "texts and records. NAME-{000..009}.tar are ten files. encode and decode read standard input.",
      .page = "data.md",
      .forms = {{"data FILE... -o FILE.tok", "write the tokens of files into one file"},
                {"data TEXT... -o FILE.tok --tokenizer TOKENIZER.json", "write the tokens of texts into one file"},
@@ -153,6 +153,8 @@ const struct command command_table[] = {
                {"data CHATS... -o FILE.tok --chat FOLDER", "write the tokens of chats, and which are trained on"},
                {"data FOLDER -o FILE.npy [--size HxW]",
                 "write images, a folder for each class, as an array, and labels"},
+               {"data SHARD.tar... -o FILE.npy [--size HxW] [--label NAME]",
+                "write the images of shards as an array, and labels"},
                {"data inspect FILE", "print what is in a token file"},
                {"data encode TOKENIZER.json", "print the token numbers of a text"},
                {"data decode TOKENIZER.json", "print the text of token numbers"}},
@@ -365,10 +367,11 @@ const struct option option_table[] = {
                 "all"},
     {"--on-bad-record", NULL, "WHAT", .choices = " stop skip ", MEMBER(on_bad_record), .commands = " data ",
      .page = "data.md",
-     .summary = "with --text-field, --text-column or --chat, a record without such a text or label, and an image that "
-                "cannot be read: stop (default), or skip it and report how many were"},
+     .summary =
+         "with --text-field, --text-column or --chat, a record without such a text or label, an image that cannot "
+         "be read, and a sample of a shard without its files: stop (default), or skip it and report how many were"},
     {"--size", NULL, "HxW", MEMBER(size), .commands = " data ", .page = "data.md#images",
-     .summary = "for a folder of images: the height and width of each, or one number for both. Without it all images "
+     .summary = "for images: the height and width of each, or one number for both. Without it all images "
                 "must have the size of the first"},
     {"--fit", NULL, "WHAT", .choices = " crop stretch ", MEMBER(fit), .commands = " data ", .page = "data.md#images",
      .summary =

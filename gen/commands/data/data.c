@@ -12,6 +12,7 @@
 #include "gen/commands/data/forget.h"
 #include "gen/commands/data/images.h"
 #include "gen/commands/data/labelled.h"
+#include "gen/commands/data/shard_names.h"
 #include "gen/commands/data/skipped.h"
 #include "gen/commands/data/source.h"
 #include "gen/commands/data/text.h"
@@ -119,7 +120,8 @@ static bool copy_sources(struct token_writer *out, const struct token_source *so
                          const struct tokenizing *how, const struct watch *watch, struct problem *problem) {
   bool whole = how->selector.kind == TEXT_WHOLE, good = true;
   for (int i = 0; good && i < count; i++)
-    good = whole ? copy_whole(out, &sources[i], problem) : copy_records(out, &sources[i], how->selector, problem);
+    good = whole && !sources[i].is_shard ? copy_whole(out, &sources[i], problem)
+                                         : copy_records(out, &sources[i], how->selector, problem);
   return watch_check(watch, problem) && good; /* what looks bad may be what was changed */
 }
 
@@ -320,6 +322,17 @@ static int make_labelled(const struct options *options) {
   return STATUS_OK;
 }
 
+/* Whether all files are called as shards are, whose samples are records. */
+static bool are_shards(const struct options *options) {
+  static const char *const endings[] = {".tar", ".tar.gz", ".tgz", ".tar.zst"};
+  for (int i = 0, known; i < options->n_arguments; i++) {
+    known = 0;
+    for (int k = 0; k < 4; k++) known += has_ending(options->arguments[i], endings[k]);
+    if (known == 0) return false;
+  }
+  return true;
+}
+
 static int write_file_of_tokens(const struct options *options) {
   if (options->output == NULL) return refuse(options, "a file to write is missing: -o FILE");
   if (options->tokenizer == NULL && options->chat == NULL && options->end != NULL)
@@ -333,8 +346,9 @@ static int write_file_of_tokens(const struct options *options) {
   if ((options->text_field != NULL || options->text_column != NULL) && options->format != NULL)
     return refuse(options, "--format is of files that are read whole, without --text-field and --text-column");
   if (options->on_bad_record != NULL && options->text_field == NULL && options->text_column == NULL &&
-      options->chat == NULL)
-    return refuse(options, "--on-bad-record is of records, by --text-field, --text-column or --chat");
+      options->chat == NULL && !are_shards(options))
+    return refuse(options, "--on-bad-record is of records, by --text-field, --text-column or --chat, or of samples in "
+                           "tar archives");
   if (options->label != NULL) return make_labelled(options);
   if (options->text_pair != NULL || options->task != NULL || options->labels != NULL || options->pad != NULL ||
       options->max_length > 0)
@@ -391,20 +405,28 @@ static int write_images(const struct options *options) {
   struct skipped skipped = {0};
   const char *stem = without_ending(options->arena, options->output != NULL ? options->output : "", ".npy");
   bool skips = options->on_bad_record != NULL && strcmp(options->on_bad_record, "skip") == 0;
+  const bool folder = is_folder(options->argument);
   struct imaging imaging = {.arena = options->arena,
-                            .folder = options->argument,
+                            .paths = options->arguments,
+                            .count = options->n_arguments,
+                            .is_folder = folder,
+                            .label = options->label,
                             .given = options->labels,
                             .frame = {.channels = options->gray ? 1 : 3,
                                       .stretches = options->fit != NULL && strcmp(options->fit, "stretch") == 0},
                             .skipped = skips ? &skipped : NULL,
                             .output = options->output};
-  if (options->n_arguments != 1) return refuse(options, "images are of one folder, which has a folder for each class");
+  if (folder && options->n_arguments != 1)
+    return refuse(options, "images are of one folder, which has a folder for each class");
   if (options->tokenizer != NULL || options->end != NULL || options->text_field != NULL ||
       options->text_column != NULL || options->chat != NULL || options->chat_template != NULL ||
-      options->train_on != NULL || options->format != NULL || options->label != NULL || options->text_pair != NULL ||
-      options->task != NULL || options->pad != NULL || options->max_length > 0)
+      options->train_on != NULL || options->format != NULL || (folder && options->label != NULL) ||
+      options->text_pair != NULL || options->task != NULL || options->pad != NULL || options->max_length > 0)
     return refuse(options,
-                  "a folder is of images: only --size, --fit, --gray, --labels and --on-bad-record go with it");
+                  folder
+                      ? "a folder is of images: only --size, --fit, --gray, --labels and --on-bad-record go with it"
+                      : "an array is made of images: only --size, --fit, --gray, --label, --labels and --on-bad-record "
+                        "go with it");
   if (stem == NULL) return refuse(options, "an array to write is missing: -o FILE.npy");
   imaging.labels = arena_printf(options->arena, "%s.labels.npy", stem);
   imaging.names = arena_printf(options->arena, "%s.json", stem);
@@ -417,11 +439,23 @@ static int write_images(const struct options *options) {
   return images_write(&imaging, &problem) ? STATUS_OK : fail(&problem);
 }
 
-int command_data(const struct options *options) {
+static int make_data(const struct options *options) {
   const char *word = options->argument;
   if (strcmp(word, "inspect") == 0) return print_file(options);
   if (strcmp(word, "encode") == 0 || strcmp(word, "decode") == 0) return print_text(options, word[0] == 'e');
-  if (is_folder(word)) return write_images(options);
+  if (is_folder(word) || (options->output != NULL && has_ending(options->output, ".npy"))) return write_images(options);
   if (has_image_options(options)) return refuse(options, "--size, --fit and --gray are of a folder of images");
   return write_file_of_tokens(options);
+}
+
+int command_data(const struct options *options) {
+  struct options expanded = *options;
+  struct shard_names names = {0};
+  struct problem problem = {0};
+  for (int i = 0; i < options->n_arguments; i++)
+    if (!shard_names_add(&names, options->arena, options->arguments[i], &problem)) return fail(&problem);
+  expanded.arguments = names.items;
+  expanded.n_arguments = names.count;
+  if (names.count > 0) expanded.argument = names.items[0];
+  return make_data(&expanded);
 }

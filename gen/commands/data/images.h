@@ -1,4 +1,4 @@
-/* Images: a folder of them by classes, as an array of NumPy and their labels. */
+/* Images: a folder of them by classes or shards of WebDataset, as an array of NumPy and their labels. */
 #ifndef ACCEL_COMMANDS_DATA_IMAGES_H
 #define ACCEL_COMMANDS_DATA_IMAGES_H
 
@@ -8,8 +8,12 @@
 
 struct imaging {
   struct arena *arena;
-  const char *folder;
-  const char *given; /* the list of classes (labels.h); NULL: the folder's, sorted by the bytes of their names */
+  const char **paths; /* one folder, or shards */
+  int count;
+  bool is_folder;
+  const char *label; /* of a sample of a shard: ".cls", the number in that file, ".txt" or another ending, the text in
+                      * it, or a field of .json; NULL: ".cls" */
+  const char *given; /* the list of classes (labels.h); NULL: those that occur, sorted */
   struct frame frame;
   struct skipped *skipped; /* counts images that cannot be read; NULL: such an image is a problem */
   const char *output;      /* NAME.npy: the images, uint8 [images][channels][height][width] */

@@ -4,6 +4,7 @@
 
 #include "gen/base/path.h"
 #include "gen/dataset/megatron.h"
+#include "gen/tokenizer/documents.h"
 #include "gen/unpack/unpack.h"
 #include "runtime/data/foreign.h"
 #include "runtime/data/token_file.h"
@@ -37,6 +38,8 @@ bool source_open(struct token_source *source, bool as_is, struct problem *proble
   if (source->is_megatron) return open_megatron(source, problem);
   if (!rt_map(&source->mapping, source->path, "give an existing file", problem)) return false;
   if (!rt_foreign_check(source->path, source->format, mapping->bytes, mapping->size, problem)) return false;
+  source->is_shard =
+      !as_is && source->format == ACCEL_BYTES && documents_is_shard((const char *)mapping->bytes, mapping->size);
   source->is_packed = !as_is && packed_as(mapping->bytes, mapping->size) != NOT_PACKED;
   return rt_tokens_find(&source->tokens, source->format, source->path, mapping->bytes, mapping->size, problem) &&
          (source->format != ACCEL_TOKENS ||

@@ -14,6 +14,7 @@ struct token_source {
   struct mapping mapping; /* of the file that has the tokens */
   struct mapping index;   /* of Megatron's .idx */
   bool is_packed;         /* its content is bytes that are unpacked */
+  bool is_shard;          /* its content has samples */
   struct tokens tokens;   /* of a file that is not packed */
 };
 

@@ -310,7 +310,7 @@ static bool take_document(struct work *work, struct problem *problem) {
 
 /* Whether the current file is read as one document, so that no position in it is after that. */
 static bool is_read(const struct work *work) {
-  return work->what->selector.kind == TEXT_WHOLE && work->documents.text != NULL;
+  return work->what->selector.kind == TEXT_WHOLE && work->documents.shard == NULL && work->documents.text != NULL;
 }
 
 static bool add_all(struct work *work, struct problem *problem) {
