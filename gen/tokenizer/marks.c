@@ -15,7 +15,16 @@ static uint32_t size_of(const struct tokenizer *tokenizer, const char *spelling,
   return tokenizer->maps_bytes ? characters : (uint32_t)size;
 }
 
+/* Without what the spelling has in addition to the text: WordPiece's prefix, BPE's suffix of a word's end. */
 static void note_size(struct tokenizer *tokenizer, json_int_t token, const char *spelling, size_t size) {
+  const char *prefix = tokenizer->data.prefix != NULL ? tokenizer->data.prefix : "";
+  const char *suffix = tokenizer->data.suffix != NULL ? tokenizer->data.suffix : "";
+  const size_t before = strlen(prefix), after = strlen(suffix);
+  if (size > before && memcmp(spelling, prefix, before) == 0) {
+    spelling += before;
+    size -= before;
+  }
+  if (size > after && memcmp(spelling + size - after, suffix, after) == 0) size -= after;
   if (token >= 0 && token < (json_int_t)tokenizer->tokens_end)
     tokenizer->sizes[token] = size_of(tokenizer, spelling, size);
 }
@@ -57,10 +66,19 @@ void marking_end(struct marking *marking) {
   *marking = (struct marking){0};
 }
 
-static bool overlaps(const struct text_range *ranges, size_t count, size_t from, size_t to) {
+/* The bits of the ranges that overlap this one. */
+static uint8_t overlaps(const struct marked_range *ranges, size_t count, size_t from, size_t to) {
+  uint8_t mark = 0;
   for (size_t i = 0; i < count; i++)
-    if (ranges[i].from < to && from < ranges[i].to) return true;
-  return false;
+    if (ranges[i].from < to && from < ranges[i].to) mark |= ranges[i].mark;
+  return mark;
+}
+
+static uint8_t overlaps_in_text(const struct marking *marking, size_t from, size_t to) {
+  uint8_t mark = 0;
+  for (size_t i = 0; i < marking->count; i++)
+    if (marking->ranges[i].from < to && from < marking->ranges[i].to) mark |= mark_of_range(i);
+  return mark;
 }
 
 /* Where the byte `at` of a text comes to be in its normal form: after the form of what is before it. */
@@ -80,8 +98,9 @@ bool marking_part(struct marking *marking, const struct normalizers *normalizers
   for (size_t i = 0; i < marking->count; i++) {
     const struct text_range *range = &marking->ranges[i];
     if (range->from >= to || range->to <= from) continue;
-    struct text_range *mapped = &marking->part[marking->n_part++];
+    struct marked_range *mapped = &marking->part[marking->n_part++];
     mapped->to = size;
+    mapped->mark = mark_of_range(i);
     if (!place_in_form(normalizers, text + from, range->from > from ? range->from - from : 0, size, &mapped->from) ||
         (range->to < to && !place_in_form(normalizers, text + from, range->to - from, size, &mapped->to)))
       return false;
@@ -106,11 +125,12 @@ void marking_segment(struct marking *marking, const struct prefix *prefix, const
                      size_t size) {
   marking->n_segment = 0;
   for (size_t i = 0; i < marking->n_part; i++) {
-    const struct text_range *range = &marking->part[i];
+    const struct marked_range *range = &marking->part[i];
     if (range->from >= to || range->to <= from) continue;
     size_t begin = range->from > from ? range->from - from : 0, end = (range->to < to ? range->to : to) - from;
-    marking->segment[marking->n_segment++] = (struct text_range){in_edited(prefix, form + from, to - from, size, begin),
-                                                                 in_edited(prefix, form + from, to - from, size, end)};
+    marking->segment[marking->n_segment++] =
+        (struct marked_range){in_edited(prefix, form + from, to - from, size, begin),
+                              in_edited(prefix, form + from, to - from, size, end), range->mark};
   }
 }
 
@@ -118,7 +138,7 @@ void marking_segment(struct marking *marking, const struct prefix *prefix, const
 
 static bool reserve(struct marking *marking, size_t count) {
   if (count <= marking->capacity) return true;
-  bool *grown = realloc(marking->marks, 2 * count * sizeof *grown);
+  uint8_t *grown = realloc(marking->marks, 2 * count * sizeof *grown);
   if (grown == NULL) return false;
   marking->marks = grown;
   marking->capacity = 2 * count;
@@ -129,20 +149,26 @@ bool marking_word(struct marking *marking, const struct encoder *encoder, size_t
                   size_t count) {
   const uint32_t *sizes = encoder->tokenizer->sizes;
   if (!reserve(marking, count)) return false;
-  bool any = overlaps(marking->segment, marking->n_segment, from, to);
-  size_t all = 0, at = 0;
-  for (size_t i = 0; i < count; i++) all += sizes[encoder->tokens[i]];
+  uint8_t any = overlaps(marking->segment, marking->n_segment, from, to);
+  const size_t size = to - from + before;
+  size_t all = 0, at = 0, unknown = 0;
+  for (size_t i = 0; i < count; i++) {
+    all += sizes[encoder->tokens[i]];
+    unknown += sizes[encoder->tokens[i]] == 0;
+  }
+  const size_t rest = unknown == 1 && all < size ? size - all : 0; /* of one unknown token */
   for (size_t i = 0; i < count; i++) {
     size_t begin = at > before ? at - before : 0;
-    at += sizes[encoder->tokens[i]];
+    at += sizes[encoder->tokens[i]] > 0 ? sizes[encoder->tokens[i]] : rest;
     size_t end = at > before + begin ? at - before : begin + 1;
+    const bool adds_up = all + rest == size;
     marking->marks[i] =
-        any && (all != to - from + before || overlaps(marking->segment, marking->n_segment, from + begin, from + end));
+        any != 0 && adds_up ? overlaps(marking->segment, marking->n_segment, from + begin, from + end) : any;
   }
   return true;
 }
 
 void marking_added(struct marking *marking, bool in_form, size_t from, size_t to) {
-  marking->marks[0] = in_form ? overlaps(marking->part, marking->n_part, from, to)
-                              : overlaps(marking->ranges, marking->count, from, to);
+  marking->marks[0] =
+      in_form ? overlaps(marking->part, marking->n_part, from, to) : overlaps_in_text(marking, from, to);
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct encoder;
 struct normalizers;
@@ -15,13 +16,24 @@ struct text_range {
   size_t from, to;
 };
 
-/* Ranges of a text, in order, on their way to its tokens. Zero: there are none, and no token is marked. */
+/* The bit of a range in a mark: bit i of range i, bit 7 of the eighth and all after it. */
+static inline uint8_t mark_of_range(size_t range) {
+  return (uint8_t)(1u << (range < 7 ? range : 7));
+}
+
+/* A range in a part of the text, and its bit. */
+struct marked_range {
+  size_t from, to;
+  uint8_t mark;
+};
+
+/* Ranges of a text on their way to its tokens. Zero: there are none, and no token is marked. */
 struct marking {
   const struct text_range *ranges; /* of the text; the caller's */
   size_t count;
-  struct text_range *part, *segment; /* where they are in the normal form of the current part, and in its segment */
+  struct marked_range *part, *segment; /* where they are in the normal form of the current part, and in its segment */
   size_t n_part, n_segment;
-  bool *marks; /* of the current tokens */
+  uint8_t *marks; /* of the current tokens */
   size_t capacity;
 };
 
@@ -38,8 +50,8 @@ void marking_segment(struct marking *marking, const struct prefix *prefix, const
                      size_t size);
 
 /* Marks the encoder's `count` tokens, of a word of the segment from `from` to `to`, with `before` bytes put before it.
- * Where the tokens' texts do not add up to the word, as with an unknown token, all are of the whole word. False without
- * memory. */
+ * Where the tokens' texts do not add up to the word, as with two unknown tokens, all are of the whole word. False
+ * without memory. */
 bool marking_word(struct marking *marking, const struct encoder *encoder, size_t from, size_t to, size_t before,
                   size_t count);
 

@@ -30,6 +30,7 @@ struct model_data {
   const char *suffix;     /* … what the last character's text ends with; "" is none */
   bool ignores_merges;    /* … a word that is a token is that token */
   uint32_t continues;     /* WordPiece: the node of the prefix of all but the first token of a word */
+  const char *prefix;     /* … that prefix */
   size_t most_characters; /* … a longer word is unknown */
   const double *scores;   /* Unigram: by token */
   double unknown_score;

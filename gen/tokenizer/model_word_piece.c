@@ -15,6 +15,7 @@ static bool read_word_piece(const struct reading *reading, const json_t *model) 
   data->most_characters = most != NULL ? (size_t)json_integer_value(most) : 100;
   const char *text = json_is_string(prefix) ? json_string_value(prefix) : "##";
   size_t size = json_is_string(prefix) ? json_string_length(prefix) : 2;
+  data->prefix = text;
   data->continues = trie_descend(tokenizer->vocabulary, TRIE_ROOT, text, size);
   return true;
 }

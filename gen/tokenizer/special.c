@@ -90,6 +90,7 @@ static bool read_fixed(const struct reading *reading, const json_t *from, bool i
 static bool read_processor(const struct reading *reading, const json_t *from, struct special *special) {
   const json_t *type = json_object_get(from, "type"), *item;
   size_t i;
+  special->trims |= json_is_true(json_object_get(from, "trim_offsets"));
   if (json_is_text(type, "ByteLevel")) return true; /* of offsets alone */
   if (json_is_text(type, "Sequence")) {
     json_array_foreach(json_object_get(from, "processors"), i, item) {

@@ -27,6 +27,7 @@ struct special_pieces {
 /* By the number of texts less 1. */
 struct special {
   struct special_pieces of[2];
+  bool trims; /* offsets leave out the blanks around a token (trim_offsets) */
 };
 
 /* Reads the post-processor of a tokenizer: TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel, a Sequence

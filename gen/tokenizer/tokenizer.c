@@ -146,7 +146,7 @@ bool encoding_mark(struct encoding *encoding, const struct text_range *ranges, s
   return marking_begin(&encoding->marking, ranges, count);
 }
 
-const bool *encoding_marks(const struct encoding *encoding) {
+const uint8_t *encoding_marks(const struct encoding *encoding) {
   return encoding->marking.marks;
 }
 

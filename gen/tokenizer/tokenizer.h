@@ -75,12 +75,13 @@ bool encoding_begin(struct encoding *encoding, struct encoder *encoder, const ch
 /* Learns how many bytes of a text each token stands for, for encoding_mark. False without memory. */
 bool tokenizer_measure(struct tokenizer *tokenizer);
 
-/* Marks the tokens of `count` ranges of the text, in order, which the caller keeps; after encoding_begin, by a
- * tokenizer that was measured. False without memory. */
+/* Marks the tokens of `count` ranges of the text, which the caller keeps; after encoding_begin, by a tokenizer that was
+ * measured. False without memory. */
 bool encoding_mark(struct encoding *encoding, const struct text_range *ranges, size_t count);
 
-/* Which of the tokens that encoding_next has given are marked, until its next call. NULL: none is, without ranges. */
-const bool *encoding_marks(const struct encoding *encoding);
+/* The marks of the tokens that encoding_next has given, until its next call: the bits (mark_of_range) of the ranges
+ * that a part of the token's text is in, or 0. NULL: without ranges. */
+const uint8_t *encoding_marks(const struct encoding *encoding);
 
 /* Goes to where another encoding of the same text was. */
 void encoding_seek(struct encoding *encoding, size_t at, size_t inside);

@@ -9,7 +9,7 @@ struct document_tokens {
   const char *path;
   size_t from, size; /* of its text in the batch's */
   uint32_t *tokens;  /* memory that stays for the documents of the next batch */
-  bool *marks;       /* as many, and as long */
+  uint8_t *marks;    /* as many, and as long */
   size_t count, capacity;
   struct text_range *ranges; /* of its text */
   size_t n_ranges, ranges_capacity;
@@ -92,19 +92,19 @@ bool batch_add(struct batch *batch, const char *path, const char *text, size_t s
   return copy_ranges(document, ranges, count);
 }
 
-static bool add_tokens(struct document_tokens *document, const uint32_t *tokens, const bool *marks, size_t count) {
+static bool add_tokens(struct document_tokens *document, const uint32_t *tokens, const uint8_t *marks, size_t count) {
   if (document->count + count > document->capacity) {
     size_t capacity = 2 * document->capacity + count + 64;
     uint32_t *grown = realloc(document->tokens, capacity * sizeof *grown);
     if (grown != NULL) document->tokens = grown;
-    bool *wider = realloc(document->marks, capacity * sizeof *wider);
+    uint8_t *wider = realloc(document->marks, capacity * sizeof *wider);
     if (wider != NULL) document->marks = wider;
     if (grown == NULL || wider == NULL)
       return rt_problem(&document->problem, "%s: no memory for its tokens", document->path);
     document->capacity = capacity;
   }
   memcpy(document->tokens + document->count, tokens, count * sizeof *tokens);
-  for (size_t i = 0; i < count; i++) document->marks[document->count + i] = marks != NULL && marks[i];
+  for (size_t i = 0; i < count; i++) document->marks[document->count + i] = marks != NULL ? marks[i] : 0;
   document->count += count;
   return true;
 }
@@ -141,7 +141,7 @@ const uint32_t *batch_tokens(const struct batch *batch, int i, size_t *count) {
   return batch->documents[i].tokens;
 }
 
-const bool *batch_marks(const struct batch *batch, int i) {
+const uint8_t *batch_marks(const struct batch *batch, int i) {
   return batch->documents[i].marks;
 }
 

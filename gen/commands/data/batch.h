@@ -39,7 +39,7 @@ bool batch_encode(struct batch *batch, struct problem *problem);
 const uint32_t *batch_tokens(const struct batch *batch, int i, size_t *count);
 
 /* Which of them are marked. */
-const bool *batch_marks(const struct batch *batch, int i);
+const uint8_t *batch_marks(const struct batch *batch, int i);
 
 void batch_empty(struct batch *batch);
 

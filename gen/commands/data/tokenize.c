@@ -241,20 +241,20 @@ static bool is_due(const struct work *work) {
 }
 
 /* Adds tokens, and says which are trained on. */
-static bool add_tokens(struct work *work, const uint32_t *tokens, const bool *marks, size_t count,
+static bool add_tokens(struct work *work, const uint32_t *tokens, const uint8_t *marks, size_t count,
                        struct problem *problem) {
   if (!work->what->marks || marks == NULL) return rt_token_writer_add(&work->out, tokens, count, problem);
   for (size_t from = 0, to; from < count; from = to) {
-    for (to = from + 1; to < count && marks[to] == marks[from];) to++;
+    for (to = from + 1; to < count && (marks[to] != 0) == (marks[from] != 0);) to++;
     if (!rt_token_writer_add(&work->out, tokens + from, to - from, problem) ||
-        (marks[from] && !rt_token_writer_train(&work->out, to - from, problem)))
+        (marks[from] != 0 && !rt_token_writer_train(&work->out, to - from, problem)))
       return false;
   }
   return true;
 }
 
 static bool add_end(struct work *work, struct problem *problem) {
-  static const bool marked[] = {true}; /* a text that is to be answered ends in it */
+  static const uint8_t marked[] = {1}; /* a text that is to be answered ends in it */
   return work->what->end == NULL || add_tokens(work, &work->end, marked, 1, problem);
 }
 
