@@ -36,6 +36,7 @@ CONFIGS = {
     "DistilBertForMaskedLM": [{"n_layers": 2, "n_heads": 4, "dim": 64, "hidden_dim": 96, "vocab_size": 300}],
     "AlbertForMaskedLM": [{**SMALL, "embedding_size": 16}, {**SMALL, "num_hidden_layers": 4, "num_hidden_groups": 2, "inner_group_num": 2}],
     "BertForMaskedLM": [SMALL], "BertForSequenceClassification": [{**SMALL, "num_labels": 5}, SMALL], "BertForTokenClassification": [SMALL],
+    "BertForQuestionAnswering": [SMALL],
     "ViTForImageClassification": [{**{key: value for key, value in SMALL.items() if key != "vocab_size"}, "image_size": 32, "patch_size": 8, "num_labels": 10}],
     "T5ForConditionalGeneration": [{"num_layers": 2, "num_heads": 2, "d_model": 32, "d_kv": 16, "d_ff": 64, "vocab_size": 300},
                                    {"num_layers": 1, "num_decoder_layers": 2, "feed_forward_proj": "gated-gelu", "d_model": 32, "d_ff": 40}],

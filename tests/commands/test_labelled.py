@@ -28,7 +28,7 @@ TOKENIZERS = {
 }
 
 
-class Labelled(Folder):
+class LabelledFolder(Folder):
     def tokenizer(self, name):
         """The tokenizer of transformers, whose files are in the folder."""
         family, processor, pad, padding, truncation = TOKENIZERS[name]
@@ -39,6 +39,12 @@ class Labelled(Folder):
         tokenizer.save_pretrained(self.folder / "model")
         return tokenizer
 
+    def equal(self, got, wanted):
+        for name in ("input_ids", "attention_mask", "token_type_ids"):
+            np.testing.assert_array_equal(got[name], np.array(wanted[name]), name)
+
+
+class Labelled(LabelledFolder):
     def table(self, rows, name="rows.csv"):
         with open(self.folder / name, "w", newline="", encoding="utf-8") as out:
             writer = csv.writer(out, delimiter="\t" if name.endswith(".tsv") else ",", lineterminator=random.choice(["\n", "\r\n"]))
@@ -52,10 +58,6 @@ class Labelled(Folder):
 
     def names(self):
         return json.loads((self.folder / "out.json").read_text())
-
-    def equal(self, got, wanted):
-        for name in ("input_ids", "attention_mask", "token_type_ids"):
-            np.testing.assert_array_equal(got[name], np.array(wanted[name]), name)
 
     def test_tokenizers(self):
         """One text and two, of CSV, TSV and JSON Lines, shortened and padded."""

@@ -64,7 +64,7 @@ struct options {
   const char *text_field, *text_column; /* --text-field NAME and --text-column NAME of `data` */
   const char *text_pair, *label;        /* --text-pair NAME and --label NAME of `data` */
   const char *task, *labels, *pad;      /* --task WHAT, --labels LIST and --pad TOKEN of `data` */
-  int max_length;                       /* --max-length N of `data`; 0: absent */
+  int max_length, doc_stride;           /* --max-length N and --doc-stride N of `data`; 0: absent */
   const char *chat, *chat_template;     /* --chat FOLDER and --chat-template NAME of `data` */
   const char *train_on;                 /* --train-on WHAT of `data`: assistant (the default), last or all */
   const char *size, *fit;               /* --size HxW and --fit WHAT of `data` */

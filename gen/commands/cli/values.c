@@ -77,6 +77,10 @@ bool value_max_length(struct options *options, const char *value) {
   return read_count(options, "--max-length", value, 1 << 20, &options->max_length);
 }
 
+bool value_doc_stride(struct options *options, const char *value) {
+  return read_count(options, "--doc-stride", value, 1 << 20, &options->doc_stride);
+}
+
 bool value_include(struct options *options, const char *value) {
   options->includes = arena_grow(options->arena, options->includes, options->n_includes, &options->includes_capacity,
                                  sizeof *options->includes);

@@ -25,6 +25,9 @@ bool value_ranks(struct options *options, const char *value);
 /* --max-length N */
 bool value_max_length(struct options *options, const char *value);
 
+/* --doc-stride N */
+bool value_doc_stride(struct options *options, const char *value);
+
 /* -I DIR */
 bool value_include(struct options *options, const char *value);
 

@@ -284,7 +284,8 @@ static bool spares_inputs(const struct options *options, const char *const outpu
 
 /* Rows of labelled texts. */
 static int make_labelled(const struct options *options) {
-  static const char *const tasks[] = {"classification", "multi-label", "regression", "token-classification"};
+  static const char *const tasks[] = {"classification", "multi-label", "regression", "token-classification",
+                                      "question-answering"};
   struct problem problem = {0};
   const struct tokenizing from = tokenizing_of(options);
   const char *stem = without_ending(options->arena, options->output, ".npz");
@@ -294,13 +295,18 @@ static int make_labelled(const struct options *options) {
   if (options->chat != NULL || options->end != NULL)
     return refuse(options, "--label reads texts and labels, without --chat and --end");
   enum task task = TASK_CLASSIFICATION;
-  for (int i = 0; options->task != NULL && i < 4; i++)
+  for (int i = 0; options->task != NULL && i < 5; i++)
     if (strcmp(tasks[i], options->task) == 0) task = (enum task)i;
   if (task == TASK_TOKENS && (options->text_column != NULL || options->text_pair != NULL))
     return refuse(options,
                   "--task token-classification reads a list of words, by --text-field and without --text-pair");
-  if (task == TASK_REGRESSION && options->labels != NULL)
-    return refuse(options, "--task regression has numbers as labels, without --labels");
+  if ((task == TASK_REGRESSION || task == TASK_SPANS) && options->labels != NULL)
+    return refuse(options, task == TASK_SPANS ? "--task question-answering has no names of labels, without --labels"
+                                              : "--task regression has numbers as labels, without --labels");
+  if (task == TASK_SPANS && options->text_pair == NULL)
+    return refuse(options, "--task question-answering reads a question and its context, which --text-pair names");
+  if (task != TASK_SPANS && options->doc_stride > 0)
+    return refuse(options, "--doc-stride is of --task question-answering");
   const struct labelling how = {.task = task,
                                 .files = options->arguments,
                                 .count = options->n_arguments,
@@ -312,8 +318,9 @@ static int make_labelled(const struct options *options) {
                                 .tokenizer = options->tokenizer,
                                 .pad = options->pad,
                                 .length = options->max_length,
+                                .stride = options->doc_stride,
                                 .output = options->output,
-                                .names = arena_printf(options->arena, "%s.json", stem),
+                                .names = task == TASK_SPANS ? NULL : arena_printf(options->arena, "%s.json", stem),
                                 .skipped = from.selector.skipped};
   const char *const outputs[] = {how.output, arena_printf(options->arena, "%s.partial", how.output), how.names, NULL};
   if (!spares_inputs(options, outputs)) return STATUS_CANNOT;
@@ -351,8 +358,8 @@ static int write_file_of_tokens(const struct options *options) {
                            "tar archives");
   if (options->label != NULL) return make_labelled(options);
   if (options->text_pair != NULL || options->task != NULL || options->labels != NULL || options->pad != NULL ||
-      options->max_length > 0)
-    return refuse(options, "--text-pair, --task, --labels, --max-length and --pad belong to --label");
+      options->max_length > 0 || options->doc_stride > 0)
+    return refuse(options, "--text-pair, --task, --labels, --max-length, --doc-stride and --pad belong to --label");
   const char *const outputs[] = {options->output, arena_printf(options->arena, "%s.partial", options->output),
                                  arena_printf(options->arena, "%s.progress", options->output), NULL};
   if (!spares_inputs(options, outputs)) return STATUS_CANNOT;
@@ -380,7 +387,7 @@ static bool has_options(const struct options *options) {
          options->text_column != NULL || options->on_bad_record != NULL || options->chat != NULL ||
          options->chat_template != NULL || options->train_on != NULL || options->label != NULL ||
          options->text_pair != NULL || options->task != NULL || options->labels != NULL || options->pad != NULL ||
-         options->max_length > 0 || has_image_options(options);
+         options->max_length > 0 || options->doc_stride > 0 || has_image_options(options);
 }
 
 static int print_file(const struct options *options) {
@@ -421,7 +428,8 @@ static int write_images(const struct options *options) {
   if (options->tokenizer != NULL || options->end != NULL || options->text_field != NULL ||
       options->text_column != NULL || options->chat != NULL || options->chat_template != NULL ||
       options->train_on != NULL || options->format != NULL || (folder && options->label != NULL) ||
-      options->text_pair != NULL || options->task != NULL || options->pad != NULL || options->max_length > 0)
+      options->text_pair != NULL || options->task != NULL || options->pad != NULL || options->max_length > 0 ||
+      options->doc_stride > 0)
     return refuse(options,
                   folder
                       ? "a folder is of images: only --size, --fit, --gray, --labels and --on-bad-record go with it"

@@ -9,6 +9,7 @@
 
 #include "gen/commands/data/forget.h"
 #include "gen/commands/data/labels.h"
+#include "gen/commands/data/spans.h"
 #include "gen/commands/data/text_rows.h"
 #include "gen/commands/data/watch.h"
 
@@ -20,6 +21,7 @@ struct work {
   struct bytes words; /* of TASK_TOKENS, for each token of the record: int32, n of one that begins a word of label n, -1
                          - n of the others */
   struct bytes ends;  /* where those of each row end, uint64 */
+  int64_t records;    /* of TASK_SPANS, whose contexts may give several rows each */
   int32_t *sorted;    /* the final number of each label */
 };
 
@@ -29,7 +31,7 @@ static const int32_t no_label = -100;
 /* What a task does. */
 struct task_of {
   const char *problem_type; /* as transformers' configurations name it */
-  /* The label of a record; NULL: each word has one. */
+  /* The label of a record; NULL: each word or each row has one. */
   bool (*take)(struct work *work, const json_t *value, struct problem *problem);
   void (*fill)(const void *work, int64_t row, void *out); /* the labels of a row */
   const char *dtype;
@@ -128,11 +130,17 @@ static void fill_tokens(const void *context, int64_t row, void *out) {
   for (size_t i = 0; i < count; i++) labels[span.at + i] = targets[i] >= 0 ? work->sorted[targets[i]] : no_label;
 }
 
+static void fill_span(const void *context, int64_t row, void *out) {
+  size_t count;
+  memcpy(out, targets_of(context, row, &count), 2 * sizeof(int32_t));
+}
+
 static const struct task_of tasks[] = {
     [TASK_CLASSIFICATION] = {"single_label_classification", take_class, fill_class, "<i4"},
     [TASK_MULTI_LABEL] = {"multi_label_classification", take_list, fill_list, "<f4"},
     [TASK_REGRESSION] = {"regression", take_number, fill_number, "<f4"},
-    [TASK_TOKENS] = {NULL, NULL, fill_tokens, "<i4"}};
+    [TASK_TOKENS] = {NULL, NULL, fill_tokens, "<i4"},
+    [TASK_SPANS] = {NULL, NULL, fill_span, "<i4"}};
 
 /* ---- Records ---- */
 
@@ -147,19 +155,26 @@ static const json_t *field_of(const json_t *record, const char *name, struct mad
   return NULL;
 }
 
-static bool encode_field(struct work *work, const json_t *record, const char *name, int which, struct made_text *made,
-                         struct problem *problem) {
+/* A field that holds a text. NULL with a problem. */
+static const json_t *text_of(const json_t *record, const char *name, struct made_text *made, struct problem *problem) {
   const json_t *value = field_of(record, name, made, problem);
-  if (value == NULL) return false;
+  if (value == NULL) return NULL;
+  if (json_is_string(value) && json_string_length(value) > 0) return value;
   if (!json_is_string(value)) {
     rt_problem(problem, "'%s' is not a text", name);
-    return rt_help(problem, "name a field that holds a text");
-  }
-  if (json_string_length(value) == 0) {
+    rt_help(problem, "name a field that holds a text");
+  } else {
     rt_problem(problem, "the text '%s' is empty", name);
-    return rt_help(problem, "leave out records without a text with --on-bad-record skip");
+    rt_help(problem, "leave out records without a text with --on-bad-record skip");
   }
-  return text_rows_encode(&work->rows, which, json_string_value(value), json_string_length(value), problem);
+  return NULL;
+}
+
+static bool encode_field(struct work *work, const json_t *record, const char *name, int which, struct made_text *made,
+                         struct problem *problem) {
+  const json_t *value = text_of(record, name, made, problem);
+  return value != NULL &&
+         text_rows_encode(&work->rows, which, json_string_value(value), json_string_length(value), problem);
 }
 
 static size_t strlen_of(const json_t *text) {
@@ -229,29 +244,69 @@ static bool add_words(struct work *work, struct problem *problem) {
   return true;
 }
 
-/* ---- */
+/* ---- Questions, contexts and answers ---- */
 
-/* Makes a row of a record. What was added of one that turns out to be bad is taken back. */
-static bool take(void *context, json_t *record, struct made_text *made, struct problem *problem) {
-  struct work *work = context;
-  const struct labelling *what = work->what;
-  size_t before = work->targets.size;
-  int64_t labels = labels_count(&work->labels);
-  bool words = what->task == TASK_TOKENS;
-  text_rows_begin(&work->rows);
-  bool good = words ? take_words(work, record, made, problem) : take_texts(work, record, made, problem);
-  if (good) made->field = NULL;
-  good = good && text_rows_add(&work->rows, what->pair != NULL ? 2 : 1, problem);
-  good = good && (!words || add_words(work, problem));
-  if (!good) {
-    work->targets.size = before;
-    labels_cut(&work->labels, labels);
-    return false;
-  }
-  made->text = "";
+static bool end_row(struct work *work, struct problem *problem) {
   uint64_t end = work->targets.size;
   bytes_add(&work->ends, (const char *)&end, sizeof end);
   return !work->ends.failed || rt_problem(problem, "no memory for the labels");
+}
+
+/* The rows of a record: windows of its context. Where padding is on the left the context is the first of the two, as
+ * run_qa.py has it. */
+static bool take_answer(struct work *work, const json_t *record, struct made_text *made, struct problem *problem) {
+  const struct labelling *what = work->what;
+  const int which = work->rows.pads_left ? 0 : 1;
+  struct row_windows windows;
+  struct span span;
+  const json_t *question = text_of(record, what->text, made, problem);
+  const json_t *context = question != NULL ? text_of(record, what->pair, made, problem) : NULL;
+  if (context == NULL) return false;
+  const char *asked = span_question(json_string_value(question)), *text = json_string_value(context);
+  const size_t size = json_string_length(context);
+  if (!span_read(record, what->label, what->is_table, text, size, work->rows.special.trims, &span, made, problem))
+    return false;
+  const size_t left = json_string_length(question) - (size_t)(asked - json_string_value(question));
+  made->field = NULL;
+  if (!text_rows_encode(&work->rows, 1 - which, asked, left, problem) ||
+      !text_rows_encode_marked(&work->rows, which, text, size, span.ranges, span.is_none ? 0 : 2, problem) ||
+      !text_rows_windows(&work->rows, which, (size_t)what->stride, &windows, problem))
+    return false;
+  span_locate(&work->rows, which, &span);
+  for (size_t i = 0; i < windows.count; i++) {
+    int32_t label[2];
+    if (!text_rows_add_window(&work->rows, &windows, i, problem)) return false;
+    span_label(&work->rows, which, &span, label);
+    if (!add_target(work, &label[0], problem) || !add_target(work, &label[1], problem) || !end_row(work, problem))
+      return false;
+  }
+  work->records++;
+  return true;
+}
+
+/* ---- */
+
+/* The one row of a record. */
+static bool take_row(struct work *work, const json_t *record, struct made_text *made, struct problem *problem) {
+  const bool words = work->what->task == TASK_TOKENS;
+  if (!(words ? take_words(work, record, made, problem) : take_texts(work, record, made, problem))) return false;
+  made->field = NULL;
+  return text_rows_add(&work->rows, work->what->pair != NULL ? 2 : 1, problem) &&
+         (!words || add_words(work, problem)) && end_row(work, problem);
+}
+
+/* Makes the rows of a record. What was added of one that turns out to be bad is taken back. */
+static bool take(void *context, json_t *record, struct made_text *made, struct problem *problem) {
+  struct work *work = context;
+  const size_t before = work->targets.size;
+  const int64_t labels = labels_count(&work->labels);
+  const bool spans = work->what->task == TASK_SPANS;
+  text_rows_begin(&work->rows);
+  made->text = "";
+  if (spans ? take_answer(work, record, made, problem) : take_row(work, record, made, problem)) return true;
+  work->targets.size = before;
+  labels_cut(&work->labels, labels);
+  return false;
 }
 
 static bool read_file(struct work *work, const char *path, struct problem *problem) {
@@ -286,26 +341,45 @@ static bool check(const struct work *work, struct problem *problem) {
   return rt_help(problem, "give records of at least two classes, or all names with --labels");
 }
 
+/* Elements of a row's labels; 0: it is one. */
+static int64_t columns_of(const struct work *work) {
+  switch (work->what->task) {
+  case TASK_MULTI_LABEL:
+    return labels_count(&work->labels);
+  case TASK_TOKENS:
+    return work->what->length;
+  case TASK_SPANS:
+    return 2;
+  default:
+    return 0;
+  }
+}
+
+static void report(const struct work *work, bool is_named) {
+  const struct labelling *what = work->what;
+  printf("%s: %" PRId64 " rows of %" PRId64 " tokens", what->output, work->rows.count, what->length);
+  if (what->task == TASK_SPANS)
+    printf(", windows of %" PRId64 " contexts", work->records);
+  else
+    printf(", %" PRId64 " shortened", work->rows.shortened);
+  if (is_named) printf("; %" PRId64 " labels in %s", labels_count(&work->labels), what->names);
+  printf("\n");
+}
+
 static bool write_files(struct work *work, struct problem *problem) {
   const struct labelling *what = work->what;
   const struct task_of *task = &tasks[what->task];
-  bool is_named = what->task != TASK_REGRESSION;
+  bool is_named = what->names != NULL && what->task != TASK_REGRESSION;
   struct npz_array arrays[4];
   work->sorted = labels_sort(&work->labels);
   if (work->sorted == NULL) return rt_problem(problem, "no memory for the labels");
   text_rows_arrays(&work->rows, arrays);
-  int64_t columns = what->task == TASK_MULTI_LABEL ? labels_count(&work->labels)
-                    : what->task == TASK_TOKENS    ? what->length
-                                                   : 0;
-  arrays[3] = (struct npz_array){"labels", task->dtype, 4, work->rows.count, columns, task->fill, work};
+  arrays[3] = (struct npz_array){"labels", task->dtype, 4, work->rows.count, columns_of(work), task->fill, work};
   /* The archive comes last: where it is, its names are, too. */
-  if (!labels_write(is_named ? &work->labels : NULL, what->names, task->problem_type, problem) ||
-      !npz_write(what->output, arrays, 4, problem))
+  if (what->names != NULL && !labels_write(is_named ? &work->labels : NULL, what->names, task->problem_type, problem))
     return false;
-  printf("%s: %" PRId64 " rows of %" PRId64 " tokens, %" PRId64 " shortened", what->output, work->rows.count,
-         what->length, work->rows.shortened);
-  if (is_named) printf("; %" PRId64 " labels in %s", labels_count(&work->labels), what->names);
-  printf("\n");
+  if (!npz_write(what->output, arrays, 4, problem)) return false;
+  report(work, is_named);
   return true;
 }
 

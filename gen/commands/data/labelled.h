@@ -9,8 +9,9 @@
 #include "gen/tokenizer/documents.h"
 #include "runtime/base/problem.h"
 
-/* What the label is: the name of a class, names of several ones, a number, a name for each word of a list of words. */
-enum task { TASK_CLASSIFICATION, TASK_MULTI_LABEL, TASK_REGRESSION, TASK_TOKENS };
+/* What the label is: the name of a class, names of several ones, a number, a name for each word of a list of words, the
+ * part of the second text that answers the first. */
+enum task { TASK_CLASSIFICATION, TASK_MULTI_LABEL, TASK_REGRESSION, TASK_TOKENS, TASK_SPANS };
 
 struct labelling {
   enum task task;
@@ -22,7 +23,8 @@ struct labelling {
   const char *labels;          /* the list of their names (labels.h); NULL: those that occur */
   const char *tokenizer, *pad; /* the tokenizer.json; the text of the padding token, or NULL */
   int64_t length;              /* tokens of a row */
-  const char *output, *names;  /* the .npz, and the .json of the labels' names */
+  int64_t stride;              /* of TASK_SPANS: tokens that two windows of a context share */
+  const char *output, *names;  /* the .npz, and the .json of the labels' names; NULL: they have none */
   struct skipped *skipped;     /* the caller's: counts bad records; NULL: such a record is a problem */
 };
 

@@ -25,6 +25,12 @@ static bool find_pad(struct text_rows *rows, const char *pad, struct problem *pr
   return rt_help(problem, "name one of the tokenizer's tokens with --pad TOKEN");
 }
 
+/* The text of a special token: itself, or the content of an added token. */
+static const char *special_text(const json_t *config, const char *key) {
+  const json_t *token = json_object_get(config, key);
+  return json_string_value(json_is_object(token) ? json_object_get(token, "content") : token);
+}
+
 static bool read_config(struct text_rows *rows, const char *pad, struct problem *problem) {
   char path[4096];
   const char *name = name_in_folder(rows->path);
@@ -41,15 +47,12 @@ static bool read_config(struct text_rows *rows, const char *pad, struct problem 
       return rt_help(problem, "fetch the file again");
     }
   }
-  const json_t *token = json_object_get(config, "pad_token");
-  if (json_is_object(token)) token = json_object_get(token, "content");
-  if (pad == NULL) pad = json_string_value(token);
+  if (pad == NULL) pad = special_text(config, "pad_token");
   rows->pads_left = is_left(config, "padding_side");
   rows->cuts_left = is_left(config, "truncation_side");
-  bool good = find_pad(rows, pad, problem);
-  json_decref(config);
+  rows->config = config;
   rt_unmap(&file);
-  return good;
+  return find_pad(rows, pad, problem);
 }
 
 bool text_rows_open(struct text_rows *rows, const char *tokenizer, int64_t length, const char *pad,
@@ -65,7 +68,11 @@ bool text_rows_open(struct text_rows *rows, const char *tokenizer, int64_t lengt
 }
 
 void text_rows_close(struct text_rows *rows) {
-  for (int i = 0; i < 2; i++) bytes_free(&rows->texts[i].tokens);
+  for (int i = 0; i < 2; i++) {
+    bytes_free(&rows->texts[i].tokens);
+    bytes_free(&rows->texts[i].marks);
+  }
+  json_decref(rows->config);
   bytes_free(&rows->ids);
   bytes_free(&rows->segments);
   bytes_free(&rows->ends);
@@ -79,25 +86,45 @@ void text_rows_close(struct text_rows *rows) {
 
 void text_rows_begin(struct text_rows *rows) {
   for (int i = 0; i < 2; i++) {
-    rows->texts[i].tokens.size = 0;
+    rows->texts[i].tokens.size = rows->texts[i].marks.size = 0;
     rows->texts[i].count = 0;
   }
 }
 
-bool text_rows_encode(struct text_rows *rows, int which, const char *text, size_t size, struct problem *problem) {
+static bool add_marks(struct row_text *of, const uint8_t *marks, size_t count) {
+  if (marks != NULL) bytes_add(&of->marks, (const char *)marks, count);
+  return !of->marks.failed;
+}
+
+bool text_rows_encode_marked(struct text_rows *rows, int which, const char *text, size_t size,
+                             const struct text_range *ranges, size_t n_ranges, struct problem *problem) {
   struct row_text *of = &rows->texts[which];
   struct encoding encoding;
   const uint32_t *tokens;
   size_t count = 1;
+  if (n_ranges > 0 && !rows->measured && !(rows->measured = tokenizer_measure(rows->tokenizer)))
+    return rt_problem(problem, "%s: no memory for its tokens", rows->path);
   bool good = encoding_begin(&encoding, rows->encoder, rows->path, text, size, problem);
+  if (good && n_ranges > 0 && !encoding_mark(&encoding, ranges, n_ranges))
+    good = rt_problem(problem, "no memory for the tokens of a text");
   while (good && count > 0) {
     good = encoding_next(&encoding, &tokens, &count, problem);
-    if (good) bytes_add(&of->tokens, (const char *)tokens, count * sizeof *tokens);
-    if (good) of->count += count;
+    if (!good) break;
+    bytes_add(&of->tokens, (const char *)tokens, count * sizeof *tokens);
+    of->count += count;
+    if (of->tokens.failed || !add_marks(of, encoding_marks(&encoding), count))
+      good = rt_problem(problem, "no memory for the tokens of a text");
   }
   encoding_end(&encoding);
-  if (good && of->tokens.failed) return rt_problem(problem, "no memory for the tokens of a text");
   return good;
+}
+
+bool text_rows_encode(struct text_rows *rows, int which, const char *text, size_t size, struct problem *problem) {
+  return text_rows_encode_marked(rows, which, text, size, NULL, 0, problem);
+}
+
+uint8_t text_rows_mark(const struct text_rows *rows, int which, size_t i) {
+  return (uint8_t)rows->texts[which].marks.text[i];
 }
 
 /* Divides `room` tokens among two texts of a and b tokens that are more together, as the library tokenizers does with
@@ -138,10 +165,10 @@ static bool shorten(struct text_rows *rows, int n_texts, struct problem *problem
   return true;
 }
 
-bool text_rows_add(struct text_rows *rows, int n_texts, struct problem *problem) {
+/* Adds the row of what each text keeps, with the special tokens around it. */
+static bool add_row(struct text_rows *rows, int n_texts, struct problem *problem) {
   const struct special_pieces *pieces = &rows->special.of[n_texts - 1];
   size_t at = 0;
-  if (!shorten(rows, n_texts, problem)) return false;
   for (int i = 0; i < pieces->count; i++) {
     const struct special_piece *piece = &pieces->items[i];
     struct row_text *of = piece->text >= 0 ? &rows->texts[piece->text] : NULL;
@@ -159,6 +186,47 @@ bool text_rows_add(struct text_rows *rows, int n_texts, struct problem *problem)
   return rt_problem(problem, "no memory for the tokens of %" PRId64 " rows", rows->count);
 }
 
+bool text_rows_add(struct text_rows *rows, int n_texts, struct problem *problem) {
+  return shorten(rows, n_texts, problem) && add_row(rows, n_texts, problem);
+}
+
+/* ---- Windows ---- */
+
+/* As Encoding::truncate of the library tokenizers (tokenizers/src/tokenizer/encoding.rs) cuts. */
+bool text_rows_windows(const struct text_rows *rows, int text, size_t stride, struct row_windows *windows,
+                       struct problem *problem) {
+  const size_t taken = (size_t)rows->special.of[1].tokens + rows->texts[1 - text].count, all = (size_t)rows->length;
+  const size_t count = rows->texts[text].count, room = taken < all ? all - taken : 0;
+  *windows = (struct row_windows){.text = text, .width = count, .step = 1, .count = 1};
+  if (count <= room && room > 0) return true;
+  if (room <= stride) {
+    rt_problem(problem, "the other text and the special tokens leave %zu of %zu tokens of a row", room, all);
+    return rt_help(problem, "raise --max-length%s; leave such records out with --on-bad-record skip",
+                   stride > 0 ? ", or lower --doc-stride" : "");
+  }
+  windows->width = room;
+  windows->step = room - stride;
+  windows->count = 1 + (count - room + windows->step - 1) / windows->step;
+  return true;
+}
+
+bool text_rows_add_window(struct text_rows *rows, const struct row_windows *windows, size_t i,
+                          struct problem *problem) {
+  struct row_text *whole = &rows->texts[1 - windows->text], *of = &rows->texts[windows->text];
+  const size_t from = i * windows->step;
+  const size_t to = from + windows->width < of->count ? from + windows->width : of->count;
+  whole->first = 0;
+  whole->kept = whole->count;
+  of->first = rows->cuts_left ? of->count - to : from;
+  of->kept = to - from;
+  return add_row(rows, 2, problem);
+}
+
+bool text_rows_token(const struct text_rows *rows, const char *key, uint32_t *token) {
+  const char *text = special_text(rows->config, key);
+  return text != NULL && tokenizer_find(rows->tokenizer, text, token);
+}
+
 /* ---- The arrays ---- */
 
 static uint64_t end_of(const struct text_rows *rows, int64_t row) {
@@ -171,6 +239,15 @@ struct row_span text_rows_span(const struct text_rows *rows, int64_t row) {
   uint64_t first = end_of(rows, row - 1);
   size_t count = (size_t)(end_of(rows, row) - first);
   return (struct row_span){first, count, rows->pads_left ? (size_t)rows->length - count : 0};
+}
+
+int32_t text_rows_find(const struct text_rows *rows, int64_t row, uint32_t token) {
+  const struct row_span span = text_rows_span(rows, row);
+  if (span.at > 0 && rows->pad == token) return 0;
+  for (size_t i = 0; i < span.count; i++)
+    if (memcmp(rows->ids.text + (span.first + i) * sizeof token, &token, sizeof token) == 0)
+      return (int32_t)(span.at + i);
+  return span.at == 0 && rows->pad == token && (int64_t)span.count < rows->length ? (int32_t)span.count : 0;
 }
 
 static void fill_ids(const void *context, int64_t row, void *out) {
