@@ -159,8 +159,9 @@ static void bind_precision(struct arena *arena, struct job *job) {
   job->precision.grad_scaler.enabled = enabled != NULL ? enabled->integer != 0 : job->precision.mixed == PRECISION_FP16;
 }
 
-const char *const job_metric_names[] = {"accuracy",    "perplexity", "f1_macro", "f1_binary", "f1_micro", "matthews",
-                                        "exact_match", "auc",        "pearson",  "spearman",  NULL};
+const char *const job_metric_names[] = {"accuracy", "perplexity",  "f1_macro", "f1_binary", "f1_micro",
+                                        "matthews", "exact_match", "token_f1", "auc",       "margin",
+                                        "pearson",  "spearman",    NULL};
 
 bool job_wants_predictions(const struct job *job) {
   bool wants = false;

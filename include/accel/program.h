@@ -365,7 +365,7 @@ struct accel_program {
   struct accel_epochs eval_delay_epochs;
   bool eval_on_start;        /* an evaluation before the first step */
   int64_t eval_iters;        /* batches of one evaluation; 0: it sees all samples once */
-  const char *metrics[10];   /* in addition to its loss, "accuracy" and so on (docs/job.md); NULL after them */
+  const char *metrics[12];   /* in addition to its loss, "accuracy" and so on (docs/job.md); NULL after them */
   int64_t predicted_classes; /* that predictions are among, or labels of a sample; 0: none */
   enum accel_prediction predicted;
   struct accel_checkpoints checkpoint;

@@ -42,6 +42,13 @@ double rt_auc(struct score_pair *pairs, int64_t count) {
   return positive > 0 && negative > 0 ? (ranks - positive * (positive + 1)) / (2 * positive * negative) : NAN;
 }
 
+double rt_margin(struct score_pair *pairs, int64_t count) {
+  double sum = 0.0;
+  if (!sort(pairs, count)) return NAN;
+  for (int64_t i = 0; i < count; i++) sum += pairs[i].label > 0.5 ? pairs[i].score : -pairs[i].score;
+  return sum / (double)count;
+}
+
 /* Of pairs in an order that the pairs alone decide. */
 static double correlation(const struct score_pair *pairs, int64_t count) {
   double scores = 0.0, labels = 0.0, both = 0.0, square_scores = 0.0, square_labels = 0.0;

@@ -25,8 +25,8 @@ tensor predict(scope s, struct config c, tensor x) { return linear(s, x, c.outpu
 tensor model(scope s, struct config c, tensor x, tensor labels) { %s }
 """
 CLASSES = "return cross_entropy(predict(s, c, x), labels);"
-SEQUENCES = """tensor y = predict(s, c, x);
-  return cross_entropy(reshape(y, dim(x, 0), 2, 3), labels);"""
+LOGITS = "linear(s, x, c.outputs)"
+SPANS = f"reshape({LOGITS}, dim(x, 0), 2, 5)"
 VALUES = "return mse_loss(reshape(predict(s, c, x), dim(x, 0)), labels);"
 SEVERAL = "return binary_cross_entropy_with_logits(predict(s, c, x), labels);"
 
@@ -36,6 +36,7 @@ class Metrics(unittest.TestCase):
         rng = np.random.default_rng(3)
         self.x = rng.normal(size=(ROWS, FEATURES)).astype("float32").round(1)
         self.rng = rng
+        self.logits = LOGITS
 
     def trainer(self, body, outputs, labels, metrics, ranks, **training):
         job = {
@@ -49,7 +50,7 @@ class Metrics(unittest.TestCase):
             "training": {"steps": 3, "eval_interval": 3, "eval_iters": "all", "metrics": metrics, **training}}
         trainer = Ranks(ranks, job) if ranks > 1 else Trainer(job)
         self.addCleanup(shutil.rmtree, trainer.folder)
-        (trainer.folder / "model.c").write_text(MODEL % body)
+        (trainer.folder / "model.c").write_text((MODEL % body).replace(LOGITS, self.logits))
         np.savez(trainer.folder / "rows.npz", x=self.x, labels=labels)
         return trainer
 
@@ -90,11 +91,33 @@ class Metrics(unittest.TestCase):
 
         def wanted(logits):
             score, of = (logits[:, 1] - logits[:, 0])[3:], labels[3:]
-            return {"auc": roc_auc_score(of, score), "matthews": matthews_corrcoef(of, score > 0), "accuracy": accuracy_score(of, score > 0),
+            return {"margin": np.where(of == 1, score, -score).mean(), "auc": roc_auc_score(of, score), "matthews": matthews_corrcoef(of, score > 0), "accuracy": accuracy_score(of, score > 0),
                     "f1_binary": f1_score(of, score > 0)}
 
         for ranks in (1, 2):
-            self.check(CLASSES, 2, labels, ["auc", "matthews", "accuracy", "f1_binary"], wanted, ranks)
+            self.check(CLASSES, 2, labels, ["auc", "margin", "matthews", "accuracy", "f1_binary"], wanted, ranks)
+
+    def test_spans(self):
+        """Of positions 0 to 4; the rule of SQuAD's evaluate-v1.1.py over positions in place of words."""
+        self.logits = SPANS
+        labels = np.sort(self.rng.integers(0, 5, (ROWS, 2)), 1).astype("int32")
+
+        def f1(predicted, label):
+            predicted, label = (list(range(a, b + 1)) for a, b in (predicted, label))
+            common = len(set(predicted) & set(label))
+            if common == 0:
+                return 0
+            precision, recall = common / len(predicted), common / len(label)
+            return 2 * precision * recall / (precision + recall)
+
+        def wanted(logits):
+            guess = logits.reshape(ROWS, 2, 5).argmax(2)
+            self.assertGreater(sum(a > b for a, b in guess), 0)
+            return {"token_f1": np.mean([f1(*pair) for pair in zip(guess, labels)]), "exact_match": (guess == labels).all(1).mean(),
+                    "accuracy": (guess == labels).mean()}
+
+        for ranks in (1, 2):
+            self.check(CLASSES, 10, labels, ["token_f1", "exact_match", "accuracy"], wanted, ranks)
 
     def test_values(self):
         labels = (self.x[:, 0] * 2 + self.rng.normal(size=ROWS)).round(0).astype("float32")  # some are equal
@@ -132,6 +155,8 @@ class Metrics(unittest.TestCase):
             (CLASSES, 2, whole, ["pearson"], {}, "pearson compares values, and the labels of this model are classes"),
             (VALUES, 1, real, ["accuracy"], {}, "accuracy compares classes, and the labels of this model are float32"),
             (SEVERAL, 2, np.zeros((ROWS, 2), "float32"), ["matthews"], {}, "matthews is of one label for each sample"),
+            (CLASSES, 3, whole, ["margin"], {}, "margin is of two classes; 'predict' gives 3"),
+            (CLASSES, 3, whole, ["token_f1"], {}, "token_f1 is of spans, and the labels of this model are [4]"),
             (CLASSES, 2, whole, ["auc"], {"tp": 2}, "needs ranks that have whole samples"),
         ]:
             with self.subTest(message):

@@ -102,21 +102,23 @@ static bool check_shapes(const struct program *program, const struct value *logi
  * row of labels that hold or not, or values. */
 static enum prediction_kind kind_of(const struct program *program, const struct value *labels) {
   bool values = wants(program, METRIC_PEARSON) || wants(program, METRIC_SPEARMAN);
-  if (labels->dtype == DTYPE_INT32) return wants(program, METRIC_AUC) ? PREDICTS_SCORES : PREDICTS_CLASSES;
+  bool scores = wants(program, METRIC_AUC) || wants(program, METRIC_MARGIN);
+  if (labels->dtype == DTYPE_INT32) return scores ? PREDICTS_SCORES : PREDICTS_CLASSES;
   return labels->shape.rank == 2 && !values ? PREDICTS_LABELS : PREDICTS_VALUES;
 }
 
 /* The metrics that each kind has; classes count below 0 or as many. */
 static bool check_metrics(const struct program *program, enum prediction_kind kind, int64_t classes,
                           struct diagnostics *diags) {
-  static const enum metric of_classes[] = {METRIC_ACCURACY, METRIC_F1_MACRO,    METRIC_F1_BINARY, METRIC_F1_MICRO,
-                                           METRIC_MATTHEWS, METRIC_EXACT_MATCH, METRIC_AUC};
+  static const enum metric of_classes[] = {METRIC_ACCURACY, METRIC_F1_MACRO, METRIC_F1_BINARY,
+                                           METRIC_F1_MICRO, METRIC_MATTHEWS, METRIC_EXACT_MATCH,
+                                           METRIC_TOKEN_F1, METRIC_AUC,      METRIC_MARGIN};
   static const enum metric of_labels[] = {METRIC_ACCURACY, METRIC_F1_MACRO, METRIC_F1_MICRO, METRIC_EXACT_MATCH};
   static const enum metric of_values[] = {METRIC_PEARSON, METRIC_SPEARMAN};
   struct location where = job_where(program->job, "training.metrics");
   enum metric other = kind == PREDICTS_LABELS   ? other_metric(program, of_labels, 4)
                       : kind == PREDICTS_VALUES ? other_metric(program, of_values, 2)
-                                                : other_metric(program, of_classes, 7);
+                                                : other_metric(program, of_classes, 9);
   if (other < METRICS && kind == PREDICTS_LABELS) {
     diag_error(diags, where, "%s is of one label for each sample, and this model has several", job_metric_names[other]);
     diag_help(diags, "accuracy, f1_macro, f1_micro and exact_match are of several, too");
@@ -128,10 +130,30 @@ static bool check_metrics(const struct program *program, enum prediction_kind ki
     diag_help(diags, "values are float32 (data.label, or data.inputs.labels.dtype)");
   }
   if (other < METRICS) return false;
-  const char *binary = wants(program, METRIC_F1_BINARY) ? "f1_binary" : wants(program, METRIC_AUC) ? "auc" : NULL;
+  const char *binary = wants(program, METRIC_F1_BINARY) ? "f1_binary"
+                       : wants(program, METRIC_AUC)     ? "auc"
+                       : wants(program, METRIC_MARGIN)  ? "margin"
+                                                        : NULL;
   if (binary == NULL || classes == 2) return true;
   diag_error(diags, where, "%s is of two classes; 'predict' gives %lld", binary, (long long)classes);
   diag_help(diags, "f1_macro takes any number");
+  return false;
+}
+
+/* A span is two labels of classes, which are positions. */
+static bool check_spans(const struct program *program, enum prediction_kind kind, const struct value *labels,
+                        struct diagnostics *diags) {
+  if (!wants(program, METRIC_TOKEN_F1)) return true;
+  const bool spans = labels->shape.rank == 2 && labels->shape.dim[1] == 2;
+  if (spans && kind == PREDICTS_CLASSES) return true;
+  struct location where = job_where(program->job, "training.metrics");
+  if (spans)
+    diag_error(diags, where, "token_f1 is of positions, and auc and margin are of two classes");
+  else
+    diag_error(diags, where, "token_f1 is of spans, and the labels of this model are %s",
+               shape_text(program->arena, labels->shape));
+  diag_help(diags, spans ? "leave out one or the other"
+                         : "the labels of spans are [batch][2]: the first and the last position");
   return false;
 }
 
@@ -141,12 +163,15 @@ static bool check_ranks(const struct program *program, enum prediction_kind kind
                         struct diagnostics *diags) {
   static const enum axis divided[] = {AXIS_TP, AXIS_PP, AXIS_CP, AXIS_SP, AXIS_EP};
   bool pairs = kind == PREDICTS_SCORES || kind == PREDICTS_VALUES;
-  bool exact = wants(program, METRIC_EXACT_MATCH) && labels->shape.rank > 1;
+  bool spans = wants(program, METRIC_TOKEN_F1);
+  bool exact = spans || (wants(program, METRIC_EXACT_MATCH) && labels->shape.rank > 1);
   for (int i = 0; i < 5; i++) {
     bool parts = divided[i] == AXIS_CP || divided[i] == AXIS_SP;
     if (program->job->parallelism.axes[divided[i]] <= 1 || !(pairs || (exact && parts))) continue;
     diag_error(diags, job_where(program->job, "training.metrics"), "%s needs ranks that have whole samples",
-               pairs ? "auc, pearson or spearman" : "exact_match");
+               pairs   ? "auc, margin, pearson or spearman"
+               : spans ? "token_f1"
+                       : "exact_match");
     diag_help(diags, "leave parallelism.%s out, or the metric", job_axis_names[divided[i]]);
     return false;
   }
@@ -189,7 +214,8 @@ static bool make_predictions(struct program *program, struct builder *builder, s
                         : kind == PREDICTS_LABELS ? shape.dim[1]
                         : columns == 1            ? 2
                                                   : columns;
-  if (!check_metrics(program, kind, evaluation->classes, diags) || !check_ranks(program, kind, labels, diags))
+  if (!check_metrics(program, kind, evaluation->classes, diags) || !check_spans(program, kind, labels, diags) ||
+      !check_ranks(program, kind, labels, diags))
     return false;
   if (columns > 1 && (kind == PREDICTS_VALUES || kind == PREDICTS_LABELS)) {
     diag_error(diags, job_where(program->job, "training.metrics"),
