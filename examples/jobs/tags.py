@@ -28,19 +28,24 @@ def sentence(rng):
     return {"tokens": tokens, "tags": tags}
 
 
+def spelled(made):
+    """A tokenizer with the letters of names."""
+    vocabulary = made["model"]["vocab"]
+    for piece in [*string.ascii_lowercase, *(f"##{letter}" for letter in string.ascii_lowercase), "##ville"]:
+        vocabulary.setdefault(piece, len(vocabulary))
+    return made
+
+
 def main():
     rng = random.Random(1337)
     FOLDER.mkdir(parents=True, exist_ok=True)
     rows = [sentence(rng) for _ in range(2000)]
     for part, records in (("train", rows[:1600]), ("test", rows[1600:])):
         (FOLDER / f"{part}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    made = tokenizer([" ".join(WORDS)])
-    vocabulary = made["model"]["vocab"]
-    for piece in [*string.ascii_lowercase, *(f"##{letter}" for letter in string.ascii_lowercase), "##ville"]:
-        vocabulary.setdefault(piece, len(vocabulary))
+    made = spelled(tokenizer([" ".join(WORDS)]))
     (FOLDER / "tokenizer.json").write_text(json.dumps(made))
     (FOLDER / "tokenizer_config.json").write_text(json.dumps({"pad_token": "[PAD]", "tokenizer_class": "PreTrainedTokenizerFast"}))
-    print(f"{FOLDER}: a vocabulary of {len(vocabulary)}")
+    print(f"{FOLDER}: a vocabulary of {len(made['model']['vocab'])}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import unittest
 import numpy as np
 import torch
 from peer import GENERATOR, MODELS, TRAIN, Images, Order, Text, Trainer, masked, drawn
-from transformers import (AlbertConfig, AlbertForMaskedLM, BertConfig, BertForMaskedLM, BertForSequenceClassification, BertForTokenClassification, DebertaV2Config,
+from transformers import (AlbertConfig, AlbertForMaskedLM, BertConfig, BertForMaskedLM, BertForQuestionAnswering, BertForSequenceClassification,
+                          BertForTokenClassification, DebertaV2Config,
                           DebertaV2ForSequenceClassification, DistilBertConfig,
                           DistilBertForMaskedLM, RobertaConfig, RobertaForMaskedLM, T5Config, T5ForConditionalGeneration, ViTConfig,
                           ViTForImageClassification)
@@ -203,6 +204,30 @@ class BertClassifier(Images):
 
         self.check("bert_tagger.c", theirs, {**same, "num_labels": 4}, data, batch,
                    lambda model, ids, mask, labels: model(ids, attention_mask=mask, labels=labels).loss)
+
+    def test_bert_questions(self):
+        length = 9
+        same = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 12, "intermediate_size": 20, "vocab_size": 40,
+                "max_position_embeddings": length}
+        rng = np.random.default_rng(self.random.randrange(2**32))
+        ids, mask = rng.integers(0, 40, (60, length)), (np.arange(length) < rng.integers(4, length + 1, 60)[:, None]).astype("int64")
+        types, labels = (np.arange(length) >= rng.integers(1, 5, 60)[:, None]).astype("int64"), np.sort(rng.integers(0, 4, (60, 2)), 1)
+        file = io.BytesIO()
+        np.savez(file, input_ids=ids.astype("int32"), attention_mask=mask.astype("uint8"), token_type_ids=types.astype("uint8"),
+                 labels=labels.astype("int32"))
+        shape = {"shape": [length]}
+        data = {"train": {"path": "rows.npz", "format": "npz"}, "batch_size": self.BATCH, "eval_fraction": 0, "files": {"rows.npz": file.getvalue()},
+                "inputs": {"input_ids": {**shape, "dtype": "int32"}, "attention_mask": shape, "token_type_ids": {**shape, "dtype": "int32"},
+                           "labels": {"shape": [2], "dtype": "int32"}}}
+        theirs = BertForQuestionAnswering(BertConfig(**same, initializer_range=0.1, pad_token_id=None))
+        order = Order(1, TRAIN, True, 0, 60)
+
+        def batch(n):
+            chosen = [order.start(n * self.BATCH + i) for i in range(self.BATCH)]
+            return [torch.tensor(array[chosen]) for array in (ids, mask, types, labels[:, 0], labels[:, 1])]
+
+        self.check("bert_questions.c", theirs, same, data, batch, lambda model, ids, mask, types, begins, ends: model(
+            ids, attention_mask=mask, token_type_ids=types, start_positions=begins, end_positions=ends).loss)
 
     @drawn
     def test_bert_classifier(self):

@@ -136,6 +136,9 @@ CASES = [
     ("bert_tagger.c", BertConfig(**BERT, vocab_size=30), {**BERT, "vocab_size": 30, "num_labels": 2}, {
         **TEXTS, "inputs": {**TEXTS["inputs"], "labels": {"shape": [8], "dtype": "int32"}}}, [
         ({"id2label": {"0": "a"}}, "'num_labels' is 2 here"), ({"hidden_act": "relu"}, "'hidden_act'")]),
+    ("bert_questions.c", BertConfig(**BERT, vocab_size=30), {**BERT, "vocab_size": 30}, {
+        **TEXTS, "inputs": {**TEXTS["inputs"], "labels": {"shape": [2], "dtype": "int32"}}}, [
+        ({"id2label": {"0": "a", "1": "b"}}, None), ({"hidden_act": "relu"}, "'hidden_act'"), ({"type_vocab_size": 3}, "'type_vocab_size' is 2 here")]),
     ("vit.c", ViTConfig(**BERT, image_size=8, patch_size=4, num_channels=1),
      {**BERT, "image_size": 8, "patch_size": 4, "num_channels": 1, "num_labels": 2}, rows(64),
      [({"patch_size": 8}, "'patch_size' is 4 here")]),

@@ -1,0 +1,43 @@
+/* BERT (Devlin et al., arXiv:1810.04805) with a head that finds the answer to a question in a text: the tensor names and
+ * the arithmetic of transformers' BertForQuestionAnswering. Its inputs are the arrays that `accel-gen data --task
+ * question-answering` writes.
+ *
+ * B batch, T tokens of a sequence, C hidden_size. */
+#include <accel/model.h>
+
+struct config {
+  int num_hidden_layers, num_attention_heads, hidden_size, intermediate_size;
+  int vocab_size, max_position_embeddings, type_vocab_size;
+  double layer_norm_eps, initializer_range, hidden_dropout_prob;
+};
+
+const struct config defaults = {
+    .max_position_embeddings = 512,
+    .type_vocab_size = 2,
+    .layer_norm_eps = 1e-12,
+    .initializer_range = 0.02,
+    .hidden_dropout_prob = 0,
+};
+
+#include "bert.h"
+
+const char *const architectures[] = {"BertForQuestionAnswering"};
+
+/* What a published config.json says otherwise than by a field's own name. */
+const struct published published[] = {{"num_labels id2label.#"}, {"problem_type"}, BERT_PUBLISHED};
+
+/* input_ids and token_type_ids [B][T], attention_mask [B][T], 1 for a token and 0 for padding, to logits [B][2][T]: of
+ * each token as the answer's first one, and as its last one. */
+tensor predict(scope s, struct config c, tensor input_ids, tensor attention_mask, tensor token_type_ids) {
+  s = init_normal(s, c.initializer_range);
+  scope bert = at(s, "bert"), types = at(bert, "embeddings.token_type_embeddings");
+  tensor segments = embedding(types, token_type_ids, c.type_vocab_size, c.hidden_size);
+  tensor positions = position_of_each(bert, input_ids, c);
+  tensor x = encode_masked(bert, input_ids, segments, positions, attention_mask, 1, c);
+  return transpose(linear(at(s, "qa_outputs"), x, 2), 1, 2);
+}
+
+/* labels [B][2]: the first and the last token of the answer. The loss is the mean of both. */
+tensor model(scope s, struct config c, tensor input_ids, tensor attention_mask, tensor token_type_ids, tensor labels) {
+  return cross_entropy(predict(s, c, input_ids, attention_mask, token_type_ids), labels);
+}
