@@ -26,6 +26,13 @@ const char *const architectures[] = {"BertForQuestionAnswering"};
 /* What a published config.json says otherwise than by a field's own name. */
 const struct published published[] = {{"num_labels id2label.#"}, {"problem_type"}, BERT_PUBLISHED};
 
+struct published_inputs published_inputs(struct config c) {
+  return (struct published_inputs){{{"input_ids", {c.max_position_embeddings}, .whole = true},
+                                    {"attention_mask", {c.max_position_embeddings}},
+                                    {"token_type_ids", {c.max_position_embeddings}, .whole = true},
+                                    {"labels", {2}, .whole = true}}};
+}
+
 /* input_ids and token_type_ids [B][T], attention_mask [B][T], 1 for a token and 0 for padding, to logits [B][2][T]: of
  * each token as the answer's first one, and as its last one. */
 tensor predict(scope s, struct config c, tensor input_ids, tensor attention_mask, tensor token_type_ids) {
