@@ -1,5 +1,5 @@
-/* BERT (Devlin et al., arXiv:1810.04805) with a head that finds the answer to a question in a text: the tensor names and
- * the arithmetic of transformers' BertForQuestionAnswering. Its inputs are the arrays that `accel-gen data --task
+/* BERT (Devlin et al., arXiv:1810.04805) with a head that finds the answer to a question in a text: the tensor names
+ * and the arithmetic of transformers' BertForQuestionAnswering. Its inputs are the arrays that `accel-gen data --task
  * question-answering` writes.
  *
  * B batch, T tokens of a sequence, C hidden_size. */
