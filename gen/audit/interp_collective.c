@@ -10,10 +10,15 @@ static bool is_collective(const struct syntax *node) {
          external_effect(node->function->name) == EFFECT_COLLECTIVE;
 }
 
+/* Work that was recorded may have any collective. */
+static bool launches(const struct syntax *node) {
+  return node->kind == SYNTAX_CALL && node->function != NULL && strcmp(node->function->name, "accel_gpu_launch") == 0;
+}
+
 static bool find_collective(struct syntax *node, void *data) {
   bool *found = data;
   bool defined = node->kind == SYNTAX_CALL && node->function != NULL && node->function->body != NULL;
-  *found = *found || is_collective(node) || (defined && interp_reaches_collective(node->function));
+  *found = *found || is_collective(node) || launches(node) || (defined && interp_reaches_collective(node->function));
   return !*found;
 }
 
@@ -97,7 +102,8 @@ static bool decides_on(struct syntax *node, bool is_loop, bool (*find)(struct sy
   return found;
 }
 
-static void check_decision(struct collective_check *check, struct syntax *node, bool is_loop) {
+/* decides: that it chooses what a call gets which reaches a collective, as the work to launch. */
+static void check_decision(struct collective_check *check, struct syntax *node, bool is_loop, bool decides) {
   const struct note *note = node->note;
   if (note == NULL || !note->seen || note->origin == 0) return;
   const char *root = check->interp->audit->root;
@@ -108,7 +114,7 @@ static void check_decision(struct collective_check *check, struct syntax *node, 
   if (of_all && (note->origin & ORIGIN_RANK) == 0) return;
   const char *what = is_loop ? "the number of iterations of this loop"
                              : arena_printf(check->interp->memory, "'%s'", interp_spell(check->interp, node->parts[0]));
-  if (decides_on(node, is_loop, find_collective))
+  if (decides || decides_on(node, is_loop, find_collective))
     claim_finding(check->interp->audit, check->claim, is_own(note->origin) ? VERDICT_BROKEN : VERDICT_CANNOT_TELL,
                   node->where, "%s decides on a collective, and depends on %s", what, interp_origin_word(note->origin));
   else if (!is_loop && interp_reaches_collective(check->function) && decides_on(node, is_loop, find_leave))
@@ -121,7 +127,13 @@ static bool visit_decision(struct syntax *node, void *data) {
   bool is_loop = node->kind == SYNTAX_FOR || node->kind == SYNTAX_WHILE || node->kind == SYNTAX_DO;
   bool logic = node->kind == SYNTAX_BINARY && (node->operation == OPERATOR_AND || node->operation == OPERATOR_OR);
   bool chooses = node->kind == SYNTAX_IF || node->kind == SYNTAX_SELECT || node->kind == SYNTAX_SWITCH || logic;
-  if (is_loop || chooses) check_decision(check, node, is_loop);
+  if (is_loop || chooses) check_decision(check, node, is_loop, false);
+  bool reaches = false;
+  if (node->kind == SYNTAX_CALL) find_collective(node, &reaches);
+  for (int i = 1; reaches && i < node->n_parts; i++) {
+    struct syntax *argument = syntax_bare(node->parts[i]);
+    if (argument->kind == SYNTAX_SELECT) check_decision(check, argument, false, true);
+  }
   if (!is_collective(node)) return true;
   check->collectives++;
   claim_fact(check->interp->audit, check->claim, node->where, "%s", node->function->name);
@@ -131,10 +143,17 @@ static bool visit_decision(struct syntax *node, void *data) {
   return true;
 }
 
+static bool find_direct(struct syntax *node, void *data) {
+  bool *found = data;
+  *found = *found || is_collective(node);
+  return !*found;
+}
+
 static bool has_collectives(const struct tree *tree) {
-  for (int i = 0; i < tree->n_functions; i++)
-    if (tree->functions[i]->role->is_used && interp_reaches_collective(tree->functions[i])) return true;
-  return false;
+  bool found = false;
+  for (int i = 0; i < tree->n_functions && !found; i++)
+    if (tree->functions[i]->role->is_used) syntax_visit(tree->functions[i]->body, find_direct, &found);
+  return found;
 }
 
 static const char of_stages[] =

@@ -32,19 +32,17 @@ static void declare(struct interp *interp, struct variable *variable) {
   interp_store(interp, (struct lvalue){interp_address(interp, object), variable->type}, value, variable->initial);
 }
 
-/* One arm of a choice, under what its condition says. */
-static enum flow interp_arm(struct interp *interp, struct syntax *node, bool truth) {
-  if (!interp_assume(interp, node->parts[0], truth)) return FLOW_UNREACHABLE;
-  struct syntax *arm = node->parts[truth ? 1 : 2];
+/* One arm of a choice {condition, yes, no}, under what its condition says. */
+static enum flow interp_arm(struct interp *interp, struct syntax *const *parts, bool truth) {
+  if (!interp_assume(interp, parts[0], truth)) return FLOW_UNREACHABLE;
+  struct syntax *arm = parts[truth ? 1 : 2];
   return arm == NULL ? FLOW_NEXT : interp_statement(interp, arm);
 }
 
-static enum flow interp_if(struct interp *interp, struct syntax *node) {
-  struct value condition = interp_evaluate(interp, node->parts[0]);
-  interp_note_choice(interp, node, condition);
+static enum flow interp_choice(struct interp *interp, struct syntax *const *parts, struct value condition) {
   int truth = value_truth(condition);
   if (truth >= 0) {
-    struct syntax *arm = node->parts[truth ? 1 : 2];
+    struct syntax *arm = parts[truth ? 1 : 2];
     return arm == NULL ? FLOW_NEXT : interp_statement(interp, arm);
   }
   int count = interp->n_objects;
@@ -53,11 +51,11 @@ static enum flow interp_if(struct interp *interp, struct syntax *node) {
   interp->guards |= interp_guard(condition);
   const int doubts = condition.loops == 0; /* else some threads take this arm, others that one */
   interp->doubts += doubts;
-  enum flow yes = interp_arm(interp, node, true);
+  enum flow yes = interp_arm(interp, parts, true);
   interp_leave(interp, yes);
   struct state *after = interp_save(interp);
   interp_restore(interp, before, count);
-  enum flow no = interp_arm(interp, node, false);
+  enum flow no = interp_arm(interp, parts, false);
   interp_leave(interp, no);
   interp->doubts -= doubts;
   interp->guards = guards;
@@ -70,6 +68,38 @@ static enum flow interp_if(struct interp *interp, struct syntax *node) {
   interp_drop(interp, before);
   if (yes == FLOW_NEXT || no == FLOW_NEXT) return FLOW_NEXT;
   return no == FLOW_UNREACHABLE ? yes : no;
+}
+
+static enum flow interp_if(struct interp *interp, struct syntax *node) {
+  struct value condition = interp_evaluate(interp, node->parts[0]);
+  interp_note_choice(interp, node, condition);
+  return interp_choice(interp, node->parts, condition);
+}
+
+/* The first argument of a call that is one of two addresses; 0: there is none. */
+static int chosen_argument(const struct syntax *call) {
+  for (int i = 1; call->kind == SYNTAX_CALL && i < call->n_parts; i++)
+    if (syntax_bare(call->parts[i])->kind == SYNTAX_SELECT && call->parts[i]->type->kind == TYPE_POINTER) return i;
+  return 0;
+}
+
+static struct syntax *call_with(struct interp *interp, const struct syntax *call, int which, struct syntax *argument) {
+  struct syntax *copy = arena_alloc(interp->memory, sizeof *copy);
+  *copy = *call;
+  copy->parts = arena_alloc(interp->memory, (size_t)call->n_parts * sizeof(struct syntax *));
+  for (int i = 0; i < call->n_parts; i++) copy->parts[i] = i == which ? argument : call->parts[i];
+  return copy;
+}
+
+/* f(c ? a : b) as a statement does what if (c) f(a); else f(b); does. What two addresses have in common is too little
+ * to follow either of them. */
+static enum flow interp_chosen_call(struct interp *interp, struct syntax *call, int which) {
+  struct syntax *select = syntax_bare(call->parts[which]);
+  struct value condition = interp_evaluate(interp, select->parts[0]);
+  interp_note_choice(interp, select, condition);
+  struct syntax *parts[] = {select->parts[0], call_with(interp, call, which, select->parts[1]),
+                            call_with(interp, call, which, select->parts[2])};
+  return interp_choice(interp, parts, condition);
 }
 
 /* Each label of a switch in turn, from the same state, on to the break after it; then everything that may have been. A
@@ -148,6 +178,7 @@ enum flow interp_statement(struct interp *interp, struct syntax *node) {
   case SYNTAX_LABEL:
     return node->n_parts == 0 ? FLOW_NEXT : interp_statement(interp, node->parts[node->n_parts - 1]);
   default:
+    if (chosen_argument(node) > 0) return interp_chosen_call(interp, node, chosen_argument(node));
     interp_evaluate(interp, node);
     return FLOW_NEXT;
   }

@@ -1,0 +1,49 @@
+"""Which of two recordings a step launches depends on the step: the audit follows both, and finds what is wrong with either. A choice
+that depends on the rank is one between collectives."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "program"))
+
+from harness import GENERATOR, TREE  # noqa: E402
+
+KEYS = ["devices.kind=cuda", "devices.per_node=2", "parallelism.ddp.comm_hook=power_sgd"]
+# What is wrong, of the first steps' recording or of all others': a text, what comes instead, and the claim that finds it.
+EDITS = [
+    ("at < 1000 ? early_graph : last_graph", "accel_rank(run) < 1 ? early_graph : last_graph", "same-collectives"),
+    ('early_graph = accel_gpu_capture("early_micro_step", early_micro_step);', "early_graph = NULL;", "bounded-loops"),
+    ("divide(arena->all_gradients, ", "divide(arena->all_gradients, 64 + ", "in-bounds"),
+    ("accel_start_all_reduce(ACCEL_DP_REPLICATE, arena->all_gradients, ", "accel_start_all_reduce(ACCEL_DP_REPLICATE, arena->all_gradients, 64 + ",
+     "in-bounds"),
+    ("static void exchange_gradients(void) {", "static void exchange_gradients(void) {\n  accel_start_all_reduce(ACCEL_DP_REPLICATE, arena->all_gradients, 16);",
+     "no-race-with-transfers"),
+    ("orthogonalize_left(arena->left_factors);", "orthogonalize_left(arena->left_factors + 64);", "in-bounds"),
+    ("  accel_wait_collectives();\n  orthogonalize_left", "  orthogonalize_left", "no-race-with-transfers"),
+]
+
+
+class Recordings(unittest.TestCase):
+    def test_edits(self):
+        with tempfile.TemporaryDirectory(prefix="accel-recordings-") as name:
+            folder = pathlib.Path(name)
+            sets = [word for key in KEYS for word in ("--set", key)]
+            subprocess.run([GENERATOR, TREE / "examples" / "jobs" / "tiny.yaml", *sets, "-o", "program.c"], cwd=folder, check=True)
+            text = (folder / "program.c").read_text()
+            self.assertRegex(self.audit(folder, text), r"\n\d+ hold, 0 broken$")
+            for before, after, claim in EDITS:
+                with self.subTest(edit=after):
+                    self.assertIn(before, text)
+                    self.assertRegex(self.audit(folder, text.replace(before, after, 1)), rf"\n  (broken|cannot tell) +{claim} ")
+
+    def audit(self, folder, text):
+        (folder / "program.c").write_text(text)
+        result = subprocess.run([GENERATOR, "audit", "program.c"], cwd=folder, capture_output=True, text=True)
+        return (result.stdout + result.stderr).rstrip()
+
+
+if __name__ == "__main__":
+    unittest.main()
